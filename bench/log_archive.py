@@ -89,7 +89,7 @@ class _Log:
         self._chance = chance
         self._pid = chance.randrange(100, 60_000)
         self._ordinary = [_ordinary(chance) for _ in range(6000)]
-        self._troubled = [_trouble(chance) for _ in range(2000)]
+        self._troubled = [_incident(chance) for _ in range(2000)]
         self._pool = [*self._ordinary, *(self._troubled * (2 if plan.storm else 0))]
         if not plan.storm:
             self._pool += self._troubled[:180]
@@ -230,7 +230,7 @@ def _ordinary(chance: random.Random) -> str:
     return chance.choices([make for _, make in kinds], weights)[0]()
 
 
-def _trouble(chance: random.Random) -> str:
+def _incident(chance: random.Random) -> str:
     """A message that some rule wants to know of."""
     asset, client = _asset(chance), _client(chance)
     consumer = f"{asset} > {chance.choice(_CONSUMERS)}"

@@ -16,14 +16,14 @@ from jsdoctor.parse.stored import stored_messages
 
 async def main(url: str, stream: str, messages: int) -> None:
     """Read, pack, unpack, look: fails unless every message was seen."""
-    haul = CollectionResult()
+    collection = CollectionResult()
     plan = CollectionPlan(scan=(ScanTarget(stream, messages),))
     async with connect(resolve(ConnectionOptions(server=url), {}, Path("/nonexistent"))) as connection:
-        await scan_streams(connection, "$JS.API", plan, haul, no_progress)
-    stored, gaps = stored_messages(haul.exchanges, "")
+        await scan_streams(connection, "$JS.API", plan, collection, no_progress)
+    stored, gaps = stored_messages(collection.exchanges, "")
     found = sum(one.messages for one in stored.streams) if stored else 0
-    if found != messages or haul.gaps or gaps:
-        sys.exit(f"{found:,} of {messages:,} messages were read: {[gap.reason for gap in (*haul.gaps, *gaps)]}")
+    if found != messages or collection.gaps or gaps:
+        sys.exit(f"{found:,} of {messages:,} messages were read: {[gap.reason for gap in (*collection.gaps, *gaps)]}")
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 
 from tests.servers import ROOT
 
@@ -42,6 +43,12 @@ class Walk:
 
     def modules(self) -> int:
         return len({module_of(hop) for hop in self.hops})
+
+    def climbs(self) -> int:
+        """How often it goes from a layer to a higher one: results that return to the caller."""
+        depth = {name: number for number, layer in enumerate(LAYERS) for name in layer}
+        depths = [depth[hop.partition(".")[0]] for hop in self.hops]
+        return sum(after < before for before, after in pairwise(depths))
 
 
 WALKS = (
@@ -79,6 +86,12 @@ WALKS = (
             "collect.logs.local:run_local",
             "collect.logs.series:aggregated",
             "collect.logs.part:Scanner.rows *",
+            "parse.logs.scan.part:PartScan.feed *",
+            "parse.logs.scan.part:PartScan._read_block",
+            "parse.logs.scan.part:PartScan._read_run",
+            "parse.logs.scan.part:PartScan._read_unknown",
+            "parse.logs.scan.part:PartScan._read_message",
+            "parse.logs.scan.part:PartScan._count",
             "parse.logs.aggregate.aggregation:aggregate *",
             "parse.logs.aggregate.evidence:assemble *",
             "engine.runner:evaluate *",
@@ -241,7 +254,8 @@ ON_WALKS = """
 ## Five walks
 
 Each picture follows one kind of data through the functions that pass it on. A dotted arrow is a call through a registry
-or an interface, or the way back to the caller. Functions that only help are left out.
+or an interface, or the way back to the caller. Functions that only help are left out. The table counts what the
+pictures show; a walk climbs where it goes on in a higher layer.
 """
 
 
@@ -249,7 +263,9 @@ def page() -> str:
     """The whole page."""
     rows = [f"| `{name}` | {purpose} |" for name, purpose in PURPOSES.items()]
     table = "\n".join(["| package | purpose |", "| --- | --- |", *rows])
-    parts = [INTRODUCTION.strip(), layers_picture(), table, ON_WALKS.strip()]
+    counts = [f"| {walk.title} | {len(walk.hops)} | {walk.modules()} | {walk.climbs()} |" for walk in WALKS]
+    walks = "\n".join(["| walk | functions | modules | climbs |", "| --- | --- | --- | --- |", *counts])
+    parts = [INTRODUCTION.strip(), layers_picture(), table, ON_WALKS.strip(), walks]
     for walk in WALKS:
         parts += [f"### {walk.title}", walk.text, walk_picture(walk)]
     return "\n\n".join(parts) + "\n"

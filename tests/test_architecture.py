@@ -8,6 +8,7 @@ import subprocess
 import sys
 import sysconfig
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,11 @@ PURE_MODULES = [module for module in MODULES if module.relative_to(PACKAGE).part
 LINE_CEILING = 400
 LINE_MEDIAN = 150
 CHECK_CEILING = 40
+# Words of names before docs/style.md, anywhere in a name, and variables that say nothing of the content.
+FORMER_WORDS = {"haul", "hauls", "spell", "spells", "sight", "sights", "stretch", "stretches", "trouble", "troubles"}
+FORMER_WORDS |= {"speaker", "speakers", "hear", "hears", "anew", "graver", "gravest", "fold", "folds", "folded"}
+FORMER_VARIABLES = {"one", "found", "told", "says", "said", "heard", "look", "looks", "it", "voice"}
+FORMER_LIMITS = re.compile(r"_?(MOST|LONGEST|FEWEST|SHORTEST|LEAST|LARGEST)(_|$)")
 SAY_NOTHING = {"utils", "util", "helpers", "helper", "common", "manager", "misc"}
 
 # The clock behind datetime, and files: what import-linter cannot see because it needs no forbidden import.
@@ -94,6 +100,67 @@ def test_a_class_name_has_one_meaning() -> None:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places.setdefault(node.name, []).append(name(module))
     assert {word: found for word, found in places.items() if len(found) > 1} == {}
+
+
+def imported(module: Path) -> set[Path]:
+    """The modules of the package that *module* imports when it is imported itself."""
+    sources: set[Path] = set()
+    for node in ast.parse(module.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("jsdoctor"):
+            origin = ROOT.joinpath(*node.module.split("."))
+            names = [(origin / alias.name).with_suffix(".py") for alias in node.names]
+            submodules = [path for path in names if path.exists()]
+            sources.update(submodules)
+            if len(submodules) < len(names):
+                sources.add(origin / "__init__.py" if origin.is_dir() else origin.with_suffix(".py"))
+    return sources
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    order = TopologicalSorter({module: imported(module) for module in MODULES}).static_order()
+    assert len(list(order)) >= len(MODULES)
+
+
+def test_a_circle_is_found() -> None:
+    with pytest.raises(CycleError):
+        list(TopologicalSorter({"a": {"b"}, "b": {"a"}}).static_order())
+
+
+def named_in(source: str) -> Iterator[tuple[str, bool]]:
+    """Each name that *source* gives, fields of classes left out, and whether a variable or a parameter has it."""
+    tree = ast.parse(source)
+    classes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    fields = {id(part.target) for node in classes for part in node.body if isinstance(part, ast.AnnAssign)}
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            yield node.name, False
+        elif isinstance(node, ast.arg):
+            yield node.arg, True
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and id(node) not in fields:
+            yield node.id, True
+
+
+def former_names(source: str) -> set[str]:
+    """The names that have a word which is none of the field: see the table of docs/style.md."""
+    former = set()
+    for given, variable in named_in(source):
+        words = set(re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", given).lower().split("_"))
+        if words & FORMER_WORDS or FORMER_LIMITS.match(given) or (variable and given in FORMER_VARIABLES):
+            former.add(given)
+    return former
+
+
+@pytest.mark.parametrize("module", MODULES, ids=name)
+def test_names_have_the_words_of_the_field(module: Path) -> None:
+    assert not former_names(module.read_text(encoding="utf-8"))
+    assert not set(module.stem.split("_")) & FORMER_WORDS
+
+
+@pytest.mark.parametrize(
+    "line", ["haul = 1", "def f(told): ...", "class LogSpell: ...", "MOST_LINES = 3", "[one for one in x]"]
+)
+def test_a_former_word_is_found(line: str) -> None:
+    assert len(former_names(line)) == 1
 
 
 def test_module_names_say_something() -> None:

@@ -156,8 +156,8 @@ class DiagnosisResult:
     @property
     def symptom(self) -> str:
         """Its slug; empty where it is not recognised."""
-        found = self.consultation.recognition.symptom
-        return found.slug if found else ""
+        symptom_found = self.consultation.recognition.symptom
+        return symptom_found.slug if symptom_found else ""
 
     @property
     def causes(self) -> tuple[Cause, ...]:
@@ -241,7 +241,7 @@ def check(
         interval_s=interval_s,
         logs=LogRequest(paths=_texts(logs), window=window_of(since, until)) if logs else None,
         manifests=_texts(manifests),
-        packets=packet_options([Path(one) for one in captures], None, None),
+        packets=packet_options([Path(capture) for capture in captures], None, None),
     )
     return _judged(wanted, judgement, files)
 
@@ -264,7 +264,7 @@ def audit(
     if window is not None and state is not None:
         raise UsageProblem("since and until are not for an audit with a state", "read the window without it")
     paths = (str(logs),) if isinstance(logs, str | Path) else _texts(logs)
-    if engine not in {one.value for one in Engine}:
+    if engine not in {item.value for item in Engine}:
         raise UsageProblem(f"there is no engine {engine!r}", f"it is one of {', '.join(Engine)}")
     read_with = Engine(engine)
     request = LogRequest(paths=paths, window=window, batch=True, engine=read_with, state=str(state) if state else None)
@@ -335,8 +335,8 @@ def plan_fix(
         request = FixRequest(judge=judge, wanted=wanted, remedies=parse_remedies(tuple(remedies)))
         judging = open_judging(judge)
         settings = resolve_only_login(wanted.connection, judging.config)
-        look = FixCollector(judging, wanted, settings, judging.values, lambda _: None)
-        return FixPlan(shareable(make_plan(request, look)))
+        sample = FixCollector(judging, wanted, settings, judging.values, lambda _: None)
+        return FixPlan(shareable(make_plan(request, sample)))
 
     return _run(work)
 

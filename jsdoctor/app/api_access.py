@@ -72,10 +72,10 @@ def api_secrets(option: str, request: ApiRequest) -> tuple[Secret, ...]:
     values = [value for name, value in request.headers if _LOGS_IN.search(name)]
     tokens = [request.token, *values, *(value.split()[-1] for value in values if value)]
     password = login[1] if login else ""
-    found = [Secret("token", text) for text in tokens if text] + [
+    secrets = [Secret("token", text) for text in tokens if text] + [
         Secret("password", text) for text in [password] if text
     ]
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(secrets))
 
 
 def print_query(query: str) -> None:

@@ -90,23 +90,23 @@ def capture_to_file(
     )
     secrets = [secret for login in logins for secret in known_secrets(login, monitor)]
     secrets += api_secrets("--loki", wanted.loki) if wanted.loki else ()
-    found = _gathered(wanted, logins, monitor, plan, show)
-    if found is not None and not any(sample.exchanges for sample in found.samples):
-        return CaptureOutcome(problem=found.problem)
-    gathered = _with_packets(found or _without_deployment(), wanted, show)
+    gathered_found = _gathered(wanted, logins, monitor, plan, show)
+    if gathered_found is not None and not any(sample.exchanges for sample in gathered_found.samples):
+        return CaptureOutcome(problem=gathered_found.problem)
+    gathered = _with_packets(gathered_found or _without_deployment(), wanted, show)
     selected = _selected(request, logins[0], show)
     problem = gathered.problem or (selected.fetched.problem if selected.fetched else None)
-    if found is None and not (selected.logs or wanted.packets):
+    if gathered_found is None and not (selected.logs or wanted.packets):
         gap = selected.unread[0].gaps[0]
         return CaptureOutcome(problem=problem or Problem(gap.reason, gap.how_to_get))
     show("taking secrets out")
     clean = redact((*gathered.samples, *selected.unread), dict.fromkeys(secrets), [log.text for log in selected.logs])
-    looks, unread = clean.samples[: len(gathered.samples)], clean.samples[len(gathered.samples) :]
+    taken, unread = clean.samples[: len(gathered.samples)], clean.samples[len(gathered.samples) :]
     logs, services = selected.members(clean.texts), selected.services(unread)
-    evidence = assemble(looks)
+    evidence = assemble(taken)
     show("writing the bundle")
     members = encode_bundle(
-        looks,
+        taken,
         created=datetime.now(UTC),
         version=__version__,
         servers=_servers(evidence),
@@ -127,7 +127,7 @@ def capture_to_file(
         *log_gaps([log.note for log in logs]),
     )
     parts = [
-        headline(evidence, looks),
+        headline(evidence, taken),
         _log_words(selected.logs),
         f"{sum(clean.counts.values())} secrets taken out",
         counted(len(missing), "gap"),

@@ -81,9 +81,9 @@ def collect(request: EvidenceRequest, judging: Judging, messages: Messages = LOG
         for more in (*_before(request, collected, show), *_beside(request, judging, show, messages)):
             evidence = collected.evidence.joined(more.evidence, more.gaps)
             evidence = evidence.without(*more.absent) if more.absent else evidence
-            told = "; ".join(filter(None, [collected.headline, more.headline]))
+            reported = "; ".join(filter(None, [collected.headline, more.headline]))
             collected = replace(
-                collected, evidence=evidence, sources=(*collected.sources, *more.sources), headline=told
+                collected, evidence=evidence, sources=(*collected.sources, *more.sources), headline=reported
             )
             if more.problem is not None and collected.problem is None:
                 alone = request.is_only_loki
@@ -158,9 +158,9 @@ def _before(request: EvidenceRequest, collected: Collected, show: Show) -> list[
         return read_history(request.prometheus, settings, collected.evidence, show)
     if request.history is None:
         return []
-    from jsdoctor.app.history_reading import earlier_looks
+    from jsdoctor.app.history_reading import earlier_samples
 
-    return earlier_looks(request.history, collected.evidence, show, request.window)
+    return earlier_samples(request.history, collected.evidence, show, request.window)
 
 
 def _beside(request: EvidenceRequest, judging: Judging, show: Show, messages: Messages) -> list[BesideRead]:

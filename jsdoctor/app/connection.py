@@ -27,7 +27,7 @@ def resolve_logins(options: ConnectionOptions, config: Configuration) -> tuple[C
         if given:
             raise UsageProblem(f"{' and '.join(given)} cannot be given with several contexts", "put it into a context")
     every = (options, *(replace(options, context=name) for name in dict.fromkeys(options.more_contexts or ())))
-    return tuple(resolve(one, os.environ, config_home(os.environ)) for one in every)
+    return tuple(resolve(options, os.environ, config_home(os.environ)) for options in every)
 
 
 def resolve_only_login(options: ConnectionOptions, config: Configuration) -> ConnectionSettings:

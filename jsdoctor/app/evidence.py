@@ -40,8 +40,8 @@ class Gathered:
     @property
     def has_logs_alone(self) -> bool:
         """Whether it is a bundle of logs without samples of a deployment."""
-        told = any(sample.exchanges or sample.gaps for sample in self.samples)
-        return self.bundle is not None and self.bundle.has_logs and not told
+        reported = any(sample.exchanges or sample.gaps for sample in self.samples)
+        return self.bundle is not None and self.bundle.has_logs and not reported
 
 
 def gather_live(
@@ -73,7 +73,7 @@ def gather_live(
     # Clocks and true time are measured once.
     further = msgspec.structs.replace(plan, clocks=False, ntp=())
 
-    async def look(number: int, login: ConnectionSettings) -> tuple[Sample, ...]:
+    async def samples_of(number: int, login: ConnectionSettings) -> tuple[Sample, ...]:
         """All samples of a login; those of the first login include the monitoring endpoints."""
         ask = partial(gather, plan=further if number else plan, progress=progress, monitor_tls=tls)
         asked = () if number else monitor
@@ -89,11 +89,11 @@ def gather_live(
             return (*(await ask(None, asked) if asked else ()), unconnected)
 
     async def collect() -> list[tuple[Sample, ...]]:
-        return await asyncio.gather(*(look(number, login) for number, login in enumerate(logins)))
+        return await asyncio.gather(*(samples_of(number, login) for number, login in enumerate(logins)))
 
     before = _host() if plan.host else ()
-    looks = asyncio.run(collect())
-    samples = of_several_logins(looks) if len(looks) > 1 else looks[0]
+    by_login = asyncio.run(collect())
+    samples = of_several_logins(by_login) if len(by_login) > 1 else by_login[0]
     samples = with_exchanges(samples, before, _host() if plan.host else ())
     return Gathered(samples, sources, problems[0] if problems else None)
 
@@ -132,9 +132,9 @@ def gather_bundle(path: Path) -> Gathered:
         unread = Sample(taken_at=now, exchanges=(), gaps=(_gap("bundle", problem),))
         return Gathered((unread,), (Source("bundle", str(path), now),), problem)
     samples = captured.samples
-    kept = (one for sample in samples for one in sample.exchanges if one.endpoint is Endpoint.PACKETS)
-    packets = (Source("pcap", f"{path}!{one.target}", one.asked_at) for one in kept)
-    services = (Source(one.kind, f"{path}!{one.name}", one.asked_at) for one in captured.log_services)
+    kept = (exchange for sample in samples for exchange in sample.exchanges if exchange.endpoint is Endpoint.PACKETS)
+    packets = (Source("pcap", f"{path}!{exchange.target}", exchange.asked_at) for exchange in kept)
+    services = (Source(service.kind, f"{path}!{service.name}", service.asked_at) for service in captured.log_services)
     sources, at = (Source("bundle", str(path), captured.created), *packets, *services), samples[0].taken_at
     return Gathered(samples, sources, captured_at=at, bundle=captured)
 

@@ -74,7 +74,7 @@ class EvidenceRequest:
     @property
     def names_a_deployment(self) -> bool:
         """Whether a deployment is to be checked. Beside files, a selected context or a variable does not name one."""
-        named = self._looks_directly or self.history or self.prometheus
+        named = self._is_direct or self.history or self.prometheus
         return bool(named) or not (self.beside or self.unrecognised)
 
     @property
@@ -100,7 +100,7 @@ class EvidenceRequest:
     @property
     def is_in_metrics(self) -> bool:
         """Whether the deployment is read from metrics alone; beside samples of it, metrics are its history."""
-        return self.prometheus is not None and not self._looks_directly
+        return self.prometheus is not None and not self._is_direct
 
     @property
     def is_only_loki(self) -> bool:
@@ -109,6 +109,6 @@ class EvidenceRequest:
         return self.loki is not None and not (self.names_a_deployment or others)
 
     @property
-    def _looks_directly(self) -> bool:
+    def _is_direct(self) -> bool:
         asked = self.connection.server or self.connection.context or self.monitor or self.kube
         return bool(self.bundle or self.pasted or asked)

@@ -22,7 +22,7 @@ from jsdoctor.render.prometheus import CONTENT_TYPE
 
 EXPOSED = OutputTarget("prometheus", None)
 _HIGHEST_PORT = 65_535
-_LONGEST_REQUEST_S = 10
+_MAX_REQUEST_S = 10
 
 
 Rendered = Callable[[Judging, Report], str]
@@ -126,14 +126,14 @@ def _server(listen: Listen, exposition: Exposition) -> ThreadingHTTPServer:
     class Handler(BaseHTTPRequestHandler):
         """Serves GET /metrics, and nothing else."""
 
-        timeout = _LONGEST_REQUEST_S
+        timeout = _MAX_REQUEST_S
         server_version, sys_version = "jsdoctor", ""
 
         def do_GET(self) -> None:
-            found = self.path.partition("?")[0] == "/metrics"
-            body = exposition.text().encode() if found else b"see /metrics\n"
-            self.send_response(HTTPStatus.OK if found else HTTPStatus.NOT_FOUND)
-            self.send_header("Content-Type", CONTENT_TYPE if found else "text/plain; charset=utf-8")
+            known_path = self.path.partition("?")[0] == "/metrics"
+            body = exposition.text().encode() if known_path else b"see /metrics\n"
+            self.send_response(HTTPStatus.OK if known_path else HTTPStatus.NOT_FOUND)
+            self.send_header("Content-Type", CONTENT_TYPE if known_path else "text/plain; charset=utf-8")
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)

@@ -41,6 +41,6 @@ def _parts(evidence: EvidenceSet, samples: Sequence[Sample]) -> Iterator[str]:
     packets = evidence.get(PacketEvidence)
     if isinstance(packets, PacketEvidence):
         yield packets_headline(packets)
-    looks = [sample.taken_at for sample in samples if sample.exchanges]
-    if len(looks) > 1:
-        yield f"{len(looks)} samples over {(looks[-1] - looks[0]).total_seconds():.1f} s"
+    times = [sample.taken_at for sample in samples if sample.exchanges]
+    if len(times) > 1:
+        yield f"{len(times)} samples over {(times[-1] - times[0]).total_seconds():.1f} s"

@@ -24,7 +24,7 @@ _OF_SERVERS = timedelta(days=7)
 """Of links and starts that are longer ago, none says what is wrong now."""
 
 
-def earlier_looks(
+def earlier_samples(
     directory: Path, evidence: EvidenceSet, show: Callable[[str], None], window: Window | None = None
 ) -> list[BesideRead]:
     """What the bundles there showed, together with what was seen now; only gaps where there is nothing to compare.
@@ -37,30 +37,30 @@ def earlier_looks(
     if not isinstance(series, SnapshotSeries):
         return []
     show(f"reading the bundles in {directory}")
-    found, gaps = read_history(directory, series.last.taken_at)
-    looks: list[ClusterSnapshot] = []
+    result, gaps = read_history(directory, series.last.taken_at)
+    samples: list[ClusterSnapshot] = []
     past: list[PastSample | None] = []
     sources: list[Source] = []
-    for earlier in found:
+    for earlier in result:
         if window is not None and not window.holds(earlier.taken_at):
             continue
         then = assemble(earlier.samples)
         snapshot = _snapshot(then)
         if snapshot is not None and is_same_deployment(snapshot, series.last):
-            looks.append(snapshot)
+            samples.append(snapshot)
             if series.last.taken_at - earlier.taken_at <= _OF_SERVERS:
                 past.append(past_sample(then))
             sources.append(Source("bundle", str(earlier.path), earlier.taken_at))
         else:
             gaps.append(_unlike(earlier))
-    if not looks:
+    if not samples:
         within = f" {window.words}" if window else ""
         reason = f"no bundle in {directory} shows this deployment at an earlier time{within}"
         gaps.append(Gap("history", CLUSTER, reason, "name the directory that its bundles are written to"))
         return [BesideRead(Gaps(()), tuple(gaps), (), "")]
-    told = f"{counted(len(looks), 'earlier bundle')}, the first of {looks[0].taken_at:%Y-%m-%d %H:%M}Z"
-    told += f"; only {window.words}" if window else ""
-    read = [BesideRead(History((*looks, series.last)), tuple(gaps), tuple(sources), told)]
+    reported = f"{counted(len(samples), 'earlier bundle')}, the first of {samples[0].taken_at:%Y-%m-%d %H:%M}Z"
+    reported += f"; only {window.words}" if window else ""
+    read = [BesideRead(History((*samples, series.last)), tuple(gaps), tuple(sources), reported)]
     if of_servers := server_past([*past, past_sample(evidence)]):
         read.append(BesideRead(of_servers, (), (), ""))
     return read

@@ -119,16 +119,16 @@ class Judging:
         last = [rule for rule in all_rules if any(Suppressions in checks[name].kinds for name in rule.checks)]
         passes = self.request.verbose > 1
         first = Selection(tuple(rule for rule in all_rules if rule not in last), self.selection.named)
-        found = evaluate(first, checks, evidence, self.values, keep_passes=passes)
+        evaluation = evaluate(first, checks, evidence, self.values, keep_passes=passes)
         if not last:
-            return found
-        evidence = evidence.joined(waiver_uses(self.waivers, found.results, found.verdicts, self.today))
+            return evaluation
+        evidence = evidence.joined(waiver_uses(self.waivers, evaluation.results, evaluation.verdicts, self.today))
         after = evaluate(Selection(tuple(last), self.selection.named), checks, evidence, self.values, passes)
         return Evaluation(
-            (*found.verdicts, *after.verdicts),
-            (*found.results, *after.results),
-            (*found.gaps, *after.gaps),
-            found.kinds | after.kinds,
+            (*evaluation.verdicts, *after.verdicts),
+            (*evaluation.results, *after.results),
+            (*evaluation.gaps, *after.gaps),
+            evaluation.kinds | after.kinds,
         )
 
     @property

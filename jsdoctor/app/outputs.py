@@ -8,18 +8,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from jsdoctor.collect.problems import UsageProblem
+from jsdoctor.render.formats import ReportFormat
 
-SUFFIXES = {
-    ".htm": "html",
-    ".html": "html",
-    ".json": "json",
-    ".markdown": "markdown",
-    ".md": "markdown",
-    ".prom": "prometheus",
-    ".sarif": "sarif",
-    ".txt": "text",
-    ".xml": "junit",
-}
+SUFFIXES = {suffix: format_.value for format_ in ReportFormat for suffix in format_.suffixes}
 """The format that a file's suffix stands for, lower case. `.sarif.json` is SARIF, too."""
 
 
@@ -62,14 +53,20 @@ def resolve(
     """
     if not given:
         return (OutputTarget(format_ or "text", None),)
-    targets = tuple(one if one.format else OutputTarget(_format(one, format_, len(given)), one.path) for one in given)
-    for one in targets:
-        if one.format not in offered:
-            name = one.path or "-"
-            raise UsageProblem(f"this command cannot write {name} as {one.format}", f"it writes {', '.join(offered)}")
-        if one.path is not None and not one.path.parent.is_dir():
-            raise UsageProblem(f"cannot write {one.path}: its directory does not exist", "choose another place with -o")
-    places = [one.path.absolute() if one.path else None for one in targets]
+    targets = tuple(
+        target if target.format else OutputTarget(_format(target, format_, len(given)), target.path) for target in given
+    )
+    for target in targets:
+        if target.format not in offered:
+            name = target.path or "-"
+            raise UsageProblem(
+                f"this command cannot write {name} as {target.format}", f"it writes {', '.join(offered)}"
+            )
+        if target.path is not None and not target.path.parent.is_dir():
+            raise UsageProblem(
+                f"cannot write {target.path}: its directory does not exist", "choose another place with -o"
+            )
+    places = [target.path.absolute() if target.path else None for target in targets]
     for place in places:
         if places.count(place) > 1:
             raise UsageProblem(f"two outputs go to {place or 'stdout'}", "name another file for one of them")
@@ -78,12 +75,12 @@ def resolve(
 
 def writes_nagios(given: Sequence[OutputTarget] | None, format_: str | None) -> bool:
     """Whether an output is for Nagios, whose exit codes then apply."""
-    return format_ == "nagios" or any(one.format == "nagios" for one in given or ())
+    return format_ == "nagios" or any(target.format == "nagios" for target in given or ())
 
 
-def _format(one: OutputTarget, format_: str | None, outputs: int) -> str:
-    if one.path is None or (outputs == 1 and format_):
+def _format(target: OutputTarget, format_: str | None, outputs: int) -> str:
+    if target.path is None or (outputs == 1 and format_):
         return format_ or "text"
-    if one.path.name.lower().endswith(".sarif.json"):
+    if target.path.name.lower().endswith(".sarif.json"):
         return "sarif"
-    return SUFFIXES.get(one.path.suffix.lower(), format_ or "text")
+    return SUFFIXES.get(target.path.suffix.lower(), format_ or "text")

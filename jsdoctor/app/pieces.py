@@ -30,9 +30,9 @@ from jsdoctor.parse.logs.paste.rewrite import Rewriter
 from jsdoctor.parse.pasted.kinds import PEEK, FileKind, IsLog, of_bytes, of_text
 
 STDIN = "-"
-_LONGEST = 8 << 20
+_MAX = 8 << 20
 _YEAR = 2000  # for times without a year; it has no effect on the kind of a file
-_MOST_FILES = 20_000
+_MAX_FILES = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,14 +102,14 @@ def _log_recogniser(rules: Sequence[Rule]) -> IsLog:
 
     @cache
     def rewriter() -> Rewriter:
-        return Rewriter(Matcher([one for rule in rules for one in rule.signatures]), _YEAR)
+        return Rewriter(Matcher([signature for rule in rules for signature in rule.signatures]), _YEAR)
 
     return lambda text: rewriter().is_log(text)
 
 
 def _of_stdin(is_log: IsLog) -> Piece:
-    content = sys.stdin.buffer.read(_LONGEST + 1)
-    if len(content) > _LONGEST:
+    content = sys.stdin.buffer.read(_MAX + 1)
+    if len(content) > _MAX:
         # Longer than a paste: it is written to a file completely, and read there as a log.
         path = _spooled(content, sys.stdin.buffer.read)
         return Piece("stdin", path, (FileKind.LOG,))
@@ -136,12 +136,14 @@ def _of_directory(directory: str, is_log: IsLog) -> Iterator[Piece]:
         for name in sorted(names)
         if not name.startswith(".")
     ]
-    if len(files) > _MOST_FILES:
+    if len(files) > _MAX_FILES:
         return iter([Piece(directory, directory, (FileKind.LOG,))])
-    found = [_of_file(path, is_log) for path in files]
-    if not found or all(piece.kinds == (FileKind.LOG,) for piece in found):
-        return iter([Piece(directory, directory, (FileKind.LOG,) if found else (), why="" if found else "it is empty")])
-    return iter(found)
+    pieces = [_of_file(path, is_log) for path in files]
+    if not pieces or all(piece.kinds == (FileKind.LOG,) for piece in pieces):
+        return iter(
+            [Piece(directory, directory, (FileKind.LOG,) if pieces else (), why="" if pieces else "it is empty")]
+        )
+    return iter(pieces)
 
 
 def _of_file(path: str, is_log: IsLog) -> Piece:
@@ -161,7 +163,7 @@ def _of_file(path: str, is_log: IsLog) -> Piece:
             if why := not_a_log(unpacked[:4096]) if not is_utf16(unpacked) else "":
                 return Piece(path, path, (), why=why)
             packed = head != unpacked
-            content = unpacked if packed else head + file.read(_LONGEST - len(head))
+            content = unpacked if packed else head + file.read(_MAX - len(head))
         at = datetime.fromtimestamp(Path(path).stat().st_mtime, UTC)
     except OSError as error:
         return Piece(path, path, (), why=error.strerror or str(error))

@@ -26,9 +26,9 @@ def gaps_of(unrecognised: Sequence[Unrecognised]) -> tuple[Gap, ...]:
     return tuple(
         Gap(
             kind="input",
-            subject=Subject(kind="file", name=one.name),
-            reason=f"{one.name} is not recognised" + (f": {one.why}" if one.why else ""),
+            subject=Subject(kind="file", name=candidate.name),
+            reason=f"{candidate.name} is not recognised" + (f": {candidate.why}" if candidate.why else ""),
             how_to_get=NEAREST,
         )
-        for one in unrecognised
+        for candidate in unrecognised
     )

@@ -42,8 +42,8 @@ _UNITS_NS = {
     "y": 365 * 24 * _HOUR_NS,
     "Y": 365 * 24 * _HOUR_NS,
 }
-_LONGEST_NS = (1 << 63) - 1
-_LONGEST_TEXT = 64
+_MAX_NS = (1 << 63) - 1
+_MAX_TEXT_LENGTH = 64
 _PART = re.compile(r"(\d+\.?\d*|\.\d+)([a-zA-Zµ]+)", re.ASCII)
 
 
@@ -126,15 +126,15 @@ def own_duration_ns(params: Params, name: str, metadata: Mapping[str, str], key:
 
 def _own(params: Params, name: str, metadata: Mapping[str, str], key: str, kind: ValueKind) -> int:
     own = None if name in params.given else read_thresholds(metadata, {key: kind})
-    found = {**own.counts, **own.durations_ns} if own else {}
-    return found[key] if key in found else params.integer(name)
+    thresholds = {**own.counts, **own.durations_ns} if own else {}
+    return thresholds[key] if key in thresholds else params.integer(name)
 
 
 def _value(text: str, kind: ValueKind) -> int:
     if kind is ValueKind.DURATION:
         return parse_monitor_duration(text)
     if kind is ValueKind.COUNT:
-        if len(text) > _LONGEST_TEXT or not _COUNT.fullmatch(text):
+        if len(text) > _MAX_TEXT_LENGTH or not _COUNT.fullmatch(text):
             raise ValueError(text)
         return int(text)
     if text not in _TRUE | _FALSE:
@@ -151,12 +151,12 @@ def parse_monitor_duration(text: str) -> int:
     if stripped in ("0", "+0", "-0"):
         return 0
     sign, rest = (-1, stripped[1:]) if stripped.startswith("-") else (1, stripped.removeprefix("+"))
-    parts = list(_PART.finditer(rest)) if len(rest) <= _LONGEST_TEXT else []
+    parts = list(_PART.finditer(rest)) if len(rest) <= _MAX_TEXT_LENGTH else []
     if not parts or "".join(part.group() for part in parts) != rest:
         raise ValueError(f"{text!r} is not a duration")
     if unknown := [part[2] for part in parts if part[2] not in _UNITS_NS]:
         raise ValueError(f"{text!r}: there is no unit {unknown[0]!r}")
     duration_ns = sign * round(sum(Decimal(part[1]) * _UNITS_NS[part[2]] for part in parts))
-    if abs(duration_ns) > _LONGEST_NS:
+    if abs(duration_ns) > _MAX_NS:
         raise ValueError(f"{text!r} is too long for a duration")
     return duration_ns

@@ -101,7 +101,7 @@ def _applies(policy: Policy, account: str, stream: str, name: str, config: _Conf
 def _broken(policy: Policy, config: _Config) -> list[tuple[str, str, str]]:
     """Each condition that does not hold: the field, its value, and what is demanded, as people write them."""
     kinds = policy_fields(policy.on)
-    found = []
+    problems = []
     for name, condition in policy.conditions.items():
         if name.startswith(METADATA):
             value: Any = config.metadata.get(name.removeprefix(METADATA), "")
@@ -109,8 +109,8 @@ def _broken(policy: Policy, config: _Config) -> list[tuple[str, str, str]]:
         else:
             value, kind = getattr(config, attribute_of(policy.on, name)), kinds[name]
         if demand := _demand(name, kind, value, condition):
-            found.append((name, _shown(name, kind, value), demand))
-    return found
+            problems.append((name, _shown(name, kind, value), demand))
+    return problems
 
 
 def _demand(name: str, kind: FieldKind, value: Any, condition: Condition) -> str:
@@ -123,9 +123,9 @@ def _demand(name: str, kind: FieldKind, value: Any, condition: Condition) -> str
     if condition.min is not None and not unlimited and value < condition.min:
         return f"must be at least {_shown(name, kind, condition.min)}"
     values = value if isinstance(value, tuple) else (value,)
-    if condition.one_of is not None and any(one not in condition.one_of for one in values):
-        return "must be " + " or ".join(_shown(name, kind, one) for one in condition.one_of)
-    if condition.pattern and not all(re.fullmatch(condition.pattern, one) for one in values if one):
+    if condition.one_of is not None and any(value not in condition.one_of for value in values):
+        return "must be " + " or ".join(_shown(name, kind, value) for value in condition.one_of)
+    if condition.pattern and not all(re.fullmatch(condition.pattern, value) for value in values if value):
         return f"must match {condition.pattern}"
     return ""
 
@@ -143,5 +143,5 @@ def _shown(name: str, kind: FieldKind, value: Any) -> str:
 
 
 def _message(policy: Policy, broken: list[tuple[str, str, str]]) -> str:
-    said = "; ".join(f"{name} is {shown} and {demand}" for name, shown, demand in broken)
-    return f"{said}{f' ({policy.url})' if policy.url else ''}"
+    stated = "; ".join(f"{name} is {shown} and {demand}" for name, shown, demand in broken)
+    return f"{stated}{f' ({policy.url})' if policy.url else ''}"

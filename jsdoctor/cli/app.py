@@ -77,7 +77,7 @@ def _with_one_command(arguments: Sequence[str]) -> typer.Typer:
     """The command line with the command that is run: typer makes the options of all that it has, on each start."""
     name = arguments[0] if arguments else ""
     narrowed = copy(app)
-    narrowed.registered_commands = [one for one in app.registered_commands if _name_of(one) == name]
+    narrowed.registered_commands = [command for command in app.registered_commands if _name_of(command) == name]
     narrowed.registered_groups = [group for group in app.registered_groups if group.name == name]
     return narrowed if narrowed.registered_commands or narrowed.registered_groups else app
 
@@ -240,7 +240,11 @@ def diagnose(
                 probe=probe or "",
                 offline=offline,
                 wanted=routed(evidence_options(given), beside.evidence if text else ()),
-                outputs=resolve(given["output"], given["format_"], [one.value for one in opt.DiagnosisFormat]),
+                outputs=resolve(
+                    given["output"],
+                    given["format_"],
+                    [diagnosis_format.value for diagnosis_format in opt.DiagnosisFormat],
+                ),
                 **{name: given[name] for name in ("verbose", "quiet", "color", "config", "isolated", "environment")},
             )
         )

@@ -14,7 +14,7 @@ from jsdoctor.cli.report_output import rendered
 from jsdoctor.engine.verdict import ExitCode
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.report import Report
-from jsdoctor.parse.redact import SHORTEST_GIVEN
+from jsdoctor.parse.redact import MIN_GIVEN
 
 _GAPS_SHOWN = 5
 
@@ -44,7 +44,7 @@ def run_capture(request: CaptureRequest, quiet: bool) -> ExitCode:
 
 def _warn_of_short(kinds: tuple[str, ...]) -> None:
     say(
-        f"the {' and the '.join(kinds)} of this login is shorter than {SHORTEST_GIVEN} characters: copies of it inside"
+        f"the {' and the '.join(kinds)} of this login is shorter than {MIN_GIVEN} characters: copies of it inside"
         " replies were not looked for",
         "a word that short may be a name as well; look through the bundle before you hand it on",
     )

@@ -17,7 +17,7 @@ def complete_symptom(incomplete: str) -> list[tuple[str, str]]:
     from jsdoctor.app.rulebook import open_rulebook, open_symptoms
 
     symptoms = open_symptoms(open_rulebook()).symptoms
-    return [(one.slug, one.title) for one in symptoms if one.slug.startswith(incomplete.lower())]
+    return [(symptom.slug, symptom.title) for symptom in symptoms if symptom.slug.startswith(incomplete.lower())]
 
 
 def complete_page(incomplete: str) -> list[tuple[str, str]]:

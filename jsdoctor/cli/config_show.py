@@ -71,7 +71,7 @@ def _connection(given: Mapping[str, Any], config: Configuration) -> Iterator[Sho
         return ShownSetting(name, str(value), config.origin if file.get(field) else settings.origins[field])
 
     yield row("server", "servers", ", ".join(settings.servers))
-    contexts = [one.context_name or "none" for one in resolve_logins(options, config)]
+    contexts = [login.context_name or "none" for login in resolve_logins(options, config)]
     yield row("context", "context_name", ", ".join(contexts))
     yield row("login", "login", "none" if settings.origins["login"] == _DEFAULT else "given, not shown")
     for name in ("tls_cert", "tls_key", "tls_ca"):
@@ -130,8 +130,8 @@ def _parameters(config: Configuration, rulebook: Rulebook, every: bool) -> Itera
 
 def _waivers(config: Configuration, rulebook: Rulebook) -> Iterator[ShownSetting]:
     for waiver in resolve_waivers(config.waivers, rulebook.rules):
-        says = f"{waiver.subject} until {waiver.expires}: {waiver.reason}"
-        yield ShownSetting(f"suppress {waiver.rule}", says, f"{waiver.origin}:{waiver.line}")
+        text = f"{waiver.subject} until {waiver.expires}: {waiver.reason}"
+        yield ShownSetting(f"suppress {waiver.rule}", text, f"{waiver.origin}:{waiver.line}")
 
 
 def _severities(config: Configuration, rulebook: Rulebook) -> Iterator[ShownSetting]:

@@ -24,18 +24,18 @@ def guarded(work: Callable[[], ExitCode | NagiosState], nagios: bool = False) ->
     """
     if not nagios:
         return _guarded(work, say)
-    told: list[str] = []
+    reported: list[str] = []
 
     def tell(message: str, hint: str = "") -> None:
-        told.append(message)
+        reported.append(message)
         say(message, hint)
 
     code = _guarded(work, tell)
-    if told:
+    if reported:
         from jsdoctor.parse.redact import scrub_line
         from jsdoctor.render.nagios import unknown_line
 
-        sys.stdout.write(unknown_line(scrub_line("; ".join(told)), ascii_only(sys.stdout)))
+        sys.stdout.write(unknown_line(scrub_line("; ".join(reported)), ascii_only(sys.stdout)))
     return code if isinstance(code, NagiosState) else NagiosState.UNKNOWN
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import typer
 
-from jsdoctor.model.stored import MOST_MESSAGES, ScanTarget
+from jsdoctor.model.stored import MAX_MESSAGES, ScanTarget
 from jsdoctor.parse.configuration import RuleSetting
 from jsdoctor.parse.duration import parse_duration
 from jsdoctor.parse.setting import parse_setting
@@ -87,6 +87,6 @@ def scan_target(text: str | ScanTarget) -> ScanTarget:
         stream, newest = text, ""
     if not stream or not stream.isprintable() or set(stream) & set(" .*>/\\"):
         raise typer.BadParameter("write it as STREAM or STREAM:N; names of streams have no dots, blanks or wildcards")
-    if newest and not 1 <= int(newest) <= MOST_MESSAGES:
-        raise typer.BadParameter(f"N must be from 1 to {MOST_MESSAGES}")
+    if newest and not 1 <= int(newest) <= MAX_MESSAGES:
+        raise typer.BadParameter(f"N must be from 1 to {MAX_MESSAGES}")
     return ScanTarget(stream, int(newest) if newest else None)

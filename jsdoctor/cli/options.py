@@ -24,21 +24,7 @@ from jsdoctor.cli.targets import target
 from jsdoctor.model.finding import Severity
 from jsdoctor.model.stored import ScanTarget
 from jsdoctor.parse.configuration import RuleSetting
-
-
-class ReportFormat(StrEnum):
-    """Formats that a report can be written in."""
-
-    TEXT = "text"
-    JSON = "json"
-    SARIF = "sarif"
-    JUNIT = "junit"
-    GITHUB = "github"
-    GITLAB = "gitlab"
-    MARKDOWN = "markdown"
-    NAGIOS = "nagios"
-    PROMETHEUS = "prometheus"
-    HTML = "html"
+from jsdoctor.render.formats import ReportFormat
 
 
 class DiagnosisFormat(StrEnum):

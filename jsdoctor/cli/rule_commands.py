@@ -42,7 +42,7 @@ def show_page(name: str, directories: tuple[Path, ...], color: Color) -> ExitCod
     if error is not None:
         pages.append(api_error_markdown(error, book, rulebook.rules, options))
     else:
-        known = [one.slug for one in book.symptoms]
+        known = [symptom.slug for symptom in book.symptoms]
         if symptom is None or name.lower() in {rule.slug for rule in rulebook.rules}:
             pages.append(page_markdown(find_rule(rulebook.rules, name, known), options))
         if symptom is not None:

@@ -7,14 +7,13 @@ from pathlib import Path
 import typer
 
 from jsdoctor.app.outputs import OutputTarget
+from jsdoctor.render.formats import ReportFormat
 
 
 def target(text: str | OutputTarget) -> OutputTarget:
     """An output as given, for typer: `FILE`, `-`, or either with `FORMAT=` before it."""
     if isinstance(text, OutputTarget):
         return text
-    from jsdoctor.cli.options import ReportFormat
-
     format_, equals, name = text.partition("=")
     if not (equals and format_ in set(ReportFormat)):
         format_, name = "", text

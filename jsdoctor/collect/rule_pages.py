@@ -48,8 +48,8 @@ def vocabulary() -> PageText:
 @cache
 def known_defects() -> KnownDefects:
     """The defects of server versions that jsdoctor ships."""
-    found = tomllib.loads((rules_directory() / "defects.toml").read_text("utf-8"))
-    return KnownDefects(tuple(convert_to(entry, Defect) for entry in found["defect"]))
+    result = tomllib.loads((rules_directory() / "defects.toml").read_text("utf-8"))
+    return KnownDefects(tuple(convert_to(entry, Defect) for entry in result["defect"]))
 
 
 def user_pages(directories: Iterable[Path]) -> Iterator[PageText]:

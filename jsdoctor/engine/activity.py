@@ -56,7 +56,7 @@ def follow(before: Activities, snapshot: ClusterSnapshot) -> Activities:
 
 def busiest(activities: Activities, most: int) -> list[AssetActivity]:
     """Those that moved most, the most moved first; ties by name."""
-    return sorted(activities.values(), key=lambda one: (-one.movement, one.subject.label))[:most]
+    return sorted(activities.values(), key=lambda activity: (-activity.movement, activity.subject.label))[:most]
 
 
 def _moved(before: AssetActivity | None, now: AssetActivity) -> AssetActivity:

@@ -25,10 +25,10 @@ def apply_order(steps: Sequence[Planned]) -> list[tuple[int, str]]:
     waits = [_waits_for(step, steps) for step in steps]
     rest, done = list(range(len(steps))), list[tuple[int, str]]()
     while rest:
-        ready = next((one for one in rest if not waits[one].keys() & set(rest)), None)
+        ready = next((number for number in rest if not waits[number].keys() & set(rest)), None)
         chosen = rest[0] if ready is None else ready
         if ready is None:
-            other = next(one for one in waits[chosen] if one in rest)
+            other = next(wait for wait in waits[chosen] if wait in rest)
             done.append(
                 (chosen, f"it and {_name(steps[other])} wait for each other: apply the change in smaller parts")
             )
@@ -77,7 +77,7 @@ def _stream_waits_for_stream(step: Planned, other: Planned) -> str:
     if step.after is None:
         return ""
     origins = (step.after.mirror, *step.after.sources)
-    if any(one and one.external is None and one.name == other.subject.name for one in origins):
+    if any(origin and origin.external is None and origin.name == other.subject.name for origin in origins):
         return f"after {other.subject.name}, from which it copies" if other.after is not None else ""
     taken = _gains(step)
     if any(subjects_overlap(mine, theirs) for mine in taken for theirs in _loses(other)):

@@ -50,13 +50,17 @@ class _Change:
     ) -> None:
         self._checks = checks
         self._files = {file.path for file in manifests.files}
-        self._streams = {one.name for one in manifests.streams if _stream_changes(one, deployed)}
-        self._consumers = {(one.stream, one.name) for one in manifests.consumers if _consumer_changes(one, deployed)}
+        self._streams = {stream.name for stream in manifests.streams if _stream_changes(stream, deployed)}
+        self._consumers = {
+            (consumer.stream, consumer.name)
+            for consumer in manifests.consumers
+            if _consumer_changes(consumer, deployed)
+        }
         self._groups = self._streams | {stream for stream, _ in self._consumers}
         """Streams of which something changes: their consumers and they are judged together."""
         declared: tuple[DeclaredStream | DeclaredConsumer, ...] = (*manifests.streams, *manifests.consumers)
         self._known = {
-            _asset(one.subject) for one in declared if one.fate is Fate.KEPT and not (one.mistakes or one.unknown)
+            _asset(item.subject) for item in declared if item.fate is Fate.KEPT and not (item.mistakes or item.unknown)
         }
         self._not_passed = {
             (result.rule.code, _asset(result.finding.subject))

@@ -55,23 +55,23 @@ class ReportComparison(msgspec.Struct, frozen=True):
 
     def of(self, difference: FindingDifference) -> tuple[ComparedFinding, ...]:
         """The findings with this difference."""
-        return tuple(one for one in self.findings if one.difference is difference)
+        return tuple(finding for finding in self.findings if finding.difference is difference)
 
 
 def compare(earlier: SavedReport, later: SavedReport) -> ReportComparison:
     """Compare two reports of the same deployment or archive. Findings are the same by their fingerprint."""
     before, now = earlier.failures(), later.failures()
-    found = [_compared(before.get(key), result, earlier) for key, result in now.items()]
-    found += [_left(result, later) for key, result in before.items() if key not in now]
-    return ReportComparison(earlier, later, tuple(sorted(found, key=_order)))
+    findings = [_compared(before.get(key), result, earlier) for key, result in now.items()]
+    findings += [_left(result, later) for key, result in before.items() if key not in now]
+    return ReportComparison(earlier, later, tuple(sorted(findings, key=_order)))
 
 
 def exit_code(comparison: ReportComparison, fail_on: Severity) -> ExitCode:
     """1 where something at or above `fail_on` is new or worse, 3 where something cannot be judged any more, else 0."""
     grown = (*comparison.of(FindingDifference.NEW), *comparison.of(FindingDifference.WORSE))
-    if any(one.result.severity.rank >= fail_on.rank for one in grown):
+    if any(finding.result.severity.rank >= fail_on.rank for finding in grown):
         return ExitCode.FINDINGS
-    lost = any(one.result.severity.rank >= fail_on.rank for one in comparison.of(FindingDifference.NOT_JUDGED))
+    lost = any(finding.result.severity.rank >= fail_on.rank for finding in comparison.of(FindingDifference.NOT_JUDGED))
     return ExitCode.INCONCLUSIVE if lost or any(gap.requested for gap in comparison.later.gaps) else ExitCode.OK
 
 
@@ -95,10 +95,10 @@ def _has_judged(report: SavedReport, result: SavedResult) -> bool:
 
 
 def _unknown(report: SavedReport, code: str) -> Iterable[Subject]:
-    yield from (one.subject for one in report.results if one.code == code and is_undecided(one.outcome))
+    yield from (result.subject for result in report.results if result.code == code and is_undecided(result.outcome))
     yield from (gap.subject for gap in report.gaps if gap.requested)
 
 
-def _order(one: ComparedFinding) -> tuple[int, int, str, str]:
-    shown = one.result
-    return (list(FindingDifference).index(one.difference), -shown.severity.rank, shown.code, shown.subject.label)
+def _order(finding: ComparedFinding) -> tuple[int, int, str, str]:
+    shown = finding.result
+    return (list(FindingDifference).index(finding.difference), -shown.severity.rank, shown.code, shown.subject.label)

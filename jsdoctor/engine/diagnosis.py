@@ -27,7 +27,7 @@ _MESSAGES = 3
 _NOT_RUN = ("its rule was not run", "take it out of `ignore` in the configuration")
 
 
-class Looked(msgspec.Struct, frozen=True):
+class Examined(msgspec.Struct, frozen=True):
     """Evidence and results to judge by. `told`: results, by rule code, from the person's description of the problem.
 
     `evaluation` holds passes, too.
@@ -51,32 +51,32 @@ def undiagnosed(question: Question, rules: Sequence[Rule], checks: Mapping[str, 
     return Diagnosis(question=question, causes=tuple(causes), next_step=telling)
 
 
-def diagnose(question: Question, rules: Sequence[Rule], checks: Mapping[str, Check], looked: Looked) -> Diagnosis:
+def diagnose(question: Question, rules: Sequence[Rule], checks: Mapping[str, Check], looked: Examined) -> Diagnosis:
     """The differential on the evidence. `looked.evaluation` must hold passes, of every cause's rule."""
     symptom, narrowing = question.symptom, question.narrowing
-    sight = Visibility(looked.evidence, narrowing)
+    visibility = Visibility(looked.evidence, narrowing)
     verdicts = {verdict.rule.code: verdict for verdict in looked.evaluation.verdicts}
     by_code: dict[str, list[Result]] = {}
     for result in looked.evaluation.results:
-        if narrowing.touches(result.finding.subject, sight.accounts):
+        if narrowing.touches(result.finding.subject, visibility.accounts):
             by_code.setdefault(result.rule.code, []).append(result)
     causes = []
     for rule in _causes(symptom, rules):
         results = by_code.get(rule.code, [])
         if rule.code in looked.told:
             results.insert(0, looked.told[rule.code])
-        causes.append(_judged(symptom, rule, verdicts.get(rule.code), results, sight))
+        causes.append(_judged(symptom, rule, verdicts.get(rule.code), results, visibility))
     causes = _with_explanations(causes, looked)
     undecided = [cause for cause in causes if cause.verdict is Verdict.UNDECIDED]
     lacking = {}
     for cause in undecided:
-        silent = {EvidenceSource(way) for way in symptom.ruled_out_with.get(cause.rule.code, ())} - sight.ways
+        silent = {EvidenceSource(way) for way in symptom.ruled_out_with.get(cause.rule.code, ())} - visibility.ways
         lacking[cause.rule.code] = _lacking(cause.rule, checks, looked.evidence, narrowing) | silent
     return Diagnosis(
         question=question,
         causes=tuple(causes),
         next_step=_most_telling(undecided, lacking, narrowing),
-        notes=sight.notes,
+        notes=visibility.notes,
     )
 
 
@@ -93,7 +93,7 @@ def _lacking(
 
 
 def _judged(
-    symptom: Symptom, rule: Rule, verdict: RuleVerdict | None, results: Sequence[Result], sight: Visibility
+    symptom: Symptom, rule: Rule, verdict: RuleVerdict | None, results: Sequence[Result], visibility: Visibility
 ) -> Cause:
     """The cause by the findings on the subject itself and on what it depends on; a fault outweighs everything."""
     failed = [result for result in results if result.finding.outcome is Outcome.FAIL]
@@ -106,7 +106,7 @@ def _judged(
         return _undecided(symptom, rule, f"possible: {finding.message}", step, failed)
     if crashed := next((r.finding for r in results if r.finding.outcome is Outcome.ERROR), None):
         return _undecided(symptom, rule, crashed.message, "report this to the authors of jsdoctor")
-    meant = [result for result in results if sight.narrowing.is_meant(result.finding.subject)]
+    meant = [result for result in results if visibility.narrowing.is_meant(result.finding.subject)]
     judged = [result for result in meant or results if result.finding.outcome is Outcome.PASS]
     unknown = [result for result in meant or results if result.finding.outcome is Outcome.NOT_EVALUATED]
     if unknown and not (judged and _same_kinds(judged, unknown)):
@@ -115,11 +115,11 @@ def _judged(
     if verdict is None or (verdict.outcome is Outcome.NOT_EVALUATED and not judged):
         reason, how = (verdict.reason, verdict.how_to_get) if verdict else _NOT_RUN
         return _undecided(symptom, rule, reason, how)
-    if unseen := sight.unseen(judged):
+    if unseen := visibility.unseen(judged):
         return _undecided(symptom, rule, unseen.reason, unseen.how_to_get)
     wanted = [EvidenceSource(way) for way in symptom.ruled_out_with.get(rule.code, ())]
-    if wanted and not sight.ways & set(wanted):
-        step = "; or ".join(in_words(way, sight.narrowing.stream) for way in wanted)
+    if wanted and not visibility.ways & set(wanted):
+        step = "; or ".join(in_words(way, visibility.narrowing.stream) for way in wanted)
         return _undecided(symptom, rule, "nothing of it shows now, which does not tell what was or what may be", step)
     return _ruled_out(symptom, rule, judged)
 
@@ -130,11 +130,11 @@ def _is_possibility(result: Result) -> bool:
     return hygiene or result.finding.confidence is Confidence.LOW
 
 
-def _with_explanations(causes: Sequence[Cause], looked: Looked) -> list[Cause]:
+def _with_explanations(causes: Sequence[Cause], looked: Examined) -> list[Cause]:
     """Confirmed causes all of whose findings another confirmed one explains are there, and no causes of their own."""
-    found = [result for cause in causes if cause.verdict is Verdict.CONFIRMED for result in cause.results]
-    grouped = incidents(found, looked.evidence, _looked_at(looked.evidence, found))
-    explained = {id(one.result): one for incident in grouped for one in incident.consequences}
+    results = [result for cause in causes if cause.verdict is Verdict.CONFIRMED for result in cause.results]
+    grouped = incidents(results, looked.evidence, _looked_at(looked.evidence, results))
+    explained = {id(consequence.result): consequence for incident in grouped for consequence in incident.consequences}
     return [_explained(cause, explained) for cause in causes]
 
 
@@ -148,12 +148,12 @@ def _explained(cause: Cause, explained: Mapping[int, Consequence]) -> Cause:
     return msgspec.structs.replace(cause, verdict=Verdict.EXPLAINED, message=message, next_step="")
 
 
-def _looked_at(evidence: EvidenceSet, found: Sequence[Result]) -> datetime:
+def _looked_at(evidence: EvidenceSet, results: Sequence[Result]) -> datetime:
     """Time of the last sample; without one, the newest time in findings from logs."""
     series = evidence.get(SnapshotSeries)
     if isinstance(series, SnapshotSeries):
         return series.last.taken_at
-    times = (result.finding.last_seen for result in found if result.finding.last_seen)
+    times = (result.finding.last_seen for result in results if result.finding.last_seen)
     return max(times, default=datetime.max.replace(tzinfo=UTC))
 
 
@@ -174,7 +174,7 @@ def _confirmed(symptom: Symptom, rule: Rule, results: Sequence[Result]) -> Cause
         verdict=Verdict.CONFIRMED,
         message="; ".join(messages),
         results=tuple(results),
-        evidence=tuple(one for result in results for one in result.finding.evidence),
+        evidence=tuple(observation for result in results for observation in result.finding.evidence),
         next_step=f"jsdoctor explain {rule.code}",
     )
 
@@ -183,8 +183,8 @@ def _ruled_out(symptom: Symptom, rule: Rule, judged: Sequence[Result]) -> Cause:
     if judged:
         kinds = {result.finding.subject.kind for result in judged}
         labels = [result.finding.subject.label for result in judged]
-        told = labels[0] if len(labels) == 1 and kinds != {"cluster"} else ""
-        message = f"{rule.title}" + (f" ({told})" if told else "")
+        reported = labels[0] if len(labels) == 1 and kinds != {"cluster"} else ""
+        message = f"{rule.title}" + (f" ({reported})" if reported else "")
     else:
         message = "it does not apply to anything that was looked at"
     return Cause(
@@ -192,7 +192,7 @@ def _ruled_out(symptom: Symptom, rule: Rule, judged: Sequence[Result]) -> Cause:
         because=symptom.because[rule.code],
         verdict=Verdict.RULED_OUT,
         message=message,
-        evidence=tuple(one for result in judged[:_MESSAGES] for one in result.finding.evidence),
+        evidence=tuple(observation for result in judged[:_MESSAGES] for observation in result.finding.evidence),
     )
 
 
@@ -202,7 +202,7 @@ def _undecided(symptom: Symptom, rule: Rule, reason: str, step: str, possible: S
         because=symptom.because[rule.code],
         verdict=Verdict.UNDECIDED,
         message=reason,
-        evidence=tuple(one for result in possible for one in result.finding.evidence),
+        evidence=tuple(observation for result in possible for observation in result.finding.evidence),
         next_step=step or f"jsdoctor explain {rule.code} says what shows it",
     )
 

@@ -9,7 +9,9 @@ from jsdoctor.model.evidence import Evidence, EvidenceSet
 from jsdoctor.model.evidence_kinds import DECLARED, EvidenceSource
 from jsdoctor.model.manifest import Manifests, RunningConfigurations
 
-_SOURCES: Mapping[type[Evidence], EvidenceSource] = {one.kind: one.source for one in DECLARED if one.source is not None}
+_SOURCES: Mapping[type[Evidence], EvidenceSource] = {
+    kind.kind: kind.source for kind in DECLARED if kind.source is not None
+}
 
 
 def sources_for(check: Check, evidence: EvidenceSet | None) -> frozenset[EvidenceSource]:

@@ -47,11 +47,11 @@ def incidents(results: Sequence[Result], evidence: EvidenceSet, now: datetime) -
         while root in explained:
             root = places[id(explained[root].explained_by)]
         following.setdefault(alike[root], []).append(explained[place])
-    found = [
+    incidents_found = [
         Incident(tuple(sorted(alike_ones, key=_order)), _in_order(following.get(likeness, ())))
         for likeness, alike_ones in causes.items()
     ]
-    return tuple(sorted(found, key=_urgency))
+    return tuple(sorted(incidents_found, key=_urgency))
 
 
 class _Index:
@@ -91,13 +91,13 @@ def _fits(result: Result, cause: Result, now: datetime) -> bool:
 
 
 def _together(effect: Finding, cause: Finding, now: datetime) -> bool:
-    one, other = _span(effect), _span(cause)
-    if one is None and other is None:
+    first, second = _span(effect), _span(cause)
+    if first is None and second is None:
         return True
-    if one is None or other is None:
-        past = one or other
+    if first is None or second is None:
+        past = first or second
         return past is not None and past[1] >= now - _STILL
-    return one[0] <= other[1] + _APART and other[0] <= one[1] + _APART
+    return first[0] <= second[1] + _APART and second[0] <= first[1] + _APART
 
 
 def _span(finding: Finding) -> tuple[datetime, datetime] | None:
@@ -106,7 +106,7 @@ def _span(finding: Finding) -> tuple[datetime, datetime] | None:
 
 
 def _in_order(consequences: Iterable[Consequence]) -> tuple[Consequence, ...]:
-    return tuple(sorted(consequences, key=lambda one: _order(one.result)))
+    return tuple(sorted(consequences, key=lambda consequence: _order(consequence.result)))
 
 
 def _order(result: Result) -> tuple[object, ...]:

@@ -50,10 +50,12 @@ def manifest_change(
         return None
     deployed = Deployed(snapshots)
     blind = _blind(evidence, gaps)
-    drafts = [_stream(one, deployed, blind) for one in manifests.streams]
-    drafts += [_consumer(one, deployed, blind) for one in manifests.consumers]
+    drafts = [_stream(stream, deployed, blind) for stream in manifests.streams]
+    drafts += [_consumer(consumer, deployed, blind) for consumer in manifests.consumers]
     changing = [draft for draft in drafts if not draft.same]
-    places = apply_order([Planned(one.step.subject, one.step.action, one.before, one.after) for one in changing])
+    places = apply_order(
+        [Planned(entry.step.subject, entry.step.action, entry.before, entry.after) for entry in changing]
+    )
     stakes = _Stakes(results, verdicts)
     unseen, incomplete = _undeclared(manifests, deployed, snapshots, blind)
     return ManifestChange(
@@ -156,7 +158,7 @@ def _text(name: str, value: object) -> str:
         times = value if isinstance(value, tuple) else (value,)
         return ", ".join(span(int(time)) for time in times)
     plain = msgspec.to_builtins(value)
-    if isinstance(plain, list | tuple) and all(isinstance(one, str) for one in plain):
+    if isinstance(plain, list | tuple) and all(isinstance(value, str) for value in plain):
         return ", ".join(plain)
     return plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False)
 
@@ -166,10 +168,10 @@ class _Stakes:
 
     def __init__(self, results: Iterable[Result], verdicts: Iterable[RuleVerdict]) -> None:
         self._judged = any(
-            _DELETES in one.rule.checks and one.outcome not in (Outcome.NOT_EVALUATED, Outcome.ERROR)
-            for one in verdicts
+            _DELETES in verdict.rule.checks and verdict.outcome not in (Outcome.NOT_EVALUATED, Outcome.ERROR)
+            for verdict in verdicts
         )
-        self._found = {one.finding.subject: one.finding for one in results if _DELETES in one.rule.checks}
+        self._found = {result.finding.subject: result.finding for result in results if _DELETES in result.rule.checks}
 
     def onto(self, step: ChangeStep, why: str) -> ChangeStep:
         """The step with what it deletes, and the reason for its place."""
@@ -179,10 +181,10 @@ class _Stakes:
     def _of(self, step: ChangeStep) -> str:
         if step.action is ChangeAction.CREATE:
             return ""
-        found = self._found.get(step.subject)
-        if found is None:
+        finding = self._found.get(step.subject)
+        if finding is None:
             return "" if self._judged and step.action is not ChangeAction.UNCLEAR else "not known"
-        return found.message if found.outcome is Outcome.FAIL else f"not known: {found.message}"
+        return finding.message if finding.outcome is Outcome.FAIL else f"not known: {finding.message}"
 
 
 def _undeclared(
@@ -190,17 +192,17 @@ def _undeclared(
 ) -> tuple[list[Subject], str]:
     """What is deployed and in no manifest, in the account that the manifests are for, and why that may not be all."""
     names = {stream.name for stream in manifests.streams}
-    account = deployed.account_of(names | {one.stream for one in manifests.consumers})
+    account = deployed.account_of(names | {consumer.stream for consumer in manifests.consumers})
     if account is None:
         return [], "several accounts have streams, and the manifests do not say which is meant"
-    streams = [one for one in snapshots.last.streams if one.account == account and not one.is_mqtt]
-    consumers = {(one.stream, one.name) for one in manifests.consumers}
-    found = [one.subject for one in streams if one.name not in names]
+    streams = [stream for stream in snapshots.last.streams if stream.account == account and not stream.is_mqtt]
+    consumers = {(consumer.stream, consumer.name) for consumer in manifests.consumers}
+    subjects = [stream.subject for stream in streams if stream.name not in names]
     for stream in streams:
         if stream.name in names:
-            found += _undeclared_consumers(stream, consumers)
+            subjects += _undeclared_consumers(stream, consumers)
     unlisted = any(stream.name in names and not stream.consumers_seen for stream in streams)
-    return sorted(found, key=lambda one: one.label), _BLIND if blind or unlisted else ""
+    return sorted(subjects, key=lambda item: item.label), _BLIND if blind or unlisted else ""
 
 
 def _undeclared_consumers(stream: Stream, declared: set[tuple[str, str]]) -> Iterator[Subject]:

@@ -9,12 +9,12 @@ from collections import Counter
 from jsdoctor.engine.symptoms import SymptomBook
 from jsdoctor.model.symptom import Symptom
 
-MOST = 4
-_LEAST = 4.0
+MAX = 4
+_MIN = 4.0
 """One word, be it on a single page, makes no neighbour."""
 
 _WORD = re.compile(r"[a-z]{3,}")
-_LONGEST = 4_000
+_MAX = 4_000
 _COMMON = frozenset(
     {"the", "and", "for", "are", "was", "with", "not", "has", "have", "this", "that", "from", "out", "our"}
 )
@@ -22,12 +22,12 @@ _COMMON = frozenset(
 
 def nearest_symptoms(text: str, book: SymptomBook) -> tuple[Symptom, ...]:
     """The nearest first; none where no word of weight is shared. Rare words count more than common ones."""
-    words = _stems(text[-_LONGEST:])
+    words = _stems(text[-_MAX:])
     pages = {symptom.slug: _stems(_words_of(symptom)) for symptom in book.symptoms}
     spread = Counter(word for page in pages.values() for word in page)
     scores = {slug: sum(math.log(len(pages) / spread[word]) for word in words & page) for slug, page in pages.items()}
-    near = [symptom for symptom in book.symptoms if scores[symptom.slug] > _LEAST]
-    return tuple(sorted(near, key=lambda symptom: -scores[symptom.slug])[:MOST])
+    near = [symptom for symptom in book.symptoms if scores[symptom.slug] > _MIN]
+    return tuple(sorted(near, key=lambda symptom: -scores[symptom.slug])[:MAX])
 
 
 def _words_of(symptom: Symptom) -> str:

@@ -60,9 +60,9 @@ def plan_collection(
 ) -> CollectionPlan:
     """The union of what the checks declare. A second sample is taken only when one of them judges a trend."""
     declared = [BY_KIND[kind] for check in checks for kind in check.kinds if kind in BY_KIND]
-    parts = {part for one in declared for part in one.parts}
+    parts = {part for entry in declared for part in entry.parts}
     plan = CollectionPlan(
-        samples=samples if any(one.repeated for one in declared) else 1,
+        samples=samples if any(entry.repeated for entry in declared) else 1,
         interval_s=interval_s,
         timeout_s=timeout_s,
         ntp=tuple(ntp) if "ntp" in parts else (),

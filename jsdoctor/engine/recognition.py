@@ -15,10 +15,10 @@ from jsdoctor.parse.logs.lines.line import read_line
 from jsdoctor.parse.logs.lines.matcher import Matcher
 from jsdoctor.parse.logs.paste.rewrite import Rewriter
 
-LONGEST_TEXT = 64 * 1024
+MAX_TEXT_LENGTH = 64 * 1024
 """This many characters of a text are read, from its end: the error is what was logged last."""
 
-_LONGEST_LINE = 4096
+_MAX_LINE_LENGTH = 4096
 _SECRETS = re.compile(
     r"(?<=://)[^/\s@]+(?=@)|(?<=password)\W{1,3}\S+|(?<=token)[=:]\s?\S+|\bS[UAO][A-Z2-7]{56}\b|\beyJ[\w.-]{20,}",
     re.IGNORECASE,
@@ -42,7 +42,7 @@ A vague code only repeats the words of another error.
 _SENTENCE = 3
 """What a sentence is about weighs less than any wording that is known."""
 
-_MOST_TOLD = 3
+_MAX_TOLD = 3
 _TELLING = 24
 """A shorter text of an API error may stand in any log."""
 _EXCEPTION = re.compile(r"\b[A-Za-z]{4,80}(?:Exception|Error)\b|\bErr[A-Z]\w{3,80}|(?<=::)[A-Z]\w{3,80}")
@@ -83,21 +83,23 @@ class Recogniser:
     def __init__(self, book: SymptomBook, rules: Sequence[Rule]) -> None:
         self._book = book
         self._by_signature = book.by_signature(rules)
-        self._matcher = Matcher([one for rule in rules for one in rule.signatures if self._by_signature[one.name]])
+        self._matcher = Matcher(
+            [signature for rule in rules for signature in rule.signatures if self._by_signature[signature.name]]
+        )
         self._rewriter = Rewriter(self._matcher, _YEAR)
-        self._error_texts = [(one, words) for one in book.api_errors if (words := _telling_words(one))]
+        self._error_texts = [(error, words) for error in book.api_errors if (words := _telling_words(error))]
         self._sentences = SentenceReader(book.vocabulary)
-        self._endings = {name for rule in rules for one in rule.signatures for name in one.resolved_by}
+        self._endings = {name for rule in rules for signature in rule.signatures for name in signature.resolved_by}
 
     def text(self, text: str) -> Recognition:
         """The symptom of an error message, a sentence, or lines of a log. Codes weigh most, loose words least."""
-        text = text[-LONGEST_TEXT:]
-        found: dict[str, Recognised] = {}
+        text = text[-MAX_TEXT_LENGTH:]
+        result: dict[str, Recognised] = {}
         for reading in self._readings(text):
-            known = found.get(reading.symptom.slug)
+            known = result.get(reading.symptom.slug)
             if known is None or reading.weight > known.weight:
-                found[reading.symptom.slug] = reading
-        ranked = sorted(found.values(), key=lambda reading: -reading.weight)
+                result[reading.symptom.slug] = reading
+        ranked = sorted(result.values(), key=lambda reading: -reading.weight)
         errors = [error for code in _codes(text) if (error := self._book.api_error(code))]
         number = _NUMBERS.search(text)
         return Recognition(
@@ -128,13 +130,13 @@ class Recogniser:
             for symptom in self._by_signature.get(signature.name, ()):
                 yield Recognised(symptom, f"the log signature {signature.name}", weight + len(signature.contains))
         yield from self._known_texts(text)
-        for told in self._sentences.read(text)[:_MOST_TOLD]:
-            if symptom := self._book.symptom(told.slug):
-                yield Recognised(symptom, f'the words "{told.words}"', round(told.share * _SENTENCE))
+        for reported in self._sentences.read(text)[:_MAX_TOLD]:
+            if symptom := self._book.symptom(reported.slug):
+                yield Recognised(symptom, f'the words "{reported.words}"', round(reported.share * _SENTENCE))
 
     def _known_texts(self, text: str) -> Iterator[Recognised]:
         """Wordings of the pages, in the text or in the names of its exceptions."""
-        words = "\n".join(line[:_LONGEST_LINE] for line in text.splitlines())
+        words = "\n".join(line[:_MAX_LINE_LENGTH] for line in text.splitlines())
         names = _spelt_out(text)
         for symptom in self._book.symptoms:
             for known in symptom.matching.texts:
@@ -175,4 +177,4 @@ def _telling_words(error: ApiErrorCode) -> str:
 
 
 def _codes(text: str) -> list[int]:
-    return [int(next(filter(None, found.groups()))) for found in _CODE.finditer(text)]
+    return [int(next(filter(None, match.groups()))) for match in _CODE.finditer(text)]

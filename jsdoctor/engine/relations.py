@@ -30,10 +30,10 @@ class Relations:
     def __init__(self, evidence: EvidenceSet, results: Iterable[Result]) -> None:
         series, servers = evidence.get(SnapshotSeries), evidence.get(Servers)
         snapshots = series.snapshots if isinstance(series, SnapshotSeries) else ()
-        self._streams = {stream.subject: stream for look in snapshots for stream in look.streams}
+        self._streams = {stream.subject: stream for sample in snapshots for stream in sample.streams}
         self._placed = _placements(self._streams)
         self._answered_by = {stream.subject: stream.answered_by for stream in self._streams.values()}
-        self._silent = {silent.subject for look in snapshots for silent in look.silent}
+        self._silent = {silent.subject for sample in snapshots for silent in sample.silent}
         self._servers = {name for names in self._placed.values() for name in names}
         self._servers |= {server.name for server in servers.servers} if isinstance(servers, Servers) else set()
         self._servers |= {r.finding.subject.name for r in results if r.finding.subject.kind == "server"}
@@ -94,9 +94,9 @@ class Relations:
 
     def _named(self, finding: Finding) -> tuple[str, ...]:
         texts = [finding.message]
-        for one in finding.evidence:
-            texts.append(one.path)
-            texts += [one.value] if isinstance(one.value, str) else []
+        for observation in finding.evidence:
+            texts.append(observation.path)
+            texts += [observation.value] if isinstance(observation.value, str) else []
         words = (word.strip(".-") for text in texts for word in _WORD.findall(text))
         return tuple(dict.fromkeys(word for word in words if word in self._servers))
 
@@ -128,9 +128,9 @@ def in_words(link: Relation, key: Key, effect: Finding, cause: Finding) -> str:
     return f"the same stream {stream_of(cause.subject).name}"
 
 
-def accounts_agree(one: Subject, other: Subject) -> bool:
+def accounts_agree(first: Subject, second: Subject) -> bool:
     """Logs and captures often name a stream without its account: that does not separate two findings."""
-    return not one.account or not other.account or one.account == other.account
+    return not first.account or not second.account or first.account == second.account
 
 
 def _identity(subject: Subject) -> Key:

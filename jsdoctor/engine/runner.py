@@ -80,46 +80,46 @@ def _run(
     overrides: Mapping[str, float | int | None],
     keep_passes: bool,
 ) -> tuple[list[Result], Counter[Outcome]]:
-    found: list[Finding] = []
+    findings: list[Finding] = []
     logs = evidence.get(LogEvidence)
     of_logs = isinstance(logs, LogEvidence) and any(LogEvidence in check.required.values() for check in able)
     for check in able:
         try:
-            said = findings_of_shown(partial(_findings, rule, check, overrides), evidence, check.kinds)
-            found.extend(_without_short_passes(said, rule, check, logs))
+            findings_found = findings_of_shown(partial(_findings, rule, check, overrides), evidence, check.kinds)
+            findings.extend(_without_short_passes(findings_found, rule, check, logs))
         except Exception as error:  # noqa: BLE001 - one broken check must not take the others with it
             message = f"the check itself failed: {type(error).__name__}: {error}"
-            found.append(Finding(subject=CLUSTER, outcome=Outcome.ERROR, message=message))
+            findings.append(Finding(subject=CLUSTER, outcome=Outcome.ERROR, message=message))
     if of_logs and isinstance(logs, LogEvidence):
-        found.extend(undecided(rule, found, logs))
-        if not found and clears_nothing(rule, logs):
-            found.append(not_cleared(rule, logs))
+        findings.extend(undecided(rule, findings, logs))
+        if not findings and clears_nothing(rule, logs):
+            findings.append(not_cleared(rule, logs))
     # Manifests may declare one stream several times, for several environments.
     if len(able) > 1 or Manifests in able[0].kinds:
-        found = _one_per_subject(rule, found)
-    counts = Counter(finding.outcome for finding in found)
-    kept = [f for f in found if keep_passes or f.outcome in (Outcome.FAIL, Outcome.NOT_EVALUATED, Outcome.ERROR)]
+        findings = _one_per_subject(rule, findings)
+    counts = Counter(finding.outcome for finding in findings)
+    kept = [f for f in findings if keep_passes or f.outcome in (Outcome.FAIL, Outcome.NOT_EVALUATED, Outcome.ERROR)]
     return [Result(rule, finding) for finding in kept], counts
 
 
 def _without_short_passes(
-    said: Iterable[Finding], rule: Rule, check: Check, logs: Evidence | None
+    findings: Iterable[Finding], rule: Rule, check: Check, logs: Evidence | None
 ) -> Iterable[Finding]:
     """Without what a check of logs passes on a log that is too short to pass anything, or that misses its lines."""
     if isinstance(logs, LogEvidence) and LogEvidence in check.required.values() and clears_nothing(rule, logs):
-        return [finding for finding in said if finding.outcome is not Outcome.PASS]
-    return said
+        return [finding for finding in findings if finding.outcome is not Outcome.PASS]
+    return findings
 
 
-def _one_per_subject(rule: Rule, found: Iterable[Finding]) -> list[Finding]:
+def _one_per_subject(rule: Rule, findings_found: Iterable[Finding]) -> list[Finding]:
     """If several checks judge one subject, keep the most severe finding, with the evidence of all failures."""
     by_subject: dict[Subject, list[Finding]] = {}
-    for finding in found:
+    for finding in findings_found:
         by_subject.setdefault(finding.subject, []).append(finding)
-    return [_gravest(rule, findings) for findings in by_subject.values()]
+    return [_most_severe(rule, findings) for findings in by_subject.values()]
 
 
-def _gravest(rule: Rule, findings: Sequence[Finding]) -> Finding:
+def _most_severe(rule: Rule, findings: Sequence[Finding]) -> Finding:
     worst = min(findings, key=lambda f: (_WORST_FIRST.index(f.outcome), -(f.severity or rule.severity).rank))
     if worst.outcome is not Outcome.FAIL:
         return worst

@@ -53,7 +53,7 @@ def find_rule(rules: Sequence[Rule], name: str, also: Sequence[str] = ()) -> Rul
 
 def codes_of(rules: Sequence[Rule], selectors: Sequence[str], option: str) -> set[str]:
     """The rules that codes, prefixes or slugs mean. Raises `SelectionError` for one that means none."""
-    found: set[str] = set()
+    codes: set[str] = set()
     for selector in selectors:
         wanted = selector.strip()
         matching = {
@@ -64,5 +64,5 @@ def codes_of(rules: Sequence[Rule], selectors: Sequence[str], option: str) -> se
         if not matching:
             names = [name for rule in rules for name in (rule.code, rule.slug)]
             raise SelectionError(f"{option} {wanted!r} names no rule{did_you_mean(wanted, names)}")
-        found |= matching
-    return found
+        codes |= matching
+    return codes

@@ -64,8 +64,8 @@ class SentenceReader:
         if not _OF_NATS.search(text) and all(topic.general for topic, _ in topics):
             return []
         best: dict[str, dict[str, tuple[float, str]]] = defaultdict(dict)
-        for topic, slug, score, said in self._pairs(plain, topics):
-            best[slug][topic] = max(best[slug].get(topic, (0.0, "")), (score, said))
+        for topic, slug, score, stated in self._pairs(plain, topics):
+            best[slug][topic] = max(best[slug].get(topic, (0.0, "")), (score, stated))
         scores = {slug: sum(score for score, _ in by_topic.values()) for slug, by_topic in best.items()}
         ranked = sorted(scores, key=lambda slug: -scores[slug])
         return [SentenceMatch(slug, max(best[slug].values())[1], scores[slug] / scores[ranked[0]]) for slug in ranked]
@@ -82,21 +82,21 @@ class SentenceReader:
             weight = 2 - rank[topic.name] / len(self._topics)
             for name, pattern in self._complaints.items():
                 near = [(_words_between(plain, about, match), match) for match in pattern.finditer(plain)]
-                between, complaint = min(near, key=lambda one: one[0], default=(_MAX_WORDS_BETWEEN + 1, about))
+                between, complaint = min(near, key=lambda item: item[0], default=(_MAX_WORDS_BETWEEN + 1, about))
                 if between > _MAX_WORDS_BETWEEN:
                     continue
-                said = " … ".join(one[0] for one in sorted((about, complaint), key=lambda one: one.start()))
+                stated = " … ".join(match[0] for match in sorted((about, complaint), key=lambda item: item.start()))
                 for place, slug in enumerate(topic.leads.get(name, ())):
-                    yield topic.name, slug, weight / (1 + place) / (4 + between), said
+                    yield topic.name, slug, weight / (1 + place) / (4 + between), stated
 
 
 def _whole_words(words: str) -> re.Pattern[str]:
     return re.compile(rf"(?<![\w$.-])(?:{words})(?![\w$])")
 
 
-def _words_between(text: str, one: re.Match[str], other: re.Match[str]) -> int:
+def _words_between(text: str, match_found: re.Match[str], other: re.Match[str]) -> int:
     """How many words stand between two; too many where a sentence ends there, or where both are the same words."""
-    first, second = sorted((one, other), key=lambda match: match.start())
+    first, second = sorted((match_found, other), key=lambda match: match.start())
     if first.end() > second.start():
         return _MAX_WORDS_BETWEEN + 1
     between = text[first.end() : second.start()]

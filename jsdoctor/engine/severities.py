@@ -16,16 +16,16 @@ from jsdoctor.parse.environments import SeveritySettings
 
 def severities_of(settings: SeveritySettings, rules: Sequence[Rule], origin: str) -> dict[str, Severity]:
     """The severity of each rule that has one set, by code; later settings count. Raises `ConfigurationError`."""
-    found: dict[str, Severity] = {}
+    severities: dict[str, Severity] = {}
     problems: list[str] = []
     for selector, severity, line in settings:
         try:
-            found |= dict.fromkeys(codes_of(rules, [selector], "severity"), severity)
+            severities |= dict.fromkeys(codes_of(rules, [selector], "severity"), severity)
         except SelectionError as error:
             problems.append(f"{origin}:{line}: {error}")
     if problems:
         raise ConfigurationError(problems)
-    return found
+    return severities
 
 
 def with_severities(results: Iterable[Result], severities: Mapping[str, Severity]) -> tuple[Result, ...]:

@@ -17,7 +17,7 @@ from jsdoctor.model.server_trend import ServerTrend
 from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries
 from jsdoctor.model.trend import Trend
 
-_MOST = 32
+_MAX = 32
 """After this many subjects with missing fields the rest of a check is not evaluated as a whole."""
 
 
@@ -33,32 +33,32 @@ def findings_of_shown(
     missing: dict[Subject, Finding] = {}
     faults: dict[Subject, list[Finding]] = {}
     while True:
-        found: list[Finding] = []
+        findings_found: list[Finding] = []
         try:
-            found.extend(run(evidence))
+            findings_found.extend(run(evidence))
         except NotShownError as error:
-            if error.subject in missing or len(missing) >= _MOST:
-                return _joined(found, faults, missing)
+            if error.subject in missing or len(missing) >= _MAX:
+                return _joined(findings_found, faults, missing)
             missing[error.subject] = unknown(error.subject, f"{error}", error.how_to_get)
             evidence = _without(evidence, error.subject, kinds)
-            for subject, findings in _faults(found).items():
+            for subject, findings in _faults(findings_found).items():
                 faults.setdefault(subject, findings)
         else:
-            return _joined(found, faults, missing)
+            return _joined(findings_found, faults, missing)
 
 
-def _faults(found: Iterable[Finding]) -> dict[Subject, list[Finding]]:
+def _faults(findings: Iterable[Finding]) -> dict[Subject, list[Finding]]:
     by_subject: dict[Subject, list[Finding]] = {}
-    for finding in found:
+    for finding in findings:
         if finding.outcome is Outcome.FAIL:
             by_subject.setdefault(finding.subject, []).append(finding)
     return by_subject
 
 
 def _joined(
-    found: Iterable[Finding], faults: Mapping[Subject, Sequence[Finding]], missing: Mapping[Subject, Finding]
+    findings_found: Iterable[Finding], faults: Mapping[Subject, Sequence[Finding]], missing: Mapping[Subject, Finding]
 ) -> list[Finding]:
-    kept = [finding for finding in found if finding.subject not in faults]
+    kept = [finding for finding in findings_found if finding.subject not in faults]
     return [
         *(finding for findings in faults.values() for finding in findings),
         *kept,
@@ -75,21 +75,21 @@ def _without(evidence: EvidenceSet, subject: Subject, kinds: Collection[type[Evi
             kept = tuple(server for server in known.servers if server.name != subject.name)
             evidence = evidence.joined(msgspec.structs.replace(known, servers=kept))
         elif isinstance(known, ServerTrend):
-            histories = tuple(one for one in known.servers if one.last.name != subject.name)
+            histories = tuple(server for server in known.servers if server.last.name != subject.name)
             evidence = evidence.joined(ServerTrend(histories))
         elif isinstance(known, Links):
-            kept_links = tuple(one for one in known.servers if one.server != subject.name)
+            kept_links = tuple(server for server in known.servers if server.server != subject.name)
             evidence = evidence.joined(msgspec.structs.replace(known, servers=kept_links))
         elif isinstance(known, ServerPast):
-            evidence = evidence.joined(ServerPast(tuple(_past_sample(one, subject) for one in known.samples)))
+            evidence = evidence.joined(ServerPast(tuple(_past_sample(sample, subject) for sample in known.samples)))
         elif isinstance(known, SnapshotSeries | Trend | History):
-            evidence = evidence.joined(type(known)(tuple(_snapshot(one, subject) for one in known.snapshots)))
+            evidence = evidence.joined(type(known)(tuple(_snapshot(snapshot, subject) for snapshot in known.snapshots)))
     return evidence
 
 
-def _past_sample(look: PastSample, subject: Subject) -> PastSample:
-    servers = tuple(server for server in look.servers if server.name != subject.name)
-    return PastSample(look.at, servers, tuple(one for one in look.links if one.server != subject.name))
+def _past_sample(sample: PastSample, subject: Subject) -> PastSample:
+    servers = tuple(server for server in sample.servers if server.name != subject.name)
+    return PastSample(sample.at, servers, tuple(link for link in sample.links if link.server != subject.name))
 
 
 def _snapshot(snapshot: ClusterSnapshot, subject: Subject) -> ClusterSnapshot:

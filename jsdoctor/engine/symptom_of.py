@@ -25,7 +25,7 @@ def symptom_of(results: Iterable[Result], book: SymptomBook, at_least: Severity)
         severity = finding.severity or result.rule.severity
         if _may_count(result) and finding.confidence is not Confidence.LOW and severity in _WEIGHTS:
             code = result.rule.code
-            by_code[code] = max(by_code.get(code, severity), severity, key=lambda one: one.rank)
+            by_code[code] = max(by_code.get(code, severity), severity, key=lambda item: item.rank)
     if not any(severity.rank >= at_least.rank for severity in by_code.values()):
         return Recognition()
     return _explaining({code: _WEIGHTS[severity] for code, severity in by_code.items()}, book, "what the rules find")
@@ -33,8 +33,8 @@ def symptom_of(results: Iterable[Result], book: SymptomBook, at_least: Severity)
 
 def symptom_of_possible(results: Iterable[Result], book: SymptomBook) -> Recognition:
     """The symptom of what may be a fault, for evidence in which the rules found nothing that is sure."""
-    possible = (one for one in results if _may_count(one) and one.finding.confidence is Confidence.LOW)
-    return _explaining({one.rule.code: 1 for one in possible}, book, "what may be a fault")
+    possible = (result for result in results if _may_count(result) and result.finding.confidence is Confidence.LOW)
+    return _explaining({refusal.rule.code: 1 for refusal in possible}, book, "what may be a fault")
 
 
 def _may_count(result: Result) -> bool:
@@ -47,14 +47,18 @@ def _explaining(weights: Mapping[str, int], book: SymptomBook, what: str) -> Rec
         for symptom in book.caused_by(code):
             home = _AT_HOME if code in symptom.matching.rules else 1
             scores[symptom.slug] += weight * home / (1 + symptom.causes.index(code))
-    ranked = sorted((one for one in book.symptoms if one.slug in scores), key=lambda one: -scores[one.slug])
+    ranked = sorted(
+        (symptom for symptom in book.symptoms if symptom.slug in scores), key=lambda symptom: -scores[symptom.slug]
+    )
     if not ranked:
         return Recognition()
-    found = [Recognised(one, _by(one.causes, weights, what), round(scores[one.slug])) for one in ranked]
-    return Recognition(symptom=found[0].symptom, by=found[0].by, also=tuple(found[1:]))
+    result = [
+        Recognised(symptom, _by(symptom.causes, weights, what), round(scores[symptom.slug])) for symptom in ranked
+    ]
+    return Recognition(symptom=result[0].symptom, by=result[0].by, also=tuple(result[1:]))
 
 
-def _by(causes: Sequence[str], found: Collection[str], what: str) -> str:
-    codes = [code for code in causes if code in found]
+def _by(causes: Sequence[str], result: Collection[str], what: str) -> str:
+    codes = [code for code in causes if code in result]
     more = f" and {len(codes) - _NAMED} more" if len(codes) > _NAMED else ""
     return f"{what} in it: {', '.join(codes[:_NAMED])}{more}"

@@ -39,13 +39,13 @@ class SymptomBook(msgspec.Struct, frozen=True):
 
     def by_signature(self, rules: Sequence[Rule]) -> dict[str, tuple[Symptom, ...]]:
         """The symptoms of each log signature: those that name it, else that of its rule, else none."""
-        found: dict[str, tuple[Symptom, ...]] = {}
+        symptoms: dict[str, tuple[Symptom, ...]] = {}
         for rule in rules:
             of_rule = tuple(symptom for symptom in self.symptoms if rule.code in symptom.matching.rules)
             for signature in rule.signatures:
-                naming = tuple(one for one in self.symptoms if signature.name in one.matching.signatures)
-                found[signature.name] = naming or of_rule
-        return found
+                naming = tuple(symptom for symptom in self.symptoms if signature.name in symptom.matching.signatures)
+                symptoms[signature.name] = naming or of_rule
+        return symptoms
 
     def caused_by(self, rule_code: str) -> tuple[Symptom, ...]:
         """The symptoms that a rule's trouble makes."""

@@ -54,17 +54,17 @@ class Visibility:
         stream, consumer = self.narrowing.stream, self.narrowing.consumer
         if not stream or self._snapshot is None:
             return
-        silent = [one for one in self._snapshot.silent if stream in (one.subject.name, one.subject.stream)]
+        silent = [asset for asset in self._snapshot.silent if stream in (asset.subject.name, asset.subject.stream)]
         if not self._streams:
             why = f": {silent[0].reason}" if silent and silent[0].reason else ""
             yield f"stream {stream} is there, but did not respond{why}" if silent else f"no stream {stream} was seen"
             return
-        if not any(one.from_leader for one in self._streams):
+        if not any(stream.from_leader for stream in self._streams):
             yield f"stream {stream} was not seen from a leader, so its state says nothing"
             return
-        consumers = [one for s in self._streams for one in s.consumers if one.name == consumer]
+        consumers = [candidate for s in self._streams for candidate in s.consumers if candidate.name == consumer]
         if consumer and not consumers:
-            all_seen = all(one.consumers_seen for one in self._streams)
+            all_seen = all(stream.consumers_seen for stream in self._streams)
             yield f"no consumer {consumer} was seen on {stream}" + ("" if all_seen else "; not all of them were seen")
-        elif consumer and not any(one.from_leader for one in consumers):
+        elif consumer and not any(consumer.from_leader for consumer in consumers):
             yield f"consumer {consumer} was not seen from its leader, so its state says nothing"

@@ -55,11 +55,11 @@ def observe(watch: Watch, report: Report) -> tuple[Watch, tuple[FindingChange, .
     stays open and not judged until a report can say.
     """
     at = report.finished
-    found = {result.fingerprint: result for result in report.failures()}
-    now = {key: _still_open(watch.open.get(key), result, at) for key, result in found.items()}
+    results = {result.fingerprint: result for result in report.failures()}
+    now = {key: _still_open(watch.open.get(key), result, at) for key, result in results.items()}
     changes = [
         FindingChange(kind, result, at, now[key].appeared)
-        for key, result in found.items()
+        for key, result in results.items()
         if (kind := _change(watch.open.get(key), result))
     ]
     for key, before in watch.open.items():

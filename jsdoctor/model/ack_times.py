@@ -9,7 +9,7 @@ import msgspec
 
 from jsdoctor.model.finding import Subject
 
-MOST_ACKS = 100_000
+MAX_ACKS = 100_000
 """Maximum number of measurements that one run keeps."""
 
 

@@ -76,7 +76,7 @@ class ManifestChange(msgspec.Struct, frozen=True, kw_only=True):
         """Each difference in one line: the steps in their order, then what no manifest has."""
         steps = [
             f"{step.action} {step.subject.label}"
-            + (f" ({', '.join(one.field for one in step.fields)})" if step.action is ChangeAction.UPDATE else "")
+            + (f" ({', '.join(field.field for field in step.fields)})" if step.action is ChangeAction.UPDATE else "")
             for step in self.steps
         ]
         return [*steps, *(f"in no manifest: {subject.label}" for subject in self.undeclared)]

@@ -85,7 +85,7 @@ class EvidenceSet:
 
     def partly_shown(self, *partial: Evidence) -> EvidenceSet:
         """The same evidence, of which checks get some kinds in part."""
-        return EvidenceSet(self._present, self._absent, {**self._partial, **{type(one): one for one in partial}})
+        return EvidenceSet(self._present, self._absent, {**self._partial, **{type(item): item for item in partial}})
 
     def get(self, kind: type[Evidence]) -> Evidence | None:
         """The evidence of that kind, or None."""
@@ -102,7 +102,7 @@ class EvidenceSet:
         present = {**self._present, type(more): more, Gaps: Gaps((*listed, *gaps))}
         absent = {kind: gap for kind, gap in self._absent.items() if kind not in present}
         return EvidenceSet(
-            present, absent, {kind: one for kind, one in self._partial.items() if kind is not type(more)}
+            present, absent, {kind: item for kind, item in self._partial.items() if kind is not type(more)}
         )
 
     def without(self, kind: type[Evidence], why: Gap) -> EvidenceSet:

@@ -57,12 +57,12 @@ class EvidenceSource(StrEnum):
 class CollectionFacts(NamedTuple):
     """What is known of a collection when a kind of evidence is missing.
 
-    `samples` is the number of samples taken, `looks` the number of those that contain streams. `plain`: only logins of
-    plain accounts got replies.
+    `samples` is the number of samples taken, `snapshots` the number of those that contain streams. `plain`: only
+    logins of plain accounts got replies.
     """
 
     samples: int = 0
-    looks: int = 0
+    snapshots: int = 0
     plain: bool = False
     asked_ntp: bool = False
     scanned: bool = False
@@ -203,7 +203,7 @@ def _of_servers(otherwise: Gap) -> Callable[[CollectionFacts], Gap]:
 
 
 def _trend(collected: CollectionFacts) -> Gap:
-    return _too_few(collected) if collected.looks else _NO_ASSETS
+    return _too_few(collected) if collected.snapshots else _NO_ASSETS
 
 
 def _server_trend(collected: CollectionFacts) -> Gap:
@@ -275,4 +275,4 @@ DECLARED: tuple[EvidenceKind, ...] = (
 )
 """All kinds but `Gaps`, which are always there."""
 
-BY_KIND: Mapping[type[Evidence], EvidenceKind] = {one.kind: one for one in DECLARED}
+BY_KIND: Mapping[type[Evidence], EvidenceKind] = {kind.kind: kind for kind in DECLARED}

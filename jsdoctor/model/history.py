@@ -9,7 +9,7 @@ import msgspec
 from jsdoctor.model.snapshot import ClusterSnapshot, Consumer, Stream, same_incarnation
 from jsdoctor.model.trend import ConsumerHistory, StreamHistory
 
-MOST_LOOKS = 24
+MAX_SAMPLES = 24
 """Maximum number of earlier samples that are read, as each may hold ten thousand consumers."""
 
 
@@ -40,8 +40,8 @@ class History(msgspec.Struct, frozen=True):
         """Every consumer that is led now and was seen before."""
         earlier = [_consumers(snapshot) for snapshot in self.snapshots[:-1]]
         for stream, consumer in self.now.led_consumers():
-            found = [index.get((consumer.account, consumer.stream, consumer.name)) for index in earlier]
-            same = [p for p in found if p and same_incarnation(p[1], consumer) and same_incarnation(p[0], stream)]
+            result = [index.get((consumer.account, consumer.stream, consumer.name)) for index in earlier]
+            same = [p for p in result if p and same_incarnation(p[1], consumer) and same_incarnation(p[0], stream)]
             if same:
                 yield ConsumerHistory((*(p[1] for p in same), consumer), (*(p[0] for p in same), stream))
 

@@ -60,7 +60,7 @@ class SourceConfig(msgspec.Struct, frozen=True):
     @property
     def identity(self) -> tuple[object, ...]:
         """What a stream can have only one source of (server: stream.go composeIName)."""
-        transforms = tuple((one.src, one.dest) for one in self.subject_transforms)
+        transforms = tuple((transform.src, transform.dest) for transform in self.subject_transforms)
         return (self.name, self.external.api if self.external else "", self.filter_subject, transforms)
 
     @property

@@ -198,7 +198,9 @@ class KubernetesFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 
     def configuration_of(self, pod: ServerPod) -> PodConfiguration | None:
         """The configuration of a pod's server; None where it was not read."""
-        return next((one for one in self.configurations if one.name == pod.configuration), None)
+        return next(
+            (configuration for configuration in self.configurations if configuration.name == pod.configuration), None
+        )
 
     def observed(self, path: str, value: object) -> Observation:
         """A value of it as evidence."""
@@ -212,16 +214,16 @@ class KubernetesFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 
     def warning_of(self, *names: str) -> str:
         """The newest warning about one of these objects, as a clause to append; empty where there is none."""
-        latest = next((one for one in self.warnings or () if one.name in names), None)
+        latest = next((warning for warning in self.warnings or () if warning.name in names), None)
         return "" if latest is None else f"; Kubernetes warned of {latest.name}: {latest.reason}, {latest.message}"
 
     def groups(self) -> Mapping[str, tuple[ServerPod, ...]]:
         """The pods that are not being deleted, by the StatefulSet that owns them."""
-        found: dict[str, list[ServerPod]] = {}
+        server_pods: dict[str, list[ServerPod]] = {}
         for pod in self.pods:
             if not pod.deleting:
-                found.setdefault(pod.owner or pod.name, []).append(pod)
-        return {owner: tuple(pods) for owner, pods in sorted(found.items())}
+                server_pods.setdefault(pod.owner or pod.name, []).append(pod)
+        return {owner: tuple(pods) for owner, pods in sorted(server_pods.items())}
 
 
 def _share(limit: str, count: int) -> int | None:

@@ -92,8 +92,8 @@ class Links(msgspec.Struct, frozen=True):
 
     def after(self, before: Links) -> Links:
         """These links as the newest; what only an earlier sample shows of a server is kept."""
-        known = {one.server: one for one in before.servers}
-        newest = {one.server: one.completed(known.get(one.server)) for one in self.servers}
+        known = {server.server: server for server in before.servers}
+        newest = {server.server: server.completed(known.get(server.server)) for server in self.servers}
         both = known | newest
         return Links(tuple(both[name] for name in sorted(both)), (*before.earlier, before.servers))
 

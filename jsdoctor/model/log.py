@@ -14,10 +14,10 @@ from jsdoctor.model.log_story import (
     Leadership,
     LogClockStep,
     LogGap,
+    OutageInterval,
     ProcessRun,
     RestoredFall,
     ServerOffset,
-    Spell,
 )
 
 __all__ = [
@@ -38,11 +38,11 @@ __all__ = [
     "LogTime",
     "Measure",
     "Occurrence",
+    "OutageInterval",
     "ProcessRun",
     "RestoredFall",
     "ServerOffset",
     "SignatureTotal",
-    "Spell",
     "canonical",
     "exemplars_of",
 ]
@@ -209,21 +209,21 @@ class LogEvidence(msgspec.Struct, frozen=True, kw_only=True):
     restored_streams: int = 0
     leaderships: tuple[Leadership, ...] = ()
     offsets: tuple[ServerOffset, ...] = ()
-    spells: tuple[Spell, ...] = ()
+    intervals: tuple[OutageInterval, ...] = ()
     omitted: tuple[tuple[str, int], ...] = ()
     unsearched: tuple[str, ...] = ()
 
     def occurrences(self, *signatures: str) -> tuple[Occurrence, ...]:
         """Occurrences of any of these signatures, in their order here, most lines first."""
-        return tuple(found for found in self.found if found.signature in signatures)
+        return tuple(occurrence for occurrence in self.found if occurrence.signature in signatures)
 
     def total(self, *signatures: str) -> int:
         """How many lines these signatures have, subjects that were not kept included."""
         return sum(total.count for total in self.totals if total.signature in signatures)
 
-    def spells_of(self, *signatures: str) -> tuple[Spell, ...]:
+    def intervals_of(self, *signatures: str) -> tuple[OutageInterval, ...]:
         """Outage intervals of any of these signatures, oldest first."""
-        return tuple(spell for spell in self.spells if spell.signature in signatures)
+        return tuple(interval for interval in self.intervals if interval.signature in signatures)
 
     def runs_of(self, server: str) -> tuple[ProcessRun, ...]:
         """The processes of a server, oldest first."""
@@ -249,8 +249,8 @@ def canonical(evidence: LogEvidence) -> bytes:
     return msgspec.json.encode(evidence, order="deterministic")
 
 
-def exemplars_of(found: Iterable[Occurrence], most: int = 3) -> tuple[Observation, ...]:
+def exemplars_of(occurrences: Iterable[Occurrence], most: int = 3) -> tuple[Observation, ...]:
     """Lines of several occurrences as evidence of one finding, oldest first."""
-    lines = [exemplar for occurrence in found for exemplar in occurrence.exemplars]
+    lines = [exemplar for occurrence in occurrences for exemplar in occurrence.exemplars]
     lines.sort(key=lambda line: (line.at is None, line.at.us if line.at else 0, line.file, line.offset))
     return tuple(line.observed for line in lines[:most])

@@ -151,7 +151,7 @@ class ServerOffset(msgspec.Struct, frozen=True, kw_only=True):
     exemplars: tuple[Exemplar, ...] = ()
 
 
-class Spell(msgspec.Struct, frozen=True, kw_only=True):
+class OutageInterval(msgspec.Struct, frozen=True, kw_only=True):
     """A trouble from its first to its last line, with no pause over five minutes; and what ended it, if anything did.
 
     Only for signatures with `resolved_by`. `resolved` None: unresolved when the log ends (`log_end`).

@@ -8,7 +8,7 @@ import msgspec
 
 from jsdoctor.model.subjects import subject_contains
 
-SHORTEST_TOKEN = 5
+MIN_TOKEN = 5
 """Minimum length of a token: among shorter names, too many are one letter apart and both intended."""
 
 
@@ -54,32 +54,34 @@ class NearSubjects(msgspec.Struct, frozen=True):
     def of(self, account: str, stream: str, filter_: str) -> FilterSubjects | None:
         """The result for a filter, None if the stream was not queried."""
         wanted = (account, stream, filter_)
-        return next((one for one in self.filters if (one.account, one.stream, one.filter) == wanted), None)
+        return next(
+            (filters for filters in self.filters if (filters.account, filters.stream, filters.filter) == wanted), None
+        )
 
 
 def nearness(filter_: str, subject: str) -> Nearness | None:
     """How `subject` misses `filter_` in just one literal token; None where it matches or differs in more."""
     if subject_contains(filter_, subject):
         return None
-    wanted, found = filter_.split("."), subject.split(".")
+    wanted, result = filter_.split("."), subject.split(".")
     if wanted[-1] == ">":
-        wanted, found = wanted[:-1], found[: len(wanted) - 1]
-    if len(wanted) != len(found):
+        wanted, result = wanted[:-1], result[: len(wanted) - 1]
+    if len(wanted) != len(result):
         return None
-    different = [(a, b) for a, b in zip(wanted, found, strict=True) if a not in ("*", b)]
+    different = [(a, b) for a, b in zip(wanted, result, strict=True) if a not in ("*", b)]
     return _tokens(*different[0]) if len(different) == 1 else None
 
 
-def _tokens(one: str, other: str) -> Nearness | None:
+def _tokens(first: str, second: str) -> Nearness | None:
     """The difference of two tokens. Digits are part of an identity: `eu1` and `eu2` are both meant."""
-    if min(len(one), len(other)) < SHORTEST_TOKEN:
+    if min(len(first), len(second)) < MIN_TOKEN:
         return None
-    if one.casefold() == other.casefold():
+    if first.casefold() == second.casefold():
         return Nearness.CASE
     start = 0
-    while start < min(len(one), len(other)) and one[start] == other[start]:
+    while start < min(len(first), len(second)) and first[start] == second[start]:
         start += 1
-    left, right = one[start:], other[start:]
+    left, right = first[start:], second[start:]
     while left and right and left[-1] == right[-1]:
         left, right = left[:-1], right[:-1]
     swapped = len(left) == 2 and left == right[::-1]
@@ -87,5 +89,5 @@ def _tokens(one: str, other: str) -> Nearness | None:
         return None
     if any(not letter.isalpha() for letter in left + right):
         return None
-    at_end = start + max(len(left), len(right)) >= max(len(one), len(other))
+    at_end = start + max(len(left), len(right)) >= max(len(first), len(second))
     return Nearness.END if at_end and not swapped else Nearness.LETTER

@@ -56,9 +56,9 @@ def shown_or(read: Callable[[], Value], otherwise: Value) -> Value:
 def raw_field(value: msgspec.Struct, field: str) -> Any:
     """A field of a value that may be partial, for code that only compares identities: the default if it is hidden."""
     for shape in type(value).__mro__:
-        found = shape.__dict__.get(field)
-        if found is not None and not isinstance(found, property):
-            return found.__get__(value)
+        candidate = shape.__dict__.get(field)
+        if candidate is not None and not isinstance(candidate, property):
+            return candidate.__get__(value)
     raise AttributeError(field)
 
 

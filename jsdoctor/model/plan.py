@@ -82,7 +82,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One step of a plan.
 
     `action` is of the closed set in `jsdoctor.remedy.registry`, `operation` the registered implementation. `base` is
-    the state that the step was planned on, as `look` of the operation shows it; `tolerates` lists, by key of the
+    the state that the step was planned on, as `read_state` of the operation shows it; `tolerates` lists, by key of the
     configuration, the values that other steps of this plan may have left there. `values` is what else the operation
     needs. `requests` are what would be sent if nothing had changed since; `undo` takes it back, and an empty `inverse`
     means that nothing can. `needs` are ids of steps that must have succeeded before. `losses` name the assets that are

@@ -66,16 +66,16 @@ class RaftMember(msgspec.Struct, frozen=True):
 class RaftGroups(msgspec.Struct, frozen=True):
     """The members of all groups that could be seen, in every sample, oldest first."""
 
-    looks: tuple[tuple[RaftMember, ...], ...]
+    samples: tuple[tuple[RaftMember, ...], ...]
 
     @property
     def last(self) -> tuple[RaftMember, ...]:
         """The members in the newest sample."""
-        return self.looks[-1]
+        return self.samples[-1]
 
     def histories(self) -> Iterator[tuple[RaftMember, ...]]:
         """Each member of the newest sample with its earlier readings before it, oldest first."""
-        earlier = [{(m.server, m.account, m.group): m for m in look} for look in self.looks[:-1]]
+        earlier = [{(m.server, m.account, m.group): m for m in sample} for sample in self.samples[:-1]]
         for member in self.last:
             key = (member.server, member.account, member.group)
-            yield (*(look[key] for look in earlier if key in look), member)
+            yield (*(sample[key] for sample in earlier if key in sample), member)

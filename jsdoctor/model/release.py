@@ -13,5 +13,5 @@ def release(version: str) -> tuple[int, ...]:
 
 def version_at(name: str, servers: Servers | None, connected: ConnectedServer | None) -> str:
     """The version of the server of that name; of a plain login that of the server we are on. Empty: not known."""
-    told = next((server.version for server in (servers.servers if servers else ()) if server.name == name), "")
-    return told or (connected.version if connected else "")
+    reported = next((server.version for server in (servers.servers if servers else ()) if server.name == name), "")
+    return reported or (connected.version if connected else "")

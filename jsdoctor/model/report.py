@@ -51,7 +51,7 @@ class Result(msgspec.Struct, frozen=True):
             return Impact.HYGIENE
         impact = self.rule.impact or Impact.RISK
         if self.finding.confidence is Confidence.LOW:
-            return max(impact, Impact.RISK, key=lambda one: one.rank)
+            return max(impact, Impact.RISK, key=lambda item: item.rank)
         return impact
 
     @property
@@ -83,7 +83,7 @@ class Incident(msgspec.Struct, frozen=True):
     @property
     def results(self) -> tuple[Result, ...]:
         """All findings of this incident, causes first."""
-        return (*self.causes, *(one.result for one in self.consequences))
+        return (*self.causes, *(consequence.result for consequence in self.consequences))
 
     @property
     def severity(self) -> Severity:

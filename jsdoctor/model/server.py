@@ -231,7 +231,7 @@ class Servers(msgspec.Struct, frozen=True):
     earlier: tuple[tuple[Server, ...], ...] = ()
 
     @property
-    def looks(self) -> tuple[tuple[Server, ...], ...]:
+    def samples(self) -> tuple[tuple[Server, ...], ...]:
         """The servers of every sample, oldest first."""
         return (*self.earlier, self.servers)
 

@@ -142,13 +142,13 @@ class Stream(msgspec.Struct, frozen=True, kw_only=True):
 Asset = TypeVar("Asset", Stream, Consumer)
 
 
-def same_incarnation(one: Asset, other: Asset) -> bool:
+def same_incarnation(stream: Asset, other: Asset) -> bool:
     """Whether two readings of a name have the same date of creation, or one of them (of metrics) shows none."""
-    first, second = raw_field(one, "created"), raw_field(other, "created")
+    first, second = raw_field(stream, "created"), raw_field(other, "created")
     return first is None or second is None or bool(first == second)
 
 
-MOST_UNRESPONSIVE = 10_000
+MAX_UNRESPONSIVE = 10_000
 """Maximum number of unresponsive assets that are reported one by one; of the others only the number is reported."""
 
 

@@ -9,11 +9,11 @@ import msgspec
 from jsdoctor.model.finding import Observation, Subject
 from jsdoctor.model.stored_ids import RepeatedIds
 
-MOST_INVERSIONS = 1_000
+MAX_INVERSIONS = 1_000
 """So many inversions of a stream are kept, the largest; all are counted."""
-MOST_MESSAGES = 10_000_000
+MAX_MESSAGES = 10_000_000
 """So many messages of a stream are read at most."""
-MOST_SUBJECTS = 1_000
+MAX_SUBJECTS = 1_000
 """So many subjects of a stream are counted one by one, the first that are met; the others are counted together."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -7,11 +7,11 @@ from bisect import bisect_left
 
 import msgspec
 
-MOST_KEPT = 1_000
+MAX_KEPT = 1_000
 """So many repeats of a stream are kept of the closest, and of the farthest."""
-MOST_DISTANCES = 1_000_000
+MAX_DISTANCES = 1_000_000
 """The distances of so many repeats are kept; of others it is only counted that there are."""
-MOST_COMPARED = 10_000
+MAX_COMPARED = 10_000
 """So many messages whose ids came more than once are read whole, where contents are compared."""
 
 

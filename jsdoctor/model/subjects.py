@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 
-def subjects_overlap(one: str, other: str) -> bool:
+def subjects_overlap(first: str, second: str) -> bool:
     """Whether some subject matches both patterns. `*` stands for one token, a final `>` for one or more."""
-    if one == other:
+    if first == second:
         return True
-    left, right = one.split("."), other.split(".")
+    left, right = first.split("."), second.split(".")
     for a, b in zip(left, right, strict=False):
         if a == ">" or b == ">":
             return True

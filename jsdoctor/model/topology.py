@@ -97,7 +97,7 @@ class Topology(msgspec.Struct, frozen=True):
 
 def topology_of(servers: Servers, links: Links | None, snapshots: SnapshotSeries | None) -> Topology:
     """The topology as the servers of the newest sample show it."""
-    told = {one.server: one for one in (links.servers if links else ())}
+    by_name = {server_links.server: server_links for server_links in (links.servers if links else ())}
     by_domain: dict[str, list[Server]] = defaultdict(list)
     without = 0
     for server in servers.servers:
@@ -116,10 +116,12 @@ def topology_of(servers: Servers, links: Links | None, snapshots: SnapshotSeries
                 clusters=tuple(sorted({s.cluster for s in members if s.cluster and s.meta})),
                 servers=tuple(s.name for s in members),
                 meta_size=max((s.meta.cluster_size for s in members if s.meta), default=0),
-                is_site=any(leaf.is_spoke for s in members if s.name in told for leaf in told[s.name].leafs or ()),
+                is_site=any(
+                    leaf.is_spoke for s in members if s.name in by_name for leaf in by_name[s.name].leafs or ()
+                ),
             )
         )
-    spokes = {(leaf.name, leaf.ip) for one in told.values() for leaf in one.leafs or () if not leaf.is_spoke}
+    spokes = {(leaf.name, leaf.ip) for links in by_name.values() for leaf in links.leafs or () if not leaf.is_spoke}
     listeners = [server.varz for server in servers.servers if server.varz]
     return Topology(
         domains=tuple(domains),
@@ -155,5 +157,5 @@ def role_of(stream: Stream) -> str:
 
 
 def _roles(streams: Iterable[Stream]) -> dict[str, int]:
-    found = Counter(role for stream in streams if (role := role_of(stream)))
-    return dict(sorted(found.items()))
+    counts = Counter(role for stream in streams if (role := role_of(stream)))
+    return dict(sorted(counts.items()))

@@ -10,7 +10,7 @@ from jsdoctor.model.latency import Latencies, joined
 from jsdoctor.model.nats_traffic import ConsumerTraffic, Content, NatsConnection, NatsTraffic
 from jsdoctor.model.packets import Capture, PacketEvidence
 
-_MOST = 5
+_MAX = 5
 
 
 class NamedCount(msgspec.Struct, frozen=True):
@@ -30,14 +30,14 @@ class LatencySummary(msgspec.Struct, frozen=True):
     largest_ns: int = 0
 
     @classmethod
-    def of(cls, found: Latencies) -> LatencySummary:
+    def of(cls, latencies: Latencies) -> LatencySummary:
         """Quantiles of a histogram, at most 6 % too long."""
         return cls(
-            found.count,
-            found.quantile_ns(0.5),
-            found.quantile_ns(0.95),
-            found.quantile_ns(0.99),
-            found.largest_ns,
+            latencies.count,
+            latencies.quantile_ns(0.5),
+            latencies.quantile_ns(0.95),
+            latencies.quantile_ns(0.99),
+            latencies.largest_ns,
         )
 
 
@@ -103,34 +103,34 @@ def _summary(capture: Capture, seen: NatsTraffic) -> TrafficSummary:
     statuses: Counter[str] = Counter()
     subjects: Counter[str] = Counter()
     for talk in talks:
-        statuses.update({f"{one.code} {one.text}".strip(): one.count for one in talk.statuses})
+        statuses.update({f"{status.code} {status.text}".strip(): status.count for status in talk.statuses})
         subjects.update(dict(talk.subjects))
     return TrafficSummary(
         capture=capture.name,
         packets=capture.packets,
         duration_ns=(capture.last_ns or 0) - (capture.first_ns or 0),
         connections=_named(Counter(talk.content.value for talk in talks)),
-        published=sum(one.messages for one in published),
-        publish_acks=LatencySummary.of(joined(one.ack_ns for one in published)),
-        refused=sum(refusal.count for one in published for refusal in one.refusals),
-        duplicates=sum(one.duplicates for one in published),
-        no_responders=sum(one.no_responders for one in published),
-        unanswered=sum(one.unanswered for one in published),
+        published=sum(publishing.messages for publishing in published),
+        publish_acks=LatencySummary.of(joined(publishing.ack_ns for publishing in published)),
+        refused=sum(refusal.count for publishing in published for refusal in publishing.refusals),
+        duplicates=sum(publishing.duplicates for publishing in published),
+        no_responders=sum(publishing.no_responders for publishing in published),
+        unanswered=sum(publishing.unanswered for publishing in published),
         delivered=sum(talk.deliveries for talk in talks),
         api_requests=sum(talk.api.requests for talk in talks),
-        api_failures=sum(one.count for talk in talks for one in talk.api.failures),
+        api_failures=sum(failure.count for talk in talks for failure in talk.api.failures),
         heartbeats=sum(talk.heartbeats.count for talk in talks),
         flow_control=sum(talk.flow_control.requests for talk in talks),
         errors=sum(error.count for talk in talks for error in talk.errors),
         statuses=_named(statuses),
         subjects=_named(subjects),
         clients=_clients(talks),
-        consumers=tuple(map(_consumer, sorted(seen.consumers, key=lambda one: -one.deliveries)[:_MOST])),
+        consumers=tuple(map(_consumer, sorted(seen.consumers, key=lambda consumer: -consumer.deliveries)[:_MAX])),
     )
 
 
 def _named(counts: Counter[str]) -> tuple[NamedCount, ...]:
-    return tuple(NamedCount(name, count) for name, count in counts.most_common(_MOST))
+    return tuple(NamedCount(name, count) for name, count in counts.most_common(_MAX))
 
 
 def _clients(talks: tuple[NatsConnection, ...]) -> tuple[ClientSummary, ...]:
@@ -143,18 +143,18 @@ def _clients(talks: tuple[NatsConnection, ...]) -> tuple[ClientSummary, ...]:
             published[name] += talk.publishing.messages
             delivered[name] += talk.deliveries
     busiest = sorted(published, key=lambda name: (-(published[name] + delivered[name]), name))
-    return tuple(ClientSummary(name, published[name], delivered[name]) for name in busiest[:_MOST])
+    return tuple(ClientSummary(name, published[name], delivered[name]) for name in busiest[:_MAX])
 
 
-def _consumer(one: ConsumerTraffic) -> ConsumerSummary:
+def _consumer(traffic: ConsumerTraffic) -> ConsumerSummary:
     return ConsumerSummary(
-        stream=one.stream,
-        consumer=one.consumer,
-        deliveries=one.deliveries,
-        redeliveries=one.redeliveries,
-        acks=one.acks,
-        naks=one.naks,
-        terminated=one.terminated,
-        in_progress=one.in_progress,
-        ack=LatencySummary.of(one.ack_ns),
+        stream=traffic.stream,
+        consumer=traffic.consumer,
+        deliveries=traffic.deliveries,
+        redeliveries=traffic.redeliveries,
+        acks=traffic.acks,
+        naks=traffic.naks,
+        terminated=traffic.terminated,
+        in_progress=traffic.in_progress,
+        ack=LatencySummary.of(traffic.ack_ns),
     )

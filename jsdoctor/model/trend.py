@@ -93,10 +93,10 @@ class Trend(msgspec.Struct, frozen=True, dict=True):
     def _trace_consumers(self) -> Iterator[ConsumerHistory]:
         earlier = [_consumers_by_key(snapshot) for snapshot in self.snapshots[:-1]]
         for stream, consumer in self.snapshots[-1].led_consumers():
-            found = [index.get((consumer.account, consumer.stream, consumer.name)) for index in earlier]
+            result = [index.get((consumer.account, consumer.stream, consumer.name)) for index in earlier]
             same = [
                 pair
-                for pair in found
+                for pair in result
                 if pair and same_incarnation(pair[1], consumer) and same_incarnation(pair[0], stream)
             ]
             if len(same) == len(earlier):

@@ -30,8 +30,8 @@ def convert_to(value: object, shape: type[Shape]) -> Shape:
 
 
 def _decoder(shape: object, strict: bool) -> msgspec.json.Decoder[Any]:
-    found = _decoders.get((shape, strict))
-    if found is None:
+    decoder = _decoders.get((shape, strict))
+    if decoder is None:
         with _FIRST_USE:
-            found = _decoders[shape, strict] = msgspec.json.Decoder(cast("Any", shape), strict=strict)
-    return found
+            decoder = _decoders[shape, strict] = msgspec.json.Decoder(cast("Any", shape), strict=strict)
+    return decoder

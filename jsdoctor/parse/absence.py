@@ -13,24 +13,24 @@ from jsdoctor.model.server import ConnectedServer
 _OF_NO_ASSETS = {endpoint for kind in DECLARED for endpoint in kind.endpoints}
 
 
-def why_absent(samples: Sequence[Sample], looks: int) -> dict[type[Evidence], Gap]:
-    """For every kind of evidence the reason that fits if it is missing. `looks` is how many snapshots there are."""
+def why_absent(samples: Sequence[Sample], snapshots: int) -> dict[type[Evidence], Gap]:
+    """For every kind of evidence the reason that fits if it is missing. `snapshots` is how many snapshots there are."""
     exchanges = [exchange for sample in samples for exchange in sample.exchanges]
     gaps = [gap for sample in samples for gap in sample.gaps]
     seen = {exchange.access for exchange in exchanges}
     collected = CollectionFacts(
         samples=len(samples),
-        looks=looks,
+        snapshots=snapshots,
         plain=Access.ACCOUNT in seen and not seen & {Access.SYSTEM, Access.MONITOR, Access.PASTED},
         asked_ntp=Access.NTP in seen or any(gap.kind == "ntp" for gap in gaps),
         scanned=any(gap.kind == "scan" for gap in gaps),
     )
     if all(exchange.endpoint in _OF_NO_ASSETS for exchange in exchanges):
-        others = [one for one in DECLARED if one.kind is not ConnectedServer]
-        absent = {one.kind: NOTHING_ANSWERED if one.of_deployment else one.absent(collected) for one in others}
+        others = [kind for kind in DECLARED if kind.kind is not ConnectedServer]
+        absent = {entry.kind: NOTHING_ANSWERED if entry.of_deployment else entry.absent(collected) for entry in others}
         return {**absent, ConnectedServer: NO_CONNECTION if seen else NOTHING_ANSWERED}
-    said = {gap.kind: gap for gap in gaps if not gap.requested}
+    own = {gap.kind: gap for gap in gaps if not gap.requested}
     return {
-        one.kind: next((said[name] for name in reversed(one.said_by) if name in said), None) or one.absent(collected)
-        for one in DECLARED
+        kind.kind: next((own[name] for name in reversed(kind.said_by) if name in own), None) or kind.absent(collected)
+        for kind in DECLARED
     }

@@ -91,8 +91,12 @@ class AccountReplies:
 
     def _asked_singly(self) -> dict[Subject, Consumer | None]:
         """Consumers that were requested singly. A member of a group that lost its leader responds as if it were new."""
-        found = {s: merge_consumer(self.name, [("", *copy)]) if copy else None for s, copy in self._single.items()}
-        return {s: one for s, one in found.items() if one is None or one.from_leader or is_new(one)}
+        consumers = {s: merge_consumer(self.name, [("", *copy)]) if copy else None for s, copy in self._single.items()}
+        return {
+            s: consumer
+            for s, consumer in consumers.items()
+            if consumer is None or consumer.from_leader or is_new(consumer)
+        }
 
     def _take(self, mine: Iterable[Exchange]) -> None:
         # Only USER.INFO names the account that all other replies belong to: read it first.

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import msgspec
 
-from jsdoctor.model.ack_times import MOST_ACKS, AckTimes, ConsumerAcks
+from jsdoctor.model.ack_times import MAX_ACKS, AckTimes, ConsumerAcks
 from jsdoctor.model.exchange import Endpoint, Exchange
 from jsdoctor.model.gap import Gap
 from jsdoctor.parse.missing_replies import unreadable
@@ -27,12 +27,12 @@ class Metric(msgspec.Struct, frozen=True):
 class Heard(msgspec.Struct, frozen=True):
     """The body of an ACK_METRICS exchange."""
 
-    metrics: Annotated[tuple[Metric, ...], msgspec.Meta(max_length=MOST_ACKS)]
+    metrics: Annotated[tuple[Metric, ...], msgspec.Meta(max_length=MAX_ACKS)]
 
 
 def ack_times(exchanges: Iterable[Exchange], account: str) -> tuple[AckTimes | None, list[Gap]]:
     """The ack metrics of a run, and a gap for what cannot be read. `account`: that of the consumers."""
-    heard: dict[tuple[str, str], list[Metric]] = defaultdict(list)
+    metrics_found: dict[tuple[str, str], list[Metric]] = defaultdict(list)
     gaps: list[Gap] = []
     listened = False
     for exchange in exchanges:
@@ -40,11 +40,11 @@ def ack_times(exchanges: Iterable[Exchange], account: str) -> tuple[AckTimes | N
             continue
         try:
             for metric in decode(exchange.body, Heard).metrics:
-                heard[metric.stream, metric.consumer].append(metric)
+                metrics_found[metric.stream, metric.consumer].append(metric)
             listened = True
         except ReplyError as error:
             gaps.append(unreadable(exchange, error))
-    consumers = tuple(_consumer(account, *key, metrics) for key, metrics in sorted(heard.items()))
+    consumers = tuple(_consumer(account, *key, metrics) for key, metrics in sorted(metrics_found.items()))
     return (AckTimes(consumers) if listened else None), gaps
 
 

@@ -98,18 +98,20 @@ def _snapshot(
     servers = ServerReplies()
     servers.add_all(sample.exchanges, known.identities)
     accounts = account_replies(sample.exchanges, known.logins)
-    if found := servers.servers():
-        present[Servers] = _joined(present.get(Servers), found)
+    if servers_found := servers.servers():
+        present[Servers] = _joined(present.get(Servers), servers_found)
     if usage := _usage(servers, known):
         present[Accounts] = usage
-    gaps.extend((*servers.gaps, *(gap for one in accounts.values() for gap in one.gaps), *servers.silent_servers()))
+    gaps.extend(
+        (*servers.gaps, *(gap for account in accounts.values() for gap in account.gaps), *servers.silent_servers())
+    )
     by_system = any(exchange.access is Access.SYSTEM for exchange in sample.exchanges)
     assets = joined_assets(servers, accounts, known.logins, by_system)
-    if not (servers.showed_assets or any(one.answered for one in accounts.values())):
+    if not (servers.showed_assets or any(account.answered for account in accounts.values())):
         unseen.extend(unresponsive_gaps(assets.silent))
         return None
     streams, silent = merge_streams(assets.copies, assets.consumers), assets.silent
-    for again in filter(None, (servers.again, *(one.again for one in accounts.values()))):
+    for again in filter(None, (servers.again, *(account.again for account in accounts.values()))):
         streams, silent = settled(streams, silent, again)
     unseen.extend(
         (*unresponsive_gaps(silent), *(g for s in streams for g in missing_leader_gaps(s, servers.asked_all)))
@@ -165,7 +167,7 @@ def _beside(samples: Sequence[Sample], present: dict[type[Evidence], Evidence], 
     if kubernetes is not None:
         present[type(kubernetes)] = kubernetes
         if kubernetes.configurations:
-            mounted = tuple(one.servers for one in kubernetes.configurations)
+            mounted = tuple(configuration.servers for configuration in kubernetes.configurations)
             present[RunningConfigurations] = RunningConfigurations(servers=mounted)
     gaps.extend((*unread, *unseen, *unreadable))
 
@@ -195,9 +197,9 @@ def _server_trend(servers: Evidence | None) -> ServerTrend | None:
     """Servers by name, as a restarted one has another id; only those with new variables in every sample."""
     if not isinstance(servers, Servers) or not servers.earlier:
         return None
-    earlier = [{server.name: server for server in look} for look in servers.earlier]
-    found = [(*(look[s.name] for look in earlier if s.name in look), s) for s in servers.servers]
-    whole = [readings for readings in found if len(readings) > len(earlier) and _is_fresh(readings)]
+    earlier = [{server.name: server for server in sample} for sample in servers.earlier]
+    result = [(*(sample[s.name] for sample in earlier if s.name in sample), s) for s in servers.servers]
+    whole = [readings for readings in result if len(readings) > len(earlier) and _is_fresh(readings)]
     return ServerTrend(tuple(ServerHistory(readings) for readings in whole)) if whole else None
 
 
@@ -208,8 +210,8 @@ def _is_fresh(readings: Sequence[Server]) -> bool:
 
 def _usage(servers: ServerReplies, known: _Known) -> Accounts | None:
     """All accounts that servers report; for the account of a login the JetStream API knows more."""
-    found = servers.accounts()
-    rows = list(found.accounts) if found else []
+    accounts = servers.accounts()
+    rows = list(accounts.accounts) if accounts else []
     for login in known.logins.values():
         if login.usage:
             ours = servers.names_of(login.usage.name, login.domain)

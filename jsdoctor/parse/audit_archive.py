@@ -12,7 +12,7 @@ from datetime import datetime
 import msgspec
 
 from jsdoctor.model.exchange import Access, Endpoint, Exchange, Sample
-from jsdoctor.parse.audit_archive_gaps import ONE_LOOK, SERVERS_ONCE, lacking, unfinished, unlisted, unread
+from jsdoctor.parse.audit_archive_gaps import ONE_SAMPLE, SERVERS_ONCE, lacking, unfinished, unlisted, unread
 from jsdoctor.parse.audit_archive_jetstream import ArchivedJetStream, Body
 from jsdoctor.parse.audit_archive_manifest import (
     ACCOUNT_INFO,
@@ -70,7 +70,7 @@ def decode_archive(manifest: ArchiveManifest, read: Callable[[str], bytes]) -> t
     bodies = (*_as_they_are(replies, senders), *_connections(replies, senders), *jetstream.bodies())
     passed, earlier = jetstream.earlier()
     if not earlier:
-        return (Sample(taken_at, _exchanges(bodies, taken_at), (*replies.gaps, ONE_LOOK)),)
+        return (Sample(taken_at, _exchanges(bodies, taken_at), (*replies.gaps, ONE_SAMPLE)),)
     first = Sample(taken_at - passed, _exchanges(earlier, taken_at - passed))
     return first, Sample(taken_at, _exchanges(bodies, taken_at), (*replies.gaps, SERVERS_ONCE))
 
@@ -89,10 +89,10 @@ def _when(manifest: ArchiveManifest, read: Callable[[str], bytes], senders: Send
             metadata = decode(read(manifest.metadata), _Metadata)
         except ReplyError as error:
             raise BundleError(f"{manifest.metadata} cannot be read: {error}") from error
-    found = metadata.capture_timestamp or senders.latest()
-    if found is None or found.year not in YEARS:
+    datetime_found = metadata.capture_timestamp or senders.latest()
+    if datetime_found is None or datetime_found.year not in YEARS:
         raise BundleError("nothing in it shows when it was gathered")
-    return found
+    return datetime_found
 
 
 def _as_said(endpoint: Endpoint, reply: ArchivedReply, senders: Senders) -> Body:
@@ -111,12 +111,12 @@ def _connections(replies: Replies, senders: Senders) -> Iterator[Body]:
         if len(pages) == 1:
             yield _as_said(Endpoint.CONNZ, pages[0][0], senders)
             continue
-        found: dict[int, msgspec.Raw] = {}
+        texts: dict[int, msgspec.Raw] = {}
         for reply, fields in pages:
             try:
                 listed = decode(fields.get("connections", msgspec.Raw(b"[]")), tuple[msgspec.Raw, ...])
-                found |= {decode(connection, _Connection).cid: connection for connection in listed}
+                texts |= {decode(connection, _Connection).cid: connection for connection in listed}
             except ReplyError as error:
                 replies.gaps.append(unread(reply.artifact, error))
-        data = pages[0][1] | {"connections": encoded(list(found.values()))}
+        data = pages[0][1] | {"connections": encoded(list(texts.values()))}
         yield Endpoint.CONNZ, node, pages[0][0].artifact.member, sealed(senders.identity(node), data)

@@ -37,7 +37,7 @@ _WORDS = {
 _AGAIN = "gather again: nats audit gather"
 _SEE_LOG = "audit_gather_log.log in the archive says why; gather again, with a longer --timeout if it was late"
 
-ONE_LOOK = Gap(
+ONE_SAMPLE = Gap(
     kind="samples",
     subject=CLUSTER,
     reason="the archive shows each stream once, or twice within a second, and a rate needs two samples",
@@ -150,9 +150,9 @@ def no_consumers(streams: Collection[str]) -> Gap:
     return _absent("consumers", reason, "gather without --no-consumers")
 
 
-def fewer_streams(in_archive: Mapping[Node, int], told: Mapping[Node, int]) -> Iterator[Gap]:
+def fewer_streams(in_archive: Mapping[Node, int], reported: Mapping[Node, int]) -> Iterator[Gap]:
     """Servers that report more streams than the archive shows of them."""
-    for node, count in sorted(told.items()):
+    for node, count in sorted(reported.items()):
         if (seen := in_archive.get(node, 0)) < count:
             yield Gap(
                 kind="stream",

@@ -128,9 +128,9 @@ class ArchivedJetStream:
         return min((apart_for[copy.node] for copy in again), default=timedelta(0)), bodies
 
     def _streams(self, node: Node, account: str, at: datetime, details: msgspec.Raw) -> Body:
-        told = self._told.get(node, {})
+        texts = self._told.get(node, {})
         data: dict[str, object] = {"now": at, "account_details": details}
-        data |= {key: told[key] for key in ("server_id", "config") if key in told}
+        data |= {key: texts[key] for key in ("server_id", "config") if key in texts}
         body = sealed(self._senders.identity(node), data)
         return Endpoint.JSZ_STREAMS, node, f"streams of account {account}", body
 
@@ -173,8 +173,8 @@ class ArchivedJetStream:
                 continue  # it is a reply of its own, too, and its gap is made there
             names[info.account_name] = info.name_tag or info.account_name
         for account in (account for accounts in self._accounts.values() for account in accounts):
-            told = decode(encoded(account.fields), _AccountId)
-            names[told.id or told.name] = told.name
+            account_id = decode(encoded(account.fields), _AccountId)
+            names[account_id.id or account_id.name] = account_id.name
         return names
 
     def _shown(self, apart: Iterable[tuple[Artifact, bytes]], names: dict[str, str]) -> Iterator[Shown]:

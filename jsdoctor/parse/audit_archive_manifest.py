@@ -80,7 +80,7 @@ def decode_archive_manifest(raw: bytes, members: Collection[str]) -> ArchiveMani
         listed = decode_as(raw, dict[str, tuple[_Tag, ...]])
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise BundleError(f"{ARCHIVE_MANIFEST} cannot be read: {error}") from error
-    found: list[Artifact] = []
+    artifacts: list[Artifact] = []
     metadata = ""
     for member, tags in sorted(listed.items()):
         labels = {tag.label: tag.value for tag in tags}
@@ -89,13 +89,13 @@ def decode_archive_manifest(raw: bytes, members: Collection[str]) -> ArchiveMani
         if labels.get("special") == METADATA and member in members:
             metadata = member
         elif artifact := _artifact(member, labels):
-            found.append(artifact)
-    if not found:
+            artifacts.append(artifact)
+    if not artifacts:
         raise BundleError(f"{ARCHIVE_MANIFEST} lists no reply of any server that a rule could use")
     return ArchiveManifest(
-        artifacts=tuple(artifact for artifact in found if artifact.member in members),
+        artifacts=tuple(artifact for artifact in artifacts if artifact.member in members),
         metadata=metadata,
-        missing=tuple(artifact for artifact in found if artifact.member not in members),
+        missing=tuple(artifact for artifact in artifacts if artifact.member not in members),
         stray=tuple(sorted(set(members) - listed.keys() - {ARCHIVE_MANIFEST})),
     )
 

@@ -108,7 +108,7 @@ class Senders:
         by_node: dict[Node, list[ArchivedReply]] = defaultdict(list)
         for reply in replies:
             by_node[reply.artifact.node].append(reply)
-        self._known: Mapping[Node, ServerIdentity] = {node: _joined(found) for node, found in by_node.items()}
+        self._known: Mapping[Node, ServerIdentity] = {node: _joined(replies) for node, replies in by_node.items()}
         self._alike: dict[str, list[Node]] = defaultdict(list)
         for node in self._known:
             self._alike[node[1]].append(node)
@@ -138,15 +138,15 @@ def encoded(value: object) -> msgspec.Raw:
 
 
 def _joined(replies: Iterable[ArchivedReply]) -> ServerIdentity:
-    told = [reply.sender for reply in replies]
+    server_identities = [reply.sender for reply in replies]
 
     def first(field: str) -> str:
-        return next((value for identity in told if (value := getattr(identity, field))), "")
+        return next((value for identity in server_identities if (value := getattr(identity, field))), "")
 
     return ServerIdentity(
-        name=told[0].name,
+        name=server_identities[0].name,
         id=first("id"),
-        cluster=told[0].cluster,
+        cluster=server_identities[0].cluster,
         ver=first("ver"),
-        time=max((identity.time for identity in told if identity.time), default=None),
+        time=max((identity.time for identity in server_identities if identity.time), default=None),
     )

@@ -86,13 +86,13 @@ def accounts_of(node: Node, pages: Iterable[Fields]) -> list[AccountShown] | Non
 
     Raises ReplyError.
     """
-    found: dict[str, AccountShown] = {}
+    result: dict[str, AccountShown] = {}
     listed = [page["account_details"] for page in pages if _is_there(page, "account_details")]
     for page in listed:
         for fields in decode(page, tuple[Fields, ...]):
             name = decode(fields.get("name", msgspec.Raw(b'""')), str)
-            found.setdefault(name, _account(name, node, fields))
-    return list(found.values()) if listed else None
+            result.setdefault(name, _account(name, node, fields))
+    return list(result.values()) if listed else None
 
 
 def _account(name: str, node: Node, fields: Fields) -> AccountShown:
@@ -142,10 +142,10 @@ def as_account_details(copies: Iterable[Shown]) -> Iterator[tuple[Node, str, msg
 
 
 def _by_key(copies: Iterable[Shown]) -> dict[StreamKey, list[Shown]]:
-    found: dict[StreamKey, list[Shown]] = defaultdict(list)
+    result: dict[StreamKey, list[Shown]] = defaultdict(list)
     for copy in copies:
-        found[copy.key].append(copy)
-    return found
+        result[copy.key].append(copy)
+    return result
 
 
 def _worth(copies: list[Shown]) -> tuple[bool, bool, int]:

@@ -33,8 +33,8 @@ def parse_baseline(origin: str, body: bytes) -> Baseline:
 def encode_baseline(accepted: Iterable[Accepted]) -> bytes:
     """One finding to a line, in the order of code and subject: a change of one is a change of one line."""
     lines = [
-        msgspec.json.encode(one).decode()
-        for one in sorted(accepted, key=lambda one: (one.code, one.subject, one.fingerprint))
+        msgspec.json.encode(candidate).decode()
+        for candidate in sorted(accepted, key=lambda accepted: (accepted.code, accepted.subject, accepted.fingerprint))
     ]
     findings = ",\n    ".join(lines)
     inside = f"\n    {findings}\n  " if lines else ""

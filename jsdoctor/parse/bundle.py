@@ -182,26 +182,26 @@ def decode_logs(manifest: Manifest, bodies: Mapping[str, bytes]) -> tuple[Captur
     """The logs of a bundle. A member that is not there has the problem in its note. Raises `BundleError` for one that
     is not what was written.
     """
-    found = []
+    logs = []
     for note in manifest.logs:
         text = bodies.get(note.name)
         if text is None:
             missing = msgspec.structs.replace(note, problem=f"{note.name[:80]} is missing from the bundle")
-            found.append(CapturedLog(missing, b""))
+            logs.append(CapturedLog(missing, b""))
         elif len(text) != note.size or sha256(text).hexdigest() != note.sha256:
             raise BundleError(f"{note.name[:80]} is not what was written: it does not have the digest in {MANIFEST}")
         else:
-            found.append(CapturedLog(note, text))
-    return tuple(found)
+            logs.append(CapturedLog(note, text))
+    return tuple(logs)
 
 
 def decode_manifest(raw: bytes) -> Manifest:
     """The manifest of a bundle. Raises `NewerFormatError`, or `BundleError` for what is not one."""
     header = _decode(raw, _Header)
-    found = _FORMAT.fullmatch(header.format)
-    if not found:
+    match = _FORMAT.fullmatch(header.format)
+    if not match:
         raise BundleError(f"{MANIFEST} does not say that this is a bundle of jsdoctor (format {header.format[:60]!r})")
-    if int(found[1]) > MAJOR:
+    if int(match[1]) > MAJOR:
         raise NewerFormatError(f"its format {header.format} is newer than {FORMAT}, the newest that can be read here")
     manifest = _decode(raw, Manifest)
     names = [*(member.name for member in manifest.members), *(log.name for log in manifest.logs)]
@@ -209,7 +209,11 @@ def decode_manifest(raw: bytes) -> Manifest:
         raise BundleError(f"{MANIFEST} lists a member twice")
     if not manifest.samples or any(member.sample > len(manifest.samples) for member in manifest.members):
         raise BundleError(f"{MANIFEST} lists members of samples that it does not describe, or describes none")
-    times = [manifest.created, *(look.taken_at for look in manifest.samples), *(m.asked_at for m in manifest.members)]
+    times = [
+        manifest.created,
+        *(sample.taken_at for sample in manifest.samples),
+        *(m.asked_at for m in manifest.members),
+    ]
     times += [service.asked_at for service in manifest.log_services]
     if any(time.year not in YEARS for time in times):
         raise BundleError(f"{MANIFEST} holds a time that cannot be right")
@@ -221,7 +225,7 @@ def decode_samples(manifest: Manifest, bodies: Mapping[str, bytes]) -> tuple[Sam
     how to read, is a gap. Raises `BundleError` for one that is not what was written.
     """
     exchanges: list[list[Exchange]] = [[] for _ in manifest.samples]
-    gaps = [list(look.gaps) for look in manifest.samples]
+    gaps = [list(sample.gaps) for sample in manifest.samples]
     for member in manifest.members:
         body = bodies.get(member.name)
         if body is None:
@@ -234,7 +238,7 @@ def decode_samples(manifest: Manifest, bodies: Mapping[str, bytes]) -> tuple[Sam
             reason = f"is of a kind that this version does not know ({member.access} {member.endpoint})"
             gaps[member.sample - 1].append(_gap(member, reason, f"read it with jsdoctor {manifest.jsdoctor} or newer"))
     parts = zip(manifest.samples, exchanges, gaps, strict=True)
-    return tuple(Sample(look.taken_at, tuple(found), tuple(missing)) for look, found, missing in parts)
+    return tuple(Sample(sample.taken_at, tuple(exchanges), tuple(missing)) for sample, exchanges, missing in parts)
 
 
 def _member(name: str, sample: int, exchange: Exchange) -> Member:

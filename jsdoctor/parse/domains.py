@@ -61,65 +61,65 @@ class Domains(msgspec.Struct, frozen=True):
         }
 
 
-def domains_of(speakers: Sequence[AnsweringServer], known_twins: set[str]) -> Domains:
+def domains_of(sources: Sequence[AnsweringServer], known_twins: set[str]) -> Domains:
     """The domains of the servers of one sample. `known_twins`, names that two servers had in any sample, is updated."""
-    groups = _groups(speakers)
+    groups = _groups(sources)
     labels = _labels(groups)
-    by_key = {speaker.key: label for group, label in zip(groups, labels, strict=True) for speaker in group}
+    by_key = {responder.key: label for group, label in zip(groups, labels, strict=True) for responder in group}
     by_cluster = {s.cluster: by_key[s.key] for group in groups for s in group if s.cluster}
-    for speaker in speakers:
-        by_key.setdefault(speaker.key, by_cluster.get(speaker.cluster, ""))
-    counts = Counter(speaker.name for speaker in speakers)
+    for responder in sources:
+        by_key.setdefault(responder.key, by_cluster.get(responder.cluster, ""))
+    counts = Counter(responder.name for responder in sources)
     known_twins |= {name for name, count in counts.items() if count > 1}
-    names = {s.key: f"{s.name}@{by_key[s.key]}" for s in speakers if s.name in known_twins and by_key[s.key]}
-    return Domains(by_key, names | _twins_of_one_domain(speakers, by_key))
+    names = {s.key: f"{s.name}@{by_key[s.key]}" for s in sources if s.name in known_twins and by_key[s.key]}
+    return Domains(by_key, names | _twins_of_one_domain(sources, by_key))
 
 
-def _twins_of_one_domain(speakers: Sequence[AnsweringServer], labels: Mapping[str, str]) -> dict[str, str]:
+def _twins_of_one_domain(sources: Sequence[AnsweringServer], labels: Mapping[str, str]) -> dict[str, str]:
     """Names with ids for servers that one domain has twice.
 
     A server that restarts within a sample has two ids as well, one of which did not report its JetStream.
     """
-    alike = Counter((s.name, labels[s.key]) for s in speakers if s.has_jetstream)
+    alike = Counter((s.name, labels[s.key]) for s in sources if s.has_jetstream)
     return {
         s.key: f"{s.name}#{s.key[:_ID_LENGTH]}{'@' if labels[s.key] else ''}{labels[s.key]}"
-        for s in speakers
+        for s in sources
         if s.has_jetstream and alike[s.name, labels[s.key]] > 1
     }
 
 
-def speaker(
+def responder(
     identity: ServerIdentity, key: str, domain: str, meta: MetaGroup | None, has_jetstream: bool
 ) -> AnsweringServer:
     """The speaker of one server's replies."""
     return AnsweringServer(key, identity.name, identity.cluster, domain or identity.domain, meta, has_jetstream)
 
 
-def _groups(speakers: Iterable[AnsweringServer]) -> list[list[AnsweringServer]]:
+def _groups(sources: Iterable[AnsweringServer]) -> list[list[AnsweringServer]]:
     """Servers by the JetStream they share: a single server is on its own, a meta group may span clusters."""
-    found: list[list[AnsweringServer]] = []
+    responding: list[list[AnsweringServer]] = []
     clustered: dict[tuple[str, str], list[AnsweringServer]] = defaultdict(list)
-    for one in speakers:
-        if one.meta is not None:
-            clustered[one.domain, one.cluster].append(one)
-        elif one.has_jetstream:
-            found.append([one])
+    for item in sources:
+        if item.meta is not None:
+            clustered[item.domain, item.cluster].append(item)
+        elif item.has_jetstream:
+            responding.append([item])
     merged: list[list[AnsweringServer]] = []
     for group in clustered.values():
         ours = [other for other in merged if _same_meta_group(other, group)]
         merged = [other for other in merged if other not in ours] + [sum(ours, group)]
-    return [*merged, *found]
+    return [*merged, *responding]
 
 
-def _same_meta_group(one: Sequence[AnsweringServer], other: Sequence[AnsweringServer]) -> bool:
+def _same_meta_group(first: Sequence[AnsweringServer], second: Sequence[AnsweringServer]) -> bool:
     """Whether two clusters share a meta group: a super-cluster, or a leaf cluster that extends its hub's domain."""
-    if one[0].domain != other[0].domain or {s.name for s in one} & {s.name for s in other}:
+    if first[0].domain != second[0].domain or {s.name for s in first} & {s.name for s in second}:
         return False
-    if frozenset[str]().union(*(s.peers for s in one)) & frozenset[str]().union(*(s.peers for s in other)):
+    if frozenset[str]().union(*(s.peers for s in first)) & frozenset[str]().union(*(s.peers for s in second)):
         return True
     # Without a leader no server of 2.10 names the others: a size beyond what either cluster shows decides.
-    sizes = {s.meta.cluster_size for s in (*one, *other) if s.meta}
-    return len(sizes) == 1 and sizes.pop() >= len(one) + len(other)
+    sizes = {s.meta.cluster_size for s in (*first, *second) if s.meta}
+    return len(sizes) == 1 and sizes.pop() >= len(first) + len(second)
 
 
 def _labels(groups: Sequence[Sequence[AnsweringServer]]) -> list[str]:

@@ -16,9 +16,9 @@ _UNITS = {
     "d": 86_400_000_000_000,
     "w": 604_800_000_000_000,
 }
-LONGEST_NS = (1 << 63) - 1
+MAX_NS = (1 << 63) - 1
 """Go counts nanoseconds in 64 bits, one of them for the sign: 292 years."""
-_LONGEST_TEXT = 64
+_MAX_TEXT_LENGTH = 64
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|h|d|w)", re.ASCII)
 
 
@@ -27,16 +27,16 @@ def parse_duration(text: str) -> int:
     stripped = text.strip()
     if stripped == "0":
         return 0
-    if len(stripped) > _LONGEST_TEXT:
+    if len(stripped) > _MAX_TEXT_LENGTH:
         raise ValueError(
-            f"{text[:_LONGEST_TEXT]!r}… is too long for a duration; write it as 250ms, 5s, 2m, 1h30m or 7d"
+            f"{text[:_MAX_TEXT_LENGTH]!r}… is too long for a duration; write it as 250ms, 5s, 2m, 1h30m or 7d"
         )
     parts = list(_PART.finditer(stripped))
     if not parts or "".join(part.group() for part in parts) != stripped:
         raise ValueError(f"{text!r} is not a duration; write it as 250ms, 5s, 2m, 1h30m or 7d")
     duration_ns = round(sum(Decimal(part[1]) * _UNITS[part[2]] for part in parts))
-    if duration_ns > LONGEST_NS:
-        raise ValueError(f"{text!r} is longer than {format_duration(LONGEST_NS)}, the longest duration there is")
+    if duration_ns > MAX_NS:
+        raise ValueError(f"{text!r} is longer than {format_duration(MAX_NS)}, the longest duration there is")
     return duration_ns
 
 

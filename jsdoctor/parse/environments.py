@@ -37,15 +37,15 @@ def parse_severities(table: Any, line_of: Callable[[str], int], problems: list[s
     if not isinstance(table, Mapping):
         problems.append(f'{place}: must be a table of rules: JSD601 = "info"')
         return ()
-    names = [one.value for one in Severity]
-    found = []
+    names = [severity.value for severity in Severity]
+    settings = []
     for rule, value in table.items():
         if value in names:
-            found.append((rule, Severity(value), line_of(rule)))
+            settings.append((rule, Severity(value), line_of(rule)))
         else:
             near = did_you_mean(str(value), names)
             problems.append(f"{place}: {rule!r} is {value!r}, not one of {', '.join(names)}{near}")
-    return tuple(found)
+    return tuple(settings)
 
 
 def parse_environments(
@@ -59,7 +59,7 @@ def parse_environments(
     if not isinstance(table, Mapping):
         problems.append(f"{origin}:{line_of('environments')}: 'environments' must hold tables: [environments.staging]")
         return {}
-    found = {}
+    environments_found = {}
     for name, settings in table.items():
         line = line_of(name)
         place = f"{origin}:{line}: 'environments.{name}'"
@@ -82,8 +82,8 @@ def parse_environments(
                     values[attribute] = read(value)
                 except ValueError as error:
                     problems.append(f"{place}: {key!r}: {error}")
-        found[name] = Environment(**values)
-    return found
+        environments_found[name] = Environment(**values)
+    return environments_found
 
 
 def _line_below(line_of: Callable[[str], int], line: int, name: str) -> int:

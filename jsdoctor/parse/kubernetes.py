@@ -23,7 +23,7 @@ from jsdoctor.parse.kubernetes_objects import Json, elements, inner, moment, siz
 from jsdoctor.parse.replies import ReplyError, decode
 
 _MONITOR_PORT = 8222
-_MOST_TEXT = 300
+_MAX_TEXT = 300
 
 
 def kubernetes_facts(exchanges: Iterable[Exchange]) -> tuple[KubernetesFacts | None, list[Gap]]:
@@ -44,13 +44,13 @@ def kubernetes_facts(exchanges: Iterable[Exchange]) -> tuple[KubernetesFacts | N
 
 def set_sizes(sets: Iterable[ServerSet] | None, pods: Sequence[ServerPod]) -> dict[str, int]:
     """How many servers each owner has: as its StatefulSet says, else as many as it has pods."""
-    return {**Counter(pod.owner for pod in pods if pod.owner), **{one.name: one.replicas for one in sets or ()}}
+    return {**Counter(pod.owner for pod in pods if pod.owner), **{pods.name: pods.replicas for pods in sets or ()}}
 
 
 def server_pods(pods: Iterable[Json]) -> tuple[ServerPod, ...]:
     """The pods with a container of nats-server, by name."""
-    found = (pod for one in pods if (pod := _server_pod(one)) is not None)
-    return tuple(sorted(found, key=lambda pod: pod.name))
+    result = (pod for candidate in pods if (pod := _server_pod(candidate)) is not None)
+    return tuple(sorted(result, key=lambda pod: pod.name))
 
 
 def _server_pod(pod: Json) -> ServerPod | None:
@@ -62,9 +62,9 @@ def _server_pod(pod: Json) -> ServerPod | None:
     owners = [text(owner, "name") for owner in elements(metadata, "ownerReferences")]
     named = (text(inner(volume, "persistentVolumeClaim"), "claimName") for volume in elements(spec, "volumes"))
     unscheduled = (
-        text(one, "message") or text(one, "reason") or "it has no node"
-        for one in elements(status, "conditions")
-        if one.get("type") == "PodScheduled" and one.get("status") == "False"
+        text(element, "message") or text(element, "reason") or "it has no node"
+        for element in elements(status, "conditions")
+        if element.get("type") == "PodScheduled" and element.get("status") == "False"
     )
     unready, since = _unready(status, text(container, "name"))
     return ServerPod(
@@ -89,9 +89,11 @@ def _server_pod(pod: Json) -> ServerPod | None:
 
 def _unready(status: Json, container: str) -> tuple[str, datetime | None]:
     """Why a pod is not ready and since when. A pod without that condition is as ready as its server's container."""
-    ready = next((one for one in elements(status, "conditions") if one.get("type") == "Ready"), None)
+    ready = next((element for element in elements(status, "conditions") if element.get("type") == "Ready"), None)
     if ready is None:
-        shown = next((one for one in elements(status, "containerStatuses") if one.get("name") == container), {})
+        shown = next(
+            (element for element in elements(status, "containerStatuses") if element.get("name") == container), {}
+        )
         is_ready = shown.get("ready") is True
         return ("" if is_ready else "its container is not ready"), None if is_ready else moment(status.get("startTime"))
     if ready.get("status") == "True":
@@ -102,13 +104,13 @@ def _unready(status: Json, container: str) -> tuple[str, datetime | None]:
 
 def _mounts(spec: Json, container: Json) -> dict[str, str]:
     """Where the server has its claims, by the claim's name."""
-    paths = {text(one, "name"): text(one, "mountPath") for one in elements(container, "volumeMounts")}
-    found = {}
+    paths = {text(element, "name"): text(element, "mountPath") for element in elements(container, "volumeMounts")}
+    mounts = {}
     for volume in elements(spec, "volumes"):
         claim, path = text(inner(volume, "persistentVolumeClaim"), "claimName"), paths.get(text(volume, "name"))
         if claim and path:
-            found[claim] = path
-    return found
+            mounts[claim] = path
+    return mounts
 
 
 def _monitor_port(container: Json) -> int:
@@ -119,14 +121,14 @@ def _monitor_port(container: Json) -> int:
 def server_sets(sets: Iterable[Json], of: Sequence[ServerPod]) -> tuple[ServerSet, ...]:
     """The StatefulSets that own these pods or would make such pods, by name."""
     owners = {pod.owner for pod in of}
-    found = []
-    for one in sets:
-        name, spec = text(inner(one, "metadata"), "name"), inner(one, "spec")
+    result = []
+    for candidate in sets:
+        name, spec = text(inner(candidate, "metadata"), "name"), inner(candidate, "spec")
         if name not in owners and server_container(inner(spec, "template", "spec")) is None:
             continue
         strategy = inner(spec, "updateStrategy")
         kept = whole(inner(strategy, "rollingUpdate").get("partition")) > 0
-        found.append(
+        result.append(
             ServerSet(
                 name=name,
                 replicas=whole(spec.get("replicas"), 1),
@@ -134,13 +136,13 @@ def server_sets(sets: Iterable[Json], of: Sequence[ServerPod]) -> tuple[ServerSe
                 by_hand=strategy.get("type") == "OnDelete" or kept,
             )
         )
-    return tuple(sorted(found, key=lambda own: own.name))
+    return tuple(sorted(result, key=lambda own: own.name))
 
 
 def volume_claims(claims: Iterable[Json], of: Sequence[ServerPod]) -> tuple[VolumeClaim, ...]:
     """The claims of these pods, by name."""
     wanted = {claim for pod in of for claim in pod.claims}
-    found = (
+    result = (
         VolumeClaim(
             name=text(inner(claim, "metadata"), "name"),
             phase=text(inner(claim, "status"), "phase"),
@@ -150,19 +152,19 @@ def volume_claims(claims: Iterable[Json], of: Sequence[ServerPod]) -> tuple[Volu
         for claim in claims
         if text(inner(claim, "metadata"), "name") in wanted
     )
-    return tuple(sorted(found, key=lambda claim: claim.name))
+    return tuple(sorted(result, key=lambda claim: claim.name))
 
 
 def storage_classes(classes: Iterable[Json]) -> dict[str, bool]:
     """The storage classes, and whether their volumes can be made larger."""
-    return {text(inner(one, "metadata"), "name"): one.get("allowVolumeExpansion") is True for one in classes}
+    return {text(inner(item, "metadata"), "name"): item.get("allowVolumeExpansion") is True for item in classes}
 
 
 def object_warnings(events: Iterable[Json], of: Sequence[ServerPod]) -> tuple[ObjectWarning, ...]:
     """The warnings about these pods, their claims and owners, one for each object and reason, the newest first."""
     kinds = {pod.owner: "StatefulSet" for pod in of} | {pod.name: "Pod" for pod in of}
     kinds |= {claim: "PersistentVolumeClaim" for pod in of for claim in pod.claims}
-    found: dict[tuple[str, str], ObjectWarning] = {}
+    object_warnings_found: dict[tuple[str, str], ObjectWarning] = {}
     for event in events:
         about, series = inner(event, "involvedObject"), inner(event, "series")
         name = text(about, "name")
@@ -171,15 +173,15 @@ def object_warnings(events: Iterable[Json], of: Sequence[ServerPod]) -> tuple[Ob
         last = moment(event.get("lastTimestamp")) or moment(series.get("lastObservedTime"))
         warning = ObjectWarning(
             name=name,
-            reason=text(event, "reason")[:_MOST_TEXT],
-            message=" ".join(text(event, "message").split())[:_MOST_TEXT],
+            reason=text(event, "reason")[:_MAX_TEXT],
+            message=" ".join(text(event, "message").split())[:_MAX_TEXT],
             count=max(1, whole(event.get("count")), whole(series.get("count"))),
             last=last or moment(event.get("eventTime")),
         )
-        known = found.get((name, warning.reason))
+        known = object_warnings_found.get((name, warning.reason))
         if known is None or _newer(warning) >= _newer(known):
-            found[name, warning.reason] = warning
-    return tuple(sorted(found.values(), key=_newer, reverse=True))
+            object_warnings_found[name, warning.reason] = warning
+    return tuple(sorted(object_warnings_found.values(), key=_newer, reverse=True))
 
 
 def _newer(warning: ObjectWarning) -> float:
@@ -188,13 +190,15 @@ def _newer(warning: ObjectWarning) -> float:
 
 def disruption_budgets(budgets: Iterable[Json], pods: Sequence[Json]) -> tuple[DisruptionBudget, ...]:
     """The budgets that select a server pod. `pods` are as the API has them."""
-    labels = {pod.name: inner(inner(one, "metadata"), "labels") for one in pods if (pod := _server_pod(one))}
-    found = []
+    labels = {
+        pod.name: inner(inner(candidate, "metadata"), "labels") for candidate in pods if (pod := _server_pod(candidate))
+    }
+    result = []
     for budget in budgets:
         metadata, spec = inner(budget, "metadata"), inner(budget, "spec")
         selected = tuple(sorted(name for name, own in labels.items() if _selects(inner(spec, "selector"), own)))
         if selected:
-            found.append(
+            result.append(
                 DisruptionBudget(
                     name=text(metadata, "name"),
                     pods=selected,
@@ -202,7 +206,7 @@ def disruption_budgets(budgets: Iterable[Json], pods: Sequence[Json]) -> tuple[D
                     max_unavailable=text(spec, "maxUnavailable"),
                 )
             )
-    return tuple(sorted(found, key=lambda budget: budget.name))
+    return tuple(sorted(result, key=lambda budget: budget.name))
 
 
 def _selects(selector: Json, labels: Json) -> bool:

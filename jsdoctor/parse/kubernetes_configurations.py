@@ -42,8 +42,8 @@ class _Mount(NamedTuple):
     def key_of(self, path: str) -> str:
         """The key whose content is at this path; empty where it is not of this mount."""
         if self.paths:
-            found = (key for key, own in self.paths.items() if posixpath.normpath(self.directory + own) == path)
-            return next(found, "")
+            result = (key for key, own in self.paths.items() if posixpath.normpath(self.directory + own) == path)
+            return next(result, "")
         directory, _, name = path.rpartition("/")
         return name if directory == self.directory.rstrip("/") else ""
 
@@ -59,16 +59,16 @@ def read_configurations(
     pods: Iterable[Json], sizes: Mapping[str, int], read_map: MapReader
 ) -> tuple[PodConfiguration, ...]:
     """The configurations of these pods, each once. `sizes` is how many servers the owner of a pod has."""
-    found: dict[str, PodConfiguration] = {}
+    configurations: dict[str, PodConfiguration] = {}
     for pod in pods:
         spec = inner(pod, "spec")
         name = configuration_name(spec)
-        if name in found or not name.startswith("configmap/"):
+        if name in configurations or not name.startswith("configmap/"):
             continue
         own = next(elements(inner(pod, "metadata"), "ownerReferences"), {})
-        if (one := _read(pod, name, sizes.get(text(own, "name")), read_map)) is not None:
-            found[name] = one
-    return tuple(found.values())
+        if (configuration := _read(pod, name, sizes.get(text(own, "name")), read_map)) is not None:
+            configurations[name] = configuration
+    return tuple(configurations.values())
 
 
 def _read(pod: Json, name: str, size: int | None, read_map: MapReader) -> PodConfiguration | None:
@@ -171,6 +171,8 @@ def _changed(held: Json) -> datetime | None:
     """When somebody last wrote the data of a ConfigMap; its labels do not count."""
     metadata = inner(held, "metadata")
     written = (
-        moment(one.get("time")) for one in elements(metadata, "managedFields") if inner(one, "fieldsV1", "f:data")
+        moment(element.get("time"))
+        for element in elements(metadata, "managedFields")
+        if inner(element, "fieldsV1", "f:data")
     )
     return max(filter(None, written), default=None) or moment(metadata.get("creationTimestamp"))

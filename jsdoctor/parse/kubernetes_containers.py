@@ -22,13 +22,13 @@ _DEFAULT_GRACE_S = 30
 
 def server_container(spec: Json) -> Json | None:
     """The container that runs nats-server; None where the pod has none."""
-    return next((one for one in elements(spec, "containers") if _IMAGE.search(text(one, "image"))), None)
+    return next((element for element in elements(spec, "containers") if _IMAGE.search(text(element, "image"))), None)
 
 
 def container_of(container: Json, status: Json) -> ServerContainer:
     """Its specification and its state."""
     name = text(container, "name")
-    shown = next((one for one in elements(status, "containerStatuses") if one.get("name") == name), {})
+    shown = next((element for element in elements(status, "containerStatuses") if element.get("name") == name), {})
     ended = inner(shown, "state", "terminated") or inner(shown, "lastState", "terminated")
     limit = size(inner(container, "resources", "limits").get("memory"))
     return ServerContainer(
@@ -52,7 +52,7 @@ def shutdown_of(spec: Json, container: Json) -> Shutdown:
     hook = inner(container, "lifecycle", "preStop")
     command = _command(inner(hook, "exec"))
     signal = _LAME_DUCK.search(command)
-    asleep = [(found.start(), int(found[1][:9])) for found in _SLEEP.finditer(command)]
+    asleep = [(match.start(), int(match[1][:9])) for match in _SLEEP.finditer(command)]
     before = sum(seconds for place, seconds in asleep if signal is None or place < signal.start())
     after = sum(seconds for place, seconds in asleep if signal is not None and place > signal.start())
     by_image = text(inner(container, "lifecycle"), "stopSignal") == "SIGUSR2"
@@ -85,11 +85,11 @@ def _probe(container: Json, kind: str) -> ContainerProbe | None:
 
 def _go_memory_limit(container: Json, limit: int) -> int | None:
     """GOMEMLIMIT in bytes (Go: runtime, parseByteCount); it may be taken from the container's own limit."""
-    given = next((one for one in elements(container, "env") if one.get("name") == "GOMEMLIMIT"), None)
+    given = next((element for element in elements(container, "env") if element.get("name") == "GOMEMLIMIT"), None)
     if given is None:
         return None if container.get("envFrom") else 0
     source = inner(given, "valueFrom", "resourceFieldRef")
     if source.get("resource") == "limits.memory" and text(source, "divisor") in ("", "0", "1"):
         return limit
-    found = _GO_SIZE.fullmatch(text(given, "value")[:30])
-    return int(found[1]) << 10 * _GO_UNITS.index(found[2] or "B") if found else None
+    match = _GO_SIZE.fullmatch(text(given, "value")[:30])
+    return int(match[1]) << 10 * _GO_UNITS.index(match[2] or "B") if match else None

@@ -16,21 +16,21 @@ Json = Mapping[str, Any]
 def inner(value: Json, *keys: str) -> Json:
     """The object under this path of keys."""
     for key in keys:
-        found = value.get(key)
-        value = found if isinstance(found, dict) else {}
+        value_found = value.get(key)
+        value = value_found if isinstance(value_found, dict) else {}
     return value
 
 
 def elements(value: Json, key: str) -> Iterator[Json]:
     """The objects of a list."""
-    found = value.get(key)
-    return (one for one in (found if isinstance(found, list) else ()) if isinstance(one, dict))
+    value_found = value.get(key)
+    return (item for item in (value_found if isinstance(value_found, list) else ()) if isinstance(item, dict))
 
 
 def text(value: Json, key: str) -> str:
     """A text or number as text."""
-    found = value.get(key)
-    return "" if found is None or isinstance(found, dict | list) else str(found)
+    value_found = value.get(key)
+    return "" if value_found is None or isinstance(value_found, dict | list) else str(value_found)
 
 
 def whole(value: object, default: int = 0) -> int:

@@ -34,21 +34,21 @@ class Assets(msgspec.Struct, frozen=True):
     silent: tuple[UnresponsiveAsset, ...]
 
 
-def of_several_logins(looks: Sequence[Sequence[Sample]]) -> tuple[Sample, ...]:
+def of_several_logins(by_login: Sequence[Sequence[Sample]]) -> tuple[Sample, ...]:
     """The samples of all logins side by side, each exchange with the number of its login.
 
     Only the first login of the system account counts: a second one gets the same replies. What the scan of one login
     could not read is no gap if another one read it.
     """
-    scanned = any(_has(samples, Endpoint.STORED_MESSAGES) for samples in looks)
-    system = next((number for number, samples in enumerate(looks) if _is_system(samples)), None)
+    scanned = any(_has(samples, Endpoint.STORED_MESSAGES) for samples in by_login)
+    system = next((number for number, samples in enumerate(by_login) if _is_system(samples)), None)
     kept = []
-    for number, samples in enumerate(looks):
+    for number, samples in enumerate(by_login):
         if number != system and _is_system(samples):
             continue
         lacks = scanned and not _has(samples, Endpoint.STORED_MESSAGES)
         kept.append([_of_login(sample, number, "scan" if lacks else "") for sample in samples])
-    return tuple(_side_by_side([one for one in row if one is not None]) for row in zip_longest(*kept))
+    return tuple(_side_by_side([item for item in row if item is not None]) for row in zip_longest(*kept))
 
 
 def _is_system(samples: Iterable[Sample]) -> bool:
@@ -75,7 +75,7 @@ def _side_by_side(samples: Sequence[Sample]) -> Sample:
 
 def account_replies(exchanges: Sequence[Exchange], known: Mapping[int, KnownLogin]) -> dict[int, AccountReplies]:
     """The replies to each login of an account in a sample. Of two logins of one account, the first counts."""
-    found: dict[int, AccountReplies] = {}
+    account_replies_found: dict[int, AccountReplies] = {}
     names: set[str] = set()
     for number, login in sorted(known.items()):
         replies = AccountReplies(login.account, login.consumers)
@@ -85,8 +85,8 @@ def account_replies(exchanges: Sequence[Exchange], known: Mapping[int, KnownLogi
         if replies.name and replies.name in names and replies.answered:
             continue
         names |= {replies.name} if replies.answered else set()
-        found[number] = replies
-    return found
+        account_replies_found[number] = replies
+    return account_replies_found
 
 
 def joined_assets(
@@ -106,7 +106,7 @@ def joined_assets(
             label = next(iter(shown.values()), account.name)
             copies = copies + [_under(copy, label) for copy in account.streams if copy.stream.config.name not in shown]
             consumers |= {(label, s): of for (_, s), of in account.consumers.items() if s not in shown}
-            silent += [_silent_under(one, label) for one in account.silent if _stream_of(one) not in shown]
+            silent += [_silent_under(asset, label) for asset in account.silent if _stream_of(asset) not in shown]
             continue
         silent += account.silent
         if account.answered:

@@ -9,7 +9,7 @@ from jsdoctor.model.exchange import Exchange
 from jsdoctor.model.finding import CLUSTER, Subject
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.jetstream import Cluster
-from jsdoctor.model.snapshot import MOST_UNRESPONSIVE, ClusterSnapshot, Stream, UnresponsiveAsset
+from jsdoctor.model.snapshot import MAX_UNRESPONSIVE, ClusterSnapshot, Stream, UnresponsiveAsset
 from jsdoctor.parse.peers import UNKNOWN_PEER, peer_id
 from jsdoctor.parse.replies import ApiRefusedError, JszReply, ReplyError
 from jsdoctor.parse.torn import is_new
@@ -66,7 +66,7 @@ def _unheard_members(
     There is one meta group per domain.
     On 2.10 only the meta leader names its peers: if it is dead, only `cluster_size` shows that a member is missing.
     """
-    heard = {(domain, peer_id(name)) for domain, name in answered}
+    received = {(domain, peer_id(name)) for domain, name in answered}
     names: dict[str, str] = {}
     known: dict[str, set[str]] = defaultdict(set)
     sizes: dict[str, int] = defaultdict(int)
@@ -82,7 +82,7 @@ def _unheard_members(
                 names[peer.peer or peer_id(peer.name)] = peer.name
         known[domain] |= {peer.peer or peer_id(peer.name) for peer in meta.replicas}
         known[domain] |= {peer_id(meta.leader)} if meta.leader else set()
-    silent = [peer for domain, peers in known.items() for peer in peers if (domain, peer) not in heard]
+    silent = [peer for domain, peers in known.items() for peer in peers if (domain, peer) not in received]
     nameless = sum(max(0, size - len(known[domain])) for domain, size in sizes.items())
     nameless += len([peer for peer in silent if peer not in names])
     return sorted(names[peer] for peer in silent if peer in names), nameless
@@ -150,9 +150,9 @@ def _unheard(subject: Subject, cluster: Cluster | None, asked_all: bool) -> Gap:
 
 
 def unresponsive_gaps(assets: Sequence[UnresponsiveAsset]) -> Iterator[Gap]:
-    """Gaps for assets of which only the names are known; one for all beyond `MOST_UNRESPONSIVE`."""
-    yield from map(_unresponsive, assets[:MOST_UNRESPONSIVE])
-    if (more := len(assets) - MOST_UNRESPONSIVE) > 0:
+    """Gaps for assets of which only the names are known; one for all beyond `MAX_UNRESPONSIVE`."""
+    yield from map(_unresponsive, assets[:MAX_UNRESPONSIVE])
+    if (more := len(assets) - MAX_UNRESPONSIVE) > 0:
         yield Gap(
             kind="stream",
             subject=CLUSTER,

@@ -50,7 +50,7 @@ def near_subjects(exchanges: Iterable[Exchange], account: str) -> tuple[NearSubj
             gaps.append(unreadable(exchange, error))
             continue
         asked = True
-        for one in streams:
-            filters += [FilterSubjects(account, one.stream, f.filter, f.matching, f.near) for f in one.filters]
-            too_many += [(account, one.stream, one.too_many)] if one.too_many else []
+        for stream in streams:
+            filters += [FilterSubjects(account, stream.stream, f.filter, f.matching, f.near) for f in stream.filters]
+            too_many += [(account, stream.stream, stream.too_many)] if stream.too_many else []
     return (NearSubjects(tuple(filters), tuple(too_many)) if asked else None), gaps

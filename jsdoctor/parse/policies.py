@@ -54,8 +54,10 @@ def _policy(table: Mapping[str, Any], origin: str, line: int) -> Policy:
     if on not in _ASSETS:
         raise ValueError(f"'on' is {on!r}, not one of {', '.join(_ASSETS)}{did_you_mean(on, _ASSETS)}")
     severity = table.get("severity", Severity.WARNING.value)
-    if severity not in [one.value for one in Severity]:
-        raise ValueError(f"'severity' is {severity!r}, not one of {', '.join(one.value for one in Severity)}")
+    if severity not in [severity_found.value for severity_found in Severity]:
+        raise ValueError(
+            f"'severity' is {severity!r}, not one of {', '.join(severity_found.value for severity_found in Severity)}"
+        )
     fields = table.get("fields")
     if not isinstance(fields, Mapping) or not fields:
         raise ValueError("'fields' is missing: fields = { num_replicas = { min = 3 } }")
@@ -129,10 +131,10 @@ def _value(name: str, kind: FieldKind, value: Any) -> Any:
     if kind is FieldKind.DURATION and isinstance(value, str):
         return parse_duration(value)
     if kind is FieldKind.BYTES and isinstance(value, str):
-        found = _SIZE.fullmatch(value.strip())
-        if found is None or found[2].upper() not in _UNITS:
+        match = _SIZE.fullmatch(value.strip())
+        if match is None or match[2].upper() not in _UNITS:
             raise ValueError(f'{name}: {value!r} is no size; write it as "100GiB" or in bytes')
-        return int(found[1]) * _UNITS[found[2].upper()]
+        return int(match[1]) * _UNITS[match[2].upper()]
     fits = {
         FieldKind.TEXT: isinstance(value, str),
         FieldKind.TEXTS: isinstance(value, str),

@@ -19,7 +19,7 @@ def raw_configs(exchanges: Iterable[Exchange]) -> dict[Subject, Json]:
     """Configuration by stream or consumer. Of several copies the one of the leader counts. Bad replies are left out."""
     seen = list(exchanges)
     account = _account(seen)
-    found: dict[Subject, tuple[bool, Json]] = {}
+    configs: dict[Subject, tuple[bool, Json]] = {}
     for exchange in seen:
         if exchange.endpoint not in _KINDS:
             continue
@@ -30,9 +30,9 @@ def raw_configs(exchanges: Iterable[Exchange]) -> dict[Subject, Json]:
         if isinstance(reply, dict):
             for subject, info, server in _assets(exchange.endpoint, reply, account):
                 led = not server or (info.get("cluster") or {}).get("leader", server) == server
-                if isinstance(info.get("config"), dict) and (led or subject not in found):
-                    found[subject] = (led, info["config"])
-    return {subject: config for subject, (_, config) in found.items()}
+                if isinstance(info.get("config"), dict) and (led or subject not in configs):
+                    configs[subject] = (led, info["config"])
+    return {subject: config for subject, (_, config) in configs.items()}
 
 
 def _assets(endpoint: Endpoint, reply: Json, account: str) -> Iterator[tuple[Subject, Json, str]]:

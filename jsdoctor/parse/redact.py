@@ -30,9 +30,9 @@ from jsdoctor.parse.secret_forms import (
 )
 from jsdoctor.parse.shown_tokens import hide_shown_tokens
 
-SHORTEST_GIVEN = 6
+MIN_GIVEN = 6
 """Copies of a shorter password are not searched for: words that short are names of streams and accounts, too."""
-_SHORTEST_FOUND = 8
+_MIN_FOUND = 8
 _LONG = 16
 
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"(?P<key>\s*:)?', re.DOTALL)
@@ -72,7 +72,7 @@ def redact(samples: Sequence[Sample], known: Iterable[Secret] = (), texts: Itera
     """
     samples, shown = hide_shown_tokens(samples)
     given = [secret for secret in known if secret.text]
-    long = [secret for secret in given if len(secret.text) >= SHORTEST_GIVEN]
+    long = [secret for secret in given if len(secret.text) >= MIN_GIVEN]
     learnt = [secret for sample in samples for exchange in sample.exchanges for secret in _learn(exchange.body)]
     learnt += [secret for text in _texts(samples) for secret in _learn(text)]
     scrubber = _Scrubber((*long, *(secret for secret in learnt if _telling(secret.text))))
@@ -81,7 +81,7 @@ def redact(samples: Sequence[Sample], known: Iterable[Secret] = (), texts: Itera
         samples=tuple(_sample(sample, scrubber) for sample in samples),
         texts=clean,
         counts=dict(sorted((+scrubber.counts + Counter(login=shown)).items())),
-        too_short=tuple(sorted({secret.kind for secret in given if len(secret.text) < SHORTEST_GIVEN})),
+        too_short=tuple(sorted({secret.kind for secret in given if len(secret.text) < MIN_GIVEN})),
     )
 
 
@@ -119,15 +119,15 @@ class _Scrubber:
         # Between strings with escapes, a secret can only be inside of strings, and unchanged.
         parts: list[bytes] = []
         end = 0
-        for found in _ESCAPED.finditer(body):
-            parts += [self.text(body[end : found.start()], self._verbatim), self._string(found)]
-            end = found.end()
+        for match in _ESCAPED.finditer(body):
+            parts += [self.text(body[end : match.start()], self._verbatim), self._string(match)]
+            end = match.end()
         return b"".join((*parts, self.text(body[end:], self._verbatim)))
 
     def text(self, text: bytes, copies: re.Pattern[bytes] | None = None) -> bytes:
         """Any text without secrets; of the copies, those that are named, or all."""
         if pattern := copies or self._copies:
-            text = pattern.sub(lambda found: self._mark(self._kinds[found[0]]), text)
+            text = pattern.sub(lambda match: self._mark(self._kinds[match[0]]), text)
         for kind, shape in SHAPES.items():
             text = shape.sub(lambda _, kind=kind: self._mark(kind), text)  # type: ignore[misc]
         text, issued = without_issued(text, b"[redacted:token]")
@@ -164,21 +164,21 @@ class _Scrubber:
         self.counts[kind] += 1
         return f"[redacted:{kind}]".encode()
 
-    def _login(self, found: re.Match[bytes]) -> bytes:
-        if b"[redacted:" in found[0]:
-            return found[0]
-        secret = _secret_of(found)
-        return found[0].removesuffix(secret) + self._mark("url_login")
+    def _login(self, match: re.Match[bytes]) -> bytes:
+        if b"[redacted:" in match[0]:
+            return match[0]
+        secret = _secret_of(match)
+        return match[0].removesuffix(secret) + self._mark("url_login")
 
-    def _string(self, found: re.Match[bytes]) -> bytes:
-        colon = found["key"] or b""
-        quoted = found[0].removesuffix(colon)
+    def _string(self, match: re.Match[bytes]) -> bytes:
+        colon = match["key"] or b""
+        quoted = match[0].removesuffix(colon)
         if colon and _FIELD.fullmatch(quoted[1:-1]):
-            return found[0]  # the name of a field, whatever the password is
+            return match[0]  # the name of a field, whatever the password is
         plain = _unescaped(quoted)
         clean = self.line(plain)
         if clean == plain:
-            return found[0]
+            return match[0]
         return (b'"' + clean + b'"' if plain == quoted[1:-1] else _quoted(clean)) + colon
 
 
@@ -186,14 +186,14 @@ def _sample(sample: Sample, scrubber: _Scrubber) -> Sample:
     def clean(text: str) -> str:
         return scrubber.line(text.encode(errors="surrogatepass")).decode(errors="surrogatepass")
 
-    def gap(found: Gap) -> Gap:
-        names = {name: clean(getattr(found.subject, name)) for name in ("name", "account", "stream")}
-        subject = msgspec.structs.replace(found.subject, **names)
-        reason, how_to_get = clean(found.reason), clean(found.how_to_get)
-        return msgspec.structs.replace(found, subject=subject, reason=reason, how_to_get=how_to_get)
+    def gap(gap_found: Gap) -> Gap:
+        names = {name: clean(getattr(gap_found.subject, name)) for name in ("name", "account", "stream")}
+        subject = msgspec.structs.replace(gap_found.subject, **names)
+        reason, how_to_get = clean(gap_found.reason), clean(gap_found.how_to_get)
+        return msgspec.structs.replace(gap_found, subject=subject, reason=reason, how_to_get=how_to_get)
 
-    def exchange(found: Exchange) -> Exchange:
-        return msgspec.structs.replace(found, target=clean(found.target), body=scrubber.body(found.body))
+    def exchange(gap_found: Exchange) -> Exchange:
+        return msgspec.structs.replace(gap_found, target=clean(gap_found.target), body=scrubber.body(gap_found.body))
 
     return Sample(sample.taken_at, tuple(map(exchange, sample.exchanges)), tuple(map(gap, sample.gaps)))
 
@@ -212,21 +212,21 @@ def _learn(body: bytes) -> Iterator[Secret]:
         plain = _unescaped(value) if value.startswith(b'"') else value
         yield Secret("key", plain.decode(errors="replace"))
     for text in _with_urls(body):
-        for found in LOGIN.finditer(text):
-            login = _secret_of(found).decode(errors="replace")
+        for match in LOGIN.finditer(text):
+            login = _secret_of(match).decode(errors="replace")
             yield from (Secret("url_login", form) for form in {login, unquote(login)})
 
 
-def _secret_of(found: re.Match[bytes]) -> bytes:
-    groups = found.groupdict()
+def _secret_of(match: re.Match[bytes]) -> bytes:
+    groups = match.groupdict()
     return bytes(groups["secret"] or groups.get("secret_") or b"")
 
 
 def _with_urls(body: bytes) -> Iterator[bytes]:
     if b"://" in body:
         yield body
-    for found in _ESCAPED.finditer(body):
-        plain = _unescaped(found[0].removesuffix(found["key"] or b""))
+    for match in _ESCAPED.finditer(body):
+        plain = _unescaped(match[0].removesuffix(match["key"] or b""))
         if b"://" in plain:
             yield plain
 
@@ -238,8 +238,8 @@ def _secret_values(body: bytes) -> list[tuple[int, int]]:
     for word in _KEY_WORDS:
         at = lower.find(word)
         while at >= 0:
-            if found := _AFTER_KEY_WORD.match(body, at):
-                spans.add(found.span(1))
+            if match := _AFTER_KEY_WORD.match(body, at):
+                spans.add(match.span(1))
             at = lower.find(word, at + 1)
     return sorted(spans)
 
@@ -251,7 +251,7 @@ def _any_of(forms: Iterable[bytes]) -> re.Pattern[bytes] | None:
 
 def _telling(text: str) -> bool:
     """Whether copies can be searched for: a short word in small letters (`required`) may be an ordinary word."""
-    return len(text) >= _LONG or (len(text) >= _SHORTEST_FOUND and not _WORD.fullmatch(text))
+    return len(text) >= _LONG or (len(text) >= _MIN_FOUND and not _WORD.fullmatch(text))
 
 
 def _forms(secret: str) -> Iterator[bytes]:

@@ -185,11 +185,11 @@ def decode(body: bytes | msgspec.Raw, shape: type[Shape]) -> Shape:
 
 def decode_each(items: Iterable[msgspec.Raw] | None, shape: type[Shape]) -> tuple[list[Shape], list[ReplyError]]:
     """Decode the items of a list one by one: one that cannot be read does not take the others with it."""
-    found: list[Shape] = []
+    shapes: list[Shape] = []
     errors: list[ReplyError] = []
     for item in items or ():
         try:
-            found.append(decode(item, shape))
+            shapes.append(decode(item, shape))
         except ReplyError as error:
             errors.append(error)
-    return found, errors
+    return shapes, errors

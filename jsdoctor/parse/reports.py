@@ -89,25 +89,25 @@ class ServerReports:
         """The connections of every server that listed any of them; None if none was queried."""
         if not self._asked(Endpoint.CONNZ, Endpoint.CONNZ_CLOSED):
             return None
-        found: dict[str, ServerConnections] = {}
+        server_connections: dict[str, ServerConnections] = {}
         for identity, at, reply in self._told(Endpoint.CONNZ, _ConnzReply, _now):
-            found[identity.name] = ServerConnections(
+            server_connections[identity.name] = ServerConnections(
                 server=identity.name, at=at, open=reply.connections or (), open_total=reply.total
             )
         for identity, at, reply in self._told(Endpoint.CONNZ_CLOSED, _ConnzReply, _now):
-            known = found.get(identity.name) or ServerConnections(server=identity.name, at=at)
-            found[identity.name] = msgspec.structs.replace(
+            known = server_connections.get(identity.name) or ServerConnections(server=identity.name, at=at)
+            server_connections[identity.name] = msgspec.structs.replace(
                 known, closed=reply.connections or (), closed_total=reply.total
             )
-        return Connections(tuple(found[name] for name in sorted(found)))
+        return Connections(tuple(server_connections[name] for name in sorted(server_connections)))
 
     def links(self) -> Links | None:
         """The links of every server that reported them; None if none was queried."""
         if not self._asked(Endpoint.GATEWAYZ, Endpoint.LEAFZ, Endpoint.ROUTEZ):
             return None
-        found: dict[str, ServerLinks] = {}
+        server_links: dict[str, ServerLinks] = {}
         for identity, at, gateways in self._told(Endpoint.GATEWAYZ, _GatewayzReply, _now):
-            found[identity.name] = ServerLinks(
+            server_links[identity.name] = ServerLinks(
                 server=identity.name,
                 cluster=identity.cluster,
                 at=at,
@@ -115,10 +115,14 @@ class ServerReports:
                 gateways=_gateways(gateways),
             )
         for identity, at, leafs in self._told(Endpoint.LEAFZ, _LeafzReply, _now):
-            known = found.get(identity.name) or ServerLinks(server=identity.name, cluster=identity.cluster, at=at)
-            found[identity.name] = msgspec.structs.replace(known, leafs=leafs.leafs or ())
+            known = server_links.get(identity.name) or ServerLinks(
+                server=identity.name, cluster=identity.cluster, at=at
+            )
+            server_links[identity.name] = msgspec.structs.replace(known, leafs=leafs.leafs or ())
         for identity, at, routes in self._told(Endpoint.ROUTEZ, _RoutezReply, _now):
-            known = found.get(identity.name) or ServerLinks(server=identity.name, cluster=identity.cluster, at=at)
+            known = server_links.get(identity.name) or ServerLinks(
+                server=identity.name, cluster=identity.cluster, at=at
+            )
             every = tuple(
                 Route(
                     self._identities.name(ServerIdentity(r.remote_name, r.remote_id)), r.account, r.start, r.remote_id
@@ -126,13 +130,13 @@ class ServerReports:
                 for r in routes.routes or ()
             )
             peers = tuple(sorted({route.name for route in every} - {""}))
-            found[identity.name] = msgspec.structs.replace(
+            server_links[identity.name] = msgspec.structs.replace(
                 known,
                 routes=peers,
                 route_connections=every,
                 route_count=len(every) if routes.num_routes is None else routes.num_routes,
             )
-        return Links(tuple(found[name] for name in sorted(found)))
+        return Links(tuple(server_links[name] for name in sorted(server_links)))
 
     def _asked(self, *endpoints: Endpoint) -> bool:
         return any(exchange.endpoint in endpoints for exchange in self._exchanges)
@@ -165,7 +169,7 @@ def _now(reply: _ConnzReply | _GatewayzReply | _LeafzReply | _RoutezReply) -> da
 
 def _gateways(reply: _GatewayzReply) -> tuple[Gateway, ...]:
     outbound, inbound = reply.outbound_gateways or {}, reply.inbound_gateways or {}
-    out = {name: one.connection for name, one in outbound.items() if one.connection}
+    out = {name: item.connection for name, item in outbound.items() if item.connection}
     return tuple(
         Gateway(
             cluster=name,

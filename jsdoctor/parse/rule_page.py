@@ -118,17 +118,17 @@ def param_value(unit: Unit, value: object) -> float | int:
 
 def _signatures(page: PageReader, entries: Any) -> tuple[Signature, ...]:
     try:
-        found = convert_to(entries, tuple[Signature, ...])
+        signatures = convert_to(entries, tuple[Signature, ...])
     except msgspec.ValidationError as error:
         page.problem("signatures", f"'signatures': {error}")
         return ()
-    names = [signature.name for signature in found]
-    for signature in found:
+    names = [signature.name for signature in signatures]
+    for signature in signatures:
         for problem in _signature_problems(signature):
             page.problem("signatures", f"signature {signature.name!r}: {problem}")
         if names.count(signature.name) > 1:
             page.problem("signatures", f"signature {signature.name!r} is defined twice")
-    return found
+    return signatures
 
 
 def _signature_problems(signature: Signature) -> Iterator[str]:
@@ -162,13 +162,13 @@ def _remedy(page: PageReader, table: Any) -> RemedyRef | None:
 
 def _explanations(page: PageReader, table: Mapping[str, Any]) -> tuple[Explanation, ...]:
     try:
-        found = convert_to(table.get("explained_by", []), tuple[Explanation, ...])
+        explanations = convert_to(table.get("explained_by", []), tuple[Explanation, ...])
     except msgspec.ValidationError as error:
         page.problem("explained_by", f"'explained_by' must be a list of {{ code = ..., link = ... }}: {error}")
         return ()
-    if len(set(found)) < len(found):
+    if len(set(explanations)) < len(explanations):
         page.problem("explained_by", "'explained_by' names something twice")
-    return found
+    return explanations
 
 
 def _check_sections(page: PageReader, body: str, body_line: int) -> None:

@@ -23,8 +23,8 @@ def parse_saved_report(origin: str, body: bytes) -> SavedReport:
     try:
         schema = decode_as(body, _Schema).schema
         if schema != SCHEMA:
-            found = f"its schema is {schema[:60]!r}, not {SCHEMA!r}" if schema else "it names no schema"
-            raise SavedReportError(f"{origin} is not a JSON report of jsdoctor: {found}")
+            problem = f"its schema is {schema[:60]!r}, not {SCHEMA!r}" if schema else "it names no schema"
+            raise SavedReportError(f"{origin} is not a JSON report of jsdoctor: {problem}")
         return replace(decode_as(body, SavedReport), origin=origin)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise SavedReportError(f"{origin} is not a JSON report of jsdoctor: {error}") from error

@@ -59,12 +59,12 @@ class _Cleaner:
         if isinstance(value, msgspec.Struct):
             return self._once(value, value.__struct_fields__, msgspec.structs.replace)
         if is_dataclass(value) and not isinstance(value, type):
-            return self._once(value, tuple(one.name for one in fields(value) if one.init), replace)
+            return self._once(value, tuple(field.name for field in fields(value) if field.init), replace)
         if isinstance(value, Mapping):
             return self._mapping(value)
         if isinstance(value, list | tuple) and type(value) in (list, tuple):
-            parts = [self.clean(one) for one in value]
-            same = all(one is other for one, other in zip(parts, value, strict=True))
+            parts = [self.clean(item) for item in value]
+            same = all(item is other for item, other in zip(parts, value, strict=True))
             return value if same else type(value)(parts)
         return value
 
@@ -95,7 +95,7 @@ class _Cleaner:
             if isinstance(key, str) and isinstance(before, str) and after == before and _is_called(key, before):
                 after = _REDACTED
             cleaned[self.clean(key)] = after
-        same = len(cleaned) == len(value) and all(cleaned.get(key) is one for key, one in value.items())
+        same = len(cleaned) == len(value) and all(cleaned.get(key) is item for key, item in value.items())
         return value if same else cleaned
 
 

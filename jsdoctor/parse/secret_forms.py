@@ -123,5 +123,5 @@ def without_named(text: bytes, mark: bytes) -> bytes:
     """Values beside the name of a secret (`password=…`, `--token …`, `Cookie: …`), replaced."""
     if _NAMED.search(text):
         for pattern in _BESIDE_A_NAME:
-            text = pattern.sub(lambda found: found[1] + mark, text)
+            text = pattern.sub(lambda match: match[1] + mark, text)
     return text

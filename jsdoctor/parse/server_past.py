@@ -9,7 +9,7 @@ from jsdoctor.model.links import Links
 from jsdoctor.model.server import Servers
 from jsdoctor.model.server_past import PastSample, ServerPast
 
-_FEWEST = 3
+_MIN = 3
 """The last two samples are of the present."""
 
 
@@ -25,5 +25,5 @@ def past_sample(evidence: EvidenceSet) -> PastSample | None:
 
 def server_past(samples: Iterable[PastSample | None]) -> ServerPast | None:
     """These samples, oldest first. None for fewer than three."""
-    found = tuple(sample for sample in samples if sample is not None)
-    return ServerPast(found) if len(found) >= _FEWEST else None
+    past = tuple(sample for sample in samples if sample is not None)
+    return ServerPast(past) if len(past) >= _MIN else None

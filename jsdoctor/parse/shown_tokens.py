@@ -53,14 +53,14 @@ def _version(exchange: Exchange, monitored: dict[str, str]) -> str:
 
 
 def _monitored_versions(samples: Iterable[Sample]) -> dict[str, str]:
-    found: dict[str, str] = {}
+    versions: dict[str, str] = {}
     for exchange in (exchange for sample in samples for exchange in sample.exchanges):
         if exchange.access is Access.MONITOR and exchange.endpoint is Endpoint.VARZ:
             try:
-                found[monitor_base(exchange.target)] = decode(exchange.body, _Version).version
+                versions[monitor_base(exchange.target)] = decode(exchange.body, _Version).version
             except ReplyError:
                 continue
-    return found
+    return versions
 
 
 def _is_fixed(version: str) -> bool:

@@ -12,8 +12,8 @@ from jsdoctor.model.exchange import Endpoint, Exchange
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.stored import (
-    MOST_INVERSIONS,
-    MOST_MESSAGES,
+    MAX_INVERSIONS,
+    MAX_MESSAGES,
     FutureDated,
     Inversion,
     OlderThanStream,
@@ -22,7 +22,7 @@ from jsdoctor.model.stored import (
     SubjectIds,
     TimeInversions,
 )
-from jsdoctor.model.stored_ids import MOST_COMPARED
+from jsdoctor.model.stored_ids import MAX_COMPARED
 from jsdoctor.parse.clock import nanoseconds
 from jsdoctor.parse.missing_replies import unreadable
 from jsdoctor.parse.replies import Instant, ReplyError, decode
@@ -30,7 +30,7 @@ from jsdoctor.parse.stored_columns import HasId, MessageBlock, Rows, unpack
 from jsdoctor.parse.stored_repeats import RepeatAggregate
 
 _Seq = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
-MOST_BLOCKS = 1_000
+MAX_BLOCKS = 1_000
 
 
 class StoredReply(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,11 +49,11 @@ class StoredReply(msgspec.Struct, frozen=True, kw_only=True):
     from_seq: _Seq = 0
     to_seq: _Seq = 0
     subjects: tuple[SubjectIds, ...] = ()
-    blocks: Annotated[tuple[MessageBlock, ...], msgspec.Meta(max_length=MOST_BLOCKS)] = ()
+    blocks: Annotated[tuple[MessageBlock, ...], msgspec.Meta(max_length=MAX_BLOCKS)] = ()
     created: Instant | None = None
     duplicate_window: _Seq = 0
     ids_read: bool = False
-    contents: Annotated[dict[int, str], msgspec.Meta(max_length=MOST_COMPARED)] | None = None
+    contents: Annotated[dict[int, str], msgspec.Meta(max_length=MAX_COMPARED)] | None = None
 
 
 def stored_messages(exchanges: Iterable[Exchange], account: str) -> tuple[StoredMessages | None, list[Gap]]:
@@ -79,31 +79,31 @@ def scan_gap(stream: str, account: str, reason: str, how_to_get: str) -> Gap:
 def _stored_stream(reply: StoredReply, account: str) -> StoredStream:
     at_ns = nanoseconds(reply.at)
     created_ns = nanoseconds(reply.created) if reply.created else 0
-    found, repeats = _Aggregate(at_ns, created_ns, at_ns - reply.duplicate_window), RepeatAggregate()
+    totals, repeats = _Aggregate(at_ns, created_ns, at_ns - reply.duplicate_window), RepeatAggregate()
     for block in reply.blocks:
         rows = unpack(block)
-        found.add(rows)
+        totals.add(rows)
         repeats.add(rows)
     return StoredStream(
         account=account,
         stream=reply.stream,
-        first_seq=found.first_seq,
-        last_seq=found.last_seq,
-        messages=found.messages,
+        first_seq=totals.first_seq,
+        last_seq=totals.last_seq,
+        messages=totals.messages,
         whole=reply.from_seq <= reply.held_first_seq,
         at=reply.at,
         answered_by=reply.answered_by,
-        inversions=TimeInversions(found.inversions, tuple(sorted(found.kept, key=lambda kept: kept.stream_seq))),
-        future=FutureDated(found.future, found.future_first, found.future_last, found.farthest_ns),
+        inversions=TimeInversions(totals.inversions, tuple(sorted(totals.kept, key=lambda kept: kept.stream_seq))),
+        future=FutureDated(totals.future, totals.future_first, totals.future_last, totals.farthest_ns),
         subjects=reply.subjects,
-        first_ns=found.first_ns,
-        last_ns=found.last_ns or 0,
+        first_ns=totals.first_ns,
+        last_ns=totals.last_ns or 0,
         window_ns=reply.duplicate_window,
-        ids_in_window=found.recent_ids if reply.duplicate_window else 0,
+        ids_in_window=totals.recent_ids if reply.duplicate_window else 0,
         ids_read=reply.ids_read,
         contents_read=reply.contents is not None,
         repeats=repeats.repeats(reply.contents or {}),
-        older=OlderThanStream(found.older, found.older_last, found.older_ns),
+        older=OlderThanStream(totals.older, totals.older_last, totals.older_ns),
     )
 
 
@@ -131,8 +131,8 @@ class _Aggregate:
             return
         if sequences[0] <= self.last_seq:
             raise ReplyError("the blocks of stored messages are not in order")
-        if self.messages + len(sequences) > MOST_MESSAGES:
-            raise ReplyError(f"it has more stored messages than are ever read ({MOST_MESSAGES:,})")
+        if self.messages + len(sequences) > MAX_MESSAGES:
+            raise ReplyError(f"it has more stored messages than are ever read ({MAX_MESSAGES:,})")
         before_ns, before_seq = dates[0] if self.last_ns is None else self.last_ns, self.last_seq
         for stream_seq, at_ns in zip(sequences, dates, strict=True):
             if at_ns < before_ns:
@@ -164,7 +164,7 @@ class _Aggregate:
     def _inverted(self, inversion: Inversion) -> None:
         self.inversions += 1
         entry = (inversion.size_ns, -inversion.stream_seq, inversion)
-        if len(self._heap) < MOST_INVERSIONS:
+        if len(self._heap) < MAX_INVERSIONS:
             heapq.heappush(self._heap, entry)
         else:
             heapq.heappushpop(self._heap, entry)

@@ -18,7 +18,7 @@ from typing import Annotated, NamedTuple
 
 import msgspec
 
-from jsdoctor.model.stored import MOST_SUBJECTS, SubjectIds
+from jsdoctor.model.stored import MAX_SUBJECTS, SubjectIds
 from jsdoctor.parse.bundle import YEARS
 from jsdoctor.parse.equal_digests import equal_digests
 from jsdoctor.parse.replies import ReplyError
@@ -101,7 +101,7 @@ class Columns:
         return self._sequences[-1] if self._sequences else self._packed_seq
 
     def _counts_of(self, subject: str) -> list[int]:
-        if len(self._subjects) >= MOST_SUBJECTS:
+        if len(self._subjects) >= MAX_SUBJECTS:
             return self._others
         return self._subjects.setdefault(subject, [0, 0, 0])
 
@@ -140,11 +140,13 @@ class Columns:
 
     def again(self) -> list[int]:
         """The sequences of messages whose id came more than once, in order."""
-        found: list[int] = []
+        again_found: list[int] = []
         for rows in map(unpack, self.blocks()):
             digests = digests_of(rows)
-            found += [seq for seq, digest in zip(rows.sequences, digests, strict=True) if digest] if digests else []
-        return found
+            again_found += (
+                [seq for seq, digest in zip(rows.sequences, digests, strict=True) if digest] if digests else []
+            )
+        return again_found
 
     def subjects(self) -> tuple[SubjectIds, ...]:
         """Counts by subject, the most frequent first; those of all others last."""

@@ -6,7 +6,7 @@ import heapq
 from array import array
 from collections.abc import Iterable, Mapping
 
-from jsdoctor.model.stored_ids import MOST_DISTANCES, MOST_KEPT, Distances, Repeat, RepeatedIds
+from jsdoctor.model.stored_ids import MAX_DISTANCES, MAX_KEPT, Distances, Repeat, RepeatedIds
 from jsdoctor.parse.equal_digests import equal_digests
 from jsdoctor.parse.stored_columns import Rows, digests_of
 
@@ -36,7 +36,7 @@ class RepeatAggregate:
                 differing_count += 1
                 differing.add(repeat)
             else:
-                if len(distances) < MOST_DISTANCES:
+                if len(distances) < MAX_DISTANCES:
                     distances.append(repeat.distance_ns)
                 closest.add(repeat)
                 farthest.add(repeat)
@@ -53,8 +53,8 @@ class RepeatAggregate:
 
     def _repeat(self, before: int, place: int, contents: Mapping[int, str]) -> Repeat:
         first_seq, stream_seq = self._sequences[before], self._sequences[place]
-        one, other = contents.get(first_seq), contents.get(stream_seq)
-        differs = None if one is None or other is None else one != other
+        first, second = contents.get(first_seq), contents.get(stream_seq)
+        differs = None if first is None or second is None else first != second
         return Repeat(first_seq, self._dates[before], stream_seq, self._dates[place], differs)
 
 
@@ -71,7 +71,7 @@ class _Kept:
 
     def add(self, repeat: Repeat) -> None:
         entry = (self._sign * repeat.distance_ns, -repeat.stream_seq, repeat)
-        if len(self._heap) < MOST_KEPT:
+        if len(self._heap) < MAX_KEPT:
             heapq.heappush(self._heap, entry)
         else:
             heapq.heappushpop(self._heap, entry)

@@ -23,7 +23,7 @@ from jsdoctor.model.server import (
     Tier,
     Varz,
 )
-from jsdoctor.parse.domains import Domains, domains_of, speaker
+from jsdoctor.parse.domains import Domains, domains_of, responder
 from jsdoctor.parse.merge import ConsumerCopy, StreamCopy, merge_streams
 from jsdoctor.parse.missing_replies import members_not_asked, silent_members, unreadable
 from jsdoctor.parse.opening import Identities, monitor_base, open_reply
@@ -102,8 +102,8 @@ class ServerReplies:
             except ReplyError:
                 continue  # then the sample's own state stands
             for account in jsz.account_details or ():
-                one = msgspec.structs.replace(jsz, account_details=(account,))
-                newest[_key(identity), account.id or account.name] = identity, one, exchange
+                reply = msgspec.structs.replace(jsz, account_details=(account,))
+                newest[_key(identity), account.id or account.name] = identity, reply, exchange
         for identity, jsz, exchange in newest.values():
             again._add_accounts(identity, jsz, exchange, several_domains)
         self.again = Repeated(
@@ -113,14 +113,14 @@ class ServerReplies:
 
     def _find_domains(self, twins: set[str]) -> Domains:
         """The JetStream domains of this sample, with the servers that share a name."""
-        found = []
+        result = []
         for key, identity in self._identity.items():
             jsz, varz = self._jsz.get(key), self._varz.get(key)
             runs = jsz is not None and not jsz.disabled and jsz.config is not None
             cluster = identity.cluster or (varz.cluster.name if varz and varz.cluster else "")
             named = msgspec.structs.replace(identity, cluster=cluster)
-            found.append(speaker(named, key, jsz.domain if jsz else "", jsz.meta_cluster if jsz else None, runs))
-        return domains_of(found, twins)
+            result.append(responder(named, key, jsz.domain if jsz else "", jsz.meta_cluster if jsz else None, runs))
+        return domains_of(result, twins)
 
     def _domain(self, key: str, jsz: JszReply | None) -> str:
         return self._domains.labels.get(key, jsz.domain if jsz else "")
@@ -185,8 +185,8 @@ class ServerReplies:
         """Every server that replied, by name; None if no reply came from a server."""
         if not self._identity:
             return None
-        found = [self._server(key) for key in self._identity]
-        return Servers(tuple(sorted(found, key=lambda server: server.name)), complete=self.asked_all)
+        servers_found = [self._server(key) for key in self._identity]
+        return Servers(tuple(sorted(servers_found, key=lambda server: server.name)), complete=self.asked_all)
 
     def _server(self, key: str) -> Server:
         identity, varz, jsz = self._identity[key], self._varz.get(key), self._jsz.get(key)
@@ -217,8 +217,8 @@ class ServerReplies:
 
         `domain` is that of the server that a client is connected to: the account has other streams in each domain.
         """
-        found = {seen.name for seen in self._details if account in (seen.detail.name, seen.detail.id)}
-        return {account} | {name for name in found if "@" not in name or not domain or name.endswith(f"@{domain}")}
+        names = {seen.name for seen in self._details if account in (seen.detail.name, seen.detail.id)}
+        return {account} | {name for name in names if "@" not in name or not domain or name.endswith(f"@{domain}")}
 
     def accounts(self) -> Accounts | None:
         """Usage per account. Every server reports the account's total as far as it knows it: the highest is newest."""

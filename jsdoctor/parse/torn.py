@@ -46,25 +46,27 @@ def settled(
     streams: Iterable[Stream], silent: Collection[UnresponsiveAsset], again: Repeated
 ) -> tuple[tuple[Stream, ...], tuple[UnresponsiveAsset, ...]]:
     """The sample's assets, the torn ones as in the repeated replies."""
-    found = {stream.key: stream for stream in streams}
+    streams_found = {stream.key: stream for stream in streams}
     missing = {asset.subject for asset in silent}
-    for stream in tuple(found.values()):
+    for stream in tuple(streams_found.values()):
         if not again.covers(stream.key):
             continue
         if stream.from_leader and stream.subject not in missing:
-            found[stream.key] = _with_consumers(stream, again.streams.get(stream.key), missing)
+            streams_found[stream.key] = _with_consumers(stream, again.streams.get(stream.key), missing)
         else:
-            del found[stream.key]
-            found |= {other.key: other for other in _instead(stream, again.streams.get(stream.key))}
+            del streams_found[stream.key]
+            streams_found |= {other.key: other for other in _instead(stream, again.streams.get(stream.key))}
     for subject, consumer in again.consumers.items():
-        of_stream = found.get((subject.account, subject.stream))
+        of_stream = streams_found.get((subject.account, subject.stream))
         if of_stream is not None and subject in missing:
-            found[of_stream.key] = _with_consumer(of_stream, subject.name, consumer)
+            streams_found[of_stream.key] = _with_consumer(of_stream, subject.name, consumer)
     for subject in missing:
         key = (subject.account, subject.name)
-        if subject.kind == "stream" and key not in found and (other := again.streams.get(key)):
-            found[key] = other
-    return tuple(found[key] for key in sorted(found)), tuple(a for a in silent if _stays_silent(a.subject, again))
+        if subject.kind == "stream" and key not in streams_found and (other := again.streams.get(key)):
+            streams_found[key] = other
+    return tuple(streams_found[key] for key in sorted(streams_found)), tuple(
+        a for a in silent if _stays_silent(a.subject, again)
+    )
 
 
 def _with_consumers(stream: Stream, other: Stream | None, missing: Collection[Subject]) -> Stream:

@@ -38,10 +38,10 @@ def is_withheld(value: Any) -> bool:
     return bool(value == MARK)
 
 
-def agree(one: Any, other: Any) -> bool:
+def agree(first: Any, second: Any) -> bool:
     """Whether two values are equal as far as neither is withheld: a text that is withheld is like any text."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(agree(one[key], other[key]) for key in one)
-    if MARK in (one, other) and isinstance(one, str) and isinstance(other, str):
-        return bool(one and other)
-    return bool(one == other)
+    if isinstance(first, dict) and isinstance(second, dict):
+        return first.keys() == second.keys() and all(agree(first[key], second[key]) for key in first)
+    if MARK in (first, second) and isinstance(first, str) and isinstance(second, str):
+        return bool(first and second)
+    return bool(first == second)

@@ -24,7 +24,7 @@ from jsdoctor.remedy.operation import (
 from jsdoctor.remedy.outcome import GOOD, Ending, StepOutcome
 from jsdoctor.remedy.preconditions import unmet
 from jsdoctor.remedy.registry import load_judges
-from jsdoctor.remedy.retry_limit import RetryLimit, is_transient, look
+from jsdoctor.remedy.retry_limit import RetryLimit, is_transient, read_state
 from jsdoctor.remedy.undo import Undoer
 
 _TAKING_BACK = (JournalEvent.UNDO, JournalEvent.NOT_UNDONE)
@@ -77,9 +77,9 @@ class Applier:
         for step in fresh:
             alike = [s for s in fresh if s.proofs and set(s.findings) & set(step.findings)]
             proofs = list(step.proofs) or [proof for other in alike for proof in other.proofs]
-            said = together(proofs, verdicts)
-            if proofs and said.finds is ProofResult.GONE:
-                settled[step.id] = said.text
+            proof_verdict = together(proofs, verdicts)
+            if proofs and proof_verdict.finds is ProofResult.GONE:
+                settled[step.id] = proof_verdict.text
         return settled
 
     def _not_taken(
@@ -134,16 +134,16 @@ class Applier:
         if isinstance(written, StepOutcome):
             return written
         try:
-            if trouble := await self._settle(operation, step, written, resumed=past.last is not None):
-                return await self._fail(operation, step, trouble)
+            if incident := await self._settle(operation, step, written, resumed=past.last is not None):
+                return await self._fail(operation, step, incident)
         except (StepRefusedError, DeniedError) as error:
             return await self._fail(operation, step, str(error))
         return await self._prove(operation, step)
 
     async def _write(self, operation: Operation, step: Step, past: Past) -> Json | StepOutcome:
         """The state before, once the write is out; or how the step ended without one."""
-        patience = RetryLimit(step.patience_s)
-        state = await look(operation, step, self._api, patience)
+        limit = RetryLimit(step.patience_s)
+        state = await read_state(operation, step, self._api, limit)
         begun = past.last is JournalEvent.BEGIN and past.before is not None
         before = past.before if begun and past.before is not None else state
         if reason := operation.replaced(step, before if begun else step.base, state, past.notes):
@@ -161,13 +161,13 @@ class Applier:
                 if reason := unmet(step.preconditions, state, load_judges()):
                     raise StepRefusedError(reason)
                 self._journal.append(JournalEvent.BEGIN, step, before=before)
-            reply = await self._send(operation, step, before, patience)
+            reply = await self._send(operation, step, before, limit)
             self._journal.append(JournalEvent.WRITTEN, step, data=reply)
         else:
             self._journal.append(JournalEvent.WRITTEN, step, "an earlier run has written it")
         return before
 
-    async def _send(self, operation: Operation, step: Step, before: Json, patience: RetryLimit) -> Json:
+    async def _send(self, operation: Operation, step: Step, before: Json, limit: RetryLimit) -> Json:
         """Write; retry if the server could not accept it, and after a missing reply if the state is unchanged."""
         while True:
             try:
@@ -175,12 +175,12 @@ class Applier:
             except LostError:
                 raise
             except ApiError as error:
-                if not is_transient(error) or not await patience.more():
+                if not is_transient(error) or not await limit.more():
                     raise
             except NoResponseError:
-                if not await patience.more():
+                if not await limit.more():
                     raise
-                state = await look(operation, step, self._api, patience)
+                state = await read_state(operation, step, self._api, limit)
                 if not operation.awaited(step, before, state):
                     return {}
 
@@ -189,15 +189,15 @@ class Applier:
 
         Other changes since an earlier run are not necessarily the result of its write.
         """
-        patience = RetryLimit(step.patience_s)
+        limit = RetryLimit(step.patience_s)
         while True:
-            state = await look(operation, step, self._api, patience)
-            if not resumed and (trouble := operation.broken(step, before, state)):
-                return trouble
+            state = await read_state(operation, step, self._api, limit)
+            if not resumed and (incident := operation.broken(step, before, state)):
+                return incident
             if not (missing := operation.awaited(step, before, state)):
                 return ""
             self._say(f"step {step.id}: waiting: {missing}")
-            if not await patience.more():
+            if not await limit.more():
                 return missing
 
     async def _prove(self, operation: Operation, step: Step) -> StepOutcome:
@@ -205,22 +205,22 @@ class Applier:
         if not step.proofs:
             self._journal.append(JournalEvent.VERIFIED, step)
             return StepOutcome(step, Ending.VERIFIED, "it is as it should be")
-        patience = RetryLimit(step.patience_s)
-        said = ProofVerdict(ProofResult.UNKNOWN)
+        limit = RetryLimit(step.patience_s)
+        proof_verdict = ProofVerdict(ProofResult.UNKNOWN)
         while True:
             self._say(f"step {step.id}: looking whether the finding is gone")
-            said = together(step.proofs, await self._examine(step.proofs))
-            if said.finds is ProofResult.GONE or not await patience.more():
+            proof_verdict = together(step.proofs, await self._examine(step.proofs))
+            if proof_verdict.finds is ProofResult.GONE or not await limit.more():
                 break
-        if said.finds is ProofResult.THERE:
-            return await self._fail(operation, step, f"it did not help: {said.text}")
+        if proof_verdict.finds is ProofResult.THERE:
+            return await self._fail(operation, step, f"it did not help: {proof_verdict.text}")
         event, ending = (
             (JournalEvent.VERIFIED, Ending.VERIFIED)
-            if said.finds is ProofResult.GONE
+            if proof_verdict.finds is ProofResult.GONE
             else (JournalEvent.UNPROVED, Ending.UNPROVED)
         )
-        self._journal.append(event, step, said.text)
-        return StepOutcome(step, ending, said.text)
+        self._journal.append(event, step, proof_verdict.text)
+        return StepOutcome(step, ending, proof_verdict.text)
 
     async def _fail(self, operation: Operation, step: Step, why: str) -> StepOutcome:
         self._journal.append(JournalEvent.FAILED, step, why)

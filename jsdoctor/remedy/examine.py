@@ -31,9 +31,9 @@ Examine = Callable[[Sequence[StepProof]], Awaitable[Mapping[StepProof, ProofVerd
 
 def together(proofs: Sequence[StepProof], verdicts: Mapping[StepProof, ProofVerdict]) -> ProofVerdict:
     """All proofs of a step as one: one that still fails outweighs one that cannot be judged."""
-    said = [(proof, verdicts.get(proof, ProofVerdict(ProofResult.UNKNOWN, "it was not judged"))) for proof in proofs]
+    stated = [(proof, verdicts.get(proof, ProofVerdict(ProofResult.UNKNOWN, "it was not judged"))) for proof in proofs]
     for finds in (ProofResult.THERE, ProofResult.UNKNOWN):
-        texts = [f"{proof.code}: {verdict.text}" for proof, verdict in said if verdict.finds is finds]
+        texts = [f"{proof.code}: {verdict.text}" for proof, verdict in stated if verdict.finds is finds]
         if texts:
             return ProofVerdict(finds, "; ".join(texts))
     return ProofVerdict(ProofResult.GONE, ", ".join(f"{proof.code} no longer fails" for proof in proofs))

@@ -40,31 +40,33 @@ def losses(server: str, now: ClusterSnapshot, earlier: Sequence[ClusterSnapshot]
     `earlier` are snapshots of the same deployment, with any login. An asset seen on the server earlier counts unless
     another server has led it since. An asset without a response now counts, wherever it was.
     """
-    found: dict[Subject, AssetLoss] = {}
-    for snapshot in sorted((*earlier, now), key=lambda one: one.taken_at):
+    asset_losses: dict[Subject, AssetLoss] = {}
+    for snapshot in sorted((*earlier, now), key=lambda item: item.taken_at):
         for stream in snapshot.streams:
-            _note(found, server, snapshot, stream)
+            _note(asset_losses, server, snapshot, stream)
             for consumer in stream.consumers:
-                _note(found, server, snapshot, consumer)
+                _note(asset_losses, server, snapshot, consumer)
         for silent in snapshot.silent:
-            found.setdefault(silent.subject, AssetLoss(subject=silent.subject))
-    streams = {subject for subject in found if subject.kind == "stream"}
-    return tuple(found[one] for one in sorted(found, key=_order) if not _is_within(one, streams))
+            asset_losses.setdefault(silent.subject, AssetLoss(subject=silent.subject))
+    streams = {subject for subject in asset_losses if subject.kind == "stream"}
+    return tuple(
+        asset_losses[subject] for subject in sorted(asset_losses, key=_order) if not _is_within(subject, streams)
+    )
 
 
-def _note(found: dict[Subject, AssetLoss], server: str, snapshot: ClusterSnapshot, asset: Stream | Consumer) -> None:
+def _note(losses: dict[Subject, AssetLoss], server: str, snapshot: ClusterSnapshot, asset: Stream | Consumer) -> None:
     cluster = asset.cluster
     alone = cluster is not None and not cluster.replicas and cluster.leader == server
     if alone and isinstance(asset, Stream):
         state = asset.state
-        found[asset.subject] = AssetLoss(
+        losses[asset.subject] = AssetLoss(
             subject=asset.subject, messages=state.messages, bytes=state.bytes, as_of=snapshot.taken_at
         )
     elif alone and isinstance(asset, Consumer):
         position = asset.delivered.stream_seq
-        found[asset.subject] = AssetLoss(subject=asset.subject, messages=position, as_of=snapshot.taken_at)
+        losses[asset.subject] = AssetLoss(subject=asset.subject, messages=position, as_of=snapshot.taken_at)
     elif asset.from_leader and asset.has_leader:
-        found.pop(asset.subject, None)
+        losses.pop(asset.subject, None)
 
 
 def _is_within(subject: Subject, streams: set[Subject]) -> bool:

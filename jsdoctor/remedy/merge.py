@@ -19,8 +19,8 @@ def merged(steps: Sequence[Step], new: Step, code: str) -> tuple[list[Step], Unp
         if both is None:
             return list(steps), UnplannedFinding(code, new.subject, _contradiction(known, new))
         if both or not (known.changes or new.changes):
-            one = _joined(known, new, both)
-            return [*steps[:place], one, *steps[place + 1 :]], one.id
+            step = _joined(known, new, both)
+            return [*steps[:place], step, *steps[place + 1 :]], step.id
     return [*steps, new], new.id
 
 
@@ -35,13 +35,13 @@ def _both(known: Sequence[Change], new: Sequence[Change]) -> tuple[Change, ...] 
     return tuple(change for change in settled if change) if all(settled) else None
 
 
-def _either(one: Change, other: Change) -> Change | None:
+def _either(first: Change, second: Change) -> Change | None:
     """The same, or the higher of two that both raise a limit."""
-    if one.after == other.after:
-        return one
-    ends = (one.before, one.after, other.after)
+    if first.after == second.after:
+        return first
+    ends = (first.before, first.after, second.after)
     if all(isinstance(end, int) and not isinstance(end, bool) for end in ends) and min(ends[1:]) > max(ends[0], 0):
-        return max(one, other, key=lambda change: change.after)
+        return max(first, second, key=lambda change: change.after)
     return None
 
 

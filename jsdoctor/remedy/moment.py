@@ -14,12 +14,12 @@ def date_ns(text: str) -> int:
     return round(seconds.timestamp()) * 1_000_000_000 + int(digits.ljust(9, "0")[:9] or "0")
 
 
-def same_moment(one: str, other: str) -> bool:
+def same_moment(first: str, second: str) -> bool:
     """Whether two dates are the same to the microsecond: Python's own keep no more, and msgspec rounds to it.
 
     Texts that are no dates are the same only where they are equal.
     """
     try:
-        return abs(date_ns(one) - date_ns(other)) <= 1_000
+        return abs(date_ns(first) - date_ns(second)) <= 1_000
     except (ValueError, OverflowError):
-        return one == other
+        return first == second

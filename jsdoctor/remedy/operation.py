@@ -175,7 +175,7 @@ class Operation(ABC):
         return state
 
     @abstractmethod
-    async def look(self, step: Step, api: Api) -> Json:
+    async def read_state(self, step: Step, api: Api) -> Json:
         """The asset right now. The same shape as `step.base` or more; kept in the journal as the state before.
 
         Raises ApiError: a missing asset, or one that this login may not read, ends the step; an asset that is only not
@@ -210,7 +210,7 @@ class Operation(ABC):
         return f"the {kind} was deleted and created again: it was created at {now}, not at {planned}"
 
     async def write(self, run: StepContext, before: Json) -> Json:
-        """Send the requests; the last reply goes into the journal. `before` is what `look` showed last."""
+        """Send the requests; the last reply goes into the journal. `before` is what `read_state` showed last."""
         return await run.send(self.requests(run.step, before))
 
     @abstractmethod

@@ -26,16 +26,16 @@ _UNRANKED: Rank = (1 << 30, 0)
 
 def ranks(incidents: Sequence[Incident]) -> dict[int, Rank]:
     """By identity of a result, its rank."""
-    found: dict[int, Rank] = {}
+    ranks_found: dict[int, Rank] = {}
     for place, incident in enumerate(incidents):
-        found.update((id(result), (place, 0)) for result in incident.causes)
-        above = {id(one.result): one.explained_by for one in incident.consequences}
-        for one in incident.consequences:
-            depth, result = 0, one.result
+        ranks_found.update((id(result), (place, 0)) for result in incident.causes)
+        above = {id(consequence.result): consequence.explained_by for consequence in incident.consequences}
+        for consequence in incident.consequences:
+            depth, result = 0, consequence.result
             while id(result) in above:
                 depth, result = depth + 1, above[id(result)]
-            found[id(one.result)] = (place, depth)
-    return found
+            ranks_found[id(consequence.result)] = (place, depth)
+    return ranks_found
 
 
 def rank_of(result: Result, known: Mapping[int, Rank]) -> Rank:
@@ -55,7 +55,7 @@ def ordered(steps: Sequence[Step], rank: Mapping[str, Rank]) -> list[Step]:
                 take(known[need])
         taken.setdefault(step.id, step)
 
-    for step in sorted(steps, key=lambda one: (rank.get(one.id, _UNRANKED), _RISKS.index(one.risk))):
+    for step in sorted(steps, key=lambda step: (rank.get(step.id, _UNRANKED), _RISKS.index(step.risk))):
         if step.id not in needed or rank.get(step.id, _UNRANKED) != _UNRANKED:
             take(step)
     return list(taken.values())
@@ -78,7 +78,7 @@ def waiting_for_leaders(
             kept.append(step)
             continue
         place = _place_of(stream, incidents)
-        causes = [one.id for one in listed if rank.get(one.id) == (place, 0) and one.is_manual]
+        causes = [step.id for step in listed if rank.get(step.id) == (place, 0) and step.is_manual]
         if causes:
             kept.append(msgspec.structs.replace(step, needs=tuple(dict.fromkeys((*step.needs, *causes)))))
         else:
@@ -95,8 +95,8 @@ def waiting_for_servers(steps: Iterable[Step], rank: Mapping[str, Rank], inciden
     and the step would fail its proof until then (server: jetstream_cluster.go, `selectPeerGroup`).
     """
     listed = list(steps)
-    places = [place for place, one in enumerate(incidents) if any(r.rule.code == _AWAY for r in one.causes)]
-    away = [one.id for one in listed if one.is_manual and rank.get(one.id) in {(place, 0) for place in places}]
+    places = [place for place, incident in enumerate(incidents) if any(r.rule.code == _AWAY for r in incident.causes)]
+    away = [step.id for step in listed if step.is_manual and rank.get(step.id) in {(place, 0) for place in places}]
     return [
         msgspec.structs.replace(step, needs=tuple(dict.fromkeys((*step.needs, *away))))
         if _adds_replicas(step)
@@ -127,5 +127,5 @@ def _stream_of(subject: Subject) -> Subject:
 
 def _place_of(stream: Subject, incidents: Sequence[Incident]) -> int:
     """The position of the first incident, in the order of the report, that is about that stream."""
-    about = (p for p, one in enumerate(incidents) if any(r.finding.subject == stream for r in one.results))
+    about = (p for p, incident in enumerate(incidents) if any(r.finding.subject == stream for r in incident.results))
     return next(about, -1)

@@ -65,7 +65,7 @@ def draft(
     refused: list[UnplannedFinding] = []
     for result in sorted(failures, key=lambda r: -r.severity.rank):
         subject, code = result.finding.subject, result.rule.code
-        choice = next((one for one in reversed(choices) if one.fits(code, subject)), None)
+        choice = next((choice for choice in reversed(choices) if choice.fits(code, subject)), None)
         try:
             planned = _steps(result, actions, target_of(subject, evidence, configs), choice)
         except CannotPlanError as error:

@@ -61,7 +61,10 @@ def _keeps_all(info: Json, value: Any) -> str:
 
 
 Judge = Callable[[Json, Any], str]
-"""Takes what the operation's `look` showed and the precondition's value; why the step must not be taken, or nothing."""
+"""Takes what the operation's `read_state` showed and the value of the precondition.
+
+Returns why the step must not be taken, or nothing.
+"""
 
 JUDGES: dict[str, Judge] = {
     "created_at": _created_at,
@@ -75,9 +78,13 @@ JUDGES: dict[str, Judge] = {
 
 def unmet(preconditions: Iterable[Precondition], state: Json, judges: Mapping[str, Judge]) -> str:
     """The first precondition that does not hold, in words; empty when all do. An unknown one never holds."""
-    for one in preconditions:
-        judge = judges.get(one.name)
-        reason = judge(state, one.value) if judge else f"this version does not know the precondition {one.name!r}"
+    for precondition in preconditions:
+        judge = judges.get(precondition.name)
+        reason = (
+            judge(state, precondition.value)
+            if judge
+            else f"this version does not know the precondition {precondition.name!r}"
+        )
         if reason:
             return reason
     return ""

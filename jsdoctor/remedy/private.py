@@ -40,11 +40,11 @@ class Private:
             content = self.path.read_bytes()
         except OSError:
             return []
-        found = []
+        result = []
         for line in content.splitlines():
             try:
                 kept = decode_as(line, _Line)
             except (msgspec.MsgspecError, ValueError, RecursionError):
                 continue
-            found.append((kept.step, kept.before))
-        return found
+            result.append((kept.step, kept.before))
+        return result

@@ -13,8 +13,8 @@ from jsdoctor.remedy.families import (
     backup,
     consumer_settings,
     delivery,
+    inspections,
     leader,
-    looks,
     messages,
     peers,
     position,
@@ -25,7 +25,7 @@ from jsdoctor.remedy.operation import Operation
 from jsdoctor.remedy.preconditions import JUDGES, Judge
 
 FAMILIES: tuple[Family, ...] = (
-    looks.FAMILY,
+    inspections.FAMILY,
     stream_settings.FAMILY,
     consumer_settings.FAMILY,
     delivery.FAMILY,

@@ -10,7 +10,7 @@ from jsdoctor.remedy.operation import Api, ApiError, LostError, NoResponseError,
 PAUSE_S = 0.5
 _NOT_YET = {10008, 10009, 10013, 10118, 10119}
 """JetStream temporarily unavailable; no leader yet; stream or consumer offline for now (server errors.json)."""
-_LEAST_TRIES = 3
+_MIN_TRIES = 3
 
 
 class RetryLimit:
@@ -25,7 +25,7 @@ class RetryLimit:
         import asyncio
 
         self._tries += 1
-        if self._tries >= _LEAST_TRIES and monotonic() >= self._ends_at:
+        if self._tries >= _MIN_TRIES and monotonic() >= self._ends_at:
             return False
         await asyncio.sleep(PAUSE_S)
         return True
@@ -36,21 +36,21 @@ def is_transient(error: ApiError) -> bool:
     return error.err_code in _NOT_YET or (error.code == 503 and not error.err_code)
 
 
-async def look(operation: Operation, step: Step, api: Api, patience: RetryLimit) -> Json:
+async def read_state(operation: Operation, step: Step, api: Api, limit: RetryLimit) -> Json:
     """The state of the asset, requested until a server responds.
 
     Raises StepRefusedError if it cannot be read, DeniedError, LostError; NoResponseError when the time is over.
     """
     while True:
         try:
-            return await operation.look(step, api)
+            return await operation.read_state(step, api)
         except LostError:
             raise
         except NoResponseError:
-            if not await patience.more():
+            if not await limit.more():
                 raise
         except ApiError as error:
             if not is_transient(error):
                 raise StepRefusedError(str(error)) from None
-            if not await patience.more():
+            if not await limit.more():
                 raise NoResponseError(str(error)) from None

@@ -55,7 +55,9 @@ def is_set(config: Mapping[str, Any], changes: Iterable[Change]) -> bool:
 
 def told(changes: Iterable[Change]) -> str:
     """Changes in one line: `max_bytes 1 -> 2`. Texts of users are withheld."""
-    return ", ".join(f"{one.key} {_shown(one.key, one.before)} -> {_shown(one.key, one.after)}" for one in changes)
+    return ", ".join(
+        f"{change.key} {_shown(change.key, change.before)} -> {_shown(change.key, change.after)}" for change in changes
+    )
 
 
 def _is_zero(value: object) -> bool:

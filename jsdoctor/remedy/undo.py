@@ -19,7 +19,7 @@ from jsdoctor.remedy.operation import (
     StepRefusedError,
 )
 from jsdoctor.remedy.outcome import Ending, StepOutcome
-from jsdoctor.remedy.retry_limit import RetryLimit, is_transient, look
+from jsdoctor.remedy.retry_limit import RetryLimit, is_transient, read_state
 
 _PATIENCE_S = 30
 
@@ -47,7 +47,7 @@ class Undoer:
             note,
             notes=self._journal.past(step).notes,
             written=written,
-            needed=tuple(one for other in needed for one in self._journal.past(other).notes),
+            needed=tuple(note for other in needed for note in self._journal.past(other).notes),
             directory=self._journal.path.parent,
             say=self._say,
             on_request=on_request,
@@ -82,30 +82,30 @@ class Undoer:
 
     async def _restore(self, operation: Operation, step: Step, before: Json, *, on_request: bool) -> str:
         """Undo, and wait until the effect shows. Returns what still differs when the time is over."""
-        patience = RetryLimit(max(_PATIENCE_S, step.patience_s))
+        limit = RetryLimit(max(_PATIENCE_S, step.patience_s))
         while True:
             try:
-                await self._undo(operation, step, before, patience, on_request=on_request)
+                await self._undo(operation, step, before, limit, on_request=on_request)
                 break
             except LostError:
                 raise
             except NoResponseError:
-                if not await patience.more():
+                if not await limit.more():
                     raise
             except ApiError as error:
-                if not is_transient(error) or not await patience.more():
+                if not is_transient(error) or not await limit.more():
                     raise
-        while left := operation.not_undone(step, before, await look(operation, step, self._api, patience)):
-            if not await patience.more():
+        while left := operation.not_undone(step, before, await read_state(operation, step, self._api, limit)):
+            if not await limit.more():
                 break
         return left
 
     async def _undo(
-        self, operation: Operation, step: Step, before: Json, patience: RetryLimit, *, on_request: bool
+        self, operation: Operation, step: Step, before: Json, limit: RetryLimit, *, on_request: bool
     ) -> None:
         run = self.run_of(step, on_request=on_request)
         if not self._is_ours(step):
-            now = await look(operation, step, self._api, patience)
+            now = await read_state(operation, step, self._api, limit)
             if reason := operation.replaced(step, before, now, run.notes):
                 raise StepRefusedError(reason)
         await operation.undo(run, before)

@@ -18,8 +18,8 @@ _CUT_OFF = "(its names hold characters that cannot be shown here; --format json 
 
 def findings_by_severity(report: Report) -> dict[Severity, int]:
     """How many findings there are of each severity, worst first, zeros included."""
-    found = Counter(result.severity for result in report.failures())
-    return {severity: found[severity] for severity in reversed(Severity)}
+    counts = Counter(result.severity for result in report.failures())
+    return {severity: counts[severity] for severity in reversed(Severity)}
 
 
 def write_verdict(page: Page, report: Report) -> None:
@@ -48,11 +48,11 @@ def verdict_sentence(report: Report) -> str:
 
 def _opening(report: Report, outcomes: Counter[Outcome]) -> tuple[str, str]:
     rules = counted(len(report.verdicts), "rule")
-    found = {severity: number for severity, number in findings_by_severity(report).items() if number}
-    if found:
-        words = ", ".join(_counted(severity, number) for severity, number in found.items())
+    entries = {severity: number for severity, number in findings_by_severity(report).items() if number}
+    if entries:
+        words = ", ".join(_counted(severity, number) for severity, number in entries.items())
         return f"{words} in {len({result.rule.code for result in report.failures()})} of {rules}", SEVERITY_STYLES[
-            next(iter(found))
+            next(iter(entries))
         ]
     blind = outcomes[Outcome.NOT_EVALUATED] or outcomes[Outcome.ERROR] or any(gap.requested for gap in report.gaps)
     if outcomes[Outcome.PASS] or report.suppressed():

@@ -49,10 +49,10 @@ def comparison_text(comparison: ReportComparison, options: RenderOptions) -> str
         page.blank()
         page.line((heading, "bold"))
         shown = findings[: options.max_examples or None]
-        for one in shown:
-            result = one.result
-            style = SEVERITY_STYLES[result.severity] if one.is_there else ""
-            about = f" {result.code} {result.subject.label}: {result.message}{note(one)}"
+        for finding in shown:
+            result = finding.result
+            style = SEVERITY_STYLES[result.severity] if finding.is_there else ""
+            about = f" {result.code} {result.subject.label}: {result.message}{note(finding)}"
             page.line((result.severity.value, style), about, indent=2)
         if len(shown) < len(findings):
             page.line(f"and {len(findings) - len(shown):,} more", indent=2)
@@ -80,12 +80,12 @@ def _sections(comparison: ReportComparison, options: RenderOptions) -> Iterator[
             ("Severity", "Rule", "Subject", "Finding"),
             [
                 (
-                    one.result.severity.value,
-                    one.result.code,
-                    code_text(one.result.subject.label),
-                    plain_text(one.result.message + note(one)),
+                    finding.result.severity.value,
+                    finding.result.code,
+                    code_text(finding.result.subject.label),
+                    plain_text(finding.result.message + note(finding)),
                 )
-                for one in shown
+                for finding in shown
             ],
         )
         if len(shown) < len(findings):
@@ -101,7 +101,7 @@ def comparison_json(comparison: ReportComparison, options: RenderOptions) -> str
         "later": _report(comparison.later),
         "same_sources": comparison.same_sources,
         "summary": {difference.value: len(comparison.of(difference)) for difference in FindingDifference},
-        "findings": [_finding(one) for one in comparison.findings],
+        "findings": [_finding(finding) for finding in comparison.findings],
     }
     return dumps(document, options.ascii_only)
 
@@ -110,12 +110,12 @@ def _title(report: SavedReport) -> str:
     return f"{report.origin} ({to_the_second(report.started)})"
 
 
-def note(one: ComparedFinding) -> str:
+def note(finding: ComparedFinding) -> str:
     """What the message alone does not say: another severity, another measure, or that nothing was known before."""
-    if one.first_judged:
+    if finding.first_judged:
         return " (not judged in the earlier report)"
-    before, now = one.before, one.result
-    if before is None or not one.is_there:
+    before, now = finding.before, finding.result
+    if before is None or not finding.is_there:
         return ""
     parts = [f"was {before.severity.value}"] if before.severity is not now.severity else []
     if before.measured is not None and before.measured != now.measured and before.unit == now.unit:
@@ -133,12 +133,12 @@ def _report(report: SavedReport) -> dict[str, object]:
     }
 
 
-def _finding(one: ComparedFinding) -> dict[str, object]:
-    shown, before = one.result, one.before
-    now = shown if one.is_there else None
+def _finding(finding: ComparedFinding) -> dict[str, object]:
+    shown, before = finding.result, finding.before
+    now = shown if finding.is_there else None
     subject = shown.subject
     return {
-        "difference": one.difference.value,
+        "difference": finding.difference.value,
         "code": shown.code,
         "subject": {
             "kind": subject.kind,
@@ -152,6 +152,6 @@ def _finding(one: ComparedFinding) -> dict[str, object]:
         "measured": now.measured if now else None,
         "measured_before": before.measured if before else None,
         "unit": shown.unit,
-        "judged_before": not one.first_judged,
+        "judged_before": not finding.first_judged,
         "fingerprint": shown.fingerprint,
     }

@@ -158,8 +158,8 @@ def _write_cause(page: Page, cause: Cause, options: RenderOptions, offline: bool
     if not offline:
         page.line(("Found: " if cause.verdict is Verdict.CONFIRMED else "Not decided: ") + cause.message, indent=4)
     if options.verbose or cause.verdict is Verdict.CONFIRMED:
-        for one in cause.evidence[: None if options.verbose > 1 else _EVIDENCE_SHOWN]:
-            page.line((f"{one.source or '?'}: {one.path} = {compact(one.value)}", "dim"), indent=4)
+        for item in cause.evidence[: None if options.verbose > 1 else _EVIDENCE_SHOWN]:
+            page.line((f"{item.source or '?'}: {item.path} = {compact(item.value)}", "dim"), indent=4)
     for result in cause.results[:_REMEDIES_SHOWN]:
         for command in result.remedy.commands if result.remedy else ():
             risk = result.remedy.risk if result.remedy else ""
@@ -210,8 +210,8 @@ def _write_end(page: Page, consultation: Consultation, diagnosis: Diagnosis) -> 
     if not consultation.offline and not diagnosis.with_verdict(Verdict.CONFIRMED):
         page.blank()
         page.line("No cause is confirmed. A report to the maintainers of NATS needs:")
-        for one in FOR_THE_MAINTAINERS:
-            page.line(f"- {one}", indent=2)
+        for item in FOR_THE_MAINTAINERS:
+            page.line(f"- {item}", indent=2)
 
 
 def _write_unknown(page: Page, consultation: Consultation) -> None:
@@ -227,8 +227,8 @@ def _write_unknown(page: Page, consultation: Consultation) -> None:
         for gap in gaps[:_GAPS_SHOWN]:
             page.line(gap.reason)
         page.line("What it would need:")
-        for one in WHAT_IT_WOULD_NEED:
-            page.line(f"- {one}", indent=2)
+        for item in WHAT_IT_WOULD_NEED:
+            page.line(f"- {item}", indent=2)
     page.blank()
     if near := nearest_symptoms(consultation.text, consultation.book):
         page.line("The nearest symptoms, by their words:")

@@ -105,7 +105,7 @@ def _write_alike(page: Page, block: Sequence[Result], options: RenderOptions) ->
         page.line(seen, indent=4)
     offers = [result.remedy for result in block[:limit] if result.remedy]
     for before, command in dict.fromkeys(
-        (f"{lead(offer.risk, one)}: ", one) for offer in offers for one in offer.commands
+        (f"{lead(offer.risk, command)}: ", command) for offer in offers for command in offer.commands
     ):
         page.verbatim(before, command, _CUT_OFF, indent=4)
 
@@ -133,8 +133,8 @@ def _write_finding(page: Page, result: Result, options: RenderOptions) -> None:
 
 def _written(finding: Finding) -> str:
     """Where in files that people write it stands, as editors take it. Lines of logs have no column."""
-    found = dict.fromkeys(f"{p.file}:{p.line}:{p.column}" for p in places(finding) if p.column)
-    return ", ".join(list(found)[:_GROUPS_SHOWN])
+    result = dict.fromkeys(f"{p.file}:{p.line}:{p.column}" for p in places(finding) if p.column)
+    return ", ".join(list(result)[:_GROUPS_SHOWN])
 
 
 def _seen(finding: Finding) -> str:
@@ -144,9 +144,11 @@ def _seen(finding: Finding) -> str:
 
 def _write_evidence(page: Page, evidence: Sequence[Observation], options: RenderOptions) -> None:
     shown = evidence if options.verbose > 1 else evidence[:_EVIDENCE_SHOWN]
-    for one in shown:
-        at = f" at {to_the_second(one.at)}" if one.at else ""
-        page.line((f"{one.source or '?'}: {one.path} = {compact(one.value)}{at}", "dim"), indent=4)
+    for observation in shown:
+        at = f" at {to_the_second(observation.at)}" if observation.at else ""
+        page.line(
+            (f"{observation.source or '?'}: {observation.path} = {compact(observation.value)}{at}", "dim"), indent=4
+        )
     if len(shown) < len(evidence):
         page.line((f"and {counted(len(evidence) - len(shown), 'value')} more (-vv)", "dim"), indent=4)
 

@@ -35,8 +35,8 @@ def render_github(report: Report, options: RenderOptions) -> str:
 
 
 def _findings(report: Report, options: RenderOptions) -> Iterator[str]:
-    for found in without(report, without_gaps(report)[1]):
-        block, why = found.results, f" (explained by {found.explanation})" if found.explanation else ""
+    for group in without(report, without_gaps(report)[1]):
+        block, why = group.results, f" (explained by {group.explanation})" if group.explanation else ""
         level, rule = _LEVELS[block[0].severity], block[0].rule
         shown = block[: options.max_examples or None]
         for result in shown:
@@ -67,8 +67,8 @@ def _crashes(report: Report, options: RenderOptions) -> Iterator[str]:
     crashes = with_outcome(report.results, Outcome.ERROR)
     shown = crashes[: options.max_examples or None]
     for result in shown:
-        says = f"{result.finding.subject.label}: {result.finding.message}"
-        yield _command("error", f"{result.rule.code} check failed", printable(shortened(says)))
+        text = f"{result.finding.subject.label}: {result.finding.message}"
+        yield _command("error", f"{result.rule.code} check failed", printable(shortened(text)))
     if len(shown) < len(crashes):
         yield _command("error", "checks failed", f"and {len(crashes) - len(shown):,} more")
 

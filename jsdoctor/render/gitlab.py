@@ -62,26 +62,26 @@ def render_gitlab(report: Report, options: RenderOptions) -> str:
 def _entries(report: Report) -> Iterator[_Entry]:
     for result in with_outcome(report.results, Outcome.ERROR):
         code, finding = result.rule.code, result.finding
-        says = f"{code} check failed: {finding.message}"
-        yield _Entry("check-failed", "major", says, fingerprint(f"{code}.crash", finding.subject), finding)
+        text = f"{code} check failed: {finding.message}"
+        yield _Entry("check-failed", "major", text, fingerprint(f"{code}.crash", finding.subject), finding)
     incidents = memberships(report)
     for result in by_urgency(report.failures()):
         finding, measured = result.finding, numbers(result.finding)
-        says = f"{result.rule.slug}: {finding.subject.label}: {finding.message}"
-        says += f" ({measured})" if measured else ""
+        text = f"{result.rule.slug}: {finding.subject.label}: {finding.message}"
+        text += f" ({measured})" if measured else ""
         why = incidents[id(result)].explanation
-        says += f" (explained by {why})" if why else ""
-        yield _Entry(result.rule.code, _SEVERITIES[result.severity], says, result.fingerprint, finding)
+        text += f" (explained by {why})" if why else ""
+        yield _Entry(result.rule.code, _SEVERITIES[result.severity], text, result.fingerprint, finding)
     for gap in gaps_in_order(report.gaps):
-        says = f"not seen: {gap.subject.label}: {_with_way(gap.reason, gap.how_to_get)}"
+        text = f"not seen: {gap.subject.label}: {_with_way(gap.reason, gap.how_to_get)}"
         identity = fingerprint(f"gap.{gap.kind}", gap.subject)
-        yield _Entry("gap", ("info", "major")[gap.requested], says, identity, Finding(subject=gap.subject))
+        yield _Entry("gap", ("info", "major")[gap.requested], text, identity, Finding(subject=gap.subject))
     for group in undecided(report):
         codes = ", ".join(sorted(group.codes))
         about = group.subjects[0] if group.subjects else CLUSTER
         many = f" ({subjects(group.subjects)})" if group.subjects else ""
-        says = f"not evaluated: {codes}{many}: {_with_way(group.reason, group.how_to_get)}"
-        yield _Entry("not-evaluated", "info", says, fingerprint(f"{codes}.undecided", about), Finding(subject=about))
+        text = f"not evaluated: {codes}{many}: {_with_way(group.reason, group.how_to_get)}"
+        yield _Entry("not-evaluated", "info", text, fingerprint(f"{codes}.undecided", about), Finding(subject=about))
 
 
 def _with_way(reason: str, how_to_get: str) -> str:

@@ -56,27 +56,31 @@ def blocks(incident: Incident) -> Iterator[FindingGroup]:
     """The cause, then its consequences, those of one rule, severity and explanation together."""
     yield FindingGroup(incident.causes)
 
-    def kind(one: Consequence) -> tuple[str, str]:
-        return one.result.rule.code, one.result.severity.value
+    def kind(consequence: Consequence) -> tuple[str, str]:
+        return consequence.result.rule.code, consequence.result.severity.value
 
     for _, alike in groupby(incident.consequences, key=kind):
-        found = list(alike)
-        reasons = dict.fromkeys(explanation(one) for one in found)
-        yield FindingGroup(tuple(one.result for one in found), listed(reasons, _NAMES_SHOWN))
+        consequences = list(alike)
+        reasons = dict.fromkeys(explanation(consequence) for consequence in consequences)
+        yield FindingGroup(tuple(consequence.result for consequence in consequences), listed(reasons, _NAMES_SHOWN))
 
 
-def explanation(one: Consequence) -> str:
+def explanation(consequence: Consequence) -> str:
     """`JSD703 n3: n3 holds it`."""
-    return f"{one.explained_by.rule.code} {one.explained_by.finding.subject.label}: {one.evidence}"
+    return (
+        f"{consequence.explained_by.rule.code} {consequence.explained_by.finding.subject.label}: {consequence.evidence}"
+    )
 
 
 def memberships(report: Report) -> dict[int, Membership]:
     """By the `id` of each finding that counts, its incident and what explains it there."""
-    found: dict[int, Membership] = {}
+    memberships_found: dict[int, Membership] = {}
     for number, incident in enumerate(incidents_of(report), 1):
-        found |= {id(result): Membership(number, incident) for result in incident.causes}
-        found |= {id(one.result): Membership(number, incident, one) for one in incident.consequences}
-    return found
+        memberships_found |= {id(result): Membership(number, incident) for result in incident.causes}
+        memberships_found |= {
+            id(consequence.result): Membership(number, incident, consequence) for consequence in incident.consequences
+        }
+    return memberships_found
 
 
 def in_incident_order(report: Report) -> Iterator[FindingGroup]:

@@ -26,7 +26,7 @@ def compact(document: object) -> str:
 def raw(value: object, ascii_only: bool) -> msgspec.Raw:
     """The JSON of one value, to be placed in a larger document."""
     text = json.dumps(plain(value), ensure_ascii=False, allow_nan=False)
-    return msgspec.Raw(_UNUSUAL.sub(lambda found: _escaped(found[0], ascii_only), text).encode())
+    return msgspec.Raw(_UNUSUAL.sub(lambda match: _escaped(match[0], ascii_only), text).encode())
 
 
 def indented(document: object) -> str:

@@ -67,9 +67,11 @@ def gap_document(gap: Gap) -> documents.GapDocument:
     )
 
 
-def observation_document(one: Observation) -> documents.ObservationDocument:
+def observation_document(observation: Observation) -> documents.ObservationDocument:
     """A value that was read, as machines read it."""
-    return documents.ObservationDocument(source=one.source, path=one.path, value=one.value, at=_moment(one.at))
+    return documents.ObservationDocument(
+        source=observation.source, path=observation.path, value=observation.value, at=_moment(observation.at)
+    )
 
 
 def result_document(result: Result) -> documents.ResultDocument:
@@ -195,12 +197,12 @@ def _summary(report: Report) -> documents.SummaryDocument:
     subjects: Counter[Outcome] = Counter()
     for verdict in report.verdicts:
         subjects.update(verdict.subjects)
-    found = findings_by_severity(report)
+    findings = findings_by_severity(report)
     return documents.SummaryDocument(
         headline=report.headline,
         rules=_per_outcome(Counter(verdict.outcome for verdict in report.verdicts)),
         subjects=_per_outcome(subjects),
-        findings=documents.SeverityCounts(**{severity.value: number for severity, number in found.items()}),
+        findings=documents.SeverityCounts(**{severity.value: number for severity, number in findings.items()}),
         suppressed=len(report.suppressed()),
     )
 

@@ -65,8 +65,8 @@ def _name_incidents(suite: ET.Element, members: Sequence[Membership]) -> None:
     if caused:
         properties = ET.SubElement(suite, "properties")
         for number, incident in sorted(caused.items()):
-            says = f"{IMPACT_WORDS[incident.impact]}: {summary(incident)}"
-            ET.SubElement(properties, "property", name=f"incident {number}", value=printable(says))
+            text = f"{IMPACT_WORDS[incident.impact]}: {summary(incident)}"
+            ET.SubElement(properties, "property", name=f"incident {number}", value=printable(text))
 
 
 def _count(suite: ET.Element) -> None:
@@ -90,11 +90,11 @@ def _case_of(result: Result, options: RenderOptions, member: Membership | None) 
         if seen and seen[0].line:
             case.set("line", str(seen[0].line))
         counts = result.severity.rank >= options.fail_on.rank
-        says = finding.message or result.rule.slug
+        text = finding.message or result.rule.slug
         below = f"{result.severity.value}, below --fail-on {options.fail_on.value}: "
         if result.suppressed is not None:
             counts, below = False, f"{result.suppressed.words}: "
-        _tell(case, "failure" if counts else "skipped", says if counts else below + says, _details(result, member))
+        _tell(case, "failure" if counts else "skipped", text if counts else below + text, _details(result, member))
         case[-1].set("type", result.severity.value)
     elif finding.outcome is Outcome.ERROR:
         _tell(case, "error", finding.message, ["This is a defect of the rule, not of what was looked at."])
@@ -152,8 +152,8 @@ def _skip(case: ET.Element, message: str, way: str) -> None:
 
 
 def _tell(case: ET.Element, tag: str, message: str, details: Sequence[str] | Iterator[str]) -> None:
-    told = ET.SubElement(case, tag, message=printable(message))
-    told.text = "\n".join(printable(line) for line in details) or None
+    element = ET.SubElement(case, tag, message=printable(message))
+    element.text = "\n".join(printable(line) for line in details) or None
 
 
 def _words(outcome: Outcome) -> str:

@@ -60,8 +60,8 @@ def _performance(report: Report) -> Iterator[str]:
 def _details(report: Report, options: RenderOptions) -> Iterator[str]:
     for result in with_outcome(report.results, Outcome.ERROR):
         yield f"check failed {result.rule.code}: {result.finding.message}"
-    for found in without(report, without_gaps(report)[1]):
-        block, why = found.results, f" (explained by {found.explanation})" if found.explanation else ""
+    for group in without(report, without_gaps(report)[1]):
+        block, why = group.results, f" (explained by {group.explanation})" if group.explanation else ""
         shown = block[: options.max_examples or None]
         lead = f"{block[0].severity.value} {block[0].rule.code}"
         for result in shown:

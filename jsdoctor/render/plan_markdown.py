@@ -21,7 +21,7 @@ def render_plan_markdown(plan: Plan, options: RenderOptions) -> str:
         sections += _step(step, plan.api_prefix)
     if plan.refused:
         sections.append("### Not planned")
-        lines = [f"- {one.code} {plain_text(one.subject.label)}: {plain_text(one.reason)}" for one in plan.refused]
+        lines = [f"- {item.code} {plain_text(item.subject.label)}: {plain_text(item.reason)}" for item in plan.refused]
         sections.append("\n".join(lines))
     text = "\n\n".join(sections) + "\n"
     return ascii_only(text) if options.ascii_only else text
@@ -35,10 +35,12 @@ def _step(step: Step, api_prefix: str) -> Iterator[str]:
     if step.needs:
         lines.append(f"- After step {', '.join(step.needs)}")
     if step.preconditions:
-        lines.append(f"- Only if {plain_text('; '.join(one.text for one in step.preconditions))}")
+        lines.append(f"- Only if {plain_text('; '.join(proof.text for proof in step.preconditions))}")
     if not step.is_manual:
         lines += [f"- Request: {plain_text(f'{api_prefix}.{request.subject}')}" for request in step.requests]
-        lines += [f"- Proof: {one.code} no longer fails on {plain_text(one.subject.label)}" for one in step.proofs]
+        lines += [
+            f"- Proof: {proof.code} no longer fails on {plain_text(proof.subject.label)}" for proof in step.proofs
+        ]
         lines.append(f"- Way back: {plain_text(step.inverse) or 'none; it leaves no configuration behind'}")
     yield "\n".join(lines)
     if step.changes:

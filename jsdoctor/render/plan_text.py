@@ -70,7 +70,7 @@ def write_step(page: Page, step: Step, api_prefix: str, alike: Sequence[Step] = 
     page.line(
         (f"{numbers}. ", "bold"),
         (step.risk.value, RISK_STYLES[step.risk]),
-        (f" {', '.join(one.subject.label for one in (step, *alike))}", "bold"),
+        (f" {', '.join(precondition.subject.label for precondition in (step, *alike))}", "bold"),
         f" · {step.action}",
     )
     for finding in step.findings:
@@ -83,7 +83,9 @@ def write_step(page: Page, step: Step, api_prefix: str, alike: Sequence[Step] = 
         page.line(f"After step {', '.join(step.needs)}", indent=3)
     if step.preconditions:
         page.line(
-            f"Only if {'; '.join(one.text for one in step.preconditions)}; and nothing else has changed", indent=3
+            f"Only if {'; '.join(precondition.text for precondition in step.preconditions)};"
+            " and nothing else has changed",
+            indent=3,
         )
     for command in step.commands:
         page.verbatim("Command: ", command, _CUT_OFF, indent=3)

@@ -78,14 +78,14 @@ def _run(report: Report, options: RenderOptions) -> Iterator[tuple[str, str, Sam
 
 
 def _findings(report: Report) -> Samples:
-    found: Counter[tuple[tuple[str, str], ...]] = Counter()
+    counts: Counter[tuple[tuple[str, str], ...]] = Counter()
     for verdict in report.verdicts:
         if verdict.outcome in (Outcome.PASS, Outcome.FAIL):
             rule = verdict.rule
-            found[_labels(code=rule.code, slug=rule.slug, severity=rule.severity.value)] = 0
+            counts[_labels(code=rule.code, slug=rule.slug, severity=rule.severity.value)] = 0
     for result in report.failures():
-        found[_labels(code=result.rule.code, slug=result.rule.slug, severity=result.severity.value)] += 1
-    return {labels: float(number) for labels, number in found.items()}
+        counts[_labels(code=result.rule.code, slug=result.rule.slug, severity=result.severity.value)] += 1
+    return {labels: float(number) for labels, number in counts.items()}
 
 
 def _subjects(report: Report, limit: int) -> tuple[Samples, Samples]:

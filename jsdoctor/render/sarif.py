@@ -40,22 +40,22 @@ def render_sarif(report: Report, options: RenderOptions) -> str:
     rules = _rules(report)
     index = {rule.code: number for number, rule in enumerate(rules)}
     incidents = memberships(report)
-    found = [_result(r, index, incidents.get(id(r))) for r in with_outcome(report.results, Outcome.FAIL)]
+    results = [_result(r, index, incidents.get(id(r))) for r in with_outcome(report.results, Outcome.FAIL)]
     run = {
         "tool": {
             "driver": {
                 "name": "jsdoctor",
                 "version": report.version,
                 "rules": [_rule(rule, options.docs_url) for rule in rules],
-                "notifications": [{"id": name, "shortDescription": _text(says)} for name, says in _NOTICES.items()],
+                "notifications": [{"id": name, "shortDescription": _text(notice)} for name, notice in _NOTICES.items()],
             }
         },
         "invocations": [_invocation(report, options, index)],
         "columnKind": "unicodeCodePoints",
-        "results": found,
+        "results": results,
         "properties": {
             "headline": report.headline,
-            "incidents": [_incident(number, one) for number, one in enumerate(incidents_of(report), 1)],
+            "incidents": [_incident(number, incident) for number, incident in enumerate(incidents_of(report), 1)],
             "sources": [{"kind": source.kind, "name": source.name} for source in report.sources],
         },
     }
@@ -93,7 +93,7 @@ def _incident(number: int, incident: Incident) -> Json:
         "summary": printable(summary(incident)),
         "firstCommand": first_command(incident),
         "causes": [result.fingerprint for result in incident.causes],
-        "consequences": [one.result.fingerprint for one in incident.consequences],
+        "consequences": [consequence.result.fingerprint for consequence in incident.consequences],
     }
 
 
@@ -180,11 +180,11 @@ def _crash(result: Result, index: dict[str, int]) -> Json:
     return notice | {"associatedRule": {"id": result.rule.code, "index": index[result.rule.code]}}
 
 
-def _notice(kind: str, level: str, says: str, way: str, about: Sequence[Subject]) -> Json:
+def _notice(kind: str, level: str, text: str, way: str, about: Sequence[Subject]) -> Json:
     notice: Json = {
         "descriptor": {"id": kind, "index": list(_NOTICES).index(kind)},
         "level": level,
-        "message": _message(f"{says} → {way}" if way else says),
+        "message": _message(f"{text} → {way}" if way else text),
     }
     if about:
         notice["locations"] = _distinct(_location(subject, None) for subject in about)

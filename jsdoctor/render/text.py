@@ -32,8 +32,8 @@ def render_text(report: Report, options: RenderOptions) -> str:
     if incidents:
         write_verdict(page, report)
         write_incidents(page, incidents, _AT_THE_TOP)
-    told = {id(result) for result in without_gaps(report)[1]}
-    cut = [write_incident(page, number, incident, told, options) for number, incident in enumerate(incidents, 1)]
+    ids = {id(result) for result in without_gaps(report)[1]}
+    cut = [write_incident(page, number, incident, ids, options) for number, incident in enumerate(incidents, 1)]
     write_traffic(page, report.traffic)
     write_crashes(page, report, options)
     write_gaps(page, report, options)
@@ -53,9 +53,9 @@ def render_text(report: Report, options: RenderOptions) -> str:
     return page.text()
 
 
-def write_incident(page: Page, number: int, incident: Incident, told: set[int], options: RenderOptions) -> bool:
+def write_incident(page: Page, number: int, incident: Incident, reported: set[int], options: RenderOptions) -> bool:
     """Write one incident, unless it consists of gaps that are listed below. Returns whether a list was cut."""
-    if not incident.consequences and all(id(result) in told for result in incident.causes):
+    if not incident.consequences and all(id(result) in reported for result in incident.causes):
         return False
     every = list(blocks(incident))
     write_block(page, every[0].results, options, number=f"{number}. ")
@@ -94,8 +94,8 @@ def _write_quietly(page: Page, report: Report, options: RenderOptions) -> None:
             )
         if len(shown) < len(block):
             page.unwrapped(f"{block[0].severity.value} {block[0].rule.code} and {len(block) - len(shown):,} more")
-    told = {result.finding.subject for result in gap_findings}
-    untold = [gap for gap in gaps_in_order(report.gaps) if gap.requested and gap.subject not in told]
+    subjects = {result.finding.subject for result in gap_findings}
+    untold = [gap for gap in gaps_in_order(report.gaps) if gap.requested and gap.subject not in subjects]
     for gap in untold[: options.max_examples or None]:
         page.unwrapped(f"not seen {gap.subject.label}: {gap.reason}")
     if options.max_examples and len(untold) > options.max_examples:

@@ -64,8 +64,10 @@ def write_gaps(page: Page, report: Report, options: RenderOptions) -> None:
         page.blank()
         page.line(*_gap_heading(report), ("Not seen", "bold"), f" · {counted(len(requested), 'gap')}")
         _write_gap_groups(page, requested, options)
-    told = {(group.reason, group.how_to_get) for group in undecided(report)}  # below, with the rules that it is about
-    offered = [gap for gap in report.gaps if not gap.requested and (gap.reason, gap.how_to_get) not in told]
+    reported = {
+        (group.reason, group.how_to_get) for group in undecided(report)
+    }  # below, with the rules that it is about
+    offered = [gap for gap in report.gaps if not gap.requested and (gap.reason, gap.how_to_get) not in reported]
     if offered and options.verbose:
         page.blank()
         page.line(("Not requested, or not offered by this kind of access", "bold"))
@@ -97,10 +99,10 @@ def write_not_evaluated(page: Page, report: Report, options: RenderOptions) -> N
 
 def undecided(report: Report) -> list[Undecided]:
     """Reasons why rules were not evaluated, as a whole or for single subjects: the widest first."""
-    found: dict[tuple[str, str], Undecided] = {}
+    by_reason: dict[tuple[str, str], Undecided] = {}
 
     def note(code: str, reason: str, how_to_get: str, subject: Subject | None = None) -> None:
-        group = found.setdefault((reason, how_to_get), Undecided(reason, how_to_get, set(), []))
+        group = by_reason.setdefault((reason, how_to_get), Undecided(reason, how_to_get, set(), []))
         group.codes.add(code)
         if subject is not None:
             group.subjects.append(subject)
@@ -112,13 +114,13 @@ def undecided(report: Report) -> list[Undecided]:
     for verdict in report.verdicts:
         if verdict.outcome is Outcome.NOT_EVALUATED and verdict.rule.code not in explained:
             note(verdict.rule.code, verdict.reason, verdict.how_to_get)
-    return sorted(found.values(), key=lambda group: (-len(group.codes), -len(group.subjects), min(group.codes)))
+    return sorted(by_reason.values(), key=lambda group: (-len(group.codes), -len(group.subjects), min(group.codes)))
 
 
 def _gap_heading(report: Report) -> Iterable[Part]:
-    _, found = without_gaps(report)
-    if found:
-        worst = found[0]
+    _, results = without_gaps(report)
+    if results:
+        worst = results[0]
         yield worst.severity.value, SEVERITY_STYLES[worst.severity]
         yield " "
         yield f"{worst.rule.code} {worst.rule.slug}", "bold"

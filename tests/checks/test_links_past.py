@@ -1,4 +1,4 @@
-"""Links that were there and are gone, by looks of the past: real servers of which single links are taken away."""
+"""Links that were there and are gone, by samples of the past: real servers of which single links are taken away."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ WHOLE = look(fewer_routes())
 
 
 @pytest.mark.parametrize(
-    ("looks", "expected"),
+    ("samples", "expected"),
     [
         ([WHOLE] * 5, {CLUSTER: Outcome.PASS}),
         ([WHOLE] * 3 + [look(fewer_routes("n1", "n3"))] * 2, {CLUSTER: Outcome.FAIL}),
@@ -93,12 +93,12 @@ WHOLE = look(fewer_routes())
         "restarted",
     ],
 )
-def test_a_route_that_is_gone(looks: list[PastSample], expected: dict[str, Outcome]) -> None:
-    assert said(route_missing_history(ServerPast(tuple(looks)))) == expected
+def test_a_route_that_is_gone(samples: list[PastSample], expected: dict[str, Outcome]) -> None:
+    assert said(route_missing_history(ServerPast(tuple(samples)))) == expected
 
 
 @pytest.mark.parametrize(
-    ("looks", "expected"),
+    ("samples", "expected"),
     [
         ([look(leafs(2))] * 5, {"n1": Outcome.PASS}),
         ([look(leafs(2))] * 3 + [look(leafs(1))] * 2, {"n1": Outcome.FAIL}),
@@ -109,12 +109,12 @@ def test_a_route_that_is_gone(looks: list[PastSample], expected: dict[str, Outco
     ],
     ids=["all", "one less", "moved", "missed once", "restarted", "none"],
 )
-def test_a_leaf_node_that_is_gone(looks: list[PastSample], expected: dict[str, Outcome]) -> None:
-    assert said(leaf_lost_history(ServerPast(tuple(looks)))) == expected
+def test_a_leaf_node_that_is_gone(samples: list[PastSample], expected: dict[str, Outcome]) -> None:
+    assert said(leaf_lost_history(ServerPast(tuple(samples)))) == expected
 
 
 @pytest.mark.parametrize(
-    ("looks", "expected"),
+    ("samples", "expected"),
     [
         ([look(gateways("east"))] * 4, {CLUSTER: Outcome.PASS}),
         ([look(gateways("east", "west"))] * 2 + [look(gateways("east"))] * 2, {CLUSTER: Outcome.FAIL}),
@@ -124,8 +124,8 @@ def test_a_leaf_node_that_is_gone(looks: list[PastSample], expected: dict[str, O
     ],
     ids=["all", "one less", "missed once", "only learned", "restarted"],
 )
-def test_a_gateway_that_is_gone(looks: list[PastSample], expected: dict[str, Outcome]) -> None:
-    assert said(gateway_down_history(ServerPast(tuple(looks)))) == expected
+def test_a_gateway_that_is_gone(samples: list[PastSample], expected: dict[str, Outcome]) -> None:
+    assert said(gateway_down_history(ServerPast(tuple(samples)))) == expected
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from jsdoctor.checks.cluster_health.asset_leaderless import asset_leaderless
 from jsdoctor.model.finding import CLUSTER, Finding, Observation, Severity, Subject
 from jsdoctor.model.params import Params
-from jsdoctor.model.snapshot import MOST_UNRESPONSIVE, ClusterSnapshot, SnapshotSeries, UnresponsiveAsset
+from jsdoctor.model.snapshot import MAX_UNRESPONSIVE, ClusterSnapshot, SnapshotSeries, UnresponsiveAsset
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
@@ -36,8 +36,8 @@ def test_it_answers_again() -> None:
 
 
 def test_more_than_are_listed_are_counted() -> None:
-    many = tuple(asset(f"S{number:03}") for number in range(MOST_UNRESPONSIVE))
-    assert len(judged(many)) == MOST_UNRESPONSIVE
+    many = tuple(asset(f"S{number:03}") for number in range(MAX_UNRESPONSIVE))
+    assert len(judged(many)) == MAX_UNRESPONSIVE
     *_, rest = judged((*many, asset("X"), asset("Y")))
     assert rest == Finding(
         subject=CLUSTER,

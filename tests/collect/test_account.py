@@ -130,9 +130,9 @@ def test_consumers_that_cannot_have_changed_are_not_asked_for_again(cluster_fact
     assert third == ["HOLDS", "STORES", "WAITS"]
 
 
-def _lists(haul: CollectionResult) -> list[str]:
+def _lists(collection: CollectionResult) -> list[str]:
     """The streams whose consumers were asked for."""
-    return sorted(e.target.rpartition(".")[2] for e in haul.exchanges if e.endpoint is Endpoint.CONSUMER_LIST)
+    return sorted(e.target.rpartition(".")[2] for e in collection.exchanges if e.endpoint is Endpoint.CONSUMER_LIST)
 
 
 @pytest.mark.parametrize("version", NIGHTLY_UNLESS_DEFAULT)
@@ -281,10 +281,13 @@ def test_a_lost_connection_is_one_gap(cluster_factory: ClusterFactory) -> None:
         cluster.kill("n1")
         return await source.sample()
 
-    haul: CollectionResult = asyncio.run(asyncio.wait_for(connected(cluster.url("app"), use), NET_S))
-    assert haul.exchanges == []
-    assert {(gap.kind, gap.subject.kind) for gap in haul.gaps} <= {("connection", "cluster"), ("consumer", "cluster")}
-    assert ("connection", "cluster") in {(gap.kind, gap.subject.kind) for gap in haul.gaps}
+    collection: CollectionResult = asyncio.run(asyncio.wait_for(connected(cluster.url("app"), use), NET_S))
+    assert collection.exchanges == []
+    assert {(gap.kind, gap.subject.kind) for gap in collection.gaps} <= {
+        ("connection", "cluster"),
+        ("consumer", "cluster"),
+    }
+    assert ("connection", "cluster") in {(gap.kind, gap.subject.kind) for gap in collection.gaps}
 
 
 def test_another_domain_over_a_leaf_node(start_server: StartServer, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import nkeys
 from jsdoctor.collect.connect.connection import connect
 from jsdoctor.collect.connect.options import ConnectionOptions
 from jsdoctor.collect.connect.settings import resolve
-from jsdoctor.collect.live.claims import MOST_CLAIMS
+from jsdoctor.collect.live.claims import MAX_CLAIMS
 from jsdoctor.collect.live.gather import gather
 from jsdoctor.engine.planner import CollectionPlan
 from jsdoctor.model.account_claims import AccountClaims
@@ -21,7 +21,7 @@ from tests.collect.conftest import StartServer
 from tests.collect.looking import bodies
 from tests.collect.operator_mode import Key, Operator, creds
 
-CROWD = MOST_CLAIMS + 6
+CROWD = MAX_CLAIMS + 6
 
 
 def test_many_accounts_are_asked_in_part(start_server: StartServer, tmp_path: Path) -> None:
@@ -55,13 +55,13 @@ def test_many_accounts_are_asked_in_part(start_server: StartServer, tmp_path: Pa
     few, many = asyncio.run(visit())
     assert not [gap for gap in few.gaps if gap.kind == "accounts"]
     # The lists, and one reply for each account, of both ways in.
-    assert len(bodies(many, "ACCOUNTZ")) == 2 * (1 + MOST_CLAIMS)
+    assert len(bodies(many, "ACCOUNTZ")) == 2 * (1 + MAX_CLAIMS)
     told = [gap for gap in many.gaps if gap.kind == "accounts"]
     assert [f"of {CROWD + 2}" in gap.reason for gap in told] == [True, True]
     assert not any(gap.requested for gap in told)
     claims = assemble([many]).get(AccountClaims)
     assert isinstance(claims, AccountClaims)
-    assert len(claims.uses) == MOST_CLAIMS
+    assert len(claims.uses) == MAX_CLAIMS
     assert {use.clients for use in claims.uses} <= {0, 1}
 
 

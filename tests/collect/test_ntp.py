@@ -31,9 +31,9 @@ SECOND_NS = 1_000_000_000
 
 def ask(*hosts: str, wait_s: float = 2.0) -> tuple[NtpTime | None, list[Gap], CollectionResult]:
     """True time as those servers have it, what was not believed or not answered, and what was brought in."""
-    haul = asyncio.run(ask_ntp([parse_ntp_host(host) for host in hosts], wait_s))
-    found, gaps = ntp_time(haul.exchanges)
-    return found, [*haul.gaps, *gaps], haul
+    collection = asyncio.run(ask_ntp([parse_ntp_host(host) for host in hosts], wait_s))
+    found, gaps = ntp_time(collection.exchanges)
+    return found, [*collection.gaps, *gaps], collection
 
 
 def is_within(found: NtpTime | None, ahead_s: float) -> bool:
@@ -85,9 +85,9 @@ def test_a_spoofed_answer_before_the_true_one_changes_nothing() -> None:
 
 def test_nobody_listens_and_nobody_is_called_so() -> None:
     (port,) = free_ports(1)
-    found, gaps, haul = ask(f"127.0.0.1:{port}", "nobody.invalid")
+    found, gaps, collection = ask(f"127.0.0.1:{port}", "nobody.invalid")
     assert found is None
-    assert haul.exchanges == []
+    assert collection.exchanges == []
     assert ["refused" in gaps[0].reason, "cannot be queried" in gaps[1].reason] == [True, True], gaps
 
 

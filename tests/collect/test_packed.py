@@ -14,7 +14,7 @@ from nats.aio.msg import Msg
 
 from jsdoctor.collect.connect.connection import Connection
 from jsdoctor.collect.live.ask import Asker
-from jsdoctor.collect.live.packed import MOST_UNPACKED_BYTES, REQUEST_HEADERS, UnpacksTooLongError, unpacked
+from jsdoctor.collect.live.packed import MAX_UNPACKED_BYTES, REQUEST_HEADERS, UnpacksTooLongError, unpacked
 from jsdoctor.collect.live.system import PING, SystemSource, find_servers
 from tests.collect.looking import NET_S, ONCE, connected, furnished
 from tests.servers import ClusterFactory
@@ -42,7 +42,7 @@ def test_other_encodings_are_left_alone() -> None:
 
 
 def test_a_bomb_takes_no_more_memory_than_the_limit() -> None:
-    bomb = gzip.compress(b" " * (3 * MOST_UNPACKED_BYTES), 1)
+    bomb = gzip.compress(b" " * (3 * MAX_UNPACKED_BYTES), 1)
     tracemalloc.start()
     try:
         with pytest.raises(UnpacksTooLongError):
@@ -50,7 +50,7 @@ def test_a_bomb_takes_no_more_memory_than_the_limit() -> None:
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert peak < 1.3 * MOST_UNPACKED_BYTES
+    assert peak < 1.3 * MAX_UNPACKED_BYTES
 
 
 @pytest.mark.real
@@ -79,7 +79,7 @@ def test_a_reply_that_unpacks_to_too_much_is_a_gap_of_its_server(
 ) -> None:
     """The limit is lowered for real replies: servers of that size are too large for a test."""
     cluster = furnished(shared_cluster)
-    monkeypatch.setattr("jsdoctor.collect.live.packed.MOST_UNPACKED_BYTES", 6_000)
+    monkeypatch.setattr("jsdoctor.collect.live.packed.MAX_UNPACKED_BYTES", 6_000)
 
     async def use(connection: Connection) -> tuple[set[str], set[str], float]:
         asker = Asker(connection, 10 * NET_S)
@@ -94,6 +94,6 @@ def test_a_reply_that_unpacks_to_too_much_is_a_gap_of_its_server(
     assert "JSZ" not in kept
     assert kept >= {"HEALTHZ"}
     assert [reason.partition(",")[0] for reason in reasons] == [
-        f"its reply to {PING}.JSZ unpacks to more than {MOST_UNPACKED_BYTES // 1_000_000} MB"
+        f"its reply to {PING}.JSZ unpacks to more than {MAX_UNPACKED_BYTES // 1_000_000} MB"
     ]
     assert took_s < 10 * NET_S

@@ -118,13 +118,13 @@ def test_a_server_that_falls_silent_costs_its_timeout_once(cluster_factory: Clus
     async def use(connection: Connection) -> list[CollectionResult]:
         asker = Asker(connection, 1.0)
         source = SystemSource(asker, await find_servers(asker), PLAN)
-        hauls = [await source.sample()]
+        collections = [await source.sample()]
         cluster.pause("n3")
-        hauls.append(await source.sample())
+        collections.append(await source.sample())
         asker.timeout_s = 2 * NET_S
-        hauls.append(await source.sample())
+        collections.append(await source.sample())
         assert not source.exhausted
-        return hauls
+        return collections
 
     try:
         whole, first, second = asyncio.run(asyncio.wait_for(connected(url, use), NET_S))
@@ -136,8 +136,8 @@ def test_a_server_that_falls_silent_costs_its_timeout_once(cluster_factory: Clus
     assert second.gaps == []
 
 
-def _endpoints(haul: CollectionResult) -> Counter[str]:
-    return Counter(exchange.endpoint.value for exchange in haul.exchanges)
+def _endpoints(collection: CollectionResult) -> Counter[str]:
+    return Counter(exchange.endpoint.value for exchange in collection.exchanges)
 
 
 def test_a_silent_server_with_routes_up_is_a_gap(cluster_factory: ClusterFactory) -> None:

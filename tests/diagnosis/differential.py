@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from jsdoctor.engine.diagnosis import Looked, diagnose
+from jsdoctor.engine.diagnosis import Examined, diagnose
 from jsdoctor.engine.runner import Evaluation, evaluate
 from jsdoctor.engine.select import find_rule, select_rules
 from jsdoctor.model.diagnosis import Cause, Diagnosis, Narrowing, Question
@@ -54,7 +54,7 @@ def differential(
     evaluation = evaluation or evaluated(evidence, symptom.causes)
     results = {code: Result(find_rule(rules(), code), finding) for code, finding in (told or {}).items()}
     question = Question(symptom, "a test", narrowing or Narrowing())
-    return diagnose(question, rules(), checks(), Looked(evidence, evaluation, results))
+    return diagnose(question, rules(), checks(), Examined(evidence, evaluation, results))
 
 
 def cause(diagnosis: Diagnosis, code: str) -> Cause:

@@ -26,7 +26,7 @@ _SUBJECT = re.compile(r'"([^"]+)"')
 BLOCKS: dict[str, str] = dict(_BLOCK.findall((ROOT / "docs" / "permissions.md").read_text()))
 QUICK = ("--isolated", "--format", "json", "--interval", "50ms")
 
-LOOKS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+SAMPLES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "look-system": (("look-system",), ("check", *QUICK)),
     "look-account": (("look-account",), ("check", *QUICK)),
     "scan-consumer": (("look-account", "scan-consumer"), ("check", *QUICK, "--scan", "ORDERS")),
@@ -67,7 +67,7 @@ def looking(block: str) -> str:
 def accounts() -> str:
     """A user for each block, beside one of each account that may do everything."""
     users = {"SYS": ["{user: sys, password: sys}"], "APP": ["{user: app, password: app}"]}
-    logins = {name: blocks for name, (blocks, _) in LOOKS.items()} | {n: (looking(n), n) for n in STEPS}
+    logins = {name: blocks for name, (blocks, _) in SAMPLES.items()} | {n: (looking(n), n) for n in STEPS}
     for name, blocks in logins.items():
         account = "SYS" if name.endswith("-system") else "APP"
         users[account].append(f"{{user: {name}, password: {name}, {permissions(blocks)}}}")
@@ -94,7 +94,7 @@ class Traces:
 
 
 def test_every_block_of_the_page_is_tried() -> None:
-    assert LOOKS.keys() | STEPS.keys() == BLOCKS.keys()
+    assert SAMPLES.keys() | STEPS.keys() == BLOCKS.keys()
 
 
 async def furnish(cluster: Cluster) -> None:
@@ -117,7 +117,7 @@ async def measure(cluster: Cluster) -> None:
 
 @pytest.mark.nightly
 def test_looking(cluster_factory: ClusterFactory, server_version: str, tmp_path: Path) -> None:
-    require_exact(cluster_factory(server_version, 3, extra_config=accounts()), LOOKS, server_version, tmp_path)
+    require_exact(cluster_factory(server_version, 3, extra_config=accounts()), SAMPLES, server_version, tmp_path)
 
 
 def test_looking_some(cluster_factory: ClusterFactory, tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def require_exact(cluster: Cluster, names: Iterable[str], version: str, tmp_path
     """Nothing is denied and nothing is missing, with no more than what the page lists, all of which is needed."""
     asyncio.run(furnish(cluster))
     for name in names:
-        words = LOOKS[name][1]
+        words = SAMPLES[name][1]
         if name == "look-metrics":
             asyncio.run(measure(cluster))
         traces = Traces(cluster)

@@ -57,7 +57,7 @@ def test_tables_lists_and_quotes_are_prose() -> None:
 
 
 def test_code_and_link_targets_are_no_prose() -> None:
-    text = "A `spell` and [a link](house/spell.md).\n\n```\nspell\n```\n\n    indented spell\n\n<!-- spell -->\n"
+    text = "A `interval` and [a link](house/spell.md).\n\n```\nspell\n```\n\n    indented spell\n\n<!-- spell -->\n"
     assert found("docs/a.md", text) == []
 
 
@@ -115,7 +115,7 @@ def test_docstrings_and_comments_are_prose(tmp_path: Path) -> None:
     file = tmp_path / "module.py"
     file.write_text(
         '"""A module.\n\nIts haul.\n"""\n\nSPELL = "#"  # a spell\n\n# Of two lines,\n# made anew.\n'
-        'def house() -> None:\n    """A `spell`."""\n'
+        'def house() -> None:\n    """A `interval`."""\n'
     )
     found = [
         line.partition(" in ")[0]

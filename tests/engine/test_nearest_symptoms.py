@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jsdoctor.engine.nearest_symptoms import MOST, nearest_symptoms
+from jsdoctor.engine.nearest_symptoms import MAX, nearest_symptoms
 from tests.diagnosis.book import book
 
 TEXTS = {
@@ -29,5 +29,5 @@ def test_no_word_of_weight_has_no_neighbour(text: str) -> None:
 
 def test_there_are_few_and_the_end_of_a_long_text_counts() -> None:
     everything = " ".join(symptom.title for symptom in book().symptoms)
-    assert len(near(everything)) == MOST
+    assert len(near(everything)) == MAX
     assert near("disk full storage exhausted " + "x " * 4_000) == []

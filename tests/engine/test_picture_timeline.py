@@ -9,7 +9,7 @@ import pytest
 
 from jsdoctor.engine.picture.clocks import Axis
 from jsdoctor.engine.picture.rates import rates
-from jsdoctor.engine.picture.timeline import MOST_EVENTS, MOST_LANES, timeline
+from jsdoctor.engine.picture.timeline import MAX_EVENTS, MAX_LANES, timeline
 from jsdoctor.engine.picture.trends import microseconds
 from jsdoctor.model.clock import Clocks, Offset, ServerClock
 from jsdoctor.model.evidence import EvidenceSet
@@ -121,10 +121,10 @@ def test_a_single_moment_is_not_drawn() -> None:
 
 
 def test_eighty_lanes_are_shown_those_with_most_events_first_and_the_rest_is_counted() -> None:
-    one = [seen("stream-lagging", (0, 1, 1), stream=f"S{number:03}") for number in range(MOST_LANES)]
+    one = [seen("stream-lagging", (0, 1, 1), stream=f"S{number:03}") for number in range(MAX_LANES)]
     busy = seen("stream-lagging", (0, 1, 1), (300, 301, 1), stream="S999")
     drawn = timeline(NOTHING, logs(*one, busy, seen("slow-write", (0, 1, 1))))
-    assert (len(drawn.lanes), drawn.left_out) == (MOST_LANES, 2)
+    assert (len(drawn.lanes), drawn.left_out) == (MAX_LANES, 2)
     names = [lane.name for lane in drawn.lanes]
     assert names[0] == "n1", "servers come first"
     assert "A > S999" in names
@@ -135,15 +135,15 @@ def test_lanes_share_the_events_and_each_has_at_least_sixty() -> None:
     """What is left out of a lane is what nothing was found wrong with, and then what is latest."""
     few = logs(*(seen(f"a-{number}", *((300 * at, 300 * at, 1) for at in range(60))) for number in range(110)))
     lane = one_lane(few)
-    assert (len(lane.events), lane.left_out) == (MOST_EVENTS, 110 * 60 - MOST_EVENTS)
+    assert (len(lane.events), lane.left_out) == (MAX_EVENTS, 110 * 60 - MAX_EVENTS)
     many = [
         seen(f"b-{kind}", (300 * at, 300 * at, 1), stream=f"S{number}")
-        for number in range(MOST_LANES)
+        for number in range(MAX_LANES)
         for kind in "xy"
         for at in range(38)
     ]
     drawn = timeline(NOTHING, logs(*many))
-    assert {(len(lane.events), lane.left_out) for lane in drawn.lanes} == {(MOST_EVENTS // MOST_LANES, 1)}
+    assert {(len(lane.events), lane.left_out) for lane in drawn.lanes} == {(MAX_EVENTS // MAX_LANES, 1)}
     latest = max(event.start_us for event in drawn.lanes[0].events)
     assert (latest - START_US) / SECOND_US == 37 * 300
 
@@ -257,7 +257,7 @@ def test_lanes_of_one_kind_begin_with_the_most_severe_and_servers_keep_their_nam
 
 
 def test_lanes_with_severe_events_are_kept_before_those_with_many() -> None:
-    many = [seen("stream-lagging", (0, 1, 1), (300, 301, 1), stream=f"S{number}") for number in range(MOST_LANES)]
+    many = [seen("stream-lagging", (0, 1, 1), (300, 301, 1), stream=f"S{number}") for number in range(MAX_LANES)]
     report = reports.report([finding(Severity.INFO, "RARE", 0, 1)])
     assert "stream APP > RARE" in lanes(report, logs(*many))
 

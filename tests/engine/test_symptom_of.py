@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jsdoctor.engine.nearest_symptoms import MOST, nearest_symptoms
+from jsdoctor.engine.nearest_symptoms import MAX, nearest_symptoms
 from jsdoctor.engine.recognition import Recognition
 from jsdoctor.engine.symptom_of import symptom_of
 from jsdoctor.model.finding import Confidence, Finding, Outcome, Severity, Subject
@@ -93,7 +93,7 @@ def test_the_title_of_a_symptom_is_nearest_to_its_own_page() -> None:
     for symptom in book().symptoms:
         near = nearest_symptoms(f"{symptom.title} {symptom.means}", book())
         assert near[0] == symptom
-        assert len(near) <= MOST
+        assert len(near) <= MAX
 
 
 def test_endings_and_case_do_not_matter_and_only_the_end_of_a_long_text_counts() -> None:

@@ -19,7 +19,7 @@ from types import FrameType
 import jsdoctor
 from tests.fuzz.targets import Target
 
-LONGEST_S = 30.0
+MAX_S = 30.0
 """An input that is worked on for longer is one that hangs; the slowest honest one takes a hundredth of that."""
 
 _FRAMES_SHOWN = 12
@@ -93,7 +93,7 @@ def _one(target: Target, name: str, corpus: Sequence[bytes], seed: int, outcome:
 def attempt(target: Target, data: bytes) -> tuple[bool, BaseException | None]:
     """Whether the input was refused as it should be, and what else was raised."""
     try:
-        with _deadline(LONGEST_S):
+        with _deadline(MAX_S):
             target.run(data)
     except target.refusals:
         return True, None

@@ -56,7 +56,7 @@ from tests.servers.binaries import ROOT
 
 CORPUS = Path(__file__).resolve().parent / "corpus"
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
-_LARGEST_CAPTURE = 120_000
+_MAX_CAPTURE = 120_000
 _PASTE = 20_000
 SECRET = "c0rrect-H0rse_Battery"
 
@@ -225,7 +225,7 @@ def check_redaction(data: bytes) -> None:
 def captures() -> list[bytes]:
     """Small packet captures, unpacked: both formats, all link layers there are."""
     packed = (path.read_bytes() for path in sorted((FIXTURES / "captures").glob("*.gz")))
-    return [content for content in map(gzip.decompress, packed) if len(content) < _LARGEST_CAPTURE]
+    return [content for content in map(gzip.decompress, packed) if len(content) < _MAX_CAPTURE]
 
 
 def check_capture(data: bytes) -> None:

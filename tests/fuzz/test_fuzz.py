@@ -78,9 +78,9 @@ def test_time_is_shared_among_targets() -> None:
 
 def test_a_planted_bug_is_found_kept_and_replayed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As it was once: hundreds of digits overflow, and tens of thousands take minutes to look at."""
-    monkeypatch.setattr(duration, "_LONGEST_TEXT", 1 << 30)
+    monkeypatch.setattr(duration, "_MAX_TEXT_LENGTH", 1 << 30)
     monkeypatch.setattr(duration, "Decimal", float)
-    monkeypatch.setattr(runner, "LONGEST_S", 1.0)
+    monkeypatch.setattr(runner, "MAX_S", 1.0)
     outcome = fuzz({"duration": TARGETS["duration"]}, SEED, rounds=1500)
     crash = next(crash for crash in outcome.crashes.values() if "OverflowError" in crash.error)
     assert crash.place.startswith("OverflowError at duration.py:")
@@ -136,7 +136,7 @@ def test_an_input_that_hangs_is_a_crash(monkeypatch: pytest.MonkeyPatch) -> None
         while True:
             pass
 
-    monkeypatch.setattr(runner, "LONGEST_S", 0.05)
+    monkeypatch.setattr(runner, "MAX_S", 0.05)
     outcome = fuzz({"hangs": Target(lambda: [b"x"], mutate_bytes, hangs)}, SEED, rounds=1)
     (crash,) = outcome.crashes.values()
     assert "HangError" in crash.error
@@ -178,4 +178,4 @@ def test_a_target_for_a_while(name: str, record_property: Callable[[str, object]
     record_property("rows", [figures])
     kept = [keep(crash, program.FOUND) for crash in outcome.crashes.values()]
     assert [(path.name, crash.error) for path, crash in zip(kept, outcome.crashes.values(), strict=True)] == []
-    assert max(outcome.slowest_s.values()) < runner.LONGEST_S
+    assert max(outcome.slowest_s.values()) < runner.MAX_S

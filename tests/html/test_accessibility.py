@@ -17,7 +17,7 @@ pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine: apt-get install chromium"),
     pytest.mark.skipif(not AXE.exists(), reason="no axe-core: make axe (needs npm)"),
 ]
-LOOKS = ((1280, False), (1280, True), (390, False))
+SAMPLES = ((1280, False), (1280, True), (390, False))
 CI = ("lost-quorum",)
 RUN = """axe.run().then((found) => ({
   passes: found.passes.map((one) => one.id),
@@ -45,7 +45,7 @@ def judged(tab: Tab) -> dict[str, Any]:
 def test_an_incident_is_accessible(tab: Tab, tmp_path: Path, name: str) -> None:
     file = tmp_path / f"{name}.html"
     INCIDENTS[name](file)
-    for width, dark in LOOKS:
+    for width, dark in SAMPLES:
         tab.open(file, width=width, dark=dark)
         tab.value("document.querySelectorAll('details').forEach((one) => { one.open = true })")
         assert judged(tab)["violations"] == []

@@ -13,7 +13,7 @@ from tests.kit.dockerfile import Builder, Image, stages
 from tests.prometheus.stack import program
 from tests.servers import ROOT, ClusterFactory
 
-MOST_BYTES = 150_000_000
+MAX_BYTES = 150_000_000
 LOG = """\
 [7] 2026/11/21 10:04:00.000000 [INF] Server is ready
 [7] 2026/11/21 10:05:00.000000 [WRN] JetStream cluster stream 'APP > ORDERS' has NO quorum, stalled
@@ -64,7 +64,7 @@ def tool(builder: Builder) -> Image:
 
 @pytest.mark.nightly
 def test_the_image_is_small(tool: Image) -> None:
-    assert 50_000_000 < tool.size() <= MOST_BYTES
+    assert 50_000_000 < tool.size() <= MAX_BYTES
 
 
 @pytest.mark.nightly

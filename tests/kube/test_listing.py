@@ -16,7 +16,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from jsdoctor.collect.kube.proxy import KubeApi
-from jsdoctor.collect.kube.reading import KubeLook, look_at
+from jsdoctor.collect.kube.reading import KubeSample, read_cluster
 from jsdoctor.collect.problems import ConnectProblem
 
 Reply = tuple[int, Any]
@@ -58,9 +58,9 @@ def api(directory: Path, answer: Callable[[str, dict[str, str]], Reply], timeout
             server.shutdown()
 
 
-def look(directory: Path, answer: Callable[[str, dict[str, str]], Reply], timeout_s: float = 5) -> KubeLook:
+def look(directory: Path, answer: Callable[[str, dict[str, str]], Reply], timeout_s: float = 5) -> KubeSample:
     with api(directory, answer, timeout_s) as client:
-        return look_at(client, "nats")
+        return read_cluster(client, "nats")
 
 
 def test_pages_are_joined(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ _SOL_PACKET, _ADD_MEMBERSHIP, _PROMISCUOUS = 263, 1, 1
 _RECEIVE_BUFFER_FORCE = 33
 _TIMESTAMPNS = 35
 _BUFFER = 64 << 20
-_LARGEST = 70_000
+_MAX = 70_000
 _OUTGOING = 4
 _AT_ONCE = 64
 _COPY_AFTER_S = 0.0003
@@ -57,7 +57,7 @@ class Tap:
         """Note what has come."""
         for _ in range(_AT_ONCE):
             try:
-                frame, extra, _, _ = self.socket.recvmsg(_LARGEST, 64)
+                frame, extra, _, _ = self.socket.recvmsg(_MAX, 64)
             except BlockingIOError:
                 return
             if tcp_length(frame) is None:
@@ -111,7 +111,7 @@ class Forwarder:
         for direction, source in self._in.items():
             for _ in range(_AT_ONCE):
                 try:
-                    frame, address = source.recvfrom(_LARGEST)
+                    frame, address = source.recvfrom(_MAX)
                 except BlockingIOError:
                     break
                 if address[2] != _OUTGOING:

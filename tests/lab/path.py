@@ -31,7 +31,7 @@ from tests.lab.wrappings import WRAPPINGS
 
 _IPV4 = b"\x08\x00"
 _TUNSETIFF, _TAP_WITHOUT_INFO = 0x4004_54CA, 0x1002
-_ALL, _LARGEST, _OUTGOING, _AT_ONCE = 3, 70_000, 4, 64
+_ALL, _MAX, _OUTGOING, _AT_ONCE = 3, 70_000, 4, 64
 _SOL_PACKET, _ADD_MEMBERSHIP, _PROMISCUOUS = 263, 1, 1
 _AUXDATA, _TP_STATUS_VLAN_VALID, _TP_STATUS_TPID_VALID = 8, 0x10, 0x40
 _RECEIVE_BUFFER_FORCE, _BUFFER = 33, 64 << 20
@@ -72,7 +72,7 @@ def _received(link: socket.socket) -> Iterator[bytes]:
     """The frames that came in, with the VLAN tag that the kernel took off."""
     for _ in range(_AT_ONCE):
         try:
-            frame, extra, _, address = link.recvmsg(_LARGEST, 64)
+            frame, extra, _, address = link.recvmsg(_MAX, 64)
         except BlockingIOError:
             return
         if address[2] == _OUTGOING:
@@ -138,7 +138,7 @@ class Carrier:
         links = self.hosts[to_server]
         for _ in range(_AT_ONCE):
             try:
-                frame = os.read(tap, _LARGEST)
+                frame = os.read(tap, _MAX)
             except BlockingIOError:
                 return
             if frame[12:14] == _IPV4:

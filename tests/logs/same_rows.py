@@ -33,22 +33,22 @@ def parts_of(inputs: Iterable[Path], size: int = PART_BYTES, zone: str = "") -> 
 
 def joined(rows: Iterable[Row]) -> dict[tuple[Any, ...], Any]:
     """Rows by what they are about; the counts of one signature, subject and source as one."""
-    found: dict[tuple[Any, ...], Any] = {}
+    joined_found: dict[tuple[Any, ...], Any] = {}
     hits: dict[tuple[Any, ...], list[HitRow]] = {}
     for row in rows:
         if row.analysis != HIT:
-            found.setdefault((row.series, row.analysis, row.key, row.at_us, row.seq), []).append(row.value)
+            joined_found.setdefault((row.series, row.analysis, row.key, row.at_us, row.seq), []).append(row.value)
             continue
         run = hits_of(row)
         assert (row.key, row.at_us) == (run[0].key, run[0].at_us)
-        assert run == sorted(run, key=lambda one: (one.key, one.at_us))
-        for one in run:
-            hit = read(HitRow, one.row)
-            assert one.at_us == (hit.minutes[0].first_us if hit.minutes else 0)
-            key = (row.series, one.key, row.seq, hit.file, hit.start, hit.name, hit.voice, hit.zoned, hit.subject)
+        assert run == sorted(run, key=lambda item: (item.key, item.at_us))
+        for item in run:
+            hit = read(HitRow, item.row)
+            assert item.at_us == (hit.minutes[0].first_us if hit.minutes else 0)
+            key = (row.series, item.key, row.seq, hit.file, hit.start, hit.name, hit.process, hit.zoned, hit.subject)
             hits.setdefault(key, []).append(hit)
-    found.update((key, _one(rows)) for key, rows in hits.items())
-    return found
+    joined_found.update((key, _one(rows)) for key, rows in hits.items())
+    return joined_found
 
 
 def _one(hits: list[HitRow]) -> tuple[Any, ...]:
@@ -68,10 +68,10 @@ def _rank(line: KeptLine) -> tuple[int, int]:
     return (_UNDATED if line.us is None else line.us, line.offset)
 
 
-def differences(one: Scanner, other: Scanner, parts: Iterable[Part]) -> Iterator[str]:
+def differences(first: Scanner, second: Scanner, parts: Iterable[Part]) -> Iterator[str]:
     """Where two scanners disagree about parts."""
     for part in parts:
-        ours, theirs = joined(one.rows(part)), joined(other.rows(part))
+        ours, theirs = joined(first.rows(part)), joined(second.rows(part))
         for key in sorted(ours.keys() | theirs.keys(), key=repr):
             if ours.get(key) != theirs.get(key):
                 yield f"{part.name} {key}:\n  {ours.get(key)}\n  {theirs.get(key)}"

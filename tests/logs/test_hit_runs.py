@@ -20,7 +20,7 @@ from jsdoctor.parse.logs.aggregate.hits import KEPT
 from jsdoctor.parse.logs.lines.matcher import Matcher
 from jsdoctor.parse.logs.scan.hit_runs import hit, hits_of, renamed, runs_of
 from jsdoctor.parse.logs.scan.native_core import have_native
-from jsdoctor.parse.logs.scan.rows import HIT, HitRow, KeptLine, PartRow, VoiceRef, read, row
+from jsdoctor.parse.logs.scan.rows import HIT, HitRow, KeptLine, PartRow, ProcessRef, read, row
 from tests.logs.corpus import SIGNATURES
 from tests.logs.same_rows import parts_of, reference
 
@@ -46,7 +46,7 @@ def random_hits(chance: random.Random, place: Part, subjects: int, count: int) -
             place.name,
             place.start,
             chance.choice(("", "", "n2")),
-            VoiceRef("", "", chance.choice((None, 1, 2))),
+            ProcessRef("", "", chance.choice((None, 1, 2))),
             zoned if dated else None,
             subject,
             lines,

@@ -103,12 +103,12 @@ def test_meta_elections_are_counted_once() -> None:
 @pytest.mark.parametrize("version", ["2.10.26", "2.15.1"])
 def test_partition_is_a_spell_that_ended(version: str) -> None:
     found = evidence(sorted((REAL / version).glob("l4-partition_*.log")))
-    spells = found.spells_of("t-no-meta-leader")
-    assert spells
-    assert all(spell.resolved is not None and spell.duration_ns >= 0 for spell in spells)
-    quorum = found.spells_of("t-stream-quorum-lost")
+    intervals = found.intervals_of("t-no-meta-leader")
+    assert intervals
+    assert all(interval.resolved is not None and interval.duration_ns >= 0 for interval in intervals)
+    quorum = found.intervals_of("t-stream-quorum-lost")
     assert quorum
-    assert {spell.logged_by for spell in quorum} == {"n3"}
+    assert {interval.logged_by for interval in quorum} == {"n3"}
 
 
 def test_a_clock_set_back_inside_a_process(tmp_path: Path) -> None:
@@ -204,15 +204,15 @@ def test_a_clock_that_is_wrong_and_a_zone_that_is_not(tmp_path: Path) -> None:
 def test_unresolved_trouble(tmp_path: Path) -> None:
     lost = "JetStream cluster stream 'A > S' has NO quorum, stalled"
     log = banner(0, "n1") + stamped(10, lost, level="WRN") + stamped(15, lost, level="WRN")
-    (spell,) = read(tmp_path, n1=log + stamped(900, "line")).spells
-    assert (spell.resolved, spell.count, spell.duration_ns) == (None, 2, 5_000_000_000)
-    assert spell.log_end is not None
-    assert spell.log_end.us - spell.began.us == 890_000_000
+    (interval,) = read(tmp_path, n1=log + stamped(900, "line")).intervals
+    assert (interval.resolved, interval.count, interval.duration_ns) == (None, 2, 5_000_000_000)
+    assert interval.log_end is not None
+    assert interval.log_end.us - interval.began.us == 890_000_000
     leader = stamped(40, "JetStream cluster new stream leader for 'A > S'")
-    (spell,) = read(tmp_path, n1=log + leader).spells
-    assert (spell.resolved_by, spell.duration_ns) == ("@stream-leader", 30_000_000_000)
+    (interval,) = read(tmp_path, n1=log + leader).intervals
+    assert (interval.resolved_by, interval.duration_ns) == ("@stream-leader", 30_000_000_000)
     other = stamped(40, "JetStream cluster new stream leader for 'A > T'")
-    assert read(tmp_path, n1=log + other).spells[0].resolved is None
+    assert read(tmp_path, n1=log + other).intervals[0].resolved is None
 
 
 def test_trouble_that_comes_back_is_another_spell(tmp_path: Path) -> None:
@@ -220,18 +220,18 @@ def test_trouble_that_comes_back_is_another_spell(tmp_path: Path) -> None:
     lost = "JetStream cluster stream 'A > S' has NO quorum, stalled"
     leader = "JetStream cluster new stream leader for 'A > S'"
     lines = (stamped(10, lost, level="WRN"), stamped(14, leader), stamped(130, lost, level="WRN"), stamped(131, leader))
-    spells = read(tmp_path, n1=banner(0, "n1") + b"".join(lines)).spells
-    assert [spell.duration_ns for spell in spells] == [4_000_000_000, 1_000_000_000]
+    intervals = read(tmp_path, n1=banner(0, "n1") + b"".join(lines)).intervals
+    assert [interval.duration_ns for interval in intervals] == [4_000_000_000, 1_000_000_000]
 
 
 def test_what_ends_on_another_server_counts_only_when_clocks_compare(tmp_path: Path) -> None:
     lost = "JetStream cluster stream 'A > S' has NO quorum, stalled"
     leader = stamped(1040, "JetStream cluster new stream leader for 'A > S'")
-    trouble = stamped(1010, lost, level="WRN")
-    alone = read(tmp_path, n1=banner(0, "n1") + trouble, n2=banner(0, "n2") + leader)
-    assert alone.spells[0].resolved is None
-    compared = read(tmp_path, n1=elections("n1", 0) + trouble, n2=elections("n2", 0) + leader)
-    assert compared.spells[0].resolved == LogTime(compared.spells[0].began.us + 30_000_000)
+    incident = stamped(1010, lost, level="WRN")
+    alone = read(tmp_path, n1=banner(0, "n1") + incident, n2=banner(0, "n2") + leader)
+    assert alone.intervals[0].resolved is None
+    compared = read(tmp_path, n1=elections("n1", 0) + incident, n2=elections("n2", 0) + leader)
+    assert compared.intervals[0].resolved == LogTime(compared.intervals[0].began.us + 30_000_000)
 
 
 def test_a_month_of_trouble_stays_small(tmp_path: Path) -> None:

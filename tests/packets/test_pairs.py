@@ -106,6 +106,6 @@ def test_captures_of_other_connections_have_no_pairs(tmp_path: Path) -> None:
 
 
 def test_of_too_many_packets_the_first_are_matched(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sightings, "MOST_PACKETS", 100)
+    monkeypatch.setattr(sightings, "MAX_PACKETS", 100)
     for pair in read_captures(both("nats-clean")).pairs:
         assert (pair.to_server.lost, pair.to_client.lost) == (0, 0)

@@ -312,7 +312,7 @@ def test_marks_of_congestion_are_counted() -> None:
 
 def test_what_is_over_is_forgotten_and_still_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jsdoctor.parse.packets.analysis._FORGET_EVERY", 10)
-    monkeypatch.setattr(table, "MOST_FOLLOWED", 4)
+    monkeypatch.setattr(table, "MAX_FOLLOWED", 4)
     packets = []
     for number in range(12):
         start = number * 100 * SECOND
@@ -326,7 +326,7 @@ def test_what_is_over_is_forgotten_and_still_reported(monkeypatch: pytest.Monkey
 
 
 def test_the_connections_with_most_to_tell_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table, "MOST_REPORTED", 2)
+    monkeypatch.setattr(table, "MAX_REPORTED", 2)
     packets: list[Packet] = []
     for number in range(5):
         odd = [sent(19, 90 * MILLISECOND + n, ip_id=60 + n) for n in range(number)]

@@ -18,7 +18,7 @@ from jsdoctor.model.exchange import Access, Endpoint, Exchange, Sample
 from jsdoctor.model.finding import Outcome
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.server import Accounts, ConnectedServer, Servers
-from jsdoctor.model.snapshot import MOST_UNRESPONSIVE, ClusterSnapshot, SnapshotSeries, Stream
+from jsdoctor.model.snapshot import MAX_UNRESPONSIVE, ClusterSnapshot, SnapshotSeries, Stream
 from jsdoctor.model.trend import Trend
 from jsdoctor.parse.assemble import assemble
 from jsdoctor.parse.peers import peer_id
@@ -330,19 +330,19 @@ def test_very_many_streams_that_do_not_answer_are_counted() -> None:
     """All names are kept, so that no stream is taken for missing; reports stay of bounded size."""
 
     def edit(page: Json) -> None:
-        page["missing"] = [f"M{number}" for number in range(MOST_UNRESPONSIVE + 7)]
+        page["missing"] = [f"M{number}" for number in range(MAX_UNRESPONSIVE + 7)]
 
     found = evidence(account("2.15.1", stream_list=edit))
-    assert len(last(found).silent) == MOST_UNRESPONSIVE + 7
+    assert len(last(found).silent) == MAX_UNRESPONSIVE + 7
     of_streams = [gap for gap in found.gaps if gap.kind == "stream"]
-    assert len(of_streams) == MOST_UNRESPONSIVE + 1
+    assert len(of_streams) == MAX_UNRESPONSIVE + 1
     assert [gap.reason for gap in of_streams if gap.subject.kind == "cluster"] == [
         "7 more streams and consumers exist but did not respond"
     ]
     failed = [
         r.finding for r in run_all(found).results if r.rule.code == "JSD702" and r.finding.outcome is Outcome.FAIL
     ]
-    assert len(failed) == MOST_UNRESPONSIVE + 1
+    assert len(failed) == MAX_UNRESPONSIVE + 1
     assert [one.measured for one in failed if one.subject.kind == "cluster"] == [7]
 
 

@@ -27,8 +27,8 @@ def group(cluster: str, domain: str, *names: str) -> list[AnsweringServer]:
     return [member(f"{cluster}-{name}", name, cluster, domain, *names) for name in names]
 
 
-def labels(found: Domains, *speakers: AnsweringServer) -> list[str]:
-    return [found.label(speaker.key) for speaker in speakers]
+def labels(found: Domains, *sources: AnsweringServer) -> list[str]:
+    return [found.label(responder.key) for responder in sources]
 
 
 def test_one_cluster_needs_no_label_and_keeps_its_domain() -> None:

@@ -9,9 +9,9 @@ import pytest
 from jsdoctor.model.exchange import Endpoint
 from jsdoctor.model.links import Links, ServerLinks
 from jsdoctor.model.partial import NotShownError
-from jsdoctor.parse.metrics.looks import Moment, evidence_of, look_at, unreachable_servers
 from jsdoctor.parse.metrics.names import names_of_links
 from jsdoctor.parse.metrics.replies import replies_in
+from jsdoctor.parse.metrics.samples import Moment, evidence_of, sample_at, unreachable_servers
 from jsdoctor.parse.metrics.series import MetricSeries
 
 URL = "http://localhost:8222"
@@ -48,7 +48,7 @@ def moment(rows: list[tuple[str, dict[str, str], float]]) -> Moment:
 
 
 def links_of(rows: list[tuple[str, dict[str, str], float]]) -> ServerLinks:
-    found = evidence_of([look_at(moment(rows))]).for_checks().get(Links)
+    found = evidence_of([sample_at(moment(rows))]).for_checks().get(Links)
     assert isinstance(found, Links)
     [links] = found.servers
     return links

@@ -51,7 +51,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
 def compare(directory: Path, scene: str, version: str, exporter: str) -> Run:
     """Start everything, look, and compare."""
-    login, metrics, again = asyncio.run(_looks(directory, scene, version, exporter))
+    login, metrics, again = asyncio.run(_samples(directory, scene, version, exporter))
     return Run(
         exporter=exporter,
         server=version,
@@ -62,7 +62,7 @@ def compare(directory: Path, scene: str, version: str, exporter: str) -> Run:
     )
 
 
-async def _looks(directory: Path, scene: str, version: str, exporter: str) -> tuple[Json, Json, Json]:
+async def _samples(directory: Path, scene: str, version: str, exporter: str) -> tuple[Json, Json, Json]:
     """A look with a login before and after the one at the metrics: work goes on in between."""
     async with SCENES[scene](directory / "servers", version) as stage:
         with ExitStack() as stack:

@@ -17,7 +17,7 @@ from tests.proof.results import Collected, Result, append
 from tests.servers.binaries import ROOT
 from tests.servers.versions import parameter_version
 
-_LONGEST_REASON = 300
+_MAX_REASON = 300
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,7 +98,7 @@ def _reason(report: pytest.TestReport) -> str:
     else:
         text = str(report.longrepr or "")
     line = " ".join(text.replace(f"{ROOT}/", "").split())
-    return line if len(line) <= _LONGEST_REASON else f"{line[:_LONGEST_REASON]} ..."
+    return line if len(line) <= _MAX_REASON else f"{line[:_MAX_REASON]} ..."
 
 
 def _figures(report: pytest.TestReport) -> dict[str, Any]:

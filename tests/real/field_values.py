@@ -44,7 +44,7 @@ _TIMES: tuple[Any, ...] = (
     "2026-13-01T00:00:00Z",
     5,
 )
-_LARGEST_LABELS = 128 * 1024
+_MAX_LABELS = 128 * 1024
 _LABELS: tuple[Any, ...] = ({"team": "a"}, {}, {"k": "v" * (129 * 1024)}, {"k": 5}, ["a"], "a")
 
 _TRANSFORMS: tuple[Any, ...] = (
@@ -293,14 +293,14 @@ _MORE_COPIES: tuple[Any, ...] = (
 )
 _MORE_TEXTS = ("x" * 4097, "\u00e9" * 2048, "\u00e9" * 2049)
 _MORE_LABELS = (
-    {"k": "v" * (_LARGEST_LABELS - 17)},
-    {"k": "v" * (_LARGEST_LABELS - 16)},
-    {"k": "v" * (_LARGEST_LABELS - 1)},
-    {"k": "v" * _LARGEST_LABELS},
-    {"k": "\u00e9" * (_LARGEST_LABELS // 2)},
-    {"k": "v" * (_LARGEST_LABELS // 2), "l": "v" * (_LARGEST_LABELS // 2)},
-    {"k" * (_LARGEST_LABELS // 2): "", "l" * (_LARGEST_LABELS // 2): ""},
-    {"k" * (_LARGEST_LABELS // 2): "", "l" * (_LARGEST_LABELS // 2): "v"},
+    {"k": "v" * (_MAX_LABELS - 17)},
+    {"k": "v" * (_MAX_LABELS - 16)},
+    {"k": "v" * (_MAX_LABELS - 1)},
+    {"k": "v" * _MAX_LABELS},
+    {"k": "\u00e9" * (_MAX_LABELS // 2)},
+    {"k": "v" * (_MAX_LABELS // 2), "l": "v" * (_MAX_LABELS // 2)},
+    {"k" * (_MAX_LABELS // 2): "", "l" * (_MAX_LABELS // 2): ""},
+    {"k" * (_MAX_LABELS // 2): "", "l" * (_MAX_LABELS // 2): "v"},
 )
 
 NEW_STREAM: dict[str, tuple[Any, ...]] = {

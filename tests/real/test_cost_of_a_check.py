@@ -25,9 +25,9 @@ pytestmark = [pytest.mark.real, pytest.mark.nightly]
 
 CONSUMERS = 3
 """Of each stream: so a stream and its consumers are four assets."""
-MOST_OF_SYSTEM = 64
+MAX_OF_SYSTEM = 64
 """Requests through the system account: their number does not grow with the assets."""
-MOST_OF_ACCOUNT = (64, 1.5)
+MAX_OF_ACCOUNT = (64, 1.5)
 """Requests through a plain account: so many, and so many for each stream."""
 LOGINS = ("sys", "app", "monitor")
 IDLE_S = 5.0
@@ -101,9 +101,9 @@ def test_the_servers_hardly_notice_a_check(assets: int, record_property: Callabl
         costs = [cost(deployment.cluster, login) for login in LOGINS]
     record_property("rows", [{"streams and consumers": assets, **one} for one in costs])
     requests = dict(zip(LOGINS, (int(one["requests"]) for one in costs), strict=True))
-    assert 0 < requests["sys"] <= MOST_OF_SYSTEM
-    assert 0 < requests["app"] <= MOST_OF_ACCOUNT[0] + MOST_OF_ACCOUNT[1] * streams
-    assert 0 < requests["monitor"] <= MOST_OF_SYSTEM * 3
+    assert 0 < requests["sys"] <= MAX_OF_SYSTEM
+    assert 0 < requests["app"] <= MAX_OF_ACCOUNT[0] + MAX_OF_ACCOUNT[1] * streams
+    assert 0 < requests["monitor"] <= MAX_OF_SYSTEM * 3
 
 
 def cost(cluster: Cluster, login: str) -> dict[str, Any]:

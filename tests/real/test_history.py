@@ -12,7 +12,7 @@ import nats
 import pytest
 from nats.aio.client import Client
 
-from jsdoctor.collect.bundle.history import MOST_BUNDLES, read_history, thinned
+from jsdoctor.collect.bundle.history import MAX_BUNDLES, read_history, thinned
 from jsdoctor.collect.problems import UsageProblem
 from tests.collect.looking import NIGHTLY_UNLESS_DEFAULT
 from tests.deployment import HOUR_NS, add_consumer, add_stream, api
@@ -193,6 +193,6 @@ def test_a_directory_without_bundles_is_a_mistake(directory: str, tmp_path: Path
 
 def test_of_many_bundles_the_first_and_the_last_are_read() -> None:
     paths = [Path(f"{number}.zip") for number in range(1_000)]
-    assert thinned(paths[:MOST_BUNDLES]) == paths[:MOST_BUNDLES]
+    assert thinned(paths[:MAX_BUNDLES]) == paths[:MAX_BUNDLES]
     few = thinned(paths)
-    assert (len(set(few)), few[0], few[-1]) == (MOST_BUNDLES, paths[0], paths[-1])
+    assert (len(set(few)), few[0], few[-1]) == (MAX_BUNDLES, paths[0], paths[-1])

@@ -81,10 +81,10 @@ def test_the_disk_is_full(
                 with full(store):
                     met = lab.apply(cwd)
                 restart(cluster)
-                trouble = resumed(lab, cwd, start, after) if how == "resume" else ""
+                incident = resumed(lab, cwd, start, after) if how == "resume" else ""
                 if how == "rollback":
-                    trouble = wrong(lab.rollback(cwd), lab.look(), start, exact=exact(name, version))
-                if trouble:
-                    failures.append(f"{how}: {trouble}\nwhen full: {met.said}")
+                    incident = wrong(lab.rollback(cwd), lab.look(), start, exact=exact(name, version))
+                if incident:
+                    failures.append(f"{how}: {incident}\nwhen full: {met.said}")
         cluster.close()
     figures(f"{name}, {version}, full disk", failures, 2)

@@ -88,13 +88,13 @@ def test_killed_at_every_point(labs: Labs, name: str, version: str, nodes: int) 
                 ended = lab.resume(cwd) if how == "resume" else lab.rollback(cwd)
                 where = f"{number} {point}, then {how}"
                 if number <= _WITHOUT_PLAN:
-                    trouble = "" if ended.code == 2 and lab.look() == start else ended.said
+                    incident = "" if ended.code == 2 and lab.look() == start else ended.said
                 elif how == "resume":
-                    trouble = wrong(ended, shape(lab.look()), shape(after), exact=True)
+                    incident = wrong(ended, shape(lab.look()), shape(after), exact=True)
                 else:
-                    trouble = wrong(ended, lab.look(), start, exact=exact(name, version))
-                if trouble:
-                    failures.append(f"{where}: {trouble}")
+                    incident = wrong(ended, lab.look(), start, exact=exact(name, version))
+                if incident:
+                    failures.append(f"{where}: {incident}")
     assert shape(before)
     figures(f"{name}, {version}, {nodes} servers, killed", failures, 2 * len(done.points))
 
@@ -113,8 +113,8 @@ def test_a_rollback_killed_at_every_point(labs: Labs, name: str, version: str, n
             killed = lab.rollback(cwd, f"KILL:{number}")
             assert killed.code == KILLED, killed.said
             ended = lab.rollback(cwd)
-            if trouble := wrong(ended, lab.look(), start, exact=exact(name, version)):
-                failures.append(f"{number} {point}, then rollback: {trouble}")
+            if incident := wrong(ended, lab.look(), start, exact=exact(name, version)):
+                failures.append(f"{number} {point}, then rollback: {incident}")
     figures(f"{name}, {version}, {nodes} servers, rollback killed", failures, len(points))
 
 

@@ -91,9 +91,9 @@ def trial(lab: SystemLab, planned: Json, number: int, how: str, wrong: Callable[
     killed = lab.apply(cwd, f"KILL:{number}")
     assert killed.code == KILLED, killed.said
     ended = lab.end(cwd, how)
-    trouble = ("" if ended.code == 2 else ended.said) if number <= WITHOUT_PLAN else wrong(ended, how)
+    incident = ("" if ended.code == 2 else ended.said) if number <= WITHOUT_PLAN else wrong(ended, how)
     now = lab.look()
-    return trouble or ("" if now == before else f"differs: {json.dumps(now)}\nfrom:    {json.dumps(before)}")
+    return incident or ("" if now == before else f"differs: {json.dumps(now)}\nfrom:    {json.dumps(before)}")
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -117,8 +117,8 @@ def test_meta_step_down(cluster_factory: ClusterFactory, version: str, tmp_path:
                 moved = lab.cluster.meta_leader() != first
                 return "" if ended.code == 0 and (moved or how == "rollback") else f"exit {ended.code}: {ended.said}"
 
-            if trouble := trial(lab, now, number, how, wrong):
-                failures.append(f"{number} {point}, then {how}: {trouble}")
+            if incident := trial(lab, now, number, how, wrong):
+                failures.append(f"{number} {point}, then {how}: {incident}")
     figures(f"meta.step_down, {version}, 3 servers, killed", failures, 2 * len(done.points))
 
 
@@ -151,6 +151,6 @@ def test_remove_peer(cluster_factory: ClusterFactory, version: str, tmp_path: Pa
             good = (ended.code == 0 and not left) if how == "resume" else kept_or_told
             return "" if good else f"exit {ended.code}, still a member: {left}: {ended.said}"
 
-        if trouble := trial(lab, planned, number, how, wrong):
-            failures.append(f"{number} {done.points[number - 1]}, then {how}: {trouble}")
+        if incident := trial(lab, planned, number, how, wrong):
+            failures.append(f"{number} {done.points[number - 1]}, then {how}: {incident}")
     figures(f"server.remove_peer, {version}, 3 servers, killed", failures, len(trials))

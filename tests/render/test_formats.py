@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from jsdoctor.app.judging import JudgeRequest, Judging, open_judging
 from jsdoctor.app.outputs import OutputTarget
-from jsdoctor.cli.options import ReportFormat
 from jsdoctor.engine.verdict import ExitCode, NagiosState, exit_code
 from jsdoctor.model.finding import Severity
 from jsdoctor.model.report import Report
@@ -34,8 +33,8 @@ ENDINGS = {
 CASES = reports.cases()
 
 
-def test_the_command_line_offers_what_there_is() -> None:
-    assert [choice.value for choice in ReportFormat] == list(FORMATS) == ["text", "json", *ENDINGS, "html"]
+def test_each_format_is_tried_here() -> None:
+    assert list(FORMATS) == ["text", "json", *ENDINGS, "html"]
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jsdoctor.model.exchange import Access, Endpoint, Exchange, Sample
-from jsdoctor.model.stored import MOST_INVERSIONS, MOST_SUBJECTS, Inversion, StoredMessages, StoredStream
+from jsdoctor.model.stored import MAX_INVERSIONS, MAX_SUBJECTS, Inversion, StoredMessages, StoredStream
 from jsdoctor.parse.assemble import assemble
 from jsdoctor.parse.bundle import decode_manifest, decode_samples, encode_bundle
 from jsdoctor.parse.clock import nanoseconds
@@ -91,10 +91,10 @@ def test_blocks_are_read_across_their_ends() -> None:
 
 
 def test_of_many_inversions_the_largest_are_kept() -> None:
-    dates = [AT_NS - SECOND_NS - number * (number % 2) for number in range(2 * MOST_INVERSIONS + 100)]
+    dates = [AT_NS - SECOND_NS - number * (number % 2) for number in range(2 * MAX_INVERSIONS + 100)]
     stream = stream_of(sample_of(of_dates(*dates)))
-    assert stream.inversions.count == MOST_INVERSIONS + 50
-    assert len(stream.inversions.kept) == MOST_INVERSIONS
+    assert stream.inversions.count == MAX_INVERSIONS + 50
+    assert len(stream.inversions.kept) == MAX_INVERSIONS
     assert min(kept.size_ns for kept in stream.inversions.kept) == 101
 
 
@@ -108,10 +108,10 @@ def test_dates_in_the_future() -> None:
 
 def test_subjects_beyond_a_thousand_are_counted_together() -> None:
     columns = Columns()
-    for number in range(MOST_SUBJECTS + 20):
+    for number in range(MAX_SUBJECTS + 20):
         columns.add(number + 1, AT_NS, f"s.{number}", HasId.YES if number % 2 else HasId.MISNAMED)
     rows = columns.subjects()
-    assert len(rows) == MOST_SUBJECTS + 1
+    assert len(rows) == MAX_SUBJECTS + 1
     assert (rows[-1].subject, rows[-1].with_id, rows[-1].without_id, rows[-1].misnamed) == ("", 10, 10, 10)
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from jsdoctor.collect.scan.message_recorder import MessageRecorder, salted
 from jsdoctor.model.stored import StoredStream
-from jsdoctor.model.stored_ids import MOST_KEPT, Distances, Repeat
+from jsdoctor.model.stored_ids import MAX_KEPT, Distances, Repeat
 from jsdoctor.parse.equal_digests import equal_digests
 from jsdoctor.parse.stored_columns import BLOCK_MESSAGES, Columns, HasId
 from tests.cli.invoke import jsdoctor
@@ -61,11 +61,11 @@ def test_across_blocks() -> None:
 
 
 def test_of_many_repeats_the_closest_and_the_farthest_are_kept() -> None:
-    many = 2 * MOST_KEPT + 500
+    many = 2 * MAX_KEPT + 500
     ids = [f"{number % many:06}" for number in range(2 * many)]
     stream = of_ids(*ids, apart_ns=1_000)
     assert (stream.repeats.count, stream.repeats.ids, len(stream.repeats.distances)) == (many, many, many)
-    assert len(stream.repeats.kept) <= 2 * MOST_KEPT
+    assert len(stream.repeats.kept) <= 2 * MAX_KEPT
 
 
 def test_dates_that_go_back_have_no_distance() -> None:

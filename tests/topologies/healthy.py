@@ -19,7 +19,7 @@ from tests.topologies.habits_of_examples import EXAMPLE_HABITS
 from tests.topologies.habits_of_projects import LAST_HABITS, PARTITIONS, PROJECT_HABITS
 from tests.topologies.habits_of_streams import BRIDGES, STREAM_HABITS
 
-LOOKS = int(os.environ.get("JSDOCTOR_LOOKS", "2"))
+SAMPLES = int(os.environ.get("JSDOCTOR_LOOKS", "2"))
 """Looks at each state; for the figures of a release, 20."""
 
 _CONNECT_S = 10
@@ -44,7 +44,7 @@ def loud(report: Json) -> list[str]:
     return [*found, *(f"gap {gap}" for gap in requested(report))]
 
 
-def look(url: str, *options: str, times: int = LOOKS) -> list[str]:
+def look(url: str, *options: str, times: int = SAMPLES) -> list[str]:
     """What is wrong with so many looks."""
     said = []
     for _ in range(times):

@@ -18,7 +18,7 @@ from tests.servers import VERSIONS
 from tests.topologies.deployments import HUB, cluster, hub, single, sites, super_cluster, upgrade
 from tests.topologies.glances import glances
 from tests.topologies.habits import BOUNDED, Habit, Habits
-from tests.topologies.healthy import LOOKS, TABLES, at_work, furnish, look, of_habits
+from tests.topologies.healthy import SAMPLES, TABLES, at_work, furnish, look, of_habits
 from tests.topologies.landscape import Landscape, server
 from tests.topologies.mqtt import mqtt_session
 from tests.topologies.states import usual
@@ -45,10 +45,10 @@ async def busy_and_idle(land: Landscape, keys: list[str], habits: list[Habit]) -
     """What is wrong while the clients work, and a while after they have stopped."""
     logins = usual(land, keys).logins
     async with at_work(land.url(), len(keys), habits) as rest:
-        busy = await asyncio.to_thread(glances, logins, LOOKS)
+        busy = await asyncio.to_thread(glances, logins, SAMPLES)
         await rest()
         await asyncio.sleep(QUIET_S)
-        return {"busy": busy, "idle": await asyncio.to_thread(glances, logins, LOOKS)}
+        return {"busy": busy, "idle": await asyncio.to_thread(glances, logins, SAMPLES)}
 
 
 async def across_domains(land: Landscape, site: str) -> None:

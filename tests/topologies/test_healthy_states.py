@@ -13,7 +13,7 @@ import pytest
 
 from tests.servers import VERSIONS
 from tests.topologies.glances import glances
-from tests.topologies.healthy import LOOKS, at_work, furnish
+from tests.topologies.healthy import SAMPLES, at_work, furnish
 from tests.topologies.landscape import Landscape
 from tests.topologies.states import Setting, State
 from tests.topologies.states_of_examples import EXAMPLE_STATES
@@ -47,11 +47,11 @@ async def busy_and_idle(setting: Setting, version: str) -> dict[str, list[str]]:
             )
             for one in setting.applications
         ]
-        busy = await asyncio.to_thread(glances, setting.logins, LOOKS)
+        busy = await asyncio.to_thread(glances, setting.logins, SAMPLES)
         for end in ends:
             await end()
         await asyncio.sleep(SETTLED_S)
-        return {"busy": busy, "idle": await asyncio.to_thread(glances, setting.logins, LOOKS)}
+        return {"busy": busy, "idle": await asyncio.to_thread(glances, setting.logins, SAMPLES)}
 
 
 @pytest.mark.parametrize(("version", "state"), CASES)

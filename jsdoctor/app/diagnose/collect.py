@@ -12,7 +12,7 @@ from jsdoctor.app.diagnose.request import DiagnoseRequest
 from jsdoctor.app.evidence_request import EvidenceRequest
 from jsdoctor.app.judging import Judging, open_judging
 from jsdoctor.app.messages import Messages
-from jsdoctor.engine.diagnosis import Looked, diagnose
+from jsdoctor.engine.diagnosis import Examined, diagnose
 from jsdoctor.engine.recognition import Recognition
 from jsdoctor.engine.runner import evaluate
 from jsdoctor.engine.symptom_of import symptom_of, symptom_of_possible
@@ -24,7 +24,11 @@ from jsdoctor.remedy.offer import with_offers
 
 
 def diagnose_collected(
-    request: DiagnoseRequest, question: Question, told: OperatorInput, collected: Collected | None, messages: Messages
+    request: DiagnoseRequest,
+    question: Question,
+    operator_input: OperatorInput,
+    collected: Collected | None,
+    messages: Messages,
 ) -> tuple[Collected, Diagnosis]:
     """Collect, evaluate the rules of the causes, and decide each cause. Raises `Problem`.
 
@@ -39,9 +43,9 @@ def diagnose_collected(
     evaluation = evaluate(
         judging.selection, judging.rulebook.checks, collected.evidence, judging.values, keep_passes=True
     )
-    results = told_by_person(told, wanted, judging, collected.evidence)
+    results = told_by_person(operator_input, wanted, judging, collected.evidence)
     offered = with_offers(evaluation.results, judging.rulebook.actions)
-    looked = Looked(collected.evidence, msgspec.structs.replace(evaluation, results=offered), results)
+    looked = Examined(collected.evidence, msgspec.structs.replace(evaluation, results=offered), results)
     return collected, diagnose(question, judging.rulebook.rules, judging.rulebook.checks, looked)
 
 
@@ -61,8 +65,8 @@ def recognised_by_evidence(
     grave = symptom_of(evaluation.results, book, Severity.ERROR)
     if grave.symptom or by_lines.symptom:
         return grave if grave.symptom else by_lines, collected
-    found = symptom_of(evaluation.results, book, Severity.WARNING)
-    return found if found.symptom else symptom_of_possible(evaluation.results, book), collected
+    recognition = symptom_of(evaluation.results, book, Severity.WARNING)
+    return recognition if recognition.symptom else symptom_of_possible(evaluation.results, book), collected
 
 
 def _with_scan(wanted: EvidenceRequest, judging: Judging, narrowing: Narrowing) -> EvidenceRequest:

@@ -47,8 +47,8 @@ def consult(request: DiagnoseRequest, messages: Messages = LOGGED) -> Consultati
         from jsdoctor.app.diagnose.collect import diagnose_collected
         from jsdoctor.app.diagnose.operator_input import OperatorInput
 
-        told = OperatorInput(request.narrowing, recognition.actual_seq, probed)
-        collected, diagnosis = diagnose_collected(request, question, told, collected, messages)
+        operator_input = OperatorInput(request.narrowing, recognition.actual_seq, probed)
+        collected, diagnosis = diagnose_collected(request, question, operator_input, collected, messages)
     return Consultation(
         version=__version__,
         started=started,
@@ -71,7 +71,7 @@ def _recognise(request: DiagnoseRequest, book: SymptomBook, rulebook: Rulebook) 
     if request.symptom:
         symptom = book.symptom(request.symptom)
         if symptom is None:
-            slugs = [one.slug for one in book.symptoms]
+            slugs = [symptom.slug for symptom in book.symptoms]
             raise UsageProblem(
                 f"no symptom is named {request.symptom!r}{did_you_mean(request.symptom, slugs)}",
                 f"the symptoms are: {', '.join(slugs)}",

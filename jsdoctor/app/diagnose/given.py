@@ -15,7 +15,7 @@ from jsdoctor.parse.pasted.kinds import FileKind
 _LINES_JUDGED = 3
 """Maximum number of lines of a text that is only a question. A longer one is also evidence: rules judge it as a log."""
 
-_MOST_LINES = 400
+_MAX_LINES = 400
 _NUMBERS = re.compile(r"\d+|\b[0-9a-fA-F]{8,}\b|\b[A-Z0-9]{20,}\b")
 _LOUD = re.compile(
     r"\[(?:WRN|ERR|FTL)\]|error|fail|exception|timed? ?out|refus|denied|nats:|no responders|not found|violation|alert"
@@ -77,4 +77,4 @@ def told_lines(texts: Sequence[str]) -> str:
             counts[shape] += 1
             example.setdefault(shape, line[:1000])
     loud = [shape for shape, _ in counts.most_common() if _LOUD.search(example[shape])]
-    return "\n".join(example[shape] for shape in reversed(loud[:_MOST_LINES]))
+    return "\n".join(example[shape] for shape in reversed(loud[:_MAX_LINES]))

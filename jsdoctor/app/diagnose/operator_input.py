@@ -37,10 +37,10 @@ class OperatorInput:
 
 
 def told_by_person(
-    told: OperatorInput, wanted: EvidenceRequest, judging: Judging, evidence: EvidenceSet
+    operator_input: OperatorInput, wanted: EvidenceRequest, judging: Judging, evidence: EvidenceSet
 ) -> dict[str, Result]:
     """Results by rule code, with their remedies."""
-    findings = {**_probed(told.probed), **_expected(told, wanted, judging, evidence)}
+    findings = {**_probed(operator_input.probed), **_expected(operator_input, wanted, judging, evidence)}
     rules = judging.rulebook.rules
     results = [Result(find_rule(rules, code), finding) for code, finding in findings.items()]
     return {result.rule.code: result for result in with_offers(results, judging.rulebook.actions)}
@@ -61,16 +61,18 @@ def _probed(probed: Probe | None) -> dict[str, Finding]:
 
 
 def _expected(
-    told: OperatorInput, wanted: EvidenceRequest, judging: Judging, evidence: EvidenceSet
+    operator_input: OperatorInput, wanted: EvidenceRequest, judging: Judging, evidence: EvidenceSet
 ) -> dict[str, Finding]:
     """What the sequences say against the stream as it was seen."""
-    expected, stream = told.narrowing.expected_seq, _meant(evidence, told.narrowing.stream)
-    if stream is None or (expected is None and told.actual_seq is None):
+    expected, stream = operator_input.narrowing.expected_seq, _meant(evidence, operator_input.narrowing.stream)
+    if stream is None or (expected is None and operator_input.actual_seq is None):
         return {}
     follower = None
     if wanted.is_live and stream.from_leader and expected is not None and expected < stream.state.last_seq:
         follower = asyncio.run(_follower(wanted, judging, stream.name, expected + 1))
-    return told_by(RefusedPublish(expected, told.narrowing.msg_id, told.actual_seq, follower), stream)
+    return told_by(
+        RefusedPublish(expected, operator_input.narrowing.msg_id, operator_input.actual_seq, follower), stream
+    )
 
 
 def _meant(evidence: EvidenceSet, name: str) -> Stream | None:

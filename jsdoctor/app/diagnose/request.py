@@ -54,7 +54,7 @@ class DiagnoseRequest:
 def refuse_contradictions(request: DiagnoseRequest) -> None:
     """Raises `UsageProblem` for what does not fit together."""
     named = [request.text.strip(), request.code, request.symptom]
-    if sum(bool(one) for one in named) > 1:
+    if sum(bool(item) for item in named) > 1:
         raise UsageProblem("a text, --code and --symptom all name a symptom", "give one of them")
     beside = request.told or request.wanted.beside or request.wanted.pasted or request.wanted.unrecognised
     if not (any(named) or request.probe or beside or request.wanted.bundle):

@@ -59,7 +59,7 @@ class FixCollector:
         return evaluate(self.judging.selection, self.judging.rulebook.checks, evidence, self.values, keep_passes=True)
 
 
-def examiner(look: FixCollector, connection: Connection) -> Examine:
+def examiner(collector: FixCollector, connection: Connection) -> Examine:
     """The `Examine` of `jsdoctor.remedy.examine`: only the rules of the proofs are collected for.
 
     It raises LostError where what could not be seen says nothing of the deployment.
@@ -67,12 +67,12 @@ def examiner(look: FixCollector, connection: Connection) -> Examine:
 
     async def examine(proofs: Sequence[StepProof]) -> Mapping[StepProof, ProofVerdict]:
         codes = sorted({proof.code for proof in proofs})
-        known = {rule.code for rule in look.judging.rulebook.rules}
+        known = {rule.code for rule in collector.judging.rulebook.rules}
         missing = ProofVerdict(ProofResult.UNKNOWN, "no rule has this code here; is --rules missing?")
         verdicts = {proof: missing for proof in proofs if proof.code not in known}
         if ours := [code for code in codes if code in known]:
-            selection = select_rules(look.judging.rulebook.rules, ours)
-            narrowed = replace(look, judging=replace(look.judging, selection=selection))
+            selection = select_rules(collector.judging.rulebook.rules, ours)
+            narrowed = replace(collector, judging=replace(collector.judging, selection=selection))
             evidence = assemble(await narrowed.samples(connection))
             if not connection.client.is_connected:
                 raise LostError("the connection was lost")
@@ -85,8 +85,8 @@ def examiner(look: FixCollector, connection: Connection) -> Examine:
 
 def verdict(proof: StepProof, evaluation: Evaluation, evidence: EvidenceSet) -> ProofVerdict:
     """What the rule of a proof says of its subject. Silence on an asset counts only when the asset was seen."""
-    said = [r for r in evaluation.results if r.rule.code == proof.code and r.finding.subject == proof.subject]
-    outcomes = {result.finding.outcome: result.finding for result in said}
+    results = [r for r in evaluation.results if r.rule.code == proof.code and r.finding.subject == proof.subject]
+    outcomes = {result.finding.outcome: result.finding for result in results}
     if Outcome.FAIL in outcomes:
         return ProofVerdict(ProofResult.THERE, outcomes[Outcome.FAIL].message)
     for outcome in (Outcome.ERROR, Outcome.NOT_EVALUATED):

@@ -29,8 +29,8 @@ class LiveApi(ClientMessages):
         """A request of the JetStream API that must succeed."""
         reply = await self.request(f"{self._prefix}.{subject}", payload, timeout_s=timeout_s)
         if isinstance(error := reply.get("error"), dict):
-            said = printable(str(error.get("description", "")), limit=_DESCRIPTION_SHOWN)
-            raise ApiError(subject, int(error.get("code") or 0), int(error.get("err_code") or 0), said)
+            stated = printable(str(error.get("description", "")), limit=_DESCRIPTION_SHOWN)
+            raise ApiError(subject, int(error.get("code") or 0), int(error.get("err_code") or 0), stated)
         return reply
 
     async def request(self, subject: str, payload: object = None, *, timeout_s: float | None = None) -> Json:

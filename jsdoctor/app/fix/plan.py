@@ -25,15 +25,15 @@ from jsdoctor.remedy.plan import draft
 from jsdoctor.remedy.shareable import shareable
 
 
-def make_plan(request: FixRequest, look: FixCollector, messages: Messages = LOGGED) -> Plan:
+def make_plan(request: FixRequest, collector: FixCollector, messages: Messages = LOGGED) -> Plan:
     """Look and plan; nothing is written. Nothing is planned for findings that are waived or accepted.
 
     Raises `Problem`.
     """
-    rulebook = look.judging.rulebook
+    rulebook = collector.judging.rulebook
     check_choices(request.remedies, rulebook.actions.keys(), [rule.code for rule in rulebook.rules])
     every_account = any(choice.action == REMOVE_PEER for choice in request.remedies)
-    samples = asyncio.run(_samples(replace(look, every_account=every_account)))
+    samples = asyncio.run(_samples(replace(collector, every_account=every_account)))
     evidence = assemble(samples)
     if evidence.get(SnapshotSeries) is None:
         gap = next(iter(evidence.gaps), None)
@@ -41,7 +41,7 @@ def make_plan(request: FixRequest, look: FixCollector, messages: Messages = LOGG
             f"no stream could be looked at{f': {gap.reason}' if gap else ''}",
             gap.how_to_get if gap else "jsdoctor check shows more",
         )
-    report = look.judging.report(evidence, (), headline(evidence, samples))
+    report = collector.judging.report(evidence, (), headline(evidence, samples))
     exchanges = [exchange for sample in samples for exchange in sample.exchanges]
     choices = [with_witnesses(choice, samples) for choice in request.remedies]
     configs, incidents = raw_configs(exchanges), report.incidents
@@ -54,16 +54,16 @@ def make_plan(request: FixRequest, look: FixCollector, messages: Messages = LOGG
         Plan(
             version=__version__,
             created=datetime.now(UTC),
-            api_prefix=look.settings.js_api_prefix,
+            api_prefix=collector.settings.js_api_prefix,
             headline=report.headline,
-            parameters=look.values,
+            parameters=collector.values,
             steps=drafted.steps,
             refused=drafted.refused,
         )
     )
 
 
-async def _samples(look: FixCollector) -> tuple[Sample, ...]:
-    look.show(f"connecting to {', '.join(look.settings.servers)}")
-    async with connect(look.settings) as connection:
-        return await look.samples(connection)
+async def _samples(collector: FixCollector) -> tuple[Sample, ...]:
+    collector.show(f"connecting to {', '.join(collector.settings.servers)}")
+    async with connect(collector.settings) as connection:
+        return await collector.samples(connection)

@@ -91,23 +91,23 @@ def not_taken(steps: tuple[Step, ...]) -> tuple[StepOutcome, ...]:
 
 
 def apply_plan(
-    request: FixRequest, look: FixCollector, plan: Plan, path: Path, say: Callable[[str], None]
+    request: FixRequest, collector: FixCollector, plan: Plan, path: Path, say: Callable[[str], None]
 ) -> FixOutcome:
     """Carry out all steps of the plan that are allowed, with a new journal. Raises Problem."""
     allowed = allowed_up_to(request.allow)
     return _carry_out(
-        request, look, lambda: Journal.create(path, plan, tuple(risk.value for risk in allowed)), path, say
+        request, collector, lambda: Journal.create(path, plan, tuple(risk.value for risk in allowed)), path, say
     )
 
 
-def resume_fix(request: FixRequest, look: FixCollector, path: Path, say: Callable[[str], None]) -> FixOutcome:
+def resume_fix(request: FixRequest, collector: FixCollector, path: Path, say: Callable[[str], None]) -> FixOutcome:
     """Continue with a journal. Raises Problem."""
-    return _carry_out(request, look, lambda: Journal.reopen(path), path, say)
+    return _carry_out(request, collector, lambda: Journal.reopen(path), path, say)
 
 
 def _carry_out(
     request: FixRequest,
-    look: FixCollector,
+    collector: FixCollector,
     opened: Callable[[], Journal],
     path: Path,
     say: Callable[[str], None],
@@ -119,8 +119,8 @@ def _carry_out(
             allowed = allowed_up_to(request.allow)
             if request.resume and not request.allow:
                 allowed = tuple(Risk(risk) for risk in journal.allowed)
-            look = replace(look, values={**plan.parameters, **look.values})
-            outcomes = asyncio.run(_apply(request, look, journal, allowed, say))
+            collector = replace(collector, values={**plan.parameters, **collector.values})
+            outcomes = asyncio.run(_apply(request, collector, journal, allowed, say))
             changed = any(journal.past(step).may_have_written for step in plan.steps)
         except JournalError as error:
             raise Problem(error.message, error.hint) from None
@@ -142,15 +142,19 @@ def _open(opened: Callable[[], Journal]) -> Journal:
 
 
 async def _apply(
-    request: FixRequest, look: FixCollector, journal: Journal, allowed: tuple[Risk, ...], say: Callable[[str], None]
+    request: FixRequest,
+    collector: FixCollector,
+    journal: Journal,
+    allowed: tuple[Risk, ...],
+    say: Callable[[str], None],
 ) -> list[StepOutcome]:
-    async with connect(look.settings) as connection:
-        api = LiveApi(connection, look.settings.js_api_prefix, look.settings.timeout_s)
+    async with connect(collector.settings) as connection:
+        api = LiveApi(connection, collector.settings.js_api_prefix, collector.settings.timeout_s)
         applier = Applier(
             journal,
             load_operations(),
             api,
-            examine=examiner(look, connection),
+            examine=examiner(collector, connection),
             accounts=await api.accounts(),
             say=say,
         )

@@ -29,27 +29,27 @@ def with_witnesses(choice: Choice, samples: Sequence[Sample]) -> Choice:
     if choice.action != REMOVE_PEER:
         return choice
     directory = Path(str(choice.values["seen"])) if "seen" in choice.values else None
-    looks = [tuple(samples), *(_bundles(directory) if directory else ())]
+    series = [tuple(samples), *(_bundles(directory) if directory else ())]
     values = {
         **choice.values,
-        "seen": tuple(witness for one in looks if (witness := _witness(one)) is not None),
+        "seen": tuple(witness for value in series if (witness := _witness(value)) is not None),
         "backups": _backups((Path(), directory) if directory else (Path(),)),
     }
     return msgspec.structs.replace(choice, values=values)
 
 
 def _bundles(directory: Path) -> list[tuple[Sample, ...]]:
-    found = []
+    bundles = []
     for path in sorted(directory.glob("*.zip")):
         try:
-            found.append(read_bundle(path)[1])
+            bundles.append(read_bundle(path)[1])
         except BundleProblem as problem:
             raise UsageProblem(f"{path}: {problem.message}", problem.hint) from None
-    if not found:
+    if not bundles:
         raise UsageProblem(
             f"seen: there are no bundles (*.zip) in {directory}", "write some: jsdoctor capture -o FILE.zip"
         )
-    return found
+    return bundles
 
 
 def _witness(samples: Sequence[Sample]) -> Witness | None:
@@ -69,13 +69,13 @@ def _witness(samples: Sequence[Sample]) -> Witness | None:
 
 def _backups(places: tuple[Path, ...]) -> dict[str, str]:
     """The newest verified and unchanged backup of each stream, in the directories directly below these."""
-    found: dict[str, str] = {}
+    backups: dict[str, str] = {}
     metas = [meta for place in places for meta in place.glob(f"*/{META}")]
     for meta in sorted(metas, key=lambda path: path.stat().st_mtime):
         note = read_note(meta.parent)
         try:
             if note and sha256_of(data_file(meta.parent)) == note.sha256:
-                found[note.stream] = str(meta.parent)
+                backups[note.stream] = str(meta.parent)
         except BackupProblem:
             continue
-    return found
+    return backups

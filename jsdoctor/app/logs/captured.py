@@ -29,7 +29,7 @@ from jsdoctor.parse.logs.scan.selection import signature_identity
 from jsdoctor.parse.redact import scrub_line
 
 _NS_PER_US = 1000
-_LONGEST_NAME = 200
+_MAX_NAME_LENGTH = 200
 
 
 def kept_log_options(given: Mapping[str, Any]) -> LogRequest | None:
@@ -145,9 +145,9 @@ def with_captured_logs(
             path.write_bytes(log.text)
             written_ns = min(log.note.written_us, 1 << 52) * _NS_PER_US
             os.utime(path, ns=(written_ns, written_ns))
-            names[str(path)] = f"{bundle}!{log.note.path[:_LONGEST_NAME].lstrip('/')}"
+            names[str(path)] = f"{bundle}!{log.note.path[:_MAX_NAME_LENGTH].lstrip('/')}"
             if log.note.series:
-                series[str(path)] = log.note.series[:_LONGEST_NAME]
+                series[str(path)] = log.note.series[:_MAX_NAME_LENGTH]
             unkept[names[str(path)]] = max(log.note.lines - log.note.kept, 0)
         given = request or LogRequest(paths=(), window=window)
         gaps = (*(gap for service in services for gap in service.gaps), *log_gaps([log.note for log in logs]))

@@ -50,8 +50,8 @@ def read_logs(
         evidence = replace(evidence, unsearched=tuple(signature.name for signature in settings.signatures))
     gaps = (*missing, *(_gap(file) for file in evidence.files if file.problem), *_window_gaps(shown, request, cut))
     headline = _headline(evidence, how) + (_window_words(request.window, cut) if cut else "")
-    told = (request.selected.words if request.selected else "", fetched.words if fetched else "")
-    headline = "; ".join(filter(None, [headline, *told]))
+    reported = (request.selected.words if request.selected else "", fetched.words if fetched else "")
+    headline = "; ".join(filter(None, [headline, *reported]))
     if _tells_nothing(evidence) and not any(gap.requested for gap in gaps):
         nothing = _no_log_lines(shown, evidence)
         return BesideRead(Gaps(()), (*gaps, nothing), sources, headline, absent=(LogEvidence, nothing))

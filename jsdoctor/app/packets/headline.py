@@ -11,12 +11,12 @@ from jsdoctor.model.wording import counted
 
 def packets_headline(packets: PacketEvidence) -> str:
     """What was read: packets, connections, and how many of these nobody can read."""
-    told = Counter(talk.content for traffic in packets.nats for talk in traffic.connections)
+    counts = Counter(talk.content for traffic in packets.nats for talk in traffic.connections)
     parts = [
         counted(sum(capture.packets for capture in packets.captures), "packet"),
-        f"{counted(len(packets.connections), 'TCP connection')}, {told[Content.NATS]:,} of NATS",
+        f"{counted(len(packets.connections), 'TCP connection')}, {counts[Content.NATS]:,} of NATS",
     ]
     for content, word in ((Content.TLS, "encrypted"), (Content.S2, "compressed")):
-        if told[content]:
-            parts.append(f"{told[content]:,} {word}")
+        if counts[content]:
+            parts.append(f"{counts[content]:,} {word}")
     return f"{', '.join(parts)} in {counted(len(packets.captures), 'capture')}"

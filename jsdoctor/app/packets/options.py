@@ -9,7 +9,7 @@ from pathlib import Path
 from jsdoctor.collect.problems import UsageProblem
 
 _SECONDS = 30.0
-_MOST_PORTS = 32
+_MAX_PORTS = 32
 """Maximum number of ports: jumps of the kernel's filter reach 255 steps."""
 
 
@@ -29,8 +29,8 @@ def packet_options(
     """None if no packets are requested. Raises `UsageProblem` for a time or ports that cannot be used."""
     if ports and not interface:
         raise UsageProblem("--port: there is no interface to listen on", "add --sniff INTERFACE")
-    if len(ports) > _MOST_PORTS:
-        raise UsageProblem(f"--port: at most {_MOST_PORTS} ports", "leave --port out to listen to all of TCP")
+    if len(ports) > _MAX_PORTS:
+        raise UsageProblem(f"--port: at most {_MAX_PORTS} ports", "leave --port out to listen to all of TCP")
     if seconds is not None and not interface:
         raise UsageProblem("--seconds: there is no interface to listen on", "add --sniff INTERFACE")
     if not files and not interface:

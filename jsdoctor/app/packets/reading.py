@@ -44,9 +44,9 @@ def _with_interface(
     from jsdoctor.collect.packets.interface import sniff
 
     show(f"listening on {request.interface} for {request.seconds:g} s")
-    heard = sniff(request.interface, request.seconds, len(packets.captures), observer, show, ports=request.ports)
+    analyzed = sniff(request.interface, request.seconds, len(packets.captures), observer, show, ports=request.ports)
     return replace(
         packets,
-        captures=(*packets.captures, heard.capture),
-        connections=(*packets.connections, *heard.connections),
+        captures=(*packets.captures, analyzed.capture),
+        connections=(*packets.connections, *analyzed.connections),
     )

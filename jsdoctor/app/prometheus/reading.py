@@ -22,7 +22,7 @@ from jsdoctor.model.report import Source
 from jsdoctor.model.server import Servers
 from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries
 from jsdoctor.model.wording import counted
-from jsdoctor.parse.metrics.looks import evidence_of, look_at, lost_servers, unreachable_servers
+from jsdoctor.parse.metrics.samples import evidence_of, lost_servers, sample_at, unreachable_servers
 from jsdoctor.parse.server_past import past_sample, server_past
 from jsdoctor.render.wording import to_the_second
 
@@ -41,25 +41,25 @@ def read_deployment(
 ) -> PrometheusRead:
     """The deployment as its metrics show it now, and over the past. Raises the problems of Prometheus."""
     metrics, source = _metrics(request, settings, show)
-    looks = [look_at(moment) for moment in metrics.now]
-    earlier = [look_at(moment) for moment in metrics.earlier]
-    evidence = evidence_of(looks)
+    samples = [sample_at(moment) for moment in metrics.now]
+    earlier = [sample_at(moment) for moment in metrics.earlier]
+    evidence = evidence_of(samples)
     down = unreachable_servers(metrics.earlier, metrics.now[-1]) if metrics.now else []
     known = {gap.subject for gap in down}
-    lost = [gap for gap in lost_servers(earlier, looks[-1]) if gap.subject not in known] if looks else []
+    lost = [gap for gap in lost_servers(earlier, samples[-1]) if gap.subject not in known] if samples else []
     gaps = (*metrics.gaps, *down, *lost, *_unshown_assets(evidence))
     evidence = evidence.joined(evidence.get(Gaps) or Gaps(()), gaps)
-    past = [evidence_of([look]) for look in earlier]
+    past = [evidence_of([sample]) for sample in earlier]
     series = evidence.get(SnapshotSeries)
     words = f"no streams, only {counted(_servers(evidence), 'server')} in Prometheus"
     if isinstance(series, SnapshotSeries):
-        words = _words(series.last, len(looks))
+        words = _words(series.last, len(samples))
         if whole := _snapshots(past):
             evidence = evidence.joined(History((*whole, series.last)))
-            shown = _snapshots(one.for_checks() for one in (*past, evidence))
+            shown = _snapshots(item.for_checks() for item in (*past, evidence))
             evidence = evidence.partly_shown(History(tuple(shown)))
             words += f", history since {whole[0].taken_at:%Y-%m-%d %H:%M}Z"
-    if of_servers := server_past(map(past_sample, [*past, *(evidence_of([look]) for look in looks)])):
+    if of_servers := server_past(map(past_sample, [*past, *(evidence_of([sample]) for sample in samples)])):
         evidence = evidence.joined(of_servers)
     return PrometheusRead(evidence, source, words)
 
@@ -73,20 +73,20 @@ def read_history(
         return []
     metrics, source = _metrics(request, settings, show)
     known = {stream.key for stream in series.last.streams}
-    past = [evidence_of([look_at(moment)]) for moment in metrics.earlier]
-    looks = [
-        one
-        for one in _snapshots(of_look.for_checks() for of_look in past)
-        if one.taken_at < series.last.taken_at and known & {stream.key for stream in one.streams}
+    past = [evidence_of([sample_at(moment)]) for moment in metrics.earlier]
+    samples = [
+        snapshot
+        for snapshot in _snapshots(of_sample.for_checks() for of_sample in past)
+        if snapshot.taken_at < series.last.taken_at and known & {stream.key for stream in snapshot.streams}
     ]
-    if not looks:
+    if not samples:
         reason = "Prometheus has no metrics of the streams of this deployment before now"
         how = "choose its metrics with --prometheus-match, or a longer --prometheus-since"
         gap = Gap("history", CLUSTER, reason, how)
         return [BesideRead(Gaps(()), (*metrics.gaps, gap), (source,), "")]
-    words = f"metrics since {looks[0].taken_at:%Y-%m-%d %H:%M}Z"
-    read = [BesideRead(History((*looks, series.last)), metrics.gaps, (source,), words)]
-    latest = [evidence_of([look_at(moment)]) for moment in metrics.now[-1:]]
+    words = f"metrics since {samples[0].taken_at:%Y-%m-%d %H:%M}Z"
+    read = [BesideRead(History((*samples, series.last)), metrics.gaps, (source,), words)]
+    latest = [evidence_of([sample_at(moment)]) for moment in metrics.now[-1:]]
     if of_servers := server_past(map(past_sample, [*past, *latest, evidence])):
         read.append(BesideRead(of_servers, (), (), ""))
     return read
@@ -103,9 +103,9 @@ def _servers(evidence: EvidenceSet) -> int:
     return len(servers.servers) if isinstance(servers, Servers) else 0
 
 
-def _snapshots(found: Iterable[EvidenceSet]) -> list[ClusterSnapshot]:
+def _snapshots(evidence: Iterable[EvidenceSet]) -> list[ClusterSnapshot]:
     """The last snapshot of each, where it has one."""
-    every = (one.get(SnapshotSeries) for one in found)
+    every = (evidence.get(SnapshotSeries) for evidence in evidence)
     return [series.last for series in every if isinstance(series, SnapshotSeries)]
 
 
@@ -119,7 +119,7 @@ def _metrics(
     return metrics, Source("prometheus", access.url.base, now)
 
 
-def _words(snapshot: ClusterSnapshot, looks: int) -> str:
+def _words(snapshot: ClusterSnapshot, samples: int) -> str:
     consumers = sum(len(stream.consumers) for stream in snapshot.streams)
-    parts = (counted(len(snapshot.streams), "stream"), counted(consumers, "consumer"), counted(looks, "scrape"))
+    parts = (counted(len(snapshot.streams), "stream"), counted(consumers, "consumer"), counted(samples, "scrape"))
     return f"{', '.join(parts)} in Prometheus, seen at {to_the_second(snapshot.taken_at)}"

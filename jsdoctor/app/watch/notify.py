@@ -19,7 +19,7 @@ class Notifier:
     """Posts in the background, in the order of the checks, so that a slow receiver delays no check."""
 
     def __init__(self, receivers: tuple[Receiver, ...]) -> None:
-        self._waiting: dict[Receiver, deque[str]] = {one: deque(maxlen=_MAX_WAITING) for one in receivers}
+        self._waiting: dict[Receiver, deque[str]] = {receiver: deque(maxlen=_MAX_WAITING) for receiver in receivers}
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self.problem = ""

@@ -67,7 +67,9 @@ class Session:
             every_s=self._request.every_s,
             watch=self.watch,
             report=self.report,
-            activities=scrubbed(tuple(one for one in busiest(self._activities, _MOVING_SHOWN) if one.movement)),
+            activities=scrubbed(
+                tuple(activity for activity in busiest(self._activities, _MOVING_SHOWN) if activity.movement)
+            ),
             problem=scrub_line(self.problem),
             paused=paused,
             next_check_s=next_check_s,
@@ -80,8 +82,10 @@ class Session:
             deployment=self.deployment,
             at=self.report.finished if self.report else datetime.now(UTC),
             every_s=self._request.every_s,
-            changes=tuple(one for one in changes if one.result.severity.rank >= least),
+            changes=tuple(change for change in changes if change.result.severity.rank >= least),
             open=tuple(
-                (one.result, one.appeared) for one in self.watch.open.values() if one.result.severity.rank >= least
+                (finding.result, finding.appeared)
+                for finding in self.watch.open.values()
+                if finding.result.severity.rank >= least
             ),
         )

@@ -23,10 +23,10 @@ _HOW_TO_KNOW = "capture a connection that publishes to a stream and one that is 
 @check("clock_skew.capture_clock")
 def capture_clock(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
     """One finding for each capture: the stream whose clock differs most. A capture without JetStream is not judged."""
-    for told in packets.nats:
-        if told.clocks:
-            subject = Subject(kind="file", name=packets.captures[told.capture].name)
-            yield _judged(subject, told.clocks, params.integer("tolerance"))
+    for reported in packets.nats:
+        if reported.clocks:
+            subject = Subject(kind="file", name=packets.captures[reported.capture].name)
+            yield _judged(subject, reported.clocks, params.integer("tolerance"))
 
 
 def _judged(subject: Subject, clocks: Sequence[StoreClock], tolerance_ns: int) -> Finding:
@@ -85,24 +85,24 @@ def capture_pair(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
     """By pair of captures: packets that both of them saw bound the offset, and all connections together best."""
     tolerance_ns = params.integer("tolerance")
     for (near, far), offset in _offsets(packets).items():
-        one, other = packets.captures[near].name, packets.captures[far].name
-        subject = Subject(kind="file", name=other)
+        first, second = packets.captures[near].name, packets.captures[far].name
+        subject = Subject(kind="file", name=second)
         if offset.exceeds(tolerance_ns):
             yield Finding(
                 subject=subject,
-                message=f"its clock is {difference(offset, f'that of {one}')}, by the packets that both saw: JetStream"
-                " does not care; one of them must be shifted before their times are compared",
+                message=f"its clock is {difference(offset, f'that of {first}')}, by the packets that both saw:"
+                " JetStream does not care; one of them must be shifted before their times are compared",
                 measured=offset.middle_ns,
                 threshold=tolerance_ns,
                 unit="duration",
                 uncertainty=offset.bound_ns,
                 evidence=(
-                    Observation(other, "ahead by at least, ns", offset.low_ns),
-                    Observation(other, "ahead by at most, ns", offset.high_ns),
+                    Observation(second, "ahead by at least, ns", offset.low_ns),
+                    Observation(second, "ahead by at most, ns", offset.high_ns),
                 ),
             )
         elif offset.may_exceed(tolerance_ns):
-            yield unknown(subject, f"{doubt(offset, f'that of {one}')}", _HOW_TO_KNOW_CAPTURE_PAIR)
+            yield unknown(subject, f"{doubt(offset, f'that of {first}')}", _HOW_TO_KNOW_CAPTURE_PAIR)
         else:
             yield passed(subject)
 

@@ -8,7 +8,7 @@ from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, passed
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
-from jsdoctor.model.stored import MOST_INVERSIONS, Inversion, StoredMessages, StoredStream, moment
+from jsdoctor.model.stored import MAX_INVERSIONS, Inversion, StoredMessages, StoredStream, moment
 from jsdoctor.model.wording import compared, counted, span
 
 _NEAR_S = 60.0
@@ -72,7 +72,7 @@ def _shortest_window(stream: Stream | None) -> tuple[str, int] | None:
 
 
 def _where(over: Sequence[Inversion]) -> str:
-    return f"in {'at least ' * (len(over) == MOST_INVERSIONS)}{counted(len(over), 'place')}"
+    return f"in {'at least ' * (len(over) == MAX_INVERSIONS)}{counted(len(over), 'place')}"
 
 
 def _against(window: tuple[str, int] | None, size_ns: int) -> str:

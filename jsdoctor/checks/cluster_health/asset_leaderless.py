@@ -19,7 +19,7 @@ from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Observation, Severity, passed, unknown
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.params import Params
-from jsdoctor.model.snapshot import MOST_UNRESPONSIVE, Consumer, SnapshotSeries, Stream, UnresponsiveAsset
+from jsdoctor.model.snapshot import MAX_UNRESPONSIVE, Consumer, SnapshotSeries, Stream, UnresponsiveAsset
 from jsdoctor.model.trend import Trend
 from jsdoctor.model.wording import span
 
@@ -39,10 +39,10 @@ def asset_leaderless(snapshots: SnapshotSeries, params: Params) -> Iterator[Find
         if stream.from_leader:
             for consumer in stream.consumers:
                 yield _judged(consumer, stream, history, silence_ns)
-    always = set.intersection(*({asset.subject for asset in look.silent} for look in snapshots.snapshots))
-    for silent in snapshots.last.silent[:MOST_UNRESPONSIVE]:
+    always = set.intersection(*({asset.subject for asset in sample.silent} for sample in snapshots.snapshots))
+    for silent in snapshots.last.silent[:MAX_UNRESPONSIVE]:
         yield _silent(silent, None if silent.subject in always else Severity.ERROR)
-    if (more := len(snapshots.last.silent) - MOST_UNRESPONSIVE) > 0:
+    if (more := len(snapshots.last.silent) - MAX_UNRESPONSIVE) > 0:
         yield Finding(
             subject=CLUSTER,
             message=f"{more} more streams and consumers exist and no server responds for them",
@@ -75,8 +75,8 @@ def _late(asset: Asset, silence_ns: int) -> Finding | None:
     """A leader that may be losing its majority: several heartbeat responses in a row are missing."""
     peers = asset.cluster.replicas if asset.cluster else ()
     late = sum(is_late(peer, silence_ns) for peer in peers)
-    heard = sum(is_heard(peer, silence_ns) for peer in peers)
-    if not late or heard - late + 1 >= quorum(len(peers) + 1):
+    received = sum(is_heard(peer, silence_ns) for peer in peers)
+    if not late or received - late + 1 >= quorum(len(peers) + 1):
         return None
     return unknown(
         asset.subject,
@@ -152,27 +152,27 @@ def quorum_lost_logged(logs: LogEvidence) -> Iterator[Finding]:
     if not logs.has_server_logs:
         yield no_server_lines()
         return
-    found = log_incidents(logs, *_LOST, calm=False)
-    for trouble in found:
-        effect = "nothing was delivered" if trouble.subject.kind == "consumer" else "nothing was stored or delivered"
-        severity, then = trouble.severity(), f"{effect} without a majority: bring the members' servers back"
-        if trouble.unresolved and _led_elsewhere(logs, trouble):
+    incidents = log_incidents(logs, *_LOST, calm=False)
+    for incident in incidents:
+        effect = "nothing was delivered" if incident.subject.kind == "consumer" else "nothing was stored or delivered"
+        severity, then = incident.severity(), f"{effect} without a majority: bring the members' servers back"
+        if incident.unresolved and _led_elsewhere(logs, incident):
             severity, then = Severity.WARNING, "another server led it meanwhile: this one was cut off from the majority"
-        elif trouble.unresolved and len(logs.servers) == 1 and _meta_again(logs, trouble):
+        elif incident.unresolved and len(logs.servers) == 1 and _meta_again(logs, incident):
             severity, then = Severity.WARNING, "its new leader may be in a log that was not read"
-        yield detailed_finding(trouble, "no quorum", then, severity)
+        yield detailed_finding(incident, "no quorum", then, severity)
     for burst in bursts(logs, "stream-list-incomplete", "consumer-list-incomplete"):
         then = "their streams or servers had no leader or were too busy; lists and reports missed them"
         yield detailed_finding(burst, "some leaders did not respond when assets were listed", then, Severity.INFO)
-    if not found:
+    if not incidents:
         yield passed(CLUSTER)
 
 
-def _led_elsewhere(logs: LogEvidence, trouble: LogIncident) -> bool:
-    since = min(spell.began.us for spell in trouble.unresolved) - 2 * AROUND_US
-    lost = {spell.logged_by for spell in trouble.unresolved}
+def _led_elsewhere(logs: LogEvidence, incident: LogIncident) -> bool:
+    since = min(interval.began.us for interval in incident.unresolved) - 2 * AROUND_US
+    lost = {interval.logged_by for interval in incident.unresolved}
     return any(
-        group.subject == trouble.subject
+        group.subject == incident.subject
         and group.last is not None
         and group.last.us >= since
         and any(leader not in lost for leader, _ in group.leaders)
@@ -180,7 +180,7 @@ def _led_elsewhere(logs: LogEvidence, trouble: LogIncident) -> bool:
     )
 
 
-def _meta_again(logs: LogEvidence, trouble: LogIncident) -> bool:
+def _meta_again(logs: LogEvidence, incident: LogIncident) -> bool:
     """Whether a meta leader was found later on: then servers see each other again."""
-    last = max(spell.last.us for spell in trouble.unresolved)
+    last = max(interval.last.us for interval in incident.unresolved)
     return any(group.kind == "meta" and group.last and group.last.us > last for group in logs.leaderships)

@@ -31,8 +31,8 @@ def catchup_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
     if not logs.has_server_logs:
         yield no_server_lines()
         return
-    found = [*_not_caught_up(logs), *_failed_snapshots(logs, params), *_raft_members(logs, params)]
-    yield from found or [passed(CLUSTER)]
+    findings = [*_not_caught_up(logs), *_failed_snapshots(logs, params), *_raft_members(logs, params)]
+    yield from findings or [passed(CLUSTER)]
 
 
 def _not_caught_up(logs: LogEvidence) -> Iterator[Finding]:
@@ -44,7 +44,7 @@ def _not_caught_up(logs: LogEvidence) -> Iterator[Finding]:
 
 def _failed_snapshots(logs: LogEvidence, params: Params) -> Iterator[Finding]:
     for burst in bursts(logs, *_SNAPSHOTS):
-        if not all(one.value("reason").startswith(_CLOSED) for one in burst.found):
+        if not all(occurrence.value("reason").startswith(_CLOSED) for occurrence in burst.found):
             severity = None if burst.count >= params.integer("repeated") else Severity.INFO
             yield detailed_finding(burst, f"snapshots failed ({burst.values('reason')})", _GROWS, severity)
 

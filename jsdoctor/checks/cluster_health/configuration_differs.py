@@ -48,23 +48,23 @@ def configuration_differs(servers: Servers, links: Links | None, params: Params)
 
 def _settings(servers: Sequence[Server]) -> Iterator[Difference]:
     for setting in SETTINGS:
-        said = {server.name: word for server in servers if (word := setting.word(server)) is not None}
-        if len(set(said.values())) > 1:
+        stated = {server.name: word for server in servers if (word := setting.word(server)) is not None}
+        if len(set(stated.values())) > 1:
             yield Difference(
-                f"{setting.name} differs ({parted(_grouped(said))}): {setting.effect}",
+                f"{setting.name} differs ({parted(_grouped(stated))}): {setting.effect}",
                 setting.severity,
-                tuple(s.observed(setting.path, said[s.name]) for s in servers if s.name in said),
+                tuple(s.observed(setting.path, stated[s.name]) for s in servers if s.name in stated),
             )
 
 
 def _limits(servers: Sequence[Server], ratio: float) -> Iterator[Difference]:
     """Limits that are not configured come from each host's own disk and memory: small differences are no finding."""
-    found: dict[str, list[tuple[Server, int]]] = defaultdict(list)
+    by_limit: dict[str, list[tuple[Server, int]]] = defaultdict(list)
     for server in servers:
         for name, limit in storage_limits(server):
             if 0 < limit < UNLIMITED:
-                found[name].append((server, limit))
-    for name, limits in found.items():
+                by_limit[name].append((server, limit))
+    for name, limits in by_limit.items():
         sizes = [limit for _, limit in limits]
         if min(sizes) < ratio * max(sizes):
             words = {server.name: f"{limit:,}" for server, limit in limits}
@@ -78,15 +78,15 @@ def _limits(servers: Sequence[Server], ratio: float) -> Iterator[Difference]:
 
 def _gateway_links(servers: Sequence[Server], links: Links | None) -> Iterator[Difference]:
     """Gateways that every server has in its configuration, while some servers have no connection through them."""
-    told = {server.server: server for server in links.servers} if links else {}
+    server_links = {server.server: server for server in links.servers} if links else {}
     configured = {configured_gateways(server) for server in servers}
     if len(configured) != 1:
         return
     for remote in sorted(configured.pop()):
         up = {
-            s.name: any(g.cluster == remote and g.outbound for g in told[s.name].gateways or ())
+            s.name: any(g.cluster == remote and g.outbound for g in server_links[s.name].gateways or ())
             for s in servers
-            if s.name in told and told[s.name].gateways is not None
+            if s.name in server_links and server_links[s.name].gateways is not None
         }
         if len(set(up.values())) > 1:
             down = ", ".join(sorted(name for name, connected in up.items() if not connected))
@@ -97,9 +97,9 @@ def _gateway_links(servers: Sequence[Server], links: Links | None) -> Iterator[D
             )
 
 
-def _grouped(said: Mapping[str, str]) -> dict[str, list[str]]:
+def _grouped(stated: Mapping[str, str]) -> dict[str, list[str]]:
     groups: dict[str, list[str]] = defaultdict(list)
-    for name, word in said.items():
+    for name, word in stated.items():
         groups[word].append(name)
     return groups
 

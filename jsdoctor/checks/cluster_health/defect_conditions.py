@@ -29,8 +29,8 @@ def _any(condition: Callable[[ConsumerConfig], bool]) -> Condition:
     return lambda stream: any(condition(consumer.config) for consumer in stream.consumers)
 
 
-def _both(one: Condition, other: Condition) -> Condition:
-    return lambda stream: one(stream) and other(stream)
+def _both(first: Condition, second: Condition) -> Condition:
+    return lambda stream: first(stream) and second(stream)
 
 
 def _retains(*policies: str) -> Condition:

@@ -22,7 +22,7 @@ def domain_shared(topology: Topology, servers: Servers, links: Links, params: Pa
     """
     if len(topology.domains) < 2:
         return
-    told, known = by_server(links), {server.name: server for server in servers.servers}
+    server_links, known = by_server(links), {server.name: server for server in servers.servers}
     by_name: dict[str, list[Domain]] = defaultdict(list)
     for domain in topology.domains:
         by_name[domain.name].append(domain)
@@ -32,9 +32,9 @@ def domain_shared(topology: Topology, servers: Servers, links: Links, params: Pa
         subject = Subject(kind="cluster", name=site.label) if site.label else CLUSTER
         if not twins or not members:
             yield passed(subject)
-        elif any(name not in told or told[name].leafs is None for name in site.servers):
+        elif any(name not in server_links or server_links[name].leafs is None for name in site.servers):
             yield unknown(subject, "its leaf node connections were not read", "see the gaps of this run")
-        elif not (clashing := _clashing(site, twins, _shares_system_account(members, told))):
+        elif not (clashing := _clashing(site, twins, _shares_system_account(members, server_links))):
             yield passed(subject)
         elif all_young(members, params.integer("start_up")):
             yield unknown(subject, "a server has just started and may still join the other", "run again in a minute")
@@ -42,11 +42,11 @@ def domain_shared(topology: Topology, servers: Servers, links: Links, params: Pa
             yield _finding(site, subject, clashing, members)
 
 
-def _shares_system_account(members: Sequence[Server], told: Mapping[str, ServerLinks]) -> bool:
+def _shares_system_account(members: Sequence[Server], links: Mapping[str, ServerLinks]) -> bool:
     return any(
         leaf.is_spoke and member.varz is not None and leaf.account == member.varz.system_account
         for member in members
-        for leaf in told[member.name].leafs or ()
+        for leaf in links[member.name].leafs or ()
     )
 
 

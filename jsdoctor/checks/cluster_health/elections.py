@@ -46,17 +46,17 @@ def elections(groups: RaftGroups) -> Iterator[Elections]:
     Each member is compared with itself: every JetStream domain has a meta group of the same name.
     """
     firsts: dict[GroupKey, RaftMember] = {}
-    for look in reversed(groups.looks[:-1]):
-        firsts |= {(member.server, member.group): member for member in look if member.state.state in _SETTLED}
-    found: dict[GroupKey, Elections] = {}
+    for sample in reversed(groups.samples[:-1]):
+        firsts |= {(member.server, member.group): member for member in sample if member.state.state in _SETTLED}
+    elections_found: dict[GroupKey, Elections] = {}
     for last in groups.last:
         if last.state.state in _SETTLED:
             first = firsts.get((last.server, last.group), last)
             key = (last.account, last.group)
-            known = found.get(key)
+            known = elections_found.get(key)
             if known is None or _more(first, last, known):
-                found[key] = Elections(first, last)
-    return iter(found.values())
+                elections_found[key] = Elections(first, last)
+    return iter(elections_found.values())
 
 
 def _more(first: RaftMember, last: RaftMember, known: Elections) -> bool:
@@ -69,8 +69,10 @@ class Restarts:
     """Which servers started when, and which groups they are members of."""
 
     def __init__(self, groups: RaftGroups, servers: Servers | None) -> None:
-        found = servers.servers if servers else ()
-        self._started = {server.name: server.varz.start for server in found if server.varz and server.varz.start}
+        servers_found = servers.servers if servers else ()
+        self._started = {
+            server.name: server.varz.start for server in servers_found if server.varz and server.varz.start
+        }
         self._groups = groups
 
     @cached_property
@@ -84,13 +86,13 @@ class Restarts:
         members = self._members[group.account, group.group]
         return sum(self._started[name] > moment for name in members if name in self._started)
 
-    def allowed(self, found: Elections, params: Params) -> int | None:
+    def allowed(self, elections: Elections, params: Params) -> int | None:
         """From how many elections on they are too many; None when there were not that many in any `window`."""
         most = params.integer("elections")
-        count = found.count * min(1.0, params.integer("window") / found.elapsed_ns)
+        count = elections.count * min(1.0, params.integer("window") / elections.elapsed_ns)
         if count < most:
             return None
-        most += _PER_RESTART * self._since(found.first.at, found.last)
+        most += _PER_RESTART * self._since(elections.first.at, elections.last)
         return most if count >= most else None
 
 

@@ -24,12 +24,14 @@ _THEN = (
 @check("cluster_health.gateway_down")
 def gateway_down(servers: Servers, links: Links, params: Params) -> Iterator[Finding]:
     """A gateway that only some servers are connected through is JSD710's: clients of the others are cut off."""
-    told = by_server(links)
+    server_links = by_server(links)
     for group in clusters(servers):
         wanted = {remote for server in group.servers for remote in configured_gateways(server)} - {group.name}
         if not wanted:
             continue
-        if not any(server.name in told and told[server.name].gateways is not None for server in group.servers):
+        if not any(
+            server.name in server_links and server_links[server.name].gateways is not None for server in group.servers
+        ):
             yield unknown(group.subject, "the gateways of its servers were not read", "see the gaps of this run")
         elif not (down := gateways_down(group, links)):
             yield passed(group.subject)
@@ -40,25 +42,29 @@ def gateway_down(servers: Servers, links: Links, params: Params) -> Iterator[Fin
 
 
 def _finding(group: Members, down: tuple[Down, ...]) -> Finding:
-    names = ", ".join(one.remote for one in down)
+    names = ", ".join(candidate.remote for candidate in down)
     return Finding(
         subject=group.subject,
         message=f"no server of {group.name} has a gateway connection to {names}: {_THEN}",
         measured=len(down),
         threshold=0,
         unit="count",
-        evidence=tuple(told.observed(f"outbound_gateways.{one.remote}", None) for one in down for told in one.told),
+        evidence=tuple(
+            links.observed(f"outbound_gateways.{candidate.remote}", None)
+            for candidate in down
+            for links in candidate.told
+        ),
     )
 
 
 @check("cluster_health.gateway_down_history")
 def gateway_down_history(past: ServerPast) -> Iterator[Finding]:
     """Metrics show the configured gateways that are connected, and so those that were: not those that never were."""
-    known = {one.server.name: one for one in links_over_time(past)}
+    known = {link.server.name: link for link in links_over_time(past)}
     for group in clusters(Servers(past.samples[-1].servers)):
         members = [known[server.name] for server in group.servers if server.name in known]
         last_seen = _last_seen(members)
-        connected = {g.cluster for one in members for links in one.present for g in _outbound(links)}
+        connected = {g.cluster for member in members for links in member.present for g in _outbound(links)}
         if lost := {remote: at for remote, at in last_seen.items() if remote not in connected}:
             yield _lost(group, lost, members)
         elif last_seen:
@@ -71,12 +77,12 @@ def _outbound(links: ServerLinks) -> Iterator[Gateway]:
 
 def _last_seen(members: list[LinksOverTime]) -> dict[str, datetime]:
     """When a server of the cluster last had each gateway that its configuration names."""
-    found: dict[str, datetime] = {}
-    for links in (links for one in members for links in one.earlier):
+    times: dict[str, datetime] = {}
+    for links in (links for member in members for links in member.earlier):
         for gateway in _outbound(links):
             if gateway.configured:
-                found[gateway.cluster] = max(links.at, found.get(gateway.cluster, links.at))
-    return found
+                times[gateway.cluster] = max(links.at, times.get(gateway.cluster, links.at))
+    return times
 
 
 def _lost(group: Members, lost: Mapping[str, datetime], members: list[LinksOverTime]) -> Finding:
@@ -88,6 +94,8 @@ def _lost(group: Members, lost: Mapping[str, datetime], members: list[LinksOverT
         threshold=0,
         unit="count",
         evidence=tuple(
-            one.present[-1].observed(f"outbound_gateways.{remote}", None) for remote in sorted(lost) for one in members
+            member.present[-1].observed(f"outbound_gateways.{remote}", None)
+            for remote in sorted(lost)
+            for member in members
         ),
     )

@@ -23,13 +23,13 @@ _GLOBAL = "$G"
 @check("cluster_health.hub_lost")
 def hub_lost(servers: Servers, links: Links, params: Params) -> Iterator[Finding]:
     """Each remote of the configuration is one connection of its account, to one of its addresses."""
-    told = by_server(links)
+    server_links = by_server(links)
     for server in servers.servers:
         remotes = server.varz.leaf.remotes if server.varz and server.varz.leaf else ()
         wanted = Counter(remote.local_account or _GLOBAL for remote in remotes if not remote.disabled)
         if not wanted:
             continue
-        listed = told[server.name].leafs if server.name in told else None
+        listed = server_links[server.name].leafs if server.name in server_links else None
         if listed is None:
             yield unknown(server.subject, "its leaf node connections were not read", "see the gaps of this run")
             continue
@@ -50,7 +50,7 @@ def hub_lost(servers: Servers, links: Links, params: Params) -> Iterator[Finding
                 unit="count",
                 evidence=(
                     server.observed("leaf.remotes", wanted.total()),
-                    told[server.name].observed("leafs", sum(1 for leaf in listed if leaf.is_spoke)),
+                    server_links[server.name].observed("leafs", sum(1 for leaf in listed if leaf.is_spoke)),
                 ),
             )
 
@@ -62,48 +62,50 @@ def leaf_lost_history(past: ServerPast) -> Iterator[Finding]:
     A leaf node that moves to another server of its hub takes its connection along, so the servers together must have
     fewer. Metrics show neither which side is the leaf node nor whether it was switched off.
     """
-    known = [one for one in links_over_time(past) if all(links.leafs is not None for links in one.present)]
-    lost = {one.server.name: _lost(one) for one in known}
-    gained = sum((_gained(one) for one in known), Counter[str]())
-    for one in known:
-        missing = lost[one.server.name] - gained
+    known = [link for link in links_over_time(past) if all(links.leafs is not None for links in link.present)]
+    lost = {links.server.name: _lost(links) for links in known}
+    gained = sum((_gained(links) for links in known), Counter[str]())
+    for candidate in known:
+        missing = lost[candidate.server.name] - gained
         if missing:
-            yield _leafs_gone(one, missing)
-        elif any(links.leafs for links in one.earlier):
-            yield passed(one.server.subject)
+            yield _leafs_gone(candidate, missing)
+        elif any(links.leafs for links in candidate.earlier):
+            yield passed(candidate.server.subject)
 
 
 def _by_account(leafs: Iterable[Leaf] | None) -> Counter[str]:
     return Counter(leaf.account for leaf in leafs or ())
 
 
-def _now(one: LinksOverTime) -> Counter[str]:
+def _now(links_over_time: LinksOverTime) -> Counter[str]:
     """The most connections of each account in the present samples."""
-    return reduce(or_, (_by_account(links.leafs) for links in one.present))
+    return reduce(or_, (_by_account(links.leafs) for links in links_over_time.present))
 
 
-def _lost(one: LinksOverTime) -> Counter[str]:
+def _lost(links_over_time: LinksOverTime) -> Counter[str]:
     """How many connections of each account a server had before they fell to what they are now."""
-    now = _now(one)
-    earlier = [_by_account(links.leafs) for links in one.earlier if links.leafs is not None]
+    now = _now(links_over_time)
+    earlier = [_by_account(links.leafs) for links in links_over_time.earlier if links.leafs is not None]
     accounts = {account for counts in earlier for account in counts}
     before = {account: before_fall([counts[account] for counts in earlier], now[account]) for account in accounts}
     return Counter({account: min(counts) - now[account] for account, counts in before.items() if counts})
 
 
-def _gained(one: LinksOverTime) -> Counter[str]:
+def _gained(links_over_time: LinksOverTime) -> Counter[str]:
     """How many connections of each account a server has more than in its earliest sample."""
-    first = next((links.leafs for links in one.earlier if links.leafs is not None), ())
-    return _now(one) - _by_account(first)
+    first = next((links.leafs for links in links_over_time.earlier if links.leafs is not None), ())
+    return _now(links_over_time) - _by_account(first)
 
 
-def _leafs_gone(one: LinksOverTime, missing: Counter[str]) -> Finding:
-    had = [links for links in one.earlier if _by_account(links.leafs) >= _now(one) + missing][-1]
-    here = {leaf.name for leaf in one.present[-1].leafs or ()}
+def _leafs_gone(links_over_time: LinksOverTime, missing: Counter[str]) -> Finding:
+    had = [links for links in links_over_time.earlier if _by_account(links.leafs) >= _now(links_over_time) + missing][
+        -1
+    ]
+    here = {leaf.name for leaf in links_over_time.present[-1].leafs or ()}
     names = {leaf.name for leaf in had.leafs or () if leaf.account in missing} - here - {""}
     to = f", to {', '.join(sorted(names))}" if names else ""
     return Finding(
-        subject=one.server.subject,
+        subject=links_over_time.server.subject,
         severity=Severity.WARNING,
         message=f"{missing.total():,} leaf node connections that it had until {had.at:%Y-%m-%d %H:%M} UTC are gone"
         f" (account {', '.join(sorted(missing))}{to}): nothing goes over them, and mirrors and sources across them"
@@ -113,6 +115,6 @@ def _leafs_gone(one: LinksOverTime, missing: Counter[str]) -> Finding:
         unit="count",
         evidence=(
             had.observed("leafs", len(had.leafs or ())),
-            one.present[-1].observed("leafs", len(one.present[-1].leafs or ())),
+            links_over_time.present[-1].observed("leafs", len(links_over_time.present[-1].leafs or ())),
         ),
     )

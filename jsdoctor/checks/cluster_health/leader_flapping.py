@@ -35,40 +35,40 @@ def leader_flapping(
 ) -> Iterator[Finding]:
     """A term begins with each election (server: raft.go campaign). Some are normal when a server starts or stops."""
     restarts, assets = Restarts(groups, servers), _by_group(snapshots)
-    for found in elections(groups):
-        meta = found.last.group == META_GROUP
-        asset = assets.get(found.last.group)
-        if (asset is None and not meta) or found.last.state.size == _SINGLE:
+    for election in elections(groups):
+        meta = election.last.group == META_GROUP
+        asset = assets.get(election.last.group)
+        if (asset is None and not meta) or election.last.state.size == _SINGLE:
             continue
         subject = CLUSTER if asset is None else asset.subject
-        too_many = restarts.allowed(found, params)
+        too_many = restarts.allowed(election, params)
         if too_many is not None:
-            yield _flapping(subject, found, too_many, meta)
-        elif asset is not None and _was_restless(asset, found, params):
-            yield _restless(asset, found, params)
+            yield _flapping(subject, election, too_many, meta)
+        elif asset is not None and _was_restless(asset, election, params):
+            yield _restless(asset, election, params)
         else:
             yield passed(subject)
 
 
 def _by_group(snapshots: SnapshotSeries | None) -> dict[str, Asset]:
-    found: dict[str, Asset] = {}
+    group: dict[str, Asset] = {}
     for stream in snapshots.last.streams if snapshots else ():
         assets: tuple[Asset, ...] = (stream, *stream.consumers)
-        found |= {asset.cluster.raft_group: asset for asset in assets if asset.cluster and asset.cluster.raft_group}
-    return found
+        group |= {asset.cluster.raft_group: asset for asset in assets if asset.cluster and asset.cluster.raft_group}
+    return group
 
 
-def _flapping(subject: Subject, found: Elections, too_many: int, meta: bool) -> Finding:
-    first, last = found.first, found.last
+def _flapping(subject: Subject, elections: Elections, too_many: int, meta: bool) -> Finding:
+    first, last = elections.first, elections.last
     what = "streams and consumers cannot be created or changed" if meta else "nothing is stored or delivered"
     return Finding(
         subject=subject,
         severity=Severity.CRITICAL if meta else None,
         message=(
-            f"{counted(found.count, 'election')} in {span(found.elapsed_ns)} (term {first.state.term:,} to "
+            f"{counted(elections.count, 'election')} in {span(elections.elapsed_ns)} (term {first.state.term:,} to "
             f"{last.state.term:,}), more than restarts explain: while there is no leader, {what}"
         ),
-        measured=found.count,
+        measured=elections.count,
         threshold=too_many,
         unit="count",
         first_seen=first.at,
@@ -81,17 +81,17 @@ def _flapping(subject: Subject, found: Elections, too_many: int, meta: bool) -> 
     )
 
 
-def _was_restless(asset: Asset, found: Elections, params: Params) -> bool:
-    term = found.last.state.term
+def _was_restless(asset: Asset, elections: Elections, params: Params) -> bool:
+    term = elections.last.state.term
     if asset.created is None or term < params.integer("least_term"):
         return False
-    return per_day(term, asset.created, found.last.at) >= params.number("per_day")
+    return per_day(term, asset.created, elections.last.at) >= params.number("per_day")
 
 
-def _restless(asset: Asset, found: Elections, params: Params) -> Finding:
-    term, created = found.last.state.term, asset.created or found.last.at
-    daily = per_day(term, created, found.last.at)
-    age = span(int((found.last.at - created).total_seconds()) * 1_000_000_000)
+def _restless(asset: Asset, elections: Elections, params: Params) -> Finding:
+    term, created = elections.last.state.term, asset.created or elections.last.at
+    daily = per_day(term, created, elections.last.at)
+    age = span(int((elections.last.at - created).total_seconds()) * 1_000_000_000)
     return Finding(
         subject=asset.subject,
         severity=Severity.INFO,
@@ -103,7 +103,7 @@ def _restless(asset: Asset, found: Elections, params: Params) -> Finding:
         measured=round(daily, 1),
         threshold=params.number("per_day"),
         unit="count",
-        evidence=(found.last.observed("term", term), asset.observed("created", asset.created)),
+        evidence=(elections.last.observed("term", term), asset.observed("created", asset.created)),
     )
 
 

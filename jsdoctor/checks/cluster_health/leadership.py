@@ -25,8 +25,8 @@ class EarlierReadings:
 
     def before(self, asset: Asset) -> list[Asset]:
         """Its readings in the samples before the last, oldest first."""
-        found = [index.get(_key(asset)) for index in self._index]
-        return [earlier for earlier in found if earlier is not None and earlier.created == asset.created]
+        result = [index.get(_key(asset)) for index in self._index]
+        return [earlier for earlier in result if earlier is not None and earlier.created == asset.created]
 
     def count(self, asset: Asset) -> int:
         """In how many samples it was seen."""
@@ -43,11 +43,11 @@ def _key(asset: Asset) -> tuple[str, str, str]:
 
 
 def _by_key(snapshot: ClusterSnapshot) -> dict[tuple[str, str, str], Asset]:
-    found: dict[tuple[str, str, str], Asset] = {}
+    key: dict[tuple[str, str, str], Asset] = {}
     for stream in snapshot.streams:
-        found[_key(stream)] = stream
-        found |= {_key(consumer): consumer for consumer in stream.consumers}
-    return found
+        key[_key(stream)] = stream
+        key |= {_key(consumer): consumer for consumer in stream.consumers}
+    return key
 
 
 class LeaderAbsence:
@@ -103,13 +103,13 @@ def lost_majority(asset: Asset, history: EarlierReadings, silence_ns: int) -> Fi
     if not peers or sum(is_heard(peer, silence_ns) for peer in peers) + 1 >= quorum(len(peers) + 1):
         return None
     readings = [e.cluster.replicas for e in history.before(asset) if e.from_leader and e.cluster]
-    heard = len(peers) + 1 - len(silent_peers([*readings, peers], silence_ns))
-    if heard >= quorum(len(peers) + 1):
+    received = len(peers) + 1 - len(silent_peers([*readings, peers], silence_ns))
+    if received >= quorum(len(peers) + 1):
         return None
     return Finding(
         subject=asset.subject,
-        message=f"its leader reaches only {heard - 1} of {len(peers)} other members: nothing can be stored any more",
-        measured=heard,
+        message=f"its leader reaches only {received - 1} of {len(peers)} other members: nothing can be stored any more",
+        measured=received,
         threshold=quorum(len(peers) + 1),
         unit="count",
         evidence=tuple(asset.observed(f"cluster.replicas[{peer.name}].active", peer.active_ns) for peer in peers),

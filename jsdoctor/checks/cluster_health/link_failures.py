@@ -47,10 +47,10 @@ def links_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
         return
     quiet = True
     for kind, signatures in _KINDS.items():
-        for trouble in log_incidents(logs, *signatures, subjects=member_of):
-            if trouble.notable:
+        for incident in log_incidents(logs, *signatures, subjects=member_of):
+            if incident.notable:
                 quiet = False
-                yield detailed_finding(trouble, _what(kind, trouble), _then(kind, trouble), trouble.severity())
+                yield detailed_finding(incident, _what(kind, incident), _then(kind, incident), incident.severity())
     for signature, what in _WRONG.items():
         for burst in bursts(logs, signature, subjects=member_of):
             quiet = False
@@ -58,7 +58,7 @@ def links_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
             yield detailed_finding(burst, what, "the link stays down until the configuration is right", severity)
     for burst in bursts(logs, "leaf-replaced", subjects=member_of, calm=False):
         quiet = False
-        if any(_recurs(one, params.integer("leaf_replaced")) for one in burst.found):
+        if any(_recurs(occurrence, params.integer("leaf_replaced")) for occurrence in burst.found):
             what = "connections of leaf nodes with the same server_name replace each other"
             then = "each is cut off in turn; give every leaf node a name of its own"
             yield detailed_finding(burst, what, then, Severity.WARNING)
@@ -77,17 +77,19 @@ def _recurs(replaced: Occurrence, times: int) -> bool:
     return replaced.count >= times and lasting
 
 
-def _what(kind: str, trouble: LogIncident) -> str:
-    fields = [dict(spell.fields) for spell in trouble.unresolved or trouble.spells]
-    peers = listed(found for one in fields if (found := one.get("name") or one.get("remote") or one.get("host")))
-    reasons = listed(found for one in fields if (found := one.get("reason")))
+def _what(kind: str, incident: LogIncident) -> str:
+    fields = [dict(interval.fields) for interval in incident.unresolved or incident.intervals]
+    peers = listed(
+        candidate for field in fields if (candidate := field.get("name") or field.get("remote") or field.get("host"))
+    )
+    reasons = listed(candidate for field in fields if (candidate := field.get("reason")))
     return f"{kind}{f' to {peers}' if peers else ''} down{f' ({reasons})' if reasons else ''}"
 
 
-def _then(kind: str, trouble: LogIncident) -> str:
+def _then(kind: str, incident: LogIncident) -> str:
     lasting = "its peers may be without a majority meanwhile" if kind == "routes" else "nothing went across meanwhile"
     return (
         f"{lasting}; look at the other side, at addresses and names, and at the network"
-        if trouble.unresolved
+        if incident.unresolved
         else lasting
     )

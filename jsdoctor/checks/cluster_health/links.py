@@ -22,18 +22,22 @@ class Down(msgspec.Struct, frozen=True):
 
 def by_server(links: Links | None) -> dict[str, ServerLinks]:
     """The links of each server by its name."""
-    return {one.server: one for one in links.servers} if links else {}
+    return {server.server: server for server in links.servers} if links else {}
 
 
 def gateways_down(group: Members, links: Links | None) -> tuple[Down, ...]:
     """Remote clusters of which no server of this cluster has an outbound gateway connection."""
-    told = by_server(links)
-    known = tuple(told[s.name] for s in group.servers if s.name in told and told[s.name].gateways is not None)
+    server_links = by_server(links)
+    known = tuple(
+        server_links[s.name]
+        for s in group.servers
+        if s.name in server_links and server_links[s.name].gateways is not None
+    )
     wanted = {remote for server in group.servers for remote in configured_gateways(server)} - {group.name}
     return tuple(
         Down(remote, known)
         for remote in sorted(wanted)
-        if known and not any(g.cluster == remote and g.outbound for one in known for g in one.gateways or ())
+        if known and not any(g.cluster == remote and g.outbound for links in known for g in links.gateways or ())
     )
 
 
@@ -50,18 +54,18 @@ def routes_missing(group: Members, links: Links | None) -> Iterator[tuple[str, s
     two servers without a route to each other exchange nothing (server: route.go). Both ends report a route that is in
     use: a server that is cut off lists the connections that it keeps trying to make.
     """
-    told = by_server(links)
+    server_links = by_server(links)
     routes = {
-        server.name: frozenset(told[server.name].routes or ())
+        server.name: frozenset(server_links[server.name].routes or ())
         for server in group.servers
-        if server.name in told and told[server.name].routes is not None
+        if server.name in server_links and server_links[server.name].routes is not None
     }
     running = {server.name for server in group.servers} | {name for known in routes.values() for name in known}
-    for one, other in combinations(sorted(running), 2):
-        ends = [far in routes[near] for near, far in ((one, other), (other, one)) if routes.get(near)]
-        nameless = [near for near in (one, other) if near in routes and not routes[near]]
+    for first, second in combinations(sorted(running), 2):
+        ends = [far in routes[near] for near, far in ((first, second), (second, first)) if routes.get(near)]
+        nameless = [near for near in (first, second) if near in routes and not routes[near]]
         if (ends and not all(ends)) or (nameless and not any(ends)):
-            yield one, other
+            yield first, second
 
 
 def all_young(servers: Sequence[Server], start_ns: int) -> bool:

@@ -72,14 +72,16 @@ def _ended(listed: ServerConnections, known: Mapping[str, Server], params: Param
     """What ended lately, by link. A server that connects names itself; of a hub the address is known."""
     links: dict[tuple[str, str], list[ClientConnection]] = defaultdict(list)
     settled = _settled(known.get(listed.server), params)
-    for one in closed_within(listed, params.integer("window")):
-        restart = _settled(known.get(one.name), params) if one.name != listed.server else None
-        if one.kind != _LEAF or one.reason in _NEVER_UP or one.stop is None:
+    for connection in closed_within(listed, params.integer("window")):
+        restart = _settled(known.get(connection.name), params) if connection.name != listed.server else None
+        if connection.kind != _LEAF or connection.reason in _NEVER_UP or connection.stop is None:
             continue
-        if not any(moment and one.stop <= moment for moment in (settled, restart)):
-            links[one.name or f"{one.ip}:{one.port}", one.account].append(one)
-    for (remote, account), found in sorted(links.items()):
-        yield _Ended(remote, account, tuple(sorted(found, key=lambda one: (str(one.stop), one.cid))))
+        if not any(moment and connection.stop <= moment for moment in (settled, restart)):
+            links[connection.name or f"{connection.ip}:{connection.port}", connection.account].append(connection)
+    for (remote, account), ended in sorted(links.items()):
+        yield _Ended(
+            remote, account, tuple(sorted(ended, key=lambda connection: (str(connection.stop), connection.cid)))
+        )
 
 
 def _settled(server: Server | None, params: Params) -> datetime | None:
@@ -89,16 +91,18 @@ def _settled(server: Server | None, params: Params) -> datetime | None:
 
 
 def _stops(connections: Sequence[ClientConnection]) -> list[datetime]:
-    return sorted(one.stop for one in connections if one.stop)
+    return sorted(connection.stop for connection in connections if connection.stop)
 
 
 def _leaf_finding(listed: ServerConnections, ended: Sequence[_Ended], params: Params) -> Finding:
     often = params.integer("often")
-    unsteady = [one for one in ended if len(one.connections) >= often and one.goes_on(listed.at)]
-    worst = max(unsteady or ended, key=lambda one: len(one.connections))
+    unsteady = [
+        candidate for candidate in ended if len(candidate.connections) >= often and candidate.goes_on(listed.at)
+    ]
+    worst = max(unsteady or ended, key=lambda item: len(item.connections))
     count, last = len(worst.connections), _stops(worst.connections)[-1]
     others = f"; {counted(len(ended) - 1, 'other link')} ended, too" if len(ended) > 1 else ""
-    reasons = most_common(one.reason for one in worst.connections)
+    reasons = most_common(connection.reason for connection in worst.connections)
     return Finding(
         subject=listed.subject,
         severity=None if unsteady else Severity.INFO,
@@ -111,7 +115,7 @@ def _leaf_finding(listed: ServerConnections, ended: Sequence[_Ended], params: Pa
         threshold=often,
         unit="count",
         evidence=(
-            listed.observed("connz.closed of leaf nodes", sum(len(one.connections) for one in ended)),
+            listed.observed("connz.closed of leaf nodes", sum(len(candidate.connections) for candidate in ended)),
             listed.observed("connz.closed by reason", reasons),
             listed.observed("last stop", last),
         ),
@@ -124,7 +128,12 @@ def routes_unsteady(servers: Servers, links: Links, trend: ServerTrend | None, p
     known = {server.name: server for server in servers.servers}
     for newest in links.servers:
         server = known.get(newest.server)
-        readings = [one for look in (*links.earlier, links.servers) for one in look if one.server == newest.server]
+        readings = [
+            reading
+            for sample in (*links.earlier, links.servers)
+            for reading in sample
+            if reading.server == newest.server
+        ]
         if server is None or not any(_newest(reading) for reading in readings):
             continue
         up = uptime_ns(server)
@@ -134,7 +143,9 @@ def routes_unsteady(servers: Servers, links: Links, trend: ServerTrend | None, p
         if trend is None or len(readings) < 2:
             yield unknown(server.subject, "whether its links last takes two samples", "run with --samples 2 or more")
             continue
-        breaks = {link: one for link, one in _breaks(readings, server, known, params).items() if one.count}
+        breaks = {
+            link: candidate for link, candidate in _breaks(readings, server, known, params).items() if candidate.count
+        }
         yield _finding(newest, breaks, params) if breaks else passed(server.subject)
 
 
@@ -163,35 +174,35 @@ def _breaks(
 ) -> dict[str, _Breaks]:
     """Of each link to a server that did not restart, as far as the samples show."""
     since = readings[-1].at - timedelta(microseconds=params.integer("recent") / 1000)
-    seen, found = [_newest(reading) for reading in readings], {}
-    for link in sorted({link for one in seen for link in one}):
-        those = [one[link] for one in seen if link in one]
+    seen, breaks = [_newest(reading) for reading in readings], {}
+    for link in sorted({link for item in seen for link in item}):
+        those = [item[link] for item in seen if link in item]
         now = those[-1]
-        starts = sorted(one.start for one in those if one.process == now.process)
-        settled = [moment for one in (server, known.get(now.remote)) if (moment := _settled(one, params))]
+        starts = sorted(item.start for item in those if item.process == now.process)
+        settled = [moment for item in (server, known.get(now.remote)) if (moment := _settled(item, params))]
         made = [start for start in starts if start > max((since, *settled))]
-        apart = [*made[:1], *(one for before, one in pairwise(made) if one - before > _AT_ONCE)]
-        found[link] = _Breaks(tuple(apart), len(seen) - len(those))
-    return found
+        apart = [*made[:1], *(item for before, item in pairwise(made) if item - before > _AT_ONCE)]
+        breaks[link] = _Breaks(tuple(apart), len(seen) - len(those))
+    return breaks
 
 
 def _newest(links: ServerLinks) -> dict[str, _Connected]:
     """By link. Routes of one account are made with the others."""
-    found: dict[str, _Connected] = {}
+    newest: dict[str, _Connected] = {}
     for route in links.route_connections:
         if route.start and not route.account:
             label = f"route to {route.name or route.remote_id}"
-            if label not in found or route.start > found[label].start:
-                found[label] = _Connected(route.name, route.remote_id, route.start)
+            if label not in newest or route.start > newest[label].start:
+                newest[label] = _Connected(route.name, route.remote_id, route.start)
     for gateway in links.gateways or ():
         if gateway.start:
-            found[f"gateway to {gateway.cluster}"] = _Connected("", gateway.remote_id, gateway.start)
-    return found
+            newest[f"gateway to {gateway.cluster}"] = _Connected("", gateway.remote_id, gateway.start)
+    return newest
 
 
 def _finding(newest: ServerLinks, breaks: Mapping[str, _Breaks], params: Params) -> Finding:
     often = params.integer("route_often")
-    link, worst = max(breaks.items(), key=lambda one: one[1].count)
+    link, worst = max(breaks.items(), key=lambda candidate: candidate[1].count)
     unsteady = worst.count >= often
     others = f"; {counted(len(breaks) - 1, 'other link')} did, too" if len(breaks) > 1 else ""
     what = [
@@ -210,7 +221,7 @@ def _finding(newest: ServerLinks, breaks: Mapping[str, _Breaks], params: Params)
         threshold=often,
         unit="count",
         evidence=tuple(
-            newest.observed(f"start of {name}", start) for name, one in breaks.items() for start in one.made
+            newest.observed(f"start of {name}", start) for name, candidate in breaks.items() for start in candidate.made
         ),
         how_to_get="" if unsteady else "run again with --samples 5 --interval 10s",
     )

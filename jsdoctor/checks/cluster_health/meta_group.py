@@ -17,7 +17,7 @@ class MetaSamples(msgspec.Struct, frozen=True):
     """One domain's meta group: in each sample, oldest first, the servers of the group that responded."""
 
     domain: str
-    looks: tuple[tuple[Server, ...], ...]
+    samples: tuple[tuple[Server, ...], ...]
 
     @property
     def subject(self) -> Subject:
@@ -27,7 +27,7 @@ class MetaSamples(msgspec.Struct, frozen=True):
     @property
     def last(self) -> tuple[Server, ...]:
         """The members in the newest sample."""
-        return self.looks[-1]
+        return self.samples[-1]
 
     @property
     def size(self) -> int:
@@ -36,14 +36,16 @@ class MetaSamples(msgspec.Struct, frozen=True):
 
     def named(self) -> list[set[str]]:
         """The leaders that the members name, per sample."""
-        return [{server.meta.leader for server in look if server.meta and server.meta.leader} for look in self.looks]
+        return [
+            {server.meta.leader for server in sample if server.meta and server.meta.leader} for sample in self.samples
+        ]
 
     def silent(self, silence_ns: int) -> tuple[Peer, ...] | None:
         """Peers without contact to the leader; None if the leader itself did not respond.
 
         Followers report each other as never seen, so only the leader's report counts (server: raft.go Peers).
         """
-        views = [view for look in self.looks if (view := leader_of(look))]
+        views = [view for sample in self.samples if (view := leader_of(sample))]
         if leader_of(self.last) is None:
             return None
         leader = views[-1].name
@@ -63,20 +65,20 @@ class MetaSamples(msgspec.Struct, frozen=True):
         )
 
 
-def leader_of(look: Iterable[Server]) -> Server | None:
+def leader_of(sample: Iterable[Server]) -> Server | None:
     """The server that reports itself as leader."""
-    return next((server for server in look if server.meta and server.meta.leader == server.name), None)
+    return next((server for server in sample if server.meta and server.meta.leader == server.name), None)
 
 
 def meta_groups(servers: Servers) -> list[MetaSamples]:
     """The meta group of every domain that the newest sample shows. Single servers have none."""
     by_domain: dict[str, list[tuple[Server, ...]]] = defaultdict(list)
-    for look in servers.looks:
+    for sample in servers.samples:
         members: dict[str, list[Server]] = defaultdict(list)
-        for server in look:
+        for server in sample:
             if server.meta and server.jetstream and not server.jetstream.disabled:
                 members[server.domain].append(server)
-        for domain, found in members.items():
-            by_domain[domain].append(tuple(found))
+        for domain, member in members.items():
+            by_domain[domain].append(tuple(member))
     shown = {server.domain for server in servers.servers if server.meta and server.jetstream}
     return [MetaSamples(domain, tuple(by_domain[domain])) for domain in sorted(shown) if by_domain[domain]]

@@ -21,14 +21,14 @@ from jsdoctor.model.server import Servers
 def meta_group_even(servers: Servers, params: Params) -> Iterator[Finding]:
     """A quorum is half of all members ever added and not removed, and one more (server: raft.go)."""
     for group in meta_groups(servers):
-        told = group.silent(params.integer("silence"))
-        silent = told or ()
+        reported = group.silent(params.integer("silence"))
+        silent = reported or ()
         spare = group.size - len(silent) - quorum(group.size)
         reason = _size_problem(group.size) or (_spare_problem(group) if silent and spare <= 0 else "")
         if silent and reason:
             reason += f"; no contact with: {', '.join(sorted(label(peer) for peer in silent))}"
         if not reason or not group.size:
-            yield passed(group.subject) if told is not None else unknown(group.subject, _NO_LEADER, _READ_LEADER)
+            yield passed(group.subject) if reported is not None else unknown(group.subject, _NO_LEADER, _READ_LEADER)
             continue
         yield Finding(
             subject=group.subject,
@@ -91,11 +91,11 @@ def _of_declared(servers: DeclaredServers) -> Iterator[Finding]:
     if size % 2 == 0:
         yield _finding(servers, "servers", _even(size), None)
     elif budget == 0 and size > 1:
-        says = "the pod disruption budget is off: draining nodes may take more than the quorum can spare"
-        yield _finding(servers, "max_unavailable", says, None)
+        text = "the pod disruption budget is off: draining nodes may take more than the quorum can spare"
+        yield _finding(servers, "max_unavailable", text, None)
     elif budget is not None and budget > spare:
-        says = f"the pod disruption budget lets {budget} of {size} servers go at once, and {spare} may be missing"
-        yield _finding(servers, "max_unavailable", f"{says} before JetStream stops", Severity.ERROR)
+        text = f"the pod disruption budget lets {budget} of {size} servers go at once, and {spare} may be missing"
+        yield _finding(servers, "max_unavailable", f"{text} before JetStream stops", Severity.ERROR)
     else:
         yield passed(servers.subject)
 
@@ -127,11 +127,11 @@ def _even(size: int) -> str:
     return f"{size} servers survive the loss of {size // 2 - 1}, as {size - 1} would, and cannot decide in halves"
 
 
-def _finding(servers: DeclaredServers, setting: str, says: str, severity: Severity | None) -> Finding:
+def _finding(servers: DeclaredServers, setting: str, text: str, severity: Severity | None) -> Finding:
     return Finding(
         subject=servers.subject,
         severity=severity,
-        message=says,
+        message=text,
         evidence=(servers.shows(setting, f"{setting}: {servers.get(setting)}"),),
         remedy=BY_HAND,
     )

@@ -56,7 +56,7 @@ def _unreached(servers: Servers, links: Links | None, domain: str) -> tuple[str,
     ours = msgspec.structs.replace(servers, servers=tuple(s for s in servers.servers if s.domain == domain))
     not_shown: tuple[Down, ...] = ()
     down = (shown_or(partial(gateways_down, group, links), not_shown) for group in clusters(ours))
-    return tuple(sorted({one.remote for of_group in down for one in of_group}))
+    return tuple(sorted({item.remote for of_group in down for item in of_group}))
 
 
 def _missing(group: MetaSamples, start_ns: int, unreached: tuple[str, ...]) -> Finding:
@@ -67,7 +67,7 @@ def _missing(group: MetaSamples, start_ns: int, unreached: tuple[str, ...]) -> F
         message=f"no meta leader: of {group.size} members {len(group.last)} can be reached, {quorum(group.size)} are"
         " needed to elect one; until then no stream or consumer can be created, changed, listed or moved"
         + (f". The gateway to {', '.join(unreached)} is down, and servers there are members too" if unreached else ""),
-        confidence=Confidence.HIGH if len(group.looks) > 1 else Confidence.MEDIUM,
+        confidence=Confidence.HIGH if len(group.samples) > 1 else Confidence.MEDIUM,
         measured=len(group.last),
         threshold=quorum(group.size),
         unit="count",
@@ -76,7 +76,7 @@ def _missing(group: MetaSamples, start_ns: int, unreached: tuple[str, ...]) -> F
 
 
 def _several(group: MetaSamples, always: set[str]) -> Finding:
-    if len(group.looks) == 1 or len(always) < 2:
+    if len(group.samples) == 1 or len(always) < 2:
         return unknown(group.subject, "servers name different meta leaders: one may have changed just then", _AGAIN)
     return Finding(
         subject=group.subject,
@@ -91,19 +91,19 @@ def _several(group: MetaSamples, always: set[str]) -> Finding:
 
 def _with_leader(group: MetaSamples, silence_ns: int) -> Finding:
     silent = group.silent(silence_ns)
-    heard = group.size - len(silent or ())
-    if silent is None or heard >= quorum(group.size):
+    received = group.size - len(silent or ())
+    if silent is None or received >= quorum(group.size):
         late = sum(is_late(peer, silence_ns) for peer in group.peers)
-        if heard - late >= quorum(group.size):
+        if received - late >= quorum(group.size):
             return passed(group.subject)
         return unknown(
             group.subject, f"the meta leader has had no contact with {late} of its members for some seconds", _AGAIN
         )
     return Finding(
         subject=group.subject,
-        message=f"the meta leader reaches only {heard - 1} of {group.size - 1} other members: without a majority"
+        message=f"the meta leader reaches only {received - 1} of {group.size - 1} other members: without a majority"
         " nothing can be created or changed, and it is about to step down",
-        measured=heard,
+        measured=received,
         threshold=quorum(group.size),
         unit="count",
         evidence=group.observed(),
@@ -127,15 +127,15 @@ def meta_leader_lost_logged(logs: LogEvidence) -> Iterator[Finding]:
     if not logs.has_server_logs:
         yield no_server_lines()
         return
-    found = log_incidents(logs, "meta-no-leader", "meta-no-contact", subjects=cluster_of)
-    for trouble in found:
-        if not trouble.notable:
+    incidents = log_incidents(logs, "meta-no-leader", "meta-no-contact", subjects=cluster_of)
+    for incident in incidents:
+        if not incident.notable:
             yield passed(CLUSTER)
             continue
-        cut_off = trouble.unresolved and _others_go_on(logs, trouble)
-        severity = Severity.ERROR if cut_off else trouble.severity()
-        where = f"{trouble.servers} lost contact with the meta leader" if cut_off else "no meta leader"
-        yield detailed_finding(trouble, where, _THEN, severity)
+        cut_off = incident.unresolved and _others_go_on(logs, incident)
+        severity = Severity.ERROR if cut_off else incident.severity()
+        where = f"{incident.servers} lost contact with the meta leader" if cut_off else "no meta leader"
+        yield detailed_finding(incident, where, _THEN, severity)
     yield from findings_by_subject(
         log_incidents(logs, "meta-rescue-applied", subjects=cluster_of),
         "the meta group was rescued",
@@ -146,12 +146,12 @@ def meta_leader_lost_logged(logs: LogEvidence) -> Iterator[Finding]:
         yield detailed_finding(
             burst, "a meta leader could not hand over", "an election of some seconds followed", Severity.INFO
         )
-    if not found:
+    if not incidents:
         yield passed(CLUSTER)
 
 
-def _others_go_on(logs: LogEvidence, trouble: LogIncident) -> bool:
+def _others_go_on(logs: LogEvidence, incident: LogIncident) -> bool:
     """Whether servers that do not miss a leader logged on while these did."""
-    missing = {spell.logged_by for spell in trouble.unresolved}
-    since = min(spell.began.us for spell in trouble.unresolved) + YOUNG_US
+    missing = {interval.logged_by for interval in incident.unresolved}
+    since = min(interval.began.us for interval in incident.unresolved) + YOUNG_US
     return any(server.last and server.last.us > since for server in logs.servers if server.name not in missing)

@@ -55,7 +55,7 @@ class PeerReachability(msgspec.Struct, frozen=True):
     @property
     def longest_ns(self) -> dict[str, int]:
         """Lower bound of the time without contact, in ns, by peer; 0 if no leader had contact since it leads."""
-        return {name: max(found.peer.active_ns for found in all_) for name, all_ in self.unheard.items()}
+        return {name: max(peer.peer.active_ns for peer in all_) for name, all_ in self.unheard.items()}
 
 
 def peer_reachability(snapshots: SnapshotSeries | None, servers: Servers | None, silence_ns: int) -> PeerReachability:
@@ -64,14 +64,14 @@ def peer_reachability(snapshots: SnapshotSeries | None, servers: Servers | None,
     For peers without contact to their leader, earlier samples are compared.
     """
     unheard: dict[str, list[UnreachablePeer]] = defaultdict(list)
-    heard: set[str] = set()
+    received: set[str] = set()
     prompt: set[str] = set()
     late: dict[str, int] = {}
     seen: set[str] = set()
     history = EarlierReadings(snapshots) if snapshots else None
     for asset, peers in _led(snapshots) if snapshots else ():
         now = {label(peer) for peer in peers if is_heard(peer, silence_ns)}
-        heard |= now
+        received |= now
         prompt |= _prompt(peers, silence_ns, late)
         if len(now) < len(peers):
             seen |= {label(peer) for peer in peers}
@@ -87,10 +87,10 @@ def peer_reachability(snapshots: SnapshotSeries | None, servers: Servers | None,
             if is_silent:
                 unheard[label(peer)].append(UnreachablePeer(peer, None, leader_of(group.last)))
             elif is_heard(peer, silence_ns):
-                heard.add(label(peer))
+                received.add(label(peer))
     late = {name: ns for name, ns in late.items() if name not in prompt and name not in unheard}
-    undecided = frozenset(seen - heard - unheard.keys())
-    return PeerReachability(dict(unheard), frozenset(heard), frozenset(prompt), undecided, late)
+    undecided = frozenset(seen - received - unheard.keys())
+    return PeerReachability(dict(unheard), frozenset(received), frozenset(prompt), undecided, late)
 
 
 def _prompt(peers: Iterable[Peer], silence_ns: int, late: dict[str, int]) -> set[str]:

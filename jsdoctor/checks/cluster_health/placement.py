@@ -48,7 +48,7 @@ def placement_logged(logs: LogEvidence) -> Iterator[Finding]:
 
 def _several(burst: Burst) -> bool:
     """One server without room is passed over and others are taken; several leave no choice in a small cluster."""
-    return len({one.value("server") for one in burst.found}) > 1
+    return len({item.value("server") for item in burst.found}) > 1
 
 
 def _passed_over(burst: Burst) -> str:
@@ -57,6 +57,6 @@ def _passed_over(burst: Burst) -> str:
         "placement-ha-limit": "too many replicated assets",
         "ha-assets-full": "too many replicated assets",
     }
-    reasons = listed(why[one.signature] for one in burst.found)
-    servers = listed(one.value("server") or one.logged_by for one in burst.found)
+    reasons = listed(why[occurrence.signature] for occurrence in burst.found)
+    servers = listed(occurrence.value("server") or occurrence.logged_by for occurrence in burst.found)
     return f"passed over when streams or consumers were placed: {servers} ({reasons})"

@@ -19,7 +19,7 @@ _EXCLUDED = "!"
 def placement_unmet(snapshots: SnapshotSeries, servers: Servers) -> Iterator[Finding]:
     """A server compares tags when it chooses servers for a stream, and never again."""
     known = {server.name: server for server in servers.servers if server.varz is not None}
-    earlier = [{stream.key: stream for stream in look.streams} for look in snapshots.snapshots[:-1]]
+    earlier = [{stream.key: stream for stream in sample.streams} for sample in snapshots.snapshots[:-1]]
     for stream in snapshots.last.streams:
         placement = stream.config.placement
         if placement is None or not (placement.tags or placement.cluster) or stream.cluster is None:
@@ -46,10 +46,12 @@ def _members(stream: Stream) -> tuple[str, ...]:
 
 def _is_settled(stream: Stream, earlier: Sequence[dict[tuple[str, str], Stream]]) -> bool:
     """Whether every sample showed the same placement and the same servers, and there was more than one."""
-    before = [look.get(stream.key) for look in earlier]
+    before = [sample.get(stream.key) for sample in earlier]
     return bool(before) and all(
-        one is not None and one.config.placement == stream.config.placement and _members(one) == _members(stream)
-        for one in before
+        candidate is not None
+        and candidate.config.placement == stream.config.placement
+        and _members(candidate) == _members(stream)
+        for candidate in before
     )
 
 

@@ -46,9 +46,9 @@ def silent_peers(readings: Sequence[Collection[Peer]], silence_ns: int) -> tuple
 
     A new leader reports "never seen" for all peers, so a single reading proves nothing. Peers respond every second.
     """
-    heard = {label(peer) for peers in readings for peer in peers if is_heard(peer, silence_ns)}
+    labels = {label(peer) for peers in readings for peer in peers if is_heard(peer, silence_ns)}
     return tuple(
         peer
         for peer in readings[-1]
-        if label(peer) not in heard and (peer.offline or peer.active_ns > 0 or len(readings) > 1)
+        if label(peer) not in labels and (peer.offline or peer.active_ns > 0 or len(readings) > 1)
     )

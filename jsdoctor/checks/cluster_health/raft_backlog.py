@@ -38,10 +38,10 @@ def raft_backlog(groups: RaftGroups, snapshots: SnapshotSeries | None, params: P
         if is_quiet(state, limits) and state.wal.bytes < warn_log and not state.overrun:
             worst.setdefault(subject, None)
             continue
-        found = _judged(subject, readings, limits, params)
+        finding_found = _judged(subject, readings, limits, params)
         known = worst.get(subject)
-        if known is None or (found is not None and _weight(found) > _weight(known)):
-            worst[subject] = found
+        if known is None or (finding_found is not None and _weight(finding_found) > _weight(known)):
+            worst[subject] = finding_found
     for subject, finding in worst.items():
         yield finding or passed(subject)
 
@@ -62,8 +62,8 @@ def _judged(subject: Subject, readings: Sequence[RaftMember], limits: Sequence[i
             " applied yet: the group was just made, by a creation or a change of replicas",
             f"run again in {span(params.integer('settle'))}",
         )
-    slow = [one for one in piled if one.delay_ns >= params.integer("max_delay")]
-    return _backlog(subject, max(slow, key=lambda one: one.count), params) if slow else log
+    slow = [backlog for backlog in piled if backlog.delay_ns >= params.integer("max_delay")]
+    return _backlog(subject, max(slow, key=lambda item: item.count), params) if slow else log
 
 
 def _is_new(member: RaftMember, settle_ns: int) -> bool:

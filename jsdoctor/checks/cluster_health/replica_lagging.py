@@ -140,7 +140,7 @@ def replica_not_current_logged(logs: LogEvidence) -> Iterator[Finding]:
     if not logs.has_server_logs:
         yield no_server_lines()
         return
-    found = log_incidents(logs, *_BEHIND, repeats=True)
-    yield from findings_by_subject(found, "a replica was not current", _THEN, repeated=Severity.WARNING)
-    if not found:
+    incidents = log_incidents(logs, *_BEHIND, repeats=True)
+    yield from findings_by_subject(incidents, "a replica was not current", _THEN, repeated=Severity.WARNING)
+    if not incidents:
         yield passed(CLUSTER)

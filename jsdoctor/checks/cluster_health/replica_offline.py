@@ -43,9 +43,9 @@ def replica_offline(
 
     Only the reports of leaders count: followers report each other as never seen (server: raft.go Peers).
     """
-    found = peer_reachability(snapshots, servers, params.integer("silence"))
-    of_asset = _of_assets(found, servers)
-    yield from _findings(found, of_asset, servers, params)
+    reachability = peer_reachability(snapshots, servers, params.integer("silence"))
+    of_asset = _of_assets(reachability, servers)
+    yield from _findings(reachability, of_asset, servers, params)
     history = EarlierReadings(snapshots)
     for stream in snapshots.last.led_streams():
         if stream.subject not in of_asset and under_replicated(stream, history):
@@ -58,31 +58,31 @@ def replica_offline(
 def meta_peer_offline(servers: Servers, snapshots: SnapshotSeries | None, params: Params) -> Iterator[Finding]:
     """Members of the meta group, where no stream was seen: `replica_offline` judges both together."""
     if snapshots is None:
-        found = peer_reachability(None, servers, params.integer("silence"))
-        yield from _findings(found, {}, servers, params)
+        reachability = peer_reachability(None, servers, params.integer("silence"))
+        yield from _findings(reachability, {}, servers, params)
 
 
 def _findings(
-    found: PeerReachability,
+    reachability: PeerReachability,
     of_asset: Mapping[Subject, Sequence[UnreachablePeer]],
     servers: Servers | None,
     params: Params,
 ) -> Iterator[Finding]:
     answered = _answered(servers)
-    for name, all_ in sorted(found.unheard.items()):
-        is_up = _is_up(name, found, answered)
+    for name, all_ in sorted(reachability.unheard.items()):
+        is_up = _is_up(name, reachability, answered)
         if of_server := [unheard for unheard in all_ if not is_up or unheard.asset is None]:
             yield _server_finding(name, of_server, answered.get(name), params.integer("long_silence"))
     yield from (_asset_finding(subject, missing) for subject, missing in of_asset.items())
-    yield from _others(found, params.integer("silence"))
+    yield from _others(reachability, params.integer("silence"))
 
 
-def _of_assets(found: PeerReachability, servers: Servers | None) -> dict[Subject, list[UnreachablePeer]]:
+def _of_assets(reachability: PeerReachability, servers: Servers | None) -> dict[Subject, list[UnreachablePeer]]:
     """The assets that miss a replica on a server that is up."""
     answered = _answered(servers)
     of_asset: dict[Subject, list[UnreachablePeer]] = {}
-    for name, all_ in sorted(found.unheard.items()):
-        is_up = _is_up(name, found, answered)
+    for name, all_ in sorted(reachability.unheard.items()):
+        is_up = _is_up(name, reachability, answered)
         for unheard in all_:
             if is_up and unheard.asset:
                 of_asset.setdefault(unheard.asset.subject, []).append(unheard)
@@ -93,28 +93,28 @@ def _answered(servers: Servers | None) -> dict[str, Server]:
     return {server.name: server for server in (servers.servers if servers else ())}
 
 
-def _is_up(name: str, found: PeerReachability, answered: Mapping[str, Server]) -> bool:
+def _is_up(name: str, reachability: PeerReachability, answered: Mapping[str, Server]) -> bool:
     """Whether single replicas stopped and not the server: some leader has contact with it now, or it responds.
 
     Leaders of other groups may have had contact some seconds before a server was gone, or count from their own
     election. A server that responds to jsdoctor and has no contact with any leader is cut off from the others: one
     finding for the server, whatever it holds.
     """
-    missed_by_meta = any(unheard.asset is None for unheard in found.unheard[name])
-    return name in found.prompt or (_takes_part(answered.get(name)) and not missed_by_meta)
+    missed_by_meta = any(unheard.asset is None for unheard in reachability.unheard[name])
+    return name in reachability.prompt or (_takes_part(answered.get(name)) and not missed_by_meta)
 
 
 def _takes_part(server: Server | None) -> bool:
     return server is not None and server.jetstream is not None and not server.jetstream.disabled
 
 
-def _others(found: PeerReachability, silence_ns: int) -> Iterator[Finding]:
-    for name in sorted(found.heard - found.unheard.keys()):
-        if name in found.late:
-            yield _late(name, found.late[name], silence_ns)
+def _others(reachability: PeerReachability, silence_ns: int) -> Iterator[Finding]:
+    for name in sorted(reachability.heard - reachability.unheard.keys()):
+        if name in reachability.late:
+            yield _late(name, reachability.late[name], silence_ns)
         else:
             yield passed(Subject(kind="server", name=name))
-    for name in sorted(found.undecided):
+    for name in sorted(reachability.undecided):
         yield unknown(
             Subject(kind="server", name=name), "no contact in the only sample", "run with --samples 2 or more"
         )

@@ -25,11 +25,11 @@ _THEN = (
 @check("cluster_health.route_missing")
 def route_missing(servers: Servers, links: Links, params: Params) -> Iterator[Finding]:
     """Routes form a full mesh. If no server has a route to a server, JSD703 reports it as down."""
-    told = by_server(links)
+    server_links = by_server(links)
     for group in clusters(servers):
-        members = [told[server.name] for server in group.servers if server.name in told]
-        known = [one for one in members if one.routes is not None]
-        if not known or (len(group.servers) < 2 and not any(one.routes for one in known)):
+        members = [server_links[server.name] for server in group.servers if server.name in server_links]
+        known = [member for member in members if member.routes is not None]
+        if not known or (len(group.servers) < 2 and not any(links.routes for links in known)):
             continue  # a single server, or routes were not requested
         pairs = list(routes_missing(group, links))
         if not pairs:
@@ -37,14 +37,14 @@ def route_missing(servers: Servers, links: Links, params: Params) -> Iterator[Fi
         elif all_young(group.servers, params.integer("start_up")):
             yield unknown(group.subject, "a server has just started and may still connect", "run again in a minute")
         else:
-            between = "; ".join(f"{one} and {other}" for one, other in pairs)
+            between = "; ".join(f"{item} and {other}" for item, other in pairs)
             yield Finding(
                 subject=group.subject,
                 message=f"running servers have no route to each other: {between}. {_THEN}",
                 measured=len(pairs),
                 threshold=0,
                 unit="count",
-                evidence=tuple(one.observed("routes", sorted(one.routes or ())) for one in known),
+                evidence=tuple(links.observed("routes", sorted(links.routes or ())) for links in known),
             )
 
 
@@ -54,7 +54,7 @@ def route_missing_history(past: ServerPast) -> Iterator[Finding]:
 
     A server that ends takes its routes from all others, so where all have fewer, one may be gone that nobody scrapes.
     """
-    known = {one.server.name: one for one in links_over_time(past)}
+    known = {link.server.name: link for link in links_over_time(past)}
     ran = {server.name: cluster_of(server) for sample in past.earlier for server in sample.servers}
     for group in clusters(Servers(past.samples[-1].servers)):
         names = sorted(server.name for server in group.servers)
@@ -98,11 +98,11 @@ def _meta_size(server: Server) -> int:
     return server.meta.cluster_size if server.meta else 0
 
 
-def _present(one: LinksOverTime) -> int | None:
+def _present(links_over_time: LinksOverTime) -> int | None:
     """The most route connections in the present samples; None where one of them does not show any number."""
-    counts = [links.route_count for links in one.present]
+    counts = [links.route_count for links in links_over_time.present]
     return max(count or 0 for count in counts) if None not in counts else None
 
 
-def _before(one: LinksOverTime, now: int) -> list[int]:
-    return before_fall([links.route_count for links in one.earlier if links.route_count is not None], now)
+def _before(links_over_time: LinksOverTime, now: int) -> list[int]:
+    return before_fall([links.route_count for links in links_over_time.earlier if links.route_count is not None], now)

@@ -22,18 +22,18 @@ _TWICE = 2
 @check("cluster_health.route_none")
 def route_none(servers: Servers, links: Links, params: Params) -> Iterator[Finding]:
     """A server that its cluster refuses, or that refuses it, runs on alone, and its clients stay."""
-    told = by_server(links)
+    by_name = by_server(links)
     for server in servers.servers:
         options = server.varz.cluster if server.varz else None
         addresses = sorted(set(options.urls)) if options else []
-        own = told.get(server.name)
+        own = by_name.get(server.name)
         if options is None or not addresses:
             continue
         if own is None or own.route_count is None:
             yield unknown(server.subject, "its routes were not read", "see the gaps of this run")
             continue
-        readings = [one for look in (*links.earlier, links.servers) for one in look if one.server == server.name]
-        without = sum(1 for one in readings if one.route_count == 0)
+        readings = [item for look in (*links.earlier, links.servers) for item in look if item.server == server.name]
+        without = sum(1 for reading in readings if reading.route_count == 0)
         attempts = bool(own.route_connections) and all(_is_attempt(route, own.at) for route in own.route_connections)
         if own.route_count and not (attempts and without):
             yield passed(server.subject)

@@ -15,16 +15,18 @@ from jsdoctor.model.server import Server, Servers
 @check("cluster_health.server_name_repeated")
 def server_name_repeated(servers: Servers) -> Iterator[Finding]:
     """A server refuses leaf nodes of its own cluster name, so two servers of one cluster name are routed together."""
-    lasting = [frozenset(server.server_id for server in look) for look in servers.looks]
+    lasting = [frozenset(server.server_id for server in sample) for sample in servers.samples]
     by_name: dict[str, list[Server]] = defaultdict(list)
     for server in servers.servers:
         if server.varz is not None and server.varz.server_name and cluster_of(server):
             by_name[server.varz.server_name].append(server)
     for name, members in sorted(by_name.items()):
-        twins = [one for one in members if any(_together(one, other) for other in members if other is not one)]
-        twins = [one for one in twins if all(one.server_id in look for look in lasting)]
+        twins = [
+            member for member in members if any(_together(member, other) for other in members if other is not member)
+        ]
+        twins = [item for item in twins if all(item.server_id in sample for sample in lasting)]
         subject = Subject(kind="server", name=name)
-        if len({one.server_id for one in twins}) < 2:
+        if len({item.server_id for item in twins}) < 2:
             yield passed(subject)
         elif not servers.complete:
             yield unknown(
@@ -32,7 +34,7 @@ def server_name_repeated(servers: Servers) -> Iterator[Finding]:
                 "two servers have this name, and may belong to different deployments",
                 "use a login of the system account, which reaches the servers of one deployment",
             )
-        elif len(servers.looks) < 2:
+        elif len(servers.samples) < 2:
             yield unknown(
                 subject, "it may have been restarted while the only sample was taken", "run with --samples 2 or more"
             )
@@ -40,16 +42,16 @@ def server_name_repeated(servers: Servers) -> Iterator[Finding]:
             yield _finding(subject, twins)
 
 
-def _together(one: Server, other: Server) -> bool:
+def _together(first: Server, second: Server) -> bool:
     """Whether both are in one cluster, or in clusters of which one names the other as a gateway."""
-    if one.server_id == other.server_id:
+    if first.server_id == second.server_id:
         return False
-    here, there = cluster_of(one), cluster_of(other)
-    return here == there or there in configured_gateways(one) or here in configured_gateways(other)
+    here, there = cluster_of(first), cluster_of(second)
+    return here == there or there in configured_gateways(first) or here in configured_gateways(second)
 
 
 def _finding(subject: Subject, twins: Sequence[Server]) -> Finding:
-    where = ", ".join(f"{one.server_id} in {cluster_of(one)}" for one in twins)
+    where = ", ".join(f"{item.server_id} in {cluster_of(item)}" for item in twins)
     return Finding(
         subject=subject,
         message=f"{len(twins):,} running servers have this name ({where}): Raft groups take them for one member, so"
@@ -57,5 +59,5 @@ def _finding(subject: Subject, twins: Sequence[Server]) -> Finding:
         measured=len(twins),
         threshold=1,
         unit="count",
-        evidence=tuple(one.observed("server_id", one.server_id) for one in twins),
+        evidence=tuple(item.observed("server_id", item.server_id) for item in twins),
     )

@@ -114,24 +114,26 @@ def write_errors_logged(logs: LogEvidence) -> Iterator[Finding]:
         log_incidents(logs, *_STOPPED, calm=False),
         log_incidents(logs, *_FAILING, repeats=True, calm=False),
     )
-    failing = [trouble for trouble in failing if trouble.values("reason") != _INDEX_DIFFERS]
-    subjects = {trouble.subject for trouble in stopped}
-    named = any(trouble.subject.kind in ("stream", "consumer") for trouble in stopped)
-    for trouble in stopped:
-        unexplained_store = trouble.subject.kind == "server" and named
+    failing = [incident for incident in failing if incident.values("reason") != _INDEX_DIFFERS]
+    subjects = {incident.subject for incident in stopped}
+    named = any(incident.subject.kind in ("stream", "consumer") for incident in stopped)
+    for incident in stopped:
+        unexplained_store = incident.subject.kind == "server" and named
         # Copies that differ are JSD207. A publish that expected another sequence, which old servers log here: JSD201.
-        if not unexplained_store and not _SEQUENCES_DIFFER.search(trouble.values("reason")):
-            others = len({spell.logged_by for spell in trouble.unresolved}) < len(logs.servers)
-            severity = trouble.severity(Severity.ERROR if others else None)
-            yield detailed_finding(trouble, f"halted on {trouble.servers} by a write error", _cause(trouble), severity)
-    for trouble in failing:
-        if trouble.subject not in subjects:
-            yield detailed_finding(trouble, "writes failed", _cause(trouble), trouble.severity(Severity.ERROR))
+        if not unexplained_store and not _SEQUENCES_DIFFER.search(incident.values("reason")):
+            others = len({interval.logged_by for interval in incident.unresolved}) < len(logs.servers)
+            severity = incident.severity(Severity.ERROR if others else None)
+            yield detailed_finding(
+                incident, f"halted on {incident.servers} by a write error", _cause(incident), severity
+            )
+    for incident in failing:
+        if incident.subject not in subjects:
+            yield detailed_finding(incident, "writes failed", _cause(incident), incident.severity(Severity.ERROR))
     if not (stopped or failing):
         yield passed(CLUSTER)
 
 
-def _cause(trouble: LogIncident) -> str:
-    reasons = trouble.values("reason")
+def _cause(incident: LogIncident) -> str:
+    reasons = incident.values("reason")
     known = next((text for mark, text in _CAUSES_LOGGED if mark in reasons), _OTHERWISE)
     return f"{reasons}: {known}" if reasons else known

@@ -24,18 +24,18 @@ def system_account_apart(servers: Servers, links: Links, params: Params) -> Iter
     """Each pair of servers with one system account has a route of its own for it (server: opts.go PinnedAccounts)."""
     if not servers.complete:
         return  # only the system account knows that a server did not respond to it
-    told = by_server(links)
+    server_links = by_server(links)
     responded = {server.name for server in servers.servers}
     for group in clusters(servers):
         apart: Counter[str] = Counter()
         seen: list[tuple[Server, ServerLinks]] = []
         for server in group.servers:
-            if server.name in told and told[server.name].routes is not None and server.varz is not None:
-                seen.append((server, told[server.name]))
-                apart.update(_apart(server, told[server.name], params.integer("start_up")))
+            if server.name in server_links and server_links[server.name].routes is not None and server.varz is not None:
+                seen.append((server, server_links[server.name]))
+                apart.update(_apart(server, server_links[server.name], params.integer("start_up")))
         # All that have a connection to it must lack the route: one of them may just have been closed.
         for name in sorted(apart.keys() - responded):
-            if apart[name] == sum(name in (one.routes or ()) for _, one in seen):
+            if apart[name] == sum(name in (links.routes or ()) for _, links in seen):
                 yield _finding(group, name, seen)
         if seen and not apart.keys() - responded:
             yield passed(group.subject)

@@ -46,11 +46,11 @@ def version_mixed(servers: Servers, params: Params) -> Iterator[Finding]:
 
 
 def _by_version(servers: Sequence[Server]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = defaultdict(list)
+    version: dict[str, list[str]] = defaultdict(list)
     for server in servers:
         if server.version:
-            found[server.version].append(server.name)
-    return found
+            version[server.version].append(server.name)
+    return version
 
 
 def _finding(group: Members, rolling: bool) -> Finding:

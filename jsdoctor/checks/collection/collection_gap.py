@@ -19,10 +19,10 @@ def collection_gap(gaps: Gaps) -> Iterator[Finding]:
             by_subject[gap.subject].append(gap)
     if not by_subject:
         yield passed(CLUSTER)
-    for subject, found in by_subject.items():
+    for subject, candidate in by_subject.items():
         yield Finding(
             subject=subject,
-            message="; ".join(dict.fromkeys(gap.reason for gap in found)),
-            evidence=tuple(Observation("jsdoctor", f"gap.{gap.kind}", gap.reason) for gap in found),
-            how_to_get="; ".join(dict.fromkeys(gap.how_to_get for gap in found)),
+            message="; ".join(dict.fromkeys(gap.reason for gap in candidate)),
+            evidence=tuple(Observation("jsdoctor", f"gap.{gap.kind}", gap.reason) for gap in candidate),
+            how_to_get="; ".join(dict.fromkeys(gap.how_to_get for gap in candidate)),
         )

@@ -42,7 +42,7 @@ def absence(stream: Stream, consumer: Consumer, quiet_ns: int, rhythm_ns: int | 
         usual = AbsenceLimit(_LATE * rhythm_ns, why)
     if quiet_ns >= usual.after_ns:
         return usual
-    return min((usual, *_provided_for(stream, consumer, limits.left_for_ns)), key=lambda found: found.after_ns)
+    return min((usual, *_provided_for(stream, consumer, limits.left_for_ns)), key=lambda item: item.after_ns)
 
 
 def _provided_for(stream: Stream, consumer: Consumer, left_for_ns: int) -> Iterator[AbsenceLimit]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
-from jsdoctor.checks.packets.views import gravest, moment
+from jsdoctor.checks.packets.views import moment, most_severe
 from jsdoctor.checks.packets.words import percent, rounded
 from jsdoctor.checks.registry import check
 from jsdoctor.model.ack_times import AckTimes, ConsumerAcks
@@ -79,7 +79,7 @@ def longer_wait(consumer: Consumer, at_least_ns: int = 0) -> dict[str, object]:
     return {"ack_wait_s": wait_s, "backoff_steps": len(config.backoff_ns), "backoff_max_s": longest_s}
 
 
-_MOST = 0.99
+_MAX = 0.99
 
 
 @check("consumer_lag.ack_wait_measured")
@@ -94,14 +94,14 @@ def ack_wait_measured(ack_times: AckTimes, snapshots: SnapshotSeries, params: Pa
         consumer = led.get((acks.account, acks.stream, acks.consumer))
         if consumer is None or consumer.config.ack_wait_ns <= 0 or len(acks.ack_times_ns) < enough:
             continue
-        if acks.quantile_ns(_MOST) < share * consumer.config.ack_wait_ns:
+        if acks.quantile_ns(_MAX) < share * consumer.config.ack_wait_ns:
             yield passed(consumer.subject)
         else:
             yield _finding(consumer, acks, share)
 
 
 def _finding(consumer: Consumer, acks: ConsumerAcks, share: float) -> Finding:
-    wait_ns, p99_ns = consumer.config.ack_wait_ns, acks.quantile_ns(_MOST)
+    wait_ns, p99_ns = consumer.config.ack_wait_ns, acks.quantile_ns(_MAX)
     too_long, late = p99_ns > wait_ns, acks.longer_than(wait_ns)
     whence = "the first step of its backoff" if consumer.config.backoff_ns else "its ack_wait"
     how_late = f"{counted(late, 'acknowledgement')} came after it" if late else "that leaves no room for a busy hour"
@@ -131,12 +131,12 @@ def _finding(consumer: Consumer, acks: ConsumerAcks, share: float) -> Finding:
 def ack_wait_too_short_captured(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
     """Judge each consumer whose acks were captured: they show how long the work takes, which no configuration does."""
     judged = (
-        _judged(consumer, packets.captures[told.capture].name, params)
-        for told in packets.nats
-        for consumer in told.consumers
+        _judged(consumer, packets.captures[reported.capture].name, params)
+        for reported in packets.nats
+        for consumer in reported.consumers
         if consumer.acks or consumer.acked_late
     )
-    yield from gravest(judged, Severity.WARNING)
+    yield from most_severe(judged, Severity.WARNING)
 
 
 def _judged(consumer: ConsumerTraffic, capture: str, params: Params) -> Finding:

@@ -46,12 +46,12 @@ _STORED = {
 def configuration_refused_logged(logs: LogEvidence) -> Iterator[Finding]:
     """By application; by consumer where a server found it in its own store."""
     refused = bursts(logs, *_REFUSED, subjects=client_of, calm=False)
-    found = [(burst, f"a consumer was refused ({burst.values('reason')})") for burst in refused]
+    refusals = [(burst, f"a consumer was refused ({burst.values('reason')})") for burst in refused]
     for name, what in _STORED.items():
-        found += [(burst, what) for burst in bursts(logs, name, calm=False)]
-    for burst, what in found:
+        refusals += [(burst, what) for burst in bursts(logs, name, calm=False)]
+    for burst, what in refusals:
         yield finding_of(burst, f"{what}, {burst.story}")
-    if not found:
+    if not refusals:
         yield passed(CLUSTER) if logs.has_client_logs else no_client_lines()
 
 
@@ -67,11 +67,13 @@ def configuration_refused_declared(
         stream = declared.stream_of(consumer)
         release = release_for(deployed.stream(consumer.stream), servers, connected)
         refusals = [
-            one for one in _refusals(consumer, declared, deployed, release) if one.field not in consumer.unknown
+            refusal
+            for refusal in _refusals(consumer, declared, deployed, release)
+            if refusal.field not in consumer.unknown
         ]
         dropped = [] if refusals else list(consumer_refusals.dropped_fields(consumer.config, release))
-        if found := verdict(consumer, refusals, dropped, release) or deployed.doubt(consumer, consumer.stream):
-            yield found
+        if finding := verdict(consumer, refusals, dropped, release) or deployed.doubt(consumer, consumer.stream):
+            yield finding
         elif unsure := indeterminate(consumer, *consumer.unknown):
             yield unsure
         elif stream and (unsure := indeterminate(stream, *stream.unknown)):
@@ -118,6 +120,10 @@ def _refusals(
 def _others(consumer: DeclaredConsumer, declared: Declarations, deployed: Deployed) -> list[tuple[str, ConsumerConfig]]:
     """Other consumers of its stream: as declared, else as they are."""
     there = deployed.stream(consumer.stream)
-    known = {one.name: one.config for one in (there.consumers if there else ())}
-    known |= {one.name: one.stored for one in declared.beside(consumer) if one.name}
+    known = {consumer.name: consumer.config for consumer in (there.consumers if there else ())}
+    known |= {
+        declared_consumer.name: declared_consumer.stored
+        for declared_consumer in declared.beside(consumer)
+        if declared_consumer.name
+    }
     return sorted(((name, config) for name, config in known.items() if name != consumer.name), key=lambda pair: pair[0])

@@ -27,7 +27,7 @@ def deliver_policy_trap(snapshots: SnapshotSeries, params: Params) -> Iterator[F
     Until then `delivered.stream_seq + 1` is where the server really starts the consumer.
     """
     settle_ns = params.integer("settle")
-    known = {(c.account, c.stream, c.name) for look in snapshots.snapshots[:-1] for _, c in look.led_consumers()}
+    known = {(c.account, c.stream, c.name) for sample in snapshots.snapshots[:-1] for _, c in sample.led_consumers()}
     for stream, consumer in snapshots.last.led_consumers():
         if (start := _misplaced_start(stream, consumer)) is not None:
             # A stream that was read just before the consumer came may have grown to that sequence meanwhile.
@@ -143,15 +143,15 @@ def deliver_policy_trap_declared(manifests: Manifests, snapshots: SnapshotSeries
         if unsure := indeterminate(consumer, *_STATED):
             yield unsure
         elif consumer.fate is Fate.REPLACED:
-            says = "the plan replaces this consumer: it is deleted with its position and starts again"
-            yield _finding(consumer, f"{says}, by deliver policy {consumer.config.deliver_policy!r}", None)
+            text = "the plan replaces this consumer: it is deleted with its position and starts again"
+            yield _finding(consumer, f"{text}, by deliver policy {consumer.config.deliver_policy!r}", None)
         elif stream is not None and there is None and (start := _start(consumer, stream)):
             yield _finding(consumer, *start)
         elif _forgets_its_place_declared(consumer):
             threshold = span(consumer.config.inactive_threshold_ns)
-            says = f"without a client for {threshold} this durable is deleted, and deliver policy"
+            text = f"without a client for {threshold} this durable is deleted, and deliver policy"
             more = f"{consumer.config.deliver_policy!r} then starts it again at the end: what came meanwhile is skipped"
-            yield _finding(consumer, f"{says} {more}", Severity.INFO)
+            yield _finding(consumer, f"{text} {more}", Severity.INFO)
         else:
             yield passed(consumer.subject)
 
@@ -163,18 +163,18 @@ def _start(consumer: DeclaredConsumer, stream: Stream) -> tuple[str, Severity | 
         asked = config.opt_start_seq
         if asked > state.last_seq + 1:
             missed = counted(asked - state.last_seq - 1, "message")
-            says = f"it will wait for message {asked:,} while the stream ends at {state.last_seq:,}"
-            return f"{says}: it never gets the {missed} before that", None
+            text = f"it will wait for message {asked:,} while the stream ends at {state.last_seq:,}"
+            return f"{text}: it never gets the {missed} before that", None
         if 1 < asked < state.first_seq:
-            says = f"it asks to start at message {asked:,} and the stream begins at {state.first_seq:,}"
-            return f"{says}: what lay between is gone", None
+            text = f"it asks to start at message {asked:,} and the stream begins at {state.first_seq:,}"
+            return f"{text}: what lay between is gone", None
     if config.deliver_policy == "by_start_time" and config.opt_start_time and state.first_ts and state.first_seq > 1:
         if config.opt_start_time < state.first_ts:
             return "it asks to start before the stream's first message: what lay between is gone", Severity.INFO
         return None
     if config.deliver_policy in _SKIPS_BACKLOG and config.durable_name and state.messages > 1:
-        says = f"it starts at the end of a stream that holds {counted(state.messages, 'message')}: it never gets them"
-        return f"{says} (deliver policy {config.deliver_policy!r})", Severity.INFO
+        text = f"it starts at the end of a stream that holds {counted(state.messages, 'message')}: it never gets them"
+        return f"{text} (deliver policy {config.deliver_policy!r})", Severity.INFO
     return None
 
 
@@ -184,11 +184,11 @@ def _forgets_its_place_declared(consumer: DeclaredConsumer) -> bool:
     return ends and bool(config.durable_name) and config.ack_policy != "none"
 
 
-def _finding(consumer: DeclaredConsumer, says: str, severity: Severity | None) -> Finding:
+def _finding(consumer: DeclaredConsumer, text: str, severity: Severity | None) -> Finding:
     return Finding(
         subject=consumer.subject,
         severity=severity,
-        message=says,
+        message=text,
         evidence=(consumer.shows("deliver_policy", consumer.config.deliver_policy),),
         remedy=BY_HAND,
     )

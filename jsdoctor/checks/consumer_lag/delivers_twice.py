@@ -42,9 +42,9 @@ def _age(consumer: Consumer) -> tuple[bool, float, str]:
     return created is None, created.timestamp() if created else 0.0, consumer.name
 
 
-def _overlap(one: Consumer, other: Consumer) -> bool:
-    theirs = other.config.filters or _ALL
-    return any(overlaps_any(filter_, theirs) for filter_ in one.config.filters or _ALL)
+def _overlap(first: Consumer, second: Consumer) -> bool:
+    theirs = second.config.filters or _ALL
+    return any(overlaps_any(filter_, theirs) for filter_ in first.config.filters or _ALL)
 
 
 def _finding(consumer: Consumer, older: Consumer) -> Finding:

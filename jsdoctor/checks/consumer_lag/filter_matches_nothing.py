@@ -107,8 +107,8 @@ def _judged(consumer: DeclaredConsumer, filters: tuple[str, ...], stream: Stream
     if not idle:
         return passed(consumer.subject)
     if stream.subject_transform or stream.mirror or stream.sources:
-        says = "its stream takes messages from elsewhere or rewrites subjects: what it stores is not known"
-        return unknown(consumer.subject, says, f"once it is deployed: nats stream subjects {stream.name}")
+        text = "its stream takes messages from elsewhere or rewrites subjects: what it stores is not known"
+        return unknown(consumer.subject, text, f"once it is deployed: nats stream subjects {stream.name}")
     return Finding(
         subject=consumer.subject,
         message=f"filter {idle[0]!r} lies outside the subjects of the stream ({', '.join(stream.subjects[:3])}): the"

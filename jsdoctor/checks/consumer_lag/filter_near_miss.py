@@ -24,15 +24,15 @@ def filter_near_miss(snapshots: SnapshotSeries, subjects: NearSubjects | None, p
     """The server accepts any filter that the subjects of the stream cover: with a wrong one a consumer seems quiet."""
     least = params.integer("min_messages")
     for stream, consumer in snapshots.last.led_consumers():
-        filters = [one for one in consumer.config.filters if _may_be_wrong(one, stream)]
+        filters = [candidate for candidate in consumer.config.filters if _may_be_wrong(candidate, stream)]
         if not filters:
             continue
         several = len(consumer.config.filters) > 1
         if not stream.state.messages or (_has_matched(consumer) and not several):
             yield passed(consumer.subject)
             continue
-        seen = [subjects.of(stream.account, stream.name, one) if subjects else None for one in filters]
-        missed = [(one, near) for one in seen if one and (near := _missed(one, consumer, least))]
+        seen = [subjects.of(stream.account, stream.name, candidate) if subjects else None for candidate in filters]
+        missed = [(filters, near) for filters in seen if filters and (near := _missed(filters, consumer, least))]
         if missed:
             yield _finding(stream, consumer, *missed[0])
         elif None in seen:
@@ -46,12 +46,12 @@ def _has_matched(consumer: Consumer) -> bool:
     return bool(consumer.num_pending or consumer.delivered.consumer_seq)
 
 
-def _missed(one: FilterSubjects, consumer: Consumer, least: int) -> NearSubject | None:
+def _missed(filters: FilterSubjects, consumer: Consumer, least: int) -> NearSubject | None:
     """The subject that was probably meant: one that carries messages, which no other filter of the consumer matches."""
-    if one.matching:
+    if filters.matching:
         return None
-    others = [filter_ for filter_ in consumer.config.filters if filter_ != one.filter]
-    near = [near for near in one.near if not any(subject_contains(other, near.subject) for other in others)]
+    others = [filter_ for filter_ in consumer.config.filters if filter_ != filters.filter]
+    near = [near for near in filters.near if not any(subject_contains(other, near.subject) for other in others)]
     return near[0] if near and near[0].messages >= least else None
 
 

@@ -9,7 +9,7 @@ from jsdoctor.model.wording import span
 
 _REPEATS = 0.05
 """From this share of repeated deliveries on, redelivery and not slow clients is named as the cause."""
-_LOOKS_SHOWN = 6
+_SAMPLES_SHOWN = 6
 
 
 def lag_cause(history: ConsumerHistory) -> str:
@@ -49,10 +49,10 @@ def repeated_share(history: ConsumerHistory) -> float:
     return (by_consumer - by_stream) / by_consumer if by_consumer > by_stream >= 0 else 0.0
 
 
-def looks_of(history: ConsumerHistory) -> str:
+def samples_of(history: ConsumerHistory) -> str:
     """The backlog in each sample, in words: `3 looks in 4s: 4,000, 4,500, 5,000 not done`."""
     backlogs = [backlog(reading) for reading in history.readings]
-    shown = backlogs if len(backlogs) <= _LOOKS_SHOWN else [*backlogs[: _LOOKS_SHOWN - 1], backlogs[-1]]
+    shown = backlogs if len(backlogs) <= _SAMPLES_SHOWN else [*backlogs[: _SAMPLES_SHOWN - 1], backlogs[-1]]
     numbers = [f"{number:,}" for number in shown]
     if len(shown) < len(backlogs):
         numbers.insert(-1, "…")

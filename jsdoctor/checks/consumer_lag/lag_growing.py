@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.consumer_lag.lag_cause import lag_cause, looks_of
+from jsdoctor.checks.consumer_lag.lag_cause import lag_cause, samples_of
 from jsdoctor.checks.consumer_lag.loss import time_to_loss
 from jsdoctor.checks.consumer_lag.progress import DeliveryRates, acknowledged, flow, grows, wait_s
 from jsdoctor.checks.registry import check
@@ -18,7 +18,7 @@ from jsdoctor.model.partial import shown_or
 from jsdoctor.model.trend import ConsumerHistory, Trend
 from jsdoctor.model.wording import span
 
-_LONGEST_BATCH_S = 600
+_MAX_BATCH_S = 600
 _USUAL_BATCH = 1000
 """The server's default for `max_ack_pending` (server: consumer.go JsDefaultMaxAckPending)."""
 
@@ -52,7 +52,7 @@ def _batch(history: ConsumerHistory) -> int:
     No client works on one batch for as long as ten minutes without acknowledging it, so over hours there is none.
     """
     config = history.last.config
-    if history.elapsed_s >= _LONGEST_BATCH_S:
+    if history.elapsed_s >= _MAX_BATCH_S:
         return 0
     held = max(reading.num_ack_pending for reading in history.readings)
     return shown_or(
@@ -72,7 +72,7 @@ def _finding(history: ConsumerHistory, rates: DeliveryRates) -> Finding:
         message=(
             f"{rates.arriving:,.0f} messages/s arrive and {rates.done:,.1f}/s are acknowledged; "
             f"{last.num_pending:,} wait, which is {span(int(wait_s(last, rates)) * 1_000_000_000)} of work "
-            f"({looks_of(history)}): {outlook}; {lag_cause(history)}"
+            f"({samples_of(history)}): {outlook}; {lag_cause(history)}"
         ),
         measured=rates.arriving,
         threshold=rates.done,

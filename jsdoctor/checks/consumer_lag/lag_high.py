@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.consumer_lag.lag_cause import lag_cause, looks_of, time_to_drain_s
+from jsdoctor.checks.consumer_lag.lag_cause import lag_cause, samples_of, time_to_drain_s
 from jsdoctor.checks.consumer_lag.progress import DeliveryRates, acknowledged, flow, grows, wait_s
 from jsdoctor.checks.monitor_metadata import own_count
 from jsdoctor.checks.registry import check
@@ -101,7 +101,7 @@ def _finding(history: ConsumerHistory, rates: DeliveryRates, warn_at: int, fail_
             f"{last.num_pending:,} messages wait and the number {_falls(history)}: "
             f"{rates.done:,.1f}/s are acknowledged, {rates.arriving:,.1f}/s arrive, "
             f"a new message waits {span(int(wait_s(last, rates)) * 1_000_000_000)} for its turn "
-            f"({looks_of(history)}); {lag_cause(history)}"
+            f"({samples_of(history)}); {lag_cause(history)}"
         ),
         measured=last.num_pending,
         threshold=fail_at if severe else warn_at,

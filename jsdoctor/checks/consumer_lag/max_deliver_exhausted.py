@@ -104,18 +104,18 @@ _OTHERS = ("advisory-stream-action", "advisory-consumer-deleted")
 @check("consumer_lag.max_deliver_exhausted_logged")
 def max_deliver_exhausted_logged(logs: LogEvidence) -> Iterator[Finding]:
     """By consumer. Without any advisory in the logs their absence means nothing."""
-    found = bursts(logs, *_ADVISORIES, calm=False)
-    for burst in found:
+    bursts_found = bursts(logs, *_ADVISORIES, calm=False)
+    for burst in bursts_found:
         yield _finding_logged(burst)
-    if not found and logs.total(*_OTHERS):
+    if not bursts_found and logs.total(*_OTHERS):
         yield passed(CLUSTER)
-    elif not found:
+    elif not bursts_found:
         why = "servers do not log this, and no advisories were recorded in these logs"
         yield unknown(CLUSTER, why, "record $JS.EVENT.ADVISORY.> into a stream or a file")
 
 
 def _finding_logged(burst: Burst) -> Finding:
-    measures = [measure for one in burst.found if (measure := one.measure("stream_seq"))]
+    measures = [measure for occurrence in burst.found if (measure := occurrence.measure("stream_seq"))]
     low, high = min((m.smallest for m in measures), default=0), max((m.largest for m in measures), default=0)
     which = f"message {low:,}" if low == high else f"messages between {low:,} and {high:,}"
     return finding_of(

@@ -77,9 +77,9 @@ def _late(consumer: Consumer, wanted: Thresholds) -> tuple[list[Breach], str]:
         if since is None:
             unseen = f"when the last {words} was is not known: the server forgets it when it restarts"
         elif (ago_ns := _ns_between(since, consumer.at)) >= limit_ns:
-            said = f"the last {words} was {span(ago_ns)} ago" if pair.last_active else f"no {words} in {span(ago_ns)}"
+            stated = f"the last {words} was {span(ago_ns)} ago" if pair.last_active else f"no {words} in {span(ago_ns)}"
             reading = consumer.observed(f"{path}.last_active", since)
-            breaches.append((key, f"{said}, its limit is {span(limit_ns)}", reading))
+            breaches.append((key, f"{stated}, its limit is {span(limit_ns)}", reading))
     return breaches, unseen
 
 

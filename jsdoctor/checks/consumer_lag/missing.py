@@ -101,8 +101,8 @@ def _why_unsure(consumer: Consumer, stream: Stream) -> str | None:
     if not stream.consumers_seen:
         return "not all consumers of its stream were listed"
     held = {consumer.answered_by, *(replica.server for replica in consumer.replicas)} - {""}
-    heard = {replica.server for replica in stream.replicas}
-    unheard = held - heard if stream.replicas else set()
+    servers = {replica.server for replica in stream.replicas}
+    unheard = held - servers if stream.replicas else set()
     return f"{', '.join(sorted(unheard))} held it and did not list the stream again" if unheard else None
 
 
@@ -149,13 +149,17 @@ _SILENT = "client-heartbeats-missed"
 def missing_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
     """Servers name the consumer. Errors of clients do not, so they are grouped by application."""
     gone, made = "could not be loaded when its server started, and is gone for its clients", "could not be created"
-    found = [_finding_logged(burst, f"a consumer {gone}, {burst.story}", None) for burst in _told(logs, *_NOT_LOADED)]
-    found += [_finding_logged(burst, f"a consumer {made}, {burst.story}", None) for burst in _told(logs, *_NOT_CREATED)]
-    found += [_missed(burst, params) for burst in _told(logs, *_GONE, _SILENT)]
+    findings = [
+        _finding_logged(burst, f"a consumer {gone}, {burst.story}", None) for burst in _told(logs, *_NOT_LOADED)
+    ]
+    findings += [
+        _finding_logged(burst, f"a consumer {made}, {burst.story}", None) for burst in _told(logs, *_NOT_CREATED)
+    ]
+    findings += [_missed(burst, params) for burst in _told(logs, *_GONE, _SILENT)]
     deleted = _told(logs, "advisory-consumer-deleted")
-    found += [_finding_logged(burst, f"the consumer was deleted, {burst.story}", Severity.INFO) for burst in deleted]
-    yield from found
-    if not found:
+    findings += [_finding_logged(burst, f"the consumer was deleted, {burst.story}", Severity.INFO) for burst in deleted]
+    yield from findings
+    if not findings:
         yield passed(CLUSTER) if logs.has_server_logs or logs.has_client_logs else no_server_lines()
 
 
@@ -165,7 +169,7 @@ def _told(logs: LogEvidence, *signatures: str) -> list[Burst]:
 
 
 def _missed(burst: Burst, params: Params) -> Finding:
-    if all(one.signature == _SILENT for one in burst.found):
+    if all(occurrence.signature == _SILENT for occurrence in burst.found):
         what = "its consumer sends no heartbeats: it is gone, has no leader, or the connection is broken"
     else:
         what = "the consumer that it uses is not there"

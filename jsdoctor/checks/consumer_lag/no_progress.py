@@ -11,7 +11,7 @@ from jsdoctor.model.params import Params
 from jsdoctor.model.trend import ConsumerHistory, Trend
 from jsdoctor.model.wording import counted, span
 
-_SHORTEST_LOOK_S = 1.0
+_MIN_SAMPLE_S = 1.0
 """In two samples closer than this, in seconds, a stuck server and a slow one are the same."""
 
 
@@ -33,13 +33,13 @@ def no_progress(trend: Trend, params: Params) -> Iterator[Finding]:
         by_design = last.paused or is_full(last) or delivers_by_design_late(last)
         if by_design or (config.is_push and config.flow_control):
             continue
-        looks = [
+        samples = [
             r.num_pending > 0 and (r.push_bound if config.is_push else r.num_waiting > 0) for r in history.readings
         ]
         nothing_left = last.delivered.stream_seq >= history.stream.state.last_seq
-        if not looks[-1] or nothing_left or moved(history):
+        if not samples[-1] or nothing_left or moved(history):
             yield passed(last.subject)
-        elif still_ns(history) < still_for or history.elapsed_s < _SHORTEST_LOOK_S or not all(looks):
+        elif still_ns(history) < still_for or history.elapsed_s < _MIN_SAMPLE_S or not all(samples):
             still = "messages and clients wait and nothing was delivered, but not for long enough to tell"
             yield unknown(last.subject, still, f"run with --interval {still_for // 1_000_000_000 + 1}s")
         else:

@@ -27,7 +27,7 @@ def recreated(trend: Trend, params: Params) -> Iterator[Finding]:
     often = params.integer("often")
     ordered = [_ordered_by_stream(snapshot) for snapshot in trend.snapshots]
     for stream in trend.snapshots[-1].led_streams():
-        counts = _resets([look[_incarnation(stream)] for look in ordered if _incarnation(stream) in look])
+        counts = _resets([sample[_incarnation(stream)] for sample in ordered if _incarnation(stream) in sample])
         if counts is None:
             continue
         worst, times = max(counts.items(), key=lambda item: item[1], default=((), 0))
@@ -79,12 +79,12 @@ def _kind(consumer: Consumer) -> _Kind:
     return consumer.config.filters
 
 
-def _finding(stream: Stream, kind: _Kind, times: int, often: int, looks: int) -> Finding:
+def _finding(stream: Stream, kind: _Kind, times: int, often: int, samples: int) -> Finding:
     what = f" of {', '.join(kind)}" if kind else ""
     return Finding(
         subject=stream.subject,
-        message=f"in {times:,} of {looks - 1:,} intervals between the looks an ordered consumer{what} was replaced by a"
-        " new one that starts at a sequence: its client misses messages or heartbeats and starts over each time. Each"
+        message=f"in {times:,} of {samples - 1:,} intervals between the looks an ordered consumer{what} was replaced by"
+        " a new one that starts at a sequence: its client misses messages or heartbeats and starts over each time. Each"
         " one costs the meta group a proposal, and the client reads some messages again",
         measured=times,
         threshold=often,

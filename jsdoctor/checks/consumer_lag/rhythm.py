@@ -14,8 +14,11 @@ _ENOUGH = 3
 
 def rhythms(history: History | None) -> dict[Key, int]:
     """The longest time between two known visits of clients, in nanoseconds, for each consumer with enough of them."""
-    found = ((key(one.last), rhythm_ns(one)) for one in (history.consumers() if history else ()))
-    return {name: rhythm for name, rhythm in found if rhythm is not None}
+    by_consumer = (
+        (key(consumer_history.last), rhythm_ns(consumer_history))
+        for consumer_history in (history.consumers() if history else ())
+    )
+    return {name: rhythm for name, rhythm in by_consumer if rhythm is not None}
 
 
 def rhythm_ns(history: ConsumerHistory) -> int | None:

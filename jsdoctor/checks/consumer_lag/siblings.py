@@ -54,15 +54,15 @@ class Siblings:
 
     def _covering(self, subject: str) -> set[int]:
         """Consumers with a filter that lets through whatever matches `subject` (server: sublist.go subsetMatch)."""
-        found: set[int] = set()
+        covering: set[int] = set()
         nodes = [self._root]
         for token in subject.split("."):
             for node in nodes:
                 if rest := node.children.get(">"):
-                    found |= rest.consumers
+                    covering |= rest.consumers
             wider = {token, "*"} if token != ">" else set()
             nodes = [node.children[name] for node in nodes for name in wider if name in node.children]
-        return found.union(*(node.consumers for node in nodes))
+        return covering.union(*(node.consumers for node in nodes))
 
 
 def _filters(consumer: Consumer) -> Filters:

@@ -85,7 +85,7 @@ def _is_served(consumer: Consumer, recent: ConsumerHistory | None) -> bool:
         return True
     if recent is None:
         return False
-    return moved(recent) or any(_has_client(one) or one.num_pending == 0 for one in recent.readings)
+    return moved(recent) or any(_has_client(reading) or reading.num_pending == 0 for reading in recent.readings)
 
 
 def _comes_and_goes(stream: Stream, consumer: Consumer) -> bool:

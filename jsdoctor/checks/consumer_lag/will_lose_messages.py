@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.consumer_lag.lag_cause import lag_cause, looks_of
+from jsdoctor.checks.consumer_lag.lag_cause import lag_cause, samples_of
 from jsdoctor.checks.consumer_lag.loss import LossForecast, falls_back, time_to_loss
 from jsdoctor.checks.consumer_lag.progress import flow, moved, still_ns, wait_s
 from jsdoctor.checks.registry import check
@@ -76,7 +76,7 @@ def _finding(history: ConsumerHistory, loss: LossForecast, soon_s: float, within
         confidence=Confidence.LOW if filtered else Confidence.MEDIUM,
         message=(
             f"{loss.limit} removes messages before their delivery {when}{', at the earliest' if filtered else ''}, "
-            f"with {counted(last.num_pending, 'message')} waiting; {loss.how} ({looks_of(history)}); "
+            f"with {counted(last.num_pending, 'message')} waiting; {loss.how} ({samples_of(history)}); "
             f"{lag_cause(history)}"
         ),
         measured=int(loss.seconds * 1e9),

@@ -25,8 +25,8 @@ def of_change(config: ConsumerConfig, current: ConsumerConfig) -> Iterator[Serve
     """Why servers do not change a consumer into this."""
     if config.is_push != current.is_push:
         kinds = ("pull", "push")
-        says = f"a {kinds[current.is_push]} consumer cannot become a {kinds[config.is_push]} consumer"
-        yield ServerRefusal("deliver_subject", says, 10012)
+        text = f"a {kinds[current.is_push]} consumer cannot become a {kinds[config.is_push]} consumer"
+        yield ServerRefusal("deliver_subject", text, 10012)
         return
     for attribute, field, words, since in _FIXED:
         was, wanted = getattr(current, attribute), getattr(config, attribute)

@@ -17,7 +17,7 @@ from jsdoctor.model.wording import counted
 
 _FORBIDDEN = frozenset(" \t\r\n\f.*>\\/")
 _SEPARATORS = frozenset("/\\")
-_LONGEST_NAME = 255
+_MAX_NAME_LENGTH = 255
 _SAMPLING = re.compile(r"[-+]?\d+%?", re.ASCII)
 _GROUP = re.compile(r"[a-zA-Z0-9/_=-]{1,16}", re.ASCII)
 _MS = 1_000_000
@@ -47,8 +47,8 @@ def dropped_fields(config: ConsumerConfig, release: tuple[int, ...]) -> Iterator
     """Fields that a server of this release leaves out without a word or reads as something else."""
     yield from negative_numbers.of_consumer(config)
     if config.durable_name and config.name not in ("", config.durable_name):
-        says = f"name {config.name!r} is not the durable_name: servers drop it and call the consumer"
-        yield ServerRefusal("name", f"{says} {config.durable_name!r}", 0)
+        text = f"name {config.name!r} is not the durable_name: servers drop it and call the consumer"
+        yield ServerRefusal("name", f"{text} {config.durable_name!r}", 0)
     since = (2, 11)
     if release and release < since:
         for name in ("priority_policy", "priority_groups", "priority_timeout_ns"):
@@ -74,9 +74,9 @@ def of_work_queue(
             yield ServerRefusal("filter_subject", f"consumer {name} takes all messages of the same work queue", 10100)
             return
         for wanted in config.filters:
-            if taken := next((one for one in other.filters if subjects_overlap(wanted, one)), ""):
-                says = f"its filter {wanted!r} overlaps with {taken!r} of consumer {name}, on a work-queue stream"
-                yield ServerRefusal("filter_subject", says, 10100)
+            if taken := next((candidate for candidate in other.filters if subjects_overlap(wanted, candidate)), ""):
+                text = f"its filter {wanted!r} overlaps with {taken!r} of consumer {name}, on a work-queue stream"
+                yield ServerRefusal("filter_subject", text, 10100)
                 return
 
 
@@ -92,19 +92,19 @@ def of_new_on_work_queue(config: ConsumerConfig) -> Iterator[ServerRefusal]:
 def _name(config: ConsumerConfig) -> Iterator[ServerRefusal]:
     name = config.durable_name or config.name
     if _FORBIDDEN & set(name):
-        says = "a consumer's name must not contain white space, '.', '*', '>', '/' or '\\'"
-        yield ServerRefusal("durable_name", says, 10127 if _SEPARATORS & set(name) else 0)
-    elif len(name) > _LONGEST_NAME:
-        says = f"a consumer's name has {_LONGEST_NAME} characters at most"
-        yield ServerRefusal("durable_name", says, 10102 if config.durable_name else 0)
+        text = "a consumer's name must not contain white space, '.', '*', '>', '/' or '\\'"
+        yield ServerRefusal("durable_name", text, 10127 if _SEPARATORS & set(name) else 0)
+    elif len(name) > _MAX_NAME_LENGTH:
+        text = f"a consumer's name has {_MAX_NAME_LENGTH} characters at most"
+        yield ServerRefusal("durable_name", text, 10102 if config.durable_name else 0)
     yield from descriptions.refusals(config.description, config.metadata, 10107, 10135)
 
 
 def _numbers(config: ConsumerConfig, asked: ConsumerConfig) -> Iterator[ServerRefusal]:
     steps = len(config.backoff_ns)
     if steps and config.max_deliver != -1 and steps > config.max_deliver:
-        says = f"its backoff has {counted(steps, 'step')} and max_deliver is {config.max_deliver}: it must be as many"
-        yield ServerRefusal("max_deliver", says, 10116)
+        text = f"its backoff has {counted(steps, 'step')} and max_deliver is {config.max_deliver}: it must be as many"
+        yield ServerRefusal("max_deliver", text, 10116)
     elif steps and asked.max_deliver < -1:
         yield ServerRefusal("max_deliver", "max_deliver is below the steps of the backoff", 10116, before=_NOT_NEGATIVE)
     if any(step < 0 for step in config.backoff_ns):
@@ -193,18 +193,18 @@ def _filters(config: ConsumerConfig) -> Iterator[ServerRefusal]:
         for other in config.filters[number + 1 :]:
             inside = subject_contains(wanted, other) or subject_contains(other, wanted)
             if inside or subjects_overlap(wanted, other):
-                says = f"its filters {wanted!r} and {other!r} overlap"
-                yield ServerRefusal("filter_subjects", says, 10138, before=None if inside else (2, 11))
+                text = f"its filters {wanted!r} and {other!r} overlap"
+                yield ServerRefusal("filter_subjects", text, 10138, before=None if inside else (2, 11))
 
 
 def _start(config: ConsumerConfig) -> Iterator[ServerRefusal]:
     policy, by_seq, by_time = config.deliver_policy, config.opt_start_seq > 0, config.opt_start_time is not None
     if by_seq != (policy == "by_start_sequence"):
-        says = "has a start sequence" if by_seq else "has no start sequence"
-        yield ServerRefusal("deliver_policy", f"deliver policy {policy} {says}", 10094)
+        text = "has a start sequence" if by_seq else "has no start sequence"
+        yield ServerRefusal("deliver_policy", f"deliver policy {policy} {text}", 10094)
     if by_time != (policy == "by_start_time"):
-        says = "has a start time" if by_time else "has no start time"
-        yield ServerRefusal("deliver_policy", f"deliver policy {policy} {says}", 10094)
+        text = "has a start time" if by_time else "has no start time"
+        yield ServerRefusal("deliver_policy", f"deliver policy {policy} {text}", 10094)
     if policy == "last_per_subject" and not config.filters:
         yield ServerRefusal("deliver_policy", "deliver policy last_per_subject needs a filter", 10094)
 
@@ -218,8 +218,8 @@ def _groups(config: ConsumerConfig, asked: ConsumerConfig) -> Iterator[ServerRef
             yield ServerRefusal("priority_timeout", "priority_timeout needs a priority_policy", 10197, since)
         return
     if config.priority_policy == "prioritized":
-        says = "servers before 2.12 have no priority policy prioritized"
-        yield ServerRefusal("priority_policy", says, 10025, since, before=(2, 12))
+        text = "servers before 2.12 have no priority policy prioritized"
+        yield ServerRefusal("priority_policy", text, 10025, since, before=(2, 12))
     if config.is_push:
         yield ServerRefusal("priority_policy", "a push consumer has no priority policy", 10178, since)
     if not config.priority_groups:
@@ -228,23 +228,23 @@ def _groups(config: ConsumerConfig, asked: ConsumerConfig) -> Iterator[ServerRef
         if not group:
             yield ServerRefusal("priority_groups", "the name of a priority group is empty", 10161, since)
         elif not _GROUP.fullmatch(group):
-            says = f"priority group {group!r}: a name has 1 to 16 letters, digits, '-', '_', '/' or '='"
-            yield ServerRefusal("priority_groups", says, 10162, since)
+            text = f"priority group {group!r}: a name has 1 to 16 letters, digits, '-', '_', '/' or '='"
+            yield ServerRefusal("priority_groups", text, 10162, since)
 
 
 def _on(config: ConsumerConfig, stream: StreamConfig) -> Iterator[ServerRefusal]:
     if config.num_replicas > stream.num_replicas:
-        says = f"R{config.num_replicas} is more than the R{stream.num_replicas} of its stream"
-        yield ServerRefusal("num_replicas", says, 0)
+        text = f"R{config.num_replicas} is more than the R{stream.num_replicas} of its stream"
+        yield ServerRefusal("num_replicas", text, 0)
     elif stream.retention != "limits" and config.num_replicas not in (0, stream.num_replicas):
-        says = f"R{config.num_replicas} on a stream of R{stream.num_replicas}: with {stream.retention} retention"
-        yield ServerRefusal("num_replicas", f"{says} both must be equal", 10134)
+        text = f"R{config.num_replicas} on a stream of R{stream.num_replicas}: with {stream.retention} retention"
+        yield ServerRefusal("num_replicas", f"{text} both must be equal", 10134)
     if stream.retention == "workqueue" and config.ack_policy == "none" and not config.is_push:
         yield ServerRefusal("ack_policy", "a work queue needs acknowledgements", 10084)
     limits = stream.consumer_limits
     if 0 < limits.max_ack_pending < config.max_ack_pending:
-        says = f"max_ack_pending is above the {limits.max_ack_pending:,} that its stream allows"
-        yield ServerRefusal("max_ack_pending", says, 10121)
+        text = f"max_ack_pending is above the {limits.max_ack_pending:,} that its stream allows"
+        yield ServerRefusal("max_ack_pending", text, 10121)
     if 0 < limits.inactive_threshold_ns < config.inactive_threshold_ns:
         yield ServerRefusal("inactive_threshold", "inactive_threshold is above the one that its stream allows", 10153)
     if config.is_push and any(subject_contains(subject, config.deliver_subject) for subject in stream.subjects):

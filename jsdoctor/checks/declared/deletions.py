@@ -70,9 +70,9 @@ def of_filters(config: ConsumerConfig, current: Consumer, stream: Stream) -> Del
     if kept or all(any(subject_contains(wide, subject) for wide in wanted) for subject in left_out):
         return None
     disjoint = not others and not any(overlaps_any(subject, new) for subject in old)
-    says = f"its filters leave out {left_out[0]!r}, and an interest stream keeps no message that no consumer wants"
+    text = f"its filters leave out {left_out[0]!r}, and an interest stream keeps no message that no consumer wants"
     number = f"{held:,}" if disjoint else f"up to {held:,}"
-    return Deletion("filter_subject", f"{says}: {number} are deleted", held, exact=disjoint)
+    return Deletion("filter_subject", f"{text}: {number} are deleted", held, exact=disjoint)
 
 
 def _sizes(config: StreamConfig, stream: Stream) -> Iterator[Deletion]:
@@ -81,13 +81,13 @@ def _sizes(config: StreamConfig, stream: Stream) -> Iterator[Deletion]:
     refused = current.discard == "new"
     if 0 < config.max_msgs < state.messages and (refused or _lower(config.max_msgs, current.max_msgs)):
         gone = state.messages - config.max_msgs
-        says = f"max_msgs {config.max_msgs:,} is below the {counted(state.messages, 'message')} it holds"
-        yield Deletion("max_msgs", f"{says}: the oldest {gone:,} are deleted", gone)
+        text = f"max_msgs {config.max_msgs:,} is below the {counted(state.messages, 'message')} it holds"
+        yield Deletion("max_msgs", f"{text}: the oldest {gone:,} are deleted", gone)
     if 0 < config.max_bytes < state.bytes and (refused or _lower(config.max_bytes, current.max_bytes)):
         gone = min(-(-(state.bytes - config.max_bytes) * state.messages // state.bytes), state.messages)
-        says = f"max_bytes {config.max_bytes:,} is below the {state.bytes:,} bytes it holds"
+        text = f"max_bytes {config.max_bytes:,} is below the {state.bytes:,} bytes it holds"
         how = f"about {gone:,} of {state.messages:,}, estimated from their average size"
-        yield Deletion("max_bytes", f"{says}: the oldest messages are deleted, {how}", gone, exact=False)
+        yield Deletion("max_bytes", f"{text}: the oldest messages are deleted, {how}", gone, exact=False)
 
 
 def _age(config: StreamConfig, stream: Stream) -> Iterator[Deletion]:
@@ -98,15 +98,15 @@ def _age(config: StreamConfig, stream: Stream) -> Iterator[Deletion]:
     if oldest_ns <= config.max_age_ns:
         return
     newest_ns = int((stream.at - state.last_ts).total_seconds() * _NS_PER_S) if state.last_ts else 0
-    says = f"its oldest message is {span(oldest_ns)} old and max_age becomes {span(config.max_age_ns)}"
+    text = f"its oldest message is {span(oldest_ns)} old and max_age becomes {span(config.max_age_ns)}"
     if newest_ns > config.max_age_ns:
         what = f"all {counted(state.messages, 'message')} expire at once"
-        yield Deletion("max_age", f"{says}: {what}", state.messages)
+        yield Deletion("max_age", f"{text}: {what}", state.messages)
         return
     share = (oldest_ns - config.max_age_ns) / max(oldest_ns - newest_ns, 1)
     gone = min(max(round(share * state.messages), 1), state.messages)
     how = f"about {gone:,} of {state.messages:,} if they came at a steady rate"
-    yield Deletion("max_age", f"{says}: what is older expires at once, {how}", gone, exact=False)
+    yield Deletion("max_age", f"{text}: what is older expires at once, {how}", gone, exact=False)
 
 
 def _per_subject(config: StreamConfig, stream: Stream, counts: Mapping[str, int] | None) -> Iterator[Deletion]:
@@ -117,21 +117,21 @@ def _per_subject(config: StreamConfig, stream: Stream, counts: Mapping[str, int]
     if counts is not None:
         full = [count - most for count in counts.values() if count > most]
         if full:
-            says = (
+            text = (
                 f"max_msgs_per_subject becomes {most:,}; {len(full):,} of {counted(len(counts), 'subject')} hold more"
             )
-            yield Deletion("max_msgs_per_subject", f"{says}: {sum(full):,} messages are deleted, {when}", sum(full))
+            yield Deletion("max_msgs_per_subject", f"{text}: {sum(full):,} messages are deleted, {when}", sum(full))
         return
     if subjects and held > most * subjects:
         least = held - most * subjects
-        says = f"max_msgs_per_subject becomes {most:,} and its {subjects:,} subjects hold {held:,} messages"
+        text = f"max_msgs_per_subject becomes {most:,} and its {subjects:,} subjects hold {held:,} messages"
         yield Deletion(
-            "max_msgs_per_subject", f"{says}: at least {least:,} are deleted, {when}", least, exact=subjects == 1
+            "max_msgs_per_subject", f"{text}: at least {least:,} are deleted, {when}", least, exact=subjects == 1
         )
     elif not subjects or held - (subjects - 1) > most:
         of_them = f" of its {subjects:,}" if subjects else ""
-        says = f"max_msgs_per_subject becomes {most:,}: whether one{of_them} subjects holds more is not known"
-        yield Deletion("max_msgs_per_subject", says, exact=False, unsure=True)
+        text = f"max_msgs_per_subject becomes {most:,}: whether one{of_them} subjects holds more is not known"
+        yield Deletion("max_msgs_per_subject", text, exact=False, unsure=True)
 
 
 def _retention(config: StreamConfig, stream: Stream) -> Iterator[Deletion]:
@@ -140,8 +140,8 @@ def _retention(config: StreamConfig, stream: Stream) -> Iterator[Deletion]:
     if (gone := unclaimed(stream)) == 0:
         return
     who = "no consumer has a claim on" if not stream.consumers else "all its consumers have acknowledged"
-    says = f"with interest retention it drops the messages that {who}"
-    yield Deletion("retention", says, gone, exact=gone is not None and len(stream.consumers) <= 1)
+    text = f"with interest retention it drops the messages that {who}"
+    yield Deletion("retention", text, gone, exact=gone is not None and len(stream.consumers) <= 1)
 
 
 def _lower(wanted: int, current: int) -> bool:

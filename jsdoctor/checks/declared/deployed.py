@@ -39,20 +39,20 @@ class Deployed:
 
     def stream(self, name: str) -> Stream | None:
         """The stream of that name, if exactly one exists and its leader reported it."""
-        found = self.streams(name)
-        return found[0] if len(found) == 1 and found[0].from_leader else None
+        streams = self.streams(name)
+        return streams[0] if len(streams) == 1 and streams[0].from_leader else None
 
     def doubt(self, asset: DeclaredStream | DeclaredConsumer, name: str) -> Finding | None:
         """Why it is unknown whether or how the stream of that name exists; None if it is known."""
-        found = self.streams(name)
-        if len(found) > 1:
-            accounts = ", ".join(sorted(stream.account for stream in found))
+        streams = self.streams(name)
+        if len(streams) > 1:
+            accounts = ", ".join(sorted(stream.account for stream in streams))
             return unknown(
                 asset.subject,
                 f"several accounts have a stream {name} ({accounts}), and the manifest does not say which is meant",
                 "use a login of the account that it is for",
             )
-        if name in self._silent or (found and not found[0].from_leader):
+        if name in self._silent or (streams and not streams[0].from_leader):
             return unknown(
                 asset.subject, f"stream {name} is there, and its leader did not report it", "run again, see the gaps"
             )
@@ -72,7 +72,9 @@ class Deployed:
     def subjects_of(self, account: str) -> SubjectIndex:
         """The subjects that are taken in an account."""
         if account not in self._subjects:
-            of_account = (one for streams in self._by_name.values() for one in streams if one.account == account)
+            of_account = (
+                stream for streams in self._by_name.values() for stream in streams if stream.account == account
+            )
             self._subjects[account] = SubjectIndex((stream.name, stream.config.subjects) for stream in of_account)
         return self._subjects[account]
 

@@ -32,8 +32,8 @@ class Declarations:
 
     def stream_of(self, consumer: DeclaredConsumer) -> DeclaredStream | None:
         """The consumer's stream, if all that are declared by that name are alike."""
-        found = self._streams.get((consumer.account, consumer.stream), [])
-        return found[0] if found and all(stream.config == found[0].config for stream in found) else None
+        streams = self._streams.get((consumer.account, consumer.stream), [])
+        return streams[0] if streams and all(stream.config == streams[0].config for stream in streams) else None
 
     def consumers_of(self, stream: DeclaredStream) -> list[DeclaredConsumer]:
         """The stream's consumers."""
@@ -51,13 +51,13 @@ class Declarations:
         """The subjects of the streams of the same file, which are for the same environment."""
         key = (stream.account, stream.place.file)
         if key not in self._subjects:
-            self._subjects[key] = SubjectIndex((one.name, one.stored.subjects) for one in self._by_file[key])
+            self._subjects[key] = SubjectIndex((stream.name, stream.stored.subjects) for stream in self._by_file[key])
         return self._subjects[key]
 
     def config_of(self, account: str, name: str) -> StreamConfig | None:
         """The configuration of a declared stream of that name."""
-        found = self._streams.get((account, name), [])
-        return found[0].stored if found else None
+        streams = self._streams.get((account, name), [])
+        return streams[0].stored if streams else None
 
     def has(self, account: str, name: str) -> bool:
         """Whether a stream of that name is declared."""

@@ -25,8 +25,8 @@ def of_stream(config: StreamConfig) -> Iterator[ServerRefusal]:
     limits = config.consumer_limits
     if limits.max_ack_pending < -1 or limits.inactive_threshold_ns < 0:
         name = "max_ack_pending" if limits.max_ack_pending < -1 else "inactive_threshold"
-        says = f"consumer_limits.{name} is negative: servers take it, and set no limit; leave it out if that is meant"
-        yield ServerRefusal("consumer_limits", says, 0)
+        text = f"consumer_limits.{name} is negative: servers take it, and set no limit; leave it out if that is meant"
+        yield ServerRefusal("consumer_limits", text, 0)
 
 
 def of_consumer(config: ConsumerConfig) -> Iterator[ServerRefusal]:

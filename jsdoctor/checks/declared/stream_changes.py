@@ -29,15 +29,15 @@ def of_change(
     if config.storage != current.storage:
         yield ServerRefusal("storage", f"the storage cannot be changed from {current.storage} to {config.storage}")
     if config.retention != current.retention and "workqueue" in (config.retention, current.retention):
-        says = f"the retention cannot be changed from {current.retention} to {config.retention}"
-        yield ServerRefusal("retention", says)
+        text = f"the retention cannot be changed from {current.retention} to {config.retention}"
+        yield ServerRefusal("retention", text)
     for field, since in _ONCE_SET:
         if getattr(current, field) and not getattr(config, field):
             yield ServerRefusal(field, f"{field} is set and cannot be taken back", since=since)
     if config.mirror != current.mirror:
         promoted = config.mirror is None
-        says = "a mirror cannot become an ordinary stream" if promoted else "what a mirror copies cannot be changed"
-        yield ServerRefusal("mirror", says, 10055, before=(2, 12) if promoted else None)
+        text = "a mirror cannot become an ordinary stream" if promoted else "what a mirror copies cannot be changed"
+        yield ServerRefusal("mirror", text, 10055, before=(2, 12) if promoted else None)
     if config.allow_msg_counter != current.allow_msg_counter:
         yield ServerRefusal("allow_msg_counter", "allow_msg_counter cannot be changed", since=(2, 12))
     if (config.persist_mode or "default") != (current.persist_mode or "default"):
@@ -61,8 +61,8 @@ def _consumer_limits(
             or _above(consumer.inactive_threshold_ns, wanted.inactive_threshold_ns, zero_counts)
         )
         if over:
-            says = f"consumer_limits are below what consumer {over[0]} has"
-            yield ServerRefusal("consumer_limits", says, 0, before=_ZERO_IS_NONE if zero_counts else None)
+            text = f"consumer_limits are below what consumer {over[0]} has"
+            yield ServerRefusal("consumer_limits", text, 0, before=_ZERO_IS_NONE if zero_counts else None)
             return
 
 

@@ -85,8 +85,8 @@ def _origin(
         return
     there = known(origin.name)
     if there is not None and 0 < config.max_msg_size < there.max_msg_size:
-        says = f"max_msg_size {config.max_msg_size:,} is below the {there.max_msg_size:,} of {origin.name}"
-        yield ServerRefusal("max_msg_size", says, codes.size)
+        text = f"max_msg_size {config.max_msg_size:,} is below the {there.max_msg_size:,} of {origin.name}"
+        yield ServerRefusal("max_msg_size", text, codes.size)
 
 
 def _transforms(field: str, origin: SourceConfig, codes: _Codes) -> Iterator[ServerRefusal]:
@@ -96,8 +96,8 @@ def _transforms(field: str, origin: SourceConfig, codes: _Codes) -> Iterator[Ser
             yield ServerRefusal(field, f"the filter {transform.src!r} of {origin.name} is not a subject", codes.filter)
             continue
         if not transform.src:
-            says = f"a transform of {origin.name} has no source"
-            yield ServerRefusal(field, says, codes.filter, before=_WITHOUT_SOURCE)
+            text = f"a transform of {origin.name} has no source"
+            yield ServerRefusal(field, text, codes.filter, before=_WITHOUT_SOURCE)
         for fault in faults(
             transform.src, transform.dest, TransformUse.MIRROR if field == "mirror" else TransformUse.SOURCE
         ):

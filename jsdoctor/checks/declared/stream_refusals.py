@@ -16,9 +16,9 @@ from jsdoctor.model.subjects import is_subject, subject_contains, subjects_overl
 
 MAX_REPLICAS = 5
 _SEPARATORS = frozenset("/\\")
-_SHORTEST_NS = 100_000_000
+_MIN_NS = 100_000_000
 _SECOND_NS = 1_000_000_000
-_LONGEST_NAME = 255
+_MAX_NAME_LENGTH = 255
 _FORBIDDEN = frozenset(" \t\r\n\f.*>\\/")
 _API = ("$JS.>", "$JSC.>", "$NRG.>")
 _SINCE = {
@@ -63,10 +63,10 @@ def dropped_fields(config: StreamConfig, release: tuple[int, ...]) -> Iterator[S
 
 def _name(name: str) -> Iterator[ServerRefusal]:
     if not name or _FORBIDDEN & set(name):
-        says = "a stream's name must not be empty nor contain white space, '.', '*', '>', '/' or '\\'"
-        yield ServerRefusal("name", says, 10128 if _SEPARATORS & set(name) else 10052)
-    elif len(name) > _LONGEST_NAME:
-        yield ServerRefusal("name", f"a stream's name has {_LONGEST_NAME} characters at most")
+        text = "a stream's name must not be empty nor contain white space, '.', '*', '>', '/' or '\\'"
+        yield ServerRefusal("name", text, 10128 if _SEPARATORS & set(name) else 10052)
+    elif len(name) > _MAX_NAME_LENGTH:
+        yield ServerRefusal("name", f"a stream's name has {_MAX_NAME_LENGTH} characters at most")
 
 
 def _texts(config: StreamConfig) -> Iterator[ServerRefusal]:
@@ -83,7 +83,7 @@ def _numbers(config: StreamConfig) -> Iterator[ServerRefusal]:
     for field, value in (("max_age", config.max_age_ns), ("duplicate_window", config.duplicate_window_ns)):
         if value < 0:
             yield ServerRefusal(field, f"{field} is negative")
-        elif 0 < value < _SHORTEST_NS:
+        elif 0 < value < _MIN_NS:
             yield ServerRefusal(field, f"{field} is shorter than 100ms")
     if 0 < config.max_age_ns < config.duplicate_window_ns:
         yield ServerRefusal("duplicate_window", "the duplicate window is longer than max_age")
@@ -108,36 +108,36 @@ def _features(config: StreamConfig) -> Iterator[ServerRefusal]:
     if config.allow_msg_counter:
         yield from _counter(config)
     if config.allow_msg_schedules and config.discard == "new":
-        says = "a stream with allow_msg_schedules cannot have discard policy new"
-        yield ServerRefusal("allow_msg_schedules", says, since=(2, 14))
+        text = "a stream with allow_msg_schedules cannot have discard policy new"
+        yield ServerRefusal("allow_msg_schedules", text, since=(2, 14))
     if config.allow_msg_schedules and config.sources:
         yield ServerRefusal("allow_msg_schedules", "a stream with sources has no schedules", 10187, since=(2, 12))
     if config.persist_mode == "async":
-        for wrong, says in (
+        for wrong, text in (
             (config.storage != "file", "needs file storage"),
             (config.num_replicas > 1, "needs one replica"),
             (config.allow_atomic, "excludes allow_atomic"),
         ):
             if wrong:
-                yield ServerRefusal("persist_mode", f"persist_mode async {says}", since=(2, 12))
+                yield ServerRefusal("persist_mode", f"persist_mode async {text}", since=(2, 12))
 
 
 def _counter(config: StreamConfig) -> Iterator[ServerRefusal]:
-    for wrong, says, since in (
+    for wrong, text, since in (
         (config.discard == "new", "discard policy new", (2, 12)),
         (config.allow_msg_ttl, "allow_msg_ttl", (2, 12)),
         (config.retention != "limits", f"{config.retention} retention", (2, 12)),
         (config.allow_msg_schedules, "allow_msg_schedules", (2, 14)),
     ):
         if wrong:
-            yield ServerRefusal("allow_msg_counter", f"a counter stream cannot have {says}", since=since)
+            yield ServerRefusal("allow_msg_counter", f"a counter stream cannot have {text}", since=since)
 
 
 def _unknown_fields(config: StreamConfig) -> Iterator[ServerRefusal]:
     for name, since in _SINCE.items():
         if since > STRICT and _is_set(config, name):
-            says = f"servers before {since[0]}.{since[1]} have no {name}"
-            yield ServerRefusal(name, says, 10025, since=STRICT, before=since)
+            text = f"servers before {since[0]}.{since[1]} have no {name}"
+            yield ServerRefusal(name, text, 10025, since=STRICT, before=since)
 
 
 def _is_set(config: StreamConfig, name: str) -> bool:
@@ -176,8 +176,8 @@ def _reserved(subject: str) -> Iterator[ServerRefusal]:
         if subject_contains("$SYS.ACCOUNT.>" if space == "$SYS.>" else "$JS.EVENT.>", subject):
             continue
         inside = subject_contains(space, subject) and space != "$NRG.>"
-        says = f"{subject!r} overlaps with the server's own {space}, which needs no_ack"
-        yield ServerRefusal("subjects", says, since=(2, 10) if inside else (2, 11))
+        text = f"{subject!r} overlaps with the server's own {space}, which needs no_ack"
+        yield ServerRefusal("subjects", text, since=(2, 10) if inside else (2, 11))
         return
 
 
@@ -202,6 +202,6 @@ def _transforms(config: StreamConfig) -> Iterator[ServerRefusal]:
 def _cycles(config: StreamConfig, dest: str, before: Release | None = None) -> Iterator[ServerRefusal]:
     for subject in config.subjects:
         if subjects_overlap(dest, subject):
-            says = f"it republishes to {dest!r}, which is its own subject {subject!r}"
-            yield ServerRefusal("republish", says, before=before)
+            text = f"it republishes to {dest!r}, which is its own subject {subject!r}"
+            yield ServerRefusal("republish", text, before=before)
             return

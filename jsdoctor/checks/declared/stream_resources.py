@@ -31,13 +31,14 @@ class ResourceLimits:
     ) -> None:
         streams = snapshots.last.streams if snapshots and account is not None else ()
         wanted = {
-            one.name: 0 if one.fate is Fate.DELETED else max(one.config.max_bytes, 0) for one in manifests.streams
+            stream.name: 0 if stream.fate is Fate.DELETED else max(stream.config.max_bytes, 0)
+            for stream in manifests.streams
         }
-        gone = {one.name for one in manifests.streams if one.fate is not Fate.KEPT}
+        gone = {stream.name for stream in manifests.streams if stream.fate is not Fate.KEPT}
         self._account = _row(account, accounts) if snapshots else None
         self._server = _only_one(servers) if account is not None and snapshots else None
         self._held = {s.name: s.config for s in streams if s.account == account and s.name not in gone}
-        self._reserved = {name: _smaller(one.max_bytes, wanted.get(name)) for name, one in self._held.items()}
+        self._reserved = {name: _smaller(config.max_bytes, wanted.get(name)) for name, config in self._held.items()}
         self._freed = {storage: sum(_freed(s, storage, wanted) for s in streams) for storage in ("file", "memory")}
 
     def refusals(self, config: StreamConfig, current: StreamConfig | None) -> Iterator[ServerRefusal]:
@@ -58,15 +59,15 @@ class ResourceLimits:
             yield ServerRefusal("max_bytes", "its account wants max_bytes of every stream", 10113)
         largest = limits.memory_max_stream_bytes if config.storage == "memory" else limits.storage_max_stream_bytes
         if 0 < largest < config.max_bytes:
-            says = f"max_bytes {config.max_bytes:,} is above {largest:,}, the account's limit for one stream"
-            yield ServerRefusal("max_bytes", says, 10122)
+            text = f"max_bytes {config.max_bytes:,} is above {largest:,}, the account's limit for one stream"
+            yield ServerRefusal("max_bytes", text, 10122)
         if 0 < limits.max_consumers < config.max_consumers:
-            says = f"max_consumers {config.max_consumers:,} is above {limits.max_consumers:,}, the account's limit"
-            yield ServerRefusal("max_consumers", says, 10026)
+            text = f"max_consumers {config.max_consumers:,} is above {limits.max_consumers:,}, the account's limit"
+            yield ServerRefusal("max_consumers", text, 10026)
         counted = [n for n, c in self._held.items() if not tier.name or c.num_replicas == config.num_replicas]
         if current is None and 0 < limits.max_streams <= len(counted):
-            says = f"its account has {len(counted):,} streams, and may have {limits.max_streams:,}"
-            yield ServerRefusal("name", says, 10027)
+            text = f"its account has {len(counted):,} streams, and may have {limits.max_streams:,}"
+            yield ServerRefusal("name", text, 10027)
         limit = limits.max_memory if config.storage == "memory" else limits.max_storage
         others = [n for n in counted if n != config.name and self._held[n].storage == config.storage]
         reserved = sum(self._reserved[name] for name in others) + (max(current.max_bytes, 0) if current else 0)
@@ -77,7 +78,7 @@ class ResourceLimits:
 def _row(account: str | None, accounts: Accounts | None) -> Account | None:
     """The account's limits. An account without streams is known only where no other one was looked at."""
     rows = accounts.accounts if accounts and account is not None else ()
-    named = [one for one in rows if one.name == account or (not account and len(rows) == 1)]
+    named = [row for row in rows if row.name == account or (not account and len(rows) == 1)]
     return named[0] if len(named) == 1 else None
 
 
@@ -113,6 +114,6 @@ def _beyond(
     what, code = ("memory", 10028) if config.storage == "memory" else ("file storage", 10047)
     more = max(config.max_bytes - max(current.max_bytes, 0), 0) if current else max(config.max_bytes, 1)
     if reserved + more > limit:
-        says = f"max_bytes {config.max_bytes:,}" if config.max_bytes > 0 else "a stream without max_bytes"
-        why = f"{says} does not fit: {reserved:,} bytes of {limit:,} of {what} are reserved ({whose})"
+        text = f"max_bytes {config.max_bytes:,}" if config.max_bytes > 0 else "a stream without max_bytes"
+        why = f"{text} does not fit: {reserved:,} bytes of {limit:,} of {what} are reserved ({whose})"
         yield ServerRefusal("max_bytes", why, code)

@@ -28,8 +28,8 @@ _NO_WILDCARD_NEEDED = ("random", "partition")
 _SHORTER: Release = (2, 12)
 """First release with `random(n)`, with `partition(n)`, and with both where the source has no wildcard."""
 
-_LARGEST = (1 << 31) - 1
-_LARGEST_SINCE: Release = (2, 12)
+_MAX = (1 << 31) - 1
+_MAX_SINCE: Release = (2, 12)
 """First release that refuses more partitions; older ones take them, and have no `random` in transforms."""
 
 
@@ -80,18 +80,18 @@ def _token(token: str, wildcards: int, rest: bool, use: TransformUse) -> Iterato
     elif len(token) <= 4 or not _BRACED.fullmatch(token):
         return
     else:
-        found = _FUNCTION.search(token)
-        if found is None or not _SPELLINGS.fullmatch(found[1]):
+        match = _FUNCTION.search(token)
+        if match is None or not _SPELLINGS.fullmatch(match[1]):
             yield TransformFault(f"{token} is no function of subject transforms")
             return
-        name, arguments = found[1].lower(), re.split(r",\s*", found[2])
+        name, arguments = match[1].lower(), re.split(r",\s*", match[2])
         read = _positions(name, arguments)
         if read is None:
             yield TransformFault(f"{token} does not have the arguments that it needs")
             return
         positions = read
-        if name in _NO_WILDCARD_NEEDED and int(arguments[0]) > _LARGEST:
-            yield TransformFault(f"{token} has more than {_LARGEST:,} partitions", since=_LARGEST_SINCE)
+        if name in _NO_WILDCARD_NEEDED and int(arguments[0]) > _MAX:
+            yield TransformFault(f"{token} has more than {_MAX:,} partitions", since=_MAX_SINCE)
     if name in _SIDES and use is not TransformUse.REPUBLISH:
         since = OLDEST if use is TransformUse.SOURCE else _SHORTER
         yield TransformFault(f"{token} is no function of a stream's transform", since, _SIDES_SINCE)
@@ -123,9 +123,9 @@ def _positions(name: str, arguments: list[str]) -> list[int] | None:
 
 
 def _numbers(arguments: list[str]) -> list[int] | None:
-    found = [_WHOLE.fullmatch(argument) for argument in arguments]
-    numbers = [int(one[1]) for one in found if one]
-    return numbers if len(numbers) == len(found) else None
+    matches = [_WHOLE.fullmatch(argument) for argument in arguments]
+    numbers = [int(match[1]) for match in matches if match]
+    return numbers if len(numbers) == len(matches) else None
 
 
 def _well_formed(subject: str) -> bool:

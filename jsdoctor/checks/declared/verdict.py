@@ -22,19 +22,24 @@ def verdict(
 
     `release` is that of the server, empty where it is not known. None: nothing of all that.
     """
-    wrong = [_mistake(one) for one in asset.mistakes if not one.ignored]
+    wrong = [_mistake(mistake) for mistake in asset.mistakes if not mistake.ignored]
     if wrong:
         reasons = _led(f"{asset.tool} will refuse it", wrong)
     else:
-        reasons = _led("the server will refuse it", [_refusal(asset, one) for one in certain(refusals, release)])
-    left_out = [one for one in asset.mistakes if one.ignored]
-    lost = [*(_mistake(one) for one in left_out), *(_refusal(asset, one) for one in dropped)]
+        reasons = _led(
+            "the server will refuse it", [_refusal(asset, refusal) for refusal in certain(refusals, release)]
+        )
+    left_out = [mistake for mistake in asset.mistakes if mistake.ignored]
+    lost = [*(_mistake(mistake) for mistake in left_out), *(_refusal(asset, refusal) for refusal in dropped)]
     if reasons:
         return _finding(asset, [*reasons, *lost], Severity.ERROR)
     if lost:
-        sure = dropped or not all(one.unsure for one in left_out)
+        sure = dropped or not all(mistake.unsure for mistake in left_out)
         return _finding(asset, lost, Severity.WARNING if sure else Severity.INFO)
-    some = [(f"{one.releases} will refuse it: {one.text}", shown(asset, one)) for one in possible(refusals, release)]
+    some = [
+        (f"{refusal.releases} will refuse it: {refusal.text}", shown(asset, refusal))
+        for refusal in possible(refusals, release)
+    ]
     return _finding(asset, some, Severity.INFO) if some else None
 
 
@@ -53,14 +58,14 @@ def _mistake(mistake: Mistake) -> _Reason:
 
 def _led(opening: str, reasons: Sequence[_Reason]) -> list[_Reason]:
     """The verdict before the first reason."""
-    return [(f"{opening}: {says}" if number == 0 else says, seen) for number, (says, seen) in enumerate(reasons)]
+    return [(f"{opening}: {text}" if number == 0 else text, seen) for number, (text, seen) in enumerate(reasons)]
 
 
 def _finding(asset: DeclaredStream | DeclaredConsumer, reasons: Sequence[_Reason], severity: Severity) -> Finding:
     return Finding(
         subject=asset.subject,
         severity=severity,
-        message="; ".join(says for says, _ in reasons),
+        message="; ".join(text for text, _ in reasons),
         evidence=tuple(seen for _, seen in reasons),
         remedy=BY_HAND,
     )

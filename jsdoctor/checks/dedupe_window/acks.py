@@ -18,9 +18,9 @@ DUPLICATE_ACKS = (
 """Signatures that name the sequence of the message that was stored first, as `stream_seq`."""
 
 
-def sequences(found: Iterable[Occurrence]) -> tuple[int, int] | None:
+def sequences(occurrences: Iterable[Occurrence]) -> tuple[int, int] | None:
     """The lowest and highest sequence that were called the original."""
-    measures = [measure for one in found if (measure := one.measure("stream_seq"))]
+    measures = [measure for occurrence in occurrences if (measure := occurrence.measure("stream_seq"))]
     if not measures:
         return None
     return min(measure.smallest for measure in measures), max(measure.largest for measure in measures)

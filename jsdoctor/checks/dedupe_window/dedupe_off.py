@@ -50,18 +50,18 @@ def dedupe_off(snapshots: SnapshotSeries, stored: StoredMessages | None) -> Iter
 @check("dedupe_window.dedupe_off_stored")
 def dedupe_off_stored(stored: StoredMessages, snapshots: SnapshotSeries) -> Iterator[Finding]:
     """Ids in a stream without a window have no effect (server: stream.go checkStreamCfg, processJetStreamMsg)."""
-    for one in scanned(stored, snapshots):
-        config = one.stream.config
-        if not is_published_to(one.stream):
+    for stream in scanned(stored, snapshots):
+        config = stream.stream.config
+        if not is_published_to(stream.stream):
             continue
-        if config.duplicate_window_ns > 0 or not one.stored.with_id:
-            yield passed(one.stored.subject)
+        if config.duplicate_window_ns > 0 or not stream.stored.with_id:
+            yield passed(stream.stored.subject)
         else:
-            yield _finding(one)
+            yield _finding(stream)
 
 
-def _finding(one: ScannedStream) -> Finding:
-    stored, repeats = one.stored, one.stored.repeats
+def _finding(stream: ScannedStream) -> Finding:
+    stored, repeats = stream.stored, stream.stored.repeats
     twice = (
         f", and {counted(repeats.count, 'message')} of them came again and are stored twice" if repeats.count else ""
     )
@@ -76,9 +76,9 @@ def _finding(one: ScannedStream) -> Finding:
         threshold=0,
         unit="count",
         evidence=(
-            one.stream.observed("config.duplicate_window", 0),
+            stream.stream.observed("config.duplicate_window", 0),
             stored.observed("messages with an id", stored.with_id),
             *observed(stored, repeats.kept),
         ),
-        remedy={"duplicate_window_s": comfortable_window_s(0, one.stream), "no_ack": one.stream.config.no_ack},
+        remedy={"duplicate_window_s": comfortable_window_s(0, stream.stream), "no_ack": stream.stream.config.no_ack},
     )

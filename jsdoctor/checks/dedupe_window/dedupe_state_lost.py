@@ -37,7 +37,7 @@ def dedupe_state_lost_logged(logs: LogEvidence, params: Params) -> Iterator[Find
     if not logs.has_server_logs or not logs.has_client_logs:
         yield no_client_lines() if logs.has_server_logs else no_server_lines()
         return
-    found = False
+    reported = False
     for server in logs.servers:
         starts = [run for run in index_of(logs).runs_of(server.name) if run.started is not None and run.started.zoned]
         counts = [
@@ -45,15 +45,19 @@ def dedupe_state_lost_logged(logs: LogEvidence, params: Params) -> Iterator[Find
             for run, after in zip(starts, [*starts[1:], None], strict=False)
         ]
         worst = max(
-            ((count, run) for count, run in counts if count is not None), key=lambda told: told[0][1], default=None
+            ((count, run) for count, run in counts if count is not None),
+            key=lambda pair: pair[0][1],
+            default=None,
         )
         if worst is not None:
-            found = True
+            reported = True
             yield _finding(logs, worst[1], worst[0], params)
-    if found:
+    if reported:
         return
-    told = logs.occurrences(*_DUPLICATES)
-    if told and not any(one.zoned for one in told if any(run.started and run.started.zoned for run in logs.runs)):
+    occurrences = logs.occurrences(*_DUPLICATES)
+    if occurrences and not any(
+        occurrence.zoned for occurrence in occurrences if any(run.started and run.started.zoned for run in logs.runs)
+    ):
         why = "applications log duplicates and servers starts, but the time zones of both are not known"
         yield unknown(CLUSTER, why, "give the zones: --timezone 'PATTERN=ZONE'")
     else:
@@ -68,9 +72,9 @@ def _duplicates(
         return None
     start, within = run.started.us, params.integer("after") // 1000
     end = min(start + within, following.started.us) if following and following.started else start + within
-    told = [one for one in logs.occurrences(*_DUPLICATES) if one.zoned]
-    before = sum(one.between(start - within, start) for one in told)
-    after = sum(one.between(start, end) for one in told)
+    occurrences = [occurrence for occurrence in logs.occurrences(*_DUPLICATES) if occurrence.zoned]
+    before = sum(occurrence.between(start - within, start) for occurrence in occurrences)
+    after = sum(occurrence.between(start, end) for occurrence in occurrences)
     return (before, after) if after >= params.integer("duplicates") and after > _RISE * before else None
 
 
@@ -115,17 +119,17 @@ def dedupe_state_lost_stored(
     """At a start the server rebuilds the table of ids from the stored messages (server: stream.go rebuildDedupe)."""
     starts = Starts(servers)
     origins = {(s.account, s.name): s for s in snapshots.last.led_streams()}
-    for one in scanned(stored, snapshots):
-        window_ns = one.shortest_window_ns or 0
-        close = [r for r in one.stored.repeats.kept if 0 < r.distance_ns < window_ns]
-        forgets = _forgets(one.stream) if one.stored.with_id and is_published_to(one.stream) else ""
+    for stream in scanned(stored, snapshots):
+        window_ns = stream.shortest_window_ns or 0
+        close = [r for r in stream.stored.repeats.kept if 0 < r.distance_ns < window_ns]
+        forgets = _forgets(stream.stream) if stream.stored.with_id and is_published_to(stream.stream) else ""
         if close:
-            between = [_between(one, origins, starts, repeat) for repeat in close]
-            yield _proven(one, close, between, window_ns)
+            between = [_between(stream, origins, starts, repeat) for repeat in close]
+            yield _proven(stream, close, between, window_ns)
         elif forgets:
-            yield _possible(one, forgets, *starts.of(one.stream))
+            yield _possible(stream, forgets, *starts.of(stream.stream))
         else:
-            yield passed(one.stored.subject)
+            yield passed(stream.stored.subject)
 
 
 class Starts:
@@ -142,11 +146,15 @@ class Starts:
         return name, self._starts.get(name)
 
 
-def _between(one: ScannedStream, origins: dict[tuple[str, str], Stream], starts: Starts, repeat: Repeat) -> str:
+def _between(
+    scanned_stream: ScannedStream, origins: dict[tuple[str, str], Stream], starts: Starts, repeat: Repeat
+) -> str:
     """What happened between both messages that loses ids; empty when nothing is known of it."""
     first, again = moment(repeat.before_ns), moment(repeat.at_ns)
-    config, account = one.stream.config, one.stream.account
-    passed_by = [origins.get((account, c.name)) for c in (config.mirror, *config.sources) if c] or [one.stream]
+    config, account = scanned_stream.stream.config, scanned_stream.stream.account
+    passed_by = [origins.get((account, c.name)) for c in (config.mirror, *config.sources) if c] or [
+        scanned_stream.stream
+    ]
     for stream in filter(None, passed_by):
         if stream.created and first < stream.created <= again:
             return f"{stream.name} was restored at {stream.created:%Y-%m-%d %H:%M:%S}Z"
@@ -154,7 +162,9 @@ def _between(one: ScannedStream, origins: dict[tuple[str, str], Stream], starts:
         if start and first < start <= again:
             kept = f", and {stream.name} removes {_forgets(stream)}" if _forgets(stream) else ""
             return f"{server} started at {start:%Y-%m-%d %H:%M:%S}Z{kept}"
-    removing = [stream.name for stream in filter(None, passed_by) if stream is not one.stream and _forgets(stream)]
+    removing = [
+        stream.name for stream in filter(None, passed_by) if stream is not scanned_stream.stream and _forgets(stream)
+    ]
     return (
         f"{removing[0]}, where it was published, removes {_forgets(origins[account, removing[0]])}" if removing else ""
     )
@@ -170,12 +180,12 @@ def _forgets(stream: Stream) -> str:
     return "all but the newest message of a subject" if config.max_msgs_per_subject == _REMOVES_AT_ONCE else ""
 
 
-def _proven(one: ScannedStream, close: Sequence[Repeat], between: Sequence[str], window_ns: int) -> Finding:
+def _proven(stream: ScannedStream, close: Sequence[Repeat], between: Sequence[str], window_ns: int) -> Finding:
     known = next(filter(None, between), "")
-    count = one.stored.repeats.distances.below(window_ns)
+    count = stream.stored.repeats.distances.below(window_ns)
     why = known or "the window was shorter then, a clock was set forward (JSD104), or the ids were lost"
     return Finding(
-        subject=one.stored.subject,
+        subject=stream.stored.subject,
         severity=None if known else Severity.INFO,
         confidence=Confidence.MEDIUM if known else Confidence.LOW,
         message=(
@@ -186,22 +196,22 @@ def _proven(one: ScannedStream, close: Sequence[Repeat], between: Sequence[str],
         threshold=0,
         unit="count",
         evidence=(
-            one.stream.observed("config.duplicate_window", one.stream.config.duplicate_window_ns),
-            one.stream.observed("created", one.stream.created),
-            *observed(one.stored, close),
+            stream.stream.observed("config.duplicate_window", stream.stream.config.duplicate_window_ns),
+            stream.stream.observed("created", stream.stream.created),
+            *observed(stream.stored, close),
         ),
         first_seen=moment(close[0].at_ns),
         last_seen=moment(close[-1].at_ns),
     )
 
 
-def _possible(one: ScannedStream, forgets: str, server: str, start: datetime | None) -> Finding:
-    since_ns = int((one.stream.at - start).total_seconds() * 1e9) if start else None
-    window_ns = one.stream.config.duplicate_window_ns
+def _possible(stream: ScannedStream, forgets: str, server: str, start: datetime | None) -> Finding:
+    since_ns = int((stream.stream.at - start).total_seconds() * 1e9) if start else None
+    window_ns = stream.stream.config.duplicate_window_ns
     fresh = since_ns is not None and 0 <= since_ns < window_ns
     now = f"; {server} started {span(since_ns or 0)} ago and has forgotten them just now" if fresh else ""
     return Finding(
-        subject=one.stored.subject,
+        subject=stream.stored.subject,
         severity=None if fresh else Severity.INFO,
         confidence=Confidence.MEDIUM,
         message=(
@@ -212,8 +222,8 @@ def _possible(one: ScannedStream, forgets: str, server: str, start: datetime | N
         threshold=window_ns if fresh else None,
         unit="duration" if fresh else None,
         evidence=(
-            one.stream.observed("config.retention", one.stream.config.retention),
-            one.stream.observed("config.storage", one.stream.config.storage),
-            one.stored.observed("messages with an id", one.stored.with_id),
+            stream.stream.observed("config.retention", stream.stream.config.retention),
+            stream.stream.observed("config.storage", stream.stream.config.storage),
+            stream.stored.observed("messages with an id", stream.stored.with_id),
         ),
     )

@@ -11,9 +11,9 @@ from jsdoctor.checks.dedupe_window.acks import DUPLICATE_ACKS, sequences
 from jsdoctor.checks.logs.bursts import Burst, bursts
 from jsdoctor.checks.logs.clients import client_of
 from jsdoctor.checks.logs.words import no_client_lines
-from jsdoctor.checks.packet_reordering.causes import network_trouble
+from jsdoctor.checks.packet_reordering.causes import network_faults
 from jsdoctor.checks.packets.publishes import no_publishes, readable_publishers
-from jsdoctor.checks.packets.views import View, gravest_of_each, moment
+from jsdoctor.checks.packets.views import View, moment, most_severe_of_each
 from jsdoctor.checks.packets.words import observed
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Severity, Subject, passed
@@ -27,10 +27,10 @@ _OTHERS = ("duplicate-id-in-process", "duplicate-dropped")
 @check("dedupe_window.duplicate_acks_logged")
 def duplicate_acks_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
     """By stream where the line names it, else by application."""
-    told = bursts(logs, *DUPLICATE_ACKS, *_OTHERS, subjects=client_of, calm=False)
-    for burst in told:
+    bursts_found = bursts(logs, *DUPLICATE_ACKS, *_OTHERS, subjects=client_of, calm=False)
+    for burst in bursts_found:
         yield _finding(burst, params)
-    if not told:
+    if not bursts_found:
         yield passed(CLUSTER) if logs.has_client_logs else no_client_lines()
 
 
@@ -63,9 +63,9 @@ def duplicate_acks_captured(packets: PacketEvidence, params: Params) -> Iterator
     def judge(view: View) -> Finding | None:
         return _finding_captured(view, params) if view.nats.publishing.duplicates else None
 
-    told = list(gravest_of_each(packets, judge, Severity.WARNING))
-    yield from told
-    if not told:
+    findings = list(most_severe_of_each(packets, judge, Severity.WARNING))
+    yield from findings
+    if not findings:
         yield from [passed(CLUSTER)] if any(readable_publishers(packets)) else no_publishes(packets)
 
 
@@ -74,8 +74,8 @@ def _finding_captured(view: View, params: Params) -> Finding:
     length_ns = max(view.tcp.last_ns - view.tcp.first_ns, 1)
     in_ten_minutes = round(publishing.duplicates * min(1.0, _TEN_MINUTES_NS / length_ns))
     often = in_ten_minutes >= params.integer("burst")
-    one = len(publishing.duplicate_streams) == 1
-    where = Subject(kind="stream", name=publishing.duplicate_streams[0]) if one else view.subject
+    single = len(publishing.duplicate_streams) == 1
+    where = Subject(kind="stream", name=publishing.duplicate_streams[0]) if single else view.subject
     zero = f"; {publishing.unproven:,} with sequence 0, which is no proof that anything is stored"
     return Finding(
         subject=where,
@@ -103,5 +103,5 @@ def _why(view: View) -> str:
     publishing = view.nats.publishing
     if not publishing.retries:
         return "; their first copies are not in this capture"
-    trouble = network_trouble(view)
-    return f"; {trouble}" if trouble else ""
+    incident = network_faults(view)
+    return f"; {incident}" if incident else ""

@@ -25,16 +25,16 @@ def duplicates_stored(stored: StoredMessages, snapshots: SnapshotSeries, params:
     """Ids that were compared and differ in content are other messages: JSD304's (server: stream.go checkMsgId)."""
     for unread in (stream for stream in stored.streams if not stream.ids_read):
         yield unknown(unread.subject, "an older version of jsdoctor read it and compared no ids", "capture it again")
-    for one in scanned(stored, snapshots):
-        if not one.stored.repeats.distances:
-            yield passed(one.stored.subject)
+    for scanned_stream in scanned(stored, snapshots):
+        if not scanned_stream.stored.repeats.distances:
+            yield passed(scanned_stream.stored.subject)
         else:
-            yield _finding(one, params)
+            yield _finding(scanned_stream, params)
 
 
-def _finding(one: ScannedStream, params: Params) -> Finding:
-    stored, repeats = one.stored, one.stored.repeats
-    window_ns, caught = catching_window_ns(one, params.integer("longest_retry"))
+def _finding(stream: ScannedStream, params: Params) -> Finding:
+    stored, repeats = stream.stored, stream.stored.repeats
+    window_ns, caught = catching_window_ns(stream, params.integer("longest_retry"))
     apart = span(repeats.distances.smallest)
     if len(repeats.distances) > 1:
         apart = f"{apart} to {span(repeats.distances.largest)}"
@@ -55,7 +55,7 @@ def _finding(one: ScannedStream, params: Params) -> Finding:
         evidence=(
             stored.observed("repeated ids", repeats.ids),
             stored.observed("distances, shortest and longest", [repeats.distances.smallest, repeats.distances.largest]),
-            one.stream.observed("config.duplicate_window", one.stream.config.duplicate_window_ns),
+            stream.stream.observed("config.duplicate_window", stream.stream.config.duplicate_window_ns),
             *observed(stored, repeats.kept),
         ),
         remedy={"sequences": tuple(seq for r in repeats.kept[:1] for seq in (r.before_seq, r.stream_seq))},

@@ -19,53 +19,53 @@ _SHOWN = 3
 def message_id_missing(stored: StoredMessages, snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
     """Header names are compared byte by byte (server: client.go getHeader). No id at all is a choice, not a fault."""
     led = {(stream.account, stream.name): stream for stream in snapshots.last.led_streams()}
-    for one in stored.streams:
-        stream = led.get((one.account, one.stream))
+    for stored_stream in stored.streams:
+        stream = led.get((stored_stream.account, stored_stream.stream))
         if stream is None or not is_published_to(stream):
             continue
-        without, total = one.messages - one.with_id, max(one.messages, 1)
+        without, total = stored_stream.messages - stored_stream.with_id, max(stored_stream.messages, 1)
         share = without / total
-        relies = one.with_id / total >= params.number("relies_share")
+        relies = stored_stream.with_id / total >= params.number("relies_share")
         missing = relies and total >= params.integer("min_messages") and share >= params.number("missing_share")
-        if one.misnamed:
-            yield _misnamed(one)
+        if stored_stream.misnamed:
+            yield _misnamed(stored_stream)
         elif missing:
-            yield _missing(one, without, share, params.number("missing_share"))
+            yield _missing(stored_stream, without, share, params.number("missing_share"))
         else:
-            yield passed(one.subject)
+            yield passed(stored_stream.subject)
 
 
-def _misnamed(one: StoredStream) -> Finding:
-    rows = [row for row in one.subjects if row.misnamed]
+def _misnamed(stream: StoredStream) -> Finding:
+    rows = [row for row in stream.subjects if row.misnamed]
     return Finding(
-        subject=one.subject,
+        subject=stream.subject,
         severity=Severity.ERROR,
         message=(
-            f"{one.misnamed:,} of {counted(one.messages, 'message')} carry their id under a header whose name is not "
-            f"written Nats-Msg-Id, letter by letter ({_subjects(rows)}): the server does not see it, and each retry is "
-            "stored again"
+            f"{stream.misnamed:,} of {counted(stream.messages, 'message')} carry their id under a header whose name is "
+            f"not written Nats-Msg-Id, letter by letter ({_subjects(rows)}): the server does not see it, and each "
+            "retry is stored again"
         ),
-        measured=one.misnamed,
+        measured=stream.misnamed,
         threshold=0,
         unit="count",
-        evidence=tuple(one.observed(f"{_name(row)} misnamed", row.misnamed) for row in rows[:_SHOWN]),
+        evidence=tuple(stream.observed(f"{_name(row)} misnamed", row.misnamed) for row in rows[:_SHOWN]),
     )
 
 
-def _missing(one: StoredStream, without: int, share: float, threshold: float) -> Finding:
-    bare = [row for row in one.subjects if row.without_id and not row.with_id]
-    mixed = [row for row in one.subjects if row.without_id and row.with_id]
+def _missing(stream: StoredStream, without: int, share: float, threshold: float) -> Finding:
+    bare = [row for row in stream.subjects if row.without_id and not row.with_id]
+    mixed = [row for row in stream.subjects if row.without_id and row.with_id]
     return Finding(
-        subject=one.subject,
+        subject=stream.subject,
         message=(
-            f"{one.with_id:,} messages have an id and {without:,} have none: some publisher does not send it, and its "
-            f"retries are stored again; without any id: {_subjects(bare) or 'no subject'}; with and without: "
+            f"{stream.with_id:,} messages have an id and {without:,} have none: some publisher does not send it, and "
+            f"its retries are stored again; without any id: {_subjects(bare) or 'no subject'}; with and without: "
             f"{_subjects(mixed) or 'no subject'}"
         ),
         measured=share,
         threshold=threshold,
         unit="ratio",
-        evidence=tuple(one.observed(f"{_name(row)} without id", row.without_id) for row in (*bare, *mixed)[:_SHOWN]),
+        evidence=tuple(stream.observed(f"{_name(row)} without id", row.without_id) for row in (*bare, *mixed)[:_SHOWN]),
     )
 
 

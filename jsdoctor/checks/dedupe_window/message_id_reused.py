@@ -67,24 +67,24 @@ def _finding(
 @check("dedupe_window.message_id_reused_stored")
 def message_id_reused_stored(stored: StoredMessages, snapshots: SnapshotSeries) -> Iterator[Finding]:
     """Both are stored because they came farther apart than the window; those that came closer are lost."""
-    for one in scanned(stored, snapshots):
-        repeats = one.stored.repeats
+    for stream in scanned(stored, snapshots):
+        repeats = stream.stored.repeats
         if repeats.differing_count:
-            yield _finding_stored(one)
-        elif repeats.count and not one.stored.contents_read:
+            yield _finding_stored(stream)
+        elif repeats.count and not stream.stored.contents_read:
             reason = (
                 f"{counted(repeats.count, 'message')} with an id that came before, whose contents were not compared"
             )
-            yield unknown(one.stored.subject, reason, f"run with --scan {one.stored.stream} --digests")
+            yield unknown(stream.stored.subject, reason, f"run with --scan {stream.stored.stream} --digests")
         else:
-            yield passed(one.stored.subject)
+            yield passed(stream.stored.subject)
 
 
-def _finding_stored(one: ScannedStream) -> Finding:
-    repeats, window_ns = one.stored.repeats, one.stream.config.duplicate_window_ns
+def _finding_stored(stream: ScannedStream) -> Finding:
+    repeats, window_ns = stream.stored.repeats, stream.stream.config.duplicate_window_ns
     lost = f"; what came within {span(window_ns)} of the first was thrown away" if window_ns > 0 else ""
     return Finding(
-        subject=one.stored.subject,
+        subject=stream.stored.subject,
         confidence=Confidence.MEDIUM,
         message=(
             f"{counted(repeats.differing_count, 'message')} have the id of an earlier message and another subject or "
@@ -94,8 +94,8 @@ def _finding_stored(one: ScannedStream) -> Finding:
         threshold=0,
         unit="count",
         evidence=(
-            one.stored.observed("messages compared", repeats.compared),
-            one.stream.observed("config.duplicate_window", window_ns),
-            *observed(one.stored, repeats.differing),
+            stream.stored.observed("messages compared", repeats.compared),
+            stream.stream.observed("config.duplicate_window", window_ns),
+            *observed(stream.stored, repeats.differing),
         ),
     )

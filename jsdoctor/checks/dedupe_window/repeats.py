@@ -46,15 +46,17 @@ class ScannedStream(msgspec.Struct, frozen=True):
 def scanned(stored: StoredMessages, snapshots: SnapshotSeries) -> Iterator[ScannedStream]:
     """Streams whose ids were compared, without those that no leader reported in the last sample."""
     led = {(stream.account, stream.name): stream for stream in snapshots.last.led_streams()}
-    for one in stored.streams:
-        stream = led.get((one.account, one.stream)) or (None if one.account else _only(led.values(), one.stream))
-        if stream is not None and one.ids_read:
-            yield ScannedStream(one, stream, tuple(_windows(stream, led)))
+    for stored_stream in stored.streams:
+        stream = led.get((stored_stream.account, stored_stream.stream)) or (
+            None if stored_stream.account else _only(led.values(), stored_stream.stream)
+        )
+        if stream is not None and stored_stream.ids_read:
+            yield ScannedStream(stored_stream, stream, tuple(_windows(stream, led)))
 
 
 def _only(streams: Iterable[Stream], name: str) -> Stream | None:
-    found = [stream for stream in streams if stream.name == name]
-    return found[0] if len(found) == 1 else None
+    streams_found = [stream for stream in streams if stream.name == name]
+    return streams_found[0] if len(streams_found) == 1 else None
 
 
 def _windows(stream: Stream, led: dict[tuple[str, str], Stream]) -> Iterator[int]:
@@ -78,16 +80,16 @@ def catching_window_ns(repeats: ScannedStream, longest_ns: int) -> tuple[int, in
     return window, distances.below(window)
 
 
-def examples(found: Iterable[Repeat]) -> str:
+def examples(repeats: Iterable[Repeat]) -> str:
     """`message 12 repeats 7 after 3m`, of a few."""
-    told = [f"message {r.stream_seq:,} repeats {r.before_seq:,} after {span(r.distance_ns)}" for r in found]
-    return ", ".join(told[:_SHOWN]) + (" …" if len(told) > _SHOWN else "")
+    reported = [f"message {r.stream_seq:,} repeats {r.before_seq:,} after {span(r.distance_ns)}" for r in repeats]
+    return ", ".join(reported[:_SHOWN]) + (" …" if len(reported) > _SHOWN else "")
 
 
-def observed(stored: StoredStream, found: Iterable[Repeat]) -> tuple[Observation, ...]:
+def observed(stored: StoredStream, repeats: Iterable[Repeat]) -> tuple[Observation, ...]:
     """Both messages of a few repeats, each with its date."""
     seen = []
-    for repeat in list(found)[:_SHOWN]:
+    for repeat in list(repeats)[:_SHOWN]:
         seen.append(stored.observed(f"message {repeat.before_seq} time", moment(repeat.before_ns)))
         seen.append(stored.observed(f"message {repeat.stream_seq} time", moment(repeat.at_ns)))
     return tuple(seen)

@@ -97,14 +97,14 @@ _RESTART_S_PER_ID = 1.5e-6
 def window_too_large_stored(stored: StoredMessages, snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
     """Ids of messages that are gone are in memory as well, so this is a lower bound (server: storeMsgIdLocked)."""
     info_at, warn_at = params.integer("info_ids"), params.integer("max_ids")
-    for one in scanned(stored, snapshots):
-        if one.stream.config.duplicate_window_ns <= 0 or not is_published_to(one.stream):
+    for item in scanned(stored, snapshots):
+        if item.stream.config.duplicate_window_ns <= 0 or not is_published_to(item.stream):
             continue
-        ids = _ids_held(one.stored)
+        ids = _ids_held(item.stored)
         if ids < max(info_at, 1):
-            yield passed(one.stored.subject)
+            yield passed(item.stored.subject)
         else:
-            yield _finding_stored(one, ids, ids >= warn_at, warn_at if ids >= warn_at else info_at)
+            yield _finding_stored(item, ids, ids >= warn_at, warn_at if ids >= warn_at else info_at)
 
 
 def _ids_held(stored: StoredStream) -> int:
@@ -116,12 +116,12 @@ def _ids_held(stored: StoredStream) -> int:
     return round(stored.with_id * stored.window_ns / covered_ns)
 
 
-def _finding_stored(one: ScannedStream, ids: int, many: bool, threshold: int) -> Finding:
-    window_ns = one.stream.config.duplicate_window_ns
+def _finding_stored(stream: ScannedStream, ids: int, many: bool, threshold: int) -> Finding:
+    window_ns = stream.stream.config.duplicate_window_ns
     rate = ids / (window_ns / NS_PER_S)
-    counted_all = ids == one.stored.ids_in_window
+    counted_all = ids == stream.stored.ids_in_window
     return Finding(
-        subject=one.stored.subject,
+        subject=stream.stored.subject,
         severity=None if many else Severity.INFO,
         message=(
             f"a window of {span(window_ns)} holds {'' if counted_all else 'about '}{ids:,} ids, at {rate:,.0f} "
@@ -132,9 +132,9 @@ def _finding_stored(one: ScannedStream, ids: int, many: bool, threshold: int) ->
         threshold=threshold,
         unit="count",
         evidence=(
-            one.stream.observed("config.duplicate_window", window_ns),
-            one.stored.observed("messages with an id in the window", one.stored.ids_in_window),
-            one.stored.observed("messages with an id", one.stored.with_id),
+            stream.stream.observed("config.duplicate_window", window_ns),
+            stream.stored.observed("messages with an id in the window", stream.stored.ids_in_window),
+            stream.stored.observed("messages with an id", stream.stored.with_id),
         ),
-        remedy={"duplicate_window_s": affordable_s(rate, threshold), "no_ack": one.stream.config.no_ack},
+        remedy={"duplicate_window_s": affordable_s(rate, threshold), "no_ack": stream.stream.config.no_ack},
     )

@@ -61,8 +61,8 @@ def window_too_short(snapshots: SnapshotSeries, params: Params) -> Iterator[Find
 @check("dedupe_window.window_refused_logged")
 def window_refused_logged(logs: LogEvidence) -> Iterator[Finding]:
     """By application; servers do not log it."""
-    told = bursts(logs, "dedupe-window-refused", subjects=client_of, calm=False)
-    for burst in told:
+    bursts_found = bursts(logs, "dedupe-window-refused", subjects=client_of, calm=False)
+    for burst in bursts_found:
         yield Finding(
             subject=burst.subject,
             message=(
@@ -76,7 +76,7 @@ def window_refused_logged(logs: LogEvidence) -> Iterator[Finding]:
             evidence=burst.evidence,
             remedy={"action": "none"},
         )
-    if not told:
+    if not bursts_found:
         yield passed(CLUSTER) if logs.has_client_logs else no_client_lines()
 
 
@@ -84,19 +84,19 @@ def window_refused_logged(logs: LogEvidence) -> Iterator[Finding]:
 def window_too_short_stored(stored: StoredMessages, snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
     """Where messages are copied from elsewhere, it is the window of the origin that they passed."""
     longest_ns = params.integer("longest_retry")
-    for one in scanned(stored, snapshots):
-        window_ns, distances = one.shortest_window_ns, one.stored.repeats.distances
+    for stream in scanned(stored, snapshots):
+        window_ns, distances = stream.shortest_window_ns, stream.stored.repeats.distances
         if window_ns is None:
             continue
         late = distances.below(longest_ns + 1) - distances.below(window_ns)
-        yield _finding(one, window_ns, late, longest_ns) if late else passed(one.stored.subject)
+        yield _finding(stream, window_ns, late, longest_ns) if late else passed(stream.stored.subject)
 
 
-def _finding(one: ScannedStream, window_ns: int, late: int, longest_ns: int) -> Finding:
-    stored, distances = one.stored, one.stored.repeats.distances
-    found = [r for r in stored.repeats.kept if window_ns <= r.distance_ns <= longest_ns and not r.differs]
-    enough_ns, _ = catching_window_ns(one, longest_ns)
-    whose = "the window of its origin" if one.is_copy and not one.stream.config.subjects else "the window"
+def _finding(stream: ScannedStream, window_ns: int, late: int, longest_ns: int) -> Finding:
+    stored, distances = stream.stored, stream.stored.repeats.distances
+    repeats = [r for r in stored.repeats.kept if window_ns <= r.distance_ns <= longest_ns and not r.differs]
+    enough_ns, _ = catching_window_ns(stream, longest_ns)
+    whose = "the window of its origin" if stream.is_copy and not stream.stream.config.subjects else "the window"
     too_old = distances.largest_below(longest_ns + 1) >= enough_ns
     return Finding(
         subject=stored.subject,
@@ -109,21 +109,21 @@ def _finding(one: ScannedStream, window_ns: int, late: int, longest_ns: int) -> 
         threshold=window_ns,
         unit="duration",
         evidence=(
-            one.stream.observed("config.duplicate_window", one.stream.config.duplicate_window_ns),
-            *observed(stored, found),
+            stream.stream.observed("config.duplicate_window", stream.stream.config.duplicate_window_ns),
+            *observed(stored, repeats),
         ),
-        remedy=_remedy(one, enough_ns),
+        remedy=_remedy(stream, enough_ns),
     )
 
 
-def _remedy(one: ScannedStream, enough_ns: int) -> dict[str, object]:
+def _remedy(stream: ScannedStream, enough_ns: int) -> dict[str, object]:
     """A copy's own window is not what let them pass."""
-    if one.is_copy:
+    if stream.is_copy:
         return {
             "action": "stream.look_at_origins",
-            "origins": tuple(source.name for source in one.stream.config.sources),
+            "origins": tuple(source.name for source in stream.stream.config.sources),
         }
-    return {"duplicate_window_s": max(enough_ns // NS_PER_S, 1), "no_ack": one.stream.config.no_ack}
+    return {"duplicate_window_s": max(enough_ns // NS_PER_S, 1), "no_ack": stream.stream.config.no_ack}
 
 
 @check("dedupe_window.window_too_short_declared")

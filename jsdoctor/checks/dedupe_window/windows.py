@@ -34,7 +34,7 @@ def retry_horizon_ns(params: Params) -> int:
 
 def ids_counted(stored: StoredMessages | None) -> set[tuple[str, str]]:
     """Account and name of the streams whose stored messages were read for ids; nothing is estimated for these."""
-    return {(one.account, one.stream) for one in stored.streams if one.ids_read} if stored else set()
+    return {(stream.account, stream.stream) for stream in stored.streams if stream.ids_read} if stored else set()
 
 
 def comfortable_window_s(horizon_ns: int, stream: Stream) -> int:

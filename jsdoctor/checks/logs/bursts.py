@@ -30,17 +30,17 @@ class Burst:
     @property
     def servers(self) -> str:
         """The servers or applications that logged it."""
-        return listed(one.logged_by for one in self.found)
+        return listed(occurrence.logged_by for occurrence in self.found)
 
     @property
     def first(self) -> LogTime | None:
         """The first line with a time."""
-        return earliest([one.first for one in self.found])
+        return earliest([occurrence.first for occurrence in self.found])
 
     @property
     def last(self) -> LogTime | None:
         """The last line with a time."""
-        return latest([one.last for one in self.found])
+        return latest([occurrence.last for occurrence in self.found])
 
     @property
     def first_seen(self) -> datetime | None:
@@ -64,46 +64,50 @@ class Burst:
 
     def values(self, field: str) -> str:
         """The different values of a captured field, as a list in words."""
-        return listed(one.value(field) for one in self.found if one.value(field))
+        return listed(occurrence.value(field) for occurrence in self.found if occurrence.value(field))
 
     def largest(self, field: str) -> int | None:
         """The largest value of a numeric field (durations in nanoseconds, sizes in bytes), or None."""
-        return max((measure.largest for one in self.found if (measure := one.measure(field))), default=None)
+        return max(
+            (measure.largest for occurrence in self.found if (measure := occurrence.measure(field))), default=None
+        )
 
 
 def bursts(logs: LogEvidence, *signatures: str, subjects: Subjects = subject_of, calm: bool = True) -> list[Burst]:
     """Lines of these signatures by subject, most lines first. `calm` False: those of starts and stops count too."""
     timeline = timeline_of(logs)
     by_subject: dict[Subject, list[tuple[Occurrence, int]]] = defaultdict(list)
-    for one in logs.occurrences(*signatures):
+    for occurrence in logs.occurrences(*signatures):
         noise = sum(
             count
-            for first_us, last_us, count in one.histogram.spans()
-            if calm and timeline.noise(one.logged_by, first_us, last_us)
+            for first_us, last_us, count in occurrence.histogram.spans()
+            if calm and timeline.noise(occurrence.logged_by, first_us, last_us)
         )
-        if one.count > noise:
-            by_subject[subjects(dict(one.fields), one.logged_by)].append((one, one.count - noise))
-    found = [
+        if occurrence.count > noise:
+            by_subject[subjects(dict(occurrence.fields), occurrence.logged_by)].append(
+                (occurrence, occurrence.count - noise)
+            )
+    bursts_found = [
         Burst(
             subject=subject,
-            found=tuple(one for one, _ in mine),
+            found=tuple(occurrence for occurrence, _ in mine),
             count=sum(count for _, count in mine),
-            most=_most([one for one, _ in mine]),
+            most=_most([occurrence for occurrence, _ in mine]),
         )
         for subject, mine in by_subject.items()
     ]
-    return sorted(found, key=lambda burst: -burst.count)
+    return sorted(bursts_found, key=lambda burst: -burst.count)
 
 
-def _most(found: list[Occurrence]) -> int:
+def _most(occurrences: list[Occurrence]) -> int:
     by_server: dict[str, list[Occurrence]] = defaultdict(list)
-    for one in found:
-        by_server[one.logged_by].append(one)
+    for occurrence in occurrences:
+        by_server[occurrence.logged_by].append(occurrence)
     return max(_most_of_one(mine) for mine in by_server.values())
 
 
-def _most_of_one(found: list[Occurrence]) -> int:
+def _most_of_one(occurrences: list[Occurrence]) -> int:
     """Lines of one server; those without any time count as one moment."""
-    return most_within([one for one in found if one.histogram], WINDOW_US) + sum(
-        one.count for one in found if not one.histogram
+    return most_within([occurrence for occurrence in occurrences if occurrence.histogram], WINDOW_US) + sum(
+        occurrence.count for occurrence in occurrences if not occurrence.histogram
     )

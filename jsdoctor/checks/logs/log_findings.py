@@ -41,28 +41,28 @@ def detailed_finding(of: Burst | LogIncident, what: str, then: str, severity: Se
 
 
 def findings_by_subject(
-    found: Iterable[LogIncident],
+    incidents: Iterable[LogIncident],
     what: str,
     then: str,
     unresolved: Severity | None = None,
     repeated: Severity = Severity.WARNING,
 ) -> Iterator[Finding]:
     """One finding for each notable trouble, a pass for the others."""
-    for trouble in found:
-        if trouble.notable:
-            yield detailed_finding(trouble, what, then, trouble.severity(unresolved, repeated))
+    for incident in incidents:
+        if incident.notable:
+            yield detailed_finding(incident, what, then, incident.severity(unresolved, repeated))
         else:
-            yield passed(trouble.subject)
+            yield passed(incident.subject)
 
 
 def is_recent(logs: LogEvidence, burst: Burst, within_us: int = LATELY_US) -> bool:
     """Whether the last of it stands near the end of the logs of who wrote it. Lines without any time count as late."""
-    ends = [_end(logs, one.logged_by, one.zoned) for one in burst.found]
+    ends = [_end(logs, occurrence.logged_by, occurrence.zoned) for occurrence in burst.found]
     if burst.last is None:
         return True
     return any(
-        end is None or one.last is None or end.us - one.last.us <= within_us
-        for one, end in zip(burst.found, ends, strict=True)
+        end is None or occurrence.last is None or end.us - occurrence.last.us <= within_us
+        for occurrence, end in zip(burst.found, ends, strict=True)
     )
 
 

@@ -15,7 +15,7 @@ from jsdoctor.checks.logs.index import index_of
 from jsdoctor.checks.logs.timeline import ProcessTimeline, timeline_of
 from jsdoctor.checks.logs.words import earliest, latest, listed, subject_of, times, when, zoned
 from jsdoctor.model.finding import Observation, Severity, Subject
-from jsdoctor.model.log import LogEvidence, LogTime, Spell, exemplars_of
+from jsdoctor.model.log import LogEvidence, LogTime, OutageInterval, exemplars_of
 from jsdoctor.model.wording import counted, span
 
 REPEATED = 4
@@ -54,9 +54,9 @@ class LogIncident:
     """
 
     subject: Subject
-    spells: tuple[Spell, ...]
-    unresolved: tuple[Spell, ...]
-    unexplained: tuple[Spell, ...]
+    intervals: tuple[OutageInterval, ...]
+    unresolved: tuple[OutageInterval, ...]
+    unexplained: tuple[OutageInterval, ...]
     evidence: tuple[Observation, ...]
     short: bool = False
     blind: bool = False
@@ -69,22 +69,22 @@ class LogIncident:
     @property
     def lines(self) -> int:
         """Number of lines in all intervals."""
-        return sum(spell.count for spell in self.spells)
+        return sum(interval.count for interval in self.intervals)
 
     @property
     def servers(self) -> str:
         """The servers that logged it."""
-        return listed(spell.logged_by for spell in self.spells)
+        return listed(interval.logged_by for interval in self.intervals)
 
     @property
     def first(self) -> LogTime | None:
         """When it began."""
-        return earliest([spell.began for spell in self.spells])
+        return earliest([interval.began for interval in self.intervals])
 
     @property
     def last(self) -> LogTime | None:
         """When it was last logged, or ended."""
-        return latest([spell.resolved or spell.last for spell in self.spells])
+        return latest([interval.resolved or interval.last for interval in self.intervals])
 
     @property
     def first_seen(self) -> datetime | None:
@@ -99,11 +99,11 @@ class LogIncident:
     @property
     def longest_ns(self) -> int:
         """Duration of the longest interval, in nanoseconds."""
-        return max((spell.duration_ns for spell in self.spells), default=0)
+        return max((interval.duration_ns for interval in self.intervals), default=0)
 
     def values(self, field: str) -> str:
         """The different values of a captured field, as a list in words."""
-        return listed(value for spell in self.spells if (value := dict(spell.fields).get(field)))
+        return listed(value for interval in self.intervals if (value := dict(interval.fields).get(field)))
 
     def severity(self, unresolved: Severity | None = None, repeated: Severity = Severity.WARNING) -> Severity | None:
         """`unresolved` (None: the rule's own) while it lasts, `repeated` if it recurred or was long, else info."""
@@ -117,7 +117,7 @@ class LogIncident:
     @property
     def _silence(self) -> str:
         """What is known of an incident without a line that ends it."""
-        newest = max(self.spells, key=lambda spell: spell.last.us)
+        newest = max(self.intervals, key=lambda interval: interval.last.us)
         left_us = newest.log_end.us - newest.last.us if newest.log_end else 0
         if left_us > PAUSE_US and newest.last.timed:
             return "it is not logged any more"
@@ -128,28 +128,28 @@ class LogIncident:
         """The servers, the times, the number of lines, and how it ended."""
         if self.unresolved:
             return self._lasting
-        ended = [spell for spell in self.spells if spell.resolved is not None]
+        ended = [interval for interval in self.intervals if interval.resolved is not None]
         over = "it ended" if ended else self._silence
         length = (
             f" after {span(self.longest_ns // 1_000_000 * 1_000_000)}" if ended and self.longest_ns >= 1_000_000 else ""
         )
-        if len(self.spells) > 1:
+        if len(self.intervals) > 1:
             longest = f", the longest {span(self.longest_ns // 1_000_000 * 1_000_000)}" if self.longest_ns else ""
-            newest = max(self.spells, key=lambda spell: spell.last.us)
+            newest = max(self.intervals, key=lambda interval: interval.last.us)
             over = "all are over" if newest.resolved else f"no line shows how the last one ended: {self._silence}"
-            spells = counted(len(self.spells), "spell")
-            return f"{spells} on {self.servers}{when(self.first, self.last)}{longest}; {over}"
+            intervals = counted(len(self.intervals), "spell")
+            return f"{intervals} on {self.servers}{when(self.first, self.last)}{longest}; {over}"
         return f"logged {times(self.lines)} by {self.servers}{when(self.first, self.last)}; {over}{length}"
 
     @property
     def _lasting(self) -> str:
         """Since when it lasts, as far as the lines have times."""
-        newest = max(self.unresolved, key=lambda spell: spell.last.us)
-        since, end = min(spell.began for spell in self.unresolved), newest.log_end or newest.last
-        before = len(self.spells) - len(self.unresolved)
+        newest = max(self.unresolved, key=lambda interval: interval.last.us)
+        since, end = min(interval.began for interval in self.unresolved), newest.log_end or newest.last
+        before = len(self.intervals) - len(self.unresolved)
         earlier = f", after {counted(before, 'earlier interval')}" if before else ""
-        logged = times(sum(spell.count for spell in self.unresolved))
-        where = listed(spell.logged_by for spell in self.unresolved)
+        logged = times(sum(interval.count for interval in self.unresolved))
+        where = listed(interval.logged_by for interval in self.unresolved)
         if not since.timed:
             over = "no later line shows that it ended, and without times it is not known how long it lasted"
             return f"logged {logged} by {where}{earlier}; {over}"
@@ -168,93 +168,97 @@ def log_incidents(
     called unresolved. `calm` False: for lines that need no such excuse.
     """
     timeline = timeline_of(logs)
-    witnesses = logs.spells_of(_WITNESS)
-    by_subject: dict[Subject, list[Spell]] = defaultdict(list)
-    for spell in logs.spells_of(*signatures):
-        noise = calm and timeline.noise(spell.logged_by, spell.began.us, spell.last.us)
-        if not (noise and _passing(spell)):
-            by_subject[subjects(dict(spell.fields), spell.logged_by)].append(spell)
-    found = []
+    witnesses = logs.intervals_of(_WITNESS)
+    by_subject: dict[Subject, list[OutageInterval]] = defaultdict(list)
+    for interval in logs.intervals_of(*signatures):
+        noise = calm and timeline.noise(interval.logged_by, interval.began.us, interval.last.us)
+        if not (noise and _passing(interval)):
+            by_subject[subjects(dict(interval.fields), interval.logged_by)].append(interval)
+    incidents = []
     for subject, mine in by_subject.items():
-        mine.sort(key=lambda spell: (spell.began.us, spell.logged_by))
-        keys = {(spell.signature, spell.logged_by, spell.fields) for spell in mine}
-        lines = [one for one in logs.occurrences(*signatures) if (one.signature, one.logged_by, one.fields) in keys]
-        lasting = [spell for spell in mine if _lasts(spell, timeline, repeats)]
-        blind = not repeats and any(index_of(logs).lacks_level(spell.logged_by, "INF") for spell in lasting)
+        mine.sort(key=lambda interval: (interval.began.us, interval.logged_by))
+        keys = {(interval.signature, interval.logged_by, interval.fields) for interval in mine}
+        lines = [
+            occurrence
+            for occurrence in logs.occurrences(*signatures)
+            if (occurrence.signature, occurrence.logged_by, occurrence.fields) in keys
+        ]
+        lasting = [interval for interval in mine if _lasts(interval, timeline, repeats)]
+        blind = not repeats and any(index_of(logs).lacks_level(interval.logged_by, "INF") for interval in lasting)
         often = {key for key, count in Counter(map(_thing, lasting)).items() if count > 1}
         if blind:
-            newest = {_thing(spell): spell for spell in lasting}
-            lasting = [spell for spell in newest.values() if _near_end(spell)]
-        old = [spell for spell in lasting if not calm or not _young(spell) or _thing(spell) in often]
-        unresolved = old or [spell for spell in lasting if _confirmed(spell, witnesses)]
-        found.append(
+            newest = {_thing(interval): interval for interval in lasting}
+            lasting = [interval for interval in newest.values() if _near_end(interval)]
+        old = [interval for interval in lasting if not calm or not _young(interval) or _thing(interval) in often]
+        unresolved = old or [interval for interval in lasting if _confirmed(interval, witnesses)]
+        incidents.append(
             LogIncident(
                 subject=subject,
-                spells=tuple(mine),
+                intervals=tuple(mine),
                 unresolved=tuple(unresolved),
-                unexplained=tuple(spell for spell in mine if not timeline.restarting(spell.began.us)),
+                unexplained=tuple(interval for interval in mine if not timeline.restarting(interval.began.us)),
                 evidence=exemplars_of(lines),
                 short=not old,
                 blind=blind,
             )
         )
-    return found
+    return incidents
 
 
-def _most_within_an_hour(spells: Sequence[Spell]) -> int:
+def _most_within_an_hour(intervals: Sequence[OutageInterval]) -> int:
     """The largest number of intervals of the same thing, on the same server, that began within an hour."""
     begun: dict[tuple[object, ...], list[int]] = defaultdict(list)
-    for spell in spells:
-        begun[spell.signature, spell.logged_by, spell.fields].append(spell.began.us)
+    for interval in intervals:
+        begun[interval.signature, interval.logged_by, interval.fields].append(interval.began.us)
     return max(
         (sum(first <= us < first + _HOUR_US for us in times_) for times_ in begun.values() for first in times_),
         default=0,
     )
 
 
-def _passing(spell: Spell) -> bool:
+def _passing(interval: OutageInterval) -> bool:
     """Whether it was over soon, or the log is."""
-    end = spell.resolved or spell.log_end or spell.last
-    return (end.us - spell.began.us) * 1000 < LONG_NS
+    end = interval.resolved or interval.log_end or interval.last
+    return (end.us - interval.began.us) * 1000 < LONG_NS
 
 
-def _thing(spell: Spell) -> tuple[object, ...]:
-    return (spell.signature, spell.logged_by, spell.fields)
+def _thing(interval: OutageInterval) -> tuple[object, ...]:
+    return (interval.signature, interval.logged_by, interval.fields)
 
 
-def _young(spell: Spell) -> bool:
+def _young(interval: OutageInterval) -> bool:
     """Whether it may be an election under way: too little time, or too few lines where there are no times."""
-    if not spell.began.timed:
-        return spell.count < CERTAIN_LINES
-    return (spell.log_end or spell.last).us - spell.began.us < YOUNG_US
+    if not interval.began.timed:
+        return interval.count < CERTAIN_LINES
+    return (interval.log_end or interval.last).us - interval.began.us < YOUNG_US
 
 
-def _confirmed(spell: Spell, witnesses: Sequence[Spell]) -> bool:
+def _confirmed(interval: OutageInterval, witnesses: Sequence[OutageInterval]) -> bool:
     """Whether a young interval is certain all the same. Without times, its position at the end of the text counts."""
-    if spell.count >= CERTAIN_LINES or not spell.began.timed:
+    if interval.count >= CERTAIN_LINES or not interval.began.timed:
         return True
     return any(
-        one.logged_by == spell.logged_by and one.resolved is None and one.last.us >= spell.began.us
-        for one in witnesses
-        if one.signature != spell.signature
+        witness.logged_by == interval.logged_by and witness.resolved is None and witness.last.us >= interval.began.us
+        for witness in witnesses
+        if witness.signature != interval.signature
     )
 
 
-def _near_end(spell: Spell) -> bool:
-    return not spell.last.timed or (spell.log_end or spell.last).us - spell.last.us <= _NEAR_END_US
+def _near_end(interval: OutageInterval) -> bool:
+    return not interval.last.timed or (interval.log_end or interval.last).us - interval.last.us <= _NEAR_END_US
 
 
-def _lasts(spell: Spell, timeline: ProcessTimeline, repeats: bool) -> bool:
+def _lasts(interval: OutageInterval, timeline: ProcessTimeline, repeats: bool) -> bool:
     """Whether it had not ended when the log does, nor when its server was stopped in order."""
-    end = spell.log_end or spell.last
-    if spell.resolved is not None:
+    end = interval.log_end or interval.last
+    if interval.resolved is not None:
         return False
-    if repeats and end.us - spell.last.us > _usual_pause_us(spell):
+    if repeats and end.us - interval.last.us > _usual_pause_us(interval):
         return False
-    return not timeline.stopped_after(spell.logged_by, spell.last.us)
+    return not timeline.stopped_after(interval.logged_by, interval.last.us)
 
 
-def _usual_pause_us(spell: Spell) -> int:
+def _usual_pause_us(interval: OutageInterval) -> int:
     """A pause that ends an interval: far longer than those between its lines."""
-    between = (spell.last.us - spell.began.us) // max(1, spell.count - 1)
+    between = (interval.last.us - interval.began.us) // max(1, interval.count - 1)
     return min(SILENT_US, max(PAUSE_US, 6 * between))

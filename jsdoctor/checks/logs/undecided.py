@@ -53,26 +53,27 @@ def not_cleared(rule: Rule, logs: LogEvidence) -> Finding:
     )
 
 
-def undecided(rule: Rule, found: Sequence[Finding], logs: LogEvidence) -> Iterator[Finding]:
+def undecided(rule: Rule, findings: Sequence[Finding], logs: LogEvidence) -> Iterator[Finding]:
     """One *not evaluated* for a rule whose checks passed although lines of it are there that cannot be judged.
 
     Lines that only tell that something is over are none of these.
     """
-    if any(finding.outcome in _DECIDED for finding in found):
+    if any(finding.outcome in _DECIDED for finding in findings):
         return
     endings = {name for signature in rule.signatures for name in signature.resolved_by}
-    names = [one.name for one in rule.signatures if one.resolved_by or one.name not in endings]
+    names = [signature.name for signature in rule.signatures if signature.resolved_by or signature.name not in endings]
     excerpt = sum(file.server_lines + file.client_lines for file in logs.files) <= EXCERPT_LINES
-    matched = [one for one in logs.occurrences(*names) if excerpt or one.dated < one.count]
+    matched = [occurrence for occurrence in logs.occurrences(*names) if excerpt or occurrence.dated < occurrence.count]
     if matched:
         yield _undecided(matched, excerpt)
 
 
 def _undecided(matched: Sequence[Occurrence], excerpt: bool) -> Finding:
-    line = next((line.text for one in matched for line in one.exemplars), "")
+    line = next((line.text for occurrence in matched for line in occurrence.exemplars), "")
     why = "an excerpt as short as this does not decide" if excerpt else "without times nothing decides"
     return unknown(
         matched[0].subject,
-        f"logged {times(sum(one.count for one in matched))}, and {why} whether it matters: {line[:_SHOWN]}",
+        f"logged {times(sum(occurrence.count for occurrence in matched))}, and {why} whether it matters:"
+        f" {line[:_SHOWN]}",
         "give more of the log, with its times, and the logs of the other servers",
     )

@@ -13,14 +13,16 @@ from jsdoctor.model.log import Occurrence
 _FIRST, _LAST, _COUNT = itemgetter(0), itemgetter(1), itemgetter(2)
 
 
-def most_within(found: Iterable[Occurrence], window_us: int, group: Callable[[Occurrence], str] | None = None) -> int:
+def most_within(
+    occurrences: Iterable[Occurrence], window_us: int, group: Callable[[Occurrence], str] | None = None
+) -> int:
     """The most lines of one group in any window that begins with a line of any of them; those of group "" do not count.
 
     Without `group` all are one. An upper bound, as `Occurrence.between`: a bucket counts where it touches the window.
     """
     if group is None:
-        return _most_of_all([span for one in found for span in one.histogram.spans()], window_us)
-    buckets = [(*span, group(one)) for one in found for span in one.histogram.spans()]
+        return _most_of_all([span for occurrence in occurrences for span in occurrence.histogram.spans()], window_us)
+    buckets = [(*span, group(occurrence)) for occurrence in occurrences for span in occurrence.histogram.spans()]
     starts = sorted({first for first, _, _, _ in buckets})
     named = [bucket for bucket in buckets if bucket[3]]
     entering, leaving = sorted(named, key=_FIRST), sorted(named, key=_LAST)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.packets.views import View, gravest_of_each, moment
+from jsdoctor.checks.packets.views import View, moment, most_severe_of_each
 from jsdoctor.checks.packets.words import observed
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, passed
@@ -26,14 +26,14 @@ def api_requests_failed(packets: PacketEvidence, params: Params) -> Iterator[Fin
             return None
         return _finding(view, params) if api.failures else passed(view.subject)
 
-    yield from gravest_of_each(packets, judge, Severity.WARNING)
+    yield from most_severe_of_each(packets, judge, Severity.WARNING)
 
 
 def _finding(view: View, params: Params) -> Finding:
     api = view.nats.api
-    failed = sum(one.count for one in api.failures)
-    missing = max((one.count for one in api.failures if one.err_code in _NOT_FOUND), default=0)
-    others = sum(one.count for one in api.failures if one.err_code not in _NOT_FOUND)
+    failed = sum(failure.count for failure in api.failures)
+    missing = max((failure.count for failure in api.failures if failure.err_code in _NOT_FOUND), default=0)
+    others = sum(failure.count for failure in api.failures if failure.err_code not in _NOT_FOUND)
     loud = others >= params.integer("errors") or missing >= params.integer("not_found")
     return Finding(
         subject=view.subject,
@@ -45,12 +45,15 @@ def _finding(view: View, params: Params) -> Finding:
         measured=failed,
         threshold=params.integer("errors") if others else params.integer("not_found"),
         unit="count",
-        evidence=observed(view, **{f"{one.operation} {one.err_code or one.code}": one.count for one in api.failures}),
-        first_seen=moment(min(one.first_ns for one in api.failures)),
-        last_seen=moment(max(one.last_ns for one in api.failures)),
+        evidence=observed(
+            view,
+            **{f"{failure.operation} {failure.err_code or failure.code}": failure.count for failure in api.failures},
+        ),
+        first_seen=moment(min(failure.first_ns for failure in api.failures)),
+        last_seen=moment(max(failure.last_ns for failure in api.failures)),
     )
 
 
-def _said(one: ApiFailure) -> str:
-    code = one.err_code or one.code
-    return f"{one.operation} {one.count:,} times with '{one.description}' ({code}), first {one.subject}"
+def _said(failure: ApiFailure) -> str:
+    code = failure.err_code or failure.code
+    return f"{failure.operation} {failure.count:,} times with '{failure.description}' ({code}), first {failure.subject}"

@@ -28,28 +28,28 @@ def captures_unmatched(packets: PacketEvidence, params: Params) -> Iterator[Find
     """By pair of captures that both have connections of NATS."""
     with_nats = {view.tcp.capture for view in views(packets)}
     busy = {number for number in with_nats if packets.captures[number].tcp >= params.integer("packets")}
-    for one in packets.unmatched:
-        if {one.one, one.other} <= busy:
-            yield _finding(packets, one, params)
+    for unmatched in packets.unmatched:
+        if {unmatched.one, unmatched.other} <= busy:
+            yield _finding(packets, unmatched, params)
     yield from (
         passed(_subject(packets, pair.near, pair.far))
         for pair in {(pair.near, pair.far): pair for pair in packets.pairs}.values()
     )
 
 
-def _subject(packets: PacketEvidence, one: int, other: int) -> Subject:
-    first, second = sorted((one, other))
+def _subject(packets: PacketEvidence, result: int, other: int) -> Subject:
+    first, second = sorted((result, other))
     return Subject(kind="captures", name=f"{packets.captures[first].name} + {packets.captures[second].name}")
 
 
-def _finding(packets: PacketEvidence, found: UnmatchedCaptures, params: Params) -> Finding:
-    both = [packets.captures[number] for number in (found.one, found.other)]
+def _finding(packets: PacketEvidence, unmatched: UnmatchedCaptures, params: Params) -> Finding:
+    both = [packets.captures[number] for number in (unmatched.one, unmatched.other)]
     return Finding(
-        subject=_subject(packets, found.one, found.other),
+        subject=_subject(packets, unmatched.one, unmatched.other),
         severity=Severity.INFO if len(packets.captures) > 2 else None,
         message=(
             f"no connection of one was found in the other, so each was judged alone and loss is not exact:"
-            f" {_WHY[found.why]}"
+            f" {_WHY[unmatched.why]}"
         ),
         measured=min(capture.tcp for capture in both),
         threshold=params.integer("packets"),

@@ -10,24 +10,24 @@ from jsdoctor.model.latency import Latencies
 from jsdoctor.model.wording import counted
 
 
-def network_trouble(view: View) -> str:
+def network_faults(view: View) -> str:
     """What TCP shows of this connection, or the sentence that clears the network; empty where nothing can be said."""
     if why_not(view) or any(proves_no_loss(view, flow) for flow in view.tcp.flows):
         return ""
-    found = []
+    causes = []
     again = sum(loss.share.events for direction in view.directions if (loss := losses(direction)))
     timeouts = sum(flow.retransmission.timeout for flow in view.tcp.flows)
     if again:
-        found.append(f"{counted(again, 'segment')} lost")
+        causes.append(f"{counted(again, 'segment')} lost")
     if timeouts:
-        found.append(f"{counted(timeouts, 'wait')} of 200ms or more for what was sent again")
+        causes.append(f"{counted(timeouts, 'wait')} of 200ms or more for what was sent again")
     late = sum(flow.reordering.segments for flow in view.tcp.flows)
     if late:
-        found.append(f"{counted(late, 'segment')} reordered")
+        causes.append(f"{counted(late, 'segment')} reordered")
     if zero_ns := sum(flow.zero_window_ns for flow in view.tcp.flows):
-        found.append(f"a reader that stalled for {rounded(zero_ns)}")
-    if found:
-        return f"on this connection: {', '.join(found)}"
+        causes.append(f"a reader that stalled for {rounded(zero_ns)}")
+    if causes:
+        return f"on this connection: {', '.join(causes)}"
     return "the network is innocent: nothing was lost, late or held back on this connection"
 
 

@@ -21,12 +21,12 @@ def connections_refused(packets: PacketEvidence, params: Params) -> Iterator[Fin
         known.setdefault(end, view.capture.name)
     worst: dict[SocketAddress, tuple[Attempts, str]] = {}
     for capture in packets.captures:
-        for one in capture.attempts:
-            wanted = one.server in known or one.server.port in PORTS
-            if wanted and (one.server not in worst or one.failed > worst[one.server][0].failed):
-                worst[one.server] = (one, capture.name)
-    for one, name in worst.values():
-        yield _finding(one, name, params)
+        for attempt in capture.attempts:
+            wanted = attempt.server in known or attempt.server.port in PORTS
+            if wanted and (attempt.server not in worst or attempt.failed > worst[attempt.server][0].failed):
+                worst[attempt.server] = (attempt, capture.name)
+    for attempts, name in worst.values():
+        yield _finding(attempts, name, params)
     yield from (passed(_subject(end)) for end in known if end not in worst)
 
 
@@ -34,45 +34,48 @@ def _subject(end: SocketAddress) -> Subject:
     return Subject(kind="server", name=str(end))
 
 
-def _finding(one: Attempts, capture: str, params: Params) -> Finding:
-    share = Share(one.failed, one.tried)
+def _finding(attempts: Attempts, capture: str, params: Params) -> Finding:
+    share = Share(attempts.failed, attempts.tried)
     often = share.reaches(params.number("warn"), params.integer("enough"))
-    flood = one.unanswered + one.unfinished >= params.integer("flood")
+    flood = attempts.unanswered + attempts.unfinished >= params.integer("flood")
     return Finding(
-        subject=_subject(one.server),
+        subject=_subject(attempts.server),
         severity=Severity.ERROR if flood else None if often else Severity.INFO,
         message=(
-            f"{one.failed:,} of {one.tried:,} attempts to connect failed: {_how(one)}{_flood(one) if flood else ''}"
+            f"{attempts.failed:,} of {attempts.tried:,} attempts to connect failed: "
+            f"{_how(attempts)}{_flood(attempts) if flood else ''}"
         ),
-        measured=one.failed,
+        measured=attempts.failed,
         threshold=params.integer("flood") if flood else params.integer("enough"),
         unit="count",
         evidence=tuple(
-            Observation(capture, f"{one.server}: {name}", value)
+            Observation(capture, f"{attempts.server}: {name}", value)
             for name, value in (
-                ("attempts", one.tried),
-                ("refused", one.refused),
-                ("unanswered", one.unanswered),
-                ("unfinished", one.unfinished),
-                ("clients", one.clients),
+                ("attempts", attempts.tried),
+                ("refused", attempts.refused),
+                ("unanswered", attempts.unanswered),
+                ("unfinished", attempts.unfinished),
+                ("clients", attempts.clients),
             )
         ),
-        first_seen=moment(one.first_ns),
-        last_seen=moment(one.last_ns),
+        first_seen=moment(attempts.first_ns),
+        last_seen=moment(attempts.last_ns),
     )
 
 
-def _how(one: Attempts) -> str:
+def _how(attempts: Attempts) -> str:
     parts = []
-    if one.refused:
-        parts.append(f"{one.refused:,} were refused (RST): nothing listens there, or a firewall rejects them")
-    if one.unanswered:
-        parts.append(f"{one.unanswered:,} got no response: the host is down, a firewall drops them, or a queue is full")
-    if one.unfinished:
-        parts.append(f"{one.unfinished:,} got a response and were not finished by the client")
+    if attempts.refused:
+        parts.append(f"{attempts.refused:,} were refused (RST): nothing listens there, or a firewall rejects them")
+    if attempts.unanswered:
+        parts.append(
+            f"{attempts.unanswered:,} got no response: the host is down, a firewall drops them, or a queue is full"
+        )
+    if attempts.unfinished:
+        parts.append(f"{attempts.unfinished:,} got a response and were not finished by the client")
     return "; ".join(parts)
 
 
-def _flood(one: Attempts) -> str:
-    many = "1,000 or more" if one.clients >= 1000 else f"{one.clients:,}"
+def _flood(attempts: Attempts) -> str:
+    many = "1,000 or more" if attempts.clients >= 1000 else f"{attempts.clients:,}"
     return f"; from {many} addresses, which is how a flood of SYNs looks"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from jsdoctor.checks.packets.views import DirectionView, View, gravest_of_each, moment
+from jsdoctor.checks.packets.views import DirectionView, View, moment, most_severe_of_each
 from jsdoctor.checks.packets.words import observed
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, passed
@@ -43,7 +43,7 @@ def connections_reset(packets: PacketEvidence, params: Params) -> Iterator[Findi
                 return _finding(view, _Cut(direction, direction is to_client, unanswered), params)
         return passed(view.subject)
 
-    yield from gravest_of_each(packets, judge, Severity.WARNING)
+    yield from most_severe_of_each(packets, judge, Severity.WARNING)
 
 
 def _finding(view: View, cut: _Cut, params: Params) -> Finding:
@@ -79,8 +79,8 @@ def _words(view: View, cut: _Cut) -> str:
             f"its TTL differs by {cut.direction.flow.cut_hops} from that of the data: a device between the two sent it"
         )
     elif cut.by_server:
-        said = f"after -ERR '{view.nats.errors[-1].text}'" if view.nats.errors else "without a message"
-        parts.append(f"{said}: it was stopped, or closed the connection while more was coming in")
+        stated = f"after -ERR '{view.nats.errors[-1].text}'" if view.nats.errors else "without a message"
+        parts.append(f"{stated}: it was stopped, or closed the connection while more was coming in")
     else:
         parts.append("programs that exit, or close without reading what has arrived, do so")
     return "".join(f"; {part}" for part in parts)

@@ -20,10 +20,10 @@ def deliveries_repeated(packets: PacketEvidence, params: Params) -> Iterator[Fin
 
 
 def _words(traffic: ConsumerTraffic) -> str:
-    found = [f"were repetitions; one message was delivered {traffic.most_deliveries:,} times"]
+    clauses = [f"were repetitions; one message was delivered {traffic.most_deliveries:,} times"]
     if traffic.naks:
-        found.append(f"clients sent {traffic.naks:,} NAKs")
+        clauses.append(f"clients sent {traffic.naks:,} NAKs")
     if traffic.redelivery_ns.count:
         waited = rounded(traffic.redelivery_ns.quantile_ns(0.5))
-        found.append(f"{traffic.redelivery_ns.count:,} came because no response was seen, usually after {waited}")
-    return "; ".join(found)
+        clauses.append(f"{traffic.redelivery_ns.count:,} came because no response was seen, usually after {waited}")
+    return "; ".join(clauses)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.packets.views import View, gravest_of_each, moment
+from jsdoctor.checks.packets.views import View, moment, most_severe_of_each
 from jsdoctor.checks.packets.words import observed, rounded
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, passed
@@ -23,7 +23,7 @@ def flow_control_unanswered(packets: PacketEvidence, params: Params) -> Iterator
         waited_ns = max(flow.longest_ns, flow.waiting_ns if view.nats.gapless else 0)
         return _finding(view, waited_ns, params) if waited_ns >= params.integer("warn") else passed(view.subject)
 
-    yield from gravest_of_each(packets, judge, Severity.WARNING)
+    yield from most_severe_of_each(packets, judge, Severity.WARNING)
 
 
 def _finding(view: View, waited_ns: int, params: Params) -> Finding:

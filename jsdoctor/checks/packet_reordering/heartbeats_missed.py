@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.packets.views import View, gravest_of_each, moment
+from jsdoctor.checks.packets.views import View, moment, most_severe_of_each
 from jsdoctor.checks.packets.words import observed, rounded
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, passed, unknown
 from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.params import Params
 
-_FEWEST = 3
+_MIN = 3
 """From fewer heartbeats their interval does not follow."""
 
 
@@ -21,7 +21,7 @@ def heartbeats_missed(packets: PacketEvidence, params: Params) -> Iterator[Findi
 
     def judge(view: View) -> Finding | None:
         beats = view.nats.heartbeats
-        if beats.count < _FEWEST or not beats.interval_ns:
+        if beats.count < _MIN or not beats.interval_ns:
             return None
         if not view.nats.gapless:
             return unknown(
@@ -33,7 +33,7 @@ def heartbeats_missed(packets: PacketEvidence, params: Params) -> Iterator[Findi
             return passed(view.subject)
         return _finding(view, params)
 
-    yield from gravest_of_each(packets, judge, Severity.WARNING)
+    yield from most_severe_of_each(packets, judge, Severity.WARNING)
 
 
 def _finding(view: View, params: Params) -> Finding:

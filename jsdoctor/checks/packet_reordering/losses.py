@@ -27,7 +27,7 @@ class LossFigures(NamedTuple):
 _LATE = ", and {count:,} more that had arrived already: late packets make senders resend, so this is an upper bound"
 
 _OUTSIDE = ", of which {:,} were lost between the two captures: the others before or behind both, or their acks"
-_MOST_OF = 2
+_MAX_OF = 2
 """Two captures explain what was sent again when they show at least this part of it as lost between them: half."""
 
 
@@ -37,7 +37,7 @@ def losses(direction: DirectionView) -> LossFigures | None:
     stall_ns = again.longest_wait_ns if again.timeout and not _all_arrived(again) else 0
     lost = Share(max(0, again.packets - again.needless_packets), flow.distinct_packets)
     path = direction.path if direction.path is not None and direction.path.sent else None
-    if path is not None and path.lost * _MOST_OF >= lost.events:
+    if path is not None and path.lost * _MAX_OF >= lost.events:
         between = Share(path.lost, path.sent)
         return LossFigures(between, stall_ns, _exactly(path, again), exact=True) if between.events else None
     if not lost.events and not again.timeout and not again.syn:

@@ -16,7 +16,7 @@ _KIND = "CONSUMER.MAX_DELIVERIES."
 @check("packet_reordering.max_deliveries_reached")
 def max_deliveries_reached(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
     """Judge each consumer that an advisory names; without subscribers to advisories there is nothing to judge."""
-    found: dict[Subject, tuple[int, str]] = {}
+    by_consumer: dict[Subject, tuple[int, str]] = {}
     listens = []
     for view in views(packets):
         if view.nats.advisories:
@@ -25,8 +25,8 @@ def max_deliveries_reached(packets: PacketEvidence, params: Params) -> Iterator[
             if name.startswith(_KIND):
                 stream, _, consumer = name[len(_KIND) :].partition(".")
                 subject = Subject(kind="consumer", name=consumer, stream=stream)
-                found[subject] = max(found.get(subject, (0, "")), (count, view.capture.name))
-    for subject, (count, capture) in found.items():
+                by_consumer[subject] = max(by_consumer.get(subject, (0, "")), (count, view.capture.name))
+    for subject, (count, capture) in by_consumer.items():
         yield Finding(
             subject=subject,
             severity=None if count >= params.integer("warn") else Severity.INFO,
@@ -39,5 +39,5 @@ def max_deliveries_reached(packets: PacketEvidence, params: Params) -> Iterator[
             unit="count",
             evidence=(Observation(capture, "advisories MAX_DELIVERIES", count),),
         )
-    if not found:
+    if not by_consumer:
         yield from map(passed, listens)

@@ -8,7 +8,7 @@ import msgspec
 
 from jsdoctor.checks.packet_reordering.losses import LossFigures, losses
 from jsdoctor.checks.packets.trust import HOW_TO_CAPTURE, lower_bound, proves_no_loss, why_not
-from jsdoctor.checks.packets.views import DirectionView, View, gravest_of_each, moment
+from jsdoctor.checks.packets.views import DirectionView, View, moment, most_severe_of_each
 from jsdoctor.checks.packets.words import CONFIDENCE, observed
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, passed, unknown
@@ -29,26 +29,26 @@ def packets_lost(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
             return unknown(view.subject, reason, HOW_TO_CAPTURE)
         if any(proves_no_loss(view, flow) for flow in view.tcp.flows):
             return unknown(view.subject, _NOT_WHOLE, HOW_TO_CAPTURE)
-        found = [
+        findings = [
             _finding(view, direction, loss, params)
             for direction in view.directions
             if (loss := losses(direction))
             and (direction.flow.retransmission.timeout or loss.stall_ns or loss.share.ratio >= params.number("note"))
         ]
-        return _both(sorted(found, key=_rank, reverse=True)) if found else passed(view.subject)
+        return _both(sorted(findings, key=_rank, reverse=True)) if findings else passed(view.subject)
 
-    yield from gravest_of_each(packets, judge, Severity.WARNING)
+    yield from most_severe_of_each(packets, judge, Severity.WARNING)
 
 
-def _both(found: list[Finding]) -> Finding:
+def _both(findings: list[Finding]) -> Finding:
     """The worse direction's finding, which mentions the other direction too."""
-    worse, *others = found
+    worse, *others = findings
     if not others:
         return worse
     return msgspec.structs.replace(
         worse,
-        message="; ".join(finding.message for finding in found),
-        evidence=tuple(observation for finding in found for observation in finding.evidence),
+        message="; ".join(finding.message for finding in findings),
+        evidence=tuple(observation for finding in findings for observation in finding.evidence),
     )
 
 

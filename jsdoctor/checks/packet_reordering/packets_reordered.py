@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.packets.trust import HOW_TO_CAPTURE, lower_bound, why_not
-from jsdoctor.checks.packets.views import DirectionView, View, gravest_of_each, moment
+from jsdoctor.checks.packets.views import DirectionView, View, moment, most_severe_of_each
 from jsdoctor.checks.packets.words import CONFIDENCE, ORDER_IS_SAFE, observed, percent, rounded
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, passed, unknown
@@ -22,14 +22,14 @@ def packets_reordered(packets: PacketEvidence, params: Params) -> Iterator[Findi
     def judge(view: View) -> Finding | None:
         if reason := why_not(view):
             return unknown(view.subject, reason, HOW_TO_CAPTURE)
-        found = [
+        findings = [
             _finding(view, direction, params)
             for direction in view.directions
             if _is_worth_telling(direction.flow, params.number("note"))
         ]
-        return max(found, key=_rank, default=passed(view.subject))
+        return max(findings, key=_rank, default=passed(view.subject))
 
-    yield from gravest_of_each(packets, judge, Severity.WARNING)
+    yield from most_severe_of_each(packets, judge, Severity.WARNING)
 
 
 def _is_worth_telling(flow: Flow, note: float) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.packets.trust import why_not
-from jsdoctor.checks.packets.views import DirectionView, View, gravest_of_each, moment
+from jsdoctor.checks.packets.views import DirectionView, View, moment, most_severe_of_each
 from jsdoctor.checks.packets.words import observed
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, passed
@@ -25,7 +25,7 @@ def path_mtu(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
             return passed(view.subject)
         return _finding(view, max(stuck, key=lambda direction: direction.flow.stuck_times), params)
 
-    yield from gravest_of_each(packets, judge, Severity.ERROR)
+    yield from most_severe_of_each(packets, judge, Severity.ERROR)
 
 
 def _is_stuck(direction: DirectionView, params: Params) -> bool:

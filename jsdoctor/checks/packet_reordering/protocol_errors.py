@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.packets.views import View, gravest_of_each, moment
+from jsdoctor.checks.packets.views import View, moment, most_severe_of_each
 from jsdoctor.checks.packets.words import observed, rounded
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, passed
@@ -35,7 +35,7 @@ def protocol_errors(packets: PacketEvidence, params: Params) -> Iterator[Finding
         silent = talk.whole and talk.longest_ping_wait_ns >= params.integer("ping_wait")
         return _finding(view, silent=silent, params=params) if talk.errors or silent else passed(view.subject)
 
-    yield from gravest_of_each(packets, judge, Severity.WARNING)
+    yield from most_severe_of_each(packets, judge, Severity.WARNING)
 
 
 def _finding(view: View, *, silent: bool, params: Params) -> Finding:
@@ -60,9 +60,9 @@ def _finding(view: View, *, silent: bool, params: Params) -> Finding:
 
 
 def _said(view: View, error: ProtocolError) -> str:
-    speaker, hearer = view.ends[1], view.ends[0]
+    sender, hearer = view.ends[1], view.ends[0]
     if not error.from_server:
-        speaker, hearer = hearer, speaker
+        sender, hearer = hearer, sender
     often = f" {error.count:,} times" if error.count > 1 else ""
     meaning = next((words for text, words in _MEANING.items() if text in error.text.lower()), "")
-    return f"{speaker} sent {hearer}{often} '{error.text}'" + (f": {meaning}" if meaning else "")
+    return f"{sender} sent {hearer}{often} '{error.text}'" + (f": {meaning}" if meaning else "")

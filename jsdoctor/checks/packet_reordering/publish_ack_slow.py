@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.packet_reordering.causes import network_trouble, way_and_server
-from jsdoctor.checks.packets.views import View, gravest_of_each, moment
+from jsdoctor.checks.packet_reordering.causes import network_faults, way_and_server
+from jsdoctor.checks.packets.views import View, moment, most_severe_of_each
 from jsdoctor.checks.packets.words import observed, rounded
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, passed
@@ -26,7 +26,7 @@ def publish_ack_slow(packets: PacketEvidence, params: Params) -> Iterator[Findin
             return _finding(view, late, never, params)
         return passed(view.subject) if publishing.acks else None
 
-    yield from gravest_of_each(packets, judge, Severity.WARNING)
+    yield from most_severe_of_each(packets, judge, Severity.WARNING)
 
 
 def _never(view: View, timeout_ns: int) -> int:
@@ -49,7 +49,7 @@ def _finding(view: View, late: int, never: int, params: Params) -> Finding:
         subject=view.subject,
         severity=severity,
         message=f"{_words(view, late, never, over, params)}{view.who}"
-        + "".join(f"; {part}" for part in (way_and_server(view, answers), network_trouble(view)) if part),
+        + "".join(f"; {part}" for part in (way_and_server(view, answers), network_faults(view)) if part),
         measured=max(p99_ns, publishing.waiting_ns.largest_ns if never else 0),
         threshold=timeout_ns if over else params.integer("slow"),
         unit="duration",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.packet_reordering.causes import network_trouble
-from jsdoctor.checks.packets.views import View, gravest_of_each, moment
+from jsdoctor.checks.packet_reordering.causes import network_faults
+from jsdoctor.checks.packets.views import View, moment, most_severe_of_each
 from jsdoctor.checks.packets.words import observed, percent, rounded
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, passed
@@ -26,7 +26,7 @@ def publish_retries(packets: PacketEvidence, params: Params) -> Iterator[Finding
             return None
         return _finding(view, publishing, params) if publishing.retries else passed(view.subject)
 
-    yield from gravest_of_each(packets, judge, Severity.WARNING)
+    yield from most_severe_of_each(packets, judge, Severity.WARNING)
 
 
 def _finding(view: View, publishing: Publishing, params: Params) -> Finding:
@@ -68,7 +68,7 @@ def _cause(view: View, publishing: Publishing) -> str:
         parts.append(f"of {publishing.retries_answered:,} the first copy had been acknowledged here before")
     if publishing.retries_elsewhere:
         parts.append(f"{publishing.retries_elsewhere:,} came over another connection, after a reconnect")
-    parts.append(network_trouble(view))
+    parts.append(network_faults(view))
     if publishing.duplicates:
         parts.append(f"the server acknowledged {publishing.duplicates:,} as duplicates, so they are stored once")
     return "".join(f"; {part}" for part in parts if part)

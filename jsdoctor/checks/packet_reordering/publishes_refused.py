@@ -20,28 +20,28 @@ _OF_SEQUENCES = (10070, 10071, 10164)
 @check("packet_reordering.publishes_refused")
 def publishes_refused(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
     """Group by stream, or by connection if the reply names no stream."""
-    found = refusals_but(packets, *_OF_SEQUENCES)
-    for subject, refusals in found.items():
+    refusals_but_found = refusals_but(packets, *_OF_SEQUENCES)
+    for subject, refusals in refusals_but_found.items():
         yield _finding(subject, refusals, params)
-    if not found:
+    if not refusals_but_found:
         yield from [passed(CLUSTER)] if any(readable_publishers(packets)) else no_publishes(packets)
 
 
-def _finding(subject: Subject, found: list[RefusedBy], params: Params) -> Finding:
-    views = {one.view.subject: one.view for one in found}
-    share = Share(total(found), sum(view.nats.publishing.acks for view in views.values()))
+def _finding(subject: Subject, refusals: list[RefusedBy], params: Params) -> Finding:
+    views = {refusal.view.subject: refusal.view for refusal in refusals}
+    share = Share(total(refusals), sum(view.nats.publishing.acks for view in views.values()))
     often = share.reaches(params.number("warn"), params.integer("enough"))
     by_reason: dict[tuple[int, str], int] = {}
-    for one in found:
-        key = (one.refusal.err_code, one.refusal.description)
-        by_reason[key] = by_reason.get(key, 0) + one.refusal.count
+    for refusal in refusals:
+        key = (refusal.refusal.err_code, refusal.refusal.description)
+        by_reason[key] = by_reason.get(key, 0) + refusal.refusal.count
     reasons = sorted(by_reason.items(), key=lambda entry: (-entry[1], entry[0]))
-    said = ", ".join(f"{count:,} with '{text}' ({code})" for (code, text), count in reasons[:4])
+    stated = ", ".join(f"{count:,} with '{text}' ({code})" for (code, text), count in reasons[:4])
     return Finding(
         subject=subject,
         severity=None if often else Severity.INFO,
         message=(
-            f"JetStream refused {share.events:,} of {share.of:,} publishes ({percent(share.ratio)}): {said}; these"
+            f"JetStream refused {share.events:,} of {share.of:,} publishes ({percent(share.ratio)}): {stated}; these"
             f" messages are not stored"
         ),
         measured=share.ratio,
@@ -49,16 +49,16 @@ def _finding(subject: Subject, found: list[RefusedBy], params: Params) -> Findin
         unit="ratio",
         evidence=tuple(
             observation
-            for one in found[:8]
+            for refusal in refusals[:8]
             for observation in observed(
-                one.view,
+                refusal.view,
                 **{
-                    f"error {one.refusal.err_code}": one.refusal.count,
-                    "subject": one.refusal.subject,
-                    "text": one.refusal.description,
+                    f"error {refusal.refusal.err_code}": refusal.refusal.count,
+                    "subject": refusal.refusal.subject,
+                    "text": refusal.refusal.description,
                 },
             )
         ),
-        first_seen=moment(min(one.refusal.first_ns for one in found)),
-        last_seen=moment(max(one.refusal.last_ns for one in found)),
+        first_seen=moment(min(refusal.refusal.first_ns for refusal in refusals)),
+        last_seen=moment(max(refusal.refusal.last_ns for refusal in refusals)),
     )

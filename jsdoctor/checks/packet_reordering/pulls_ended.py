@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.packets.views import View, gravest_of_each, moment
+from jsdoctor.checks.packets.views import View, moment, most_severe_of_each
 from jsdoctor.checks.packets.words import observed
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, passed
@@ -33,20 +33,20 @@ def pulls_ended(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
     """By connection that got statuses."""
 
     def judge(view: View) -> Finding | None:
-        ended = [one for one in view.nats.statuses if _counts(one)]
+        ended = [status for status in view.nats.statuses if _counts(status)]
         if ended:
             return _finding(view, ended, params)
         return passed(view.subject) if view.nats.statuses or view.nats.deliveries else None
 
-    yield from gravest_of_each(packets, judge, Severity.WARNING)
+    yield from most_severe_of_each(packets, judge, Severity.WARNING)
 
 
-def _counts(one: StatusMessages) -> bool:
-    return one.code >= 400 and one.code not in _ORDINARY and one.text.lower() not in _HARMLESS
+def _counts(statuses: StatusMessages) -> bool:
+    return statuses.code >= 400 and statuses.code not in _ORDINARY and statuses.text.lower() not in _HARMLESS
 
 
 def _finding(view: View, ended: list[StatusMessages], params: Params) -> Finding:
-    count = sum(one.count for one in ended)
+    count = sum(statuses.count for statuses in ended)
     return Finding(
         subject=view.subject,
         severity=None if count >= params.integer("warn") else Severity.INFO,
@@ -54,12 +54,12 @@ def _finding(view: View, ended: list[StatusMessages], params: Params) -> Finding
         measured=count,
         threshold=params.integer("warn"),
         unit="count",
-        evidence=observed(view, **{f"status {one.code} {one.text}": one.count for one in ended}),
-        first_seen=moment(min(one.first_ns for one in ended)),
-        last_seen=moment(max(one.last_ns for one in ended)),
+        evidence=observed(view, **{f"status {statuses.code} {statuses.text}": statuses.count for statuses in ended}),
+        first_seen=moment(min(statuses.first_ns for statuses in ended)),
+        last_seen=moment(max(statuses.last_ns for statuses in ended)),
     )
 
 
-def _said(one: StatusMessages) -> str:
-    meaning = next((words for text, words in _MEANING.items() if text in one.text.lower()), "")
-    return f"{one.count:,} with '{one.code} {one.text}'" + (f" ({meaning})" if meaning else "")
+def _said(statuses: StatusMessages) -> str:
+    meaning = next((words for text, words in _MEANING.items() if text in statuses.text.lower()), "")
+    return f"{statuses.count:,} with '{statuses.code} {statuses.text}'" + (f" ({meaning})" if meaning else "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.packets.views import DirectionView, View, gravest_of_each, moment
+from jsdoctor.checks.packets.views import DirectionView, View, moment, most_severe_of_each
 from jsdoctor.checks.packets.words import observed, rounded
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, passed
@@ -23,7 +23,7 @@ def receiver_stalled(packets: PacketEvidence, params: Params) -> Iterator[Findin
             return passed(view.subject)
         return _finding(view, max(slow, key=lambda direction: direction.flow.zero_window_ns), params)
 
-    yield from gravest_of_each(packets, judge, Severity.WARNING)
+    yield from most_severe_of_each(packets, judge, Severity.WARNING)
 
 
 def _finding(view: View, direction: DirectionView, params: Params) -> Finding:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.packets.views import View, gravest_of_each, moment
+from jsdoctor.checks.packets.views import View, moment, most_severe_of_each
 from jsdoctor.checks.packets.words import observed, rounded
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, passed
@@ -21,20 +21,20 @@ def slow_consumer_closed(packets: PacketEvidence, params: Params) -> Iterator[Fi
 
     def judge(view: View) -> Finding | None:
         client, server = (direction.flow for direction in view.directions)
-        told = any(_SLOW in error.text.lower() for error in view.nats.errors)
+        reported = any(_SLOW in error.text.lower() for error in view.nats.errors)
         stalled = client.longest_zero_window_ns >= params.integer("stalled")
         ended = server.ended_ns and (not client.ended_ns or server.ended_ns <= client.ended_ns)
         soon = server.ended_ns - client.zero_until_ns <= params.integer("within")
-        if told or (stalled and ended and soon):
-            return _finding(view, params, told=told)
+        if reported or (stalled and ended and soon):
+            return _finding(view, params, reported=reported)
         return passed(view.subject) if view.nats.content is Content.NATS or client.zero_windows else None
 
-    yield from gravest_of_each(packets, judge, Severity.ERROR)
+    yield from most_severe_of_each(packets, judge, Severity.ERROR)
 
 
-def _finding(view: View, params: Params, *, told: bool) -> Finding:
+def _finding(view: View, params: Params, *, reported: bool) -> Finding:
     client, server = (direction.flow for direction in view.directions)
-    how = "with -ERR 'Slow Consumer'" if told else "without a message, as it does with slow consumers"
+    how = "with -ERR 'Slow Consumer'" if reported else "without a message, as it does with slow consumers"
     return Finding(
         subject=view.subject,
         message=(

@@ -38,19 +38,19 @@ def _refusals(packets: PacketEvidence, wanted: Callable[[RefusedPublishes], bool
             if wanted(refusal):
                 subject = Subject(kind="stream", name=refusal.stream) if refusal.stream else view.subject
                 by_stream.setdefault(subject, []).append(RefusedBy(view, refusal))
-        for subject, found in by_stream.items():
+        for subject, item in by_stream.items():
             known = best.get((subject, view.subject), [])
-            if total(found) > total(known):
-                best[subject, view.subject] = found
+            if total(item) > total(known):
+                best[subject, view.subject] = item
     together: dict[Subject, list[RefusedBy]] = {}
-    for (subject, _), found in best.items():
-        together.setdefault(subject, []).extend(found)
+    for (subject, _), item in best.items():
+        together.setdefault(subject, []).extend(item)
     return together
 
 
-def total(found: list[RefusedBy]) -> int:
+def total(refusals: list[RefusedBy]) -> int:
     """How many refusals these are."""
-    return sum(one.refusal.count for one in found)
+    return sum(refusal.refusal.count for refusal in refusals)
 
 
 def readable_publishers(packets: PacketEvidence) -> Iterator[View]:

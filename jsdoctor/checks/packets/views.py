@@ -64,7 +64,7 @@ class DirectionView(NamedTuple):
 
 def views(packets: PacketEvidence) -> Iterator[View]:
     """Every connection that uses NATS, or that is unreadable and uses a port of NATS."""
-    talks = {(told.capture, talk.number): talk for told in packets.nats for talk in told.connections}
+    talks = {(reported.capture, talk.number): talk for reported in packets.nats for talk in reported.connections}
     pairs = {(pair.near, pair.client, pair.server): pair for pair in packets.pairs}
     pairs |= {(pair.far, pair.far_client, pair.far_server): pair for pair in packets.pairs}
     for tcp in packets.connections:
@@ -85,17 +85,17 @@ def unreadable(view: View) -> bool:
     return view.nats.content is not Content.NATS or view.nats.resyncs > 0
 
 
-def gravest_of_each(
+def most_severe_of_each(
     packets: PacketEvidence, judge: Callable[[View], Finding | None], severity: Severity
 ) -> Iterator[Finding]:
     """Findings of `judge` for all connections; if captures or ports show a connection twice, the most severe one.
 
     `severity` is that of a finding that has none of its own.
     """
-    yield from gravest((finding for view in views(packets) if (finding := judge(view)) is not None), severity)
+    yield from most_severe((finding for view in views(packets) if (finding := judge(view)) is not None), severity)
 
 
-def gravest(findings: Iterable[Finding], severity: Severity) -> Iterator[Finding]:
+def most_severe(findings: Iterable[Finding], severity: Severity) -> Iterator[Finding]:
     """One finding for each subject: captures from both ends show the same connection twice."""
     worst: dict[Subject, Finding] = {}
     for finding in findings:

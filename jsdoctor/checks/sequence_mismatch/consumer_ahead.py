@@ -22,7 +22,7 @@ from jsdoctor.model.trend import Trend
 from jsdoctor.model.wording import counted
 
 _RESET_SINCE = (2, 14)
-_LARGEST = 1 << 63
+_MAX = 1 << 63
 """No stream has so many messages."""
 
 
@@ -57,7 +57,7 @@ def consumer_ahead_in_one_sample(
     for stream, consumer in snapshots.last.led_consumers():
         unjudged = True
         delivered = consumer.delivered
-        if delivered.stream_seq > _LARGEST:
+        if delivered.stream_seq > _MAX:
             yield _impossible(consumer)
             continue
         last_seq = stream.state.last_seq
@@ -98,7 +98,7 @@ def _ahead(ahead: int, readings: Sequence[Consumer], stream: Stream, version: st
         threshold=last_seq,
         unit="count",
         evidence=(
-            *(one.observed("delivered.stream_seq", one.delivered.stream_seq) for one in readings),
+            *(reading.observed("delivered.stream_seq", reading.delivered.stream_seq) for reading in readings),
             now.observed("ack_floor.stream_seq", now.ack_floor.stream_seq),
             stream.observed("state.last_seq", last_seq),
         ),
@@ -136,19 +136,19 @@ def consumer_ahead_logged(logs: LogEvidence) -> Iterator[Finding]:
     if not logs.has_server_logs:
         yield no_server_lines()
         return
-    found = bursts(logs, *_AHEAD, calm=False)
-    for burst in found:
-        only = {one.signature for one in burst.found}
+    bursts_found = bursts(logs, *_AHEAD, calm=False)
+    for burst in bursts_found:
+        only = {item.signature for item in burst.found}
         repaired = only == {"consumer-delivered-ahead"}
         then = f"the server moved it back, {_LOST}" if repaired else _LOST
         acks = only == {"consumer-acked-ahead"}
         yield detailed_finding(burst, _what(burst), then, Severity.ERROR if repaired or acks else None)
-    if not found:
+    if not bursts_found:
         yield passed(CLUSTER)
 
 
 def _what(burst: Burst) -> str:
-    exemplar = next((line for one in burst.found for line in one.exemplars), None)
+    exemplar = next((line for occurrence in burst.found for line in occurrence.exemplars), None)
     known = dict(exemplar.fields) if exemplar else {}
     at, last = known.get("at"), known.get("last")
     return f"at sequence {int(at):,} of a stream that ends at {int(last):,}" if at and last else "ahead of its stream"

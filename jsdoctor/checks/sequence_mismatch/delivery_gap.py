@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from jsdoctor.checks.logs.bursts import Burst, bursts
 from jsdoctor.checks.logs.clients import client_of
 from jsdoctor.checks.logs.words import no_client_lines
-from jsdoctor.checks.packets.views import gravest, moment, unreadable, views
+from jsdoctor.checks.packets.views import moment, most_severe, unreadable, views
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Observation, Severity, Subject, passed, unknown
 from jsdoctor.model.log import LogEvidence
@@ -34,16 +34,19 @@ _NEGATIVE_DIGITS = 19
 @check("sequence_mismatch.delivery_gap_logged")
 def delivery_gap_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
     """One finding for each application, with the most severe problem that it logged."""
-    told = bursts(logs, _MISMATCH, _DROPPED, *_RESETS, subjects=client_of, calm=False)
+    bursts_found = bursts(logs, _MISMATCH, _DROPPED, *_RESETS, subjects=client_of, calm=False)
     resets = {burst.subject: burst.most for burst in bursts(logs, *_RESETS, subjects=client_of, calm=False)}
-    for burst in told:
+    for burst in bursts_found:
         yield _finding(burst, resets.get(burst.subject, 0), params)
-    if not told:
+    if not bursts_found:
         yield passed(CLUSTER) if logs.has_client_logs else no_client_lines()
 
 
 def _finding(burst: Burst, resets: int, params: Params) -> Finding:
-    count = {name: sum(one.count for one in burst.found if one.signature == name) for name in (_MISMATCH, _DROPPED)}
+    count = {
+        name: sum(occurrence.count for occurrence in burst.found if occurrence.signature == name)
+        for name in (_MISMATCH, _DROPPED)
+    }
     severity: Severity | None = Severity.INFO
     if count[_DROPPED]:
         severity, what = None, "the client dropped messages because its handler was too slow"
@@ -71,7 +74,7 @@ def _finding(burst: Burst, resets: int, params: Params) -> Finding:
 
 
 def _recreated(burst: Burst) -> bool:
-    gaps = [dict(line.fields).get("behind", "") for one in burst.found for line in one.exemplars]
+    gaps = [dict(line.fields).get("behind", "") for occurrence in burst.found for line in occurrence.exemplars]
     return any(gap.startswith("-") or len(gap) >= _NEGATIVE_DIGITS for gap in gaps)
 
 
@@ -82,12 +85,12 @@ _HOW = "capture the connection of a push subscription without a queue group, fro
 def delivery_gap_captured(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
     """By consumer. Where several clients share one, each gets a part of the numbers, and nothing is missing."""
     judged = [
-        _judged(consumer, packets.captures[told.capture].name, params)
-        for told in packets.nats
-        for consumer in told.consumers
+        _judged(consumer, packets.captures[reported.capture].name, params)
+        for reported in packets.nats
+        for consumer in reported.consumers
         if consumer.exclusive
     ]
-    yield from gravest(judged, Severity.WARNING)
+    yield from most_severe(judged, Severity.WARNING)
     if not judged and any(unreadable(view) for view in views(packets)):
         yield unknown(CLUSTER, "the captures show no push consumer of which every delivery must be there", _HOW)
 

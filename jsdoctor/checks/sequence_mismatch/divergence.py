@@ -40,7 +40,7 @@ def of_stream(history: StreamHistory) -> Iterator[Divergence] | None:
     if last.replicas and all(_is_equal(replica.state, last.state) for replica in last.replicas):
         return iter(()) if len(last.replicas) > 1 else None
     copies = [{r.server: r.state for r in reading.replicas if not r.is_leader} for reading in readings]
-    servers = set.intersection(*(set(found) for found in copies)) - {history.last.answered_by}
+    servers = set.intersection(*(set(copy) for copy in copies)) - {history.last.answered_by}
     return _of_servers(history, copies, servers) if servers else None
 
 
@@ -53,7 +53,7 @@ def _of_servers(
         under_way = _lag(history.last.cluster, server)
         if under_way is None:
             continue
-        states = [found[server] for found in copies]
+        states = [copy[server] for copy in copies]
         under_way += own_way + sum(_change(states, value) for _, value in _FIELDS)
         for name, value in _FIELDS:
             if _lasts([value(a) - value(b) for a, b in zip(states, leading, strict=True)], under_way):
@@ -69,7 +69,7 @@ def of_consumer(history: ConsumerHistory) -> Iterator[Divergence] | None:
     if history.last.replicas and all(copy.delivered.consumer_seq == now for copy in history.last.replicas):
         return iter(())
     copies = [{r.server: r.delivered.consumer_seq for r in reading.replicas} for reading in readings]
-    servers = set.intersection(*(set(found) for found in copies)) - {history.last.answered_by}
+    servers = set.intersection(*(set(copy) for copy in copies)) - {history.last.answered_by}
     return _of_deliveries(readings, copies, servers) if servers else None
 
 
@@ -81,14 +81,14 @@ def _of_deliveries(
         under_way = _lag(readings[-1].cluster, server)
         if under_way is None:
             continue
-        counts = [found[server] for found in copies]
+        counts = [copy[server] for copy in copies]
         under_way += abs(leading[-1] - leading[0]) + abs(counts[-1] - counts[0])
         if _lasts([a - b for a, b in zip(counts, leading, strict=True)], under_way):
             yield Divergence(server, "delivered.consumer_seq", counts[-1], leading[-1])
 
 
-def _is_equal(one: StreamState, other: StreamState) -> bool:
-    return (one.messages, one.first_seq, one.last_seq) == (other.messages, other.first_seq, other.last_seq)
+def _is_equal(first: StreamState, second: StreamState) -> bool:
+    return (first.messages, first.first_seq, first.last_seq) == (second.messages, second.first_seq, second.last_seq)
 
 
 def _change(states: Sequence[StreamState], value: Callable[[StreamState], int]) -> int:

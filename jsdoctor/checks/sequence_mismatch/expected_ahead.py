@@ -34,7 +34,7 @@ def expected_ahead_logged(logs: LogEvidence, params: Params) -> Iterator[Finding
 
 
 def _finding(burst: Burst, params: Params) -> Finding:
-    whole = sum(one.count for one in burst.found if all_ahead(one))
+    whole = sum(occurrence.count for occurrence in burst.found if all_ahead(occurrence))
     often = whole >= params.integer("repeats") or 0 in repeated(burst.found, params.integer("repeats"))
     some = "" if whole == burst.count else " (not all of these)"
     return Finding(
@@ -61,18 +61,18 @@ _WRONG_SEQUENCE = 10071
 @check("sequence_mismatch.expected_ahead_captured")
 def expected_ahead_captured(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
     """By stream. The wire shows both numbers: what the publish expected and what the server has."""
-    told = False
-    for subject, found in refused(packets, _WRONG_SEQUENCE).items():
-        if ahead := [one for one in found if one.refusal.ahead]:
-            told = True
+    reported = False
+    for subject, item in refused(packets, _WRONG_SEQUENCE).items():
+        if ahead := [entry for entry in item if entry.refusal.ahead]:
+            reported = True
             yield _finding_captured(subject, ahead, params)
-    if not told:
+    if not reported:
         yield from [passed(CLUSTER)] if any(readable_publishers(packets)) else no_publishes(packets)
 
 
 def _finding_captured(subject: Subject, ahead: list[RefusedBy], params: Params) -> Finding:
-    count = sum(one.refusal.ahead for one in ahead)
-    last = max((one.refusal for one in ahead), key=lambda refusal: refusal.last_ns)
+    count = sum(refusal.refusal.ahead for refusal in ahead)
+    last = max((refusal.refusal for refusal in ahead), key=lambda refusal: refusal.last_ns)
     numbers = ""
     if last.expected is not None and last.actual is not None and last.expected > last.actual:
         numbers = f", {last.expected:,} where it has {last.actual:,}"
@@ -89,10 +89,10 @@ def _finding_captured(subject: Subject, ahead: list[RefusedBy], params: Params) 
         unit="count",
         evidence=tuple(
             value
-            for one in ahead
-            for value in observed(one.view, refused=one.refusal.ahead, error=one.refusal.description)
+            for refusal in ahead
+            for value in observed(refusal.view, refused=refusal.refusal.ahead, error=refusal.refusal.description)
         ),
-        first_seen=moment(min(one.refusal.first_ns for one in ahead)),
+        first_seen=moment(min(refusal.refusal.first_ns for refusal in ahead)),
         last_seen=moment(last.last_ns),
         remedy={"action": "stream.inspect"} if subject.kind == "stream" else {},
     )

@@ -16,34 +16,34 @@ REFUSED = (
 _IN_A_ROW = 3
 
 
-def some_ahead(one: Occurrence) -> bool:
+def some_ahead(occurrence: Occurrence) -> bool:
     """Whether at least one publish expected more than there was: anything is more than nothing."""
-    actual = one.measure("actual")
+    actual = occurrence.measure("actual")
     return (actual is not None and actual.smallest == 0) or any(
         int(line["expected"]) > int(line["actual"])
-        for line in (dict(exemplar.fields) for exemplar in one.exemplars)
+        for line in (dict(exemplar.fields) for exemplar in occurrence.exemplars)
         if "expected" in line
     )
 
 
-def all_ahead(one: Occurrence) -> bool:
+def all_ahead(occurrence: Occurrence) -> bool:
     """Whether every publish did, as far as the extremes tell."""
-    actual, expected = one.measure("actual"), one.measure("expected")
+    actual, expected = occurrence.measure("actual"), occurrence.measure("expected")
     if actual is None:
         return False
     return actual.largest == 0 or (expected is not None and expected.smallest > actual.largest)
 
 
-def repeated(found: Iterable[Occurrence], least: int) -> set[int]:
+def repeated(occurrences: Iterable[Occurrence], least: int) -> set[int]:
     """Last sequences that are named again and again: by all lines of a kind, or by the first ones that were kept."""
-    told: set[int] = set()
-    for one in found:
-        measure = one.measure("actual")
-        lines = [dict(line.fields).get("actual") for line in one.exemplars[:_IN_A_ROW]]
-        if measure is None or one.count < least:
+    repeated_found: set[int] = set()
+    for occurrence in occurrences:
+        measure = occurrence.measure("actual")
+        lines = [dict(line.fields).get("actual") for line in occurrence.exemplars[:_IN_A_ROW]]
+        if measure is None or occurrence.count < least:
             continue
         if measure.smallest == measure.largest:
-            told.add(measure.smallest)
+            repeated_found.add(measure.smallest)
         elif len(lines) == _IN_A_ROW and len(set(lines)) == 1:
-            told.add(int(lines[0] or 0))
-    return told
+            repeated_found.add(int(lines[0] or 0))
+    return repeated_found

@@ -43,13 +43,13 @@ def replica_divergence(trend: Trend, servers: Servers, groups: RaftGroups | None
     for history in trend.streams():
         if len(_peers(history.last)) == 0:
             continue
-        found = of_stream(history)
+        divergences = of_stream(history)
         if not same_leader(history.readings):
             yield unknown(history.last.subject, _NEW_LEADER, "run again")
-        elif found is None:
+        elif divergences is None:
             yield unknown(history.last.subject, _ALONE, more)
         else:
-            yield _judged(history, [d for d in found if not _by_design(history, d, params)], loading, params)
+            yield _judged(history, [d for d in divergences if not _by_design(history, d, params)], loading, params)
     for deliveries in trend.consumers():
         if len(_peers(deliveries.last)) == 0 or not same_leader(deliveries.readings):
             continue
@@ -104,18 +104,20 @@ def _size(divergence: Divergence) -> int:
 
 
 def _judged(
-    history: StreamHistory | ConsumerHistory, found: Sequence[Divergence], loading: Loading, params: Params
+    history: StreamHistory | ConsumerHistory, divergences: Sequence[Divergence], loading: Loading, params: Params
 ) -> Finding:
     asset = history.last
-    if not found:
+    if not divergences:
         return passed(asset.subject)
-    if unsettled := sorted({d.server for d in found if loading.is_busy(d.server, asset, d.ours > d.leaders)}):
+    if unsettled := sorted({d.server for d in divergences if loading.is_busy(d.server, asset, d.ours > d.leaders)}):
         names = ", ".join(unsettled)
         reason = f"{names} differs from the leader, but was started just now, has a new copy, or is catching up"
         return unknown(asset.subject, reason, "run again when its health check is ok, half a minute after its start")
-    worst = max(found, key=_size)
+    worst = max(divergences, key=_size)
     whole = asset.state.messages if isinstance(asset, Stream) else asset.delivered.consumer_seq
-    largest = [max((d for d in found if d.server == name), key=_size) for name in sorted({d.server for d in found})]
+    largest = [
+        max((d for d in divergences if d.server == name), key=_size) for name in sorted({d.server for d in divergences})
+    ]
     apart = ", ".join(f"{d.server} has {d.ours:,} {_WORDS[d.field]}, the leader {d.leaders:,}" for d in largest)
     return Finding(
         subject=asset.subject,
@@ -130,7 +132,7 @@ def _judged(
         unit="count",
         evidence=(
             *(asset.observed(worst.field if isinstance(asset, Consumer) else f"state.{worst.field}", worst.leaders),),
-            *(asset.observed(f"copy[{d.server}].{d.field}", d.ours) for d in found),
+            *(asset.observed(f"copy[{d.server}].{d.field}", d.ours) for d in divergences),
         ),
     )
 
@@ -149,11 +151,11 @@ def divergence_logged(logs: LogEvidence) -> Iterator[Finding]:
     if not logs.has_server_logs:
         yield no_server_lines()
         return
-    found = False
+    reported = False
     for signature, what in _FAULTS.items():
         for burst in bursts(logs, signature, calm=False):
-            found = True
+            reported = True
             once = burst.count == 1 and signature != "replica-apply-mismatch"
             yield detailed_finding(burst, what, _THEN, Severity.WARNING if once else None)
-    if not found:
+    if not reported:
         yield passed(CLUSTER)

@@ -228,6 +228,6 @@ def _ended_badly(logs: LogEvidence, fall: RestoredFall) -> bool:
 def _damaged(logs: LogEvidence, fall: RestoredFall) -> bool:
     """Whether that server logged at that start that a block of a stream of that name is missing or damaged."""
     return any(
-        one.logged_by == fall.server and one.value("store") == fall.stream
-        for one in logs.occurrences("store-block-missing", "store-record-corrupt")
+        occurrence.logged_by == fall.server and occurrence.value("store") == fall.stream
+        for occurrence in logs.occurrences("store-block-missing", "store-record-corrupt")
     )

@@ -33,7 +33,7 @@ def stream_recreated(
     The same messages under another date are no new stream: after a restore on 2.10 and 2.12 replicas disagree on it.
     `stream_restored_stored` reports more of streams with messages older than themselves, if these were read.
     """
-    known = {(one.account, one.stream) for one in stored.streams if one.older.count} if stored else set()
+    known = {(stream.account, stream.stream) for stream in stored.streams if stream.older.count} if stored else set()
     before = Incarnations(trend.snapshots[:-1] if trend else ())
     for stream in snapshots.last.led_streams():
         other = before.other_than(stream)
@@ -50,12 +50,14 @@ def stream_recreated(
 class Incarnations:
     """The streams of earlier samples, by incarnation."""
 
-    def __init__(self, looks: Sequence[ClusterSnapshot]) -> None:
-        self._looks = [{(s.account, s.name): s for s in look.led_streams()} for look in looks]
+    def __init__(self, samples: Sequence[ClusterSnapshot]) -> None:
+        self._samples = [{(s.account, s.name): s for s in sample.led_streams()} for sample in samples]
 
     def other_than(self, stream: Stream) -> Stream | None:
         """The newest reading of another stream under that name."""
-        readings = [found for look in self._looks if (found := look.get((stream.account, stream.name)))]
+        readings = [
+            stream_found for sample in self._samples if (stream_found := sample.get((stream.account, stream.name)))
+        ]
         return next((reading for reading in reversed(readings) if _is_other(reading, stream)), None)
 
 
@@ -159,14 +161,14 @@ _FAILED = ("stream-restore-failed", "stream-restore-not-activated", "stream-rest
 @check("sequence_mismatch.stream_recreated_logged")
 def stream_recreated_logged(logs: LogEvidence) -> Iterator[Finding]:
     """A stream can only be created after a delete if it was recreated under the same name."""
-    found = [*_recreated(logs)]
+    findings = [*_recreated(logs)]
     failed = bursts(logs, *_FAILED, calm=False)
-    found += [_restored_logged(burst, failed=True) for burst in failed]
-    said = {burst.subject for burst in failed}
+    findings += [_restored_logged(burst, failed=True) for burst in failed]
+    subjects = {burst.subject for burst in failed}
     started = bursts(logs, "stream-restore-started", calm=False)
-    found += [_restored_logged(burst, failed=False) for burst in started if burst.subject not in said]
-    yield from found
-    if not found:
+    findings += [_restored_logged(burst, failed=False) for burst in started if burst.subject not in subjects]
+    yield from findings
+    if not findings:
         yield passed(CLUSTER) if logs.has_server_logs else no_server_lines()
 
 
@@ -189,8 +191,10 @@ def _restored_logged(burst: Burst, *, failed: bool) -> Finding:
 
 def _recreated(logs: LogEvidence) -> Iterator[Finding]:
     by_stream: dict[tuple[str, str, bool], dict[str, Occurrence]] = defaultdict(dict)
-    for one in logs.occurrences("advisory-stream-action"):
-        by_stream[one.value("stream"), one.logged_by, one.zoned][one.value("kind")] = one
+    for occurrence in logs.occurrences("advisory-stream-action"):
+        by_stream[occurrence.value("stream"), occurrence.logged_by, occurrence.zoned][occurrence.value("kind")] = (
+            occurrence
+        )
     for actions in by_stream.values():
         deleted, created = actions.get("delete"), actions.get("create")
         if deleted is None or created is None or deleted.first is None or created.last is None:
@@ -214,35 +218,39 @@ def _recreated(logs: LogEvidence) -> Iterator[Finding]:
 def stream_restored_stored(stored: StoredMessages, snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
     """Messages older than their stream came from a backup; servers before 2.15 keep the date of creation in it."""
     led = {(stream.account, stream.name): stream for stream in snapshots.last.led_streams()}
-    for one in stored.streams:
-        stream = led.get((one.account, one.stream))
+    for stored_stream in stored.streams:
+        stream = led.get((stored_stream.account, stored_stream.stream))
         if stream is None or stream.created is None or stream.config.mirror:
             continue
         age_ns = int((stream.at - stream.created).total_seconds() * 1e9)
-        older_ns = int((stream.created - moment(one.first_ns)).total_seconds() * 1e9) if one.older.count else 0
+        older_ns = (
+            int((stream.created - moment(stored_stream.first_ns)).total_seconds() * 1e9)
+            if stored_stream.older.count
+            else 0
+        )
         if older_ns >= params.integer("clock_error") and age_ns <= params.integer("recent"):
-            yield _finding(one, stream, age_ns)
+            yield _finding(stored_stream, stream, age_ns)
         else:
-            yield passed(one.subject)
+            yield passed(stored_stream.subject)
 
 
-def _finding(one: StoredStream, stream: Stream, age_ns: int) -> Finding:
-    later = one.last_seq - one.older.last_seq
+def _finding(stored: StoredStream, stream: Stream, age_ns: int) -> Finding:
+    later = stored.last_seq - stored.older.last_seq
     return Finding(
-        subject=one.subject,
+        subject=stored.subject,
         severity=Severity.INFO,
         confidence=Confidence.MEDIUM,
         message=(
-            f"{counted(one.older.count, 'message')} up to sequence {one.older.last_seq:,} are older than the stream, "
-            f"which was made {span(age_ns)} ago: a restore brought them in; the backup ends at "
-            f"{moment(one.older.last_ns):%Y-%m-%d %H:%M:%S}Z, and sequences from {one.older.last_seq + 1:,} on "
+            f"{counted(stored.older.count, 'message')} up to sequence {stored.older.last_seq:,} are older than the "
+            f"stream, which was made {span(age_ns)} ago: a restore brought them in; the backup ends at "
+            f"{moment(stored.older.last_ns):%Y-%m-%d %H:%M:%S}Z, and sequences from {stored.older.last_seq + 1:,} on "
             + (f"were given out again, {later:,} of them so far" if later else "are given out again")
         ),
-        measured=one.older.last_seq,
+        measured=stored.older.last_seq,
         unit="count",
         evidence=(
             stream.observed("created", stream.created),
-            one.observed(f"message {one.older.last_seq} time", moment(one.older.last_ns)),
+            stored.observed(f"message {stored.older.last_seq} time", moment(stored.older.last_ns)),
             stream.observed("state.last_seq", stream.state.last_seq),
         ),
     )

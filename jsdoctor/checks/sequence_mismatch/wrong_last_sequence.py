@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from jsdoctor.checks.logs.bursts import Burst, bursts
 from jsdoctor.checks.logs.clients import client_of
 from jsdoctor.checks.logs.words import no_client_lines
-from jsdoctor.checks.packet_reordering.causes import network_trouble
+from jsdoctor.checks.packet_reordering.causes import network_faults
 from jsdoctor.checks.packets.publishes import RefusedBy, no_publishes, readable_publishers, refused, total
 from jsdoctor.checks.packets.views import moment
 from jsdoctor.checks.packets.words import observed
@@ -30,22 +30,24 @@ _BEFORE_US = 60_000_000
 @check("sequence_mismatch.wrong_last_sequence_logged")
 def wrong_last_sequence_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
     """One finding for each application or, if servers trace, each stream, for the most severe refusal."""
-    told = False
+    reported = False
     for burst in bursts(logs, *REFUSED, _IN_FLIGHT, _BY_ID, subjects=client_of, calm=False):
-        if all(one.signature in REFUSED and all_ahead(one) for one in burst.found):
+        if all(occurrence.signature in REFUSED and all_ahead(occurrence) for occurrence in burst.found):
             continue  # JSD202's
-        told = True
+        reported = True
         yield _finding(burst, logs, params)
-    if not told:
+    if not reported:
         yield passed(CLUSTER) if logs.has_client_logs else no_client_lines()
 
 
 def _finding(burst: Burst, logs: LogEvidence, params: Params) -> Finding:
-    numbered = [one for one in burst.found if one.signature in REFUSED and not all_ahead(one)]
+    numbered = [
+        occurrence for occurrence in burst.found if occurrence.signature in REFUSED and not all_ahead(occurrence)
+    ]
     stuck = repeated(numbered, params.integer("repeats")) - {0}
     severity: Severity | None = Severity.INFO
     cause = "two writers at once, which is ordinary where they read again and try again"
-    if any(one.signature == _BY_ID for one in burst.found):
+    if any(occurrence.signature == _BY_ID for occurrence in burst.found):
         severity, cause = None, "the id of the last message was not the expected one; JSD713 explains what that can do"
     elif stuck:
         severity = None
@@ -70,11 +72,11 @@ def _late(burst: Burst, logs: LogEvidence) -> str:
     """Time-outs of the same application shortly before: then this may be the retry of a stored message."""
     if burst.first is None or burst.last is None:
         return ""
-    who, zoned = {one.logged_by for one in burst.found}, burst.first.zoned
+    who, zoned = {item.logged_by for item in burst.found}, burst.first.zoned
     late = sum(
-        one.between(burst.first.us - _BEFORE_US, burst.last.us)
-        for one in logs.occurrences(*_TIMEOUTS)
-        if one.logged_by in who and one.zoned == zoned
+        occurrence.between(burst.first.us - _BEFORE_US, burst.last.us)
+        for occurrence in logs.occurrences(*_TIMEOUTS)
+        if occurrence.logged_by in who and occurrence.zoned == zoned
     )
     return f"; after {counted(late, 'timeout')}, so it may retry what was stored" if late else ""
 
@@ -86,37 +88,37 @@ _TEN_MINUTES_NS = 600_000_000_000
 @check("sequence_mismatch.wrong_last_sequence_captured")
 def wrong_last_sequence_captured(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
     """By stream. What was expected beyond the last sequence is JSD202's."""
-    told = refused(packets, _WRONG_SEQUENCE, _IN_FLIGHT_CAPTURED, _WRONG_ID)
-    told = {subject: [one for one in found if not _all_ahead(one)] for subject, found in told.items()}
-    told = {subject: found for subject, found in told.items() if found}
-    for subject, found in told.items():
-        yield _finding_captured(subject, found, params)
-    if not told:
+    refusals = refused(packets, _WRONG_SEQUENCE, _IN_FLIGHT_CAPTURED, _WRONG_ID)
+    refusals = {subject: [entry for entry in item if not _all_ahead(entry)] for subject, item in refusals.items()}
+    refusals = {subject: item for subject, item in refusals.items() if item}
+    for subject, item in refusals.items():
+        yield _finding_captured(subject, item, params)
+    if not refusals:
         yield from [passed(CLUSTER)] if any(readable_publishers(packets)) else no_publishes(packets)
 
 
-def _all_ahead(one: RefusedBy) -> bool:
-    return one.refusal.ahead == one.refusal.count
+def _all_ahead(refusal: RefusedBy) -> bool:
+    return refusal.refusal.ahead == refusal.refusal.count
 
 
-def _finding_captured(subject: Subject, found: list[RefusedBy], params: Params) -> Finding:
-    count = sum(one.refusal.count - one.refusal.ahead for one in found)
-    stored = sum(one.refusal.after_stored for one in found)
-    again = max(one.refusal.repeats for one in found)
-    refusals = [one.refusal for one in found]
+def _finding_captured(subject: Subject, refused_bies: list[RefusedBy], params: Params) -> Finding:
+    count = sum(refusal.refusal.count - refusal.refusal.ahead for refusal in refused_bies)
+    stored = sum(refusal.refusal.after_stored for refusal in refused_bies)
+    again = max(refusal.refusal.repeats for refusal in refused_bies)
+    refusals = [refusal.refusal for refusal in refused_bies]
     by_id = any(refusal.err_code == _WRONG_ID for refusal in refusals)
     severity: Severity | None = None
     if stored:
-        view = max(found, key=lambda one: one.refusal.after_stored).view
+        view = max(refused_bies, key=lambda refusal: refusal.refusal.after_stored).view
         cause = (
             f"{stored:,} of these {'repeats' if stored == 1 else 'repeat'} a message that had been stored, or got no"
-            f" reply yet, so it is there already; {network_trouble(view)}".rstrip("; ")
+            f" reply yet, so it is there already; {network_faults(view)}".rstrip("; ")
         )
     elif by_id:
         cause = "the id of the last message was not the expected one; JSD713 explains what that can do"
     elif again >= params.integer("repeats"):
         cause = f"one expectation was refused {again:,} times: it tries again without reading where the stream is"
-    elif _often(found) >= params.integer("burst"):
+    elif _often(refused_bies) >= params.integer("burst"):
         cause = "writers contend for the same sequence"
     else:
         severity, cause = Severity.INFO, "two writers at once, which is ordinary where they read again and try again"
@@ -127,7 +129,7 @@ def _finding_captured(subject: Subject, found: list[RefusedBy], params: Params) 
         measured=count,
         threshold=params.integer("repeats"),
         unit="count",
-        evidence=tuple(value for one in found for value in observed(one.view, **_figures(one))),
+        evidence=tuple(value for refusal in refused_bies for value in observed(refusal.view, **_figures(refusal))),
         first_seen=moment(min(refusal.first_ns for refusal in refusals)),
         last_seen=moment(max(refusal.last_ns for refusal in refusals)),
         remedy={"action": "stream.inspect"} if subject.kind == "stream" else {},
@@ -138,15 +140,15 @@ def _publishes(count: int) -> str:
     return "1 publish was" if count == 1 else f"{count:,} publishes were"
 
 
-def _often(found: list[RefusedBy]) -> float:
+def _often(refusals: list[RefusedBy]) -> float:
     """How many in ten minutes; all of them where the capture is shorter."""
-    first = min(one.refusal.first_ns for one in found)
-    last = max(one.refusal.last_ns for one in found)
-    return total(found) * min(1.0, _TEN_MINUTES_NS / max(last - first, 1))
+    first = min(refusal.refusal.first_ns for refusal in refusals)
+    last = max(refusal.refusal.last_ns for refusal in refusals)
+    return total(refusals) * min(1.0, _TEN_MINUTES_NS / max(last - first, 1))
 
 
-def _figures(one: RefusedBy) -> dict[str, object]:
-    refusal = one.refusal
+def _figures(refused_by: RefusedBy) -> dict[str, object]:
+    refusal = refused_by.refusal
     return {
         "refused": refusal.count - refusal.ahead,
         "error": f"{refusal.err_code} {refusal.description}",

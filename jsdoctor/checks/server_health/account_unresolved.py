@@ -32,7 +32,7 @@ def account_unresolved_logged(logs: LogEvidence) -> Iterator[Finding]:
     failed = bursts(logs, *_FAILED, subjects=_owner)
     expired = bursts(logs, "client-account-expired", subjects=client_of)
     for burst in failed:
-        what = "; ".join(dict.fromkeys(_FAILED[one.signature] for one in burst.found))
+        what = "; ".join(dict.fromkeys(_FAILED[occurrence.signature] for occurrence in burst.found))
         reason = f" ({burst.values('reason')})" if burst.values("reason") else ""
         then = "meanwhile its clients cannot log in there"
         yield finding_of(burst, f"{what}{reason}: {burst.story}; {then}", _severity(logs, burst))
@@ -43,6 +43,6 @@ def account_unresolved_logged(logs: LogEvidence) -> Iterator[Finding]:
 
 
 def _severity(logs: LogEvidence, burst: Burst) -> Severity | None:
-    only_slow = all(one.signature == "account-fetch-slow" for one in burst.found)
+    only_slow = all(occurrence.signature == "account-fetch-slow" for occurrence in burst.found)
     grave = burst.most >= _MANY or (is_recent(logs, burst) and not only_slow)
     return None if grave else Severity.INFO

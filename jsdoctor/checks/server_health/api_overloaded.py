@@ -56,7 +56,7 @@ def api_overloaded(
     for server in servers.servers:
         if server.jetstream is None or server.jetstream.disabled:
             continue
-        waits = [_waiting(one) for look in servers.looks for one in look if one.server_id == server.server_id]
+        waits = [_waiting(item) for sample in servers.samples for item in sample if item.server_id == server.server_id]
         busy = _over(waits[-1], params)
         if busy and len(waits) == 1:
             yield unknown(
@@ -64,7 +64,7 @@ def api_overloaded(
                 f"{waits[-1][0]:,} API requests wait, in the only sample",
                 "run with --samples 2 or more",
             )
-        elif busy and all(_over(one, params) for one in waits):
+        elif busy and all(_over(wait, params) for wait in waits):
             yield _piled_up(server, waits, params)
         else:
             yield _by_errors(server, _errors(histories.get(server.name)), blurred, params)
@@ -115,28 +115,28 @@ def _errors(history: ServerHistory | None) -> _Errors | None:
     return _Errors(last.total - first.total, last.errors - first.errors, history.elapsed_s)
 
 
-def _by_errors(server: Server, found: _Errors | None, blurred: bool, params: Params) -> Finding:
-    if found is None or found.total < params.integer("min_requests"):
+def _by_errors(server: Server, errors: _Errors | None, blurred: bool, params: Params) -> Finding:
+    if errors is None or errors.total < params.integer("min_requests"):
         return passed(server.subject)
     first, end = _COUNTS_DELETES
     counts_deletes = blurred and server.meta is not None and first <= release(server.version)[:2] < end
-    if found.share < params.number("warn_errors"):
-        many = found.calls >= params.number("many_calls") and not counts_deletes
-        return _many_calls(server, found, params) if many else passed(server.subject)
+    if errors.share < params.number("warn_errors"):
+        many = errors.calls >= params.number("many_calls") and not counts_deletes
+        return _many_calls(server, errors, params) if many else passed(server.subject)
     if counts_deletes:
         return unknown(
             server.subject,
-            f"{found.errors:,} of {found.total:,} API calls between the samples count as errors, and servers of version"
-            f" {server.version} count removals of acknowledged messages among them",
+            f"{errors.errors:,} of {errors.total:,} API calls between the samples count as errors, and servers of"
+            f" version {server.version} count removals of acknowledged messages among them",
             "watch the real ones: nats events --js-advisory --all",
         )
-    most = found.share >= params.number("max_errors") and found.rate >= params.number("max_error_rate")
+    most = errors.share >= params.number("max_errors") and errors.rate >= params.number("max_error_rate")
     return Finding(
         subject=server.subject,
         severity=None if most else Severity.INFO,
-        message=f"{found.errors:,} of {found.total:,} JetStream API calls between the samples returned an error,"
-        f" {found.rate:,.0f} each second: some client repeats requests for what does not exist or is not allowed",
-        measured=found.share,
+        message=f"{errors.errors:,} of {errors.total:,} JetStream API calls between the samples returned an error,"
+        f" {errors.rate:,.0f} each second: some client repeats requests for what does not exist or is not allowed",
+        measured=errors.share,
         threshold=params.number("max_errors" if most else "warn_errors"),
         unit="ratio",
         evidence=(
@@ -146,13 +146,13 @@ def _by_errors(server: Server, found: _Errors | None, blurred: bool, params: Par
     )
 
 
-def _many_calls(server: Server, found: _Errors, params: Params) -> Finding:
+def _many_calls(server: Server, errors: _Errors, params: Params) -> Finding:
     return Finding(
         subject=server.subject,
         severity=Severity.INFO,
-        message=f"{found.calls:,.0f} JetStream API calls each second between the samples, without publishes and pull"
+        message=f"{errors.calls:,.0f} JetStream API calls each second between the samples, without publishes and pull"
         " requests: some client requests information of streams or consumers, or creates them, in a loop",
-        measured=found.calls,
+        measured=errors.calls,
         threshold=params.number("many_calls"),
         unit="per_second",
         evidence=(server.observed("api.total", server.jetstream.api.total if server.jetstream else 0),),
@@ -166,8 +166,8 @@ def api_overloaded_logged(logs: LogEvidence) -> Iterator[Finding]:
     if not logs.has_server_logs:
         yield no_server_lines()
         return
-    found = bursts(logs, "api-requests-dropped", "api-queue-long", subjects=by_server, calm=False)
-    for burst in found:
+    bursts_found = bursts(logs, "api-requests-dropped", "api-queue-long", subjects=by_server, calm=False)
+    for burst in bursts_found:
         dropped = burst.largest("dropped")
         what = (
             f"it threw away JetStream API requests, up to {dropped:,} at once"
@@ -181,5 +181,5 @@ def api_overloaded_logged(logs: LogEvidence) -> Iterator[Finding]:
             " second",
             severity,
         )
-    if not found:
+    if not bursts_found:
         yield passed(CLUSTER)

@@ -15,10 +15,10 @@ def asset_limits(accounts: Accounts, params: Params) -> Iterator[Finding]:
     """Limits of tiers hold for each number of replicas on its own (server: jetstream.go, checkStreamLimits)."""
     near = params.number("near")
     for account in accounts.accounts:
-        found = [finding for tier in account.tiers for finding in _of_tier(account, tier, near)]
+        findings = [finding for tier in account.tiers for finding in _of_tier(account, tier, near)]
         limited = any(tier.limits.max_streams > 0 or tier.limits.max_consumers > 0 for tier in account.tiers)
-        if found:
-            yield max(found, key=lambda finding: finding.measured or 0)
+        if findings:
+            yield max(findings, key=lambda finding: finding.measured or 0)
         elif limited:
             yield passed(account.subject)
 

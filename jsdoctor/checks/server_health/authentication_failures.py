@@ -45,7 +45,7 @@ def authentication_failures(connections: Connections, servers: Servers | None, p
         if server.closed is None:
             yield unknown(server.subject, "its closed connections were not listed", "see the gaps of this run")
             continue
-        failed = [one for one in closed_within(server, window_ns) if one.reason in _REASONS]
+        failed = [connection for connection in closed_within(server, window_ns) if connection.reason in _REASONS]
         if len(failed) < max(params.integer("min_failures"), 1):
             yield passed(server.subject)
         else:
@@ -53,14 +53,16 @@ def authentication_failures(connections: Connections, servers: Servers | None, p
 
 
 def _finding(server: ServerConnections, failed: Sequence[ClientConnection], may_name: bool, params: Params) -> Finding:
-    most = max(_most(one.ip for one in failed), _most(one.authorized_user for one in failed))
+    most = max(
+        _most(connection.ip for connection in failed), _most(connection.authorized_user for connection in failed)
+    )
     burst, limit = most >= params.integer("max_failures"), params.integer("max_failures")
-    strangers = all(not (one.authorized_user or one.lang) for one in failed)
+    strangers = all(not (connection.authorized_user or connection.lang) for connection in failed)
     return Finding(
         subject=server.subject,
         severity=None if burst else Severity.INFO,
         message=f"{counted(len(failed), 'login')} failed within {span(params.integer('window'))}, from"
-        f" {most_common(one.ip for one in failed)}{_users(failed, may_name)}: "
+        f" {most_common(connection.ip for connection in failed)}{_users(failed, may_name)}: "
         + (
             "none gave a name or a client library, as a port scan or a health check of the wrong kind does"
             if strangers
@@ -70,12 +72,12 @@ def _finding(server: ServerConnections, failed: Sequence[ClientConnection], may_
         threshold=limit if burst else params.integer("min_failures"),
         unit="count",
         evidence=(
-            server.observed("connz.closed by reason", most_common(one.reason for one in failed)),
-            server.observed("connz.closed by address", most_common(one.ip for one in failed)),
-            server.observed("connz.closed by library", most_common(one.lang for one in failed)),
-            server.observed("last stop", max(one.stop for one in failed if one.stop)),
+            server.observed("connz.closed by reason", most_common(connection.reason for connection in failed)),
+            server.observed("connz.closed by address", most_common(connection.ip for connection in failed)),
+            server.observed("connz.closed by library", most_common(connection.lang for connection in failed)),
+            server.observed("last stop", max(connection.stop for connection in failed if connection.stop)),
         ),
-        remedy={"reason": Counter(one.reason for one in failed).most_common(1)[0][0]},
+        remedy={"reason": Counter(connection.reason for connection in failed).most_common(1)[0][0]},
     )
 
 
@@ -85,7 +87,7 @@ def _most(values: Iterable[str]) -> int:
 
 
 def _users(failed: Sequence[ClientConnection], may_name: bool) -> str:
-    users = most_common(one.authorized_user for one in failed)
+    users = most_common(connection.authorized_user for connection in failed)
     if not users:
         return ""
     return f", user {users}" if may_name else ", users not shown: in their place this version may have tokens"
@@ -106,7 +108,7 @@ def login_refused_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]
     """Every refused login is one line (client.go authViolation); from 2.11 on without a user where none was given."""
     quiet = True
     for burst in bursts(logs, "login-refused", "tls-handshake-failed", subjects=by_server, calm=False):
-        lines = [one for one in burst.found if not any(word in one.value("reason") for word in _NO_CLIENT)]
+        lines = [item for item in burst.found if not any(word in item.value("reason") for word in _NO_CLIENT)]
         if _most_logged(lines, params, None) >= params.integer("min_failures"):
             quiet = False
             yield _finding_logged(burst, lines, params)
@@ -120,26 +122,26 @@ def login_refused_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]
 
 def _most_logged(lines: Sequence[Occurrence], params: Params, field: str | None) -> int:
     """The most failures within the window: of one address or user where `field` names it, else of all together."""
-    if not any(one.histogram for one in lines):
-        return sum(one.count for one in lines)
-    return most_within(lines, params.integer("window") // 1000, (lambda one: one.value(field)) if field else None)
+    if not any(line.histogram for line in lines):
+        return sum(line.count for line in lines)
+    return most_within(lines, params.integer("window") // 1000, (lambda item: item.value(field)) if field else None)
 
 
 def _finding_logged(burst: Burst, lines: Sequence[Occurrence], params: Params) -> Finding:
     most = max(_most_logged(lines, params, "address"), _most_logged(lines, params, "user"))
     grave = most >= params.integer("max_failures")
-    users = listed(one.value("user") for one in lines if one.value("user"))
-    reasons = listed(one.value("reason") for one in lines if one.value("reason"))
-    found = finding_of(
+    users = listed(line.value("user") for line in lines if line.value("user"))
+    reasons = listed(line.value("reason") for line in lines if line.value("reason"))
+    finding = finding_of(
         burst,
-        f"{counted(sum(one.count for one in lines), 'login')} failed, up to {most:,} of one address or user within"
-        f" {span(params.integer('window'))} ({burst.story}), from {listed(one.value('address') for one in lines)}"
+        f"{counted(sum(line.count for line in lines), 'login')} failed, up to {most:,} of one address or user within"
+        f" {span(params.integer('window'))} ({burst.story}), from {listed(line.value('address') for line in lines)}"
         + (f", user {users}" if users else "")
         + (f", for {reasons}" if reasons else "")
         + ": a client has the wrong credentials and tries again, or somebody is guessing",
         None if grave else Severity.INFO,
     )
-    return msgspec.structs.replace(found, measured=most, evidence=tuple(_shown(found.evidence)))
+    return msgspec.structs.replace(finding, measured=most, evidence=tuple(_shown(finding.evidence)))
 
 
 def _shown(lines: Sequence[Observation]) -> Iterator[Observation]:

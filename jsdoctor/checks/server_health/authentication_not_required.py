@@ -118,29 +118,29 @@ def _of_servers(servers: DeclaredServers) -> Finding:
         if servers.get("auth") is None and (unsure := unclear(servers, "auth")):
             return unsure
         reach = "every process of its machine" if local else "everybody who reaches its port"
-        says = f"it will require no login: {reach} may read, publish and delete every stream of that account"
+        text = f"it will require no login: {reach} may read, publish and delete every stream of that account"
         if not servers.is_chart:
-            return _found(servers, says, Severity.INFO if local else None, servers.shows("auth", "no login is set up"))
+            return _found(servers, text, Severity.INFO if local else None, servers.shows("auth", "no login is set up"))
         more = "; the chart sets up no logins: put authorization or accounts into config.merge"
-        return _found(servers, says + more, None, servers.shows("auth", "no login is set up"))
+        return _found(servers, text + more, None, servers.shows("auth", "no login is set up"))
     if servers.get("tls") is not True and not local:
         if unsure := unclear(servers, "tls"):
             return unsure
-        says = "it has no TLS: passwords and messages cross the network in clear text"
-        return _found(servers, says, Severity.INFO, servers.shows("tls", "no tls is set up"))
+        text = "it has no TLS: passwords and messages cross the network in clear text"
+        return _found(servers, text, Severity.INFO, servers.shows("tls", "no tls is set up"))
     if unlimited := servers.get("unlimited_accounts") if servers.get("accounts", 0) > 1 else None:
-        says = f"{', '.join(unlimited)} shares the servers with other accounts and has no JetStream limits"
+        text = f"{', '.join(unlimited)} shares the servers with other accounts and has no JetStream limits"
         shown = servers.shows("unlimited_accounts", "jetstream without limits")
-        return _found(servers, f"{says}: it can use up their storage", Severity.INFO, shown)
+        return _found(servers, f"{text}: it can use up their storage", Severity.INFO, shown)
     return ("accounts" not in servers.settings and unclear(servers, "accounts")) or passed(servers.subject)
 
 
 def _of_login(login: DeclaredLogin) -> Finding:
     if login.inline:
         keys = ", ".join(dict.fromkeys(key for key, _ in login.inline))
-        says = f"a secret stands in the manifest itself ({keys}): put it into a Secret and name that"
+        text = f"a secret stands in the manifest itself ({keys}): put it into a Secret and name that"
         shown = tuple(place.shows(f"{key}: (not shown)") for key, place in login.inline)
-        return Finding(subject=login.subject, message=says, evidence=shown, remedy=BY_HAND)
+        return Finding(subject=login.subject, message=text, evidence=shown, remedy=BY_HAND)
     if login.clear_text:
         servers = ", ".join(dict.fromkeys(server for server, _ in login.clear_text))
         return Finding(
@@ -153,5 +153,5 @@ def _of_login(login: DeclaredLogin) -> Finding:
     return passed(login.subject)
 
 
-def _found(servers: DeclaredServers, says: str, severity: Severity | None, shown: Observation) -> Finding:
-    return Finding(subject=servers.subject, severity=severity, message=says, evidence=(shown,), remedy=BY_HAND)
+def _found(servers: DeclaredServers, text: str, severity: Severity | None, shown: Observation) -> Finding:
+    return Finding(subject=servers.subject, severity=severity, message=text, evidence=(shown,), remedy=BY_HAND)

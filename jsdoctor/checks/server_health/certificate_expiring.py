@@ -34,10 +34,10 @@ def certificate_expiring(servers: Servers, params: Params) -> Iterator[Finding]:
         if varz is None:
             yield unknown(server.subject, "its variables were not read", "see the gaps of this run")
             continue
-        found = sorted(_certificates(server, varz), key=lambda certificate: certificate.left)
-        if found and _ns(found[0].left) <= warn_ns:
-            yield _finding(server, [c for c in found if _ns(c.left) <= warn_ns], fail_ns, warn_ns)
-        elif found:
+        certificates = sorted(_certificates(server, varz), key=lambda certificate: certificate.left)
+        if certificates and _ns(certificates[0].left) <= warn_ns:
+            yield _finding(server, [c for c in certificates if _ns(c.left) <= warn_ns], fail_ns, warn_ns)
+        elif certificates:
             yield passed(server.subject)
         elif _has_tls(varz):
             yield unknown(

@@ -11,27 +11,31 @@ from jsdoctor.model.release import release
 from jsdoctor.model.server import Servers
 
 _NAMED_SINCE = (2, 11, 2)
-_MOST_NAMED = 3
+_MAX_NAMED = 3
 
 
 def closed_within(listed: ServerConnections, window_ns: int) -> Iterator[ClientConnection]:
     """What was closed no longer ago than that, by the server's own clock."""
     window = timedelta(microseconds=window_ns / 1000)
-    return (one for one in listed.closed or () if one.stop is not None and listed.at - one.stop <= window)
+    return (
+        connection
+        for connection in listed.closed or ()
+        if connection.stop is not None and listed.at - connection.stop <= window
+    )
 
 
 def name_of(connection: ClientConnection) -> str:
     """How an operator finds this client again: its account and name, else its address. Never its login."""
-    told = "/".join(part for part in (connection.account, connection.name) if part)
+    reported = "/".join(part for part in (connection.account, connection.name) if part)
     address = f"{connection.ip}:{connection.port}" if connection.ip else f"cid {connection.cid:,}"
-    return f"{told} ({address})" if told else address
+    return f"{reported} ({address})" if reported else address
 
 
 def most_common(values: Iterable[str]) -> str:
     """The most frequent ones with their counts: `10.0.0.7 (40), 10.0.0.9 (3)`."""
     counts = Counter(value for value in values if value)
-    named = ", ".join(f"{value} ({count:,})" for value, count in counts.most_common(_MOST_NAMED))
-    more = len(counts) - _MOST_NAMED
+    named = ", ".join(f"{value} ({count:,})" for value, count in counts.most_common(_MAX_NAMED))
+    more = len(counts) - _MAX_NAMED
     return f"{named} and {more:,} more" if more > 0 else named
 
 

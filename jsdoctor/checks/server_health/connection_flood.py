@@ -41,16 +41,16 @@ def connection_flood(
             continue
         listed, window_ns = lists.get(server.name), params.integer("window")
         closed = list(closed_within(listed, window_ns)) if listed else []
-        found = [
+        findings = [
             *_full(server, server.varz, closed, params),
             *_churning(server, _churn(histories.get(server.name), closed, window_ns), closed, params),
         ]
-        yield max(found, key=lambda f: (f.severity or Severity.WARNING).rank) if found else passed(server.subject)
+        yield max(findings, key=lambda f: (f.severity or Severity.WARNING).rank) if findings else passed(server.subject)
 
 
 def _full(server: Server, varz: Varz, closed: Sequence[ClientConnection], params: Params) -> Iterator[Finding]:
     """`max_connections` counts clients only; routes, gateways and leaf nodes are apart."""
-    turned_away = [one for one in closed if one.reason == _TURNED_AWAY]
+    turned_away = [connection for connection in closed if connection.reason == _TURNED_AWAY]
     used = varz.connections / varz.max_connections if varz.max_connections > 0 else 0.0
     full = bool(turned_away) or used >= params.number("max_used")
     if not full and used < params.number("warn_used"):
@@ -111,15 +111,19 @@ def _from(closed: Sequence[ClientConnection]) -> str:
     """Where they come from, and why they were closed."""
     if not closed:
         return ""
-    addresses, accounts = most_common(one.ip for one in closed), most_common(one.account for one in closed)
+    addresses, accounts = (
+        most_common(connection.ip for connection in closed),
+        most_common(connection.account for connection in closed),
+    )
     return f", from {addresses}" + (f", account {accounts}" if accounts else "")
 
 
 def _closings(server: Server, closed: Sequence[ClientConnection]) -> Iterator[Observation]:
     if closed:
-        yield server.observed("connz.closed by reason", most_common(one.reason for one in closed))
+        yield server.observed("connz.closed by reason", most_common(connection.reason for connection in closed))
         yield server.observed(
-            "connz.closed by library", most_common(f"{one.lang} {one.version}".strip() for one in closed)
+            "connz.closed by library",
+            most_common(f"{connection.lang} {connection.version}".strip() for connection in closed),
         )
 
 
@@ -141,26 +145,26 @@ _WHY = {
 @check("server_health.connection_flood_logged")
 def connection_flood_logged(logs: LogEvidence) -> Iterator[Finding]:
     """Connections that come and go in order are not logged at the usual level; what was refused is."""
-    found = [
+    bursts_found = [
         *bursts(logs, *_UNABLE, *_FULL, subjects=by_server, calm=False),
         *bursts(logs, *_TURNED_AWAY_LOGGED, subjects=client_of),
     ]
-    for burst in found:
+    for burst in bursts_found:
         yield finding_of(burst, _words(burst), _severity(logs, burst))
-    if not found:
+    if not bursts_found:
         yield passed(CLUSTER)
 
 
 def _severity(logs: LogEvidence, burst: Burst) -> Severity | None:
-    unable = any(one.signature in _UNABLE for one in burst.found)
+    unable = any(occurrence.signature in _UNABLE for occurrence in burst.found)
     return Severity.ERROR if unable and is_recent(logs, burst) else None
 
 
 def _words(burst: Burst) -> str:
-    why = "; ".join(dict.fromkeys(_WHY[one.signature] for one in burst.found))
+    why = "; ".join(dict.fromkeys(_WHY[occurrence.signature] for occurrence in burst.found))
     who = f", from {burst.values('address')}" if burst.values("address") else ""
-    reasons = [dict(line.fields).get("reason", "") for one in burst.found for line in one.exemplars]
+    reasons = [dict(line.fields).get("reason", "") for occurrence in burst.found for line in occurrence.exemplars]
     reason = f" ({reasons[-1]})" if any(reasons) else ""
-    all_of_them = any(one.signature in _EVERYBODY for one in burst.found)
+    all_of_them = any(occurrence.signature in _EVERYBODY for occurrence in burst.found)
     then = ". Nobody else gets in either, operators included" if all_of_them else ""
     return f"{why}{reason}: {burst.story}{who}{then}"

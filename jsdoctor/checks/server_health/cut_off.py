@@ -38,31 +38,35 @@ def cut_off(connections: Connections, params: Params) -> Iterator[Finding]:
         if server.closed is None:
             yield unknown(server.subject, "its closed connections were not listed", "see the gaps of this run")
             continue
-        closed = [one for one in closed_within(server, window_ns) if one.reason in _LIMITS or one.reason in _STRANGERS]
+        closed = [
+            connection
+            for connection in closed_within(server, window_ns)
+            if connection.reason in _LIMITS or connection.reason in _STRANGERS
+        ]
         yield _finding(server, closed, params) if closed else passed(server.subject)
 
 
 def _finding(server: ServerConnections, closed: Sequence[ClientConnection], params: Params) -> Finding:
-    at_limits = [one for one in closed if one.reason in _LIMITS]
+    at_limits = [connection for connection in closed if connection.reason in _LIMITS]
     often = params.integer("often")
     lasting = len(at_limits) >= often
-    told = at_limits or closed
-    reasons = sorted({one.reason for one in told})
+    reported = at_limits or closed
+    reasons = sorted({connection.reason for connection in reported})
     return Finding(
         subject=server.subject,
         severity=None if lasting else Severity.INFO,
         message=(
-            f"it closed {counted(len(told), 'connection')} within {span(params.integer('window'))} because of what came"
-            f" over them, from {most_common(one.name or one.ip for one in told)}: "
+            f"it closed {counted(len(reported), 'connection')} within {span(params.integer('window'))} because of what"
+            f" came over them, from {most_common(connection.name or connection.ip for connection in reported)}: "
             + "; ".join(f"{reason}: {(_LIMITS | _STRANGERS)[reason]}" for reason in reasons)
         ),
-        measured=len(told),
+        measured=len(reported),
         threshold=often,
         unit="count",
         evidence=(
-            server.observed("connz.closed by reason", most_common(one.reason for one in closed)),
-            server.observed("connz.closed by address", most_common(one.ip for one in closed)),
-            server.observed("connz.closed by library", most_common(one.lang for one in closed)),
-            server.observed("last stop", max(one.stop for one in closed if one.stop)),
+            server.observed("connz.closed by reason", most_common(connection.reason for connection in closed)),
+            server.observed("connz.closed by address", most_common(connection.ip for connection in closed)),
+            server.observed("connz.closed by library", most_common(connection.lang for connection in closed)),
+            server.observed("last stop", max(connection.stop for connection in closed if connection.stop)),
         ),
     )

@@ -38,7 +38,7 @@ def disk_slow_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
     quiet = True
     for burst in bursts(logs, *_SLOW, subjects=by_server, calm=False):
         long_ns = burst.largest("took") or 0
-        only_snapshots = all(one.signature == "meta-snapshot-took" for one in burst.found)
+        only_snapshots = all(occurrence.signature == "meta-snapshot-took" for occurrence in burst.found)
         if only_snapshots and (long_ns < params.integer("snapshot") or burst.subject not in later):
             continue
         quiet = False
@@ -48,7 +48,7 @@ def disk_slow_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
 
 
 def _finding(burst: Burst, long_ns: int, params: Params, later: bool) -> Finding:
-    what = ", ".join(dict.fromkeys(_SLOW[one.signature] for one in burst.found))
+    what = ", ".join(dict.fromkeys(_SLOW[occurrence.signature] for occurrence in burst.found))
     lines = params.integer("lines") * (1 if later else _AT_A_START)
     grave = burst.most >= lines or (later and long_ns >= params.integer("long"))
     where = "" if later else ", all of it while it started or stopped"

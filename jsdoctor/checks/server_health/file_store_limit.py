@@ -32,7 +32,7 @@ def file_store_limit(servers: Servers) -> Iterator[Finding]:
         limit = stats.config.max_storage
         if stats.storage > limit:
             yield _below_usage(server, stats, limit)
-        elif _looks_derived(limit):
+        elif _is_derived(limit):
             yield unknown(
                 server.subject,
                 f"its limit of {limit:,} bytes may be three quarters of what was free on the disk when it started: a"
@@ -43,7 +43,7 @@ def file_store_limit(servers: Servers) -> Iterator[Finding]:
             yield passed(server.subject)
 
 
-def _looks_derived(limit: int) -> bool:
+def _is_derived(limit: int) -> bool:
     return all(limit % unit for unit in _UNITS)
 
 

@@ -58,25 +58,25 @@ def settled_reasons(
     """
     if series is None or not any(error.stream for error in errors):
         return tuple(errors)
-    looks = [{stream.key: stream for stream in snapshot.streams} for snapshot in series.snapshots]
+    samples = [{stream.key: stream for stream in snapshot.streams} for snapshot in series.snapshots]
     within = timedelta(microseconds=settle / 1000)
     young = _young_logs(server, groups, within)
     return tuple(
-        e for e in errors if not (e.stream and only_lagging_assets((e,)) and _is_changing(e, looks, young, within))
+        e for e in errors if not (e.stream and only_lagging_assets((e,)) and _is_changing(e, samples, young, within))
     )
 
 
 def _is_changing(
-    error: HealthError, looks: Sequence[Mapping[tuple[str, str], Stream]], young: frozenset[str], within: timedelta
+    error: HealthError, samples: Sequence[Mapping[tuple[str, str], Stream]], young: frozenset[str], within: timedelta
 ) -> bool:
     """Two samples may meet two assets of one name, each of them new and not current yet: identity is name and time."""
-    found = [_found(error, look) for look in looks]
-    if len({asset.created if asset else None for asset in found}) > 1:
+    result = [_found(error, sample) for sample in samples]
+    if len({asset.created if asset else None for asset in result}) > 1:
         return True
-    last = found[-1]
+    last = result[-1]
     if last is None:
         # Deleted between the two requests of a sample, or not listed: only a second sample shows whether it lasts.
-        return len(looks) == 1
+        return len(samples) == 1
     elected, group = (last.cluster.leader_since, last.cluster.raft_group) if last.cluster else (None, "")
     changes = [change for change in (last.created, elected) if change is not None]
     return group in young or any(last.at - change < within for change in changes)
@@ -94,8 +94,8 @@ def _young_logs(server: Server, groups: RaftGroups | None, within: timedelta) ->
     )
 
 
-def _found(error: HealthError, look: Mapping[tuple[str, str], Stream]) -> Stream | Consumer | None:
-    stream = look.get((error.account, error.stream))
+def _found(error: HealthError, sample: Mapping[tuple[str, str], Stream]) -> Stream | Consumer | None:
+    stream = sample.get((error.account, error.stream))
     if stream is None or not error.consumer:
         return stream
     return next((consumer for consumer in stream.consumers if consumer.name == error.consumer), None)

@@ -53,20 +53,20 @@ def _running(server: Server, is_outside: bool, start_up_ns: int) -> Finding:
 
 def _outside(servers: Servers) -> set[str]:
     """Servers that follow a meta leader which does not know them, in every sample."""
-    found: set[str] = set()
+    outside: set[str] = set()
     for group in meta_groups(servers):
-        for number, look in enumerate(group.looks):
-            leader = leader_of(look)
+        for number, sample in enumerate(group.samples):
+            leader = leader_of(sample)
             known = leader.meta.replicas if leader and leader.meta else ()
             if not leader or any(peer.name.startswith(UNKNOWN_NAME) for peer in known):
                 return set()
             strangers = (
-                {server.name for server in look if not server.shares_its_name}
+                {server.name for server in sample if not server.shares_its_name}
                 - {leader.name}
                 - {peer.name for peer in known}
             )
-            found = strangers if number == 0 else found & strangers
-    return found
+            outside = strangers if number == 0 else outside & strangers
+    return outside
 
 
 def _stranger(server: Server) -> Finding:
@@ -111,9 +111,9 @@ def disabled_logged(logs: LogEvidence) -> Iterator[Finding]:
         yield no_server_lines()
         return
     explained: set[str] = set()
-    for trouble in log_incidents(logs, *_CAUSES, subjects=by_server, calm=False):
-        explained.add(trouble.subject.name)
-        yield _finding(trouble)
+    for incident in log_incidents(logs, *_CAUSES, subjects=by_server, calm=False):
+        explained.add(incident.subject.name)
+        yield _finding(incident)
     silent = [run for run in logs.runs if _went_on(run) and run.server not in explained]
     for run in {run.server: run for run in silent}.values():
         yield _unexplained(run, later=run is not logs.runs_of(run.server)[-1])
@@ -121,13 +121,13 @@ def disabled_logged(logs: LogEvidence) -> Iterator[Finding]:
         yield passed(CLUSTER)
 
 
-def _finding(trouble: LogIncident) -> Finding:
-    causes = list(dict.fromkeys(_CAUSES[spell.signature] for spell in trouble.spells))
-    lasting = any(spell.resolved is None for spell in trouble.spells)
+def _finding(incident: LogIncident) -> Finding:
+    causes = list(dict.fromkeys(_CAUSES[interval.signature] for interval in incident.intervals))
+    lasting = any(interval.resolved is None for interval in incident.intervals)
     ended = Severity.WARNING
     return finding_of(
-        trouble,
-        f"JetStream was switched off on this server: {'; '.join(causes)}. {trouble.story.capitalize()}."
+        incident,
+        f"JetStream was switched off on this server: {'; '.join(causes)}. {incident.story.capitalize()}."
         + (" It stays off until the server is started again" if lasting else " The server was started again since"),
         None if lasting else ended,
     )

@@ -87,7 +87,7 @@ def _owner(fields: Mapping[str, str], logged_by: str) -> Subject:
 @check("server_health.storage_limit_logged")
 def storage_limit_logged(logs: LogEvidence) -> Iterator[Finding]:
     """The line is logged at most once in ten seconds, so its count is not the number of refused messages."""
-    found = [
+    result = [
         *(
             (burst, "the server's storage limit was reached", "insufficient resources (10023)")
             for burst in bursts(logs, *_SERVER, subjects=by_server, calm=False)
@@ -101,9 +101,9 @@ def storage_limit_logged(logs: LogEvidence) -> Iterator[Finding]:
             for burst in bursts(logs, *_CLIENT, subjects=client_of)
         ),
     ]
-    for burst, what, answer in found:
+    for burst, what, answer in result:
         yield _finding(logs, burst, what, answer)
-    if not found:
+    if not result:
         yield passed(CLUSTER)
 
 

@@ -40,7 +40,10 @@ def _login(fields: Mapping[str, str], logged_by: str) -> Subject:
 
 
 def _is_grave(burst: Burst, params: Params) -> bool:
-    lines = {prefix: sum(one.count for one in burst.found if _prefix(one) == prefix) for prefix, _ in _EFFECTS}
+    lines = {
+        prefix: sum(occurrence.count for occurrence in burst.found if _prefix(occurrence) == prefix)
+        for prefix, _ in _EFFECTS
+    }
     return bool(lines[_ACKNOWLEDGEMENTS]) or sum(lines.values()) >= params.integer("min_violations")
 
 
@@ -50,10 +53,10 @@ def _prefix(line: Occurrence) -> str:
 
 
 def _message(burst: Burst) -> str:
-    seen = {_prefix(one) for one in burst.found}
+    seen = {_prefix(occurrence) for occurrence in burst.found}
     effects = [effect for prefix, effect in _EFFECTS if prefix in seen]
-    verbs = sorted({one.value("kind").lower() for one in burst.found if one.value("kind")})
-    said = (
+    verbs = sorted({occurrence.value("kind").lower() for occurrence in burst.found if occurrence.value("kind")})
+    stated = (
         f"its permissions do not allow what it does ({' and '.join(verbs)} to {burst.values('reason')}): {burst.story}"
     )
-    return f"{said}; {', and '.join(effects)}" if effects else said
+    return f"{stated}; {', and '.join(effects)}" if effects else stated

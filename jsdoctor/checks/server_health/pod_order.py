@@ -24,7 +24,7 @@ def pod_order(kubernetes: KubernetesFacts, servers: Servers | None) -> Iterator[
                 subject = Subject(kind="cluster", name=owner)
                 yield unknown(subject, "the login may not list StatefulSets", "allow `list` on statefulsets")
             continue
-        own = next((one for one in kubernetes.sets if one.name == owner), None)
+        own = next((candidate for candidate in kubernetes.sets if candidate.name == owner), None)
         if own is None or own.replicas < 2:
             continue
         subject = Subject(kind="cluster", name=owner)
@@ -43,7 +43,7 @@ def _is_clustered(server: Server) -> bool:
 
 def _judged(facts: KubernetesFacts, own: ServerSet, pods: Sequence[ServerPod], shown: Mapping[str, Server]) -> Finding:
     subject = Subject(kind="cluster", name=own.name)
-    scopes = [found for pod in pods for found in _scopes(pod, shown.get(pod.name))]
+    scopes = [scope for pod in pods for scope in _scopes(pod, shown.get(pod.name))]
     probe = next((probe for probe, scope in scopes if scope in _NEEDS_OTHERS), None)
     if probe is None and any(scope is ProbeScope.SERVER for _, scope in scopes):
         return unknown(subject, "its probes need the meta group up to 2.10, and the version is not known", _HOW)

@@ -87,7 +87,7 @@ def _budget_of(
     limits = [(budget, allowed) for budget in own if (allowed := budget.allowed_at_once()) is not None]
     if not limits:
         return unknown(_subject(owner), f"the limits of {own[0].name} are no numbers", "kubectl get pdb -o yaml")
-    budget, allowed = min(limits, key=lambda one: one[1])
+    budget, allowed = min(limits, key=lambda limit: limit[1])
     if allowed == 0:
         return Finding(
             subject=_subject(owner),

@@ -10,7 +10,7 @@ from jsdoctor.model.finding import Finding, Subject, passed, unknown
 from jsdoctor.model.kubernetes import KubernetesFacts
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
 
-_FEWEST_NODES = 2
+_MIN_NODES = 2
 """With all pods on one node, JSD832 reports it, once."""
 _HOW = "give each server the name of its pod, as the Helm chart does: server_name: $POD_NAME"
 
@@ -19,7 +19,7 @@ _HOW = "give each server the name of its pod, as the Helm chart does: server_nam
 def replicas_on_one_node(kubernetes: KubernetesFacts, snapshots: SnapshotSeries) -> Iterator[Finding]:
     """Streams on all servers of their StatefulSet have no other choice: JSD832 judges those by the pods alone."""
     nodes = {pod.name: pod.node for pod in kubernetes.pods if not pod.deleting}
-    if len(set(nodes.values())) < _FEWEST_NODES:
+    if len(set(nodes.values())) < _MIN_NODES:
         return
     groups = [{pod.name for pod in pods} for pods in kubernetes.groups().values()]
     placed = [(stream, members) for stream in snapshots.last.led_streams() if len(members := _members(stream)) > 1]

@@ -41,7 +41,7 @@ def _finding(facts: KubernetesFacts, subject: Subject, pods: Sequence[ServerPod]
         by_revision[pod.revision].append(pod.name)
     parts = "; ".join(f"{', '.join(names)} of {revision}" for revision, names in sorted(by_revision.items()))
     differing = "".join(f", {what}" for what in _differences(pods))
-    by_hand = any(one.by_hand for one in facts.sets or () if one.name == subject.name)
+    by_hand = any(pods.by_hand for pods in facts.sets or () if pods.name == subject.name)
     why = ": its update strategy leaves earlier pods as they are" if by_hand else ": the roll-out does not go on"
     return Finding(
         subject=subject,

@@ -93,5 +93,5 @@ def _judged(
 
 
 def _patience(facts: KubernetesFacts, pod: ServerPod, kind: str, probe: ContainerProbe) -> Observation:
-    told = f"initialDelaySeconds {probe.delay_s}, periodSeconds {probe.period_s}, failureThreshold {probe.failures}"
-    return facts.observed(f"pods.{pod.name}.container.{kind}", told)
+    reported = f"initialDelaySeconds {probe.delay_s}, periodSeconds {probe.period_s}, failureThreshold {probe.failures}"
+    return facts.observed(f"pods.{pod.name}.container.{kind}", reported)

@@ -10,7 +10,7 @@ from jsdoctor.model.finding import Finding, passed, unknown
 from jsdoctor.model.host import HostFacts, ServerProcess
 from jsdoctor.model.params import Params
 
-_FEWEST_PERIODS = 10
+_MIN_PERIODS = 10
 """A limit is enforced every 100 ms as a rule: that is a second of work. Periods without work do not count."""
 _HOW_TO_COMPARE = "run --host with --samples 2 and an --interval of 5s or more"
 
@@ -54,7 +54,7 @@ def processor_limit_reached(host: HostFacts, params: Params) -> Iterator[Finding
             yield unknown(server.subject, "its process was not there in an earlier reading", _HOW_TO_COMPARE)
             continue
         periods, throttled = since
-        if throttled and periods < _FEWEST_PERIODS:
+        if throttled and periods < _MIN_PERIODS:
             reason = f"its processor limit stopped it in {throttled} of {periods} periods, too few to judge"
             yield unknown(server.subject, reason, _HOW_TO_COMPARE)
         elif throttled < share_allowed * max(periods, 1):

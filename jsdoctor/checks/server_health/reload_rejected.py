@@ -19,21 +19,21 @@ def reload_rejected_logged(logs: LogEvidence) -> Iterator[Finding]:
     if not logs.has_server_logs:
         yield no_server_lines()
         return
-    found = bursts(logs, "reload-refused", subjects=by_server, calm=False)
-    spells = logs.spells_of("reload-refused")
-    pending = {(spell.logged_by, spell.fields) for spell in spells if spell.resolved is None}
-    resolved = {(spell.logged_by, spell.fields) for spell in spells} - pending
-    for burst in found:
-        open_ = [one for one in burst.found if (one.logged_by, one.fields) in pending]
-        reasons = dict.fromkeys(reason for one in open_ or burst.found if (reason := _reason(one)))
-        over = not open_ and all((one.logged_by, one.fields) in resolved for one in burst.found)
-        blind = any(index_of(logs).lacks_level(one.logged_by, "INF") for one in burst.found)
+    bursts_found = bursts(logs, "reload-refused", subjects=by_server, calm=False)
+    intervals = logs.intervals_of("reload-refused")
+    pending = {(interval.logged_by, interval.fields) for interval in intervals if interval.resolved is None}
+    resolved = {(interval.logged_by, interval.fields) for interval in intervals} - pending
+    for burst in bursts_found:
+        open_ = [occurrence for occurrence in burst.found if (occurrence.logged_by, occurrence.fields) in pending]
+        reasons = dict.fromkeys(reason for occurrence in open_ or burst.found if (reason := _reason(occurrence)))
+        over = not open_ and all((occurrence.logged_by, occurrence.fields) in resolved for occurrence in burst.found)
+        blind = any(index_of(logs).lacks_level(occurrence.logged_by, "INF") for occurrence in burst.found)
         yield finding_of(
             burst,
             f"it refused to reload its configuration, {'; '.join(reasons)} ({burst.story}); {_then(over, blind)}",
             Severity.INFO if over else None,
         )
-    if not found:
+    if not bursts_found:
         yield passed(CLUSTER)
 
 
@@ -46,7 +46,7 @@ def _then(over: bool, blind: bool) -> str:
     return f"no later line reports a reload or start that succeeded: {settings}"
 
 
-def _reason(one: Occurrence) -> str:
+def _reason(occurrence: Occurrence) -> str:
     """The text of the newest line that is kept, with its numbers."""
-    texts = [dict(line.fields).get("reason", "") for line in one.exemplars]
-    return texts[-1] if texts else one.value("reason")
+    texts = [dict(line.fields).get("reason", "") for line in occurrence.exemplars]
+    return texts[-1] if texts else occurrence.value("reason")

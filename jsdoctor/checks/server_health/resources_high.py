@@ -37,16 +37,16 @@ def resources_high(
             yield unknown(server.subject, "its variables were not read", "see the gaps of this run")
             continue
         history = histories.get(server.name)
-        told = history.readings if history else ()
-        readings = [reading for reading in told if reading.server_id == server.server_id] or [server]
-        found = [
+        servers_found = history.readings if history else ()
+        readings = [reading for reading in servers_found if reading.server_id == server.server_id] or [server]
+        findings = [
             *_processor(server, readings, params),
             *_memory(server, readings, params),
             *_subscriptions(server, server.varz, clients.get(server.name), params),
             *_assets(server, params),
             *_outlier(server, servers, params),
         ]
-        yield max(found, key=_weight) if found else passed(server.subject)
+        yield max(findings, key=_weight) if findings else passed(server.subject)
 
 
 def _weight(finding: Finding) -> int:
@@ -162,7 +162,7 @@ def _assets(server: Server, params: Params) -> Iterator[Finding]:
 
 def _outlier(server: Server, servers: Servers, params: Params) -> Iterator[Finding]:
     """Far more memory than the servers of its cluster have on average, in every sample."""
-    ratios = [_against_mean(server, look) for look in servers.looks]
+    ratios = [_against_mean(server, sample) for sample in servers.samples]
     if min(ratios) < params.number("memory_outlier") or server.varz is None:
         return
     if server.varz.mem >= params.integer("min_outlier"):
@@ -178,8 +178,12 @@ def _outlier(server: Server, servers: Servers, params: Params) -> Iterator[Findi
         )
 
 
-def _against_mean(server: Server, look: Sequence[Server]) -> float:
-    sizes = {one.name: one.varz.mem for one in look if one.varz and one.cluster == server.cluster}
+def _against_mean(server: Server, sample: Sequence[Server]) -> float:
+    sizes = {
+        candidate.name: candidate.varz.mem
+        for candidate in sample
+        if candidate.varz and candidate.cluster == server.cluster
+    }
     if len(sizes) < _ENOUGH or server.name not in sizes:
         return 0.0
     return sizes[server.name] / max(fmean(sizes.values()), 1.0)

@@ -66,27 +66,27 @@ def _restarted(history: ServerHistory) -> Finding:
 def restarted_history(past: ServerPast) -> Iterator[Finding]:
     """The starts over hours and days. One of each server is a roll-out; many of one: it does not stay up."""
     starts: dict[str, dict[int, datetime]] = defaultdict(dict)
-    for server in (server for look in past.samples for server in look.servers):
+    for server in (server for sample in past.samples for server in sample.servers):
         if started := started_at(server):
             starts[server.name][round(started.timestamp())] = started
     for server in past.samples[-1].servers:
-        found = sorted(starts[server.name].values())
-        again = len(found) - 1
+        starts_found = sorted(starts[server.name].values())
+        again = len(starts_found) - 1
         if again < 1:
-            if found:
+            if starts_found:
                 yield passed(server.subject)
             continue
         since = past.samples[0].at
-        often = sum(1 for start in found[1:] if server.at - start <= _WITHIN) >= _OFTEN
+        often = sum(1 for start in starts_found[1:] if server.at - start <= _WITHIN) >= _OFTEN
         yield Finding(
             subject=server.subject,
             severity=None if often else Severity.INFO,
             message=f"it was started {times(again)} since {since:%Y-%m-%d %H:%M} UTC, last at"
-            f" {found[-1]:%Y-%m-%d %H:%M:%S} UTC" + (": it does not stay up" if often else ""),
+            f" {starts_found[-1]:%Y-%m-%d %H:%M:%S} UTC" + (": it does not stay up" if often else ""),
             measured=again,
             threshold=_OFTEN,
             unit="count",
-            evidence=tuple(server.observed("start", start) for start in found),
+            evidence=tuple(server.observed("start", start) for start in starts_found),
         )
 
 
@@ -252,5 +252,5 @@ def crash_logged(logs: LogEvidence) -> Iterator[Finding]:
 
 def _frame(burst: Burst) -> str:
     """The function that is named first: the one that crashed."""
-    frames = (dict(line.fields).get("frame") for one in burst.found for line in one.exemplars)
+    frames = (dict(line.fields).get("frame") for item in burst.found for line in item.exemplars)
     return next((frame.removeprefix("github.com/nats-io/nats-server/") for frame in frames if frame), "some function")

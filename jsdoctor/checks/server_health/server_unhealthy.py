@@ -21,7 +21,7 @@ from jsdoctor.checks.server_health.health import (
     uptime_ns,
 )
 from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed, unknown
-from jsdoctor.model.log import LogEvidence, Spell
+from jsdoctor.model.log import LogEvidence, OutageInterval
 from jsdoctor.model.params import Params
 from jsdoctor.model.raft import RaftGroups
 from jsdoctor.model.server import Servers
@@ -82,31 +82,33 @@ def unhealthy_logged(logs: LogEvidence) -> Iterator[Finding]:
         yield no_server_lines()
         return
     quiet = True
-    for trouble in log_incidents(logs, "healthcheck-failed", subjects=by_server, repeats=True):
-        spells = tuple(spell for spell in trouble.spells if not any(word in _reason(spell) for word in _ASKED))
-        if not spells:
+    for incident in log_incidents(logs, "healthcheck-failed", subjects=by_server, repeats=True):
+        intervals = tuple(
+            interval for interval in incident.intervals if not any(word in _reason(interval) for word in _ASKED)
+        )
+        if not intervals:
             continue
         quiet = False
-        lasting = tuple(spell for spell in trouble.unresolved if spell in spells)
-        yield _finding(replace(trouble, spells=spells, unresolved=lasting))
+        lasting = tuple(interval for interval in incident.unresolved if interval in intervals)
+        yield _finding(replace(incident, intervals=intervals, unresolved=lasting))
     if quiet:
         yield passed(CLUSTER)
 
 
-def _reason(spell: Spell) -> str:
-    return dict(spell.fields).get("reason", "")
+def _reason(interval: OutageInterval) -> str:
+    return dict(interval.fields).get("reason", "")
 
 
 def _plain(reason: str) -> str:
     return "several errors at once" if reason == "N errors" else reason.strip('"')
 
 
-def _finding(trouble: LogIncident) -> Finding:
-    reasons = [_reason(spell) for spell in trouble.unresolved or trouble.spells]
+def _finding(incident: LogIncident) -> Finding:
+    reasons = [_reason(interval) for interval in incident.unresolved or incident.intervals]
     behind = all(any(word in reason for word in _CATCHING_UP) for reason in reasons)
     causes = "; ".join(list(dict.fromkeys(map(_plain, reasons)))[:3])
     return finding_of(
-        trouble,
-        f"its health check failed, {causes}: {trouble.story}. One line is one probe that asked",
-        trouble.severity(Severity.WARNING if behind else None),
+        incident,
+        f"its health check failed, {causes}: {incident.story}. One line is one probe that asked",
+        incident.severity(Severity.WARNING if behind else None),
     )

@@ -72,13 +72,13 @@ def _growth(history: ServerHistory | None) -> dict[str, int]:
 
 
 def _readings(past: ServerPast | None, name: str) -> list[Server]:
-    return [server for look in (past.samples if past else ()) for server in look.servers if server.name == name]
+    return [server for sample in (past.samples if past else ()) for server in sample.servers if server.name == name]
 
 
 def _within(past: ServerPast | None, name: str, window_ns: int) -> ServerHistory | None:
     """The readings of the past that lie in the window before the last one."""
     readings = _readings(past, name)
-    recent = tuple(one for one in readings if (readings[-1].at - one.at).total_seconds() * 1e9 <= window_ns)
+    recent = tuple(reading for reading in readings if (readings[-1].at - reading.at).total_seconds() * 1e9 <= window_ns)
     return ServerHistory(recent) if len(recent) > 1 else None
 
 
@@ -91,11 +91,17 @@ def _last_growth(past: ServerPast | None, name: str) -> str:
 
 
 def _cut_off(listed: ServerConnections | None) -> list[ClientConnection]:
-    return [one for one in (listed.closed or () if listed else ()) if one.reason.startswith(_REASON)]
+    return [
+        connection for connection in (listed.closed or () if listed else ()) if connection.reason.startswith(_REASON)
+    ]
 
 
 def _recent(listed: ServerConnections | None, window_ns: int) -> list[ClientConnection]:
-    return [one for one in closed_within(listed, window_ns) if one.reason.startswith(_REASON)] if listed else []
+    return (
+        [connection for connection in closed_within(listed, window_ns) if connection.reason.startswith(_REASON)]
+        if listed
+        else []
+    )
 
 
 def _words(counts: dict[str, int]) -> str:
@@ -106,8 +112,9 @@ def _words(counts: dict[str, int]) -> str:
 def _who(cut_off: Sequence[ClientConnection]) -> str:
     """Names with when and why: `APP/mailer (10.0.0.7:4711) at 12:00:01 UTC (Pending Bytes)`."""
     texts = [
-        f"{name_of(one)}{f' at {one.stop:%H:%M:%S} UTC' if one.stop else ''} {one.reason.removeprefix(_REASON).strip()}"
-        for one in cut_off[:_SHOWN]
+        f"{name_of(connection)}{f' at {connection.stop:%H:%M:%S} UTC' if connection.stop else ''} "
+        f"{connection.reason.removeprefix(_REASON).strip()}"
+        for connection in cut_off[:_SHOWN]
     ]
     more = f" and {len(cut_off) - _SHOWN:,} more" if len(cut_off) > _SHOWN else ""
     return "; ".join(texts) + more
@@ -156,9 +163,9 @@ def _evidence(server: Server) -> Iterator[Observation]:
 
 
 def _observed(server: Server, cut_off: Sequence[ClientConnection]) -> Iterator[Observation]:
-    for one in cut_off[:_SHOWN]:
-        yield server.observed(f"connz.closed[cid {one.cid}].reason", one.reason)
-        yield server.observed(f"connz.closed[cid {one.cid}].stop", one.stop)
+    for connection in cut_off[:_SHOWN]:
+        yield server.observed(f"connz.closed[cid {connection.cid}].reason", connection.reason)
+        yield server.observed(f"connz.closed[cid {connection.cid}].stop", connection.stop)
 
 
 _SLOW = ("slow-consumer-pending", "slow-consumer-deadline")
@@ -171,24 +178,25 @@ def slow_consumer_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]
     if not logs.has_server_logs:
         yield no_server_lines()
         return
-    found = bursts(logs, *_SLOW, subjects=by_server, calm=False)
-    for burst in found:
+    bursts_found = bursts(logs, *_SLOW, subjects=by_server, calm=False)
+    for burst in bursts_found:
         yield _finding_logged(logs, burst, params.integer("recent") // 1000)
-    if not found:
+    if not bursts_found:
         yield passed(CLUSTER)
 
 
 def _finding_logged(logs: LogEvidence, burst: Burst, recent_us: int) -> Finding:
-    links = [one for one in burst.found if one.value("kind") in _LINKS]
+    links = [occurrence for occurrence in burst.found if occurrence.value("kind") in _LINKS]
     recent = is_recent(logs, burst, recent_us)
     if links:
-        kinds = listed(_LINKS[one.value("kind")] for one in links)
+        kinds = listed(_LINKS[occurrence.value("kind")] for occurrence in links)
         message = (
-            f"it could not write to {kinds} of {listed(one.value('address') for one in links)} ({burst.story}): that"
-            " server or the network to it is too slow; leader changes and replicas that fall behind follow"
+            f"it could not write to {kinds} of {listed(occurrence.value('address') for occurrence in links)}"
+            f" ({burst.story}): that server or the network to it is too slow; leader changes and replicas that fall"
+            " behind follow"
         )
         return finding_of(burst, message, Severity.ERROR if recent else Severity.WARNING)
-    if not any(one.value("kind") for one in burst.found):
+    if not any(occurrence.value("kind") for occurrence in burst.found):
         message = (
             f"connections were cut off for reading too slowly ({burst.story}); the lines do not tell which: a client"
             " loses what core NATS sends it meanwhile, a route or leaf node its link"
@@ -202,13 +210,13 @@ def _finding_logged(logs: LogEvidence, burst: Burst, recent_us: int) -> Finding:
 
 
 def _who_logged(burst: Burst) -> str:
-    names = {name for one in burst.found for name in _logins(one)}
+    names = {name for occurrence in burst.found for name in _logins(occurrence)}
     return f" ({listed(names)})" if names else ""
 
 
-def _logins(one: Occurrence) -> Iterator[str]:
+def _logins(occurrence: Occurrence) -> Iterator[str]:
     """Account, user and library of the lines that are kept; from 2.11 on the server names them."""
-    for line in one.exemplars:
+    for line in occurrence.exemplars:
         known = dict(line.fields)
         if known.get("login"):
             yield f"{known['login']}, {known.get('library', '')}"

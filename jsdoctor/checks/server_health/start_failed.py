@@ -37,7 +37,9 @@ def start_failed_logged(logs: LogEvidence) -> Iterator[Finding]:
     for burst in bursts(logs, "start-refused", subjects=by_server):
         if burst.subject.name not in failed:
             quiet = False
-            texts = dict.fromkeys(dict(line.fields).get("reason", "") for one in burst.found for line in one.exemplars)
+            texts = dict.fromkeys(
+                dict(line.fields).get("reason", "") for occurrence in burst.found for line in occurrence.exemplars
+            )
             yield finding_of(burst, f"a start was refused: {'; '.join(list(texts)[-3:])}", Severity.ERROR)
     for burst in bursts(logs, "server-name-duplicate", subjects=by_server, calm=False):
         quiet = False
@@ -68,11 +70,11 @@ def _fatal(server: str, runs: Sequence[ProcessRun]) -> Finding:
     )
 
 
-def _severity(wrong: list[Mistake], told: list[Mistake]) -> Severity:
+def _severity(wrong: list[Mistake], mistakes: list[Mistake]) -> Severity:
     """What only some servers refuse is an information."""
     if wrong:
         return Severity.ERROR
-    return Severity.INFO if all(mistake.unsure for mistake in told) else Severity.WARNING
+    return Severity.INFO if all(mistake.unsure for mistake in mistakes) else Severity.WARNING
 
 
 @check("server_health.start_failed_declared")
@@ -82,15 +84,15 @@ def start_failed_declared(manifests: Manifests) -> Iterator[Finding]:
     """
     for servers in manifests.servers:
         wrong = [mistake for mistake in servers.mistakes if not mistake.ignored]
-        told = wrong or list(servers.mistakes)
-        if not told:
+        reported = wrong or list(servers.mistakes)
+        if not reported:
             continue
         what = "this cannot be deployed" if servers.is_chart else "no server starts with this"
         yield Finding(
             subject=servers.subject,
-            severity=_severity(wrong, told),
-            message=(f"{what}: " if wrong else "") + "; ".join(mistake.says for mistake in told),
-            evidence=tuple(mistake.place.shows(mistake.says) for mistake in told),
+            severity=_severity(wrong, reported),
+            message=(f"{what}: " if wrong else "") + "; ".join(mistake.says for mistake in reported),
+            evidence=tuple(mistake.place.shows(mistake.says) for mistake in reported),
             remedy=BY_HAND,
         )
 

@@ -66,16 +66,18 @@ def store_damaged_logged(logs: LogEvidence) -> Iterator[Finding]:
     if not logs.has_server_logs:
         yield no_server_lines()
         return
-    graver: set[Subject] = set()
+    severe: set[Subject] = set()
     for signatures, severity in ((tuple(_GRAVE), None), (tuple(_MENDED), Severity.WARNING), (_INDEX, Severity.INFO)):
-        found = [one for one in bursts(logs, *signatures, subjects=_owner, calm=False) if one.subject not in graver]
-        graver.update(burst.subject for burst in found)
-        for burst in found:
+        bursts_found = [
+            burst for burst in bursts(logs, *signatures, subjects=_owner, calm=False) if burst.subject not in severe
+        ]
+        severe.update(burst.subject for burst in bursts_found)
+        for burst in bursts_found:
             yield finding_of(burst, f"{_what(burst)}: {burst.story}", severity)
-    if not graver:
+    if not severe:
         yield passed(CLUSTER)
 
 
 def _what(burst: Burst) -> str:
     words = _GRAVE | _MENDED
-    return "; ".join(dict.fromkeys(words.get(one.signature, _REBUILT) for one in burst.found))
+    return "; ".join(dict.fromkeys(words.get(occurrence.signature, _REBUILT) for occurrence in burst.found))

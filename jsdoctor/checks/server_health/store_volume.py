@@ -72,7 +72,7 @@ def _fullness(reading: HostReading, place: str, server: ServerProcess, volume: V
     shares += [("free_inodes", volume.free_inodes / volume.inodes)] if volume.inodes else []
     if not shares:
         return unknown(server.subject, f"the volume {volume.mount} does not tell its size", HOW_TO_READ)
-    field, share = min(shares, key=lambda one: one[1])
+    field, share = min(shares, key=lambda share: share[1])
     if share > warn:
         return passed(server.subject)
     room = f"{volume.available / _GB:,.1f} of {volume.total / _GB:,.1f} GB"

@@ -50,11 +50,11 @@ def temporary_store_logged(logs: LogEvidence) -> Iterator[Finding]:
     if not logs.has_server_logs:
         yield no_server_lines()
         return
-    found = bursts(logs, "temporary-store-used", "temporary-store-named", subjects=by_server, calm=False)
-    for burst in found:
-        paths = [dict(line.fields).get("directory", "") for one in burst.found for line in one.exemplars]
+    bursts_found = bursts(logs, "temporary-store-used", "temporary-store-named", subjects=by_server, calm=False)
+    for burst in bursts_found:
+        paths = [dict(line.fields).get("directory", "") for occurrence in burst.found for line in occurrence.exemplars]
         known = list(dict.fromkeys(path for path in paths if path))
-        fallback = any(one.signature == "temporary-store-used" for one in burst.found)
+        fallback = any(occurrence.signature == "temporary-store-used" for occurrence in burst.found)
         grave = fallback or any(is_in_memory(path) for path in known)
         yield finding_of(
             burst,
@@ -63,7 +63,7 @@ def temporary_store_logged(logs: LogEvidence) -> Iterator[Finding]:
             + ": they are gone after the next restart of the host or container",
             None if grave else Severity.INFO,
         )
-    if not found:
+    if not bursts_found:
         yield passed(CLUSTER)
 
 
@@ -96,20 +96,20 @@ def _of_servers(servers: DeclaredServers) -> Iterator[Finding]:
     elif persistent is not None:
         yield passed(servers.subject) if persistent else _on_no_volume(servers)
     elif path is None:
-        says = "no store_dir is set: streams are kept in the directory for temporary files, and are gone with it"
-        yield _finding(servers, "jetstream", says, None)
+        text = "no store_dir is set: streams are kept in the directory for temporary files, and are gone with it"
+        yield _finding(servers, "jetstream", text, None)
     elif is_in_memory(str(path)) or is_temporary(str(path)):
         kind = "is in memory" if is_in_memory(str(path)) else "is for temporary files"
-        says = f"store_dir {path} {kind}: streams are gone after the next restart of the host or container"
-        yield _finding(servers, "store_dir", says, Severity.WARNING if is_in_memory(str(path)) else Severity.INFO)
+        text = f"store_dir {path} {kind}: streams are gone after the next restart of the host or container"
+        yield _finding(servers, "store_dir", text, Severity.WARNING if is_in_memory(str(path)) else Severity.INFO)
     else:
         yield _unmounted(servers) if "persistent" in servers.unclear else passed(servers.subject)
 
 
 def _on_no_volume(servers: DeclaredServers) -> Finding:
     why = "pvc.enabled is false" if servers.is_chart else "no volume that lasts holds its store_dir"
-    says = f"{why}: streams are kept in the container and are gone when it is replaced"
-    return _finding(servers, "persistent", says, None)
+    text = f"{why}: streams are kept in the container and are gone when it is replaced"
+    return _finding(servers, "persistent", text, None)
 
 
 def _unmounted(servers: DeclaredServers) -> Finding:
@@ -134,6 +134,6 @@ def _forgotten(stream: DeclaredStream) -> Finding:
     )
 
 
-def _finding(servers: DeclaredServers, setting: str, says: str, severity: Severity | None) -> Finding:
+def _finding(servers: DeclaredServers, setting: str, text: str, severity: Severity | None) -> Finding:
     shown = servers.at(setting).shows(f"store_dir: {servers.get('store_dir', 'not set')}")
-    return Finding(subject=servers.subject, severity=severity, message=says, evidence=(shown,), remedy=BY_HAND)
+    return Finding(subject=servers.subject, severity=severity, message=text, evidence=(shown,), remedy=BY_HAND)

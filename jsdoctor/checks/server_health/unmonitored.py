@@ -41,6 +41,6 @@ _NO_EXPORTER = (
 )
 
 
-def _finding(servers: DeclaredServers, setting: str, says: str, severity: Severity | None) -> Finding:
+def _finding(servers: DeclaredServers, setting: str, text: str, severity: Severity | None) -> Finding:
     shown = servers.shows(setting, f"{setting}: {'on' if servers.get(setting) else 'off'}")
-    return Finding(subject=servers.subject, severity=severity, message=says, evidence=(shown,), remedy=BY_HAND)
+    return Finding(subject=servers.subject, severity=severity, message=text, evidence=(shown,), remedy=BY_HAND)

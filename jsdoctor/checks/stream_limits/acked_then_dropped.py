@@ -86,7 +86,7 @@ def acked_then_dropped_declared(
     """Discard old makes room after storing: a message that does not fit at all goes the same way (server: filestore.go
     enforceBytesLimit). `max_msg_size` refuses it instead, with error 10054.
     """
-    stated = max((one.get("max_payload", 0) for one in manifests.servers), default=0)
+    stated = max((server.get("max_payload", 0) for server in manifests.servers), default=0)
     payload = largest_payload(servers, connected) or stated or _DEFAULT_PAYLOAD
     for stream in manifests.kept_streams():
         config = stream.stored

@@ -49,12 +49,12 @@ def _consumers(manifests: Manifests, deployed: Deployed) -> Iterator[Finding]:
             continue
         if unsure := indeterminate(consumer, "filter_subject", "filter_subjects"):
             yield unsure
-        elif found := deletions.of_filters(consumer.stored, current, stream):
+        elif deletion := deletions.of_filters(consumer.stored, current, stream):
             yield Finding(
                 subject=consumer.subject,
-                message=found.says,
-                confidence=Confidence.HIGH if found.exact else Confidence.MEDIUM,
-                measured=found.messages,
+                message=deletion.says,
+                confidence=Confidence.HIGH if deletion.exact else Confidence.MEDIUM,
+                measured=deletion.messages,
                 threshold=0,
                 unit="count",
                 evidence=(consumer.shows("filter_subject", ", ".join(consumer.stored.filters)),),
@@ -77,24 +77,24 @@ def _changed(
     stream: DeclaredStream, current: Stream, server: tuple[int, ...], subjects: Mapping[str, int] | None
 ) -> Finding:
     wanted = stream.after_update(current.config, server)
-    found = list(deletions.of_change(wanted, current, server, subjects))
+    changes = list(deletions.of_change(wanted, current, server, subjects))
     # What the server refuses deletes nothing: JSD614 reports it.
-    if not found or not stream.may_update or certain(stream_changes.of_change(wanted, current.config, {}), server):
+    if not changes or not stream.may_update or certain(stream_changes.of_change(wanted, current.config, {}), server):
         return passed(stream.subject)
-    if all(deletion.unsure for deletion in found):
+    if all(deletion.unsure for deletion in changes):
         how = "use a login of the stream's account, live: it can ask how many messages each subject holds"
-        return unknown(stream.subject, found[0].says, how)
-    known = [deletion.messages for deletion in found if deletion.messages]
-    exact = len(found) == 1 and found[0].exact and bool(known)
+        return unknown(stream.subject, changes[0].says, how)
+    known = [deletion.messages for deletion in changes if deletion.messages]
+    exact = len(changes) == 1 and changes[0].exact and bool(known)
     return Finding(
         subject=stream.subject,
-        message="; ".join(deletion.says for deletion in found),
+        message="; ".join(deletion.says for deletion in changes),
         confidence=Confidence.HIGH if exact else Confidence.MEDIUM,
         measured=max(known) if known else None,
         threshold=0 if known else None,
         unit="count" if known else None,
         evidence=(
-            *(stream.shows(deletion.field, getattr(wanted, _attribute(deletion.field))) for deletion in found),
+            *(stream.shows(deletion.field, getattr(wanted, _attribute(deletion.field))) for deletion in changes),
             current.observed("state.messages", current.state.messages),
             current.observed("state.bytes", current.state.bytes),
         ),

@@ -17,12 +17,12 @@ _SAFE_READER = "flow_control"
 
 def readers(snapshot: ClusterSnapshot) -> Readers:
     """Names of the streams that mirror or source another one, by that one's account and name."""
-    found: dict[tuple[str, str], list[str]] = defaultdict(list)
+    readers_found: dict[tuple[str, str], list[str]] = defaultdict(list)
     for stream in snapshot.streams:
         origins = (stream.config.mirror, *stream.config.sources)
         for name in {origin.name for origin in origins if origin and origin.external is None}:
-            found[stream.account, name].append(stream.name)
-    return found
+            readers_found[stream.account, name].append(stream.name)
+    return readers_found
 
 
 def reads_safely(stream: Stream) -> bool:

@@ -43,15 +43,15 @@ def configuration_refused_declared(
         release = release_for(deployed.stream(stream.name), servers, connected)
         refusals = list(_refusals(stream, declared, deployed, account, release))
         refusals += _beyond_limits(stream, deployed, limits, release)
-        refusals = [one for one in refusals if one.field not in stream.unknown]
+        refusals = [refusal for refusal in refusals if refusal.field not in stream.unknown]
         dropped = [] if refusals else list(stream_refusals.dropped_fields(stream.config, release))
-        if found := verdict(stream, refusals, dropped, release) or deployed.doubt(stream, stream.name):
-            yield found
+        if finding := verdict(stream, refusals, dropped, release) or deployed.doubt(stream, stream.name):
+            yield finding
         elif unsure := indeterminate(stream, *stream.unknown):
             yield unsure
         elif deployed.seen and account is None:
-            says = "several accounts have streams: whether its subjects are taken in its own account is not known"
-            yield unknown(stream.subject, says, "use a login of the account that it is for")
+            text = "several accounts have streams: whether its subjects are taken in its own account is not known"
+            yield unknown(stream.subject, text, "use a login of the account that it is for")
         else:
             yield passed(stream.subject)
 
@@ -99,7 +99,7 @@ def _overlaps(
     if account is not None:
         for name, taken in deployed.subjects_of(account).near(subjects).items():
             kept = declared.config_of(stream.account, name)
-            others.setdefault(name, tuple(one for one in taken if kept is None or one in kept.subjects))
+            others.setdefault(name, tuple(text for text in taken if kept is None or text in kept.subjects))
     pairs = [
         (pair, name)
         for name, taken in sorted(others.items())
@@ -108,8 +108,8 @@ def _overlaps(
     for (subject, other), name in pairs[:_MAX_SHOWN]:
         yield ServerRefusal("subjects", f"its subject {subject!r} overlaps with {other!r} of stream {name}", 10065)
     if (more := len(pairs) - _MAX_SHOWN) > 0:
-        says = f"its subjects overlap with those of {counted(more, 'more stream')}"
-        yield ServerRefusal("subjects", says, 10065)
+        result = f"its subjects overlap with those of {counted(more, 'more stream')}"
+        yield ServerRefusal("subjects", result, 10065)
 
 
 def _overlapping(subjects: Iterable[str], taken: Iterable[str]) -> tuple[str, str] | None:

@@ -45,16 +45,16 @@ def storage_fills(stream: Stream) -> tuple[StreamLimitUse, ...]:
 
     Bytes have no room when a message of average size does not fit (server: filestore.go storeRawMsg, ErrMaxBytes).
     """
-    state, config, found = stream.state, stream.config, []
+    state, config, uses = stream.state, stream.config, []
     if config.max_msgs > 0:
         full = state.messages >= config.max_msgs
-        found.append(
+        uses.append(
             StreamLimitUse("messages", state.messages, config.max_msgs, "state.messages", "config.max_msgs", full)
         )
     if config.max_bytes > 0:
         full = state.messages > 0 and config.max_bytes - state.bytes < state.bytes // state.messages
-        found.append(StreamLimitUse("bytes", state.bytes, config.max_bytes, "state.bytes", "config.max_bytes", full))
-    return tuple(found)
+        uses.append(StreamLimitUse("bytes", state.bytes, config.max_bytes, "state.bytes", "config.max_bytes", full))
+    return tuple(uses)
 
 
 def consumer_fill(stream: Stream, default_limit: int = 0) -> StreamLimitUse | None:

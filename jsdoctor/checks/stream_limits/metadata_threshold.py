@@ -23,17 +23,17 @@ def metadata_threshold(snapshots: SnapshotSeries, params: Params) -> Iterator[Fi
         thresholds = read_thresholds(stream.config.metadata, KEYS, presets)
         if thresholds is None:
             continue
-        found = sorted(breaches(stream, thresholds), key=lambda breach: -breach.severity.rank)
-        if not found:
+        breaches_found = sorted(breaches(stream, thresholds), key=lambda breach: -breach.severity.rank)
+        if not breaches_found:
             yield passed(stream.subject)
             continue
-        worst = found[0]
+        worst = breaches_found[0]
         yield Finding(
             subject=stream.subject,
             severity=None if worst.severity is Severity.CRITICAL else worst.severity,
-            message="; ".join(breach.text for breach in found),
+            message="; ".join(breach.text for breach in breaches_found),
             measured=worst.measured,
             threshold=worst.threshold,
             unit=worst.unit,
-            evidence=tuple(stream.observed(breach.path, breach.value) for breach in found),
+            evidence=tuple(stream.observed(breach.path, breach.value) for breach in breaches_found),
         )

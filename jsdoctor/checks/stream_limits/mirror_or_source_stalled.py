@@ -146,7 +146,7 @@ def _of_origin(
     name, silent_ns = origin.now.name, quiet_ns(stream, origin, history, deployment)
     fail_ns = own_duration_ns(params, "max_silence", stream.config.metadata, "seen-critical")
     warn_ns, lag = min(params.integer("warn_silence"), fail_ns), params.integer("warn_lag")
-    heard = f"last seen {span(silent_ns)} ago" if origin.now.active_ns >= 0 else f"not seen in {span(silent_ns)}"
+    received = f"last seen {span(silent_ns)} ago" if origin.now.active_ns >= 0 else f"not seen in {span(silent_ns)}"
     if origin.failing:
         grave = origin.error_code == NO_SUCH_STREAM or silent_ns >= warn_ns
         text = f"nothing is copied from {name}: {origin.error_text}"
@@ -156,7 +156,7 @@ def _of_origin(
         return Stall(text, Severity.ERROR, name, silent_ns, warn_ns, "duration")
     if silent_ns >= warn_ns:
         late = silent_ns >= fail_ns
-        text = f"{name} was {heard}, not even its heartbeat: it cannot be reached, and no new message comes"
+        text = f"{name} was {received}, not even its heartbeat: it cannot be reached, and no new message comes"
         limit = fail_ns if late else warn_ns
         return Stall(text, Severity.ERROR if late else Severity.WARNING, name, silent_ns, limit, "duration")
     lags = [reading.lag for reading in (*origin.before, origin.now)]
@@ -167,7 +167,7 @@ def _of_origin(
         return Stall(text, Severity.ERROR if rests else Severity.WARNING, name, lags[-1], lag, "count")
     if silent_ns >= HEARD_NS:
         text = (
-            f"{name} was {heard}, and origins send a heartbeat each second:"
+            f"{name} was {received}, and origins send a heartbeat each second:"
             f" normal after a restart or an election, a warning from {span(warn_ns)} on"
         )
         return Stall(text, Severity.INFO, name, silent_ns, warn_ns, "duration")
@@ -245,22 +245,22 @@ def origin_stalled_logged(logs: LogEvidence) -> Iterator[Finding]:
     if not logs.has_server_logs:
         yield no_server_lines()
         return
-    found = [*bursts(logs, *_AT_WORK, calm=False), *bursts(logs, *_SETTING_UP)]
-    for burst in found:
+    bursts_found = [*bursts(logs, *_AT_WORK, calm=False), *bursts(logs, *_SETTING_UP)]
+    for burst in bursts_found:
         yield finding_of(burst, _words(burst), _severity(logs, burst))
-    if not found:
+    if not bursts_found:
         yield passed(CLUSTER)
 
 
 def _severity(logs: LogEvidence, burst: Burst) -> Severity | None:
-    signatures = {one.signature for one in burst.found}
+    signatures = {item.signature for item in burst.found}
     if signatures == {"source-recreated"}:
         return Severity.INFO
     return None if is_recent(logs, burst) else Severity.WARNING
 
 
 def _words(burst: Burst) -> str:
-    what = "; ".join(dict.fromkeys(_WHAT[one.signature] for one in burst.found))
+    what = "; ".join(dict.fromkeys(_WHAT[occurrence.signature] for occurrence in burst.found))
     reasons = burst.values("reason")
     stuck = (
         ". A message with an id that it has already seen stops the copying before 2.12.8, and its lag reads 0 meanwhile"

@@ -68,11 +68,11 @@ def near_limit(
 
 def _default_max_consumers(servers: Servers | None) -> dict[str, int]:
     """By server: how many consumers a stream without a limit may have. 2.15 has a default, older versions none."""
-    found = {}
+    limit = {}
     for server in servers.servers if servers else ():
         limits = server.varz.jetstream.limits if server.varz and server.varz.jetstream else None
-        found[server.name] = limits.default_max_consumers if limits else 0
-    return found
+        limit[server.name] = limits.default_max_consumers if limits else 0
+    return limit
 
 
 def _judged(stream: Stream, min_consumers: int, default_consumers: int) -> list[StreamLimitUse]:

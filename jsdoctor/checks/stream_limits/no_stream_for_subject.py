@@ -29,18 +29,18 @@ def no_stream_for_subject_logged(logs: LogEvidence) -> Iterator[Finding]:
     if not logs.has_client_logs:
         yield no_client_lines()
         return
-    found = bursts(logs, *_NO_STREAM, *_NOBODY, subjects=client_of)
-    for burst in found:
+    bursts_found = bursts(logs, *_NO_STREAM, *_NOBODY, subjects=client_of)
+    for burst in bursts_found:
         grave = burst.most >= _MANY or is_recent(logs, burst, _JUST_NOW_US)
         yield _finding(burst, None if grave else Severity.INFO)
-    if not found:
+    if not bursts_found:
         yield passed(CLUSTER)
 
 
 def _finding(burst: Burst, severity: Severity | None) -> Finding:
     """Only some clients name the stream as what is missing; "no responders" alone may be about any service."""
     end = "Either no stream captures the subject, or the stream has no leader"
-    if any(one.signature in _NO_STREAM for one in burst.found):
+    if any(occurrence.signature in _NO_STREAM for occurrence in burst.found):
         return finding_of(burst, f"no stream acknowledged what it published: {burst.story}. {end}", severity)
     message = f"its requests got no reply, which is also how a missing stream looks: {burst.story}. {end}"
     return msgspec.structs.replace(

@@ -26,8 +26,8 @@ def filters_without_subjects(stream: Stream, deployment: Deployment) -> Iterator
         if origin is None or origin.config.mirror or origin.config.sources or not origin.config.subjects:
             continue
         subjects = stored_subjects(origin.config.subjects, origin.config.subject_transform)
-        if not any(overlaps_any(one, subjects) for one in wanted):
-            named = ", ".join(repr(one) for one in wanted[:3])
+        if not any(overlaps_any(text, subjects) for text in wanted):
+            named = ", ".join(repr(text) for text in wanted[:3])
             yield (
                 source.name,
                 f"it takes {named} of {source.name}, which stores {', '.join(subjects[:3])}: no message is ever copied",
@@ -51,5 +51,5 @@ def sizes_below_origin(stream: Stream, deployment: Deployment) -> Iterator[tuple
 def _wanted(source: SourceConfig) -> tuple[str, ...]:
     """The subjects that it takes; empty for all. A source takes only what one of its transforms matches."""
     if source.subject_transforms:
-        return tuple(one.src or ">" for one in source.subject_transforms)
+        return tuple(transform.src or ">" for transform in source.subject_transforms)
     return (source.filter_subject,) if source.filter_subject else ()

@@ -57,15 +57,15 @@ def origins_of(stream: Stream, history: StreamHistory | None) -> Iterator[Origin
     if not stream.mirror and not stream.sources:
         return
     for key, info in _sources(stream).items():
-        yield Origin(info, tuple(look[key] for look in earlier if key in look))
+        yield Origin(info, tuple(sample[key] for sample in earlier if key in sample))
 
 
 def _sources(stream: Stream) -> Mapping[tuple[str, int], SourceInfo]:
-    found: dict[tuple[str, int], SourceInfo] = {}
+    sources: dict[tuple[str, int], SourceInfo] = {}
     infos = (stream.mirror,) if stream.mirror else stream.sources
     for info in infos:
-        found[info.name, sum(1 for name, _ in found if name == info.name)] = info
-    return found
+        sources[info.name, sum(1 for name, _ in sources if name == info.name)] = info
+    return sources
 
 
 class Deployment:
@@ -110,8 +110,8 @@ class Deployment:
 
     @cached_property
     def _names(self) -> set[tuple[str, str]]:
-        found = {(asset.subject.account, asset.subject.name) for asset in self._last.silent}
-        return found | {(stream.account, stream.name) for stream in self._last.streams}
+        names = {(asset.subject.account, asset.subject.name) for asset in self._last.silent}
+        return names | {(stream.account, stream.name) for stream in self._last.streams}
 
     def earlier_origin(self, stream: Stream, config: SourceConfig) -> Stream | None:
         """An origin of the same account in the oldest sample, seen from its leader."""
@@ -152,8 +152,8 @@ def missing(history: StreamHistory, deployment: Deployment) -> Missing | None:
     sources = (config.mirror,) if config.mirror else config.sources
     if not all(source.takes_all for source in sources):
         return None
-    looks = [(deployment.earlier_origin(stream, s), deployment.present_origin(stream, s)) for s in sources]
-    seen = [(earlier, present) for earlier, present in looks if earlier and present]
+    samples = [(deployment.earlier_origin(stream, s), deployment.present_origin(stream, s)) for s in sources]
+    seen = [(earlier, present) for earlier, present in samples if earlier and present]
     if config.mirror:
         count = sum(_beyond(earlier, stream.state.last_seq) for earlier, _ in seen)
     else:

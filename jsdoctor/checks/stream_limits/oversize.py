@@ -15,10 +15,10 @@ _NS = 1_000_000_000
 
 def largest_payload(servers: Servers | None, connected: ConnectedServer | None) -> int | None:
     """The largest payload that any server accepts, in bytes; None if none reported it."""
-    told = [server.varz.max_payload for server in servers.servers if server.varz] if servers else []
+    reported = [server.varz.max_payload for server in servers.servers if server.varz] if servers else []
     if connected:
-        told.append(connected.max_payload)
-    return max((size for size in told if size > 0), default=None)
+        reported.append(connected.max_payload)
+    return max((size for size in reported if size > 0), default=None)
 
 
 def lets_in_too_large(config: StreamConfig, payload: int | None, overhead: int) -> bool | None:

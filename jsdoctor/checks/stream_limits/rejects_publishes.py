@@ -69,11 +69,11 @@ _CLIENT = ("client-stream-full-messages", "client-stream-full-bytes", "client-st
 @check("stream_limits.rejects_publishes_logged")
 def rejects_publishes_logged(logs: LogEvidence) -> Iterator[Finding]:
     """Servers write it at level DBG only, so the logs of servers alone cannot show that nothing was refused."""
-    found = [
+    bursts_found = [
         *bursts(logs, "stream-full", subjects=subject_of, calm=False),
         *bursts(logs, *_CLIENT, subjects=client_of),
     ]
-    for burst in found:
+    for burst in bursts_found:
         what = burst.values("reason") or "the stream is full"
         who = "it refuses messages" if burst.subject.kind == "stream" else "its publishes were refused"
         finding = finding_of(
@@ -82,7 +82,7 @@ def rejects_publishes_logged(logs: LogEvidence) -> Iterator[Finding]:
             None if is_recent(logs, burst) else Severity.WARNING,
         )
         yield msgspec.structs.replace(finding, remedy={"action": "stream.inspect"})  # logs do not show its limits
-    if not found:
+    if not bursts_found:
         yield passed(CLUSTER) if logs.has_client_logs else no_client_lines()
 
 
@@ -103,24 +103,24 @@ def rejects_publishes_declared(manifests: Manifests) -> Iterator[Finding]:
         elif config.sealed:
             yield _finding(stream, "sealed", "it is sealed: every publish to its subjects is refused", None)
         elif 0 < config.max_bytes < config.max_msg_size:
-            says = (
+            text = (
                 f"max_msg_size {config.max_msg_size:,} lets in what max_bytes {config.max_bytes:,} never has room for"
             )
             yield _finding(
-                stream, "max_msg_size", f"{says}: such publishes are refused (error 10077)", Severity.WARNING
+                stream, "max_msg_size", f"{text}: such publishes are refused (error 10077)", Severity.WARNING
             )
         elif config.retention == "limits" and config.max_age_ns <= 0 and max(config.max_bytes, config.max_msgs) > 0:
-            says = "once it is full every publish fails (error 10077), until somebody deletes messages: nothing expires"
-            yield _finding(stream, "discard", f"{says}, and its discard policy is new", Severity.INFO)
+            text = "once it is full every publish fails (error 10077), until somebody deletes messages: nothing expires"
+            yield _finding(stream, "discard", f"{text}, and its discard policy is new", Severity.INFO)
         else:
             yield passed(stream.subject)
 
 
-def _finding(stream: DeclaredStream, field: str, says: str, severity: Severity | None) -> Finding:
+def _finding(stream: DeclaredStream, field: str, text: str, severity: Severity | None) -> Finding:
     return Finding(
         subject=stream.subject,
         severity=severity,
-        message=says,
+        message=text,
         evidence=(stream.at(field).shows(f"discard: {stream.stored.discard}"),),
         remedy=BY_HAND,
     )

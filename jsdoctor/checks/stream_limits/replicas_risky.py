@@ -175,34 +175,34 @@ def replicas_risky_declared(
         elif room.least < _SMALLEST_QUORUM:
             yield passed(stream.subject)
         else:
-            says = (
+            text = (
                 f"R1, and {room.words}: while its one server is down the stream is gone, and with its disk the messages"
             )
-            yield _finding_declared(stream, says, None)
+            yield _finding_declared(stream, text, None)
 
 
 def _too_many(stream: DeclaredStream, servers: str, *, keeps_one: bool) -> Finding:
     number = f"R{stream.stored.num_replicas}, and {servers}"
     if keeps_one:
-        says = f"{number}: servers before 2.14 take the number, keep one copy, and lose the stream at their next start"
-        return _finding_declared(stream, says, Severity.ERROR)
+        text = f"{number}: servers before 2.14 take the number, keep one copy, and lose the stream at their next start"
+        return _finding_declared(stream, text, Severity.ERROR)
     return _finding_declared(stream, f"{number}: the server refuses the stream", Severity.ERROR)
 
 
 def _even_declared(stream: DeclaredStream) -> Finding:
     wanted = stream.stored.num_replicas
     lost = f"{wanted // 2 - 1 or 'no'} server{'s' if wanted > 4 else ''}"
-    says = (
+    text = (
         f"R{wanted} survives the loss of {lost}, no more than R{wanted - 1} does, and has one more server that may fail"
     )
-    return _finding_declared(stream, says, None)
+    return _finding_declared(stream, text, None)
 
 
-def _finding_declared(stream: DeclaredStream, says: str, severity: Severity | None) -> Finding:
+def _finding_declared(stream: DeclaredStream, text: str, severity: Severity | None) -> Finding:
     return Finding(
         subject=stream.subject,
         severity=severity,
-        message=says,
+        message=text,
         measured=stream.stored.num_replicas,
         threshold=None if severity else _SMALLEST_QUORUM,
         unit="count",

@@ -23,19 +23,19 @@ def republish_cycle(snapshots: SnapshotSeries) -> Iterator[Finding]:
         if stream.config.republish:
             by_account[stream.domain, stream.account].append(stream)
     for streams in by_account.values():
-        onward = {one.name: [other.name for other in streams if _feeds(one, other)] for one in streams}
+        onward = {stream.name: [other.name for other in streams if _feeds(stream, other)] for stream in streams}
         for stream in streams:
             path = _way_back(stream.name, onward)
             yield _finding(stream, path) if path else passed(stream.subject)
 
 
-def _feeds(one: Stream, other: Stream) -> bool:
+def _feeds(first: Stream, second: Stream) -> bool:
     """Whether what the first republishes can be stored by the second and republished again."""
-    there, onward = one.config.republish, other.config.republish
+    there, onward = first.config.republish, second.config.republish
     if there is None or onward is None:
         return False
     subject = _pattern(there.dest)
-    return overlaps_any(subject, other.config.subjects) and subjects_overlap(subject, onward.src or ">")
+    return overlaps_any(subject, second.config.subjects) and subjects_overlap(subject, onward.src or ">")
 
 
 def _pattern(destination: str) -> str:

@@ -130,7 +130,7 @@ def _is_checked_soon(stream: Stream, history: StreamHistory, settle_ns: int) -> 
     """
     if stream.config.num_replicas == 1 or _cause(stream) != _LOST:
         return False
-    active = [pair.last_active for one in stream.consumers for pair in (one.delivered, one.ack_floor)]
+    active = [pair.last_active for consumer in stream.consumers for pair in (consumer.delivered, consumer.ack_floor)]
     known = [moment for moment in (stream.state.last_ts, *active) if moment]
     quiet_s = (stream.at - max(known)).total_seconds() if known else 0.0
     return max(quiet_s, history.elapsed_s) * 1e9 < settle_ns
@@ -200,14 +200,14 @@ def retention_trap_declared(manifests: Manifests, snapshots: SnapshotSeries | No
 
 def _consumers(stream: DeclaredStream, declared: Declarations, deployed: Deployed) -> dict[str, ConsumerConfig]:
     there = deployed.stream(stream.name)
-    found = {consumer.name: consumer.config for consumer in (there.consumers if there else ())}
-    return found | {consumer.name: consumer.stored for consumer in declared.consumers_of(stream)}
+    configs = {consumer.name: consumer.config for consumer in (there.consumers if there else ())}
+    return configs | {consumer.name: consumer.stored for consumer in declared.consumers_of(stream)}
 
 
 def _unsure_reader(stream: DeclaredStream, declared: Declarations) -> Finding | None:
     """What a consumer takes, and how often, decides what stays in the stream."""
     fields = ("filter_subject", "filter_subjects", "max_deliver")
-    unsure = next(filter(None, (indeterminate(one, *fields) for one in declared.consumers_of(stream))), None)
+    unsure = next(filter(None, (indeterminate(consumer, *fields) for consumer in declared.consumers_of(stream))), None)
     return unknown(stream.subject, f"of {unsure.subject.name}, {unsure.message}", unsure.how_to_get) if unsure else None
 
 
@@ -224,7 +224,7 @@ def _uncovered(stream: DeclaredStream, consumers: dict[str, ConsumerConfig]) -> 
     config, filters = stream.stored, [consumer.filters for consumer in consumers.values()]
     if config.retention != "workqueue" or config.subject_transform or not all(filters):
         return []
-    wanted = tuple(one for patterns in filters for one in patterns)
+    wanted = tuple(pattern for patterns in filters for pattern in patterns)
     return [subject for subject in config.subjects if not overlaps_any(subject, wanted)]
 
 
@@ -232,20 +232,20 @@ def _stranding(stream: DeclaredStream, limited: list[str]) -> Finding:
     """Consumers that leave messages in the stream after `max_deliver`; an age limit would remove them."""
     if stream.stored.max_age_ns > 0:
         return passed(stream.subject)
-    says = (
+    text = (
         f"what {', '.join(limited)} gives up after max_deliver attempts stays in this {stream.stored.retention} stream"
     )
     return _finding(
-        stream, f"{says} for ever: set max_age, or take such messages away by their advisories", Severity.INFO
+        stream, f"{text} for ever: set max_age, or take such messages away by their advisories", Severity.INFO
     )
 
 
-def _finding(stream: DeclaredStream, says: str, severity: Severity) -> Finding:
+def _finding(stream: DeclaredStream, text: str, severity: Severity) -> Finding:
     return Finding(
         subject=stream.subject,
         severity=severity,
         confidence=Confidence.MEDIUM,
-        message=says,
+        message=text,
         evidence=(stream.shows("retention", stream.stored.retention),),
         remedy=BY_HAND,
     )

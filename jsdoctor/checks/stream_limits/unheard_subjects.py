@@ -11,7 +11,7 @@ from jsdoctor.model.finding import Finding, Severity, passed, unknown
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
 from jsdoctor.model.trend import StreamHistory, Trend
 
-_MOST_OF = 0.75
+_MAX_OF = 0.75
 
 
 @check("stream_limits.unheard_subjects")
@@ -63,7 +63,7 @@ def _read_together(history: StreamHistory) -> bool:
     """
     before = {consumer.name: consumer.at for consumer in history.first.consumers}
     spans = [(consumer.at - before[consumer.name]).total_seconds() for consumer in history.last.consumers]
-    return min(spans) >= _MOST_OF * history.elapsed_s
+    return min(spans) >= _MAX_OF * history.elapsed_s
 
 
 def _position(consumer: Consumer) -> int:

@@ -24,7 +24,7 @@ def run_write(path: Path, force: bool, judge: JudgeRequest, wanted: EvidenceRequ
     """Accept every finding that counts today. Raises `UsageProblem` for a file that is there already."""
     if path.exists() and not force:
         raise UsageProblem(f"{path} is there already", "prune it, or give --force to accept everything again")
-    report = _look(judge, wanted, None)
+    report = _report(judge, wanted, None)
     accepted = [
         Accepted(result.fingerprint, result.rule.code, result.finding.subject.label, result.severity)
         for result in report.failures()
@@ -37,7 +37,7 @@ def run_write(path: Path, force: bool, judge: JudgeRequest, wanted: EvidenceRequ
 def run_prune(path: Path, judge: JudgeRequest, wanted: EvidenceRequest) -> ExitCode:
     """Remove the findings that no longer exist. Those of rules that could not be evaluated stay."""
     baseline = load_baseline(path)
-    report = _look(judge, wanted, baseline)
+    report = _report(judge, wanted, baseline)
     kept = list(_still_there(baseline, report))
     save_baseline(path, kept)
     gone = len(baseline.accepted) - len(kept)
@@ -45,7 +45,7 @@ def run_prune(path: Path, judge: JudgeRequest, wanted: EvidenceRequest) -> ExitC
     return _ending(report)
 
 
-def _look(judge: JudgeRequest, wanted: EvidenceRequest, baseline: Baseline | None) -> Report:
+def _report(judge: JudgeRequest, wanted: EvidenceRequest, baseline: Baseline | None) -> Report:
     collected = collect(wanted, replace(open_judging(judge), baseline=baseline), MESSAGES)
     if collected.problem is not None and collected.saw_nothing:
         raise collected.problem
@@ -53,10 +53,10 @@ def _look(judge: JudgeRequest, wanted: EvidenceRequest, baseline: Baseline | Non
 
 
 def _still_there(baseline: Baseline, report: Report) -> Iterable[Accepted]:
-    found = {result.fingerprint for result in (*report.failures(), *report.suppressed())}
+    fingerprints = {result.fingerprint for result in (*report.failures(), *report.suppressed())}
     judged = fully_judged(report.verdicts)
     for accepted in baseline.accepted.values():
-        if accepted.fingerprint in found or accepted.code not in judged:
+        if accepted.fingerprint in fingerprints or accepted.code not in judged:
             yield accepted
 
 

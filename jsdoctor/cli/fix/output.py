@@ -59,13 +59,15 @@ def outcomes_in(outcomes: Sequence[StepOutcome], wanted: PlanFormat, options: Re
     """How the steps ended, in that format, without secrets."""
     outcomes = [scrubbed(outcome) for outcome in outcomes]
     if wanted is PlanFormat.JSON:
-        return dumps({"schema": OUTCOME_SCHEMA, "journal": journal, "steps": [_document(one) for one in outcomes]})
+        return dumps(
+            {"schema": OUTCOME_SCHEMA, "journal": journal, "steps": [_document(outcome) for outcome in outcomes]}
+        )
     page = Page(options)
-    told: Counter[tuple[str, Ending]] = Counter()
+    counts: Counter[tuple[str, Ending]] = Counter()
     for outcome in outcomes:
         step, kind = outcome.step, (outcome.step.action, outcome.ending)
-        told[kind] += 1
-        if options.max_examples and told[kind] > options.max_examples and not outcome.is_bad:
+        counts[kind] += 1
+        if options.max_examples and counts[kind] > options.max_examples and not outcome.is_bad:
             continue
         style = "bold green" if outcome.ending in GOOD else _STYLES.get(outcome.ending, "bold red")
         page.line((f"{step.id}. ", "bold"), (outcome.ending.value, style), f" {step.subject.label} · {step.action}")
@@ -77,7 +79,7 @@ def outcomes_in(outcomes: Sequence[StepOutcome], wanted: PlanFormat, options: Re
             page.line((f"Lost: {loss.text}", "bold red"), indent=3)
             if loss.backup:
                 page.line(f"Restore it: --remedy CODE=stream.restore,backup={loss.backup}", indent=5)
-    for (action, ending), number in told.items():
+    for (action, ending), number in counts.items():
         if options.max_examples and number > options.max_examples:
             page.line(f"{action}: {number:,} {ending.value} in all")
     return page.text()

@@ -34,17 +34,17 @@ from jsdoctor.model.wording import counted
 def run_fix(request: FixRequest) -> ExitCode:
     """Plan, and on request apply the plan. Raises the problems that `cli.errors` reports."""
     check_options(request)
-    look = fix_collector(request)
+    sample = fix_collector(request)
     show: Callable[[str], None] = (lambda _: None) if request.judge.quiet else say
     if request.resume:
         path = request.journal or Path()
         confirm(f"go on with {path}", request.yes)
-        return _done(request, lambda: resume_fix(request, look, path, show))
+        return _done(request, lambda: resume_fix(request, sample, path, show))
     if request.plan:
         plan = read_plan(request.plan)
     else:
         with progress(request.judge.quiet) as phase:
-            plan = make_plan(request, replace(look, show=phase), MESSAGES)
+            plan = make_plan(request, replace(sample, show=phase), MESSAGES)
     _show_plan(request, plan)
     if not request.apply:
         return ExitCode.OK
@@ -57,7 +57,7 @@ def run_fix(request: FixRequest) -> ExitCode:
     confirm(f"apply {counted(sum(step.risk in allowed for step in steps), 'step')}", request.yes)
     # The journal holds only the steps requested now, so --resume continues with these.
     plan, path = msgspec.structs.replace(plan, steps=steps), request.journal or new_journal()
-    return _done(request, lambda: apply_plan(request, look, plan, path, show))
+    return _done(request, lambda: apply_plan(request, sample, plan, path, show))
 
 
 def _done(request: FixRequest, carry_out: Callable[[], FixOutcome]) -> ExitCode:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from jsdoctor.collect.problems import Problem
 
-_MOST_OUTPUT = 64 << 20
+_MAX_OUTPUT = 64 << 20
 _GRACE_SECONDS = 2.0
 
 
@@ -56,7 +56,7 @@ async def _read(stream: asyncio.StreamReader | None) -> str:
     content = bytearray()
     while stream is not None and (block := await stream.read(1 << 16)):
         content += block
-        if len(content) > _MOST_OUTPUT:
+        if len(content) > _MAX_OUTPUT:
             raise Problem("the report is longer than 64 MiB", "request fewer rules or files")
     return content.decode(errors="replace")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from jsdoctor.collect.problems import UsageProblem
 
-_MOST_ENTRIES = 20_000
+_MAX_ENTRIES = 20_000
 _HINT = "the person who starts the server names the directories with --root"
 
 
@@ -43,8 +43,8 @@ def _require_links_inside(directory: Path, roots: Sequence[Path]) -> None:
     for parent, directories, files in os.walk(directory):
         for name in (*directories, *files):
             entries += 1
-            if entries > _MOST_ENTRIES:
-                raise UsageProblem(f"{directory} has more than {_MOST_ENTRIES} files", "name a smaller directory")
+            if entries > _MAX_ENTRIES:
+                raise UsageProblem(f"{directory} has more than {_MAX_ENTRIES} files", "name a smaller directory")
             path = Path(parent, name)
             if path.is_symlink() and not _below(path.resolve(), roots):
                 raise UsageProblem(f"{path} is a link that leads out of the directories of this server", _HINT)

@@ -44,7 +44,7 @@ _KEYS = {
     b"e": Key.EXPLAIN,
     b"s": Key.SAVE,
 }
-_LONGEST = 3
+_MAX = 3
 
 
 class Keyboard:
@@ -92,7 +92,7 @@ def _decoded(pressed: bytes) -> Iterator[Key]:
     """Keys of which several may have come at once. Bytes that are no key of ours are skipped."""
     at = 0
     while at < len(pressed):
-        for length in range(min(_LONGEST, len(pressed) - at), 0, -1):
+        for length in range(min(_MAX, len(pressed) - at), 0, -1):
             if key := _KEYS.get(pressed[at : at + length]):
                 yield key
                 break

@@ -11,9 +11,9 @@ from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.model.exchange import Sample
 from jsdoctor.model.finding import CLUSTER
 from jsdoctor.model.gap import Gap
-from jsdoctor.model.history import MOST_LOOKS
+from jsdoctor.model.history import MAX_SAMPLES
 
-MOST_BUNDLES = MOST_LOOKS
+MAX_BUNDLES = MAX_SAMPLES
 """Of more: first, last, and others between."""
 
 
@@ -32,7 +32,7 @@ def read_history(directory: Path, before: datetime) -> tuple[list[Earlier], list
     paths = sorted(path for path in directory.iterdir() if path.suffix.lower() == ".zip")
     if not paths:
         raise UsageProblem(f"there are no bundles (*.zip) in {directory}", "write some: jsdoctor capture -o FILE.zip")
-    found: list[Earlier] = []
+    result: list[Earlier] = []
     gaps: list[Gap] = []
     for path in thinned(paths):
         try:
@@ -41,13 +41,13 @@ def read_history(directory: Path, before: datetime) -> tuple[list[Earlier], list
             gaps.append(Gap("history", CLUSTER, problem.message, problem.hint))
             continue
         if samples[-1].taken_at < before:
-            found.append(Earlier(path, samples[-1].taken_at, samples))
-    return sorted(found, key=lambda earlier: earlier.taken_at), gaps
+            result.append(Earlier(path, samples[-1].taken_at, samples))
+    return sorted(result, key=lambda earlier: earlier.taken_at), gaps
 
 
 def thinned(paths: list[Path]) -> list[Path]:
-    """Not more than `MOST_BUNDLES`, with the first and the last."""
-    if len(paths) <= MOST_BUNDLES:
+    """Not more than `MAX_BUNDLES`, with the first and the last."""
+    if len(paths) <= MAX_BUNDLES:
         return paths
-    step = (len(paths) - 1) / (MOST_BUNDLES - 1)
-    return [paths[round(number * step)] for number in range(MOST_BUNDLES)]
+    step = (len(paths) - 1) / (MAX_BUNDLES - 1)
+    return [paths[round(number * step)] for number in range(MAX_BUNDLES)]

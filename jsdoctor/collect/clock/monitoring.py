@@ -18,17 +18,17 @@ from jsdoctor.model.exchange import Access, Endpoint, Exchange
 
 
 async def monitored_clocks(
-    urls: Iterable[MonitorUrl], tls: ssl.SSLContext | None, timeout_s: float, haul: CollectionResult
+    urls: Iterable[MonitorUrl], tls: ssl.SSLContext | None, timeout_s: float, collection: CollectionResult
 ) -> None:
     """The clock of each server with one of these monitoring ports."""
     urls = list(dict.fromkeys(urls))
     secure = any(url.base.startswith("https://") for url in urls)
     verify = (tls or ssl.create_default_context()) if secure else False
     async with httpx.AsyncClient(verify=verify, timeout=timeout_s, mounts=mounts_for(urls)) as client:
-        await asyncio.gather(*(_clock(client, url, timeout_s, haul) for url in urls))
+        await asyncio.gather(*(_clock(client, url, timeout_s, collection) for url in urls))
 
 
-async def _clock(client: httpx.AsyncClient, url: MonitorUrl, timeout_s: float, haul: CollectionResult) -> None:
+async def _clock(client: httpx.AsyncClient, url: MonitorUrl, timeout_s: float, collection: CollectionResult) -> None:
     target, budget = url.base + "/varz", Budget()
 
     async def ask() -> bool:
@@ -40,7 +40,9 @@ async def _clock(client: httpx.AsyncClient, url: MonitorUrl, timeout_s: float, h
         if not response.is_success:
             return False
         took_ns = monotonic_ns() - started
-        haul.exchanges.append(Exchange(Access.MONITOR, Endpoint.CLOCK, target, asked_at, took_ns, response.content))
+        collection.exchanges.append(
+            Exchange(Access.MONITOR, Endpoint.CLOCK, target, asked_at, took_ns, response.content)
+        )
         return True
 
     await repeated(ask)

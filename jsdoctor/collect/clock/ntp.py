@@ -25,10 +25,10 @@ from jsdoctor.model.exchange import Access, Endpoint, Exchange
 from jsdoctor.model.gap import Gap
 from jsdoctor.parse.clock_ntp import NtpAnswer, ntp_gap
 
-_LONGEST_WAIT_S = 2.0
+_MAX_WAIT_S = 2.0
 _ATTEMPTS = 2
 _PACKET_BYTES = 48
-_LONGEST_PACKET = 1024
+_MAX_PACKET = 1024
 _FIELDS = set(NtpAnswer.__struct_fields__) - {"host", "sent"}
 
 
@@ -38,9 +38,9 @@ class _NoAnswerError(Exception):
 
 async def ask_ntp(hosts: Sequence[NtpHost], timeout_s: float) -> CollectionResult:
     """The reply of each host, and a gap for each host without a reply."""
-    wait_s = min(timeout_s, _LONGEST_WAIT_S)
+    wait_s = min(timeout_s, _MAX_WAIT_S)
     loop = asyncio.get_running_loop()
-    haul = CollectionResult()
+    collection = CollectionResult()
     asking: dict[asyncio.Future[Exchange | Gap], NtpHost] = {loop.create_future(): h for h in dict.fromkeys(hosts)}
     for future, host in asking.items():
         # Not in the loop's own pool: at exit, that would wait for a name server that does not respond.
@@ -48,28 +48,28 @@ async def ask_ntp(hosts: Sequence[NtpHost], timeout_s: float) -> CollectionResul
     if asking:
         await asyncio.wait(asking, timeout=(_ATTEMPTS + 1) * wait_s)
     for future, host in asking.items():
-        found = future.result() if future.done() else ntp_gap(host.text, "its name could not be looked up in time")
+        result = future.result() if future.done() else ntp_gap(host.text, "its name could not be looked up in time")
         future.cancel()
-        if isinstance(found, Gap):
-            haul.gaps.append(found)
+        if isinstance(result, Gap):
+            collection.gaps.append(result)
         else:
-            haul.exchanges.append(found)
-    return haul
+            collection.exchanges.append(result)
+    return collection
 
 
 def _answer_into(
     future: asyncio.Future[Exchange | Gap], loop: asyncio.AbstractEventLoop, host: NtpHost, wait_s: float
 ) -> None:
     try:
-        found: Exchange | Gap = _answer(host, wait_s)
+        gap: Exchange | Gap = _answer(host, wait_s)
     except _NoAnswerError as error:
-        found = ntp_gap(host.text, str(error))
+        gap = ntp_gap(host.text, str(error))
     except (OSError, UnicodeError, ntplib.NTPException) as error:
-        found = ntp_gap(host.text, f"it cannot be queried: {error}")
+        gap = ntp_gap(host.text, f"it cannot be queried: {error}")
 
     def give() -> None:
         if not future.done():
-            future.set_result(found)
+            future.set_result(gap)
 
     with contextlib.suppress(RuntimeError):  # the loop is closed: no caller waits any more
         loop.call_soon_threadsafe(give)
@@ -108,7 +108,7 @@ def _ask(udp: socket.socket, host: NtpHost, wait_s: float) -> tuple[Exchange | N
     while (left_s := until - monotonic()) > 0:
         udp.settimeout(left_s)
         try:
-            raw = udp.recv(_LONGEST_PACKET)
+            raw = udp.recv(_MAX_PACKET)
         except TimeoutError:
             break
         took_ns = monotonic_ns() - started

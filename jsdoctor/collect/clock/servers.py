@@ -23,7 +23,7 @@ from jsdoctor.parse.replies import ReplyError, decode
 ROUNDS = 15
 API_ROUNDS = 5
 """Rounds of JetStream API calls: each makes a server publish an audit advisory."""
-MOST_LEADERS = 9
+MAX_LEADERS = 9
 _ENOUGH_ROUNDS = 3
 _BUDGET_S = 0.2
 _QUIET_S = 0.1
@@ -52,7 +52,7 @@ async def repeated(ask: Callable[[], Awaitable[bool]], rounds: int = ROUNDS) -> 
             return
 
 
-async def all_clocks(asker: Asker, servers: int, haul: CollectionResult) -> None:
+async def all_clocks(asker: Asker, servers: int, collection: CollectionResult) -> None:
     """The clocks of all `servers`. Servers send replies to PING faster than all others."""
 
     async def ask() -> bool:
@@ -67,35 +67,37 @@ async def all_clocks(asker: Asker, servers: int, haul: CollectionResult) -> None
             replies = await asker.everyone(PING, b"", is_last, _QUIET_S)
         except NoReplyError:
             return False  # a server that does not respond already has a gap, for a request that matters more
-        haul.exchanges += [reply.exchange(Access.SYSTEM, Endpoint.CLOCK, PING) for reply in replies]
+        collection.exchanges += [reply.exchange(Access.SYSTEM, Endpoint.CLOCK, PING) for reply in replies]
         return True
 
     await repeated(ask)
 
 
-async def clocks_of_account(asker: Asker, prefix: str, sample: Iterable[Exchange], haul: CollectionResult) -> None:
+async def clocks_of_account(
+    asker: Asker, prefix: str, sample: Iterable[Exchange], collection: CollectionResult
+) -> None:
     """The clock of the server we are on, and of those that lead a stream which the sample lists."""
     streams = _one_stream_per_leader(sample)
     await asyncio.gather(
-        _repeat_one(asker, USER_INFO, ROUNDS, haul),
-        *(_repeat_one(asker, f"{prefix}.STREAM.INFO.{stream}", API_ROUNDS, haul) for stream in streams),
+        _repeat_one(asker, USER_INFO, ROUNDS, collection),
+        *(_repeat_one(asker, f"{prefix}.STREAM.INFO.{stream}", API_ROUNDS, collection) for stream in streams),
     )
 
 
-async def _repeat_one(asker: Asker, subject: str, rounds: int, haul: CollectionResult) -> None:
+async def _repeat_one(asker: Asker, subject: str, rounds: int, collection: CollectionResult) -> None:
     async def ask() -> bool:
         try:
             reply = await asker.one(subject)
         except NoReplyError:
             return False
-        haul.exchanges.append(reply.exchange(Access.ACCOUNT, Endpoint.CLOCK, subject))
+        collection.exchanges.append(reply.exchange(Access.ACCOUNT, Endpoint.CLOCK, subject))
         return True
 
     await repeated(ask, rounds)
 
 
 def _one_stream_per_leader(sample: Iterable[Exchange]) -> list[str]:
-    found: dict[str, str] = {}
+    by_leader: dict[str, str] = {}
     for exchange in sample:
         if exchange.access is Access.ACCOUNT and exchange.endpoint is Endpoint.STREAM_LIST:
             try:
@@ -104,5 +106,5 @@ def _one_stream_per_leader(sample: Iterable[Exchange]) -> list[str]:
                 continue  # a gap where it is parsed
             for stream in page.streams or ():
                 if stream.cluster and stream.cluster.leader and stream.config.name:
-                    found.setdefault(stream.cluster.leader, stream.config.name)
-    return [found[leader] for leader in sorted(found)][:MOST_LEADERS]
+                    by_leader.setdefault(stream.cluster.leader, stream.config.name)
+    return [by_leader[leader] for leader in sorted(by_leader)][:MAX_LEADERS]

@@ -21,7 +21,7 @@ async def open_socket(host: str, port: int, timeout_s: float) -> socket.socket:
     deadline = loop.time() + timeout_s
     try:
         async with asyncio.timeout_at(deadline):
-            addresses = await _look_up(host, port)
+            addresses = await _resolve(host, port)
     except TimeoutError:
         raise socket.gaierror(socket.EAI_AGAIN, "no response in time") from None
     last: OSError = OSError(f"{host} has no address")
@@ -43,7 +43,7 @@ async def open_socket(host: str, port: int, timeout_s: float) -> socket.socket:
     raise last
 
 
-async def _look_up(host: str, port: int) -> _Addresses:
+async def _resolve(host: str, port: int) -> _Addresses:
     """All addresses of a host. In a daemon thread: those of asyncio's executor are waited for when the loop ends.
 
     An address needs no name server, and no thread that a busy machine would let wait.
@@ -53,24 +53,24 @@ async def _look_up(host: str, port: int) -> _Addresses:
     loop = asyncio.get_running_loop()
     answer: asyncio.Future[_Addresses] = loop.create_future()
 
-    def settle(found: _Addresses | OSError) -> None:
+    def settle(result: _Addresses | OSError) -> None:
         if answer.done():
             return
-        if isinstance(found, OSError):
-            answer.set_exception(found)
+        if isinstance(result, OSError):
+            answer.set_exception(result)
         else:
-            answer.set_result(found)
+            answer.set_result(result)
 
-    def look_up() -> None:
-        found: _Addresses | OSError
+    def resolve() -> None:
+        result: _Addresses | OSError
         try:
-            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            result = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         except OSError as error:
-            found = error
+            result = error
         except UnicodeError:  # a label too long or empty for IDNA
-            found = socket.gaierror(socket.EAI_NONAME, "not a host name")
+            result = socket.gaierror(socket.EAI_NONAME, "not a host name")
         with contextlib.suppress(RuntimeError):  # the loop is closed: no caller waits any more
-            loop.call_soon_threadsafe(settle, found)
+            loop.call_soon_threadsafe(settle, result)
 
-    threading.Thread(target=look_up, name=f"look up {host}", daemon=True).start()
+    threading.Thread(target=resolve, name=f"look up {host}", daemon=True).start()
     return await answer

@@ -13,13 +13,13 @@ from nats.protocol.parser import Parser
 
 from jsdoctor.collect.connect.info import read_info
 
-MOST_MESSAGE_BYTES = 64_000_000
+MAX_MESSAGE_BYTES = 64_000_000
 """Largest message. Clients may send no more (nats-server MAX_PAYLOAD_MAX_SIZE), and reports of servers are smaller."""
-MOST_HEADER_BYTES = 1_048_576
+MAX_HEADER_BYTES = 1_048_576
 """Largest header block. A stored message has at most 64 KiB (nats-server `stream.go`, a 16-bit length)."""
-MOST_LINE_BYTES = 1_048_576
+MAX_LINE_BYTES = 1_048_576
 """Longest line of the protocol; an INFO line names every server of a cluster."""
-MOST_IDLE_BYTES = 8_388_608
+MAX_IDLE_BYTES = 8_388_608
 """Most bytes of lines that carry no message for us, in the life of a connection: a few INFO lines and PINGs."""
 
 _END = b"\r\n"
@@ -50,7 +50,7 @@ class BoundedParser(Parser):
     async def _take_line(self) -> bool:
         """Whether there was a whole line."""
         end = self.buf.find(_END, self._searched)
-        if max(end, len(self.buf) if end < 0 else 0) > MOST_LINE_BYTES:
+        if max(end, len(self.buf) if end < 0 else 0) > MAX_LINE_BYTES:
             raise ProtocolError
         if end < 0:
             self._searched = max(len(self.buf) - 1, 0)
@@ -70,7 +70,7 @@ class BoundedParser(Parser):
         lengths = 2 if with_header else 1
         subject, sid, *reply = words[:-lengths]
         size, header = int(words[-1]), int(words[-2]) if with_header else 0
-        if len(reply) > 1 or not 0 <= header <= min(size, MOST_HEADER_BYTES) or size > MOST_MESSAGE_BYTES:
+        if len(reply) > 1 or not 0 <= header <= min(size, MAX_HEADER_BYTES) or size > MAX_MESSAGE_BYTES:
             raise ProtocolError
         self._message = (subject, int(sid), reply[0] if reply else b"", header, size)
         if int(sid) not in self.nc._subs:  # noqa: SLF001 - it has no other name
@@ -78,7 +78,7 @@ class BoundedParser(Parser):
 
     def _count(self, line: bytes) -> None:
         self._idle += len(line) + len(_END)
-        if self._idle > MOST_IDLE_BYTES:
+        if self._idle > MAX_IDLE_BYTES:
             raise ProtocolError
 
     async def _take_message(self) -> bool:

@@ -228,17 +228,17 @@ async def _open_one(attempt: _Attempt, inbox_prefix: str, deadline: float, stall
 
 def _refusal(error: Exception, connection: Connection, attempt: _Attempt) -> ConnectionRefusal:
     """The refusal of a server that sent INFO and then did not accept the login."""
-    info, said = connection.server_info, "; ".join(connection.errors)
+    info, stated = connection.server_info, "; ".join(connection.errors)
     if isinstance(error, ssl.SSLError):
         return tls_refusal(error, attempt.server, attempt.tls)
-    if isinstance(error, TimeoutError) and not said:
+    if isinstance(error, TimeoutError) and not stated:
         return ConnectionRefusal(
             Stage.LOGIN, "it sends its INFO, but does not respond to the login in time", "--timeout 15s waits longer"
         )
     if isinstance(error, OSError):
-        if not said and info.get("tls_verify") and not attempt.tls.own_certificate:
+        if not stated and info.get("tls_verify") and not attempt.tls.own_certificate:
             return ConnectionRefusal(Stage.TLS, "it wants a client certificate", "add --tlscert FILE --tlskey FILE")
-        return login_refusal(said, attempt.login, info)
+        return login_refusal(stated, attempt.login, info)
     return login_refusal(_words(error), attempt.login, info)
 
 
@@ -255,5 +255,5 @@ def _problem(refusals: list[tuple[str, ConnectionRefusal]]) -> ConnectProblem:
     alike: dict[str, list[str]] = {}
     for url, refusal in refusals:
         alike.setdefault(refusal.reason, []).append(url)
-    told = "; ".join(f"{', '.join(urls)}: {reason}" for reason, urls in alike.items())
-    return ConnectProblem(f"cannot connect to any of {len(refusals)} servers: {told}", farthest.hint)
+    reported = "; ".join(f"{', '.join(urls)}: {reason}" for reason, urls in alike.items())
+    return ConnectProblem(f"cannot connect to any of {len(refusals)} servers: {reported}", farthest.hint)

@@ -135,8 +135,8 @@ def _json_name(value: object) -> str:
 
 
 def _line_of(key: str, text: str) -> int:
-    found = re.search(rf'"{re.escape(key)}"\s*:', text, re.IGNORECASE)
-    return text.count("\n", 0, found.start()) + 1 if found else 1
+    match = re.search(rf'"{re.escape(key)}"\s*:', text, re.IGNORECASE)
+    return text.count("\n", 0, match.start()) + 1 if match else 1
 
 
 def _known(home: Path) -> str:

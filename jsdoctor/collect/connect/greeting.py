@@ -55,8 +55,8 @@ async def greet(server: ServerUrl, tls: TlsPlan, deadline: float) -> Channel:
 
 
 async def _info_then_tls(sock: socket.socket, server: ServerUrl, tls: TlsPlan, deadline: float) -> Channel:
-    said = await _hear(sock, server, deadline)
-    line, _, rest = said.partition(b"\n")
+    receive = await _receive(sock, server, deadline)
+    line, _, rest = receive.partition(b"\n")
     info = _parse_info(line)
     if tls.required and not (info.get("tls_required") or info.get("tls_available")):
         raise ConnectionRefusal(
@@ -66,13 +66,13 @@ async def _info_then_tls(sock: socket.socket, server: ServerUrl, tls: TlsPlan, d
         )
     if not (tls.required or info.get("tls_required")):
         reader, writer = await asyncio.open_connection(sock=sock, limit=_LINE_LIMIT)
-        return Channel(reader, writer, info, said)
+        return Channel(reader, writer, info, receive)
     if rest:
         # Plain text after INFO is either an error of the server or injected by a third party: never part of the
         # session.
         raise _last_words(rest)
     reader, writer = await _start_tls(sock, server, tls, deadline)
-    return Channel(reader, writer, info, said)
+    return Channel(reader, writer, info, receive)
 
 
 async def _tls_then_info(sock: socket.socket, server: ServerUrl, tls: TlsPlan, deadline: float) -> Channel:
@@ -92,7 +92,7 @@ async def _tls_then_info(sock: socket.socket, server: ServerUrl, tls: TlsPlan, d
         raise
 
 
-async def _hear(sock: socket.socket, server: ServerUrl, deadline: float) -> bytes:
+async def _receive(sock: socket.socket, server: ServerUrl, deadline: float) -> bytes:
     """The first line of the server. If it sends nothing, raises Refusal with what was found behind that port."""
     loop = asyncio.get_running_loop()
     now = loop.time()
@@ -100,8 +100,8 @@ async def _hear(sock: socket.socket, server: ServerUrl, deadline: float) -> byte
     try:
         address = sock.getpeername()[0]
         async with asyncio.timeout_at(now + (deadline - now) * _GREETING_SHARE):
-            if said := await _first_line(sock):
-                return said
+            if line := await _first_line(sock):
+                return line
     except TimeoutError:
         silent = True
     except OSError:
@@ -130,15 +130,15 @@ async def _start_tls(
 async def _first_line(sock: socket.socket) -> bytes:
     """The first bytes of the server, up to a line end at least; empty if it closes the connection."""
     loop = asyncio.get_running_loop()
-    said = b""
-    while b"\n" not in said:
+    line = b""
+    while b"\n" not in line:
         piece = await loop.sock_recv(sock, 65536)
         if not piece:
-            return said and said + b"\n"
-        said += piece
-        if len(said) > _LINE_LIMIT or not said.startswith(b"INFO"[: len(said)]):
-            return said + b"\n"
-    return said
+            return line and line + b"\n"
+        line += piece
+        if len(line) > _LINE_LIMIT or not line.startswith(b"INFO"[: len(line)]):
+            return line + b"\n"
+    return line
 
 
 def _parse_info(line: bytes) -> dict[str, Any]:
@@ -149,11 +149,11 @@ def _parse_info(line: bytes) -> dict[str, Any]:
     try:
         return read_info(payload if keyword == b"INFO" else b"")
     except ValueError:
-        said = f"not a NATS server: it greets with {printable(line)!r}"
-        raise ConnectionRefusal(Stage.GREETING, said, _NOT_NATS) from None
+        stated = f"not a NATS server: it greets with {printable(line)!r}"
+        raise ConnectionRefusal(Stage.GREETING, stated, _NOT_NATS) from None
 
 
-def _last_words(said: bytes) -> ConnectionRefusal:
+def _last_words(stated: bytes) -> ConnectionRefusal:
     return ConnectionRefusal(
-        Stage.LOGIN, f"it refuses: {printable(said.removeprefix(b'-ERR').strip())}", "ask who runs the server"
+        Stage.LOGIN, f"it refuses: {printable(stated.removeprefix(b'-ERR').strip())}", "ask who runs the server"
     )

@@ -21,15 +21,15 @@ def choose_login(layers: Layers, environ: Mapping[str, str]) -> tuple[Login, int
 
     Raises UsageProblem when the command line contradicts itself or when a credential cannot be read.
     """
-    given = [found.origin for name in _KINDS if (found := layers.at(FLAGS, name)).value]
+    given = [result.origin for name in _KINDS if (result := layers.at(FLAGS, name)).value]
     if len(given) > 1:
         raise UsageProblem(f"{' and '.join(given)} are different ways to log in", "give one of them")
     for rank in range(len(layers.layers)):
         for kind in _KINDS:
-            found = layers.at(rank, kind)
-            if found.value:
+            result = layers.at(rank, kind)
+            if result.value:
                 _refuse_stray_password(layers, kind)
-                return _read(kind, found, layers, environ), rank
+                return _read(kind, result, layers, environ), rank
     _refuse_stray_password(layers, "")
     return Login(), DEFAULT
 
@@ -49,11 +49,11 @@ def _url_login(server: ServerUrl, origin: str) -> Login:
     return Login()
 
 
-def _read(kind: str, found: ResolvedSetting, layers: Layers, environ: Mapping[str, str]) -> Login:
-    value, origin, _ = found
+def _read(kind: str, setting: ResolvedSetting, layers: Layers, environ: Mapping[str, str]) -> Login:
+    value, origin, _ = setting
     value = value or ""
     if kind == "user":
-        return _user(value, found, layers, environ)
+        return _user(value, setting, layers, environ)
     if kind == "token":
         return Login(LoginKind.TOKEN, origin, token=resolve_literal(value, environ, origin))
     if kind == "user_jwt":
@@ -69,16 +69,16 @@ def _read(kind: str, found: ResolvedSetting, layers: Layers, environ: Mapping[st
     return creds_login(material, where) if kind == "creds" else nkey_login(material, where)
 
 
-def _user(user: str, found: ResolvedSetting, layers: Layers, environ: Mapping[str, str]) -> Login:
+def _user(user: str, setting: ResolvedSetting, layers: Layers, environ: Mapping[str, str]) -> Login:
     password = layers.pick("password")
     if password.rank == CONTEXT and layers.at(CONTEXT, "user").value != user:
         password = ResolvedSetting(None, "", DEFAULT)  # that is another user's password
     if password.value:
         secret = resolve_literal(password.value, environ, password.origin)
-        return Login(LoginKind.USER, found.origin, user=user, password=secret)
-    if found.rank == CONTEXT:
-        return Login(LoginKind.USER, found.origin, user=user, password="")
-    return Login(LoginKind.TOKEN, f"{found.origin} without a password", token=user)
+        return Login(LoginKind.USER, setting.origin, user=user, password=secret)
+    if setting.rank == CONTEXT:
+        return Login(LoginKind.USER, setting.origin, user=user, password="")
+    return Login(LoginKind.TOKEN, f"{setting.origin} without a password", token=user)
 
 
 def _refuse_stray_password(layers: Layers, kind: str) -> None:

@@ -43,5 +43,5 @@ def read_info(text: bytes | str) -> dict[str, Any]:
         convert_to(info, _Info)
     except (msgspec.MsgspecError, RecursionError) as error:
         raise ValueError("no INFO of a server") from error
-    found: dict[str, Any] = info
-    return found
+    info_found: dict[str, Any] = info
+    return info_found

@@ -71,7 +71,7 @@ class Layers:
 
     def pick(self, name: str) -> ResolvedSetting:
         """The value in the source of highest precedence that has one."""
-        return next((found for rank in range(len(self.layers)) if (found := self.at(rank, name)).value), NOT_FOUND)
+        return next((result for rank in range(len(self.layers)) if (result := self.at(rank, name)).value), NOT_FOUND)
 
 
 def gather(flags: Mapping[str, str], environ: Mapping[str, str], context: Context | None) -> Layers:

@@ -41,20 +41,20 @@ def login_options(login: Login) -> dict[str, Any]:
             return {}
 
 
-def login_refusal(said: str, login: Login, info: Mapping[str, Any], now: datetime | None = None) -> ConnectionRefusal:
+def login_refusal(stated: str, login: Login, info: Mapping[str, Any], now: datetime | None = None) -> ConnectionRefusal:
     """Explain the server's last error for this login: `said` is the text of its -ERR, empty if there was none."""
-    words = said.lower()
+    words = stated.lower()
     if _WRONG_PORT in words:
         hint = "give the client port, 4222 unless configured otherwise (nats-server -p)"
-        return ConnectionRefusal(Stage.LOGIN, f"that is not a client port: {printable(said)}", hint)
+        return ConnectionRefusal(Stage.LOGIN, f"that is not a client port: {printable(stated)}", hint)
     if _TOO_MANY in words:
         hint = "close connections (nats server report connections) or raise max_connections"
-        return ConnectionRefusal(Stage.LOGIN, f"it takes no more connections: {printable(said)}", hint)
-    if said and not any(sign in words for sign in _UNAUTHORIZED):
+        return ConnectionRefusal(Stage.LOGIN, f"it takes no more connections: {printable(stated)}", hint)
+    if stated and not any(sign in words for sign in _UNAUTHORIZED):
         return ConnectionRefusal(
-            Stage.LOGIN, f"it refuses: {printable(said)}", "look for this connection in the server's log"
+            Stage.LOGIN, f"it refuses: {printable(stated)}", "look for this connection in the server's log"
         )
-    if not said and not info.get("auth_required"):
+    if not stated and not info.get("auth_required"):
         return ConnectionRefusal(
             Stage.LOGIN, "it hung up during the login", "look for this connection in the server's log"
         )

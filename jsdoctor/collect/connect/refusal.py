@@ -30,9 +30,9 @@ class ConnectionRefusal(Exception):  # noqa: N818 - what a server does to us, no
         self.hint = hint
 
 
-def printable(said: bytes | str, limit: int = _TEXT_SHOWN) -> str:
+def printable(stated: bytes | str, limit: int = _TEXT_SHOWN) -> str:
     """Text from the other side on one line, without control characters, cut after `limit` characters."""
-    text = said.decode(errors="replace") if isinstance(said, bytes) else said
+    text = stated.decode(errors="replace") if isinstance(stated, bytes) else stated
     line = "".join(c for c in " ".join(text.split()) if c.isprintable())
     return line if len(line) <= limit else f"{line[:limit]}..."
 

@@ -37,8 +37,8 @@ class NscProfile:
 
 def scheme_of(reference: str) -> str:
     """The scheme of a reference in lower case, nothing for a bare value."""
-    found = _SCHEME.match(reference)
-    return found[1].lower() if found else ""
+    match = _SCHEME.match(reference)
+    return match[1].lower() if match else ""
 
 
 def expand_variables(text: str, environ: Mapping[str, str], origin: str) -> str:
@@ -49,7 +49,7 @@ def expand_variables(text: str, environ: Mapping[str, str], origin: str) -> str:
             f"{origin}: {shown_path(text)} uses ${missing[0]}, which is not set",
             f"set it (export {missing[0]}=...) or write the path in full",
         )
-    return _VARIABLE.sub(lambda found: environ[found[1] or found[2]], text)
+    return _VARIABLE.sub(lambda match: environ[match[1] or match[2]], text)
 
 
 def expand_path(text: str, environ: Mapping[str, str], origin: str) -> Path:
@@ -181,12 +181,12 @@ def _after(prefix: str, reference: str) -> str:
 def _run(command: list[str], environ: Mapping[str, str], origin: str) -> bytes:
     """Standard output of a tool that holds secrets. Its output is never shown; its error text is."""
     tool = command[0]
-    found = shutil.which(tool, path=environ.get("PATH"))
-    if not found:
+    path = shutil.which(tool, path=environ.get("PATH"))
+    if not path:
         raise UsageProblem(f"{origin}: {command[-1]} needs the program {tool!r}, which is not on PATH", _by_hand(tool))
     try:
         done = subprocess.run(
-            [found, *command[1:]],
+            [path, *command[1:]],
             env=dict(environ),
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -198,8 +198,8 @@ def _run(command: list[str], environ: Mapping[str, str], origin: str) -> bytes:
         raise UsageProblem(f"{origin}: {tool} could not be run: {reason}", _by_hand(tool)) from None
     if done.returncode != 0:
         complaint = " ".join(done.stderr.decode(errors="replace").split())
-        said = "".join(c for c in complaint if c.isprintable())[:_ERROR_SHOWN] or f"exit code {done.returncode}"
-        raise UsageProblem(f"{origin}: {tool} failed for {command[-1]}: {said}", _by_hand(tool))
+        stated = "".join(c for c in complaint if c.isprintable())[:_ERROR_SHOWN] or f"exit code {done.returncode}"
+        raise UsageProblem(f"{origin}: {tool} failed for {command[-1]}: {stated}", _by_hand(tool))
     return done.stdout
 
 

@@ -64,12 +64,12 @@ def parse_servers(text: str, origin: str) -> tuple[ServerUrl, ...]:
 
 def redact(url: str) -> str:
     """The URL, good or bad, without the secret part of its userinfo: `nats://user:***@host:4222`."""
-    found = _USERINFO.match(url)
-    if not found:
+    match = _USERINFO.match(url)
+    if not match:
         return _NO_PORT.sub(r"\1***", url)
-    scheme = found[1] or ""
-    user, colon, _ = found[0][len(scheme) :].partition(":")
-    return f"{scheme}{f'{user}:' if colon else ''}***@{url[found.end() :]}"
+    scheme = match[1] or ""
+    user, colon, _ = match[0][len(scheme) :].partition(":")
+    return f"{scheme}{f'{user}:' if colon else ''}***@{url[match.end() :]}"
 
 
 def _parse_one(text: str, origin: str) -> ServerUrl:

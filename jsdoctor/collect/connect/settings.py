@@ -139,13 +139,13 @@ def _refuse_unsupported(layers: Layers) -> None:
         )
 
 
-def _tls_file(found: ResolvedSetting, environ: Mapping[str, str]) -> Path | None:
-    if not found.value:
+def _tls_file(setting: ResolvedSetting, environ: Mapping[str, str]) -> Path | None:
+    if not setting.value:
         return None
-    if scheme_of(found.value) not in ("", "file"):
-        raise UsageProblem(f"{found.origin}: a TLS file must be given as a path", "save it to a file first")
-    path = expand_path(found.value, environ, found.origin)
-    read_path(path, found.origin)
+    if scheme_of(setting.value) not in ("", "file"):
+        raise UsageProblem(f"{setting.origin}: a TLS file must be given as a path", "save it to a file first")
+    path = expand_path(setting.value, environ, setting.origin)
+    read_path(path, setting.origin)
     return path
 
 
@@ -198,12 +198,12 @@ def _api_prefix(layers: Layers) -> tuple[str, str]:
     return DEFAULT_API_PREFIX, "default"
 
 
-def _subject(found: ResolvedSetting, what: str) -> str:
+def _subject(setting: ResolvedSetting, what: str) -> str:
     """A literal subject. A trailing dot, which older tools want, is dropped."""
-    subject = (found.value or "").removesuffix(".")
+    subject = (setting.value or "").removesuffix(".")
     wrong = any(token in ("", "*", ">") for token in subject.split("."))
     if wrong or any(character.isspace() or not character.isprintable() for character in subject):
         raise UsageProblem(
-            f"{found.origin}: {found.value!r} is not {what}", "give words joined by dots: no spaces, * or >"
+            f"{setting.origin}: {setting.value!r} is not {what}", "give words joined by dots: no spaces, * or >"
         )
     return subject

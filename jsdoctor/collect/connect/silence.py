@@ -59,28 +59,28 @@ async def _ask_tls(address: str, port: int, timeout_s: float) -> _Behind:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
-    heard = _Behind.NOTHING
+    behind = _Behind.NOTHING
     with contextlib.suppress(OSError):  # TimeoutError and every ssl.SSLError are OSErrors
         async with asyncio.timeout(timeout_s):
             reader, writer = await asyncio.open_connection(address, port, ssl=context, ssl_shutdown_timeout=0.1)
-            heard = _Behind.TLS
+            behind = _Behind.TLS
             try:
                 if (await reader.read(4)) == b"INFO":
-                    heard = _Behind.NATS_IN_TLS
+                    behind = _Behind.NATS_IN_TLS
             finally:
                 writer.transport.abort()
-    return heard
+    return behind
 
 
 async def _ask_http(address: str, port: int, timeout_s: float) -> _Behind:
-    heard = _Behind.NOTHING
+    behind = _Behind.NOTHING
     with contextlib.suppress(OSError):
         async with asyncio.timeout(timeout_s):
             reader, writer = await asyncio.open_connection(address, port)
             try:
                 writer.write(_HTTP_REQUEST)
                 if (await reader.read(5)) == b"HTTP/":
-                    heard = _Behind.HTTP
+                    behind = _Behind.HTTP
             finally:
                 writer.transport.abort()
-    return heard
+    return behind

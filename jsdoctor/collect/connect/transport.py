@@ -84,8 +84,8 @@ class GreetedTransport(TcpTransport):
         data, self._head = self._head, b""
         data = data or await self._channel.reader.read(buffer_size)
         if b"-ERR" in data:
-            for found in _ERROR_LINE.findall(data):
-                text = found.decode(errors="replace")
+            for value in _ERROR_LINE.findall(data):
+                text = value.decode(errors="replace")
                 self.refusals[text.lower()] = text
         return data
 

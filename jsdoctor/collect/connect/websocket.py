@@ -14,7 +14,7 @@ from jsdoctor.collect.connect.server_urls import ServerUrl
 from jsdoctor.collect.connect.tls import TlsPlan, tls_refusal
 from jsdoctor.collect.problems import UsageProblem
 
-_LOOKS, _LOOK_S = 200, 0.005  # a second in sum
+_SAMPLES, _SAMPLE_S = 200, 0.005  # a second in sum
 
 
 class ClosedWebSocketTransport(WebSocketTransport):
@@ -28,10 +28,10 @@ class ClosedWebSocketTransport(WebSocketTransport):
         """Return when the WebSocket, the HTTP session and the socket are closed."""
         socket = self._ws.get_extra_info("socket") if self._ws else None
         await super().wait_closed()  # type: ignore[no-untyped-call] # nats-py leaves it without annotations
-        for _ in range(_LOOKS):
+        for _ in range(_SAMPLES):
             if not socket or socket.fileno() < 0:
                 return
-            await asyncio.sleep(_LOOK_S)
+            await asyncio.sleep(_SAMPLE_S)
 
 
 def require_websocket(server: ServerUrl, tls: TlsPlan) -> None:

@@ -51,7 +51,7 @@ async def probe(settings: ConnectionSettings, subject: str, headers: Mapping[str
         servers: dict[str, str] = {}
         stream = ""
         try:
-            await _look_at_versions(connection, settings, servers)
+            await _read_versions(connection, settings, servers)
             stream = await _stream_of(connection, settings, subject, servers)
             if not stream:
                 return Probe(subject=subject, servers=tuple(sorted(servers.items())))
@@ -63,7 +63,7 @@ async def probe(settings: ConnectionSettings, subject: str, headers: Mapping[str
         return Probe(subject=subject, servers=tuple(sorted(servers.items())), stream=event.stream, error=event.error)
 
 
-async def _look_at_versions(connection: Connection, settings: ConnectionSettings, servers: dict[str, str]) -> None:
+async def _read_versions(connection: Connection, settings: ConnectionSettings, servers: dict[str, str]) -> None:
     """Name and version of the connected server and of all that it advertises. Raises _RefusedError if one is old."""
     info = connection.server_info
     servers[str(info.get("server_name", ""))] = str(info.get("version", ""))

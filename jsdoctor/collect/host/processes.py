@@ -35,18 +35,18 @@ class _Settings:
 
 def server_processes() -> list[ServerProcess]:
     """Every nats-server that this user can see, by process number. Where two have one name, each gets its number."""
-    found = list(_servers())
-    times = Counter(server.name for server in found)
+    server_processes_found = list(_servers())
+    times = Counter(server.name for server in server_processes_found)
     return [
         replace(server, name=f"{server.name} (pid {server.pid})") if times[server.name] > 1 else server
-        for server in found
+        for server in server_processes_found
     ]
 
 
 def _servers() -> Iterator[ServerProcess]:
     for process in sorted(_PROC.glob("[0-9]*"), key=lambda path: int(path.name)):
-        if _text(process / "comm").strip() == "nats-server" and (found := _server(process)):
-            yield found
+        if _text(process / "comm").strip() == "nats-server" and (server_process := _server(process)):
+            yield server_process
 
 
 def _server(process: Path) -> ServerProcess | None:
@@ -90,8 +90,8 @@ def _of_file(process: Path, config: str) -> dict[str, object]:
 
     text = _text(_inside(process, path))
     try:
-        found = configuration(path, text, include)
-        return dict(server_config(found.tree, dict(found.missing)).settings)
+        tree = configuration(path, text, include)
+        return dict(server_config(tree.tree, dict(tree.missing)).settings)
     except ManifestError:
         return {}
 

@@ -22,12 +22,12 @@ def volume_of(process: Path, directory: str) -> Volume | None:
         lines = (process / "mountinfo").read_text(errors="replace").splitlines()
     except OSError:
         return None
-    found: Volume | None = None
+    volume: Volume | None = None
     for mount in filter(None, map(_mount, lines)):
         # Of two mounts on one directory the later hides the earlier.
-        if _is_below(directory, mount.mount) and (found is None or len(mount.mount) >= len(found.mount)):
-            found = mount
-    return _with_sizes(found, f"{process}/root{directory}") if found else None
+        if _is_below(directory, mount.mount) and (volume is None or len(mount.mount) >= len(volume.mount)):
+            volume = mount
+    return _with_sizes(volume, f"{process}/root{directory}") if volume else None
 
 
 def _mount(line: str) -> Volume | None:

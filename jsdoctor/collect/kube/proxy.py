@@ -25,7 +25,7 @@ from jsdoctor.model.typed import decode_as
 
 BASE = f"http://{KUBECTL_HOST}"
 _START_S = 15.0
-_MOST_BYTES = 256 << 20
+_MAX_BYTES = 256 << 20
 _READ_ONLY = (
     f"--accept-hosts=^{KUBECTL_HOST}$",
     "--reject-methods=^(POST|PUT|PATCH|DELETE|CONNECT)$",
@@ -55,7 +55,7 @@ class KubeApi:
     def get(self, path: str) -> bytes:
         """The body of a reply. Raises RefusedError, and ConnectProblem where no reply came."""
         with self._answer(path) as response:
-            return body_of(response, _MOST_BYTES)
+            return body_of(response, _MAX_BYTES)
 
     def lines(self, path: str) -> Iterator[bytes]:
         """The body in pieces, as it comes. Raises what `get` raises."""
@@ -144,15 +144,15 @@ def default_namespace(context: str) -> str:
 
 def _await_start(process: subprocess.Popen[bytes]) -> None:
     """Wait until the proxy reports that it serves. Raises ConnectProblem."""
-    told = process.stdout
-    if told is None:
+    reported = process.stdout
+    if reported is None:
         return
     with DefaultSelector() as selector:
-        selector.register(told, EVENT_READ)
-        line = told.readline() if selector.select(_START_S) else b""
+        selector.register(reported, EVENT_READ)
+        line = reported.readline() if selector.select(_START_S) else b""
     if not line.startswith(b"Starting to serve"):
         process.kill()
-        rest = (line + told.read()).decode(errors="replace").strip()
+        rest = (line + reported.read()).decode(errors="replace").strip()
         raise ConnectProblem(
             f"kubectl proxy did not start: {printable(rest) or 'it says nothing'}", "try kubectl get pods"
         )

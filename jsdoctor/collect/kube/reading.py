@@ -35,7 +35,7 @@ _EXPIRED = 410
 
 
 @dataclass(frozen=True, slots=True)
-class KubeLook:
+class KubeSample:
     """The content of a namespace. `gaps` name the permissions that the login lacks."""
 
     facts: KubernetesFacts
@@ -55,7 +55,7 @@ class KubeLook:
         return tuple(through_kubectl(socket, f"{_pod(self.facts, pod)}:{pod.monitor_port}/proxy") for pod in running)
 
 
-def look_at(api: KubeApi, namespace: str) -> KubeLook:
+def read_cluster(api: KubeApi, namespace: str) -> KubeSample:
     """The pods of nats-server in a namespace and their surroundings.
 
     Raises ConnectProblem where no pod can be listed. A part that the login may not list is a gap, and None.
@@ -107,7 +107,7 @@ def look_at(api: KubeApi, namespace: str) -> KubeLook:
         sets=own_sets,
         configurations=configurations,
     )
-    return KubeLook(facts, tuple(gaps))
+    return KubeSample(facts, tuple(gaps))
 
 
 class _ConfigMaps:
@@ -127,7 +127,7 @@ class _ConfigMaps:
     def _get(self, name: str) -> dict[str, Any] | None:
         path = f"/api/v1{self._inside}/configmaps/{quote(name)}"
         try:
-            found = json.loads(self._api.get(path))
+            result = json.loads(self._api.get(path))
         except RefusedError as error:
             self._gap(name, f"Kubernetes refuses: {error}", f"allow `get` on configmaps, at least on {name}")
         except ConnectProblem as problem:
@@ -135,8 +135,8 @@ class _ConfigMaps:
         except (ValueError, RecursionError):
             self._gap(name, f"the reply to {path} is no object", "try kubectl get configmap")
         else:
-            if isinstance(found, dict):
-                return found
+            if isinstance(result, dict):
+                return result
             self._gap(name, f"the reply to {path} is no object", "try kubectl get configmap")
         return None
 
@@ -170,7 +170,7 @@ def _listed(api: KubeApi, path: str, query: Sequence[str] = ()) -> list[Any]:
 
     A list that expires between two pages is requested again in one piece, as kubectl does.
     """
-    found: list[Any] = []
+    listed: list[Any] = []
     token = ""
     used: set[str] = set()
     while True:
@@ -181,9 +181,9 @@ def _listed(api: KubeApi, path: str, query: Sequence[str] = ()) -> list[Any]:
             if error.status != _EXPIRED or not token:
                 raise
             return _page(api, path, query)[0]
-        found.extend(items)
+        listed.extend(items)
         if not token:
-            return found
+            return listed
         if token in used:
             raise ConnectProblem(f"the API of Kubernetes: the pages of {path} do not end", "try kubectl get pods")
         used.add(token)
@@ -200,4 +200,4 @@ def _page(api: KubeApi, path: str, options: Sequence[str]) -> tuple[list[Any], s
         raise ConnectProblem(f"the API of Kubernetes: the reply to {path} is no list", "try kubectl get pods")
     metadata = listed.get("metadata")
     token = metadata.get("continue") if isinstance(metadata, dict) else None
-    return [one for one in listed["items"] or () if isinstance(one, dict)], str(token or "")
+    return [item for item in listed["items"] or () if isinstance(item, dict)], str(token or "")

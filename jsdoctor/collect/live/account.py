@@ -21,7 +21,7 @@ from jsdoctor.collect.live.ask import Asker, NoReplyError, TimedReply, Why
 from jsdoctor.collect.live.collection_result import CollectionResult, Progress, no_progress
 from jsdoctor.collect.live.pacing import RoundStats, Slots
 from jsdoctor.collect.live.rest import ListedConsumer, ListedStream, Rest
-from jsdoctor.collect.live.torn import MOST_TORN, SETTLE_S
+from jsdoctor.collect.live.torn import MAX_TORN, SETTLE_S
 from jsdoctor.collect.live.unanswered import no_jetstream, not_allowed, not_asked, unanswered
 from jsdoctor.engine.planner import CollectionPlan
 from jsdoctor.model.exchange import Access, Endpoint, Exchange
@@ -32,7 +32,7 @@ from jsdoctor.parse.replies import ReplyError, SystemEnvelope, UserInfoData, dec
 USER_INFO = "$SYS.REQ.USER.INFO"
 PARALLEL = 16
 _PATIENCE_S = 0.5
-_MOST_PAGES = 1_000
+_MAX_PAGES = 1_000
 """Maximum number of pages of one list; a page has 256 entries. Entries beyond become a gap, as a page has the total."""
 
 
@@ -75,22 +75,22 @@ class AccountSource:
 
         From the second sample on, consumers are requested only if they can have changed (`rest`).
         """
-        haul = CollectionResult(begun_at=asyncio.get_running_loop().time())
+        collection = CollectionResult(begun_at=asyncio.get_running_loop().time())
         asking = []
         self._torn = set()
         if self._first:
-            asking.append(self._ask_user(haul))
+            asking.append(self._ask_user(collection))
             if self._plan.accounts:
-                asking.append(self._ask_usage(haul))
+                asking.append(self._ask_usage(collection))
         if self._plan.assets:
-            asking.append(self._ask_assets(haul, progress))
+            asking.append(self._ask_assets(collection, progress))
         self._first = False
         await asyncio.gather(*asking)
         # Only now is the account's name known for certain.
-        haul.gaps += [self._gap(*failure) for failure in self._failures]
+        collection.gaps += [self._gap(*failure) for failure in self._failures]
         self._failures.clear()
         self.exhausted = self.exhausted or not self._plan.assets
-        return haul
+        return collection
 
     async def repeat(self, progress: Progress = no_progress) -> CollectionResult:
         """Request again, one by one, the streams and consumers whose leader did not respond in the last sample.
@@ -99,26 +99,26 @@ class AccountSource:
         missing. A name that was missing in the sample before as well may be another asset each time: only the reply for
         that one asset shows whether it exists, and since when.
         """
-        haul = CollectionResult()
-        if not self._torn or len(self._torn) > MOST_TORN:
-            return haul
+        collection = CollectionResult()
+        if not self._torn or len(self._torn) > MAX_TORN:
+            return collection
         progress(f"asking again for {len(self._torn)} assets that changed meanwhile")
         await asyncio.sleep(SETTLE_S)
         streams = sorted(stream for stream, consumer in self._torn if not consumer)
         consumers = sorted((stream, consumer) for stream, consumer in self._torn if consumer)
         names = [f"{stream}.{consumer}" for stream, consumer in consumers] if self._plan.consumers else []
         of_streams, of_consumers = await asyncio.gather(
-            asyncio.gather(*(self._ask_again(haul, Endpoint.STREAM_INFO_AGAIN, stream) for stream in streams)),
-            asyncio.gather(*(self._ask_again(haul, Endpoint.CONSUMER_INFO_AGAIN, name) for name in names)),
+            asyncio.gather(*(self._ask_again(collection, Endpoint.STREAM_INFO_AGAIN, stream) for stream in streams)),
+            asyncio.gather(*(self._ask_again(collection, Endpoint.CONSUMER_INFO_AGAIN, name) for name in names)),
         )
         if self._plan.consumers:
             # A stream without a leader does not respond for its consumers either, and would cost another timeout.
-            heard = {stream for stream, why in zip(streams, of_streams, strict=True) if why is not Why.LATE}
+            zips = {stream for stream, why in zip(streams, of_streams, strict=True) if why is not Why.LATE}
             denied = {stream for (stream, _), why in zip(consumers, of_consumers, strict=False) if why is Why.DENIED}
-            await asyncio.gather(*(self._ask_consumers_again(haul, stream) for stream in sorted(heard | denied)))
-        return haul
+            await asyncio.gather(*(self._ask_consumers_again(collection, stream) for stream in sorted(zips | denied)))
+        return collection
 
-    async def _ask_again(self, haul: CollectionResult, endpoint: Endpoint, name: str) -> Why | None:
+    async def _ask_again(self, collection: CollectionResult, endpoint: Endpoint, name: str) -> Why | None:
         """The reason if there was no reply: the asset then stays as the sample has it."""
         subject = f"{self._prefix}.{endpoint.value.removesuffix('.again')}.{name}"
         try:
@@ -126,69 +126,69 @@ class AccountSource:
                 reply = await self._asker.one(subject)
         except NoReplyError as error:
             return error.why
-        haul.exchanges.append(reply.exchange(Access.ACCOUNT, endpoint, subject))
+        collection.exchanges.append(reply.exchange(Access.ACCOUNT, endpoint, subject))
         return None
 
-    async def _ask_consumers_again(self, haul: CollectionResult, stream: str) -> None:
+    async def _ask_consumers_again(self, collection: CollectionResult, stream: str) -> None:
         subject = f"{self._prefix}.CONSUMER.LIST.{stream}"
 
-        async def one(offset: int) -> _Page | None:
+        async def read_page(offset: int) -> _Page | None:
             async with self._slots.one():
                 try:
                     reply = await self._asker.one(subject, _from(offset))
                 except NoReplyError:
                     return None
-            return _keep(haul, Endpoint.CONSUMER_LIST_AGAIN, subject, reply)
+            return _keep(collection, Endpoint.CONSUMER_LIST_AGAIN, subject, reply)
 
-        await self._all_pages(subject, one)
+        await self._all_pages(subject, read_page)
 
-    async def _ask_user(self, haul: CollectionResult) -> None:
+    async def _ask_user(self, collection: CollectionResult) -> None:
         try:
             reply = await self._asker.one(USER_INFO)
-            haul.exchanges.append(reply.exchange(Access.ACCOUNT, Endpoint.USER_INFO, USER_INFO))
+            collection.exchanges.append(reply.exchange(Access.ACCOUNT, Endpoint.USER_INFO, USER_INFO))
             user = decode(decode(reply.body, SystemEnvelope).data, UserInfoData)
             self._account = user.account_name or user.account
         except (NoReplyError, ReplyError):
             return  # it only names the account: what matters does not depend on it
 
-    async def _ask_usage(self, haul: CollectionResult) -> None:
+    async def _ask_usage(self, collection: CollectionResult) -> None:
         subject = f"{self._prefix}.INFO"
         try:
             reply = await self._asker.one(subject)
         except NoReplyError as error:
             self._failures.append((error, "endpoint", ""))
         else:
-            haul.exchanges.append(reply.exchange(Access.ACCOUNT, Endpoint.ACCOUNT_INFO, subject))
+            collection.exchanges.append(reply.exchange(Access.ACCOUNT, Endpoint.ACCOUNT_INFO, subject))
 
-    async def _ask_assets(self, haul: CollectionResult, progress: Progress) -> None:
+    async def _ask_assets(self, collection: CollectionResult, progress: Progress) -> None:
         progress("requesting streams")
-        streams = await self._ask_streams(haul)
+        streams = await self._ask_streams(collection)
         if streams is None:
             self.exhausted = True
             return
-        haul.begun_at = asyncio.get_running_loop().time()
+        collection.begun_at = asyncio.get_running_loop().time()
         with_consumers = {stream.config.name for stream in streams if stream.state.consumer_count} - self._mute
         at_rest = self._rest.of(streams) & with_consumers
         if at_rest and self._plan.consumers:
-            haul.exchanges.append(_at_rest(at_rest))
+            collection.exchanges.append(_at_rest(at_rest))
         if asked := with_consumers - at_rest:
             progress(f"requesting the consumers of {len(asked)} streams")
-            await self._ask_consumers(haul, asked)
+            await self._ask_consumers(collection, asked)
 
-    async def _ask_streams(self, haul: CollectionResult) -> list[ListedStream] | None:
+    async def _ask_streams(self, collection: CollectionResult) -> list[ListedStream] | None:
         """Each stream whose leader responds; None if the list itself cannot be collected."""
         subject = f"{self._prefix}.STREAM.LIST"
 
-        async def one(offset: int) -> _Page | None:
+        async def read_page(offset: int) -> _Page | None:
             async with self._slots.one():
                 try:
                     reply = await self._ask(subject, offset)
                 except NoReplyError as error:
                     self._failures.append((error, "stream", ""))
                     return None
-            return _keep(haul, Endpoint.STREAM_LIST, subject, reply)
+            return _keep(collection, Endpoint.STREAM_LIST, subject, reply)
 
-        pages = await self._all_pages(subject, one)
+        pages = await self._all_pages(subject, read_page)
         if pages is None or pages[0].error:
             return None
         silent = set().union(*(page.silent for page in pages))
@@ -202,22 +202,22 @@ class AccountSource:
         self._slots.answered(reply.round_trip_ns / 1e9)
         return reply
 
-    async def _ask_consumers(self, haul: CollectionResult, streams: Collection[str]) -> None:
+    async def _ask_consumers(self, collection: CollectionResult, streams: Collection[str]) -> None:
         if not (self._plan.consumers and streams):
             return
         tally = RoundStats(self._asker.timeout_s, self._asker.now_s())
-        await asyncio.gather(*(self._ask_consumers_of(haul, stream, tally) for stream in sorted(streams)))
+        await asyncio.gather(*(self._ask_consumers_of(collection, stream, tally) for stream in sorted(streams)))
         denied = tally.denied | tally.skipped if tally.is_forbidden else tally.denied
         if denied:
-            haul.gaps.append(not_allowed(f"{self._prefix}.CONSUMER.LIST.*", denied, tally.words))
+            collection.gaps.append(not_allowed(f"{self._prefix}.CONSUMER.LIST.*", denied, tally.words))
         if skipped := tally.skipped - denied:
-            haul.gaps.append(not_asked(skipped, self._asker.timeout_s))
+            collection.gaps.append(not_asked(skipped, self._asker.timeout_s))
         self._mute |= denied | skipped | tally.late
 
-    async def _ask_consumers_of(self, haul: CollectionResult, stream: str, tally: RoundStats) -> None:
+    async def _ask_consumers_of(self, collection: CollectionResult, stream: str, tally: RoundStats) -> None:
         subject = f"{self._prefix}.CONSUMER.LIST.{stream}"
 
-        async def one(offset: int) -> _Page | None:
+        async def read_page(offset: int) -> _Page | None:
             async with self._slots.one():
                 if tally.is_in_vain(self._asker.now_s()):
                     tally.skipped.add(stream)
@@ -229,26 +229,26 @@ class AccountSource:
                     if error.why is not Why.DENIED:
                         self._failures.append((error, "consumer", stream))
                     return None
-            tally.heard(self._asker.now_s())
-            page = _keep(haul, Endpoint.CONSUMER_LIST, subject, reply)
+            tally.received(self._asker.now_s())
+            page = _keep(collection, Endpoint.CONSUMER_LIST, subject, reply)
             self._torn |= {(stream, name) for name in page.missing or ()}
             return page
 
-        pages = await self._all_pages(subject, one)
+        pages = await self._all_pages(subject, read_page)
         self._rest.seen(stream, [c for page in pages or () for c in page.consumers or ()])
 
-    async def _all_pages(self, subject: str, one: Callable[[int], Awaitable[_Page | None]]) -> list[_Page] | None:
+    async def _all_pages(self, subject: str, read_page: Callable[[int], Awaitable[_Page | None]]) -> list[_Page] | None:
         """All pages of a list.
 
         The offsets of the last sample (in the first sample: the first page) are requested at once, then all others at
         once.
         """
         offsets = self._offsets.get(subject, [0])
-        pages = await asyncio.gather(*map(one, offsets))
+        pages = await asyncio.gather(*map(read_page, offsets))
         if (first := pages[0]) is None:
             return None
-        needed = list(range(0, first.total, first.limit)[:_MOST_PAGES]) if first.limit > 0 else []
-        more = await asyncio.gather(*(one(offset) for offset in needed if offset not in offsets))
+        needed = list(range(0, first.total, first.limit)[:_MAX_PAGES]) if first.limit > 0 else []
+        more = await asyncio.gather(*(read_page(offset) for offset in needed if offset not in offsets))
         self._offsets[subject] = needed or [0]
         return [page for page in (*pages, *more) if page is not None]
 
@@ -273,9 +273,9 @@ def _from(offset: int) -> bytes:
     return msgspec.json.encode({"offset": offset})
 
 
-def _keep(haul: CollectionResult, endpoint: Endpoint, subject: str, reply: TimedReply) -> _Page:
+def _keep(collection: CollectionResult, endpoint: Endpoint, subject: str, reply: TimedReply) -> _Page:
     """Keep the reply and decode the fields needed here. What cannot be decoded becomes a gap where it is parsed."""
-    haul.exchanges.append(reply.exchange(Access.ACCOUNT, endpoint, subject))
+    collection.exchanges.append(reply.exchange(Access.ACCOUNT, endpoint, subject))
     try:
         return decode(reply.body, _Page)
     except ReplyError:

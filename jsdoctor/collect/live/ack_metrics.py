@@ -18,7 +18,7 @@ from nats.aio.subscription import Subscription
 
 from jsdoctor.collect.connect.connection import Connection
 from jsdoctor.collect.live.collection_result import CollectionResult
-from jsdoctor.model.ack_times import MOST_ACKS
+from jsdoctor.model.ack_times import MAX_ACKS
 from jsdoctor.model.exchange import Access, Endpoint, Exchange
 from jsdoctor.model.finding import CLUSTER
 from jsdoctor.model.gap import Gap
@@ -47,7 +47,7 @@ class AckListener:
         with contextlib.suppress(errors.Error, OSError):
             self._subscription = await self._connection.client.subscribe(SUBJECT, cb=self._on_metric)
 
-    async def into(self, haul: CollectionResult) -> None:
+    async def into(self, collection: CollectionResult) -> None:
         """Unsubscribe, and add an exchange with the metrics, or a gap if the login may not subscribe."""
         if self._subscription is None:
             return
@@ -56,16 +56,16 @@ class AckListener:
         if words := self._denial():
             reason = f"metrics of acknowledgements cannot be received: {words}"
             how = f'add "{SUBJECT}" to subscribe.allow of the user\'s permissions, or use another login'
-            haul.gaps.append(Gap("metrics", CLUSTER, reason, how))
+            collection.gaps.append(Gap("metrics", CLUSTER, reason, how))
             return
         body = msgspec.json.encode(Heard(tuple(self._metrics)))
         took_ns = monotonic_ns() - self._started
-        haul.exchanges.append(Exchange(Access.ACCOUNT, Endpoint.ACK_METRICS, SUBJECT, self._since, took_ns, body))
+        collection.exchanges.append(Exchange(Access.ACCOUNT, Endpoint.ACK_METRICS, SUBJECT, self._since, took_ns, body))
 
     def _denial(self) -> str:
         return next((words for words in self._connection.permission_errors if SUBJECT.lower() in words.lower()), "")
 
     async def _on_metric(self, message: Msg) -> None:
-        if len(self._metrics) < MOST_ACKS:
+        if len(self._metrics) < MAX_ACKS:
             with contextlib.suppress(msgspec.DecodeError):
                 self._metrics.append(decode_as(message.data, Metric))

@@ -20,12 +20,12 @@ from jsdoctor.collect.connect.connection import Connection
 from jsdoctor.collect.live.packed import REQUEST_HEADERS, UnpacksTooLongError, unpacked
 from jsdoctor.model.exchange import Access, Endpoint, Exchange
 
-_LOOK_S = 0.05
+_SAMPLE_S = 0.05
 """Interval in seconds at which a wait checks whether the server denied the request or the connection was lost."""
 _NO_RESPONDERS = "503"
-_MOST_STALLED = 3
+_MAX_STALLED = 3
 """Maximum factor by which a wait is extended while this process is not scheduled."""
-_MOST_RETRIES = 32
+_MAX_RETRIES = 32
 """Maximum number of retries in one run: if more requests are late, retries increase the load."""
 _PAUSE_S = (0.1, 0.6)
 _LISTENED = '"$js.event.'
@@ -74,7 +74,7 @@ class Asker:
         self.timeout_s = timeout_s
         self._connection = connection
         self._heard_s = 0.0
-        self._retries = _MOST_RETRIES
+        self._retries = _MAX_RETRIES
 
     def now_s(self) -> float:
         """Time for timeouts, in seconds: it stops while this process is not scheduled."""
@@ -105,22 +105,22 @@ class Asker:
 
     async def message(self, subject: str, payload: bytes = b"") -> Msg:
         """The first reply with its headers. Raises NoReplyError."""
-        longest_s = _MOST_STALLED * self.timeout_s
+        longest_s = _MAX_STALLED * self.timeout_s
         deadline = self.now_s() + self.timeout_s
         asking = asyncio.ensure_future(self._connection.client.request(subject, payload, timeout=longest_s))
         try:
-            while not (await asyncio.wait({asking}, timeout=_LOOK_S))[0]:
-                self.look(subject)
+            while not (await asyncio.wait({asking}, timeout=_SAMPLE_S))[0]:
+                self.raise_if_denied(subject)
                 if self.now_s() >= deadline:
                     raise NoReplyError(Why.LATE, subject)
             return await asking
         except errors.NoRespondersError:
             raise NoReplyError(Why.NOBODY, subject) from None
         except errors.TimeoutError:
-            self.look(subject)
+            self.raise_if_denied(subject)
             raise NoReplyError(Why.LATE, subject) from None
         except (errors.Error, OSError) as error:
-            self.look(subject)
+            self.raise_if_denied(subject)
             raise NoReplyError(Why.LOST, subject, str(error)) from None
         finally:
             asking.cancel()
@@ -157,7 +157,7 @@ class Asker:
             finally:
                 await inbox.unsubscribe()
         except (errors.Error, OSError) as error:
-            self.look(subject)
+            self.raise_if_denied(subject)
             if not replies:
                 raise NoReplyError(Why.LOST, subject, str(error)) from None
         if not replies:
@@ -170,9 +170,9 @@ class Asker:
         deadline = quiet_at = started + self.timeout_s
         while (left_s := min(deadline, quiet_at) - self.now_s()) > 0:
             try:
-                message = await inbox.next_msg(timeout=min(left_s, _LOOK_S))
+                message = await inbox.next_msg(timeout=min(left_s, _SAMPLE_S))
             except errors.TimeoutError:
-                self.look(subject)
+                self.raise_if_denied(subject)
                 continue
             if message.headers and message.headers.get(Header.STATUS) == _NO_RESPONDERS:
                 raise NoReplyError(Why.NOBODY, subject)
@@ -181,7 +181,7 @@ class Asker:
             if quiet_s is not None:
                 quiet_at = now + max(quiet_s, 3 * (now - started))
 
-    def look(self, subject: str) -> None:
+    def raise_if_denied(self, subject: str) -> None:
         """Raise NoReplyError when it is known already that no reply will come."""
         if words := self._connection.denial(subject):
             raise NoReplyError(Why.DENIED, subject, words)

@@ -11,7 +11,7 @@ from jsdoctor.model.finding import CLUSTER
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.typed import decode_as
 
-MOST_CLAIMS = 64
+MAX_CLAIMS = 64
 """One request each: past this many, collecting would take longer than an operator waits."""
 _PUBLIC_KEY = re.compile(r"A[A-Z2-7]{55}")
 
@@ -32,10 +32,10 @@ def claimed_accounts(replies: Iterable[bytes]) -> list[str]:
 def _listed(body: bytes) -> tuple[str, ...]:
     """Nothing of what cannot be read: it becomes a gap where it is parsed."""
     try:
-        found = decode_as(body, _Envelope).data or decode_as(body, _Accountz)
+        account = decode_as(body, _Envelope).data or decode_as(body, _Accountz)
     except msgspec.MsgspecError:
         return ()
-    return found.accounts or ()
+    return account.accounts or ()
 
 
 def too_many_claims(count: int) -> Gap:
@@ -43,7 +43,7 @@ def too_many_claims(count: int) -> Gap:
     return Gap(
         kind="accounts",
         subject=CLUSTER,
-        reason=f"of {count:,} accounts with a JWT, {MOST_CLAIMS} were queried for their limits",
+        reason=f"of {count:,} accounts with a JWT, {MAX_CLAIMS} were queried for their limits",
         how_to_get="ask the others one by one: nats server request accounts --account KEY",
         requested=False,
     )

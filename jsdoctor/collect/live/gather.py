@@ -80,8 +80,8 @@ async def gather(
     if samples:
         samples[-1] = _joined(samples[-1], *await asyncio.gather(*(source.repeat(progress) for source in looking)))
     if listener:
-        await listener.into(heard := CollectionResult())
-        samples[-1] = _joined(samples[-1], heard)
+        await listener.into(received := CollectionResult())
+        samples[-1] = _joined(samples[-1], received)
     if plan.near_subjects and connection and samples:
         await ask_near_subjects(Asker(connection, plan.timeout_s), js_api_prefix, samples, near := CollectionResult())
         samples[-1] = _joined(samples[-1], near)
@@ -105,9 +105,9 @@ def _ask_ntp(plan: CollectionPlan) -> asyncio.Task[CollectionResult] | None:
 async def _with_clocks(
     sample: Sample, clocks: Iterable[ReadClocks], true_time: asyncio.Task[CollectionResult] | None
 ) -> Sample:
-    haul = CollectionResult()
-    await asyncio.gather(*(read(sample.exchanges, haul) for read in clocks))
-    return _joined(sample, haul, await true_time if true_time else CollectionResult())
+    collection = CollectionResult()
+    await asyncio.gather(*(read(sample.exchanges, collection) for read in clocks))
+    return _joined(sample, collection, await true_time if true_time else CollectionResult())
 
 
 async def _scan(
@@ -116,17 +116,17 @@ async def _scan(
     """Read stored messages with `reader`, a connection to an account that can have streams of its own."""
     from jsdoctor.collect.scan.scan import not_scanned, scan_streams
 
-    haul = CollectionResult()
+    collection = CollectionResult()
     if reader is None:
-        haul.gaps += not_scanned(plan)
+        collection.gaps += not_scanned(plan)
     else:
-        await scan_streams(reader, js_api_prefix, plan, haul, progress)
-    return haul
+        await scan_streams(reader, js_api_prefix, plan, collection, progress)
+    return collection
 
 
-def _joined(sample: Sample, *hauls: CollectionResult) -> Sample:
-    exchanges = (exchange for haul in hauls for exchange in haul.exchanges)
-    gaps = (gap for haul in hauls for gap in haul.gaps)
+def _joined(sample: Sample, *collections: CollectionResult) -> Sample:
+    exchanges = (exchange for collection in collections for exchange in collection.exchanges)
+    gaps = (gap for collection in collections for gap in collection.gaps)
     return msgspec.structs.replace(sample, exchanges=(*sample.exchanges, *exchanges), gaps=(*sample.gaps, *gaps))
 
 
@@ -135,7 +135,7 @@ def _monitored_clocks(urls: Iterable[str], plan: CollectionPlan, tls: ssl.SSLCon
     from jsdoctor.collect.live.monitor_url import parse_monitor_url
 
     asked = [parse_monitor_url(url) for url in urls]
-    return lambda _, haul: monitored_clocks(asked, tls, plan.timeout_s, haul)
+    return lambda _, collection: monitored_clocks(asked, tls, plan.timeout_s, collection)
 
 
 def _monitor_source(urls: Iterable[str], plan: CollectionPlan, tls: ssl.SSLContext | None) -> LiveSource:
@@ -153,24 +153,26 @@ async def _source_of(
     asker = Asker(connection, plan.timeout_s)
     try:
         roster = await find_servers(asker)
-        return SystemSource(asker, roster, plan), lambda _, haul: all_clocks(asker, len(roster.present), haul)
+        return SystemSource(asker, roster, plan), lambda _, collection: all_clocks(
+            asker, len(roster.present), collection
+        )
     except NoReplyError as error:
         if error.why is Why.LATE or connection.server_info.get("acc_is_sys"):
             first.gaps.append(unanswered(error, "endpoint", CLUSTER, plan.timeout_s))
         source = AccountSource(asker, js_api_prefix, plan)
-        return source, lambda sample, haul: clocks_of_account(asker, js_api_prefix, sample, haul)
+        return source, lambda sample, collection: clocks_of_account(asker, js_api_prefix, sample, collection)
 
 
 async def _take(sources: Iterable[LiveSource], first: CollectionResult, progress: Progress) -> tuple[Sample, float]:
     """One sample of all sources at once, and when its last round of readings was begun."""
     taken_at = datetime.now(UTC)
-    hauls = [first, *await asyncio.gather(*(source.sample(progress) for source in sources))]
+    collections = [first, *await asyncio.gather(*(source.sample(progress) for source in sources))]
     sample = Sample(
         taken_at=taken_at,
-        exchanges=tuple(exchange for haul in hauls for exchange in haul.exchanges),
-        gaps=tuple(gap for haul in hauls for gap in haul.gaps),
+        exchanges=tuple(exchange for collection in collections for exchange in collection.exchanges),
+        gaps=tuple(gap for collection in collections for gap in collection.gaps),
     )
-    return sample, max(haul.begun_at for haul in hauls)
+    return sample, max(collection.begun_at for collection in collections)
 
 
 def _numbered(progress: Progress, number: int, of: int) -> Progress:

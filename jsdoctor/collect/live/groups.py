@@ -10,7 +10,7 @@ from jsdoctor.model.finding import CLUSTER
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.typed import decode_as
 
-MOST_RAFT_ACCOUNTS = 64
+MAX_RAFT_ACCOUNTS = 64
 """One request each: past this many, collecting would take longer than an operator waits."""
 
 
@@ -53,7 +53,7 @@ def too_many_accounts(count: int) -> Gap:
     return Gap(
         kind="raft",
         subject=CLUSTER,
-        reason=f"of {count:,} accounts with JetStream, the Raft groups of {MOST_RAFT_ACCOUNTS} were requested",
+        reason=f"of {count:,} accounts with JetStream, the Raft groups of {MAX_RAFT_ACCOUNTS} were requested",
         how_to_get="request the others one by one: nats server request raft --account NAME",
         requested=False,
     )

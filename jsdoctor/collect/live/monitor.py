@@ -17,13 +17,13 @@ from time import monotonic_ns
 import httpx
 import msgspec
 
-from jsdoctor.collect.live.claims import MOST_CLAIMS, claimed_accounts, too_many_claims
+from jsdoctor.collect.live.claims import MAX_CLAIMS, claimed_accounts, too_many_claims
 from jsdoctor.collect.live.collection_result import CollectionResult, Progress, no_progress
-from jsdoctor.collect.live.groups import MOST_RAFT_ACCOUNTS, clustered_accounts, too_many_accounts
+from jsdoctor.collect.live.groups import MAX_RAFT_ACCOUNTS, clustered_accounts, too_many_accounts
 from jsdoctor.collect.live.monitor_body import Budget, get
 from jsdoctor.collect.live.monitor_refusal import MonitorError, http_refusal, transport_refusal
 from jsdoctor.collect.live.monitor_url import MonitorUrl, mounts_for
-from jsdoctor.collect.live.system import ALL_ACCOUNTS, MOST_CONNECTIONS
+from jsdoctor.collect.live.system import ALL_ACCOUNTS, MAX_CONNECTIONS
 from jsdoctor.collect.live.torn import Replies, ask_until_settled
 from jsdoctor.engine.planner import CollectionPlan
 from jsdoctor.model.exchange import Access, Endpoint, Exchange
@@ -46,7 +46,7 @@ _PATHS = {
 
 
 _LINKS: tuple[tuple[Endpoint, dict[str, str]], ...] = tuple(
-    (one, {}) for one in (Endpoint.GATEWAYZ, Endpoint.LEAFZ, Endpoint.ROUTEZ)
+    (item, {}) for item in (Endpoint.GATEWAYZ, Endpoint.LEAFZ, Endpoint.ROUTEZ)
 )
 """Requested in every sample: connections between servers that come and go show in two of them."""
 
@@ -70,7 +70,7 @@ class MonitorSource:
         self._first = True
         self._names: dict[str, str] = {}
         self._unhealthy: set[str] = set()
-        self._looks: list[list[tuple[str, bytes]]] = [[], []]
+        self._samples: list[list[tuple[str, bytes]]] = [[], []]
         self._budgets: defaultdict[MonitorUrl, Budget] = defaultdict(Budget)
 
     @property
@@ -80,77 +80,81 @@ class MonitorSource:
 
     async def sample(self, progress: Progress = no_progress) -> CollectionResult:
         """/jsz of every server; in the first sample /varz and /healthz too."""
-        self._looks = [self._looks[-1], []]
+        self._samples = [self._samples[-1], []]
         self._budgets = defaultdict(Budget)
-        haul = CollectionResult(begun_at=asyncio.get_running_loop().time())
+        collection = CollectionResult(begun_at=asyncio.get_running_loop().time())
         progress("asking the monitoring port" if len(self._urls) == 1 else f"asking {len(self._urls)} monitoring ports")
         async with self._client() as client:
-            answered = await asyncio.gather(*(self._ask_server(client, url, haul) for url in self._urls))
+            answered = await asyncio.gather(*(self._ask_server(client, url, collection) for url in self._urls))
         self._urls = [url for url, alive in zip(self._urls, answered, strict=True) if alive]
         self._first = False
-        return haul
+        return collection
 
     async def repeat(self, progress: Progress = no_progress) -> CollectionResult:
         """Request again the accounts with assets that changed while the last sample was taken."""
-        haul = CollectionResult()
+        collection = CollectionResult()
 
         async def ask(account: str) -> Replies:
             async with self._client() as client:
-                bodies = await asyncio.gather(*(self._ask_again(client, url, haul, account) for url in self._urls))
+                bodies = await asyncio.gather(
+                    *(self._ask_again(client, url, collection, account) for url in self._urls)
+                )
             return [(self._names.get(u.base, u.base), body) for u, body in zip(self._urls, bodies, strict=True) if body]
 
         if self._plan.assets:
-            before, now = self._looks
+            before, now = self._samples
             await ask_until_settled(before, now, ask, progress)
-        return haul
+        return collection
 
     def _client(self) -> httpx.AsyncClient:
         verify = self._tls or False  # False only where no URL is https: a context takes time to make
         return httpx.AsyncClient(verify=verify, timeout=self._plan.timeout_s, mounts=mounts_for(self._urls))
 
-    async def _ask_server(self, client: httpx.AsyncClient, url: MonitorUrl, haul: CollectionResult) -> bool:
+    async def _ask_server(self, client: httpx.AsyncClient, url: MonitorUrl, collection: CollectionResult) -> bool:
         """Whether another request to that port is useful."""
         try:
             if self._first or self._plan.server_rates:
-                await self._ask(client, url, Endpoint.VARZ, {}, haul)
+                await self._ask(client, url, Endpoint.VARZ, {}, collection)
         except MonitorError as error:
-            haul.gaps.append(error.gap)
+            collection.gaps.append(error.gap)
             return False
-        asking = [self._ask_jsz(client, url, haul)]
+        asking = [self._ask_jsz(client, url, collection)]
         if self._first:
-            asking += [self._try(client, url, endpoint, options, haul) for endpoint, options in _asked_once(self._plan)]
+            asking += [
+                self._try(client, url, endpoint, options, collection) for endpoint, options in _asked_once(self._plan)
+            ]
             if self._plan.claims:
-                asking.append(self._ask_claims(client, url, haul))
+                asking.append(self._ask_claims(client, url, collection))
         elif self._plan.links:
-            asking += [self._try(client, url, endpoint, options, haul) for endpoint, options in _LINKS]
+            asking += [self._try(client, url, endpoint, options, collection) for endpoint, options in _LINKS]
         if not self._first and url.base in self._unhealthy:  # assets that were made at that moment are not current yet
-            asking.append(self._try(client, url, Endpoint.HEALTHZ, {"details": "true"}, haul))
+            asking.append(self._try(client, url, Endpoint.HEALTHZ, {"details": "true"}, collection))
         alive = (await asyncio.gather(*asking))[0]
         if alive and self._plan.raft:
-            names = clustered_accounts([e.body for e in haul.exchanges if e.target.startswith(url.base + "/jsz")])
-            if len(names) > MOST_RAFT_ACCOUNTS:
-                haul.gaps.append(too_many_accounts(len(names)))
-            for name in ("", *names[:MOST_RAFT_ACCOUNTS]):
-                await self._try(client, url, Endpoint.RAFTZ, {"acc": name} if name else {}, haul)
+            names = clustered_accounts([e.body for e in collection.exchanges if e.target.startswith(url.base + "/jsz")])
+            if len(names) > MAX_RAFT_ACCOUNTS:
+                collection.gaps.append(too_many_accounts(len(names)))
+            for name in ("", *names[:MAX_RAFT_ACCOUNTS]):
+                await self._try(client, url, Endpoint.RAFTZ, {"acc": name} if name else {}, collection)
         return alive
 
-    async def _ask_jsz(self, client: httpx.AsyncClient, url: MonitorUrl, haul: CollectionResult) -> bool:
+    async def _ask_jsz(self, client: httpx.AsyncClient, url: MonitorUrl, collection: CollectionResult) -> bool:
         try:
-            body = await self._ask(client, url, Endpoint.JSZ, self._jsz_options(), haul)
+            body = await self._ask(client, url, Endpoint.JSZ, self._jsz_options(), collection)
         except MonitorError as error:
-            haul.gaps.append(error.gap)
+            collection.gaps.append(error.gap)
             return False
-        self._looks[-1].append((self._names.get(url.base, url.base), body))
+        self._samples[-1].append((self._names.get(url.base, url.base), body))
         return True
 
     async def _ask_again(
-        self, client: httpx.AsyncClient, url: MonitorUrl, haul: CollectionResult, account: str
+        self, client: httpx.AsyncClient, url: MonitorUrl, collection: CollectionResult, account: str
     ) -> bytes:
         """The body; empty where there was none."""
         try:
-            return await self._ask(client, url, Endpoint.JSZ_AGAIN, self._jsz_options() | {"acc": account}, haul)
+            return await self._ask(client, url, Endpoint.JSZ_AGAIN, self._jsz_options() | {"acc": account}, collection)
         except MonitorError as error:
-            haul.gaps.append(error.gap)
+            collection.gaps.append(error.gap)
             return b""
 
     def _jsz_options(self) -> dict[str, str]:
@@ -162,14 +166,14 @@ class MonitorSource:
             options |= {"consumers": "true"} if self._plan.consumers else {}
         return options
 
-    async def _ask_claims(self, client: httpx.AsyncClient, url: MonitorUrl, haul: CollectionResult) -> bool:
+    async def _ask_claims(self, client: httpx.AsyncClient, url: MonitorUrl, collection: CollectionResult) -> bool:
         """/accountz; then, in operator mode, each account that it names."""
-        await self._try(client, url, Endpoint.ACCOUNTZ, {}, haul)
-        keys = claimed_accounts([e.body for e in haul.exchanges if e.target.startswith(url.base + "/accountz")])
-        if len(keys) > MOST_CLAIMS:
-            haul.gaps.append(too_many_claims(len(keys)))
-        for key in keys[:MOST_CLAIMS]:
-            await self._try(client, url, Endpoint.ACCOUNTZ, {"acc": key}, haul)
+        await self._try(client, url, Endpoint.ACCOUNTZ, {}, collection)
+        keys = claimed_accounts([e.body for e in collection.exchanges if e.target.startswith(url.base + "/accountz")])
+        if len(keys) > MAX_CLAIMS:
+            collection.gaps.append(too_many_claims(len(keys)))
+        for key in keys[:MAX_CLAIMS]:
+            await self._try(client, url, Endpoint.ACCOUNTZ, {"acc": key}, collection)
         return True
 
     async def _try(
@@ -178,13 +182,13 @@ class MonitorSource:
         url: MonitorUrl,
         endpoint: Endpoint,
         options: dict[str, str],
-        haul: CollectionResult,
+        collection: CollectionResult,
     ) -> bool:
         """Request an endpoint whose failure is only a gap, and no reason to stop."""
         try:
-            await self._ask(client, url, endpoint, options, haul)
+            await self._ask(client, url, endpoint, options, collection)
         except MonitorError as error:
-            haul.gaps.append(error.gap)
+            collection.gaps.append(error.gap)
         return True
 
     async def _ask(
@@ -193,7 +197,7 @@ class MonitorSource:
         url: MonitorUrl,
         endpoint: Endpoint,
         options: dict[str, str],
-        haul: CollectionResult,
+        collection: CollectionResult,
     ) -> bytes:
         """The body of the reply. Raises MonitorError."""
         target = httpx.URL(url.base + _PATHS[endpoint], params=options)
@@ -213,7 +217,9 @@ class MonitorSource:
         if endpoint is Endpoint.HEALTHZ and reply.status != "ok":
             self._unhealthy.add(url.base)
         took_ns = monotonic_ns() - started
-        haul.exchanges.append(Exchange(Access.MONITOR, endpoint, str(target), asked_at, took_ns, response.content))
+        collection.exchanges.append(
+            Exchange(Access.MONITOR, endpoint, str(target), asked_at, took_ns, response.content)
+        )
         return response.content
 
 
@@ -230,7 +236,7 @@ def _asked_once(plan: CollectionPlan) -> list[tuple[Endpoint, dict[str, str]]]:
     if plan.servers:
         asked.append((Endpoint.HEALTHZ, {"details": "true"}))
     if plan.connections:
-        options = {"auth": "true", "limit": str(MOST_CONNECTIONS)}
+        options = {"auth": "true", "limit": str(MAX_CONNECTIONS)}
         asked += [(Endpoint.CONNZ, options), (Endpoint.CONNZ_CLOSED, options | {"state": "closed", "sort": "stop"})]
     if plan.links:
         asked += _LINKS

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import httpx
 
-from jsdoctor.collect.connect.bounds import MOST_MESSAGE_BYTES
+from jsdoctor.collect.connect.bounds import MAX_MESSAGE_BYTES
 from jsdoctor.collect.live.monitor_url import MonitorUrl
 
 _OF_THE_BODY = ("content-encoding", "content-length", "transfer-encoding")
@@ -25,14 +25,14 @@ class TooLongError(httpx.HTTPError):
 class Budget:
     """What may still be read of one server, in bytes, for one sample; requests at the same time share it."""
 
-    def __init__(self, left: int = MOST_MESSAGE_BYTES) -> None:
+    def __init__(self, left: int = MAX_MESSAGE_BYTES) -> None:
         self._left = left
 
     def spend(self, count: int) -> None:
         """Raises TooLongError."""
         self._left -= count
         if self._left < 0:
-            raise TooLongError(f"more than {MOST_MESSAGE_BYTES // 1_000_000} MB")
+            raise TooLongError(f"more than {MAX_MESSAGE_BYTES // 1_000_000} MB")
 
 
 class _Decoder:

@@ -1,6 +1,6 @@
 """Requests the subjects of a login's streams if a consumer's filter never matched anything (JSD429).
 
-One request per stream, of `MOST_STREAMS` streams with at most `MOST_SUBJECTS` subjects. Of a reply, only the subjects
+One request per stream, of `MAX_STREAMS` streams with at most `MAX_SUBJECTS` subjects. Of a reply, only the subjects
 that miss a filter by one letter are kept: all others may be names of customers.
 """
 
@@ -20,9 +20,9 @@ from jsdoctor.model.subjects import subject_contains
 from jsdoctor.parse.near_subjects import StoredFilter, StoredSubjects, StreamSubjects
 from jsdoctor.parse.replies import ReplyError, decode
 
-MOST_STREAMS = 20
-MOST_SUBJECTS = 10_000
-_MOST_NEAR = 5
+MAX_STREAMS = 20
+MAX_SUBJECTS = 10_000
+_MAX_NEAR = 5
 
 
 class _Stream(msgspec.Struct, frozen=True):
@@ -50,17 +50,17 @@ class _Info(msgspec.Struct, frozen=True):
     state: _Counts = _Counts()
 
 
-async def ask_near_subjects(asker: Asker, prefix: str, samples: Sequence[Sample], haul: CollectionResult) -> None:
-    """Add an exchange on the streams of the last sample to `haul`; none if no filter is in doubt."""
+async def ask_near_subjects(asker: Asker, prefix: str, samples: Sequence[Sample], collection: CollectionResult) -> None:
+    """Add an exchange on the streams of the last sample to `collection`; none if no filter is in doubt."""
     pages = _pages(samples[-1].exchanges, Endpoint.STREAM_LIST)
-    states = {one.config.name: one.state for page in pages for one in page.streams or ()}
+    states = {stream.config.name: stream.state for page in pages for stream in page.streams or ()}
     filters: dict[str, set[str]] = defaultdict(set)
     for consumer in _newest_consumers(samples):
         if _in_doubt(consumer):
             filters[consumer.stream_name] |= set(consumer.config.filters)
     wanted = [name for name in sorted(filters) if name in states and states[name].messages]
-    small = [name for name in wanted if states[name].num_subjects <= MOST_SUBJECTS][:MOST_STREAMS]
-    found: list[StreamSubjects] = [
+    small = [name for name in wanted if states[name].num_subjects <= MAX_SUBJECTS][:MAX_STREAMS]
+    stream_subjects: list[StreamSubjects] = [
         StreamSubjects(name, too_many=states[name].num_subjects) for name in wanted if name not in small
     ]
     answer = None
@@ -71,11 +71,13 @@ async def ask_near_subjects(asker: Asker, prefix: str, samples: Sequence[Sample]
             counts = decode(answer.body, _Info).state.subjects or {}
         except (NoReplyError, ReplyError):
             continue  # the rule reports these filters as not evaluated
-        found.append(StreamSubjects(name, tuple(stored_filter(one, counts) for one in sorted(filters[name]))))
+        stream_subjects.append(
+            StreamSubjects(name, tuple(stored_filter(candidate, counts) for candidate in sorted(filters[name])))
+        )
     if answer is not None:
-        body = msgspec.json.encode(StoredSubjects(tuple(found)))
+        body = msgspec.json.encode(StoredSubjects(tuple(stream_subjects)))
         target = f"{prefix}.STREAM.INFO.*"
-        haul.exchanges.append(
+        collection.exchanges.append(
             Exchange(Access.ACCOUNT, Endpoint.STREAM_SUBJECTS, target, answer.asked_at, answer.round_trip_ns, body)
         )
 
@@ -103,8 +105,8 @@ def stored_filter(filter_: str, counts: Mapping[str, int]) -> StoredFilter:
     """The result kept for a filter: how many messages match, and a few subjects that nearly do."""
     matching = sum(number for subject, number in counts.items() if subject_contains(filter_, subject))
     near = [NearSubject(s, number, how) for s, number in counts.items() if (how := nearness(filter_, s))]
-    near.sort(key=lambda one: (-one.messages, one.subject))
-    return StoredFilter(filter_, matching, tuple(near[:_MOST_NEAR]))
+    near.sort(key=lambda subject: (-subject.messages, subject.subject))
+    return StoredFilter(filter_, matching, tuple(near[:_MAX_NEAR]))
 
 
 def _pages(exchanges: Iterable[Exchange], endpoint: Endpoint) -> Iterator[_Page]:

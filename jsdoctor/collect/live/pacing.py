@@ -61,7 +61,7 @@ class RoundStats:
         self._heard_any = False
         self._hopeless = False
 
-    def heard(self, now: float) -> None:
+    def received(self, now: float) -> None:
         """Record a request with a reply."""
         self._heard_at = now
         self._heard_any = True

@@ -13,7 +13,7 @@ from nats.aio.msg import Msg
 
 REQUEST_HEADERS = {"Accept-Encoding": "gzip"}
 """Makes servers compress their replies to system requests (server: events.go getAcceptEncoding)."""
-MOST_UNPACKED_BYTES = 160_000_000
+MAX_UNPACKED_BYTES = 160_000_000
 """Of one reply: some 200,000 consumers of one server."""
 _PIECE = 1 << 20
 _GZIP = 31  # wbits: with the header and the checksum of gzip
@@ -35,7 +35,7 @@ def unpacked(message: Msg) -> bytes:
         while packed and not inflate.eof:
             body.write(inflate.decompress(packed, _PIECE))
             packed = inflate.unconsumed_tail
-            if body.tell() > MOST_UNPACKED_BYTES:
+            if body.tell() > MAX_UNPACKED_BYTES:
                 raise UnpacksTooLongError
     except zlib.error:
         return message.data

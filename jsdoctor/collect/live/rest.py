@@ -89,10 +89,10 @@ class Rest:
     def of(self, streams: Iterable[ListedStream]) -> set[str]:
         """The streams whose consumers are idle; to be called once per sample."""
         now = {stream.config.name: stream for stream in streams}
-        found = {name for name, stream in now.items() if self._is_at_rest(name, stream)}
+        idle = {name for name, stream in now.items() if self._is_at_rest(name, stream)}
         self._streams = {name: stream.fingerprint for name, stream in now.items()}
-        self._consumers = {name: self._consumers[name] for name in found if name in self._consumers}
-        return found
+        self._consumers = {name: self._consumers[name] for name in idle if name in self._consumers}
+        return idle
 
     def _is_at_rest(self, name: str, stream: ListedStream) -> bool:
         consumers = self._consumers.get(name, ())

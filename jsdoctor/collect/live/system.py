@@ -15,9 +15,9 @@ from typing import TypeVar
 import msgspec
 
 from jsdoctor.collect.live.ask import Asker, NoReplyError, TimedReply
-from jsdoctor.collect.live.claims import MOST_CLAIMS, claimed_accounts, too_many_claims
+from jsdoctor.collect.live.claims import MAX_CLAIMS, claimed_accounts, too_many_claims
 from jsdoctor.collect.live.collection_result import CollectionResult, Progress, no_progress
-from jsdoctor.collect.live.groups import MOST_RAFT_ACCOUNTS, clustered_accounts, too_many_accounts
+from jsdoctor.collect.live.groups import MAX_RAFT_ACCOUNTS, clustered_accounts, too_many_accounts
 from jsdoctor.collect.live.torn import Replies, ask_until_settled
 from jsdoctor.collect.live.unanswered import hanging, late, too_long, unanswered
 from jsdoctor.engine.planner import CollectionPlan
@@ -28,7 +28,7 @@ from jsdoctor.parse.replies import ReplyError, ServerIdentity, decode
 PING = "$SYS.REQ.SERVER.PING"
 ALL_ACCOUNTS = 1 << 30
 """A limit past any number of accounts: the default is 1,024, and 2.10 cuts its pages from a list in random order."""
-MOST_CONNECTIONS = 10_000
+MAX_CONNECTIONS = 10_000
 """As many closed connections as a server keeps; and as many open ones as a server still lists quickly."""
 _QUIET_S = 0.5
 _Shape = TypeVar("_Shape")
@@ -90,7 +90,7 @@ async def find_servers(asker: Asker) -> Roster:
 
 
 _LINKS: tuple[tuple[Endpoint, dict[str, object]], ...] = tuple(
-    (one, {}) for one in (Endpoint.GATEWAYZ, Endpoint.LEAFZ, Endpoint.ROUTEZ)
+    (item, {}) for item in (Endpoint.GATEWAYZ, Endpoint.LEAFZ, Endpoint.ROUTEZ)
 )
 """Requested in every sample: connections between servers that come and go show in two of them."""
 
@@ -105,7 +105,7 @@ class SystemSource:
         self._given_up: set[tuple[Endpoint, str]] = set()
         self._plan = plan
         self._first = True
-        self._looks: list[Replies] = [(), ()]
+        self._samples: list[Replies] = [(), ()]
         self._unhealthy = False
 
     @property
@@ -115,68 +115,68 @@ class SystemSource:
 
     async def sample(self, progress: Progress = no_progress) -> CollectionResult:
         """What changes from one sample to the next; in the first one also what does not change within a run."""
-        haul = CollectionResult(begun_at=asyncio.get_running_loop().time())
-        asking = [self._ask_assets(haul)]
+        collection = CollectionResult(begun_at=asyncio.get_running_loop().time())
+        asking = [self._ask_assets(collection)]
         if self._plan.servers and (self._first or self._plan.server_rates):
-            asking.append(self._ask(haul, Endpoint.VARZ, {}))
+            asking.append(self._ask(collection, Endpoint.VARZ, {}))
         if self._first:
-            asking += [self._ask(haul, endpoint, options) for endpoint, options in _asked_once(self._plan)]
+            asking += [self._ask(collection, endpoint, options) for endpoint, options in _asked_once(self._plan)]
             if self._plan.claims:
-                asking.append(self._ask_claims(haul))
-            haul.gaps += [hanging(name) for name in sorted(self._silent)]
+                asking.append(self._ask_claims(collection))
+            collection.gaps += [hanging(name) for name in sorted(self._silent)]
         elif self._plan.links:
-            asking += [self._ask(haul, endpoint, options) for endpoint, options in _LINKS]
+            asking += [self._ask(collection, endpoint, options) for endpoint, options in _LINKS]
         if not self._first and self._unhealthy:  # assets that were made at that moment are not current yet
-            asking.append(self._ask(haul, Endpoint.HEALTHZ, {"details": True}))
+            asking.append(self._ask(collection, Endpoint.HEALTHZ, {"details": True}))
         self._first = False
         progress("asking the server" if len(self._names) == 1 else f"asking {len(self._names)} servers")
         await asyncio.gather(*asking)
-        self._looks = [self._looks[-1], _by_server(haul.exchanges, Endpoint.JSZ)]
-        self._unhealthy = any(_is_unhealthy(e.body) for e in haul.exchanges if e.endpoint is Endpoint.HEALTHZ)
-        return haul
+        self._samples = [self._samples[-1], _by_server(collection.exchanges, Endpoint.JSZ)]
+        self._unhealthy = any(_is_unhealthy(e.body) for e in collection.exchanges if e.endpoint is Endpoint.HEALTHZ)
+        return collection
 
     async def repeat(self, progress: Progress = no_progress) -> CollectionResult:
         """Request again the accounts with assets that changed while the last sample was taken."""
-        haul = CollectionResult()
+        collection = CollectionResult()
         options = _jsz_options(self._plan)
 
         async def ask(account: str) -> Replies:
-            one = CollectionResult()
-            await self._ask(one, Endpoint.JSZ_AGAIN, options | {"account": account})
-            haul.exchanges += one.exchanges
-            haul.gaps += one.gaps
-            return _by_server(one.exchanges, Endpoint.JSZ_AGAIN)
+            result = CollectionResult()
+            await self._ask(result, Endpoint.JSZ_AGAIN, options | {"account": account})
+            collection.exchanges += result.exchanges
+            collection.gaps += result.gaps
+            return _by_server(result.exchanges, Endpoint.JSZ_AGAIN)
 
         if self._plan.assets:
-            before, now = self._looks
+            before, now = self._samples
             await ask_until_settled(before, now, ask, progress)
-        return haul
+        return collection
 
-    async def _ask_assets(self, haul: CollectionResult) -> None:
+    async def _ask_assets(self, collection: CollectionResult) -> None:
         """JSZ; then the Raft groups of the accounts in it, as servers report the groups of one account at a time."""
         if self._plan.assets or self._plan.accounts or self._plan.servers or self._plan.raft:
-            await self._ask(haul, Endpoint.JSZ, _jsz_options(self._plan))
+            await self._ask(collection, Endpoint.JSZ, _jsz_options(self._plan))
         if self._plan.raft:
-            names = clustered_accounts([e.body for e in haul.exchanges if e.endpoint is Endpoint.JSZ])
-            if len(names) > MOST_RAFT_ACCOUNTS:
-                haul.gaps.append(too_many_accounts(len(names)))
+            names = clustered_accounts([e.body for e in collection.exchanges if e.endpoint is Endpoint.JSZ])
+            if len(names) > MAX_RAFT_ACCOUNTS:
+                collection.gaps.append(too_many_accounts(len(names)))
             # Without an account, servers report the system account, whose only group is the meta group.
             await asyncio.gather(
                 *(
-                    self._ask(haul, Endpoint.RAFTZ, {"account": n} if n else {})
-                    for n in ("", *names[:MOST_RAFT_ACCOUNTS])
+                    self._ask(collection, Endpoint.RAFTZ, {"account": n} if n else {})
+                    for n in ("", *names[:MAX_RAFT_ACCOUNTS])
                 )
             )
 
-    async def _ask_claims(self, haul: CollectionResult) -> None:
+    async def _ask_claims(self, collection: CollectionResult) -> None:
         """ACCOUNTZ; then, in operator mode, each account that it names."""
-        await self._ask(haul, Endpoint.ACCOUNTZ, {})
-        keys = claimed_accounts([e.body for e in haul.exchanges if e.endpoint is Endpoint.ACCOUNTZ])
-        if len(keys) > MOST_CLAIMS:
-            haul.gaps.append(too_many_claims(len(keys)))
-        await asyncio.gather(*(self._ask(haul, Endpoint.ACCOUNTZ, {"account": key}) for key in keys[:MOST_CLAIMS]))
+        await self._ask(collection, Endpoint.ACCOUNTZ, {})
+        keys = claimed_accounts([e.body for e in collection.exchanges if e.endpoint is Endpoint.ACCOUNTZ])
+        if len(keys) > MAX_CLAIMS:
+            collection.gaps.append(too_many_claims(len(keys)))
+        await asyncio.gather(*(self._ask(collection, Endpoint.ACCOUNTZ, {"account": key}) for key in keys[:MAX_CLAIMS]))
 
-    async def _ask(self, haul: CollectionResult, endpoint: Endpoint, options: dict[str, object]) -> None:
+    async def _ask(self, collection: CollectionResult, endpoint: Endpoint, options: dict[str, object]) -> None:
         subject = f"{PING}.{endpoint.value.partition('.')[0]}"
         hopeless = {server for asked, server in self._given_up if asked in (endpoint, Endpoint.JSZ)}
         awaited = self._names.keys() - hopeless
@@ -192,14 +192,16 @@ class SystemSource:
         try:
             replies = await self._asker.everyone(subject, msgspec.json.encode(options), is_last, packed=True)
         except NoReplyError as error:
-            haul.gaps.append(unanswered(error, "endpoint", CLUSTER, self._asker.timeout_s))
+            collection.gaps.append(unanswered(error, "endpoint", CLUSTER, self._asker.timeout_s))
             self._given_up |= {(endpoint, server) for server in awaited}
             return
-        haul.exchanges += [reply.exchange(Access.SYSTEM, endpoint, subject) for reply in replies if not reply.too_long]
+        collection.exchanges += [
+            reply.exchange(Access.SYSTEM, endpoint, subject) for reply in replies if not reply.too_long
+        ]
         for server in sorted(late_ones, key=self._names.__getitem__):
             self._given_up.add((endpoint, server))
             silent = Subject(kind="server", name=self._names[server])
-            haul.gaps.append(
+            collection.gaps.append(
                 too_long(subject, silent) if discarded else late(subject, "server", silent, self._asker.timeout_s)
             )
 
@@ -209,9 +211,9 @@ def _asked_once(plan: CollectionPlan) -> list[tuple[Endpoint, dict[str, object]]
     if plan.servers:
         asked.append((Endpoint.HEALTHZ, {"details": True}))
     if plan.connections:
-        asked.append((Endpoint.CONNZ, {"auth": True, "limit": MOST_CONNECTIONS}))
+        asked.append((Endpoint.CONNZ, {"auth": True, "limit": MAX_CONNECTIONS}))
         # 1 is the server's number for closed; it lists them newest first when sorted by their end.
-        asked.append((Endpoint.CONNZ_CLOSED, {"auth": True, "limit": MOST_CONNECTIONS, "state": 1, "sort": "stop"}))
+        asked.append((Endpoint.CONNZ_CLOSED, {"auth": True, "limit": MAX_CONNECTIONS, "state": 1, "sort": "stop"}))
     if plan.links:
         asked += _LINKS
     return asked
@@ -228,8 +230,8 @@ def _jsz_options(plan: CollectionPlan) -> dict[str, object]:
 
 def _by_server(exchanges: Iterable[Exchange], endpoint: Endpoint) -> Replies:
     """Bodies of the replies with the names of the servers."""
-    found = [exchange for exchange in exchanges if exchange.endpoint is endpoint]
-    return [(_decoded(exchange.body, _Sender).server.name, exchange.body) for exchange in found]
+    exchanges_found = [exchange for exchange in exchanges if exchange.endpoint is endpoint]
+    return [(_decoded(exchange.body, _Sender).server.name, exchange.body) for exchange in exchanges_found]
 
 
 def _is_unhealthy(body: bytes) -> bool:

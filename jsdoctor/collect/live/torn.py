@@ -16,9 +16,9 @@ import msgspec
 from jsdoctor.collect.live.collection_result import Progress
 from jsdoctor.model.typed import decode_as
 
-MOST_TORN = 64
+MAX_TORN = 64
 """Maximum number of torn assets. More of them indicate an outage, in which another request would not help."""
-MOST_ACCOUNTS = 8
+MAX_ACCOUNTS = 8
 """Maximum number of accounts that are requested again, with one request each."""
 SETTLE_S = 0.5
 """Delay after a sample before torn assets are requested again: most deletions and elections end within this time."""
@@ -82,7 +82,7 @@ async def ask_until_settled(
         torn -= torn_assets(before)
     for number in range(_ROUNDS):
         accounts = sorted({asset.account for asset in torn})
-        if not torn or len(torn) > MOST_TORN or len(accounts) > MOST_ACCOUNTS:
+        if not torn or len(torn) > MAX_TORN or len(accounts) > MAX_ACCOUNTS:
             return
         progress("asking again for assets that changed meanwhile")
         await asyncio.sleep(SETTLE_S * 2**number)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from jsdoctor.collect.live.ask import NoReplyError, Why
-from jsdoctor.collect.live.packed import MOST_UNPACKED_BYTES
+from jsdoctor.collect.live.packed import MAX_UNPACKED_BYTES
 from jsdoctor.model.finding import CLUSTER, Subject
 from jsdoctor.model.gap import Gap
 
@@ -71,7 +71,7 @@ def too_long(asked: str, server: Subject) -> Gap:
     return Gap(
         kind="server",
         subject=server,
-        reason=f"its reply to {asked} unpacks to more than {MOST_UNPACKED_BYTES // 1_000_000} MB, or did not arrive",
+        reason=f"its reply to {asked} unpacks to more than {MAX_UNPACKED_BYTES // 1_000_000} MB, or did not arrive",
         how_to_get="check the accounts one by one, each with a login of its own",
     )
 

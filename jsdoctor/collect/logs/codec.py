@@ -37,7 +37,7 @@ PEEK = 512
 """Number of first bytes that identify the format of a file."""
 
 _PIECE = 16 * 1024
-_MOST = 4 << 20
+_MAX = 4 << 20
 _TEXT = bytes(range(0x20, 0x100)) + b"\t\n\r\x1b\x00\x0b\x0c\x08\x07"
 
 
@@ -164,7 +164,7 @@ def _unpacked(read: Callable[[int], bytes], codec: str) -> Iterator[bytes]:
         decoder: Any = _DECODERS[codec]()  # the state changes with every call, which types cannot say
         while not decoder.eof:
             try:
-                text = decoder.decompress(data, _MOST)
+                text = decoder.decompress(data, _MAX)
             except (zlib.error, OSError, lzma.LZMAError, EOFError) as error:
                 raise Unreadable(f"the {codec} data is damaged ({error})") from error
             if text:

@@ -52,10 +52,10 @@ def discover(
     A pattern is matched against the name in the report, its last component and the path. What cannot be opened is a
     file with a `problem`: nothing that was named is lost. `names` is what reports call some of the paths.
     """
-    found = [(given, stored) for given in inputs for stored in stored_at(given)]
-    repeated = Counter(stored.name for _, stored in found)
+    stored_files = [(given, stored) for given in inputs for stored in stored_at(given)]
+    repeated = Counter(stored.name for _, stored in stored_files)
     parts: dict[str, Part] = {}
-    for given, stored in found:
+    for given, stored in stored_files:
         many = repeated[stored.name] > 1 and stored.path != stored.name
         name = f"{given.rstrip('/')}/{stored.name}" if many else stored.name
         name = (names or {}).get(stored.path, name)

@@ -132,8 +132,8 @@ class EventStore:
         self._place = place
         try:
             self._files, self._root = _filesystem(place if "://" in place else str(Path(place).absolute()))
-            found = self._files.get_file_info(fs.FileSelector(self._root, allow_not_found=True))
-            if found:
+            info = self._files.get_file_info(fs.FileSelector(self._root, allow_not_found=True))
+            if info:
                 raise UsageProblem(f"--events {place} is not empty", "name a directory that is not there yet")
             self._aside = f"_unfinished-{uuid.uuid4().hex[:12]}"
             self._files.create_dir(f"{self._root}/{self._aside}", recursive=True)
@@ -193,10 +193,10 @@ class EventStore:
 def server_names(parts: Iterable[Part], evidence: LogEvidence) -> dict[str, str]:
     """The one server that wrote each series. Events use the series as server name until a banner has the name."""
     series_of = {part.name: part.series for part in parts}
-    found: dict[str, set[str]] = {}
+    known_names: dict[str, set[str]] = {}
     for file in evidence.files:
-        found.setdefault(series_of.get(file.path, file.path), set()).update(file.servers)
-    return {series: min(names) for series, names in found.items() if len(names) == 1}
+        known_names.setdefault(series_of.get(file.path, file.path), set()).update(file.servers)
+    return {series: min(names) for series, names in known_names.items() if len(names) == 1}
 
 
 def _renamed(path: str, servers: Mapping[str, str]) -> str:

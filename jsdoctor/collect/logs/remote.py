@@ -24,7 +24,7 @@ _NEEDS = {
     "viewfs": "it needs Hadoop's native library: set HADOOP_HOME, JAVA_HOME and CLASSPATH (hadoop classpath --glob)",
 }
 _UNKNOWN = "stores are s3://, gs://, abfs://, hdfs:// and file://; copy the logs to this machine from any other"
-_LONGEST = 200
+_MAX = 200
 _T = TypeVar("_T")
 
 
@@ -51,11 +51,11 @@ def entries(uri: str) -> Iterator[RemoteFile]:
     if pattern:
         main = main[: main.rfind("/", 0, min(main.find(sign) for sign in "*?[" if sign in main))]
     system, inner = _system(main + options)
-    found = _answered(uri, lambda: _listed(system, inner, bool(pattern)))
-    for info in found:
+    result = _answered(uri, lambda: _listed(system, inner, bool(pattern)))
+    for info in result:
         where = main.rstrip("/") + info.path.removeprefix(inner.rstrip("/")) if info.path != inner else main
         if not pattern or fnmatchcase(where, pattern):
-            alone = len(found) == 1 or bool(pattern)
+            alone = len(result) == 1 or bool(pattern)
             name = where if alone else info.path.removeprefix(inner).lstrip("/")
             yield RemoteFile(where + options, name, info.size or 0, (info.mtime_ns or 0) // 1000)
 
@@ -66,7 +66,7 @@ def _listed(system: Any, inner: str, below: bool) -> list[Any]:
     info = system.get_file_info(inner)
     if info.type == fs.FileType.Directory or below:
         infos = system.get_file_info(fs.FileSelector(inner, recursive=True))
-        return sorted((one for one in infos if one.type == fs.FileType.File), key=lambda one: str(one.path))
+        return sorted((info for info in infos if info.type == fs.FileType.File), key=lambda info: str(info.path))
     if info.type == fs.FileType.NotFound:
         raise FileNotFoundError(2, "No such file or directory")
     return [info]
@@ -104,6 +104,6 @@ def _answered(uri: str, ask: Callable[[], _T]) -> _T:
     if problem and isinstance(problem[0], FileNotFoundError):
         raise problem[0]
     if problem:
-        said = str(problem[0]).strip().partition("\n")[0][:_LONGEST]
-        raise OSError(f"it cannot be opened ({said}): {needs}") from problem[0]
+        stated = str(problem[0]).strip().partition("\n")[0][:_MAX]
+        raise OSError(f"it cannot be opened ({stated}): {needs}") from problem[0]
     raise OSError(f"no response within {ANSWER_S:.0f}s: {needs}")

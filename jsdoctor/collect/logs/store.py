@@ -50,11 +50,11 @@ def open_stored(path: str) -> BinaryIO:
 def stored_at(path: str) -> Iterator[Stored]:
     """Everything that an input names: a file, all files below a directory, all matches of a pattern."""
     try:
-        found = list(_remote(path) if is_uri(path) else _local(path))
+        stored_files = list(_remote(path) if is_uri(path) else _local(path))
     except OSError as error:
         yield Stored(path, path, problem=error.strerror or str(error))
         return
-    yield from found or [Stored(path, path, problem="nothing there: no file matches")]
+    yield from stored_files or [Stored(path, path, problem="nothing there: no file matches")]
 
 
 def _local(path: str) -> Iterator[Stored]:
@@ -80,11 +80,11 @@ def _local(path: str) -> Iterator[Stored]:
 def _is_new(directory: str, seen: set[tuple[int, int]]) -> bool:
     """Whether a directory was not walked yet: links may lead back to where they stand."""
     try:
-        found = Path(directory).stat()
+        stat = Path(directory).stat()
     except OSError:
         return False
-    known = (found.st_dev, found.st_ino) in seen
-    seen.add((found.st_dev, found.st_ino))
+    known = (stat.st_dev, stat.st_ino) in seen
+    seen.add((stat.st_dev, stat.st_ino))
     return not known
 
 
@@ -107,12 +107,12 @@ def _spooled(path: str) -> Stored:
 def _file(path: str, name: str) -> Stored:
     printable = name.encode(errors="surrogateescape").decode(errors="replace")
     try:
-        found = Path(path).stat()
+        stat_found = Path(path).stat()
     except OSError as error:
         return Stored(path, printable, problem=error.strerror or str(error))
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(stat_found.st_mode):
         return Stored(path, printable, problem="this is not a regular file")
-    return Stored(path, printable, found.st_size, found.st_mtime_ns // 1000)
+    return Stored(path, printable, stat_found.st_size, stat_found.st_mtime_ns // 1000)
 
 
 def _remote(path: str) -> Iterator[Stored]:

@@ -23,7 +23,7 @@ _PROBE = 64 * 1024
 
 _COUNTED = 4 << 20
 _NEWLINE = ord("\n")
-_MOST_US = 1 << 62
+_MAX_US = 1 << 62
 _ARCHIVES = ("tar", "zip")
 
 
@@ -44,15 +44,15 @@ def narrowed(plan: ReadPlan, window: Window) -> Narrowed:
     kept: list[Part] = []
     whole: list[str] = []
     outside = cut = 0
-    since = _us(window.since, -_MOST_US)
-    until = _us(window.until, _MOST_US)
+    since = _us(window.since, -_MAX_US)
+    until = _us(window.until, _MAX_US)
     for part in plan.files:
-        found = part if part.problem or not part.size else _narrow(part, since, until, window.local_zone)
-        if found is None:
+        part_found = part if part.problem or not part.size else _narrow(part, since, until, window.local_zone)
+        if part_found is None:
             outside += 1
             continue
-        kept.append(found)
-        if found is not part:
+        kept.append(part_found)
+        if part_found is not part:
             cut += 1
         elif not part.problem and part.size and not _lies_inside(part, since, until, window.local_zone):
             whole.append(part.name)
@@ -122,11 +122,11 @@ class _Times:
 
     def of(self, line: bytes) -> int | None:
         """The time of one line; None where it has none with a date."""
-        found = read_line(line, self._year)
-        us = found.us if found.us is not None else found.native_us
+        line_found = read_line(line, self._year)
+        us = line_found.us if line_found.us is not None else line_found.native_us
         if us is None or us < DATED_US:
             return None
-        return us if found.zoned else self._zone.utc_us(us)
+        return us if line_found.zoned else self._zone.utc_us(us)
 
     def at(self, offset: int) -> int | None:
         """The time of the first dated line that begins at `offset` or after it."""

@@ -116,9 +116,9 @@ class LokiClient:
 
 def _refused(response: httpx.Response, body: bytes, where: str) -> LokiProblem:
     status = response.status_code
-    said = printable(body, _SHOWN)
+    stated = printable(body, _SHOWN)
     if status in (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN):
-        if "no org id" in said:
+        if "no org id" in stated:
             return LokiProblem(
                 f"{where} wants a tenant (HTTP {status}: no org id)", "add --loki-header 'X-Scope-OrgID: TENANT'"
             )
@@ -130,15 +130,15 @@ def _refused(response: httpx.Response, body: bytes, where: str) -> LokiProblem:
         return LokiProblem(f"{where} redirects to {to}", "give the address that it redirects to, or log in")
     if status == httpx.codes.NOT_FOUND:
         return LokiProblem(f"{where}: there is no Loki API (HTTP 404)", _check_address())
-    if found := _MAX_ENTRIES.search(said):
-        return LokiProblem(f"{where}: {said}", _NARROW, Remedy.FEWER_LINES, lines=int(found[2]))
+    if match := _MAX_ENTRIES.search(stated):
+        return LokiProblem(f"{where}: {stated}", _NARROW, Remedy.FEWER_LINES, lines=int(match[2]))
     if _is_page(response):
-        said = "a page of HTML"
-    message = f"{where} (HTTP {status}): {said or 'no reason given'}"
+        stated = "a page of HTML"
+    message = f"{where} (HTTP {status}): {stated or 'no reason given'}"
     if status == httpx.codes.TOO_MANY_REQUESTS or status >= httpx.codes.INTERNAL_SERVER_ERROR:
-        remedy = Remedy.LESS_TIME if _LESS_TIME.search(said) else Remedy.LATER
+        remedy = Remedy.LESS_TIME if _LESS_TIME.search(stated) else Remedy.LATER
         return LokiProblem(message, "run again later, or with a shorter --since", remedy, wait_s=_wait_s(response))
-    if _LESS_TIME.search(said) or status == httpx.codes.REQUEST_ENTITY_TOO_LARGE:
+    if _LESS_TIME.search(stated) or status == httpx.codes.REQUEST_ENTITY_TOO_LARGE:
         return LokiProblem(message, _NARROW, Remedy.LESS_TIME)
     return LokiProblem(message, "check --loki-query: it is a log query in LogQL, such as '{app=\"nats\"}'")
 

@@ -17,10 +17,10 @@ from jsdoctor.parse.loki.replies import Entry, LokiPage
 
 _NS = 1_000_000_000
 _FIRST_RANGE_NS = 3600 * _NS
-_LONGEST_RANGE_NS = 24 * 3600 * _NS
-_SHORTEST_RANGE_NS = _NS
-_FEWEST_LINES = 10
-_LONGEST_WAIT_S = 10.0
+_MAX_RANGE_NS = 24 * 3600 * _NS
+_MIN_RANGE_NS = _NS
+_MIN_LINES = 10
+_MAX_WAIT_S = 10.0
 _FAILURES = 4
 """Number of consecutive refusals that end the reading."""
 
@@ -80,7 +80,7 @@ class Pager:
                 self._cut(spent, end)
                 return
             start = end - self._range
-            start = since_ns if start - since_ns < _SHORTEST_RANGE_NS else start
+            start = since_ns if start - since_ns < _MIN_RANGE_NS else start
             try:
                 page = self._client.lines(self._query.text, start, end, self._limit)
             except LokiProblem as problem:
@@ -92,7 +92,7 @@ class Pager:
                 return
             self._failures = 0
             page, end, full = self._whole(page, start, end)
-            self._range = min(self._range if full else 2 * self._range, _LONGEST_RANGE_NS)
+            self._range = min(self._range if full else 2 * self._range, _MAX_RANGE_NS)
             self._count(page)
             if page.entries:
                 yield page
@@ -113,7 +113,7 @@ class Pager:
         newest = max(entry.at_ns for entry in inside)
         if newest == oldest:
             return self._of_one_time(page._replace(entries=inside), oldest), oldest, True
-        self._range = max(2 * (end - oldest), _SHORTEST_RANGE_NS)
+        self._range = max(2 * (end - oldest), _MIN_RANGE_NS)
         return page._replace(entries=[entry for entry in inside if entry.at_ns > oldest]), oldest + 1, True
 
     def _of_one_time(self, page: LokiPage, at_ns: int) -> LokiPage:
@@ -121,20 +121,20 @@ class Pager:
         try:
             streams = self._client.streams(self._query.selector, at_ns, at_ns + 1)
             names = sorted({name for labels in streams for name, _ in labels})
-            found: list[LokiPage] = []
+            pages: list[LokiPage] = []
             for labels in streams:
                 query = self._query.of_stream(labels, names)
                 own = self._client.lines(query, at_ns, at_ns + 1, self._limit)
-                found.append(own)
+                pages.append(own)
                 if len(own.entries) >= self._limit:
                     self._crowded(query, at_ns)
         except LokiProblem as problem:
             self._crowded(self._query.text, at_ns, f" ({problem.message})")
             return page
         entries: list[Entry] = []
-        labels_of_all = tuple(labels for own in found for labels in own.streams)
+        labels_of_all = tuple(labels for own in pages for labels in own.streams)
         first = 0
-        for own in found:
+        for own in pages:
             entries += (entry._replace(stream=entry.stream + first) for entry in own.entries if entry.at_ns == at_ns)
             first += len(own.streams)
         return LokiPage(labels_of_all, entries)
@@ -153,18 +153,18 @@ class Pager:
             return False
         if problem.remedy is Remedy.FEWER_LINES:
             fewer = problem.lines or self._limit // 4
-            if not _FEWEST_LINES <= fewer < self._limit:
+            if not _MIN_LINES <= fewer < self._limit:
                 return False
             self._limit = fewer
             return True
         if not self._pages and problem.remedy is Remedy.LATER:
             return False
         if problem.remedy is Remedy.LESS_TIME:
-            if span_ns <= _SHORTEST_RANGE_NS:
+            if span_ns <= _MIN_RANGE_NS:
                 return False
-            self._range = max(span_ns // 8, _SHORTEST_RANGE_NS)
+            self._range = max(span_ns // 8, _MIN_RANGE_NS)
         if problem.remedy is Remedy.LATER:
-            self._sleep(min(max(problem.wait_s, 2.0 ** (self._failures - 1)), _LONGEST_WAIT_S))
+            self._sleep(min(max(problem.wait_s, 2.0 ** (self._failures - 1)), _MAX_WAIT_S))
         return True
 
     def _count(self, page: LokiPage) -> None:

@@ -29,13 +29,13 @@ def find(paths: Sequence[str]) -> list[ManifestPath]:
 
     Raises `UsageProblem` for a path that is not there.
     """
-    found: dict[str, ManifestPath] = {}
+    manifest_paths: dict[str, ManifestPath] = {}
     for path in paths:
         for file in _expanded(path):
-            known = found.get(file.path)
+            known = manifest_paths.get(file.path)
             if known is None or (file.named and not known.named):
-                found[file.path] = file
-    return list(found.values())
+                manifest_paths[file.path] = file
+    return list(manifest_paths.values())
 
 
 def _expanded(path: str) -> Iterator[ManifestPath]:

@@ -14,7 +14,7 @@ _FILE = re.compile(r"(?:path:|^\s*-)\s*[\"']?([^\s\"':{}#]+\.ya?ml)", re.MULTILI
 
 def patches_of(paths: Iterable[str]) -> set[str]:
     """Normal paths of the files that kustomizations among these name as patches."""
-    found: set[str] = set()
+    patches: set[str] = set()
     for path in paths:
         if PurePath(path).name not in _NAMES:
             continue
@@ -24,5 +24,5 @@ def patches_of(paths: Iterable[str]) -> set[str]:
             continue
         parent = PurePath(path).parent
         for section in _SECTION.finditer(text):
-            found |= {os.path.normpath(parent / name) for name in _FILE.findall(section[2])}
-    return found
+            patches |= {os.path.normpath(parent / name) for name in _FILE.findall(section[2])}
+    return patches

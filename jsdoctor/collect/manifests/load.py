@@ -15,7 +15,7 @@ from jsdoctor.parse.manifests.config_mounts import joined
 from jsdoctor.parse.manifests.read import CONF, YAML, FileDeclarations, Readers, YamlReader, may_declare, read_manifest
 from jsdoctor.parse.manifests.tree import ManifestError, Tree
 
-LARGEST = 64 * 1024 * 1024
+MAX = 64 * 1024 * 1024
 """No manifest is larger; plans of Terraform come nearest."""
 
 SHOWN_STDIN = "stdin"
@@ -29,26 +29,26 @@ def load_manifests(paths: Sequence[str]) -> Manifests:
     """Read them all. Raises `UsageProblem` for a path that is not there, and where YAML has no reader installed."""
     files: list[ManifestFile] = []
     all_of, included, everything = FileDeclarations(), _Includes(), find(paths)
-    patches = patches_of(found.path for found in everything if not found.named)
-    for found in everything:
-        if not found.named and os.path.normpath(found.path) in patches:
-            files.append(ManifestFile(path=found.path, problem=_PATCH))
+    patches = patches_of(path.path for path in everything if not path.named)
+    for path in everything:
+        if not path.named and os.path.normpath(path.path) in patches:
+            files.append(ManifestFile(path=path.path, problem=_PATCH))
             continue
-        shown = SHOWN_STDIN if found.path == STDIN else found.path
-        text, problem = _text(found)
+        shown = SHOWN_STDIN if path.path == STDIN else path.path
+        text, problem = _text(path)
         if text is None:
-            files.append(ManifestFile(path=shown, problem=problem, named=found.named))
+            files.append(ManifestFile(path=shown, problem=problem, named=path.named))
             continue
         try:
             declared = read_manifest(shown, text, Readers(included.read, _yaml_reader(shown), _hcl))
         except ManifestError as error:
-            wanted = found.named or may_declare(text)
+            wanted = path.named or may_declare(text)
             files.append(ManifestFile(path=shown, problem=error.says, place=error.place, named=wanted))
             continue
-        files += _told(shown, declared, named=found.named)
+        files += _told(shown, declared, named=path.named)
         for name in ("streams", "consumers", "servers", "logins", "mounts", "generated"):
             getattr(all_of, name).extend(getattr(declared, name))
-    servers = [one for one in all_of.servers if os.path.normpath(one.place.file) not in included.paths]
+    servers = [server for server in all_of.servers if os.path.normpath(server.place.file) not in included.paths]
     return Manifests(
         files=tuple(files),
         streams=tuple(all_of.streams),
@@ -61,24 +61,24 @@ def load_manifests(paths: Sequence[str]) -> Manifests:
 def _told(path: str, declared: FileDeclarations, *, named: bool) -> list[ManifestFile]:
     if not declared.found and not declared.problems and named:
         return [ManifestFile(path=path, problem="nothing in it is a manifest that is known here", named=True)]
-    problems = [ManifestFile(path=path, problem=says, place=place, named=True) for says, place in declared.problems]
+    problems = [ManifestFile(path=path, problem=text, place=place, named=True) for text, place in declared.problems]
     return [ManifestFile(path=path, found=declared.found, named=named), *problems]
 
 
-def _text(found: ManifestPath) -> tuple[str | None, str]:
+def _text(path: ManifestPath) -> tuple[str | None, str]:
     try:
-        if found.path == STDIN:
-            data = sys.stdin.buffer.read(LARGEST + 1)
+        if path.path == STDIN:
+            data = sys.stdin.buffer.read(MAX + 1)
         else:
-            with Path(found.path).open("rb") as file:
-                data = file.read(LARGEST + 1)
+            with Path(path.path).open("rb") as file:
+                data = file.read(MAX + 1)
     except OSError as error:
         return None, f"it could not be read: {error.strerror or error}"
-    if len(data) > LARGEST:
-        return None, f"it is larger than {LARGEST >> 20} MiB"
+    if len(data) > MAX:
+        return None, f"it is larger than {MAX >> 20} MiB"
     try:
         # Servers do not start with a byte order mark, so that it is no mark to skip there.
-        return data.decode("utf-8" if found.path.lower().endswith(CONF) else "utf-8-sig"), ""
+        return data.decode("utf-8" if path.path.lower().endswith(CONF) else "utf-8-sig"), ""
     except UnicodeDecodeError:
         return None, "it is not text in UTF-8"
 

@@ -1,6 +1,6 @@
 """The number of messages of each subject of a deployed stream: what a new limit per subject would delete.
 
-One request per stream and 100,000 subjects; streams with more than `MOST` subjects are skipped.
+One request per stream and 100,000 subjects; streams with more than `MAX` subjects are skipped.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from jsdoctor.collect.live.ask import Asker, NoReplyError
 from jsdoctor.collect.problems import ConnectProblem
 from jsdoctor.model.typed import decode_as
 
-MOST = 500_000
+MAX = 500_000
 _STREAMS = 100
 """Maximum number of streams that are queried."""
 
@@ -38,7 +38,7 @@ def subject_counts(settings: ConnectionSettings, streams: Iterable[str]) -> Mapp
 
 
 async def _counts(settings: ConnectionSettings, streams: list[str]) -> dict[str, dict[str, int]]:
-    found: dict[str, dict[str, int]] = {}
+    counts_found: dict[str, dict[str, int]] = {}
     try:
         async with connect(settings) as connection:
             asker = Asker(connection, settings.timeout_s)
@@ -46,10 +46,10 @@ async def _counts(settings: ConnectionSettings, streams: list[str]) -> dict[str,
                 counts = await _of_stream(asker, f"{settings.js_api_prefix}.STREAM.INFO.{name}")
                 if counts is None:
                     break
-                found[name] = counts
+                counts_found[name] = counts
     except ConnectProblem:
         pass
-    return found
+    return counts_found
 
 
 async def _of_stream(asker: Asker, subject: str) -> dict[str, int] | None:
@@ -62,7 +62,7 @@ async def _of_stream(asker: Asker, subject: str) -> dict[str, int] | None:
             info = decode_as(reply.body, _Info)
         except (NoReplyError, msgspec.DecodeError, UnicodeDecodeError):
             return None
-        if info.total > MOST:
+        if info.total > MAX:
             return None
         counts |= info.state.subjects or {}
         if not info.state.subjects or len(counts) >= info.total:

@@ -22,7 +22,7 @@ from jsdoctor.parse.packets.segment import StreamObserver
 from jsdoctor.parse.packets.sightings import PacketIndex
 from jsdoctor.parse.packets.tcp.state import Noticed
 
-MOST_MATCHED = 8
+MAX_MATCHED = 8
 """Maximum number of captures that are matched with each other."""
 
 _HEAD = 8
@@ -44,14 +44,16 @@ def read_captures(paths: Sequence[Path], observer_of: ObserverOf = nobody) -> Pa
     for ring in rings_of(paths, _first_time):
         while ring.files:
             index = len(analyzed)
-            sightings = PacketIndex(index) if len(paths) > 1 and index < MOST_MATCHED else None
+            sightings = PacketIndex(index) if len(paths) > 1 and index < MAX_MATCHED else None
             analyzed.append(read_ring(ring, index, observer_of(index), sightings=sightings))
             seen += filter(None, [sightings])
-    connections = [connection for one in analyzed for connection in one.connections]
+    connections = [connection for candidate in analyzed for connection in candidate.connections]
     pairs, unmatched = paired(seen)
     return PacketEvidence(
-        captures=tuple(one.capture for one in analyzed),
-        connections=tuple(sorted(connections, key=lambda one: (one.capture, one.first_ns, one.number))),
+        captures=tuple(candidate.capture for candidate in analyzed),
+        connections=tuple(
+            sorted(connections, key=lambda connection: (connection.capture, connection.first_ns, connection.number))
+        ),
         pairs=pairs,
         unmatched=unmatched,
     )
@@ -139,10 +141,10 @@ def _opened(path: Path) -> RawIOBase:
 
 def _exactly(file: RawIOBase, size: int) -> bytes:
     """The requested number of bytes, or all there are: a pipe may return fewer at a time."""
-    found = b""
-    while len(found) < size and (more := file.read(size - len(found))):
-        found += more
-    return found
+    data = b""
+    while len(data) < size and (more := file.read(size - len(data))):
+        data += more
+    return data
 
 
 def _first_time(path: Path) -> int | None:

@@ -18,20 +18,20 @@ _HINT = "--pcap takes a capture, a directory, a glob in quotes, a named pipe, or
 
 def capture_files(named: Sequence[Path]) -> tuple[Path, ...]:
     """Every capture once, in the order named; those of a directory or a glob by name. Raises `UsageProblem`."""
-    found: dict[Path, None] = {}
+    capture_files_found: dict[Path, None] = {}
     for path in named:
         try:
-            found.update(dict.fromkeys(_files(path)))
+            capture_files_found.update(dict.fromkeys(_files(path)))
         except OSError as error:
             raise UsageProblem(f"cannot read {path}: {error.strerror or error}", _HINT) from error
-    return tuple(found)
+    return tuple(capture_files_found)
 
 
 def _files(path: Path) -> list[Path]:
     if path == STANDARD_INPUT:
         return [path]
     if path.is_dir():
-        inside = [one for one in sorted(path.iterdir()) if one.is_file() and _is_capture(one)]
+        inside = [candidate for candidate in sorted(path.iterdir()) if candidate.is_file() and _is_capture(candidate)]
         if not inside:
             raise UsageProblem(f"there is no capture in the directory {path}", _HINT)
         return inside

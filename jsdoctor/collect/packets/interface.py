@@ -27,7 +27,7 @@ from jsdoctor.parse.packets.segment import StreamObserver
 
 _BUFFER_BYTES = 256 * 1024 * 1024
 _ORDINARY_BUFFER_BYTES = 8 * 1024 * 1024
-_LARGEST_PACKET = 1 << 18
+_MAX_PACKET = 1 << 18
 _ALL_PROTOCOLS = 3
 _SO_RCVBUFFORCE, _SO_TIMESTAMPNS, _SO_ATTACH_FILTER = 33, 35, 26
 _SOL_PACKET, _PACKET_STATISTICS, _PACKET_AUXDATA = 263, 6, 8
@@ -69,7 +69,7 @@ class PacketSocket:
         """One packet, where it came from, and when by the clock of the kernel."""
         if sys.platform != "linux":
             raise AssertionError("there is no such socket")
-        data, extra, _, address = self.ins.recvmsg(_LARGEST_PACKET, _EXTRA_BYTES)
+        data, extra, _, address = self.ins.recvmsg(_MAX_PACKET, _EXTRA_BYTES)
         at_ns = 0
         for level, kind, value in extra:
             if level == socket.SOL_SOCKET and kind == _SO_TIMESTAMPNS:

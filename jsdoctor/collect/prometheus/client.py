@@ -16,7 +16,7 @@ from jsdoctor.collect.problems import Problem
 from jsdoctor.parse.metrics.series import Answer, api_answer
 from jsdoctor.parse.replies import ReplyError
 
-MOST_BYTES = 512 << 20
+MAX_BYTES = 512 << 20
 """A larger reply is not read."""
 
 
@@ -68,10 +68,10 @@ class PrometheusClient:
 
 def _body(response: httpx.Response, base: str) -> bytes:
     try:
-        return body_of(response, MOST_BYTES)
+        return body_of(response, MAX_BYTES)
     except TooLargeError:
         raise PrometheusProblem(
-            f"Prometheus at {base}: a reply is larger than {MOST_BYTES >> 20} MiB",
+            f"Prometheus at {base}: a reply is larger than {MAX_BYTES >> 20} MiB",
             "choose one deployment with --prometheus-match, or a shorter --prometheus-since",
         ) from None
 

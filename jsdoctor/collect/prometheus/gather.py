@@ -13,15 +13,15 @@ from dataclasses import dataclass
 from jsdoctor.collect.prometheus.client import PrometheusClient, PrometheusProblem
 from jsdoctor.model.finding import CLUSTER
 from jsdoctor.model.gap import Gap
-from jsdoctor.model.history import MOST_LOOKS
-from jsdoctor.parse.metrics.looks import Moment, moment_of, moments_of
+from jsdoctor.model.history import MAX_SAMPLES
 from jsdoctor.parse.metrics.names import KNOWN, OVER_TIME, known_name, names_of_links
+from jsdoctor.parse.metrics.samples import Moment, moment_of, moments_of
 from jsdoctor.parse.metrics.series import Answer, MetricSeries
 
-MOST_SERIES = 400_000
+MAX_SERIES = 400_000
 """Maximum number of series in a query: Prometheus fails at 50 million samples by default, and our memory is limited."""
-MOST_POINTS = 5_000_000
-_FEWEST_LOOKS = 3
+MAX_POINTS = 5_000_000
+_MIN_SAMPLES = 3
 _BEFORE_S = 1.0
 _SCRAPES_PER_STEP = 1.25
 """Scrapes are not quite even. Two steps that show one scrape would be two equal readings of what grows."""
@@ -44,9 +44,9 @@ def gather_metrics(
     progress("asking Prometheus which metrics of NATS it has")
     counts = reader.names(now)
     total = sum(counts.values())
-    if total > MOST_SERIES:
+    if total > MAX_SERIES:
         raise PrometheusProblem(
-            f"Prometheus has {total:,} series of NATS, more than {MOST_SERIES:,}",
+            f"Prometheus has {total:,} series of NATS, more than {MAX_SERIES:,}",
             "choose one deployment: --prometheus-match 'job=\"nats-prod\"'",
         )
     progress(f"reading {total:,} series")
@@ -55,13 +55,13 @@ def gather_metrics(
     before_at = min(scraped.values(), default=now) - _BEFORE_S
     before = reader.values(counts, before_at)
     scraped_before = reader.scrape_times(counts, before_at)
-    looks = [moment_of(before, before_at, scraped_before), moment_of(latest, now, scraped)]
+    samples = [moment_of(before, before_at, scraped_before), moment_of(latest, now, scraped)]
     progress("reading the past")
     over_time = {name: n for name, n in counts.items() if known_name(name) in OVER_TIME}
     between = max((at - scraped_before[name] for name, at in scraped.items() if name in scraped_before), default=0.0)
     names = {**dict.fromkeys(names_of_links(counts), 0), **over_time}
     earlier = reader.past(names, before_at, since_s, between * _SCRAPES_PER_STEP)
-    return Metrics(now=tuple(one for one in looks if one.series), earlier=tuple(earlier), gaps=tuple(reader.gaps))
+    return Metrics(now=tuple(item for item in samples if item.series), earlier=tuple(earlier), gaps=tuple(reader.gaps))
 
 
 class _Reader:
@@ -77,14 +77,14 @@ class _Reader:
         answer = self._checked(
             self._client.at(f'count by (__name__) ({{__name__=~"(.+_)?({ends})"{self._match}}})', now)
         )
-        found = {one.name: int(one.points[-1][1]) for one in answer if one.name and one.points}
-        if not found:
+        names_found = {item.name: int(item.points[-1][1]) for item in answer if item.name and item.points}
+        if not names_found:
             raise PrometheusProblem(
                 "Prometheus has no metrics of prometheus-nats-exporter or nats-surveyor now",
                 "scrape an exporter (prometheus-nats-exporter -varz -healthz -jsz=all, or nats-surveyor --jsz all)"
                 + (", or change --prometheus-match" if self._match else ""),
             )
-        return found
+        return names_found
 
     def scrape_times(self, names: Mapping[str, int], at: float) -> dict[str, float]:
         """When each exporter was scraped last before a time, by the label `instance`."""
@@ -93,7 +93,7 @@ class _Reader:
         # One metric at a time: timestamp() drops the name, and Prometheus refuses series that are then identical.
         each = (f"max by (instance) (timestamp({self._selector([name])}))" for name in sorted(wanted))
         answer = self._client.at(" or ".join(each), at)
-        return {one.label("instance"): one.points[-1][1] for one in self._checked(answer) if one.points}
+        return {item.label("instance"): item.points[-1][1] for item in self._checked(answer) if item.points}
 
     def values(self, names: Mapping[str, int], at: float) -> tuple[MetricSeries, ...]:
         """All series at one moment."""
@@ -105,17 +105,17 @@ class _Reader:
         They are at least `shortest_s` apart.
         """
         count = sum(names.values())
-        looks = min(MOST_LOOKS, MOST_POINTS // max(count, 1))
+        samples = min(MAX_SAMPLES, MAX_POINTS // max(count, 1))
         if not count or since_s <= 0:
             return ()
-        if looks < _FEWEST_LOOKS:
-            reason = f"the history of {count:,} series was not read: it is more than {MOST_POINTS:,} points"
+        if samples < _MIN_SAMPLES:
+            reason = f"the history of {count:,} series was not read: it is more than {MAX_POINTS:,} points"
             how = "choose streams with --prometheus-match 'stream_name=~\"ORDERS|BILLING\"'"
             self.gaps.append(Gap("history", CLUSTER, reason, how))
             return ()
-        step = max(since_s / looks, shortest_s, 1.0)
-        looks = max(1, round(since_s / step))
-        answer = self._client.over(self._selector(names), end - step * looks, end - step, step)
+        step = max(since_s / samples, shortest_s, 1.0)
+        samples = max(1, round(since_s / step))
+        answer = self._client.over(self._selector(names), end - step * samples, end - step, step)
         return moments_of(self._checked(answer))
 
     def _selector(self, names: Sequence[str] | Mapping[str, int]) -> str:

@@ -106,7 +106,7 @@ class _Reading:
         self._low = 3 * self._batch
         loop = asyncio.get_running_loop()
         begun_at = heard_at = loop.time()
-        heard = 0
+        received = 0
         while self._asked_for < min(IN_FLIGHT, 4 * self._batch):
             await self._ask()
         while not self._done.is_set():
@@ -115,10 +115,10 @@ class _Reading:
             rate.tell(self._count)
             if self._unheard and not self._done.is_set():
                 await self._ask_again(loop.time() - begun_at)
-            if self._count > heard:
-                heard_at, heard = loop.time(), self._count
+            if self._count > received:
+                heard_at, received = loop.time(), self._count
             elif not self._done.is_set():
-                self._asker.look(self._subject)
+                self._asker.raise_if_denied(self._subject)
                 quiet_s = loop.time() - heard_at
                 if quiet_s > self._asker.timeout_s:
                     raise NoReplyError(Why.LATE, self._subject)

@@ -34,17 +34,17 @@ async def contents_of(
 ) -> dict[int, str]:
     """Digests by sequence; a message that is gone meanwhile is left out. Raises NoReplyError and ReplyError."""
     subject, wanted = f"{api.prefix}.STREAM.MSG.GET.{stream}", list(sequences)
-    found: dict[int, str] = {}
+    contents: dict[int, str] = {}
 
     async def get(stream_seq: int) -> None:
         got = decode((await api.asker.one(subject, b'{"seq":%d}' % stream_seq)).body, _Got)
         if got.message is not None:
-            found[stream_seq] = digest(f"{got.message.subject}\0{_text(got.message.data)}").hex()
+            contents[stream_seq] = digest(f"{got.message.subject}\0{_text(got.message.data)}").hex()
 
     for start in range(0, len(wanted), AT_ONCE):
         await asyncio.gather(*map(get, wanted[start : start + AT_ONCE]))
-        rate.tell(len(found))
-    return found
+        rate.tell(len(contents))
+    return contents
 
 
 def _text(data: str) -> str:

@@ -50,15 +50,15 @@ async def read_by_batches(api: StreamApi, wanted: Wanted, taker: MessageRecorder
 
 async def _until_over(batches: _Batches, asker: Asker, rate: Rate) -> None:
     loop = asyncio.get_running_loop()
-    heard_at, heard = loop.time(), batches.messages
+    heard_at, received = loop.time(), batches.messages
     while not batches.over.is_set():
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(batches.over.wait(), _WAIT_S)
         rate.tell(batches.messages)
-        if batches.messages > heard:
-            heard_at, heard = loop.time(), batches.messages
+        if batches.messages > received:
+            heard_at, received = loop.time(), batches.messages
         elif not batches.over.is_set():
-            asker.look(batches.subject)
+            asker.raise_if_denied(batches.subject)
             if loop.time() - heard_at > asker.timeout_s:
                 raise NoReplyError(Why.LATE, batches.subject)
     if batches.failure:

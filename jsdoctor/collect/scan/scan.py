@@ -20,13 +20,13 @@ from jsdoctor.collect.scan.direct import OneByOneError, read_by_batches
 from jsdoctor.collect.scan.message_recorder import Digest, MessageRecorder, salted
 from jsdoctor.collect.scan.rate import Rate
 from jsdoctor.collect.scan.single import read_by_direct_gets, read_by_gets
-from jsdoctor.collect.scan.stream import StreamApi, UnreadableError, Wanted, look_at, takes_consumer
+from jsdoctor.collect.scan.stream import StreamApi, UnreadableError, Wanted, read_stream, takes_consumer
 from jsdoctor.engine.planner import CollectionPlan
 from jsdoctor.model.exchange import Access, Endpoint, Exchange
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.stored import ScanTarget
-from jsdoctor.model.stored_ids import MOST_COMPARED
+from jsdoctor.model.stored_ids import MAX_COMPARED
 from jsdoctor.model.wording import counted
 from jsdoctor.parse.replies import ApiRefusedError, ReplyError, SystemEnvelope, UserInfoData, decode
 from jsdoctor.parse.stored import StoredReply, scan_gap
@@ -41,13 +41,13 @@ _NO_MORE_CONSUMERS = (10026, 10109)
 
 
 async def scan_streams(
-    connection: Connection, prefix: str, plan: CollectionPlan, haul: CollectionResult, progress: Progress
+    connection: Connection, prefix: str, plan: CollectionPlan, collection: CollectionResult, progress: Progress
 ) -> None:
-    """Read every stream of the plan, one after the other. What cannot be read becomes a gap in `haul`."""
+    """Read every stream of the plan, one after the other. What cannot be read becomes a gap in `collection`."""
     api = StreamApi(connection, Asker(connection, plan.timeout_s), prefix)
     digest = salted() if plan.scan_ids else None
     for target in plan.scan:
-        await _Scan(api, target, digest, plan.scan_contents, progress).into(haul)
+        await _Scan(api, target, digest, plan.scan_contents, progress).into(collection)
 
 
 def not_scanned(plan: CollectionPlan) -> list[Gap]:
@@ -70,39 +70,39 @@ class _Scan:
         self._read_by = "CONSUMER"
         self._complete = False
 
-    async def into(self, haul: CollectionResult) -> None:
+    async def into(self, collection: CollectionResult) -> None:
         """An exchange of what was read, and a gap if that is not all."""
         try:
-            held = await look_at(self._api, self._target.stream)
+            held = await read_stream(self._api, self._target.stream)
         except (NoReplyError, ReplyError, UnreadableError) as error:
-            haul.gaps.append(await self._gap(error))
+            collection.gaps.append(await self._gap(error))
             return
         part = held.newest(self._target.newest or NEWEST)
         try:
             part = await self._read(held, part)
             self._complete = True
         except (NoReplyError, ReplyError, UnreadableError) as error:
-            haul.gaps.append(await self._gap(error))
-        await self._read_contents(haul)
+            collection.gaps.append(await self._gap(error))
+        await self._read_contents(collection)
         if self._complete or self._taker.columns.messages:
-            haul.exchanges.append(self._exchange(held, part))
+            collection.exchanges.append(self._exchange(held, part))
 
-    async def _read_contents(self, haul: CollectionResult) -> None:
+    async def _read_contents(self, collection: CollectionResult) -> None:
         """Also read the contents of messages with equal ids, if requested: the newest first, up to the usual limit."""
         if self._digest is None or not self._compare:
             return
         stream, again = self._target.stream, self._taker.columns.again()
-        wanted = again[-MOST_COMPARED:]
+        wanted = again[-MAX_COMPARED:]
         rate = Rate(stream, len(wanted), self._progress, "comparing the contents of")
         try:
             self._contents = await contents_of(self._api, stream, wanted, self._digest, rate)
         except (NoReplyError, ReplyError) as error:
-            haul.gaps.append(await self._gap(error, "contents cannot be compared"))
+            collection.gaps.append(await self._gap(error, "contents cannot be compared"))
             return
         if len(again) > len(wanted):
             reason = f"contents of {len(wanted):,} messages were compared, of {len(again):,} whose ids came twice"
             how = f"read fewer messages: --scan {stream}:N"
-            haul.gaps.append(scan_gap(stream, await self._account(), reason, how))
+            collection.gaps.append(scan_gap(stream, await self._account(), reason, how))
 
     async def _read(self, held: Wanted, part: Wanted) -> Wanted:
         """The part that was read: less than was wanted if that would take too long."""
@@ -182,5 +182,5 @@ class _Scan:
 
 def _pattern(subject: str, stream: str) -> str:
     """The subject as a permission, for consumers of any name."""
-    head, found, _ = subject.partition(f".{stream}.")
-    return f"{head}{found}*" if found else subject
+    head, result, _ = subject.partition(f".{stream}.")
+    return f"{head}{result}*" if result else subject

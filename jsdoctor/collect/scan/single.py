@@ -81,13 +81,13 @@ async def _read(get: Get, wanted: Wanted, rate: Rate) -> None:
     while next_seq <= wanted.last_seq:
         until = min(next_seq + AT_ONCE, wanted.last_seq + 1)
         answers = await asyncio.gather(*(get(b'{"seq":%d}' % seq) for seq in range(next_seq, until)))
-        found = [take for take in answers if take is not None]
-        for take in found:
+        result = [take for take in answers if take is not None]
+        for take in result:
             take()
-        count += len(found)
+        count += len(result)
         rate.tell(count)
         next_seq = until
-        if not found and next_seq <= wanted.last_seq:
+        if not result and next_seq <= wanted.last_seq:
             following = await get(b'{"seq":%d,"next_by_subj":">"}' % next_seq)
             if following is None:
                 return

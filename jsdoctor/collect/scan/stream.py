@@ -13,7 +13,7 @@ from jsdoctor.model.jetstream import Cluster, StreamConfig, StreamState
 from jsdoctor.parse.replies import ApiRefusedError, ErrorReply, Instant, decode
 
 _CONSUMER = "limits"
-_LARGEST_SEQ = (1 << 63) - 1
+_MAX_SEQ = (1 << 63) - 1
 
 
 class UnreadableError(Exception):
@@ -76,13 +76,13 @@ def takes_consumer(info: StreamInfo) -> bool:
     return info.config.retention == _CONSUMER
 
 
-async def look_at(api: StreamApi, stream: str) -> Wanted:
+async def read_stream(api: StreamApi, stream: str) -> Wanted:
     """Everything that the stream holds now. Raises NoReplyError, ReplyError and UnreadableError."""
     reply = await api.asker.one(f"{api.prefix}.STREAM.INFO.{stream}")
     info = decode(reply.body, StreamInfo)
     if info.error:
         raise ApiRefusedError(info.error)
-    if info.state.last_seq > _LARGEST_SEQ:
+    if info.state.last_seq > _MAX_SEQ:
         raise UnreadableError("its sequences are larger than can be counted here", "report it, with the stream's state")
     if info.cluster and info.cluster.name and not info.cluster.leader:
         raise UnreadableError("it has no leader", "bring back the servers that hold it, and run again")

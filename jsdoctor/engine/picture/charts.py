@@ -12,30 +12,31 @@ from jsdoctor.model.picture import AckLatency, ClockOffset, Usage
 from jsdoctor.model.server import UNLIMITED, Servers
 from jsdoctor.model.snapshot import SnapshotSeries
 
-_MOST = 12
+_MAX = 12
 
 
 def usages(evidence: EvidenceSet) -> tuple[Usage, ...]:
     """Storage of servers and streams with a limit, the fullest first; those that discard old messages come last."""
     every = (*_of_servers(evidence), *_of_streams(evidence))
-    found = sorted(every, key=lambda one: (one.rolls, -one.used / one.limit, one.name))
-    return tuple(found[:_MOST])
+    usages_found = sorted(every, key=lambda item: (item.rolls, -item.used / item.limit, item.name))
+    return tuple(usages_found[:_MAX])
 
 
 def clock_offsets(evidence: EvidenceSet) -> tuple[ClockOffset, ...]:
     """Every clock that was compared, live or by the logs."""
-    found: list[ClockOffset] = []
+    clock_offsets_found: list[ClockOffset] = []
     clocks, logs = evidence.get(Clocks), evidence.get(LogEvidence)
     if isinstance(clocks, Clocks):
-        found += [
-            ClockOffset(one.name, "this machine", one.offset.low_ns, one.offset.high_ns) for one in clocks.servers
+        clock_offsets_found += [
+            ClockOffset(server.name, "this machine", server.offset.low_ns, server.offset.high_ns)
+            for server in clocks.servers
         ]
     if isinstance(logs, LogEvidence):
         for pair in logs.offsets:
             low, high = pair.skew_us - pair.uncertainty_us, pair.skew_us + pair.uncertainty_us
             if pair.server < pair.other:
-                found.append(ClockOffset(pair.other, pair.server, low * 1000, high * 1000))
-    return tuple(found[: 2 * _MOST])
+                clock_offsets_found.append(ClockOffset(pair.other, pair.server, low * 1000, high * 1000))
+    return tuple(clock_offsets_found[: 2 * _MAX])
 
 
 def ack_latencies(evidence: EvidenceSet) -> tuple[AckLatency, ...]:
@@ -43,17 +44,17 @@ def ack_latencies(evidence: EvidenceSet) -> tuple[AckLatency, ...]:
     times = evidence.get(AckTimes)
     if not isinstance(times, AckTimes):
         return ()
-    measured = [one for one in times.consumers if one.ack_times_ns]
-    measured.sort(key=lambda one: (-one.quantile_ns(0.99), one.subject.label))
+    measured = [consumer for consumer in times.consumers if consumer.ack_times_ns]
+    measured.sort(key=lambda acks: (-acks.quantile_ns(0.99), acks.subject.label))
     return tuple(
         AckLatency(
-            one.subject.label,
-            len(one.ack_times_ns),
-            one.quantile_ns(0.5),
-            one.quantile_ns(0.99),
-            one.ack_times_ns[-1],
+            acks.subject.label,
+            len(acks.ack_times_ns),
+            acks.quantile_ns(0.5),
+            acks.quantile_ns(0.99),
+            acks.ack_times_ns[-1],
         )
-        for one in measured[:_MOST]
+        for acks in measured[:_MAX]
     )
 
 

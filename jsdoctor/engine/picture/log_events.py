@@ -10,7 +10,7 @@ from jsdoctor.engine.picture.clocks import Axis
 from jsdoctor.engine.picture.signs import Signs, lines, words
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import Severity, Subject
-from jsdoctor.model.log import SUBJECT_FIELDS, LogEvidence, LogTime, Occurrence, ProcessRun, Spell
+from jsdoctor.model.log import SUBJECT_FIELDS, LogEvidence, LogTime, Occurrence, OutageInterval, ProcessRun
 from jsdoctor.model.picture import TimelineEvent
 from jsdoctor.model.report import Report
 
@@ -27,12 +27,12 @@ def log_events(report: Report, evidence: EvidenceSet, axis: Axis) -> Iterator[tu
     if not isinstance(logs, LogEvidence):
         return
     signs = Signs(report)
-    for spell in logs.spells:
-        if spell.began.dated:
-            yield _spell(spell, logs, signs, axis)
-    spells = {(one.signature, one.logged_by, one.fields) for one in logs.spells}
+    for interval in logs.intervals:
+        if interval.began.dated:
+            yield _interval(interval, logs, signs, axis)
+    intervals = {(item.signature, item.logged_by, item.fields) for item in logs.intervals}
     for occurrence in logs.found:
-        if (occurrence.signature, occurrence.logged_by, occurrence.fields) not in spells:
+        if (occurrence.signature, occurrence.logged_by, occurrence.fields) not in intervals:
             yield from _occurrence(occurrence, signs, axis)
     yield from _processes(logs, axis)
     for gap in logs.gaps:
@@ -66,26 +66,26 @@ def _key(subject: Subject) -> Key:
     return subject.kind, subject.label
 
 
-def _spell(spell: Spell, logs: LogEvidence, signs: Signs, axis: Axis) -> tuple[Key, TimelineEvent]:
+def _interval(interval: OutageInterval, logs: LogEvidence, signs: Signs, axis: Axis) -> tuple[Key, TimelineEvent]:
     """From its first line to what ended it; open where nothing did."""
     alike = [
-        one
-        for one in logs.occurrences(spell.signature)
-        if (one.logged_by, one.fields) == (spell.logged_by, spell.fields)
+        occurrence
+        for occurrence in logs.occurrences(interval.signature)
+        if (occurrence.logged_by, occurrence.fields) == (interval.logged_by, interval.fields)
     ]
-    end = spell.resolved or spell.log_end or spell.last
-    label = f"{words(spell.signature)} on {spell.logged_by}"
-    if spell.resolved is not None:
-        label += f", ended by {words(spell.resolved_by)}"
-    subject = alike[0].subject if alike else Subject(kind="server", name=spell.logged_by)
+    end = interval.resolved or interval.log_end or interval.last
+    label = f"{words(interval.signature)} on {interval.logged_by}"
+    if interval.resolved is not None:
+        label += f", ended by {words(interval.resolved_by)}"
+    subject = alike[0].subject if alike else Subject(kind="server", name=interval.logged_by)
     return _key(subject), _event(
-        *(axis, spell.logged_by, spell.began, end),
+        *(axis, interval.logged_by, interval.began, end),
         kind="outage",
         label=label,
-        open=spell.resolved is None,
-        count=spell.count,
-        severity=signs.severity(spell.signature),
-        code=signs.code(spell.signature),
+        open=interval.resolved is None,
+        count=interval.count,
+        severity=signs.severity(interval.signature),
+        code=signs.code(interval.signature),
         lines=lines(alike[0].exemplars) if alike else (),
     )
 
@@ -103,7 +103,9 @@ def _occurrence(occurrence: Occurrence, signs: Signs, axis: Axis) -> Iterator[tu
         bins[number] = (min(low, first), max(high, last), counted + count)
     label = _label(occurrence)
     for first, last, count in bins.values():
-        near = tuple(one for one in occurrence.exemplars if one.at is not None and first <= one.at.us <= last)
+        near = tuple(
+            exemplar for exemplar in occurrence.exemplars if exemplar.at is not None and first <= exemplar.at.us <= last
+        )
         yield (
             _key(occurrence.subject),
             _event(
@@ -129,8 +131,8 @@ def _processes(logs: LogEvidence, axis: Axis) -> Iterator[tuple[Key, TimelineEve
     runs: dict[str, list[ProcessRun]] = {}
     for run in logs.runs:
         runs.setdefault(run.server, []).append(run)
-    for server, found in runs.items():
-        for run in found:
+    for server, process_runs in runs.items():
+        for run in process_runs:
             start = run.started or run.ready
             if start is None or run.last is None or not start.dated:
                 continue
@@ -143,7 +145,7 @@ def _processes(logs: LogEvidence, axis: Axis) -> Iterator[tuple[Key, TimelineEve
                 lines=lines((run.exemplar,)) if run.exemplar else (),
             )
             yield ("server", server), event
-        for before, after in pairwise(found):
+        for before, after in pairwise(process_runs):
             if before.last is not None and after.started is not None and before.last.dated:
                 unclean = before.end in ("unclean", "failed")
                 yield (

@@ -12,7 +12,7 @@ from jsdoctor.model.log_line import MINUTE_US
 from jsdoctor.model.picture import ChartSeries
 from jsdoctor.model.report import Report
 
-_MOST = 6
+_MAX = 6
 _BINS = 180
 
 
@@ -26,7 +26,7 @@ def rates(report: Report, evidence: EvidenceSet) -> tuple[ChartSeries, ...]:
     for occurrence in logs.found:
         if occurrence.dated:
             totals[occurrence.signature] += occurrence.dated
-    chosen = sorted(totals, key=lambda name: (signs.severity(name) is None, -totals[name], name))[:_MOST]
+    chosen = sorted(totals, key=lambda name: (signs.severity(name) is None, -totals[name], name))[:_MAX]
     spans: dict[str, list[tuple[int, int, int]]] = {name: [] for name in chosen}
     for occurrence in logs.found:
         if occurrence.signature in spans:
@@ -36,13 +36,13 @@ def rates(report: Report, evidence: EvidenceSet) -> tuple[ChartSeries, ...]:
                 for first, last, count in occurrence.histogram.spans()
                 if first >= DATED_US
             ]
-    everything = [span for found in spans.values() for span in found]
+    everything = [span for candidate in spans.values() for span in candidate]
     if not everything:
         return ()
     begin = min(span[0] for span in everything) // MINUTE_US * MINUTE_US
     width = -(-(max(span[1] for span in everything) - begin) // _BINS // MINUTE_US) * MINUTE_US or MINUTE_US
     bins = (max(span[1] for span in everything) - begin) // width + 1
-    return tuple(_series(words(name), found, begin, width, bins) for name, found in spans.items())
+    return tuple(_series(words(name), span, begin, width, bins) for name, span in spans.items())
 
 
 def _series(name: str, spans: list[tuple[int, int, int]], begin: int, width: int, bins: int) -> ChartSeries:

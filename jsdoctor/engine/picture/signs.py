@@ -41,4 +41,7 @@ def words(signature: str) -> str:
 
 def lines(exemplars: tuple[Exemplar, ...]) -> tuple[Line, ...]:
     """The first lines, cut."""
-    return tuple(Line(one.file, one.line, one.offset, one.text[:_TEXT_KEPT]) for one in exemplars[:_LINES_KEPT])
+    return tuple(
+        Line(exemplar.file, exemplar.line, exemplar.offset, exemplar.text[:_TEXT_KEPT])
+        for exemplar in exemplars[:_LINES_KEPT]
+    )

@@ -22,7 +22,7 @@ _RECENT = timedelta(hours=24)
 def state_events(evidence: EvidenceSet) -> Iterator[tuple[Key, TimelineEvent]]:
     """When servers started and leaders were elected, by the clocks of the servers."""
     clocks = evidence.get(Clocks)
-    measured = {one.name: one for one in clocks.servers} if isinstance(clocks, Clocks) else {}
+    measured = {server.name: server for server in clocks.servers} if isinstance(clocks, Clocks) else {}
 
     def moment(kind: str, label: str, at: datetime, server: str) -> TimelineEvent:
         clock = measured.get(server)

@@ -13,8 +13,8 @@ from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.picture import Lane, Timeline, TimelineEvent
 from jsdoctor.model.report import Report
 
-MOST_LANES = 80
-MOST_EVENTS = 6000
+MAX_LANES = 80
+MAX_EVENTS = 6000
 """Limit for all lanes together, each with an equal part. The most severe are kept: what is left out is counted."""
 
 _KINDS = ("cluster", "server", "stream", "consumer", "client", "flow", "account", "file")
@@ -23,17 +23,32 @@ _KINDS = ("cluster", "server", "stream", "consumer", "client", "flow", "account"
 def timeline(report: Report, evidence: EvidenceSet) -> Timeline:
     """Lanes with something in time; those with the most severe events are kept, servers come first."""
     axis = Axis(evidence)
-    found: dict[tuple[str, str], list[TimelineEvent]] = defaultdict(list)
+    timeline_events: dict[tuple[str, str], list[TimelineEvent]] = defaultdict(list)
     for key, event in (*log_events(report, evidence, axis), *state_events(evidence), *finding_events(report, axis)):
-        found[key].append(event)
-    if len({moment for events in found.values() for one in events for moment in (one.start_us, one.end_us)}) < 2:
+        timeline_events[key].append(event)
+    if (
+        len(
+            {
+                moment
+                for events in timeline_events.values()
+                for event in events
+                for moment in (event.start_us, event.end_us)
+            }
+        )
+        < 2
+    ):
         return Timeline()  # a single moment is no story
-    kept = sorted(found, key=lambda key: (-_gravity(found[key]), _rank(key[0]), -len(found[key]), key[1]))[:MOST_LANES]
-    kept.sort(key=lambda key: (_rank(key[0]), key[0], 0 if key[0] == "server" else -_gravity(found[key]), key[1]))
-    most = max(60, MOST_EVENTS // max(1, len(kept)))
+    kept = sorted(
+        timeline_events,
+        key=lambda key: (-_gravity(timeline_events[key]), _rank(key[0]), -len(timeline_events[key]), key[1]),
+    )[:MAX_LANES]
+    kept.sort(
+        key=lambda key: (_rank(key[0]), key[0], 0 if key[0] == "server" else -_gravity(timeline_events[key]), key[1])
+    )
+    most = max(60, MAX_EVENTS // max(1, len(kept)))
     clocks = {key: axis.of(key[1]).words for key in kept if key[0] == "server" and axis.compared}
-    lanes = tuple(_lane(key, found[key], clocks.get(key, ""), most) for key in kept)
-    return Timeline(lanes, len(found) - len(kept), tuple(_notes(evidence, axis)))
+    lanes = tuple(_lane(key, timeline_events[key], clocks.get(key, ""), most) for key in kept)
+    return Timeline(lanes, len(timeline_events) - len(kept), tuple(_notes(evidence, axis)))
 
 
 def _lane(key: tuple[str, str], events: Iterable[TimelineEvent], clock: str, most: int) -> Lane:
@@ -58,10 +73,10 @@ def _notes(evidence: EvidenceSet, axis: Axis) -> Iterable[str]:
     logs = evidence.get(LogEvidence)
     if not isinstance(logs, LogEvidence):
         return
-    undated = sum(one.count - one.dated for one in logs.found)
+    undated = sum(occurrence.count - occurrence.dated for occurrence in logs.found)
     if undated:
         yield f"{undated:,} log lines without a date are not drawn"
-    if any(one.dated and not one.zoned for one in logs.found):
+    if any(occurrence.dated and not occurrence.zoned for occurrence in logs.found):
         yield "times without a zone are drawn as UTC; --timezone sets their zone"
     if len(logs.servers) > 1 and not axis.compared:
         yield "the servers logged no event together, so their clocks could not be compared"

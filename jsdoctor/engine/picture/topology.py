@@ -9,7 +9,7 @@ from jsdoctor.model.picture import Edge, Node
 from jsdoctor.model.report import Report
 from jsdoctor.model.server import Servers
 
-_MOST = 60
+_MAX = 60
 
 
 def nodes(report: Report, evidence: EvidenceSet) -> tuple[Node, ...]:
@@ -22,30 +22,30 @@ def nodes(report: Report, evidence: EvidenceSet) -> tuple[Node, ...]:
         subject = result.finding.subject
         if subject.kind == "server" and result.severity is not Severity.INFO:
             wrong.setdefault(subject.name, f"{result.rule.code} {result.finding.message}")
-    found: dict[str, Node] = {}
+    nodes_found: dict[str, Node] = {}
     for server in servers.servers:
         leads = bool(server.meta and server.meta.leader == server.name)
         why = wrong.get(server.name, "")
-        found[server.name] = Node(server.name, server.cluster, "warned" if why else "ok", leads, why)
+        nodes_found[server.name] = Node(server.name, server.cluster, "warned" if why else "ok", leads, why)
     for server in servers.servers:
         for peer in server.meta.replicas if server.meta else ():
-            if peer.offline and peer.name and peer.name not in found:
+            if peer.offline and peer.name and peer.name not in nodes_found:
                 why = wrong.get(peer.name, "offline in the meta group")
-                found[peer.name] = Node(peer.name, server.cluster, "down", why=why)
-    return tuple(sorted(found.values(), key=lambda one: (one.cluster, one.name))[:_MOST])
+                nodes_found[peer.name] = Node(peer.name, server.cluster, "down", why=why)
+    return tuple(sorted(nodes_found.values(), key=lambda item: (item.cluster, item.name))[:_MAX])
 
 
 def edges(evidence: EvidenceSet) -> tuple[Edge, ...]:
     """Gateways between clusters and leaf nodes, each once; a configured gateway without a connection is down."""
     links = evidence.get(Links)
-    found: dict[tuple[str, str, str], bool] = {}
+    result: dict[tuple[str, str, str], bool] = {}
     for server in links.servers if isinstance(links, Links) else ():
         here = server.cluster or server.server
         for gateway in server.gateways or ():
-            one, other = sorted((here, gateway.cluster))
-            key = ("gateway", one, other)
-            found[key] = found.get(key, False) or gateway.outbound
+            first, second = sorted((here, gateway.cluster))
+            key = ("gateway", first, second)
+            result[key] = result.get(key, False) or gateway.outbound
         for leaf in server.leafs or ():
             hub, site = (leaf.name, here) if leaf.is_spoke else (here, leaf.name)
-            found["leaf node", hub, site] = True
-    return tuple(Edge(kind, one, other, up) for (kind, one, other), up in sorted(found.items())[:_MOST])
+            result["leaf node", hub, site] = True
+    return tuple(Edge(kind, first, second, up) for (kind, first, second), up in sorted(result.items())[:_MAX])

@@ -13,7 +13,7 @@ from jsdoctor.model.report import Report
 from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries
 from jsdoctor.model.trend import ConsumerHistory, Trend
 
-_MOST = 6
+_MAX = 6
 _GROUPS = 12
 
 
@@ -28,13 +28,15 @@ def trends(report: Report, evidence: EvidenceSet) -> tuple[ChartSeries, ...]:
     if not isinstance(source, History | Trend):
         return ()
     faulty = {result.finding.subject for result in report.failures()}
-    found = [history for history in source.consumers() if any(one.num_pending for one in history.readings)]
-    found.sort(key=lambda one: (one.last.subject not in faulty, -one.last.num_pending, one.last.subject.label))
-    return tuple(_lag(history) for history in found[:_MOST])
+    histories = [history for history in source.consumers() if any(reading.num_pending for reading in history.readings)]
+    histories.sort(
+        key=lambda history: (history.last.subject not in faulty, -history.last.num_pending, history.last.subject.label)
+    )
+    return tuple(_lag(history) for history in histories[:_MAX])
 
 
 def _lag(history: ConsumerHistory) -> ChartSeries:
-    points = tuple((microseconds(one.at), float(one.num_pending)) for one in history.readings)
+    points = tuple((microseconds(reading.at), float(reading.num_pending)) for reading in history.readings)
     limit = history.stream.config.max_msgs if history.stream.config.max_msgs > 0 else None
     projection = None
     (begin, first), (end, last) = points[0], points[-1]
@@ -58,7 +60,7 @@ def stored_rates(evidence: EvidenceSet) -> tuple[ChartSeries, ...]:
         return ()
     return _rates(
         [
-            (history.last.subject.label, [(one.at, one.state.last_seq) for one in history.readings])
+            (history.last.subject.label, [(reading.at, reading.state.last_seq) for reading in history.readings])
             for history in source.streams()
         ]
     )
@@ -71,7 +73,7 @@ def delivered_rates(evidence: EvidenceSet) -> tuple[ChartSeries, ...]:
         return ()
     return _rates(
         [
-            (history.last.subject.label, [(one.at, one.delivered.consumer_seq) for one in history.readings])
+            (history.last.subject.label, [(reading.at, reading.delivered.consumer_seq) for reading in history.readings])
             for history in source.consumers()
         ]
     )
@@ -82,7 +84,7 @@ def _rates(counters: list[tuple[str, list[tuple[datetime, int]]]]) -> tuple[Char
     that fell was reset: nothing is known of what it counted meanwhile.
     """
     grown = [(readings[-1][1] - readings[0][1], name, readings) for name, readings in counters]
-    found = sorted((-growth, name, readings) for growth, name, readings in grown if growth > 0)
+    result = sorted((-growth, name, readings) for growth, name, readings in grown if growth > 0)
     return tuple(
         ChartSeries(
             name=name,
@@ -92,7 +94,7 @@ def _rates(counters: list[tuple[str, list[tuple[datetime, int]]]]) -> tuple[Char
                 for (at, before), (after, count) in pairwise(readings)
             ),
         )
-        for _, name, readings in found[:_MOST]
+        for _, name, readings in result[:_MAX]
     )
 
 
@@ -101,15 +103,19 @@ def redeliveries(evidence: EvidenceSet) -> tuple[ChartSeries, ...]:
     source = evidence.get(History) or evidence.get(Trend)
     if not isinstance(source, History | Trend):
         return ()
-    found = [history for history in source.consumers() if any(one.num_redelivered for one in history.readings)]
-    found.sort(key=lambda one: (-max(reading.num_redelivered for reading in one.readings), one.last.subject.label))
+    histories = [
+        history for history in source.consumers() if any(reading.num_redelivered for reading in history.readings)
+    ]
+    histories.sort(
+        key=lambda history: (-max(reading.num_redelivered for reading in history.readings), history.last.subject.label)
+    )
     return tuple(
         ChartSeries(
             name=history.last.subject.label,
             unit="count",
-            points=tuple((microseconds(one.at), float(one.num_redelivered)) for one in history.readings),
+            points=tuple((microseconds(reading.at), float(reading.num_redelivered)) for reading in history.readings),
         )
-        for history in found[:_MOST]
+        for history in histories[:_MAX]
     )
 
 

@@ -45,7 +45,7 @@ class LogQuery:
 def parse_log_query(text: str) -> LogQuery:
     """Read a query. Raises ValueError for one that selects no streams, such as a metric query."""
     text = text.strip()
-    blank = _QUOTED.sub(lambda found: "Q" * len(found[0]), text)
+    blank = _QUOTED.sub(lambda match: "Q" * len(match[0]), text)
     end = blank.find("}")
     if not text.startswith("{") or end < 0 or "{" in blank[1:end]:
         raise ValueError("it does not begin with a stream selector")

@@ -106,23 +106,23 @@ def log_page(body: bytes, lifted: Lifted = NOTHING) -> LokiPage:
     if reply.data.kind != "streams":
         raise ReplyError(f"the query gives {reply.data.kind or 'nothing'} and no log lines")
     try:
-        found = decode_as(reply.data.result, _STREAMS) or ()
+        streams = decode_as(reply.data.result, _STREAMS) or ()
         numbers: dict[Labels, int] = {}
-        entries = list(_entries(found, lifted, numbers))
+        entries = list(_entries(streams, lifted, numbers))
     except (*_NOT_JSON, ValueError):
         raise ReplyError("its log lines are not as Loki sends them") from None
-    warnings = tuple(one for one in reply.warnings or () if _HARMLESS not in one)
+    warnings = tuple(warning for warning in reply.warnings or () if _HARMLESS not in warning)
     return LokiPage(tuple(numbers), entries, warnings)
 
 
-def _entries(found: Iterable[_Stream], lifted: Lifted, numbers: dict[Labels, int]) -> Iterator[Entry]:
+def _entries(streams: Iterable[_Stream], lifted: Lifted, numbers: dict[Labels, int]) -> Iterator[Entry]:
     """The lines. `numbers` gets the labels of the streams; those of a stream itself outrank those of its lines."""
-    for own in found:
+    for own in streams:
         usual = labels_of(own.stream)
-        for one in own.values:
-            more = lifted.of_line(one.beside)
+        for value in own.values:
+            more = lifted.of_line(value.beside)
             labels = labels_of({**more, **own.stream}) if more else usual
-            yield Entry(int(one.at), numbers.setdefault(labels, len(numbers)), one.line)
+            yield Entry(int(value.at), numbers.setdefault(labels, len(numbers)), value.line)
 
 
 def series_of_reply(body: bytes) -> tuple[Labels, ...]:

@@ -143,4 +143,4 @@ def _host_path(path: str, volumes: list[_Volume]) -> str | None:
 
 def _plain(text: str) -> str:
     """A text with the defaults of its variables, which would else be split at their colon."""
-    return _VARIABLE.sub(lambda found: found[2] or found[1], text)
+    return _VARIABLE.sub(lambda match: match[2] or match[1], text)

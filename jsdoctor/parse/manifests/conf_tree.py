@@ -39,8 +39,8 @@ class ConfigTree:
 def configuration(file: str, text: str, include: Include) -> ConfigTree:
     """Read one file. Raises `ManifestError` at the first mistake, as the server does."""
     if text.startswith("\ufeff"):
-        says = "it begins with a byte order mark, which servers take for a part of the first field"
-        raise ManifestError(f"not a configuration: {says}; save it without one", FilePosition(file))
+        result = "it begins with a byte order mark, which servers take for a part of the first field"
+        raise ManifestError(f"not a configuration: {result}; save it without one", FilePosition(file))
     missing: list[tuple[str, FilePosition]] = []
     reader = _Reader(file, text, include, missing, set())
     return ConfigTree(Tree(reader.top(), FilePosition(file)), missing, frozenset(reader.used))
@@ -62,7 +62,7 @@ class _Reader:
         self._missing, self._nesting = missing, nesting
         self._scopes: list[dict[str, Tree]] = []
         self._pos = 0
-        self._lines = [0, *(found.end() for found in re.finditer("\n", self._text))]
+        self._lines = [0, *(match.end() for match in re.finditer("\n", self._text))]
 
     def top(self) -> dict[str, Tree]:
         entries: dict[str, Tree] = {}
@@ -82,8 +82,8 @@ class _Reader:
         line = bisect_right(self._lines, pos)
         return FilePosition(self._file, line, pos - self._lines[line - 1] + 1)
 
-    def _error(self, says: str, pos: int | None = None) -> ManifestError:
-        return ManifestError(f"not a configuration: {says}", self._place(self._pos if pos is None else pos))
+    def _error(self, text: str, pos: int | None = None) -> ManifestError:
+        return ManifestError(f"not a configuration: {text}", self._place(self._pos if pos is None else pos))
 
     def _peek(self) -> str:
         return self._text[self._pos : self._pos + 1]
@@ -100,8 +100,8 @@ class _Reader:
                 return
 
     def _match(self, pattern: re.Pattern[str]) -> int:
-        found = pattern.match(self._text, self._pos)
-        return found.end() if found else self._pos
+        match = pattern.match(self._text, self._pos)
+        return match.end() if match else self._pos
 
     def _entry(self, entries: dict[str, Tree], depth: int) -> None:
         start = self._pos
@@ -234,9 +234,9 @@ class _Reader:
             raise self._error("the name of a file is expected after include", start)
         if self._nesting >= _MAX_INCLUDES:
             raise self._error("files include each other without end", start)
-        found = self._include(self._file, name)
-        if found is None:
+        result = self._include(self._file, name)
+        if result is None:
             self._missing.append((name, self._place(start)))
             return
-        inner = _Reader(found[0], found[1], self._include, self._missing, self.used, nesting=self._nesting + 1)
+        inner = _Reader(result[0], result[1], self._include, self._missing, self.used, nesting=self._nesting + 1)
         entries.update(inner.top())

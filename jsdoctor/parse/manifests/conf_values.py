@@ -19,7 +19,7 @@ _ESCAPE = re.compile(r'\\(?:x([0-9a-fA-F]{2})|([tnr"\\]))')
 _QUOTED = re.compile(r'"((?:[^"\\]|\\x[0-9a-fA-F]{2}|\\[tnr"\\])*)"')
 _ESCAPED = {"t": "\t", "n": "\n", "r": "\r", '"': '"', "\\": "\\"}
 _BOOLEANS = {"true": True, "on": True, "yes": True, "false": False, "off": False, "no": False}
-_LARGEST = (1 << 63) - 1
+_MAX = (1 << 63) - 1
 _SCALE = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5, "e": 6}
 _BINARY = ("b", "i", "ib")
 
@@ -38,10 +38,10 @@ def scan_string(text: str, start: int) -> ScannedValue:
         if end < 0:
             raise ValueError("a string does not end")
         return ScannedValue(text[start + 1 : end], end + 1)
-    found = _QUOTED.match(text, start)
-    if found is None:
+    match = _QUOTED.match(text, start)
+    if match is None:
         raise ValueError('a string does not end, or has an escape other than \\xXX, \\t, \\n, \\r, \\" and \\\\')
-    return ScannedValue(_unescaped(found[1]), found.end())
+    return ScannedValue(_unescaped(match[1]), match.end())
 
 
 def scan_unquoted(text: str, start: int) -> ScannedValue:
@@ -51,10 +51,10 @@ def scan_unquoted(text: str, start: int) -> ScannedValue:
     """
     if _BEFORE_BRACKET.match(text, start):
         raise ValueError("a number right before ']', which the server takes for a part of it; put a space between them")
-    if found := _INTEGER.match(text, start):
-        return ScannedValue(integer(found[1], found[2] or ""), found.end())
-    if found := _FLOAT.match(text, start):
-        return ScannedValue(float(found[0]), found.end())
+    if match := _INTEGER.match(text, start):
+        return ScannedValue(integer(match[1], match[2] or ""), match.end())
+    if match := _FLOAT.match(text, start):
+        return ScannedValue(float(match[0]), match.end())
     if text[start] == "." or (text[start] == "-" and not _NEGATIVE.match(text, start)):
         raise ValueError("a number must have a digit first")
     if _DATE_LIKE.match(text, start) and not _DATE.match(text, start):
@@ -63,8 +63,8 @@ def scan_unquoted(text: str, start: int) -> ScannedValue:
 
 
 def _word(text: str, start: int) -> ScannedValue:
-    found = _UNQUOTED.match(text, start)
-    end = found.end() if found else start
+    match = _UNQUOTED.match(text, start)
+    end = match.end() if match else start
     raw = text[start:end]
     if text[end : end + 1] == "\\":
         raise ValueError('an escape other than \\xXX, \\t, \\n, \\r, \\" and \\\\')
@@ -83,10 +83,10 @@ def integer(digits: str, suffix: str) -> int:
     unit, rest = suffix[:1].lower(), suffix[1:].lower()
     if rest and rest not in _BINARY:
         raise ValueError("a number with a unit that is none; write it as 10GB or 10Gi")
-    if len(digits) > len(str(_LARGEST)) + 1 or abs(int(digits)) > _LARGEST:
+    if len(digits) > len(str(_MAX)) + 1 or abs(int(digits)) > _MAX:
         raise ValueError("a number that is too large")
     return int(digits) * int((1024 if rest else 1000) ** _SCALE[unit])
 
 
 def _unescaped(raw: str) -> str:
-    return _ESCAPE.sub(lambda found: chr(int(found[1], 16)) if found[1] else _ESCAPED[found[2]], raw)
+    return _ESCAPE.sub(lambda match: chr(int(match[1], 16)) if match[1] else _ESCAPED[match[2]], raw)

@@ -50,43 +50,47 @@ def joined(
     servers: Iterable[DeclaredServers], mounts: Sequence[ConfigMount], generated: Sequence[GeneratedMap]
 ) -> list[DeclaredServers]:
     """Configurations with what the workloads that mount them tell; `persistent` is unclear where none is known."""
-    return [_joined(one, mounts, generated) if one.what == "server configuration" else one for one in servers]
+    return [
+        _joined(server, mounts, generated) if server.what == "server configuration" else server for server in servers
+    ]
 
 
 def _joined(
     servers: DeclaredServers, mounts: Sequence[ConfigMount], generated: Sequence[GeneratedMap]
 ) -> DeclaredServers:
     path = posixpath.normpath(servers.place.file)
-    names = {servers.config_map} if servers.config_map else {one.name for one in generated if path in one.paths}
+    names = {servers.config_map} if servers.config_map else {item.name for item in generated if path in item.paths}
     if names:
-        found = [one for one in mounts if one.config_map in names and _same(one.namespace, servers.namespace)]
+        config_mounts = [
+            mount for mount in mounts if mount.config_map in names and _same(mount.namespace, servers.namespace)
+        ]
     else:
-        found = [one for one in mounts if one.path == path]
-    if not names and not found:
+        config_mounts = [mount for mount in mounts if mount.path == path]
+    if not names and not config_mounts:
         return servers  # a file of a host
-    near = _nearest(servers.place.file, found)
+    near = _nearest(servers.place.file, config_mounts)
     settings, places, unclear = dict(servers.settings), dict(servers.places), set(servers.unclear)
     directory = str(settings.get("store_dir", _DEFAULT_STORE))
-    kept = {is_kept(directory, one.lasting) for one in near} if directory.startswith("/") else set()
+    kept = {is_kept(directory, mount.lasting) for mount in near} if directory.startswith("/") else set()
     if len(kept) == 1:
         settings["persistent"] = kept.pop()
         places["persistent"] = servers.at("store_dir", "jetstream")
     else:
         unclear.add("persistent")
-    sizes = {one.servers for one in near}
+    sizes = {item.servers for item in near}
     if len(sizes) == 1 and (size := sizes.pop()) is not None:
         settings["servers"] = size
         places["servers"] = servers.at("clustered", "jetstream")
     return msgspec.structs.replace(servers, settings=settings, places=places, unclear=frozenset(unclear))
 
 
-def _same(one: str, other: str) -> bool:
+def _same(first: str, second: str) -> bool:
     """Kustomize and `kubectl -n` fill in the namespace of what names none."""
-    return not one or not other or one == other
+    return not first or not second or first == second
 
 
-def _nearest(file: str, found: Sequence[ConfigMount]) -> Sequence[ConfigMount]:
+def _nearest(file: str, mounts: Sequence[ConfigMount]) -> Sequence[ConfigMount]:
     """The mounts closest to a file, as one run may have several environments: same file, same directory, then any."""
-    same_file = [one for one in found if one.file == file]
-    same_directory = [one for one in found if PurePath(one.file).parent == PurePath(file).parent]
-    return same_file or same_directory or found
+    same_file = [mount for mount in mounts if mount.file == file]
+    same_directory = [mount for mount in mounts if PurePath(mount.file).parent == PurePath(file).parent]
+    return same_file or same_directory or mounts

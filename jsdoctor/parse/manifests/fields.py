@@ -79,8 +79,8 @@ def read_fields(
             fields.unread.add(_API_NAMES.get(name) or re.sub(r"(?<=[a-z])[A-Z]", r"_\g<0>", name).lower())
         else:
             near = did_you_mean(key, known)
-            says = f"{what} has no field {key!r}, so it is not applied{near or '; a newer version may know it'}"
-            fields.mistakes.append(Mistake(child.place, says, ignored=True, unsure=not near))
+            text = f"{what} has no field {key!r}, so it is not applied{near or '; a newer version may know it'}"
+            fields.mistakes.append(Mistake(child.place, text, ignored=True, unsure=not near))
     fields.values.pop("", None)
     return fields
 
@@ -204,10 +204,10 @@ def labels(tree: Tree) -> dict[str, str]:
 def moment(tree: Tree) -> datetime:
     """A time with its zone, as RFC 3339 writes it."""
     written = text(tree)
-    found = _RFC3339.fullmatch(written)
-    if found is None:
+    match = _RFC3339.fullmatch(written)
+    if match is None:
         raise ValueError("a time as 2026-11-21T10:00:00Z is expected")
-    fraction = found[1]
+    fraction = match[1]
     if fraction and len(fraction) > 6:
         written = written.replace(fraction, fraction[:6], 1)
     return datetime.fromisoformat(written.upper()).astimezone(UTC)

@@ -14,14 +14,14 @@ from jsdoctor.parse.manifests.tree import MAX_DEPTH, ManifestError, Tree, Variab
 
 _PRODUCT = re.compile(r"\s*\d+\s*(?:\*\s*\d+\s*)*", re.ASCII)
 _TEMPLATE = re.compile(r"(?<!\$)\$\{|(?<!%)%\{")
-_LONGEST = 2 << 20
+_MAX = 2 << 20
 """Characters of a file that is read: the parser takes a second for each 100,000."""
 
 
 def hcl_document(file: str, text: str) -> Tree:
     """The blocks of one file. Raises `ManifestError` for its syntax, and never quotes what is in it."""
-    if len(text) > _LONGEST:
-        raise ManifestError(f"it is larger than {_LONGEST >> 20} MiB", FilePosition(file))
+    if len(text) > _MAX:
+        raise ManifestError(f"it is larger than {_MAX >> 20} MiB", FilePosition(file))
     try:
         content = hcl2.loads(text + "\n")
     except UnexpectedInput as error:
@@ -59,8 +59,8 @@ class _Builder:
     def _block(self, kind: str, name: str) -> tuple[FilePosition, int]:
         """Where a resource begins, and the number of its last line."""
         header = re.compile(rf'\s*resource\s+"?{re.escape(kind)}"?\s+"?{re.escape(name)}"?\s*(?:\{{|$)')
-        found = (number for number, line in enumerate(self._lines, 1) if header.match(line))
-        first = next(found, 1)
+        openings = (number for number, line in enumerate(self._lines, 1) if header.match(line))
+        first = next(openings, 1)
         last = next((at for at in range(first, len(self._lines)) if self._lines[at].startswith("}")), len(self._lines))
         return FilePosition(self._file, first), last
 

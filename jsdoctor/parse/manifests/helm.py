@@ -46,9 +46,9 @@ def is_values(tree: Tree) -> bool:
     config = tree.get("config")
     if config is None or tree.get("apiVersion") is not None:
         return False
-    found = [key for key, child in config.entries() if key in _CONFIG_KEYS and isinstance(child.value, dict)]
+    entries = [key for key, child in config.entries() if key in _CONFIG_KEYS and isinstance(child.value, dict)]
     others = [key for key, _ in tree.entries() if key in _BESIDE_CONFIG]
-    return bool({"jetstream", "nats"} & set(found)) or len(found) > 1 or bool(found and others)
+    return bool({"jetstream", "nats"} & set(entries)) or len(entries) > 1 or bool(entries and others)
 
 
 def inner_values(tree: Tree) -> Tree | None:
@@ -116,14 +116,14 @@ class _Reader:
 
     def misnamed(self) -> None:
         """Keys at the top that the chart does not have, values of its releases before 1.0 among them."""
-        told = {path[0] for path in _FOLKLORE if len(path) == 1}
+        paths = {path[0] for path in _FOLKLORE if len(path) == 1}
         for key, node in self.tree.entries():
-            if key not in _TOP_KEYS and key not in told:
+            if key not in _TOP_KEYS and key not in paths:
                 near = get_close_matches(key, _TOP_KEYS, 1, _CLOSE)
                 before = "; before 1.0 it had it" if key in _OLD_KEYS else ""
                 meant = f"; did you mean {near[0]!r}?" if near else ""
-                says = f"the chart has no value {key} and ignores it{before or meant}"
-                self.mistakes.append(Mistake(node.place, says, ignored=True))
+                text = f"the chart has no value {key} and ignores it{before or meant}"
+                self.mistakes.append(Mistake(node.place, text, ignored=True))
 
     def leave_defaults_open(self) -> None:
         """What only a default decides, other values may set."""
@@ -134,9 +134,9 @@ class _Reader:
 
     def _unknown(self) -> None:
         """Values that runbooks set and the chart does not have: it ignores them without a word."""
-        for path, says in _FOLKLORE.items():
+        for path, text in _FOLKLORE.items():
             if (node := self.tree.get(*path)) is not None:
-                says_so = f"the chart has no value {'.'.join(path)} and ignores it: {says}"
+                says_so = f"the chart has no value {'.'.join(path)} and ignores it: {text}"
                 self.mistakes.append(Mistake(node.place, says_so, ignored=True))
 
     def _budget(self, spec: Tree) -> None:
@@ -146,8 +146,8 @@ class _Reader:
         if (node := spec.get("minAvailable")) is not None:
             dropped = "maxUnavailable" in dict(spec.entries()) and spec.get("maxUnavailable") is None
             if not dropped:
-                says = "minAvailable beside the chart's own maxUnavailable: 1, which Kubernetes refuses"
-                self.mistakes.append(Mistake(node.place, f"{says}; set maxUnavailable: null beside it"))
+                text = "minAvailable beside the chart's own maxUnavailable: 1, which Kubernetes refuses"
+                self.mistakes.append(Mistake(node.place, f"{text}; set maxUnavailable: null beside it"))
             elif isinstance(node.value, int) and isinstance(self.settings.get("servers"), int):
                 self._set("max_unavailable", self.settings["servers"] - node.value, node)
 
@@ -186,8 +186,8 @@ class _Reader:
         if not on:
             self._set("servers", 1, self._node("config", "cluster", "enabled"))
             if replicas is not None and replicas.value != 1:
-                says = "config.cluster.replicas has no effect: config.cluster.enabled is not true, so one server runs"
-                self.mistakes.append(Mistake(replicas.place, says, ignored=True))
+                text = "config.cluster.replicas has no effect: config.cluster.enabled is not true, so one server runs"
+                self.mistakes.append(Mistake(replicas.place, text, ignored=True))
             return
         self._set("clustered", True, self._node("config", "cluster"))
         if replicas is None or (isinstance(replicas.value, int) and not isinstance(replicas.value, bool)):
@@ -239,9 +239,9 @@ def _raw(node: Tree) -> Tree:
         return Tree({key: _raw(child) for key, child in node.value.items()}, node.place)
     if isinstance(node.value, list):
         return Tree([_raw(child) for child in node.value], node.place)
-    if isinstance(node.value, str) and (found := _RAW.fullmatch(node.value.strip())):
+    if isinstance(node.value, str) and (match := _RAW.fullmatch(node.value.strip())):
         try:
-            value = scan_unquoted(found[1], 0).value if found[1] else ""
+            value = scan_unquoted(match[1], 0).value if match[1] else ""
         except ValueError:
             return Tree(Variable("?"), node.place)
         return Tree(value, node.place)

@@ -40,21 +40,21 @@ class ChartReference:
 
 def releases(tree: Tree, yaml: _Yaml) -> list[ChartRelease]:
     """Every release of the chart in a document; values in the form of the chart's count, too."""
-    return [release for found in _references(tree, yaml) if (release := release_of(found)) is not None]
+    return [release for reference in _references(tree, yaml) if (release := release_of(reference)) is not None]
 
 
-def release_of(found: ChartReference) -> ChartRelease | None:
+def release_of(chart_reference: ChartReference) -> ChartRelease | None:
     """The release that a reference makes; None where it is of another chart and its values are not like those."""
-    name = found.chart.rstrip("/").rpartition("/")[2]
-    values = _merged(found.values, found.tree)
+    name = chart_reference.chart.rstrip("/").rpartition("/")[2]
+    values = _merged(chart_reference.values, chart_reference.tree)
     if name != "nats":
         inner = inner_values(values)
-        return None if inner is None else ChartRelease(inner, partial=found.partial)
-    if "bitnami" in f"{found.repository} {found.chart}".lower():
-        return ChartRelease(found.tree, problem=_OTHER_CHART)
-    if found.version.lstrip("v~^=> ").startswith("0."):
-        return ChartRelease(found.tree, problem=_OLD_CHART)
-    return ChartRelease(values, is_nats=True, partial=found.partial)
+        return None if inner is None else ChartRelease(inner, partial=chart_reference.partial)
+    if "bitnami" in f"{chart_reference.repository} {chart_reference.chart}".lower():
+        return ChartRelease(chart_reference.tree, problem=_OTHER_CHART)
+    if chart_reference.version.lstrip("v~^=> ").startswith("0."):
+        return ChartRelease(chart_reference.tree, problem=_OLD_CHART)
+    return ChartRelease(values, is_nats=True, partial=chart_reference.partial)
 
 
 def _references(tree: Tree, yaml: _Yaml) -> Iterator[ChartReference]:
@@ -71,7 +71,7 @@ def _references(tree: Tree, yaml: _Yaml) -> Iterator[ChartReference]:
     elif tree.get("helmCharts") is not None:
         yield from map(_kustomize, _items(tree, "helmCharts"))
     elif not kind and tree.get("releases") is not None:
-        yield from (_listed(one) for one in _items(tree, "releases"))
+        yield from (_listed(item) for item in _items(tree, "releases"))
     elif not kind and (helm := tree.get("helm")) is not None and helm.get("chart") is not None:
         files = bool(_items(helm, "valuesFiles"))
         yield ChartReference(
@@ -92,7 +92,7 @@ def _argo(spec: Tree, yaml: _Yaml) -> Iterator[ChartReference]:
     for source in sources:
         helm = source.get("helm") or source
         values = _present(helm, "valuesObject") or _from_text(helm.get("values"), yaml)
-        values += [with_path(one.text("name"), one.get("value") or one) for one in _items(helm, "parameters")]
+        values += [with_path(item.text("name"), item.get("value") or item) for item in _items(helm, "parameters")]
         partial = bool(_items(helm, "valueFiles")) or bool(_items(helm, "fileParameters"))
         yield ChartReference(
             source, source.text("chart"), source.text("repoURL"), source.text("targetRevision"), values, partial
@@ -117,8 +117,8 @@ def _controller(spec: Tree, yaml: _Yaml) -> ChartReference:
 def _listed(release: Tree) -> ChartReference:
     """A release of a helmfile: each of its values is an object or the name of a file."""
     values = _items(release, "values")
-    inline = [one for one in values if isinstance(one.value, dict)]
-    inline += [with_path(one.text("name"), one.get("value") or one) for one in _items(release, "set")]
+    inline = [value for value in values if isinstance(value.value, dict)]
+    inline += [with_path(item.text("name"), item.get("value") or item) for item in _items(release, "set")]
     return ChartReference(release, release.text("chart"), "", _version(release), inline, len(values) > len(inline))
 
 

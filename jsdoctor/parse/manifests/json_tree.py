@@ -11,7 +11,7 @@ from jsdoctor.parse.manifests.tree import MAX_DEPTH, ManifestError, Tree
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?", re.ASCII)
-_LONGEST_NUMBER = 400
+_MAX_NUMBER = 400
 _WORDS: tuple[tuple[str, bool | None], ...] = (("true", True), ("false", False), ("null", None))
 
 
@@ -28,18 +28,18 @@ class _Reader:
     def __init__(self, file: str, text: str) -> None:
         self.text = text
         self._file = file
-        self._lines = [0, *(found.end() for found in re.finditer("\n", text))]
+        self._lines = [0, *(match.end() for match in re.finditer("\n", text))]
 
     def place(self, index: int) -> FilePosition:
         line = bisect_right(self._lines, index)
         return FilePosition(self._file, line, index - self._lines[line - 1] + 1)
 
-    def error(self, says: str, index: int) -> ManifestError:
-        return ManifestError(f"not JSON: {says}", self.place(index))
+    def error(self, text: str, index: int) -> ManifestError:
+        return ManifestError(f"not JSON: {text}", self.place(index))
 
     def skip(self, index: int) -> int:
-        found = _SPACE.match(self.text, index)
-        return found.end() if found else index
+        match = _SPACE.match(self.text, index)
+        return match.end() if match else index
 
     def value(self, index: int, depth: int, at: int | None = None) -> tuple[Tree, int]:
         """The value that begins at `index`, and where it ends. `at` is where its key stands."""
@@ -61,11 +61,11 @@ class _Reader:
         return self._number(index, place)
 
     def _number(self, index: int, place: FilePosition) -> tuple[Tree, int]:
-        found = _NUMBER.match(self.text, index)
-        if found is None or len(found[0]) > _LONGEST_NUMBER:
+        match = _NUMBER.match(self.text, index)
+        if match is None or len(match[0]) > _MAX_NUMBER:
             raise self.error("a value is expected here", index)
-        whole = found[1] is None and found[2] is None
-        return Tree(int(found[0]) if whole else float(found[0]), place), found.end()
+        whole = match[1] is None and match[2] is None
+        return Tree(int(match[0]) if whole else float(match[0]), place), match.end()
 
     def _string(self, index: int) -> tuple[str, int]:
         try:

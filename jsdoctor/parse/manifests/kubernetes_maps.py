@@ -34,8 +34,8 @@ def generated_maps(tree: Tree) -> Iterator[GeneratedMap]:
     """`configMapGenerator` and `secretGenerator` of a kustomization, with the paths of their files."""
     directory = posixpath.dirname(tree.place.file)
     for key in ("configMapGenerator", "secretGenerator"):
-        for one in (tree.get(key) or tree).items():
-            files = [str(file.value).rpartition("=")[2] for file in (one.get("files") or one).items()]
-            if files and (name := one.text("name")):
+        for candidate in (tree.get(key) or tree).items():
+            files = [str(file.value).rpartition("=")[2] for file in (candidate.get("files") or candidate).items()]
+            if files and (name := candidate.text("name")):
                 paths = tuple(posixpath.normpath(posixpath.join(directory, file)) for file in files)
                 yield GeneratedMap(name, paths)

@@ -29,16 +29,16 @@ _KEY_VALUE = _BUCKET | {
 _UNJUDGED = ("placement", "compression", "republish", "limitMarkerTtl", "metadata", *OF_EVERY_RESOURCE)
 _SECRETS = (("user", "password"), ("token", "token"), ("nkey", "seed"), ("creds", "file"))
 _ENCRYPTED = ("tls", "wss")
-_LONGEST_HISTORY = 64
+_MAX_HISTORY = 64
 
 
 def key_value(resource: Tree, spec: Tree) -> DeclaredStream:
     """A KeyValue."""
     fields = read_fields(spec, _KEY_VALUE, _UNJUDGED, "a KeyValue")
     bucket = fields.values.get("bucket", "")
-    if fields.values.get("history", 0) > _LONGEST_HISTORY:
-        says = f"a bucket keeps {_LONGEST_HISTORY} values of a key at most"
-        fields.mistakes.append(Mistake(fields.places["max_msgs_per_subject"], f"history: {says}"))
+    if fields.values.get("history", 0) > _MAX_HISTORY:
+        text = f"a bucket keeps {_MAX_HISTORY} values of a key at most"
+        fields.mistakes.append(Mistake(fields.places["max_msgs_per_subject"], f"history: {text}"))
     return _declared("KeyValue", resource, spec, fields, key_value_stream(bucket, fields.values))
 
 

@@ -243,8 +243,8 @@ def _embedded(declared: FileDeclarations, node: Tree, config_map: str, namespace
 def _nack(declared: FileDeclarations, tree: Tree, version: str, kind: str) -> None:
     spec = tree.get("spec")
     if version != VERSION:
-        says = f"{GROUP}{version} is no longer served; NACK knows {kind} as {GROUP}{VERSION}"
-        declared.problems.append((says, tree.place))
+        text = f"{GROUP}{version} is no longer served; NACK knows {kind} as {GROUP}{VERSION}"
+        declared.problems.append((text, tree.place))
     elif spec is None or not isinstance(spec.value, dict):
         declared.problems.append((f"this {kind} has no spec", tree.place))
     elif kind == "Stream":

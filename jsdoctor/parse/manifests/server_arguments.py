@@ -46,7 +46,7 @@ _SETTINGS = {
 _FLAGS = ("monitoring", "auth", "clustered")
 """Settings of which it only counts that they are set."""
 _PORTS = ("http_port", "https_port", "m", "ms", "p", "port")
-_LARGEST_PORT = 65535
+_MAX_PORT = 65535
 _TRUE = ("1", "t", "T", "TRUE", "true", "True")
 _FALSE = ("0", "f", "F", "FALSE", "false", "False")
 _WHOLE = re.compile(r"[-+]?(?:0[xX][0-9a-fA-F_]+|0[oO]?[0-7_]+|0[bB][01_]+|\d[\d_]*)", re.ASCII)
@@ -131,8 +131,8 @@ class Arguments:
                 self._wrong(place, f"nats-server has no argument {word.partition('=')[0][:40]!r}{near}")
                 return
 
-    def _wrong(self, place: FilePosition, says: str) -> None:
-        self.mistakes.append(Mistake(place, says))
+    def _wrong(self, place: FilePosition, text: str) -> None:
+        self.mistakes.append(Mistake(place, text))
 
     def _switch(self, name: str, value: str, place: FilePosition) -> None:
         if value not in _TRUE + _FALSE and not _VARIABLE.search(value):
@@ -146,8 +146,8 @@ class Arguments:
             if not _WHOLE.fullmatch(value):
                 self._wrong(place, f"argument -{name}: a whole number is expected")
                 return
-            if name in _PORTS and value.isdigit() and int(value) > _LARGEST_PORT:
-                self._wrong(place, f"argument -{name} is a port, and {int(value):,} is above {_LARGEST_PORT:,}")
+            if name in _PORTS and value.isdigit() and int(value) > _MAX_PORT:
+                self._wrong(place, f"argument -{name} is a port, and {int(value):,} is above {_MAX_PORT:,}")
                 return
         if setting == "config":
             self.config = value

@@ -61,9 +61,9 @@ def server_config(
     reader = _Reader(tree.place)
     reader.read(tree)
     if used is not None:
-        told = {mistake.place for mistake in reader.mistakes}
-        found = [*field_mistakes(tree, None if missing else used), *(() if missing else reference_mistakes(tree))]
-        reader.mistakes += [one for one in found if one.place not in told]
+        file_positions = {mistake.place for mistake in reader.mistakes}
+        result = [*field_mistakes(tree, None if missing else used), *(() if missing else reference_mistakes(tree))]
+        reader.mistakes += [value for value in result if value.place not in file_positions]
     if missing:
         stated = set(reader.settings)
         reader.unclear |= MAY_BE_INCLUDED - stated
@@ -144,8 +144,8 @@ class _Reader:
         elif isinstance(value, str) and value[-1:] in _SIZES and value[:-1].isascii() and value[:-1].isdigit():
             self._set(name, int(value[:-1][:19]) << _SIZES[value[-1]], node)
         elif value != "":
-            says = f"{name}: the server takes a number such as 10GB without quotes, or a text ending in K, M, G or T"
-            self.mistakes.append(Mistake(node.place, says))
+            text = f"{name}: the server takes a number such as 10GB without quotes, or a text ending in K, M, G or T"
+            self.mistakes.append(Mistake(node.place, text))
 
     def _duration(self, name: str, node: Tree | None) -> None:
         """Nanoseconds. The reader of the field reports a value that is no duration."""

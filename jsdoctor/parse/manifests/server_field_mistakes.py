@@ -56,13 +56,13 @@ def _named(tree: Tree, block: Block, path: str, used: Collection[str] | None) ->
 def _value(node: Tree, key: str, kind: str, canonical: str) -> Iterator[Mistake]:
     """Of the value of one known field. `canonical` is its block and its name."""
     if (since := SINCE.get(canonical, _OLDEST)) > _OLDEST:
-        says = f"servers before {_release(since)} refuse the field {key!r}, which they do not know"
-        yield Mistake(node.place, says, ignored=True, unsure=True)
+        text = f"servers before {_release(since)} refuse the field {key!r}, which they do not know"
+        yield Mistake(node.place, text, ignored=True, unsure=True)
     if expected := wrong_value(kind, node):
         stricter = STRICTER.get(canonical)
         if stricter and not wrong_value(stricter.before, node):
-            says = f"{key}: {expected}; servers before {_release(stricter.since)} start with it all the same"
-            yield Mistake(node.place, says, ignored=True)
+            text = f"{key}: {expected}; servers before {_release(stricter.since)} start with it all the same"
+            yield Mistake(node.place, text, ignored=True)
         else:
             yield Mistake(node.place, f"{key}: {expected}")
 
@@ -73,9 +73,9 @@ def _release(version: tuple[int, ...]) -> str:
 
 def _inner(node: Tree, kind: str, path: str, used: Collection[str] | None) -> Iterator[Mistake]:
     """Of a block, or of each block of a list."""
-    for one in node.items() if isinstance(node.value, list) else (node,):
-        if isinstance(one.value, dict):
-            yield from _block(one, kind, path, used)
+    for tree in node.items() if isinstance(node.value, list) else (node,):
+        if isinstance(tree.value, dict):
+            yield from _block(tree, kind, path, used)
 
 
 def _together(tree: Tree, block: Block, path: str) -> Iterator[Mistake]:
@@ -85,8 +85,8 @@ def _together(tree: Tree, block: Block, path: str) -> Iterator[Mistake]:
     for group in block.required:
         if set_here.isdisjoint(group):
             yield Mistake(tree.place, f"{path}: {' or '.join(group)} is missing")
-    for one, other in block.exclusive:
-        first, second = sorted(set_here.intersection(one) - unknown), sorted(set_here.intersection(other) - unknown)
+    for entry, other in block.exclusive:
+        first, second = sorted(set_here.intersection(entry) - unknown), sorted(set_here.intersection(other) - unknown)
         if first and second:
             yield Mistake(tree.place, f"{path}: {first[0]} and {second[0]} cannot be set together")
     if block.paired and len(set_here.intersection(block.paired)) == 1:

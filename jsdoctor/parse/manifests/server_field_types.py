@@ -27,7 +27,7 @@ def wrong_value(kind: str, node: Tree) -> str:
     if expects is None or not expects[0](node):
         return "" if expects is None else expects[1]
     if kind in _URLS:
-        return next((f"Go takes this for no URL: {error}" for one in _written(node) if (error := url_error(one))), "")
+        return next((f"Go takes this for no URL: {error}" for text in _written(node) if (error := url_error(text))), "")
     return ""
 
 

@@ -14,7 +14,7 @@ from jsdoctor.parse.manifests.fields import NS_PER_S, go_duration
 from jsdoctor.parse.manifests.tree import Tree, Variable
 
 _BY_JWT = ("operator", "operators", "roots", "root", "root_operators", "root_operator", "trusted", "trusted_keys")
-_SHORTEST_LAME_DUCK_S = 30
+_MIN_LAME_DUCK_S = 30
 _GLOBAL, _SYSTEM = "$G", "$SYS"
 
 
@@ -49,7 +49,7 @@ def _accounts(top: Mapping[str, Tree]) -> dict[str, Tree] | None:
         return {}
     if isinstance(accounts.value, list):
         return {item.value: item for item in accounts.items() if isinstance(item.value, str)}
-    if isinstance(accounts.value, Variable) or any(isinstance(one.value, Variable) for _, one in accounts.entries()):
+    if isinstance(accounts.value, Variable) or any(isinstance(tree.value, Variable) for _, tree in accounts.entries()):
         return None
     return dict(accounts.entries())
 
@@ -79,13 +79,13 @@ def _logins(top: Mapping[str, Tree], accounts: Mapping[str, Tree]) -> Iterator[M
     own = list(_users(authorization))
     shared = [login for account in accounts.values() for login in _users(account)]
     if authorization is not None:
-        for one, other, both in (
+        for first, second, both in (
             ("user", "token", single and token),
             ("user", "users", single and own),
             ("token", "users", token and own),
         ):
             if both:
-                yield Mistake(authorization.place, f"authorization: {one} and {other} cannot be set together")
+                yield Mistake(authorization.place, f"authorization: {first} and {second} cannot be set together")
         if (single or token) and shared:
             what = "a user" if single else "a token"
             yield Mistake(authorization.place, f"authorization: {what} cannot be set beside users of accounts")
@@ -109,12 +109,12 @@ def _unauthenticated(top: Mapping[str, Tree], known: set[str], unclear: bool) ->
 def _sizes_and_times(top: Mapping[str, Tree]) -> Iterator[Mistake]:
     payload, pending = _integer(top.get("max_payload")), _integer(top.get("max_pending"))
     if payload and pending and payload > pending:
-        says = f"max_payload ({payload}) cannot be above max_pending ({pending})"
-        yield Mistake(top["max_payload"].place, says)
+        text = f"max_payload ({payload}) cannot be above max_pending ({pending})"
+        yield Mistake(top["max_payload"].place, text)
     duration, grace = _duration(top.get("lame_duck_duration")), _duration(top.get("lame_duck_grace_period"))
-    if duration is not None and duration < _SHORTEST_LAME_DUCK_S * NS_PER_S:
-        says = f"lame_duck_duration: servers take {_SHORTEST_LAME_DUCK_S}s and more"
-        yield Mistake(top["lame_duck_duration"].place, says)
+    if duration is not None and duration < _MIN_LAME_DUCK_S * NS_PER_S:
+        text = f"lame_duck_duration: servers take {_MIN_LAME_DUCK_S}s and more"
+        yield Mistake(top["lame_duck_duration"].place, text)
     elif duration is not None and grace is not None and grace >= duration:
         yield Mistake(top["lame_duck_grace_period"].place, "lame_duck_grace_period must be below lame_duck_duration")
 
@@ -186,8 +186,8 @@ def _imports(accounts: Mapping[str, Tree]) -> Iterator[Mistake]:
     for name, account in accounts.items():
         for fields in _listed(account, "imports"):
             for kind in ("stream", "service"):
-                if kind in fields and (says := _refused(name, kind, _lower(fields[kind]), accounts)):
-                    yield Mistake(fields[kind].place, f"imports of {name[:60]}: {says}")
+                if kind in fields and (refused := _refused(name, kind, _lower(fields[kind]), accounts)):
+                    yield Mistake(fields[kind].place, f"imports of {name[:60]}: {refused}")
 
 
 def _listed(account: Tree, field: str) -> Iterator[dict[str, Tree]]:

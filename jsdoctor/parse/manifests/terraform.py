@@ -73,10 +73,10 @@ def declared(tree: Tree) -> tuple[list[DeclaredStream], list[DeclaredConsumer]]:
     """The streams, buckets and consumers of a plan."""
     configured = dict(_configured(tree.get("configuration", "root_module"), ""))
     planned = [_planned(change, configured) for change in (tree.get("resource_changes") or tree).items()]
-    known = [one for one in planned if one is not None]
-    names = {one.address: one.values.text("name") for one in known}
-    streams = [_stream(one) for one in known if one.kind != "jetstream_consumer"]
-    consumers = [_consumer(one, names, configured) for one in known if one.kind == "jetstream_consumer"]
+    known = [entry for entry in planned if entry is not None]
+    names = {entry.address: entry.values.text("name") for entry in known}
+    streams = [_stream(entry) for entry in known if entry.kind != "jetstream_consumer"]
+    consumers = [_consumer(entry, names, configured) for entry in known if entry.kind == "jetstream_consumer"]
     return streams, consumers
 
 
@@ -87,16 +87,16 @@ def declared_in_configuration(
 
     What the file leaves out gets the provider's default; what depends on anything else is not known.
     """
-    found = list(_written(tree))
-    known = [one for one in found if not one.unknown & _FROM_PLANS]
+    result = list(_written(tree))
+    known = [entry for entry in result if not entry.unknown & _FROM_PLANS]
     problems = [
-        (f"{one.address}: only a plan shows its name or number: give terraform show -json PLAN", one.place)
-        for one in found
-        if one.unknown & _FROM_PLANS
+        (f"{entry.address}: only a plan shows its name or number: give terraform show -json PLAN", entry.place)
+        for entry in result
+        if entry.unknown & _FROM_PLANS
     ]
-    names = {one.address: one.values.text("name") for one in known}
-    streams = [_stream(one) for one in known if one.kind != "jetstream_consumer"]
-    consumers = [_consumer(one, names, {}) for one in known if one.kind == "jetstream_consumer"]
+    names = {entry.address: entry.values.text("name") for entry in known}
+    streams = [_stream(entry) for entry in known if entry.kind != "jetstream_consumer"]
+    consumers = [_consumer(entry, names, {}) for entry in known if entry.kind == "jetstream_consumer"]
     return streams, consumers, problems
 
 
@@ -126,8 +126,8 @@ def _depends(node: Tree) -> bool:
 
 def _stream_reference(node: Tree | None) -> str:
     """The address of the stream in `stream_id = jetstream_stream.X.id`."""
-    found = _REFERENCE.fullmatch(node.value.name) if node is not None and isinstance(node.value, Variable) else None
-    return found[1] if found else ""
+    match = _REFERENCE.fullmatch(node.value.name) if node is not None and isinstance(node.value, Variable) else None
+    return match[1] if match else ""
 
 
 def _planned(change: Tree, configured: dict[str, Tree]) -> _Planned | None:
@@ -151,11 +151,11 @@ def _configured(module: Tree | None, prefix: str) -> list[tuple[str, Tree]]:
     """The configuration of each resource, by address without indexes."""
     if module is None:
         return []
-    found = [(prefix + one.text("address"), one) for one in (module.get("resources") or module).items()]
+    configured = [(prefix + tree.text("address"), tree) for tree in (module.get("resources") or module).items()]
     calls = module.get("module_calls")
     for name, call in calls.entries() if calls else ():
-        found += _configured(call.get("module"), f"{prefix}module.{name}.")
-    return found
+        configured += _configured(call.get("module"), f"{prefix}module.{name}.")
+    return configured
 
 
 def _unindexed(address: str) -> str:
@@ -168,40 +168,40 @@ def _unindexed(address: str) -> str:
     return "".join((*parts, address))
 
 
-def _read(one: _Planned, table: dict[str, Field]) -> Fields:
+def _read(planned: _Planned, table: dict[str, Field]) -> Fields:
     """Only what the configuration states has a place of its own: the plan lists every default, too."""
-    fields = read_fields(one.values, table, [key for key, _ in one.values.entries()], one.kind)
-    if one.stated is not None:
+    fields = read_fields(planned.values, table, [key for key, _ in planned.values.entries()], planned.kind)
+    if planned.stated is not None:
         fields.places = {
             entry.name: node.place
             for key, entry in table.items()
-            if key in one.stated and (node := one.values.get(key)) is not None
+            if key in planned.stated and (node := planned.values.get(key)) is not None
         }
-    fields.places["name" if "name" in table else "durable_name"] = one.place
+    fields.places["name" if "name" in table else "durable_name"] = planned.place
     return fields
 
 
-def _stream(one: _Planned) -> DeclaredStream:
-    bucket = one.kind != "jetstream_stream"
-    fields = _read(one, BUCKET if bucket else STREAM)
+def _stream(planned: _Planned) -> DeclaredStream:
+    bucket = planned.kind != "jetstream_stream"
+    fields = _read(planned, BUCKET if bucket else STREAM)
     values = fields.values
     if bucket:
-        make = key_value if one.kind == "jetstream_kv_bucket" else object_store
+        make = key_value if planned.kind == "jetstream_kv_bucket" else object_store
         config = make(values.get("bucket", ""), values)
-        fields.places["discard"] = one.place
+        fields.places["discard"] = planned.place
     else:
-        config = _config(one.values, values)
+        config = _config(planned.values, values)
     table = BUCKET if bucket else STREAM
     return DeclaredStream(
         tool=Tool.TERRAFORM,
-        what=one.address,
-        place=one.place,
+        what=planned.address,
+        place=planned.place,
         config=config,
         places=fields.places,
         unread=frozenset(fields.unread),
-        mistakes=(*fields.mistakes, *one.refused),
-        fate=one.fate,
-        unknown=frozenset(table[key].name for key in one.unknown if key in table),
+        mistakes=(*fields.mistakes, *planned.refused),
+        fate=planned.fate,
+        unknown=frozenset(table[key].name for key in planned.unknown if key in table),
     )
 
 
@@ -251,27 +251,27 @@ def _transform(tree: Tree) -> SubjectTransform:
     return SubjectTransform(src=tree.text("source"), dest=tree.text("destination"))
 
 
-def _consumer(one: _Planned, names: dict[str, str], configured: dict[str, Tree]) -> DeclaredConsumer:
-    fields = _read(one, CONSUMER)
+def _consumer(planned: _Planned, names: dict[str, str], configured: dict[str, Tree]) -> DeclaredConsumer:
+    fields = _read(planned, CONSUMER)
     values = {key: value for key, value in fields.values.items() if key not in _NOT_CONFIGURED}
     values["deliver_policy"] = _policy(fields.values)
-    since = one.values.get("start_time")
+    since = planned.values.get("start_time")
     if since is not None and since.value and values["deliver_policy"] == "by_start_time":
         values["opt_start_time"] = moment(since)
-    stream = fields.values.get("stream_id", "") or _referred(one, names, configured)
+    stream = fields.values.get("stream_id", "") or _referred(planned, names, configured)
     stream = names.get(stream, stream)
     return DeclaredConsumer(
         tool=Tool.TERRAFORM,
-        what=one.address,
-        place=one.place,
+        what=planned.address,
+        place=planned.place,
         stream=stream,
         config=ConsumerConfig(**values),
         places=fields.places,
         unread=frozenset(fields.unread),
-        mistakes=(*fields.mistakes, *one.refused),
-        fate=one.fate,
+        mistakes=(*fields.mistakes, *planned.refused),
+        fate=planned.fate,
         unknown=frozenset(
-            CONSUMER[key].name for key in one.unknown if key in CONSUMER and not (key == "stream_id" and stream)
+            CONSUMER[key].name for key in planned.unknown if key in CONSUMER and not (key == "stream_id" and stream)
         ),
     )
 
@@ -285,11 +285,11 @@ def _policy(values: dict[str, Any]) -> str:
     return "by_start_time" if values.get("start_time") and not values.get("deliver_all") else "all"
 
 
-def _referred(one: _Planned, names: dict[str, str], configured: dict[str, Tree]) -> str:
+def _referred(planned: _Planned, names: dict[str, str], configured: dict[str, Tree]) -> str:
     """The stream that `stream_id = jetstream_stream.X.id` will be, while its id is not known yet."""
-    written = configured.get(_unindexed(one.address))
+    written = configured.get(_unindexed(planned.address))
     references = written.get("expressions", "stream_id", "references") if written else None
-    module = one.address.rpartition("jetstream_consumer.")[0]
+    module = planned.address.rpartition("jetstream_consumer.")[0]
     for reference in references.items() if references else ():
         if name := names.get(f"{module}{reference.value}"):
             return name

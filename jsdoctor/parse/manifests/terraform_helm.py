@@ -18,7 +18,7 @@ def releases(
     tree: Tree, yaml: Callable[[str, str], Iterable[Tree]], hcl: Callable[[str, str], Tree]
 ) -> list[ChartRelease]:
     """Every release of the chart in a `.tf` file. What an expression gives is left open."""
-    return [found for body in _bodies(tree) if (found := release_of(_reference(body, yaml, hcl))) is not None]
+    return [release for body in _bodies(tree) if (release := release_of(_reference(body, yaml, hcl))) is not None]
 
 
 def _bodies(tree: Tree) -> Iterator[Tree]:
@@ -38,11 +38,11 @@ def _reference(
         read = _values(item, yaml, hcl)
         partial |= read is None
         values += [Tree(read.value, body.place)] if read is not None else []
-    for one in (body.get("set") or body).items():
-        value = one.get("value")
+    for tree in (body.get("set") or body).items():
+        value = tree.get("value")
         partial |= value is None or isinstance(value.value, Variable)
         if value is not None and not isinstance(value.value, Variable):
-            values.append(with_path(one.text("name"), value))
+            values.append(with_path(tree.text("name"), value))
     chart, version = body.text("chart"), body.text("version")
     return ChartReference(body, chart, body.text("repository"), version, values, partial)
 
@@ -51,8 +51,8 @@ def _values(item: Tree, yaml: Callable[[str, str], Iterable[Tree]], hcl: Callabl
     """One element of `values`; None where an expression gives it."""
     try:
         if isinstance(item.value, Variable):
-            found = _ENCODED.fullmatch(item.value.name)
-            return hcl(item.place.file, f"values = {found[1]}").get("values") if found else None
+            match = _ENCODED.fullmatch(item.value.name)
+            return hcl(item.place.file, f"values = {match[1]}").get("values") if match else None
         if not isinstance(item.value, str):
             return None
         heredoc = _HEREDOC.fullmatch(item.value)

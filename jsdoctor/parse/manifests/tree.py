@@ -14,9 +14,9 @@ MAX_DEPTH = 100
 class ManifestError(ValueError):
     """A document that cannot be read, and where. Its text never quotes values: they may be secrets."""
 
-    def __init__(self, says: str, place: FilePosition | None = None) -> None:
-        super().__init__(says)
-        self.says, self.place = says, place
+    def __init__(self, text: str, place: FilePosition | None = None) -> None:
+        super().__init__(text)
+        self.says, self.place = text, place
 
 
 @dataclass(frozen=True, slots=True)

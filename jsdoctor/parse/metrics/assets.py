@@ -16,7 +16,7 @@ Asset = tuple[str, str, str]
 
 _STREAM_PARTS = ("config", "state")
 _CONSUMER_PARTS = ("config", "delivered", "ack_floor")
-_LARGEST = 2**63
+_MAX = 2**63
 
 
 class AssetReplies:
@@ -29,21 +29,21 @@ class AssetReplies:
         self._consumers: dict[Asset, dict[str, Any]] = {}
         self._tells_ages = False
 
-    def take(self, known: str, one: MetricSeries, value: float) -> None:
+    def take(self, known: str, series: MetricSeries, value: float) -> None:
         """A series of an account, a stream or a consumer; one without the labels that name it is passed over."""
-        account, stream = one.label("account_name", "account"), one.label("stream_name", "stream")
+        account, stream = series.label("account_name", "account"), series.label("stream_name", "stream")
         if known in names.OF_ACCOUNT:
-            detail = self._accounts.setdefault(account, {"name": account, "id": one.label("account_id")})
+            detail = self._accounts.setdefault(account, {"name": account, "id": series.label("account_id")})
             put(detail, names.OF_ACCOUNT[known], int(value))
             return
-        if not stream or not -1 <= value < _LARGEST:
+        if not stream or not -1 <= value < _MAX:
             return
-        name = one.label("consumer_name")
+        name = series.label("consumer_name")
         if known in names.OF_STREAM:
-            value_of = self._stream(account, stream, one)
+            value_of = self._stream(account, stream, series)
             put(value_of, names.OF_STREAM[known], int(value))
         elif name and (known in names.OF_CONSUMER or known in names.AGES_OF_CONSUMER):
-            consumer = self._consumer(account, stream, name, one)
+            consumer = self._consumer(account, stream, name, series)
             if path := names.OF_CONSUMER.get(known):
                 put(consumer, path, int(value))
             else:
@@ -51,27 +51,27 @@ class AssetReplies:
                 moment = self._at - timedelta(seconds=value)
                 put(consumer, names.AGES_OF_CONSUMER[known], moment.isoformat())
 
-    def _stream(self, account: str, stream: str, one: MetricSeries) -> dict[str, Any]:
+    def _stream(self, account: str, stream: str, series: MetricSeries) -> dict[str, Any]:
         made = self._streams.setdefault((account, stream, ""), {"config": {"name": stream}, "state": {}})
-        self._place(made, one, "stream")
+        self._place(made, series, "stream")
         return made
 
-    def _consumer(self, account: str, stream: str, name: str, one: MetricSeries) -> dict[str, Any]:
+    def _consumer(self, account: str, stream: str, name: str, series: MetricSeries) -> dict[str, Any]:
         key = (account, stream, name)
         made = self._consumers.setdefault(key, {"stream_name": stream, "name": name, "config": {}})
-        self._place(made, one, "consumer")
+        self._place(made, series, "consumer")
         return made
 
-    def _place(self, made: dict[str, Any], one: MetricSeries, kind: str) -> None:
+    def _place(self, made: dict[str, Any], series: MetricSeries, kind: str) -> None:
         """Set the leader: a label names it, or shows at least whether it is this server.
 
         A cluster's name without a leader's name is no leader, or a server outside of any cluster, which then reports
         that it leads itself (prometheus-nats-exporter) or has no cluster (nats-surveyor).
         """
-        leader, own = one.label(f"{kind}_leader"), one.label(f"is_{kind}_leader")
+        leader, own = series.label(f"{kind}_leader"), series.label(f"is_{kind}_leader")
         if leader:
             made["cluster"] = {"leader": leader}
-        elif own == "false" or (not own and one.label("cluster_name")):
+        elif own == "false" or (not own and series.label("cluster_name")):
             made["cluster"] = {"leader": ""}
         elif own == "true":
             made["cluster"] = None  # a server outside of any cluster
@@ -90,15 +90,15 @@ class AssetReplies:
 
     def hidden(self) -> Mapping[Asset, frozenset[str]]:
         """For every stream and consumer the fields that no metric shows."""
-        found = {key: _of_stream(value) for key, value in self._streams.items()}
+        hidden_found = {key: _of_stream(value) for key, value in self._streams.items()}
         for key, value in self._consumers.items():
             if self._tells_ages:
                 # This exporter shows when a consumer last delivered; for one that never did, there is no series.
                 for pair in ("delivered", "ack_floor"):
                     if pair in value:
                         value[pair].setdefault("last_active", None)
-            found[key] = _of_consumer(value)
-        return found
+            hidden_found[key] = _of_consumer(value)
+        return hidden_found
 
     @property
     def shows_usage(self) -> bool:

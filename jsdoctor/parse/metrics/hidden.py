@@ -27,9 +27,11 @@ def hidden_fields(shape: Any, shown: Mapping[str, Any], parts: Collection[str]) 
 @cache
 def _fields(shape: Any) -> tuple[tuple[str, str, Any], ...]:
     """Name, key in JSON and type of each field. msgspec evaluates all annotations again at each call."""
-    return tuple((one.name, one.encode_name, one.type) for one in msgspec.structs.fields(shape))
+    return tuple((field.name, field.encode_name, field.type) for field in msgspec.structs.fields(shape))
 
 
 def _struct_of(kind: Any) -> Any:
     """The struct of a field's type, be it optional."""
-    return next(one for one in getattr(kind, "__args__", (kind,)) if isinstance(one, type) and one is not type(None))
+    return next(
+        item for item in getattr(kind, "__args__", (kind,)) if isinstance(item, type) and item is not type(None)
+    )

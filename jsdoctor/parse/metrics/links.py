@@ -27,19 +27,21 @@ class LinkReplies:
         self._counts: dict[str, int] = {}
         self._routes: list[dict[str, str]] = []
 
-    def take(self, known: str, one: MetricSeries, value: float) -> None:
+    def take(self, known: str, series: MetricSeries, value: float) -> None:
         """A series of a link, or a number of links."""
-        remote = one.label("remote_gateway_name")
+        remote = series.label("remote_gateway_name")
         if known.startswith("gatewayz_") and remote:
-            self._gateway_name = one.label("gateway_name")
+            self._gateway_name = series.label("gateway_name")
             if known == "gatewayz_outbound_gateway_configured":
                 self._outbound[remote] = {"configured": bool(value)}
             else:
                 self._inbound.setdefault(remote, []).append({"configured": bool(value)})
         elif known == "leafz_info":
-            self._leafs.append({"name": one.label("name"), "account": one.label("account"), "ip": one.label("ip")})
+            self._leafs.append(
+                {"name": series.label("name"), "account": series.label("account"), "ip": series.label("ip")}
+            )
         elif known == "core_route_pending_bytes":
-            self._routes.append({"remote_name": one.label("server_route_name")})
+            self._routes.append({"remote_name": series.label("server_route_name")})
         else:
             self._counts[known] = int(value)
 

@@ -151,15 +151,15 @@ _KNOWN = re.compile("(?:^|_)(" + "|".join(sorted(KNOWN, key=len, reverse=True)) 
 
 def known_name(name: str) -> str:
     """What a metric is without the prefix of its exporter; empty where it is none that is read."""
-    found = _KNOWN.search(name)
-    return found[1] if found else ""
+    match = _KNOWN.search(name)
+    return match[1] if match else ""
 
 
 def names_of_links(present: Iterable[str]) -> frozenset[str]:
     """What the metrics of links are called beside those that are present. A link that is gone has none any more."""
     of_servers = OF_VARZ.keys() | TIMES_OF_VARZ.keys() | OF_LINKS
-    found = [(name, known) for name in present if (known := known_name(name)) in of_servers]
-    prefixes = {name.removesuffix(known) for name, known in found}
+    known_names = [(name, known) for name in present if (known := known_name(name)) in of_servers]
+    prefixes = {name.removesuffix(known) for name, known in known_names}
     # nats-surveyor calls its metrics of servers `core_…`, and puts `core_` before those of gateways too.
-    prefixes |= {name.removesuffix(known) + "core_" for name, known in found if known.startswith("core_")}
+    prefixes |= {name.removesuffix(known) + "core_" for name, known in known_names if known.startswith("core_")}
     return frozenset(f"{prefix}{known}" for prefix in prefixes for known in OF_LINKS)

@@ -36,32 +36,40 @@ def replies_in(series: Iterable[MetricSeries]) -> list[RecognisedDocument]:
     used.
     """
     views: dict[tuple[str, str], list[tuple[str, MetricSeries]]] = {}
-    every = [(known, one) for one in series if (known := names.known_name(one.name)) and one.points]
-    by_id = names_by_id(one for _, one in every)
+    every = [
+        (known, metric_series)
+        for metric_series in series
+        if (known := names.known_name(metric_series.name)) and metric_series.points
+    ]
+    by_id = names_by_id(series for _, series in every)
     unreachable = {
-        (one.label("instance"), one.label("server_id"))
-        for known, one in every
-        if known == names.HEALTH and one.label("value") == UNREACHABLE
+        (series.label("instance"), series.label("server_id"))
+        for known, series in every
+        if known == names.HEALTH and series.label("value") == UNREACHABLE
     }
-    for known, one in every:
-        source = one.label("instance")
-        if (source, one.label("server_id")) in unreachable:
+    for known, metric_series in every:
+        source = metric_series.label("instance")
+        if (source, metric_series.label("server_id")) in unreachable:
             continue  # its exporter repeats the last variables that it got (prometheus-nats-exporter collector.go)
-        name = one.label("server_name") or by_id.get((source, one.label("server_id")), "") or one.label("server_id")
-        views.setdefault((name, source), []).append((known, one))
+        name = (
+            metric_series.label("server_name")
+            or by_id.get((source, metric_series.label("server_id")), "")
+            or metric_series.label("server_id")
+        )
+        views.setdefault((name, source), []).append((known, metric_series))
     best: dict[str, list[tuple[str, MetricSeries]]] = {}
-    for (name, _), found in sorted(views.items()):
-        if len(found) > len(best.get(name, ())):
-            best[name] = found
-    return [reply for name, found in best.items() for reply in _ServerView(name, found).replies()]
+    for (name, _), item in sorted(views.items()):
+        if len(item) > len(best.get(name, ())):
+            best[name] = item
+    return [reply for name, item in best.items() for reply in _ServerView(name, item).replies()]
 
 
 def names_by_id(series: Iterable[MetricSeries]) -> dict[tuple[str, str], str]:
     """The names of servers by the instance of their exporter and by the id that it gives them, which may be a URL."""
     return {
-        (one.label("instance"), one.label("server_id")): one.label("server_name")
-        for one in series
-        if one.label("server_name") and one.label("server_id")
+        (metric_series.label("instance"), metric_series.label("server_id")): metric_series.label("server_name")
+        for metric_series in series
+        if metric_series.label("server_name") and metric_series.label("server_id")
     }
 
 
@@ -70,23 +78,23 @@ class _ServerView:
 
     def __init__(self, name: str, series: Sequence[tuple[str, MetricSeries]]) -> None:
         self._name = name
-        self._at = datetime.fromtimestamp(max(one.points[-1][0] for _, one in series), UTC)
+        self._at = datetime.fromtimestamp(max(metric_series.points[-1][0] for _, metric_series in series), UTC)
         self._jsz: dict[str, Any] = {}
         self._varz: dict[str, Any] = {}
         self._health: dict[str, Any] = {}
         self._cluster: str | None = None
         self._assets = AssetReplies(name, self._at)
         self._links = LinkReplies()
-        for known, one in series:
-            value = one.points[-1][1]
+        for known, metric_series in series:
+            value = metric_series.points[-1][1]
             if math.isfinite(value):
-                self._take(known, one, value)
+                self._take(known, metric_series, value)
 
-    def _take(self, known: str, one: MetricSeries, value: float) -> None:
+    def _take(self, known: str, series: MetricSeries, value: float) -> None:
         if path := names.OF_JETSTREAM.get(known):
             put(self._jsz, path, bool(value) if path == ("disabled",) else int(value))
         elif known in names.OF_LINKS:
-            self._links.take(known, one, value)
+            self._links.take(known, series, value)
         elif path := names.OF_VARZ.get(known):
             put(self._varz, path, value if path == ("cpu",) else int(value))
         elif known in names.TIMES_OF_VARZ:
@@ -94,43 +102,43 @@ class _ServerView:
             if value > 0:
                 self._varz[field] = _time(value * unit)
         elif known in names.VERSIONS:
-            self._varz["version"] = one.label(names.VERSIONS[known])
+            self._varz["version"] = series.label(names.VERSIONS[known])
         elif known in (names.HEALTH, names.HEALTH_OLD):
-            self._take_health(known, one, value)
+            self._take_health(known, series, value)
         else:
-            self._assets.take(known, one, value)
-        self._take_labels(one)
+            self._assets.take(known, series, value)
+        self._take_labels(series)
         if known in names.OF_JETSTREAM or known in names.OF_STREAM:
-            self._take_meta(one)
+            self._take_meta(series)
 
-    def _take_health(self, known: str, one: MetricSeries, value: float) -> None:
+    def _take_health(self, known: str, series: MetricSeries, value: float) -> None:
         if known == names.HEALTH_OLD:
             self._health.setdefault("status", "ok" if value == 0 else "unavailable")
         elif value == 1:
-            self._health["status"] = one.label("value")
+            self._health["status"] = series.label("value")
 
-    def _take_labels(self, one: MetricSeries) -> None:
+    def _take_labels(self, series: MetricSeries) -> None:
         """The name of the cluster: of a server outside of any, `cluster` is a label of the target, if of anything."""
-        clustered = one.label("meta_leader") or one.label("is_meta_leader") == "false"
-        own = one.label("exported_cluster", "cluster") if clustered else ""
-        if cluster := own or one.label("server_cluster", "cluster_name"):
+        clustered = series.label("meta_leader") or series.label("is_meta_leader") == "false"
+        own = series.label("exported_cluster", "cluster") if clustered else ""
+        if cluster := own or series.label("server_cluster", "cluster_name"):
             self._cluster = cluster
 
-    def _take_meta(self, one: MetricSeries) -> None:
+    def _take_meta(self, series: MetricSeries) -> None:
         """The meta group's name and leader, where the labels have both: no `meta_leader` beside a cluster is none.
 
         Prometheus renames a label that the target has, too: many set `cluster`, of a server outside of any as well.
         """
-        cluster = one.label("exported_cluster", "cluster")
-        if one.label("is_meta_leader") == "true" and not one.label("meta_leader"):
+        cluster = series.label("exported_cluster", "cluster")
+        if series.label("is_meta_leader") == "true" and not series.label("meta_leader"):
             self._jsz["meta_cluster"] = None  # a server outside of any cluster
             self._cluster = ""
-        elif one.label("is_meta_leader") and cluster:
+        elif series.label("is_meta_leader") and cluster:
             put(self._jsz, ("meta_cluster", "name"), cluster)
-            put(self._jsz, ("meta_cluster", "leader"), one.label("meta_leader"))
-        elif one.label("cluster_name"):  # nats-surveyor: in a cluster, whose leader these labels do not name
-            put(self._jsz, ("meta_cluster", "name"), one.label("cluster_name"))
-        if domain := one.label("domain"):
+            put(self._jsz, ("meta_cluster", "leader"), series.label("meta_leader"))
+        elif series.label("cluster_name"):  # nats-surveyor: in a cluster, whose leader these labels do not name
+            put(self._jsz, ("meta_cluster", "name"), series.label("cluster_name"))
+        if domain := series.label("domain"):
             put(self._jsz, ("config", "domain"), domain)
 
     def replies(self) -> Iterator[RecognisedDocument]:

@@ -10,9 +10,9 @@ import msgspec
 from jsdoctor.model.typed import decode_as
 from jsdoctor.parse.replies import ReplyError
 
-_LONGEST_LINE = 4_000
-_MOST_LINES = 200_000
-_LONGEST_LABEL = 256
+_MAX_LINE_LENGTH = 4_000
+_MAX_LINES = 200_000
+_MAX_LABEL = 256
 _LINE = re.compile(r"^([a-zA-Z_:][\w:]*)\{([^}]*)\} ([-+.\deE]{1,30})(?: \d+)?\s*$")
 _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 
@@ -67,12 +67,12 @@ def api_answer(body: bytes) -> Answer:
         raise ReplyError(reply.error or "it is no reply of the Prometheus API")
     if reply.data.kind not in ("vector", "matrix"):
         raise ReplyError(f"the query gave a {reply.data.kind or 'nameless type'}, not series")
-    return Answer(tuple(_series(one) for one in reply.data.result), reply.warnings)
+    return Answer(tuple(_series(result) for result in reply.data.result), reply.warnings)
 
 
 def _series(result: _Result) -> MetricSeries:
     raw = [*result.values, *([result.value] if result.value else [])]
-    labels = {key: value[:_LONGEST_LABEL] for key, value in result.metric.items() if key != "__name__"}
+    labels = {key: value[:_MAX_LABEL] for key, value in result.metric.items() if key != "__name__"}
     return MetricSeries(result.metric.get("__name__", ""), labels, tuple((at, float(value)) for at, value in raw))
 
 
@@ -83,13 +83,13 @@ def is_exposition(text: str) -> bool:
 
 def exposition_series(text: str, at: float) -> Iterator[MetricSeries]:
     """Every series in exposition text. `at` is when it was scraped: exporters of NATS write no times."""
-    for line in text.splitlines()[:_MOST_LINES]:
-        match = _LINE.match(line[:_LONGEST_LINE])
+    for line in text.splitlines()[:_MAX_LINES]:
+        match = _LINE.match(line[:_MAX_LINE_LENGTH])
         if match is None:
             continue
         try:
             value = float(match[3])
         except ValueError:
             continue
-        labels = {key: value[:_LONGEST_LABEL] for key, value in _LABEL.findall(match[2])}
+        labels = {key: value[:_MAX_LABEL] for key, value in _LABEL.findall(match[2])}
         yield MetricSeries(match[1], labels, ((at, value),))

@@ -135,7 +135,7 @@ class Analysis:
                 self._catch_up(walk)
                 if interface >= len(self._decoders):
                     self._know_interfaces()
-                    walk.interfaces([one.link for one in self._interfaces])
+                    walk.interfaces([interface.link for interface in self._interfaces])
                 self._one(at, buffer, (start, end), length, interface)
                 walk.go_on(self._frame, self._tcp, self._bytes, self._last_at, self._clock.shift_ns)
         finally:
@@ -273,9 +273,9 @@ class Analysis:
         capture = Capture(
             name=self._name,
             format=self.format,
-            links=_unique([LINK_NAMES.get(one.link, f"link type {one.link}") for one in interfaces]),
-            interfaces=_unique([one.name for one in interfaces if one.name]),
-            snaplen=max((one.snaplen for one in interfaces), default=0),
+            links=_unique([LINK_NAMES.get(interface.link, f"link type {interface.link}") for interface in interfaces]),
+            interfaces=_unique([interface.name for interface in interfaces if interface.name]),
+            snaplen=max((interface.snaplen for interface in interfaces), default=0),
             files=self._files,
             packets=self._frame,
             tcp=self._tcp,
@@ -299,7 +299,7 @@ class Analysis:
 
     def _all_interfaces(self) -> list[Interface]:
         """Those of earlier files first."""
-        return [one for reader in self._earlier for one in reader.interfaces] + self._interfaces
+        return [interface for reader in self._earlier for interface in reader.interfaces] + self._interfaces
 
     def _know_interfaces(self) -> None:
         for index in range(len(self._decoders), len(self._interfaces)):

@@ -20,8 +20,8 @@ BACK_NS = 1_000 * MILLISECOND
 """Several queues, and several interfaces, show packets out of order by less."""
 
 _SLOWEST_TICK_NS = 20 * MILLISECOND
-_MOST_STEPS = 16
-_MOST_HELD = 64
+_MAX_STEPS = 16
+_MAX_HELD = 64
 
 
 class CaptureClock:
@@ -34,7 +34,7 @@ class CaptureClock:
     @property
     def is_exhausted(self) -> bool:
         """Whether so many steps were found that no more are looked for."""
-        return len(self.steps) >= _MOST_STEPS
+        return len(self.steps) >= _MAX_STEPS
 
     def set_by(self, step: int, last_at: int) -> None:
         """The clock was set by so much after the packet of that time; 0: it was not."""
@@ -79,7 +79,7 @@ class Held:
     def hold(self, packet: CapturedPacket) -> bool:
         """Keep a packet that cannot tell; whether there is room for another one."""
         self.packets.append(packet.alone())
-        return len(self.packets) < _MOST_HELD
+        return len(self.packets) < _MAX_HELD
 
 
 def _ticks(segment: Segment, state: State | None) -> int | None:

@@ -14,7 +14,7 @@ its interface."""
 LATEST_NS = 1 << 62
 """No capture is younger (the year 2116); a time beyond is damage, and does not fit the evidence."""
 
-LARGEST_PACKET = 16 << 20
+MAX_PACKET = 16 << 20
 """No packet is larger, in bytes; a record with a larger length is damaged."""
 
 

@@ -27,7 +27,7 @@ _TUNNEL_PORTS = frozenset((b"\x12\xb5", b"\x21\x18", b"\x17\xc1"))
 """Where UDP carries Ethernet or IP: VXLAN (4789, Linux: 8472), GENEVE (6081)."""
 _FRAGMENT_HEADER, _AUTHENTICATION_HEADER = 44, 51
 _EXTENSIONS = frozenset((0, 43, 60, 135, 139, 140, _FRAGMENT_HEADER, _AUTHENTICATION_HEADER))
-_MOST_EXTENSIONS = 8
+_MAX_EXTENSIONS = 8
 _TIMESTAMPS, _TIMESTAMPS_LENGTH = 8, 10
 CONGESTION = 3
 _IpHeader: TypeAlias = tuple[bytes, int, int, bool]
@@ -70,10 +70,10 @@ def _decode_ipv6(block: bytes, at: int, end: int, wire_end: int) -> Segment | No
         return NoSegment.CUT
     payload = block[at + 4] << 8 | block[at + 5]
     ip_end = at + 40 + payload if payload else wire_end  # 0: a jumbogram, or left to the network card
-    found = _behind_extensions(block, at, end)
-    if isinstance(found, NoSegment):
-        return found
-    protocol, position = found
+    result = _behind_extensions(block, at, end)
+    if isinstance(result, NoSegment):
+        return result
+    protocol, position = result
     if protocol != _TCP_PROTOCOL:
         return _no_tcp(protocol, block, position)
     addresses = block[at + 8 : at + 40]
@@ -85,8 +85,8 @@ def upper_layer(block: bytes, at: int, end: int) -> tuple[int, int]:
     """The protocol inside an IP packet that `decode_ip` took for one of a tunnel, and where it begins."""
     if block[at] >> 4 == 4:
         return block[at + 9], at + (block[at] & 15) * 4
-    found = _behind_extensions(block, at, end)
-    return (-1, at) if isinstance(found, NoSegment) else found
+    result = _behind_extensions(block, at, end)
+    return (-1, at) if isinstance(result, NoSegment) else result
 
 
 def _no_tcp(protocol: int, block: bytes, at: int) -> NoSegment:
@@ -99,7 +99,7 @@ def _no_tcp(protocol: int, block: bytes, at: int) -> NoSegment:
 def _behind_extensions(block: bytes, at: int, end: int) -> tuple[int, int] | NoSegment:
     """The protocol behind the extension headers of IPv6, and where it begins."""
     protocol, position = block[at + 6], at + 40
-    for _ in range(_MOST_EXTENSIONS):
+    for _ in range(_MAX_EXTENSIONS):
         if protocol not in _EXTENSIONS:
             break
         if position + 8 > end:

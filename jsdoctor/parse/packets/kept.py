@@ -27,19 +27,19 @@ def packets_exchange(packets: PacketEvidence, names: Sequence[str], asked_at: da
 
 def kept_packets(exchanges: Iterable[Exchange]) -> tuple[PacketEvidence | None, tuple[Gap, ...]]:
     """The packets among exchanges with the gaps of their captures. What cannot be read is a gap that was requested."""
-    found: PacketEvidence | None = None
+    packet_evidence: PacketEvidence | None = None
     gaps: list[Gap] = []
     for exchange in exchanges:
         if exchange.endpoint is not Endpoint.PACKETS:
             continue
         try:
-            found = decode_as(exchange.body, PacketEvidence)
-            gaps += capture_gaps(found)
+            packet_evidence = decode_as(exchange.body, PacketEvidence)
+            gaps += capture_gaps(packet_evidence)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             reason = f"what was found in the packets of {exchange.target} cannot be read: {error}"
             subject = Subject(kind="file", name=exchange.target)
             gaps.append(Gap("pcap", subject, reason, "read it with the version that wrote it, or capture again"))
-    return found, tuple(gaps)
+    return packet_evidence, tuple(gaps)
 
 
 def capture_gaps(packets: PacketEvidence) -> tuple[Gap, ...]:

@@ -87,25 +87,25 @@ def base(key: bytes) -> bytes:
     if len(key) == _IPV4_KEY:  # as most are; a flood of SYNs needs one for each packet
         other = key[4:8] + key[:4] + key[10:] + key[8:10]
         return min(key, other)
-    one = addresses(key)
-    return min(one, reverse(one))
+    addresses_found = addresses(key)
+    return min(addresses_found, reverse(addresses_found))
 
 
 def reverse(key: bytes) -> bytes:
     """The key of the other direction at the same place."""
-    one = addresses(key)
-    half = (len(one) - 4) // 2
-    swapped = one[half : 2 * half] + one[:half] + one[-2:] + one[-4:-2]
-    return swapped + key[len(one) :]
+    addresses_found = addresses(key)
+    half = (len(addresses_found) - 4) // 2
+    swapped = addresses_found[half : 2 * half] + addresses_found[:half] + addresses_found[-2:] + addresses_found[-4:-2]
+    return swapped + key[len(addresses_found) :]
 
 
 def endpoints(key: bytes) -> tuple[SocketAddress, SocketAddress]:
     """Source and destination."""
-    one = addresses(key)
-    half = (len(one) - 4) // 2
-    address = IPv4Address if len(one) == _IPV4_KEY else IPv6Address
-    source, destination = str(address(one[:half])), str(address(one[half : 2 * half]))
+    addresses_found = addresses(key)
+    half = (len(addresses_found) - 4) // 2
+    address = IPv4Address if len(addresses_found) == _IPV4_KEY else IPv6Address
+    source, destination = str(address(addresses_found[:half])), str(address(addresses_found[half : 2 * half]))
     return (
-        SocketAddress(source, int.from_bytes(one[-4:-2], "big")),
-        SocketAddress(destination, int.from_bytes(one[-2:], "big")),
+        SocketAddress(source, int.from_bytes(addresses_found[-4:-2], "big")),
+        SocketAddress(destination, int.from_bytes(addresses_found[-2:], "big")),
     )

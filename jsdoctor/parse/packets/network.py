@@ -18,8 +18,8 @@ VLANS = frozenset((0x8100, 0x88A8, 0x9100, 0x9200))
 _ERSPAN_2, _ERSPAN_3 = 0x88BE, 0x22EB
 _UDP, _GRE, _IPV4_IN_IP, _IPV6_IN_IP = 17, 47, 4, 41
 _VXLAN_PORTS = frozenset((4789, 8472))
-_MOST_TAGS = 8
-_MOST_TUNNELS = 3
+_MAX_TAGS = 8
+_MAX_TUNNELS = 3
 _TAG_BITS = 0x00FF_FFFF
 _PLACE = Struct(">II")
 _SHORT = Struct(">H").unpack_from
@@ -33,7 +33,7 @@ def decode_typed(
         return NoSegment.CUT
     kind, at = block[at] << 8 | block[at + 1], at + 2
     vlan = 0
-    for _ in range(_MOST_TAGS):
+    for _ in range(_MAX_TAGS):
         if kind not in VLANS:
             break
         if at + 4 > end:
@@ -54,7 +54,7 @@ def decode_typed(
 def decode_network(block: bytes, at: int, end: int, wire_end: int, *, tunnels: int = 0) -> Segment | NoSegment:
     """An IP packet, or the packet inside it when it is that of a tunnel."""
     segment = decode_ip(block, at, end, wire_end)
-    if segment is not NoSegment.TUNNEL or tunnels >= _MOST_TUNNELS:
+    if segment is not NoSegment.TUNNEL or tunnels >= _MAX_TUNNELS:
         return segment
     protocol, begins = upper_layer(block, at, end)
     if protocol == _UDP:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from jsdoctor.parse.packets.sightings import SeenPackets
 from jsdoctor.parse.packets.tcp.numbers import MASK, ahead
 
-_SMALLEST_FULL, _LARGEST_FULL = 536, 9216
+_SMALLEST_FULL, _MAX_FULL = 536, 9216
 _USUAL_FULL, _ETHERNET_FULL = 1448, 1460
 _OFTEN = 3
 
@@ -62,19 +62,19 @@ def compare_bytes(source: SeenPackets, target: SeenPackets, acked: int | None) -
 
 def _spans(seen: SeenPackets, reference: int) -> list[_Span]:
     """Data of a direction with offsets from `reference` that do not wrap."""
-    found = []
+    spans = []
     offset, last = 0, reference
     for seq, length, at in zip(seen.seqs, seen.lengths, seen.times, strict=True):
         offset, last = offset + ahead(seq, last), seq
         if length:
-            found.append(_Span(offset, offset + length, at))
-    return found
+            spans.append(_Span(offset, offset + length, at))
+    return spans
 
 
 def _full_size(source: SeenPackets, target: SeenPackets) -> int:
     """The size of a full packet on the network: the most frequent one of those that can be."""
     sizes = Counter(
-        length for seen in (source, target) for length in seen.lengths if _SMALLEST_FULL <= length <= _LARGEST_FULL
+        length for seen in (source, target) for length in seen.lengths if _SMALLEST_FULL <= length <= _MAX_FULL
     )
     usual = [size for size, count in sizes.items() if count >= _OFTEN]
     return max((size for size in usual if size <= _ETHERNET_FULL), default=0) or min(usual, default=_USUAL_FULL)
@@ -92,16 +92,16 @@ def _counts(mine: list[_Span], theirs: list[_Span], low: int, high: int, least: 
             if start < end:
                 steps.setdefault(start, [0, 0])[which] += 1
                 steps.setdefault(end, [0, 0])[which] -= 1
-    found: list[tuple[int, int, int]] = []
+    counts: list[tuple[int, int, int]] = []
     sent = came = before = 0
     for position in sorted(steps):
         if (sent or came) and position > before:
-            if found and found[-1][1:] == (sent, max(came, least)):
-                found[-1] = (found[-1][0] + position - before, *found[-1][1:])
+            if counts and counts[-1][1:] == (sent, max(came, least)):
+                counts[-1] = (counts[-1][0] + position - before, *counts[-1][1:])
             else:
-                found.append((position - before, sent, max(came, least)))
+                counts.append((position - before, sent, max(came, least)))
         sent, came, before = sent + steps[position][0], came + steps[position][1], position
-    return found
+    return counts
 
 
 def _delays(mine: list[_Span], theirs: list[_Span]) -> array[int]:
@@ -118,10 +118,10 @@ def _delays(mine: list[_Span], theirs: list[_Span]) -> array[int]:
 
 def _first_seen(spans: list[_Span]) -> list[_Span]:
     """Bytes that came in order, with the time of their packet."""
-    found: list[_Span] = []
+    spans_found: list[_Span] = []
     highest: int | None = None
     for span in spans:
         if highest is None or span.end > highest:
-            found.append(_Span(span.start if highest is None else max(span.start, highest), span.end, span.at))
+            spans_found.append(_Span(span.start if highest is None else max(span.start, highest), span.end, span.at))
             highest = span.end
-    return found
+    return spans_found

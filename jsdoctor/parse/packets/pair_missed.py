@@ -49,9 +49,9 @@ def missed_by_capture(source: SeenPackets, target: SeenPackets, partner: array[i
 
 def _offsets(packets: SeenPackets, reference: int | None = None) -> list[tuple[int, int]]:
     """First byte and end of every packet, counted from `reference`, without wrapping."""
-    found = []
+    offsets = []
     offset, last = 0, packets.seqs[0] if reference is None else reference
     for seq, length in zip(packets.seqs, packets.lengths, strict=True):
         offset, last = offset + ahead(seq, last), seq
-        found.append((offset, offset + length))
-    return found
+        offsets.append((offset, offset + length))
+    return offsets

@@ -22,7 +22,7 @@ from jsdoctor.parse.packets.value_histogram import ValueHistogram
 _EDGE_NS = 500_000_000
 """Packets so near to the end of a capture may be missing because it ended."""
 
-_FEWEST = 5
+_MIN = 5
 _NONE = -1
 _SAMPLE = 300
 """So many packets of a direction are compared to find the same connection under other addresses."""
@@ -52,41 +52,41 @@ class _Match(msgspec.Struct, frozen=True):
 
 def paired(captures: Sequence[PacketIndex]) -> tuple[tuple[PairedConnection, ...], tuple[UnmatchedCaptures, ...]]:
     """All connections that two of these captures saw, both directions matched; and the captures without any."""
-    found: list[PairedConnection] = []
+    paired_connections: list[PairedConnection] = []
     unmatched: list[UnmatchedCaptures] = []
-    for number, one in enumerate(captures):
+    for number, capture in enumerate(captures):
         for other in captures[number + 1 :]:
-            pairs = _pairs_of(one, other)
-            found += pairs
+            pairs = _pairs_of(capture, other)
+            paired_connections += pairs
             if not pairs:
-                unmatched.append(UnmatchedCaptures(one.index, other.index, _why(one, other)))
-    ordered = sorted(found, key=lambda pair: (pair.near, pair.far, pair.client, pair.server))
+                unmatched.append(UnmatchedCaptures(capture.index, other.index, _why(capture, other)))
+    ordered = sorted(paired_connections, key=lambda pair: (pair.near, pair.far, pair.client, pair.server))
     return tuple(ordered), tuple(unmatched)
 
 
-def _pairs_of(one: PacketIndex, other: PacketIndex) -> list[PairedConnection]:
-    mine, theirs = one.directions(), other.directions()
-    found = []
+def _pairs_of(first: PacketIndex, second: PacketIndex) -> list[PairedConnection]:
+    mine, theirs = first.directions(), second.directions()
+    pairs = []
     left: list[bytes] = []
     for key in mine.keys() & theirs.keys():
         back = reverse(key)
         if back in mine and back in theirs and _is_from_client(key, mine[key]):
-            pair = _pair((key, key), (one, mine[key], mine[back]), (other, theirs[key], theirs[back]))
+            pair = _pair((key, key), (first, mine[key], mine[back]), (second, theirs[key], theirs[back]))
             if pair is not None:
-                found.append(pair)
-    taken = {(pair.client, pair.server) for pair in found}
+                pairs.append(pair)
+    taken = {(pair.client, pair.server) for pair in pairs}
     for key, seen in mine.items():
         if reverse(key) in mine and _is_from_client(key, seen) and endpoints(key) not in taken:
             left.append(key)
     for key, their_key in _translated(left, mine, theirs):
         pair = _pair(
             (key, their_key),
-            (one, mine[key], mine[reverse(key)]),
-            (other, theirs[their_key], theirs[reverse(their_key)]),
+            (first, mine[key], mine[reverse(key)]),
+            (second, theirs[their_key], theirs[reverse(their_key)]),
         )
         if pair is not None:
-            found.append(pair)
-    return found
+            pairs.append(pair)
+    return pairs
 
 
 def _translated(
@@ -100,14 +100,14 @@ def _translated(
     for key in left:
         votes = Counter(owners[print_] for print_ in mine[key].plain_prints[:_SAMPLE] if print_ in owners)
         for their_key, count in votes.most_common(1):
-            if count >= _FEWEST:
+            if count >= _MIN:
                 yield key, their_key
 
 
-def _why(one: PacketIndex, other: PacketIndex) -> WhyUnmatched:
-    if one.last_ns < other.first_ns or other.last_ns < one.first_ns:
+def _why(first: PacketIndex, second: PacketIndex) -> WhyUnmatched:
+    if first.last_ns < second.first_ns or second.last_ns < first.first_ns:
         return WhyUnmatched.OTHER_TIME
-    mine, theirs = one.directions(), other.directions()
+    mine, theirs = first.directions(), second.directions()
     common = mine.keys() & theirs.keys()
     if not common:
         return WhyUnmatched.NOTHING_COMMON
@@ -128,14 +128,14 @@ _View = tuple[PacketIndex, SeenPackets, SeenPackets]
 """A capture, and what it saw towards the server and towards the client."""
 
 
-def _pair(keys: tuple[bytes, bytes], one: _View, other: _View) -> PairedConnection | None:
-    ahead, back = _both_ways(one, other)
-    if len(ahead.delays) < _FEWEST or len(back.delays) < _FEWEST:
+def _pair(keys: tuple[bytes, bytes], first: _View, second: _View) -> PairedConnection | None:
+    ahead, back = _both_ways(first, second)
+    if len(ahead.delays) < _MIN or len(back.delays) < _MIN:
         return None
     if _middle(ahead.delays) + _middle(back.delays) < 0:  # it was there before it was here
-        one, other, keys = other, one, (keys[1], keys[0])
-        ahead, back = _both_ways(one, other)
-        if len(ahead.delays) < _FEWEST or len(back.delays) < _FEWEST:
+        first, second, keys = second, first, (keys[1], keys[0])
+        ahead, back = _both_ways(first, second)
+        if len(ahead.delays) < _MIN or len(back.delays) < _MIN:
             return None
     high, low = min(ahead.delays), -min(back.delays)
     offset = (high + low) // 2
@@ -146,19 +146,19 @@ def _pair(keys: tuple[bytes, bytes], one: _View, other: _View) -> PairedConnecti
         server=server,
         far_client=far_client,
         far_server=far_server,
-        near=one[0].index,
-        far=other[0].index,
-        to_server=_path(ahead, other[0], offset),
-        to_client=_path(back, one[0], -offset),
+        near=first[0].index,
+        far=second[0].index,
+        to_server=_path(ahead, second[0], offset),
+        to_client=_path(back, first[0], -offset),
         clock_low_ns=min(low, high),
         clock_high_ns=max(low, high),
         least_round_trip_ns=max(high - low, 0),
     )
 
 
-def _both_ways(one: _View, other: _View) -> tuple[_Match, _Match]:
+def _both_ways(first: _View, second: _View) -> tuple[_Match, _Match]:
     """Towards the server and back; each with what its receiver acknowledged."""
-    (_, ahead_here, back_here), (_, ahead_there, back_there) = one, other
+    (_, ahead_here, back_here), (_, ahead_there, back_there) = first, second
     return (
         _match(ahead_here, ahead_there, highest(back_here.acked, back_there.acked)),
         _match(back_there, back_here, highest(ahead_here.acked, ahead_there.acked)),
@@ -172,14 +172,14 @@ def _match(source: SeenPackets, target: SeenPackets, acked: int | None) -> _Matc
         plain = _match_by(source, target, source.plain_prints, target.plain_prints)
         if len(plain.delays) > len(best.delays):
             best = plain
-    if not _cut_anew(best):
+    if not _cut_again(best):
         return msgspec.structs.replace(best, acked=acked)
     compared = compare_bytes(source, target, acked)
-    delays = best.delays if len(best.delays) >= _FEWEST else compared.delays
+    delays = best.delays if len(best.delays) >= _MIN else compared.delays
     return msgspec.structs.replace(best, delays=delays, acked=acked, compared=compared)
 
 
-def _cut_anew(match: _Match) -> bool:
+def _cut_again(match: _Match) -> bool:
     """Whether the target saw data in packets that the source did not send so, while the source was captured."""
     matched = {there for there in match.partner if there != _NONE}
     data = [index for index, length in enumerate(match.target.lengths) if length]
@@ -231,12 +231,12 @@ def _path(match: _Match, target: PacketIndex, offset: int) -> PathDelay:
     for delay in match.delays:
         tally.add(delay - least)
     if match.compared is not None:
-        found = match.compared
+        compared = match.compared
         return PathDelay(
-            sent=found.sent,
-            lost=found.lost,
-            duplicated=found.duplicated,
-            lost_bytes=found.lost_bytes,
+            sent=compared.sent,
+            lost=compared.lost,
+            duplicated=compared.duplicated,
+            lost_bytes=compared.lost_bytes,
             delay_above_least_ns=tally.quantiles(),
             by_bytes=True,
         )

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from struct import Struct
 
 from jsdoctor.parse.packets.blocks import BlockReader
-from jsdoctor.parse.packets.container import LARGEST_PACKET, Damaged, Interface, Record, RunsAhead
+from jsdoctor.parse.packets.container import MAX_PACKET, Damaged, Interface, Record, RunsAhead
 
 MAGICS = {
     b"\xd4\xc3\xb2\xa1": ("<", 1000),
@@ -59,7 +59,7 @@ class PcapReader(BlockReader):
             start = at + record
             end = start + captured
             if end > size:
-                if captured > LARGEST_PACKET:
+                if captured > MAX_PACKET:
                     raise Damaged(f"damaged at byte {self._read + at}: a packet of {captured} bytes cannot be")
                 break
             yield seconds * 1_000_000_000 + fraction * unit_ns, start, end, length, 0
@@ -73,4 +73,4 @@ class PcapReader(BlockReader):
         self._record = _LONGER_RECORD if magic in _LONGER else _RECORD
         self._unpack, self._big = Struct(order + "IIII").unpack_from, order == ">"
         _, _, snaplen, link = self._unpack(buffer, 8)
-        self.interfaces.append(Interface(link & 0xFFFF, snaplen if snaplen < LARGEST_PACKET else 0))
+        self.interfaces.append(Interface(link & 0xFFFF, snaplen if snaplen < MAX_PACKET else 0))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from struct import Struct
 
 from jsdoctor.parse.packets.blocks import BlockReader
-from jsdoctor.parse.packets.container import LARGEST_PACKET, LATEST_NS, Damaged, Interface, Record, RunsAhead
+from jsdoctor.parse.packets.container import LATEST_NS, MAX_PACKET, Damaged, Interface, Record, RunsAhead
 
 MAGIC = b"\x0a\x0d\x0d\x0a"
 _SECTION, _INTERFACE, _OLD_PACKET, _SIMPLE_PACKET, _STATISTICS, _PACKET = 0x0A0D0D0A, 1, 2, 3, 5, 6
@@ -44,7 +44,7 @@ class PcapngReader(BlockReader):
             kind, length = self._pair(buffer, at)
             if kind == _SECTION:  # the same in both byte orders
                 length = self._begin_section(buffer, at)
-            if length < 12 or length & 3 or length > LARGEST_PACKET:
+            if length < 12 or length & 3 or length > MAX_PACKET:
                 raise Damaged(f"damaged at byte {self._read + at}: a block of {length} bytes cannot be")
             end = at + length
             if end > size:
@@ -118,30 +118,30 @@ class PcapngReader(BlockReader):
         offset = options.get(_OFFSET, b"")
         seconds = self._number(offset, signed=True)
         name = options.get(_NAME, b"").rstrip(b"\x00").decode(errors="replace")
-        self.interfaces.append(Interface(link, snaplen if snaplen < LARGEST_PACKET else 0, name))
+        self.interfaces.append(Interface(link, snaplen if snaplen < MAX_PACKET else 0, name))
         self._clocks.append((_ticks_per_second(options.get(_RESOLUTION, b"")), seconds * _SECOND_NS))
 
     def _note_drops(self, buffer: bytes, at: int, end: int) -> None:
         """Counters only grow: the last ones of an interface count."""
         options = self._options(buffer, at + 12, end)
-        found = [options[code] for code in (_DROPPED_BY_INTERFACE, _DROPPED_BY_SYSTEM) if code in options]
-        if found:
+        options_found = [options[code] for code in (_DROPPED_BY_INTERFACE, _DROPPED_BY_SYSTEM) if code in options]
+        if options_found:
             index = self._section_begins + self._pair(buffer, at)[0]
-            self._drops[index] = sum(self._number(value) for value in found)
+            self._drops[index] = sum(self._number(value) for value in options_found)
             self.kernel_drops = sum(self._drops.values())
 
     def _number(self, value: bytes, *, signed: bool = False) -> int:
         return int.from_bytes(value, "little" if self._order == "<" else "big", signed=signed)
 
     def _options(self, buffer: bytes, at: int, end: int) -> Mapping[int, bytes]:
-        found: dict[int, bytes] = {}
+        options: dict[int, bytes] = {}
         while at + 4 <= end:
             code, size = self._short(buffer, at)
             if code == 0 or at + 4 + size > end:
                 break
-            found[code] = buffer[at + 4 : at + 4 + size]
+            options[code] = buffer[at + 4 : at + 4 + size]
             at += 4 + (size + 3 & ~3)
-        return found
+        return options
 
 
 def _ticks_per_second(option: bytes) -> int:

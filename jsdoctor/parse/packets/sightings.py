@@ -8,7 +8,7 @@ from jsdoctor.parse.packets.keys import addresses
 from jsdoctor.parse.packets.segment import ACK, SYN, Segment
 from jsdoctor.parse.packets.tcp.numbers import ahead
 
-MOST_PACKETS = 1_000_000
+MAX_PACKETS = 1_000_000
 """So many packets of a capture are remembered for matching, in 32 bytes each."""
 
 
@@ -45,7 +45,7 @@ class PacketIndex:
         """Remember one packet."""
         key, seq, ack, flags, _, _, _, _, length, ip_id, ts_val, _, _ = segment
         self._count += 1
-        if self._count > MOST_PACKETS:
+        if self._count > MAX_PACKETS:
             self.truncated = True
             return
         seen = self._seen.get(key)

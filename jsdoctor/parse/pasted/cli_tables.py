@@ -35,8 +35,8 @@ def replies_of_tables(tables: Iterable[Table], text: str) -> Iterator[Found]:
     """What tables of `nats server`, `nats stream` and `nats consumer` show. `text` is what they stand in."""
     known = [(read, table) for table in tables for columns, read in _READERS if table.has(*columns)]
     meta = next((_meta_group(table) for read, table in known if read is _nothing), None)
-    if found := _NO_META_LEADER.search(text):
-        meta = {"leader": "", "cluster_size": int(found[1])}
+    if match := _NO_META_LEADER.search(text):
+        meta = {"leader": "", "cluster_size": int(match[1])}
     for read, table in known:
         yield from _jetstream(table, meta) if read is _jetstream_summary else read(table)
     if meta and meta["leader"] and not any(read is _jetstream_summary for read, _ in known):
@@ -45,8 +45,8 @@ def replies_of_tables(tables: Iterable[Table], text: str) -> Iterator[Found]:
 
 def count(text: str) -> int | None:
     """A whole number with commas, alone or before a unit of its own; None for anything else."""
-    found = _COUNT.match(text)
-    return int(found[0].replace(",", "")) if found and found[0].strip(",") else None
+    match = _COUNT.match(text)
+    return int(match[0].replace(",", "")) if match and match[0].strip(",") else None
 
 
 def _shown(**values: Any) -> dict[str, Any]:
@@ -82,8 +82,8 @@ def _health(table: Table) -> Iterator[Found]:
     name = ""
     for row in table.rows:
         name = row["server"] or name
-        if row["server"] and (found := _STATUS.match(row["status"])):
-            health[name] = {"status": found[1], "status_code": int(found[2])}
+        if row["server"] and (match := _STATUS.match(row["status"])):
+            health[name] = {"status": match[1], "status_code": int(match[2])}
         if row["error"] and name in health and not row["error"].isdecimal():
             health[name].setdefault("errors", []).append({"type": row["type"], "error": row["error"]})
     for server, value in health.items():

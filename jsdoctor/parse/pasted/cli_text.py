@@ -13,8 +13,8 @@ from typing import Any
 from jsdoctor.parse.duration import parse_duration
 from jsdoctor.parse.pasted.documents import Document
 
-_LONGEST_LINE = 2_000
-_MOST_LINES = 100_000
+_MAX_LINE_LENGTH = 2_000
+_MAX_LINES = 100_000
 _STREAM = re.compile(r"(?:Information|State) for Stream (\S+)(?: created|$)")
 _CONSUMER = re.compile(r"(?:Information|State) for Consumer (\S+) > (\S+)")
 _BUCKET = re.compile(r"Information for (Key-Value|Object) Store Bucket (\S+)")
@@ -49,8 +49,8 @@ Reader = Callable[[str], Any]
 
 
 def _number(text: str) -> int | None:
-    found = _WHOLE.match(text)
-    return int(found[0].replace(",", "") or 0) if found and found[0].strip(",") else None
+    match = _WHOLE.match(text)
+    return int(match[0].replace(",", "") or 0) if match and match[0].strip(",") else None
 
 
 def _limit(text: str) -> int | None:
@@ -72,8 +72,8 @@ def _nanoseconds(text: str) -> int | None:
 
 
 def _durations(text: str) -> list[int] | None:
-    found = [_nanoseconds(one) for one in re.split(r"[,\s]+", text.strip("[] ")) if one]
-    return None if None in found else [one for one in found if one is not None]
+    nanoseconds = [_nanoseconds(item) for item in re.split(r"[,\s]+", text.strip("[] ")) if item]
+    return None if None in nanoseconds else [number for number in nanoseconds if number is not None]
 
 
 def _lower(text: str) -> str:
@@ -85,17 +85,17 @@ def _yes(text: str) -> bool | None:
 
 
 def _no(text: str) -> bool | None:
-    told = _yes(text)
-    return None if told is None else not told
+    reported = _yes(text)
+    return None if reported is None else not reported
 
 
 def _maximum(text: str) -> int | None:
-    found = re.search(r"maximum ([\d,]+)", text)
-    return int(found[1].replace(",", "") or 0) if found and found[1].strip(",") else None
+    match = re.search(r"maximum ([\d,]+)", text)
+    return int(match[1].replace(",", "") or 0) if match and match[1].strip(",") else None
 
 
 def _subjects(text: str) -> list[str]:
-    return [one.strip() for one in text.split(",") if one.strip()]
+    return [item.strip() for item in text.split(",") if item.strip()]
 
 
 _RETENTION = {"limits": "limits", "interest": "interest", "workqueue": "workqueue", "work queue": "workqueue"}
@@ -179,7 +179,7 @@ def cli_documents(text: str, at: datetime) -> Iterator[Document]:
 
     `at` is when the text was written: what it prints as ages is relative to that.
     """
-    lines = [line[:_LONGEST_LINE] for line in text.splitlines()[:_MOST_LINES]]
+    lines = [line[:_MAX_LINE_LENGTH] for line in text.splitlines()[:_MAX_LINES]]
     current = _without_title(lines)
     for line in lines:
         begun = _begun(line)
@@ -224,12 +224,12 @@ def _stream_named(name: str) -> dict[str, Any]:
 
 
 def _begun(line: str) -> dict[str, Any] | None:
-    if found := _CONSUMER.search(line):
-        return {"stream_name": found[1], "name": found[2], "config": {}, "_labels": set()}
-    if found := _BUCKET.search(line):
-        return _stream_named(_BACKED_BY[found[1]] + found[2])
-    if found := _STREAM.search(line):
-        return _stream_named(found[1])
+    if match := _CONSUMER.search(line):
+        return {"stream_name": match[1], "name": match[2], "config": {}, "_labels": set()}
+    if match := _BUCKET.search(line):
+        return _stream_named(_BACKED_BY[match[1]] + match[2])
+    if match := _STREAM.search(line):
+        return _stream_named(match[1])
     return None
 
 
@@ -243,8 +243,8 @@ def _take(value: dict[str, Any], label: str, text: str) -> None:
     if label == "outstanding acks" and (most := _maximum(text)) is not None:
         value["config"]["max_ack_pending"] = most
     elif label in ("last delivered message", "acknowledgment floor", "acknowledgement floor"):
-        if found := _SEQUENCES.search(text):
-            consumer, stream = (int(one.replace(",", "") or 0) for one in found.groups())
+        if match := _SEQUENCES.search(text):
+            consumer, stream = (int(group.replace(",", "") or 0) for group in match.groups())
             key = "delivered" if label.startswith("last") else "ack_floor"
             value[key] = {"consumer_seq": consumer, "stream_seq": stream}
             if ago := _AGO.search(text):
@@ -253,8 +253,8 @@ def _take(value: dict[str, Any], label: str, text: str) -> None:
         value["cluster"] = {"name": text}
     elif label == "leader":
         value.setdefault("cluster", {})["leader"] = text.partition(" ")[0]
-    elif label == "replica" and (found := _REPLICA.match(text)):
-        value.setdefault("cluster", {}).setdefault("replicas", []).append(_replica(found))
+    elif label == "replica" and (match := _REPLICA.match(text)):
+        value.setdefault("cluster", {}).setdefault("replicas", []).append(_replica(match))
 
 
 def _take_metadata(value: dict[str, Any], line: str) -> None:
@@ -263,14 +263,14 @@ def _take_metadata(value: dict[str, Any], line: str) -> None:
         value["config"].setdefault("metadata", {})[key.strip()] = text.strip()
 
 
-def _replica(found: re.Match[str]) -> dict[str, Any]:
-    rest = found[3]
+def _replica(match: re.Match[str]) -> dict[str, Any]:
+    rest = match[3]
     seen, behind = _SEEN.search(rest), _BEHIND.search(rest)
-    peer = _PEER_ID.search(found[1])
+    peer = _PEER_ID.search(match[1])
     return {
-        "name": found[1],
+        "name": match[1],
         **({"peer": peer[1]} if peer else {}),
-        "current": found[2].lower() == "current",
+        "current": match[2].lower() == "current",
         "offline": "OFFLINE" in rest,
         "active": (_nanoseconds(seen[1]) or 0) if seen and seen[1] else 0,
         "lag": int(behind[1].replace(",", "") or 0) if behind else 0,
@@ -289,7 +289,7 @@ def _finished(value: dict[str, Any], at: datetime) -> Document:
         absent = {}
     for label, (place, key, nothing) in absent.items():
         target = value.setdefault(place, {}) if place else value
-        if not any(one.startswith(label) for one in labels):
+        if not any(candidate.startswith(label) for candidate in labels):
             target.setdefault(key, nothing)
     if absent is _ABSENT_OF_CONSUMER and "inactive threshold" not in labels:
         value["config"].setdefault("durable_name", value["name"])  # what is not durable always has a threshold

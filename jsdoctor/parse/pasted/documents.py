@@ -9,11 +9,11 @@ from typing import Any
 
 import msgspec
 
-LONGEST = 8 << 20
+MAX = 8 << 20
 """So many characters of a text are read."""
 
-_MOST_DOCUMENTS = 10_000
-_MOST_CUT = 50
+_MAX_DOCUMENTS = 10_000
+_MAX_CUT = 50
 _DEEPEST = 64
 _DECODER = json.JSONDecoder(strict=False)
 _START = re.compile(r'[{\[](?=\s{0,20}(?:["{}\[\]]|$))')
@@ -34,11 +34,11 @@ class Document(msgspec.Struct, frozen=True):
 
 def documents(text: str) -> Iterator[Document]:
     """Every object and list of objects in a text, from the outside. What is no JSON is passed over."""
-    text = text[:LONGEST]
+    text = text[:MAX]
     if _MIDDLE.match(text):
         text = "{" + text
-    at, found, cut = 0, 0, 0
-    while found < _MOST_DOCUMENTS and cut < _MOST_CUT:
+    at, count, cut = 0, 0, 0
+    while count < _MAX_DOCUMENTS and cut < _MAX_CUT:
         start = _next_start(text, at)
         if start < 0:
             return
@@ -55,19 +55,19 @@ def documents(text: str) -> Iterator[Document]:
             yield repaired
             return
         if _is_wanted(value):
-            found += 1
+            count += 1
             yield Document(value)
         at = end
 
 
 def _next_start(text: str, at: int) -> int:
     """Where the next document may begin: a brace or bracket before a text, another one, or the end."""
-    found = _START.search(text, at)
-    return found.start() if found else -1
+    match = _START.search(text, at)
+    return match.start() if match else -1
 
 
 def _is_wanted(value: object) -> bool:
-    return isinstance(value, dict) or (isinstance(value, list) and any(isinstance(one, dict) for one in value))
+    return isinstance(value, dict) or (isinstance(value, list) and any(isinstance(item, dict) for item in value))
 
 
 def _ends_early(error: Exception, text: str) -> bool:
@@ -99,7 +99,7 @@ def _repaired(text: str, start: int) -> Document | None:
             safe, safe_stack = token.start(), stack.copy()
         elif mark == '"':
             break  # a text that does not end
-    closed = text[start:safe] + "".join(_CLOSING[one] for one in reversed(safe_stack) if one)
+    closed = text[start:safe] + "".join(_CLOSING[text] for text in reversed(safe_stack) if text)
     try:
         value = json.loads(closed, strict=False)
     except (ValueError, RecursionError):

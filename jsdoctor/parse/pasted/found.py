@@ -13,7 +13,7 @@ from jsdoctor.parse.pasted.documents import Document
 from jsdoctor.parse.pasted.reporter import reporter_of
 from jsdoctor.parse.replies import ConsumerReply, JszReply, StreamReply
 
-_MOST = 20_000
+_MAX = 20_000
 _TIMES = frozenset({"created", "state.first_ts", "state.last_ts", "delivered.last_active", "ack_floor.last_active"})
 """Times that mean something only beside the time of the reply."""
 
@@ -81,7 +81,7 @@ def found_in(document: Document) -> Iterator[RecognisedDocument | Refused]:
     """All replies in a document, envelopes opened and lists taken apart."""
     values = document.value if isinstance(document.value, list) else [document.value]
     inside = "*" if isinstance(document.value, list) else ""
-    for number, value in enumerate(values[:_MOST]):
+    for number, value in enumerate(values[:_MAX]):
         last = number == len(values) - 1
         if isinstance(value, dict):
             yield from _reply(value, _below(document.open, inside) if last else frozenset(), "")
@@ -140,7 +140,7 @@ def _is_consumer(value: Mapping[str, Any]) -> bool:
 def _listed(items: list[Any], cut: frozenset[str]) -> Iterator[RecognisedDocument | Refused]:
     for key in ("streams", "consumers"):
         cut |= _below(cut, f"{key}.*")
-    for number, item in enumerate(items[:_MOST]):
+    for number, item in enumerate(items[:_MAX]):
         inside = cut if number == len(items) - 1 else frozenset[str]()
         if isinstance(item, dict) and _is_stream(item):
             yield from _stream(item, inside)
@@ -157,9 +157,9 @@ def _stream(value: Mapping[str, Any], cut: frozenset[str]) -> Iterator[Recognise
     yield RecognisedDocument(Endpoint.STREAM_LIST, Access.ACCOUNT, shown, stream=name, name=name, unseen=unseen)
     if isinstance(details, list):
         yield from (
-            found
-            for found in _listed(details, _below(cut, "consumer_detail.*"))
-            if isinstance(found, RecognisedDocument)
+            document
+            for document in _listed(details, _below(cut, "consumer_detail.*"))
+            if isinstance(document, RecognisedDocument)
         )
 
 
@@ -188,7 +188,7 @@ def _of_server(value: Mapping[str, Any], cut: frozenset[str], server: str) -> It
         and {"memory", "storage"} <= set(stats)
     ):
         yield _jetstream_of_varz(value, stats, cut, server)
-    elif known := next(((one, what) for one, what, fits in _WHOLE_REPLIES if fits(value)), None):
+    elif known := next(((endpoint, what) for endpoint, what, fits in _WHOLE_REPLIES if fits(value)), None):
         endpoint, what = known
         yield (
             Refused(what, "the reply is cut short")
@@ -227,9 +227,9 @@ def _is_jsz(keys: Collection[str]) -> bool:
 def _statsz(server: Mapping[str, Any], statsz: Mapping[str, Any], cut: frozenset[str]) -> Iterator[RecognisedDocument]:
     """The statistics that each server sends to the system account, as `nats server list --json` prints them."""
     name = server.get("name")
-    told = {"server_name": name, "server_id": server.get("id"), "version": server.get("ver")}
+    reported = {"server_name": name, "server_id": server.get("id"), "version": server.get("ver")}
     cluster = {"cluster": {"name": server["cluster"]}} if isinstance(server.get("cluster"), str) else {}
-    value = {key: one for key, one in statsz.items() if key not in _OF_STATSZ_ALONE} | told | cluster
+    value = {key: value for key, value in statsz.items() if key not in _OF_STATSZ_ALONE} | reported | cluster
     sender = name if isinstance(name, str) else ""
     unseen = unseen_fields(value, Varz, cut | {"", "cluster"})
     yield RecognisedDocument(Endpoint.VARZ, Access.PASTED, value, sender, unseen=unseen)
@@ -271,7 +271,7 @@ def unseen_fields(value: Mapping[str, Any], shape: Any, cut: frozenset[str], pat
             unseen.update({f"{path}.{field.name}".lstrip(".")} if path in cut else ())
         elif shape_below is not None and isinstance(inner, dict):
             unseen |= unseen_fields(inner, shape_below, cut, below)
-        elif isinstance(inner, list | dict) and any(one == below or one.startswith(f"{below}.") for one in cut):
+        elif isinstance(inner, list | dict) and any(text == below or text.startswith(f"{below}.") for text in cut):
             unseen.add(below)
     return frozenset(unseen)
 
@@ -279,7 +279,14 @@ def unseen_fields(value: Mapping[str, Any], shape: Any, cut: frozenset[str], pat
 def _struct_of(kind: Any) -> Any:
     """The struct of a field's type, be it optional; None where it is something else."""
     candidates = getattr(kind, "__args__", (kind,))
-    return next((one for one in candidates if isinstance(one, type) and issubclass(one, msgspec.Struct)), None)
+    return next(
+        (
+            candidate
+            for candidate in candidates
+            if isinstance(candidate, type) and issubclass(candidate, msgspec.Struct)
+        ),
+        None,
+    )
 
 
 def without_cut_streams(value: Mapping[str, Any], cut: frozenset[str]) -> tuple[dict[str, Any], str]:

@@ -15,7 +15,7 @@ from jsdoctor.parse.packets.pcap import MAGICS
 from jsdoctor.parse.packets.pcapng import MAGIC
 from jsdoctor.parse.pasted.cli_tables import replies_of_tables
 from jsdoctor.parse.pasted.cli_text import cli_documents
-from jsdoctor.parse.pasted.documents import LONGEST, Document, documents
+from jsdoctor.parse.pasted.documents import MAX, Document, documents
 from jsdoctor.parse.pasted.found import RecognisedDocument, Refused, found_in
 from jsdoctor.parse.pasted.kubernetes import kubernetes_descriptions
 from jsdoctor.parse.pasted.kubernetes_pods import pods_of_document
@@ -65,7 +65,7 @@ def pasted_documents(text: str, at: datetime) -> Iterator[Document]:
 
 def pasted_replies(text: str, at: datetime) -> list[RecognisedDocument | Refused]:
     """All replies that rules can judge, and those that are known and cannot be judged. `at`: when it was written."""
-    found: list[RecognisedDocument | Refused] = []
+    result: list[RecognisedDocument | Refused] = []
     replies = list(documents(text))
     for document in (*replies, *cli_documents(text, at)):
         known = list(found_in(document))
@@ -73,17 +73,17 @@ def pasted_replies(text: str, at: datetime) -> list[RecognisedDocument | Refused
             known.append(pods)
         if not known and not document.open and isinstance(document.value, dict):
             known.extend(unjudged_document(document.value))
-        found.extend(known)
-    if any(reply.open for reply in replies) and found and not any(isinstance(one, Refused) for one in found):
-        found.append(Refused("the end of a reply", "the text is cut short in it, and what follows is not seen"))
-    lines = text[:LONGEST].splitlines()
-    found.extend(replies_of_tables(boxed_tables(lines), text))
-    found.extend(server_pages(text[:LONGEST]))
-    found.extend(verdicts_in(text[:LONGEST]))
-    found.extend(unjudged_text(text[:LONGEST]))
-    found.extend(kubernetes_descriptions(text[:LONGEST]))
-    found.extend(kubernetes_tables(spaced_tables(lines), at))
-    return [*found, *replies_in(exposition_series(text, at.timestamp()))] if is_exposition(text) else found
+        result.extend(known)
+    if any(reply.open for reply in replies) and result and not any(isinstance(item, Refused) for item in result):
+        result.append(Refused("the end of a reply", "the text is cut short in it, and what follows is not seen"))
+    lines = text[:MAX].splitlines()
+    result.extend(replies_of_tables(boxed_tables(lines), text))
+    result.extend(server_pages(text[:MAX]))
+    result.extend(verdicts_in(text[:MAX]))
+    result.extend(unjudged_text(text[:MAX]))
+    result.extend(kubernetes_descriptions(text[:MAX]))
+    result.extend(kubernetes_tables(spaced_tables(lines), at))
+    return [*result, *replies_in(exposition_series(text, at.timestamp()))] if is_exposition(text) else result
 
 
 def of_text(text: str, is_log: IsLog) -> tuple[FileKind, ...]:

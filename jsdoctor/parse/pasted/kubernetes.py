@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from jsdoctor.parse.pasted.found import Refused
 
-_LONGEST_LINE = 2_000
-_MOST_LINES = 100_000
-_MOST = 5
+_MAX_LINE_LENGTH = 2_000
+_MAX_LINES = 100_000
+_MAX = 5
 _NAME = re.compile(r"^[\s>]{0,8}Name: +([a-z0-9][a-z0-9.-]{0,252})\s*$")
 _FIELD = re.compile(r"^[\s>]*([A-Z][A-Za-z ]{2,30}): +(\S.*?)\s*$")
 _WARNING = re.compile(r"^[\s>]+Warning +(\S{1,80}) +(.{1,2000})$")
@@ -23,22 +23,22 @@ def kubernetes_descriptions(text: str) -> Iterator[Refused]:
     """Each pod and volume claim that a text describes, with what is wrong with it."""
     if "Name:" not in text or "Namespace:" not in text:
         return
-    name, fields, troubles = "", set[str](), list[str]()
-    for line in (one[:_LONGEST_LINE] for one in text.splitlines()[:_MOST_LINES]):
-        if (found := _NAME.match(line)) and (not name or "Namespace" in fields):
-            yield from _described(name, fields, troubles)
-            name, fields, troubles = found[1], set(), []
+    name, fields, incidents = "", set[str](), list[str]()
+    for line in (line[:_MAX_LINE_LENGTH] for line in text.splitlines()[:_MAX_LINES]):
+        if (match := _NAME.match(line)) and (not name or "Namespace" in fields):
+            yield from _described(name, fields, incidents)
+            name, fields, incidents = match[1], set(), []
         elif name and (field := _FIELD.match(line)):
             fields.add(field[1])
-            troubles.extend(_trouble(field[1], field[2], fields))
+            incidents.extend(_incident(field[1], field[2], fields))
         elif name and (event := _WARNING.match(line)):
             behind = _BEHIND_AGE.match(event[2].strip())
             words = behind[1] if behind else event[2].strip()
-            troubles.append(f"event {event[1]}: {words[:_QUOTED]}")
-    yield from _described(name, fields, troubles)
+            incidents.append(f"event {event[1]}: {words[:_QUOTED]}")
+    yield from _described(name, fields, incidents)
 
 
-def _trouble(field: str, value: str, fields: set[str]) -> Iterator[str]:
+def _incident(field: str, value: str, fields: set[str]) -> Iterator[str]:
     """What a field says is wrong, in its own words."""
     if field == "Reason" and value != "Completed":
         yield f"reason {value}"
@@ -50,7 +50,7 @@ def _trouble(field: str, value: str, fields: set[str]) -> Iterator[str]:
         yield f"status {value}"
 
 
-def _described(name: str, fields: set[str], troubles: list[str]) -> Iterator[Refused]:
+def _described(name: str, fields: set[str], incidents: list[str]) -> Iterator[Refused]:
     if not name or "Namespace" not in fields:
         return
     if fields & _POD:
@@ -59,8 +59,8 @@ def _described(name: str, fields: set[str], troubles: list[str]) -> Iterator[Ref
         what, how = "volume claim", "kubectl get events --field-selector involvedObject.kind=PersistentVolumeClaim"
     else:
         return
-    told = list(dict.fromkeys(troubles))
-    shown = "; ".join(told[:_MOST]) + (f" and {len(told) - _MOST} more" if len(told) > _MOST else "")
+    reported = list(dict.fromkeys(incidents))
+    shown = "; ".join(reported[:_MAX]) + (f" and {len(reported) - _MAX} more" if len(reported) > _MAX else "")
     yield Refused(
         f"the description of {what} {name} by kubectl",
         f"no rule judges {what}s; {shown or 'nothing in it is wrong'}",

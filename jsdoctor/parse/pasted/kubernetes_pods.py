@@ -29,8 +29,8 @@ def pods_of_document(value: object, at: datetime) -> RecognisedDocument | None:
     if not isinstance(value, Mapping):
         return None
     items = [value] if value.get("kind") == "Pod" else value.get("items")
-    pods = [one for one in items if _is_pod(one)] if isinstance(items, list) else []
-    named = (one["metadata"].get("namespace") for one in pods if isinstance(one.get("metadata"), Mapping))
+    pods = [item for item in items if _is_pod(item)] if isinstance(items, list) else []
+    named = (pod["metadata"].get("namespace") for pod in pods if isinstance(pod.get("metadata"), Mapping))
     return _found(server_pods(pods), at, str(next(named, None) or ""))
 
 

@@ -31,50 +31,52 @@ _OF_THE_WHOLE = frozenset(
 )
 
 
-def with_unseen(evidence: EvidenceSet, looks: Sequence[Pasted]) -> EvidenceSet:
+def with_unseen(evidence: EvidenceSet, samples: Sequence[Pasted]) -> EvidenceSet:
     """The evidence of these looks, of which checks get what was shown."""
     series, servers = evidence.get(SnapshotSeries), evidence.get(Servers)
     if isinstance(series, SnapshotSeries):
-        snapshots = partial_snapshots(series.snapshots, looks)
+        snapshots = partial_snapshots(series.snapshots, samples)
         evidence = evidence.partly_shown(SnapshotSeries(snapshots))
         if len(snapshots) > 1:
             evidence = evidence.partly_shown(Trend(snapshots))
-    found = [one for look in looks for one in look.found]
+    looks_found = [item for sample in samples for item in sample.found]
     if isinstance(servers, Servers):
         evidence = evidence.partly_shown(
             msgspec.structs.replace(
                 servers,
-                servers=tuple(_server(one, found) for one in servers.servers),
-                earlier=tuple(tuple(_server(one, found) for one in look) for look in servers.earlier),
+                servers=tuple(_server(server, looks_found) for server in servers.servers),
+                earlier=tuple(tuple(_server(item, looks_found) for item in sample) for sample in servers.earlier),
             )
         )
     links = evidence.get(Links)
     if isinstance(links, Links):
         evidence = evidence.partly_shown(
             Links(
-                tuple(_links(one, found) for one in links.servers),
-                tuple(tuple(_links(one, found) for one in look) for look in links.earlier),
+                tuple(_links(server, looks_found) for server in links.servers),
+                tuple(tuple(_links(item, looks_found) for item in sample) for sample in links.earlier),
             )
         )
     trend = evidence.get(ServerTrend)
     if isinstance(trend, ServerTrend):
-        histories = (ServerHistory(tuple(_server(one, found) for one in of.readings)) for of in trend.servers)
+        histories = (
+            ServerHistory(tuple(_server(reading, looks_found) for reading in of.readings)) for of in trend.servers
+        )
         evidence = evidence.partly_shown(ServerTrend(tuple(histories)))
-    return _without_unshown_kinds(evidence, found)
+    return _without_unshown_kinds(evidence, looks_found)
 
 
-def partial_snapshots(snapshots: Sequence[ClusterSnapshot], looks: Sequence[Pasted]) -> tuple[ClusterSnapshot, ...]:
+def partial_snapshots(snapshots: Sequence[ClusterSnapshot], samples: Sequence[Pasted]) -> tuple[ClusterSnapshot, ...]:
     """Each snapshot, of which checks get what the look of that time showed."""
-    of_look = {look.sample.taken_at: look.found for look in looks}
-    return tuple(_snapshot(one, of_look.get(one.taken_at, ())) for one in snapshots)
+    of_sample = {sample.sample.taken_at: sample.found for sample in samples}
+    return tuple(_snapshot(snapshot, of_sample.get(snapshot.taken_at, ())) for snapshot in snapshots)
 
 
-def _without_unshown_kinds(evidence: EvidenceSet, found: Sequence[RecognisedDocument]) -> EvidenceSet:
+def _without_unshown_kinds(evidence: EvidenceSet, documents: Sequence[RecognisedDocument]) -> EvidenceSet:
     """No metric shows configured links, and some exporters do not show the storage of accounts."""
-    if not any(one.inside is not None for one in found):
+    if not any(document.inside is not None for document in documents):
         return evidence
     evidence = evidence.without(Topology, _not_shown("links", "how servers are linked"))
-    if all(one.shows_usage for one in found):
+    if all(document.shows_usage for document in documents):
         return evidence
     return evidence.without(Accounts, _not_shown("accounts", "the storage of each account"))
 
@@ -83,16 +85,24 @@ def _not_shown(kind: str, words: str) -> Gap:
     return Gap(kind, CLUSTER, f"no metric shows {words}", _METRICS_HOW.partition("; ")[2], requested=False)
 
 
-def _snapshot(snapshot: ClusterSnapshot, found: Sequence[RecognisedDocument]) -> ClusterSnapshot:
+def _snapshot(snapshot: ClusterSnapshot, documents: Sequence[RecognisedDocument]) -> ClusterSnapshot:
     inside: dict[tuple[str, str, str], frozenset[str]] = {}
-    for one in found:
-        for key, unseen in (one.inside or {}).items():
+    for document in documents:
+        for key, unseen in (document.inside or {}).items():
             inside[key] = inside.get(key, frozenset()) | unseen
     if inside:
-        return msgspec.structs.replace(snapshot, streams=tuple(_of_metrics(one, inside) for one in snapshot.streams))
-    of_streams = {one.name: one.unseen for one in found if one.endpoint is Endpoint.STREAM_LIST}
-    of_consumers = {(one.stream, one.name): one.unseen for one in found if one.endpoint is Endpoint.CONSUMER_LIST}
-    unnamed = {one.stream for one in found if one.endpoint is Endpoint.CONSUMER_LIST} - of_streams.keys()
+        return msgspec.structs.replace(
+            snapshot, streams=tuple(_of_metrics(stream, inside) for stream in snapshot.streams)
+        )
+    of_streams = {document.name: document.unseen for document in documents if document.endpoint is Endpoint.STREAM_LIST}
+    of_consumers = {
+        (document.stream, document.name): document.unseen
+        for document in documents
+        if document.endpoint is Endpoint.CONSUMER_LIST
+    }
+    unnamed = {
+        document.stream for document in documents if document.endpoint is Endpoint.CONSUMER_LIST
+    } - of_streams.keys()
     streams = tuple(
         _partial_stream(
             stream, None if stream.name in unnamed else of_streams.get(stream.name, frozenset()), of_consumers
@@ -106,8 +116,8 @@ def _of_metrics(stream: Stream, inside: Mapping[tuple[str, str, str], frozenset[
     # The name of an account gets its domain where several are seen; an asset's own name follows the first of them.
     account = stream.account if (stream.account, stream.name, "") in inside else stream.account.rpartition("@")[0]
     consumers = tuple(
-        _partial(one, inside.get((account, one.stream, one.name), frozenset()), _METRICS_HOW)
-        for one in stream.consumers
+        _partial(consumer, inside.get((account, consumer.stream, consumer.name), frozenset()), _METRICS_HOW)
+        for consumer in stream.consumers
     )
     stream = msgspec.structs.replace(stream, consumers=consumers)
     partial: Stream = _partial(stream, inside.get((account, stream.name, ""), frozenset()), _METRICS_HOW)
@@ -119,7 +129,8 @@ def _partial_stream(
 ) -> Stream:
     """`unseen` None: only consumers of the stream were given."""
     consumers = tuple(
-        _partial(one, of_consumers.get((one.stream, one.name), frozenset()), _CONSUMER_HOW) for one in stream.consumers
+        _partial(consumer, of_consumers.get((consumer.stream, consumer.name), frozenset()), _CONSUMER_HOW)
+        for consumer in stream.consumers
     )
     stream = msgspec.structs.replace(stream, consumers=consumers)
     if unseen is None:
@@ -142,8 +153,10 @@ def _partial(value: Any, unseen: frozenset[str], how: str, subject: Subject | No
     return hide(changed, sorted(tops), subject, how)
 
 
-def _links(links: ServerLinks, found: Sequence[RecognisedDocument]) -> ServerLinks:
-    unseen = frozenset().union(*(one.unseen for one in found if one.server == links.server and one.endpoint in _LINKS))
+def _links(links: ServerLinks, documents: Sequence[RecognisedDocument]) -> ServerLinks:
+    unseen = frozenset().union(
+        *(document.unseen for document in documents if document.server == links.server and document.endpoint in _LINKS)
+    )
     leafs = links.leafs
     if leafs and (of_leafs := sorted(path.removeprefix("leafs.") for path in unseen if path.startswith("leafs."))):
         leafs = tuple(hide(leaf, of_leafs, links.subject, _METRICS_HOW, "leafs.") for leaf in leafs)
@@ -151,17 +164,17 @@ def _links(links: ServerLinks, found: Sequence[RecognisedDocument]) -> ServerLin
     return hide(msgspec.structs.replace(links, leafs=leafs), whole, links.subject, _METRICS_HOW)
 
 
-def _server(server: Server, found: Sequence[RecognisedDocument]) -> Server:
+def _server(server: Server, documents: Sequence[RecognisedDocument]) -> Server:
     subject = Subject(kind="server", name=server.name)
-    own = [one for one in found if one.server in ("", server.name)]
-    how = _METRICS_HOW if any(one.inside is not None for one in own) else _SERVER_HOW
-    of_varz = frozenset().union(*(one.unseen for one in own if one.endpoint is Endpoint.VARZ))
-    of_jsz = frozenset().union(*(one.unseen for one in own if one.endpoint is Endpoint.JSZ))
+    own = [document for document in documents if document.server in ("", server.name)]
+    how = _METRICS_HOW if any(item.inside is not None for item in own) else _SERVER_HOW
+    of_varz = frozenset().union(*(item.unseen for item in own if item.endpoint is Endpoint.VARZ))
+    of_jsz = frozenset().union(*(item.unseen for item in own if item.endpoint is Endpoint.JSZ))
     varz = _partial(server.varz, of_varz, how, subject) if server.varz is not None else None
     jetstream = server.jetstream
     if jetstream is not None:
         jetstream = _partial(jetstream, of_jsz, how, subject)
     server = msgspec.structs.replace(server, varz=varz, jetstream=jetstream)
-    shown = any(one.inside is not None for one in own)
+    shown = any(item.inside is not None for item in own)
     untold = [field for field in ("server_id", "version") if field in of_jsz or not (shown or getattr(server, field))]
     return hide(server, untold, subject, how) if untold else server

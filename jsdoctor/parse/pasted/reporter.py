@@ -23,7 +23,7 @@ def reporter_of(reply: Mapping[str, Any]) -> str:
 
 def _replicas(group: Mapping[str, Any]) -> set[str]:
     listed = group.get("replicas")
-    return {str(one.get("name")) for one in listed if isinstance(one, dict)} if isinstance(listed, list) else set()
+    return {str(item.get("name")) for item in listed if isinstance(item, dict)} if isinstance(listed, list) else set()
 
 
 def _groups(reply: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -43,4 +43,4 @@ def _group(group: object) -> Iterator[Mapping[str, Any]]:
 
 def _dicts(items: object) -> Iterator[Mapping[str, Any]]:
     if isinstance(items, list):
-        yield from (one for one in items if isinstance(one, dict))
+        yield from (item for item in items if isinstance(item, dict))

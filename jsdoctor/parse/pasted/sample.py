@@ -44,22 +44,22 @@ class Pasted(msgspec.Struct, frozen=True):
 
 
 def pasted_sample(
-    found: Sequence[RecognisedDocument | Refused], at: datetime, missing: Iterable[Gap] = NOT_GIVEN
+    result: Sequence[RecognisedDocument | Refused], at: datetime, missing: Iterable[Gap] = NOT_GIVEN
 ) -> Pasted:
     """One sample of what the replies show. `at`: when they were given, if they do not have a time themselves.
 
     `missing`: the gap for each kind of evidence that they may lack.
     """
-    replies = tuple(one for one in found if isinstance(one, RecognisedDocument))
+    replies = tuple(document for document in result if isinstance(document, RecognisedDocument))
     exchanges = [*_of_account(replies, at), *_of_servers(replies, at), *_of_kubernetes(replies, at)]
-    gaps = [*(_refused(one) for one in found if isinstance(one, Refused)), *_not_given(replies, missing)]
+    gaps = [*(_refused(refused) for refused in result if isinstance(refused, Refused)), *_not_given(replies, missing)]
     return Pasted(Sample(at, tuple(exchanges), tuple(gaps)), replies)
 
 
 def _not_given(replies: Iterable[RecognisedDocument], missing: Iterable[Gap]) -> Iterator[Gap]:
     """What the paste does not hold. Where it shows streams, they are only shown once."""
     assets = {Endpoint.STREAM_LIST, Endpoint.CONSUMER_LIST, Endpoint.JSZ}
-    shown = any(one.endpoint in assets for one in replies)
+    shown = any(reply.endpoint in assets for reply in replies)
     return (gap for gap in missing if not (shown and gap.kind == "assets"))
 
 
@@ -72,14 +72,14 @@ def _refused(refused: Refused) -> Gap:
     )
 
 
-def _of_account(found: Iterable[RecognisedDocument], at: datetime) -> Iterator[Exchange]:
-    streams = {one.name: one.value for one in found if one.endpoint is Endpoint.STREAM_LIST}
+def _of_account(documents: Iterable[RecognisedDocument], at: datetime) -> Iterator[Exchange]:
+    streams = {document.name: document.value for document in documents if document.endpoint is Endpoint.STREAM_LIST}
     consumers: dict[str, list[Any]] = {}
-    for one in found:
-        if one.endpoint is Endpoint.CONSUMER_LIST:
-            consumers.setdefault(one.stream, []).append(one.value)
-        elif one.endpoint is Endpoint.ACCOUNT_INFO:
-            yield _exchange(Access.ACCOUNT, Endpoint.ACCOUNT_INFO, "INFO", at, msgspec.json.encode(one.value))
+    for document in documents:
+        if document.endpoint is Endpoint.CONSUMER_LIST:
+            consumers.setdefault(document.stream, []).append(document.value)
+        elif document.endpoint is Endpoint.ACCOUNT_INFO:
+            yield _exchange(Access.ACCOUNT, Endpoint.ACCOUNT_INFO, "INFO", at, msgspec.json.encode(document.value))
     shown = [*streams.values(), *({"config": {"name": name}} for name in consumers if name not in streams)]
     if shown:
         body = msgspec.json.encode({"total": len(shown), "streams": shown})
@@ -92,39 +92,43 @@ def _of_account(found: Iterable[RecognisedDocument], at: datetime) -> Iterator[E
         yield _exchange(Access.ACCOUNT, Endpoint.CONSUMER_LIST, f"CONSUMER.LIST.{stream}", at, body)
 
 
-def _of_servers(found: Iterable[RecognisedDocument], at: datetime) -> Iterator[Exchange]:
-    replies = [one for one in found if one.access is Access.PASTED]
-    names = {_id(one): one.server for one in replies if one.server and _id(one)}
+def _of_servers(documents: Iterable[RecognisedDocument], at: datetime) -> Iterator[Exchange]:
+    replies = [document for document in documents if document.access is Access.PASTED]
+    names = {_id(reply): reply.server for reply in replies if reply.server and _id(reply)}
     ids = {name: server_id for server_id, name in names.items()}
     versions = {
-        _id(one) or one.server: str(one.value.get("version") or "") for one in replies if one.endpoint is Endpoint.VARZ
+        _id(reply) or reply.server: str(reply.value.get("version") or "")
+        for reply in replies
+        if reply.endpoint is Endpoint.VARZ
     }
-    all_names = {one.server for one in replies if one.server}
-    for one in replies:
+    all_names = {reply.server for reply in replies if reply.server}
+    for reply in replies:
         # Without an envelope only /varz names its server; /jsz has its id, and /healthz nothing at all.
-        only = next(iter(all_names)) if len(all_names) == 1 and not _id(one) else _UNNAMED
-        name = one.server or names.get(_id(one), "") or _id(one) or only
-        server_id = _id(one) or ids.get(name, name)
-        cluster = one.value.get("cluster") if one.endpoint is Endpoint.VARZ else None
+        only = next(iter(all_names)) if len(all_names) == 1 and not _id(reply) else _UNNAMED
+        name = reply.server or names.get(_id(reply), "") or _id(reply) or only
+        server_id = _id(reply) or ids.get(name, name)
+        cluster = reply.value.get("cluster") if reply.endpoint is Endpoint.VARZ else None
         identity = ServerIdentity(
             name=name,
             id=server_id,
             ver=versions.get(server_id, ""),
             cluster=str(cluster.get("name") or "") if isinstance(cluster, dict) else "",
         )
-        yield _exchange(Access.PASTED, one.endpoint, f"{one.endpoint.value} of {name}", at, sealed(identity, one.value))
+        yield _exchange(
+            Access.PASTED, reply.endpoint, f"{reply.endpoint.value} of {name}", at, sealed(identity, reply.value)
+        )
 
 
-def _of_kubernetes(found: Iterable[RecognisedDocument], at: datetime) -> Iterator[Exchange]:
-    for one in found:
-        if one.endpoint is Endpoint.KUBERNETES:
-            body = msgspec.json.encode(one.value)
-            yield _exchange(Access.KUBERNETES, Endpoint.KUBERNETES, str(one.value["namespace"]), at, body)
+def _of_kubernetes(documents: Iterable[RecognisedDocument], at: datetime) -> Iterator[Exchange]:
+    for document in documents:
+        if document.endpoint is Endpoint.KUBERNETES:
+            body = msgspec.json.encode(document.value)
+            yield _exchange(Access.KUBERNETES, Endpoint.KUBERNETES, str(document.value["namespace"]), at, body)
 
 
-def _id(found: RecognisedDocument) -> str:
-    told = found.value.get("server_id")
-    return told if isinstance(told, str) else ""
+def _id(document: RecognisedDocument) -> str:
+    reported = document.value.get("server_id")
+    return reported if isinstance(reported, str) else ""
 
 
 def _exchange(access: Access, endpoint: Endpoint, target: str, at: datetime, body: bytes) -> Exchange:

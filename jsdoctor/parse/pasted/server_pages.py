@@ -14,8 +14,8 @@ from jsdoctor.model.exchange import Access, Endpoint
 from jsdoctor.model.server import Varz
 from jsdoctor.parse.pasted.found import RecognisedDocument, Refused, unseen_fields
 
-_LONGEST_LINE = 2_000
-_MOST_LINES = 100_000
+_MAX_LINE_LENGTH = 2_000
+_MAX_LINES = 100_000
 _SERVER = re.compile(r"^[\s>|*-]*Server information for (\S{1,200}) \((\w{1,80})\)\s*$")
 _ACCOUNT = re.compile(r"^[\s>|*-]*(?:JetStream Account Information:|Account Usage:)\s*$")
 _TOP = re.compile(r"^[\s>|*-]*NATS server version (\S{1,40}) \(uptime: ")
@@ -45,7 +45,7 @@ def server_pages(text: str) -> Iterator[RecognisedDocument | Refused]:
     """Every page in a text that is about one server or one login."""
     kind = ""
     value: dict[str, Any] = {}
-    for line in (one[:_LONGEST_LINE] for one in text.splitlines()[:_MOST_LINES]):
+    for line in (line[:_MAX_LINE_LENGTH] for line in text.splitlines()[:_MAX_LINES]):
         begun = _begun(line)
         if begun is not None and (begun[0] != kind or kind != "account"):
             yield from _finished(kind, value)
@@ -58,10 +58,10 @@ def server_pages(text: str) -> Iterator[RecognisedDocument | Refused]:
 
 
 def _begun(line: str) -> tuple[str, dict[str, Any]] | None:
-    if found := _SERVER.match(line):
-        return "server", {"server_name": found[1], "server_id": found[2]}
-    if found := _TOP.match(line):
-        return "top", {"version": found[1]}
+    if match := _SERVER.match(line):
+        return "server", {"server_name": match[1], "server_id": match[2]}
+    if match := _TOP.match(line):
+        return "top", {"version": match[1]}
     return ("account", {}) if _ACCOUNT.match(line) else None
 
 
@@ -72,24 +72,24 @@ def _take(value: dict[str, Any], label: str, text: str) -> None:
             value[name] = text
         elif _NUMBER.match(text) and text.strip(","):
             value[name] = int(text.replace(",", ""))
-    elif label == "cpu cores" and (found := _CORES.match(text)):
-        value["cores"], value["cpu"] = int(found[1]), float(found[2])
+    elif label == "cpu cores" and (match := _CORES.match(text)):
+        value["cores"], value["cpu"] = int(match[1]), float(match[2])
     elif label == "name" and "cluster" not in value:
         value["cluster"] = {"name": text}
 
 
 def _take_of_top(value: dict[str, Any], line: str) -> None:
-    if found := _TOP_LOAD.search(line):
-        value["cpu"], value["slow_consumers"] = float(found[1]), int(found[2])
-    elif found := _TOP_NAME.match(line):
-        value["server_name"] = found[1]
-    elif found := _TOP_ID.match(line):
-        value["server_id"] = found[1]
+    if match := _TOP_LOAD.search(line):
+        value["cpu"], value["slow_consumers"] = float(match[1]), int(match[2])
+    elif match := _TOP_NAME.match(line):
+        value["server_name"] = match[1]
+    elif match := _TOP_ID.match(line):
+        value["server_id"] = match[1]
 
 
 def _take_usage(value: dict[str, Any], label: str, text: str) -> None:
-    if (found := _USED.match(text)) and "unlimited" not in text.lower():
-        value[label] = f"{label} {found[1]} of {found[2]}"
+    if (match := _USED.match(text)) and "unlimited" not in text.lower():
+        value[label] = f"{label} {match[1]} of {match[2]}"
 
 
 def _finished(kind: str, value: Mapping[str, Any]) -> Iterator[RecognisedDocument | Refused]:

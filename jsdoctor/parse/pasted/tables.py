@@ -78,7 +78,7 @@ def _names(cells: Iterable[str]) -> tuple[str, ...]:
     names: list[str] = []
     for cell in cells:
         name = cell.lower()
-        again = sum(one.partition("#")[0] == name for one in names)
+        again = sum(candidate.partition("#")[0] == name for candidate in names)
         names.append(f"{name}#{again + 1}" if again else name)
     return tuple(names)
 
@@ -110,12 +110,12 @@ def _header(line: str) -> list[tuple[int, str]]:
     bare = line.lstrip(" >\t")
     if not _CAPITALS.match(bare.strip()):
         return []
-    offset, found = len(line) - len(bare), []
+    offset, result = len(line) - len(bare), []
     for name in _GAP.split(bare.rstrip()):
         offset = line.index(name, offset)
-        found.append((offset, name.lower()))
+        result.append((offset, name.lower()))
         offset += len(name)
-    return found if 3 <= len(found) <= _MAX_COLUMNS else []
+    return result if 3 <= len(result) <= _MAX_COLUMNS else []
 
 
 def _row(line: str, header: list[tuple[int, str]]) -> TableRow | None:

@@ -24,8 +24,8 @@ def unjudged_text(text: str) -> Iterator[Refused]:
     if chart := _CHART.search(text):
         of, lacks = ("processor", "its cores") if chart[1] == "CPU" else ("memory", "its limit")
         yield Refused(f"the {of} report of nats", f"it shows what each server uses, and not {lacks}", _SYSTEM)
-    if found := _RTT.search(text):
-        failed = "Failed to compute" in found[0] or re.search(r": failed\s*$", text, re.MULTILINE) is not None
+    if match := _RTT.search(text):
+        failed = "Failed to compute" in match[0] or re.search(r": failed\s*$", text, re.MULTILINE) is not None
         yield Refused(
             "the output of nats rtt",
             "it could not connect, which says nothing of the servers" if failed else "no rule judges round trips alone",
@@ -48,16 +48,18 @@ def unjudged_document(value: Mapping[str, Any]) -> Iterator[Refused]:
     """Documents whose keys are names, so that only the form of their values identifies them."""
     if not value:
         return
-    if all(isinstance(one, dict) and {"pending"} <= one.keys() <= {"pending", "in_progress"} for one in value.values()):
-        waiting = {name: one["pending"] for name, one in value.items() if isinstance(one["pending"], int)}
+    if all(
+        isinstance(item, dict) and {"pending"} <= item.keys() <= {"pending", "in_progress"} for item in value.values()
+    ):
+        waiting = {name: item["pending"] for name, item in value.items() if isinstance(item["pending"], int)}
         most = max(waiting, key=lambda name: waiting[name], default="")
         shown = f"the longest, {most!r}, has {waiting[most]:,} entries" if most and waiting[most] else "all are empty"
         yield Refused(
             "the internal queues of a server", f"no rule judges them; {shown}", "give /varz, /jsz, /healthz and /raftz"
         )
-    elif all(type(one) is int and one > 0 for one in value.values()) and sum("." in name for name in value) * 2 > len(
-        value
-    ):
+    elif all(type(item) is int and item > 0 for item in value.values()) and sum(
+        "." in name for name in value
+    ) * 2 > len(value):
         yield Refused(
             "the subjects of a stream",
             "it does not name the stream",

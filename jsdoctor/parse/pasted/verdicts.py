@@ -19,13 +19,15 @@ _AUDIT = re.compile(r"^[ \t>]*\[(\w[\w ]{1,20})\] \[([A-Z]{2,12}_\d{3})\] ", re.
 _PASSED = frozenset({"PASS", "PASSED", "OK", "SKIP", "SKIPPED"})
 _READY = re.compile(r"(\d+)/(\d+)")
 _DONE = frozenset({"Completed", "Succeeded"})
-_MOST = 5
+_MAX = 5
 
 
 def verdicts_in(text: str) -> Iterator[Refused]:
     """Every verdict of a check, and one summary of an audit."""
-    for found in dict.fromkeys(one.groups() for one in _CHECK.finditer(text) if "| " in one[0] or "Crit:" in one[3]):
-        status, name, words = found[0], found[1], found[2].strip()
+    for entry in dict.fromkeys(
+        match.groups() for match in _CHECK.finditer(text) if "| " in match[0] or "Crit:" in match[3]
+    ):
+        status, name, words = entry[0], entry[1], entry[2].strip()
         yield Refused(
             f"the result of nats server check for {name}",
             f"it is {status}{f' ({words})' if words else ''}, and it has no state to judge",
@@ -61,7 +63,7 @@ def kubernetes_tables(tables: Iterable[Table], at: datetime) -> Iterator[Recogni
 
 
 def _of_kubectl(what: str, bad: list[str], healthy: str, how: str) -> Refused:
-    shown = "; ".join(bad[:_MOST]) + (f" and {len(bad) - _MOST} more" if len(bad) > _MOST else "")
+    shown = "; ".join(bad[:_MAX]) + (f" and {len(bad) - _MAX} more" if len(bad) > _MAX else "")
     return Refused(f"the {what} of kubectl", f"the table says too little of them; {shown or healthy}", how)
 
 
@@ -77,4 +79,4 @@ def _pod(row: Mapping[str, str]) -> str:
 
 
 def _few(codes: list[str]) -> str:
-    return f" ({', '.join(codes[:_MOST])}{' and more' if len(codes) > _MOST else ''})" if codes else ""
+    return f" ({', '.join(codes[:_MAX])}{' and more' if len(codes) > _MAX else ''})" if codes else ""

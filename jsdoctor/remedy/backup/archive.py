@@ -10,8 +10,8 @@ from jsdoctor.remedy.backup.problem import BackupProblem
 
 MAGIC = b"NATSARC1"
 _CUT = BackupProblem("the backup is cut off: its end mark is missing", "take a new backup")
-_LONGEST_NAME = 1 << 20
-_LONGEST_ENTRY = 256 << 20
+_MAX_NAME_LENGTH = 1 << 20
+_MAX_ENTRY = 256 << 20
 
 
 class ArchiveEntry(NamedTuple):
@@ -42,7 +42,7 @@ def entries(unpacked: BinaryIO) -> Iterator[ArchiveEntry]:
         date_ns = _varint(unpacked)
         stream_seq = _uvarint(unpacked)
         header_size, payload_size = _uvarint(unpacked), _uvarint(unpacked)
-        if name_length > _LONGEST_NAME or header_size + payload_size > _LONGEST_ENTRY:
+        if name_length > _MAX_NAME_LENGTH or header_size + payload_size > _MAX_ENTRY:
             raise BackupProblem("the backup is damaged: an entry of impossible size", "take a new backup")
         name = _exactly(unpacked, name_length)
         headers, payload = _exactly(unpacked, header_size), _exactly(unpacked, payload_size)
@@ -52,10 +52,10 @@ def entries(unpacked: BinaryIO) -> Iterator[ArchiveEntry]:
 
 
 def _exactly(file: BinaryIO, size: int) -> bytes:
-    found = file.read(size)
-    if len(found) < size:
+    data = file.read(size)
+    if len(data) < size:
         raise _CUT
-    return found
+    return data
 
 
 def _uvarint(file: BinaryIO) -> int:

@@ -38,12 +38,12 @@ def _archived(unpacked: BinaryIO) -> Iterator[tuple[str, Json]]:
             return  # consumers come first
         name = entry.name.decode(errors="replace")
         if name.startswith(_IN_ARCHIVE):
-            found = _decoded(entry.payload)
+            decoded = _decoded(entry.payload)
             with suppress(KeyError, TypeError, ValueError, AttributeError):
-                state = found["state"]
+                state = decoded["state"]
                 yield (
                     name.removeprefix(_IN_ARCHIVE),
-                    {"durable": _is_durable(found["config"]), **{key: _pair(state[key]) for key in _PLACES}},
+                    {"durable": _is_durable(decoded["config"]), **{key: _pair(state[key]) for key in _PLACES}},
                 )
 
 
@@ -68,29 +68,29 @@ def _in_tar(unpacked: BinaryIO) -> Iterator[tuple[str, Json]]:
 
 def _decoded(content: bytes) -> Json:
     try:
-        found = msgspec.json.decode(content)
+        result = msgspec.json.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return result if isinstance(result, dict) else {}
 
 
 def _is_durable(config: Json) -> bool:
     return bool(config.get("durable_name"))
 
 
-def _pair(found: Json) -> Json:
-    return {key: int(found.get(key, 0)) for key in ("stream_seq", "consumer_seq")}
+def _pair(result: Json) -> Json:
+    return {key: int(result.get(key, 0)) for key in ("stream_seq", "consumer_seq")}
 
 
 def _uvarints(encoded: bytes, count: int) -> list[int]:
-    found: list[int] = []
+    numbers: list[int] = []
     value = shift = 0
     for byte in encoded:
         value |= (byte & 0x7F) << shift
         shift += 7
         if byte < 0x80:
-            found.append(value)
+            numbers.append(value)
             value = shift = 0
-        if len(found) == count:
+        if len(numbers) == count:
             break
-    return found
+    return numbers

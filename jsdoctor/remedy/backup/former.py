@@ -67,12 +67,12 @@ def former_backup(run: StepContext) -> tuple[Path, Verified, Json]:
         if note.kind == TAKEN:
             directory = Path(str(note.data["directory"]))
             try:
-                found = require_verified(directory)
+                verification_note = require_verified(directory)
                 read_meta(directory)
             except BackupProblem as why:
                 problem = why
                 continue
-            return directory, found, note.data
+            return directory, verification_note, note.data
     raise StepRefusedError(
         f"no backup of the stream can be used: {problem}" if problem else "no backup was taken first"
     )
@@ -107,8 +107,8 @@ async def only_lacks(run: StepContext, stream: str, now: Json, deleted: int | No
         return f"{gone} more messages were removed from {stream} since its backup"
     if config := differences(meta["config"], now["config"]):
         return f"its configuration has changed since: {told(config)}"
-    found = await consumers_of(run.api, stream)
-    return moved_consumers(noted.get("consumers"), found, ("delivered",), first=_first(now["state"]))
+    consumers = await consumers_of(run.api, stream)
+    return moved_consumers(noted.get("consumers"), consumers, ("delivered",), first=_first(now["state"]))
 
 
 def is_putting_back(notes: Iterable[JournalNote]) -> bool:
@@ -190,7 +190,7 @@ async def compared(api: Api, directory: Path) -> Verified:
 
     Raises StepRefusedError and BackupProblem.
     """
-    meta, patience = read_meta(directory), RetryLimit(_WHOLE_S)
+    meta, limit = read_meta(directory), RetryLimit(_WHOLE_S)
     stream = str(meta["config"]["name"])
     while True:
         try:
@@ -201,7 +201,7 @@ async def compared(api: Api, directory: Path) -> Verified:
             now = {}
         if is_whole(now, meta):
             return await verify(api, directory)
-        if not await patience.more():
+        if not await limit.more():
             have = (now.get("state") or {}).get("messages", 0)
             raise StepRefusedError(
                 f"{have} of {meta['state'].get('messages', 0)} messages are there: it is not that backup"
@@ -209,9 +209,9 @@ async def compared(api: Api, directory: Path) -> Verified:
 
 
 async def _require_same(api: Api, directory: Path, verified: Verified) -> None:
-    found = await compared(api, directory)
-    if found.digest != verified.digest and not may_lose(read_meta(directory)["config"]):
-        raise StepRefusedError(f"{found.messages} of the {verified.messages} messages in {directory} are in the stream")
+    note = await compared(api, directory)
+    if note.digest != verified.digest and not may_lose(read_meta(directory)["config"]):
+        raise StepRefusedError(f"{note.messages} of the {verified.messages} messages in {directory} are in the stream")
 
 
 def unlike(before: Json, now: Json) -> str:

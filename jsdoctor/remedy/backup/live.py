@@ -23,8 +23,8 @@ async def message_from(api: Api, stream: str, stream_seq: int) -> BackupMessage 
     """The first message of that sequence or a later one; None where there is none. Raises what `api` raises."""
     try:
         request = reading(stream, stream_seq)
-        found = (await api.ask(request.subject, request.payload))["message"]
-        return decoded(found)
+        result = (await api.ask(request.subject, request.payload))["message"]
+        return decoded(result)
     except ApiError as refused:
         if refused.err_code == _NO_MESSAGE:
             return None
@@ -33,7 +33,7 @@ async def message_from(api: Api, stream: str, stream_seq: int) -> BackupMessage 
         raise BackupProblem(f"STREAM.MSG.GET.{stream}: the reply is not a message", "look at the stream") from None
 
 
-def decoded(found: dict[str, Any]) -> BackupMessage:
+def decoded(result: dict[str, Any]) -> BackupMessage:
     """The message in a reply to STREAM.MSG.GET. Raises KeyError, TypeError or ValueError where it is none."""
-    headers, payload = (binascii.a2b_base64(found.get(key, "")) for key in ("hdrs", "data"))
-    return BackupMessage(int(found["seq"]), date_ns(found["time"]), found["subject"].encode(), headers, payload)
+    headers, payload = (binascii.a2b_base64(result.get(key, "")) for key in ("hdrs", "data"))
+    return BackupMessage(int(result["seq"]), date_ns(result["time"]), result["subject"].encode(), headers, payload)

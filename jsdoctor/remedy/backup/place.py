@@ -52,12 +52,12 @@ def stream_dir(parent: Path, stream: str, stamp: str) -> Path:
 
 def data_file(directory: Path) -> Path:
     """The file with the messages. Raises BackupProblem where there is none, or two."""
-    found = [directory / name for name in (ARCHIVE, TAR) if (directory / name).is_file()]
-    if len(found) != 1:
+    paths = [directory / name for name in (ARCHIVE, TAR) if (directory / name).is_file()]
+    if len(paths) != 1:
         raise BackupProblem(
-            f"{directory} holds {len(found)} of {ARCHIVE} and {TAR}, not one", "name the directory of a backup"
+            f"{directory} holds {len(paths)} of {ARCHIVE} and {TAR}, not one", "name the directory of a backup"
         )
-    return found[0]
+    return paths[0]
 
 
 class _Config(msgspec.Struct):

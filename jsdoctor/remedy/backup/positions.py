@@ -19,13 +19,13 @@ _LED_S = 30
 
 async def all_consumers(api: Api, stream: str) -> list[Json]:
     """CONSUMER.LIST, all pages: one CONSUMER.INFO each."""
-    found: list[Json] = []
+    consumers: list[Json] = []
     while True:
-        page = await api.ask(f"CONSUMER.LIST.{stream}", {"offset": len(found)})
+        page = await api.ask(f"CONSUMER.LIST.{stream}", {"offset": len(consumers)})
         listed = page.get("consumers") or []
-        found += listed
-        if not listed or len(found) >= int(page.get("total") or 0):
-            return found
+        consumers += listed
+        if not listed or len(consumers) >= int(page.get("total") or 0):
+            return consumers
 
 
 def pair(info: Json, place: str) -> Json:
@@ -44,13 +44,13 @@ async def misplaced(api: Api, stream: str, directory: Path, replaced: Json | Non
     wanted = await asyncio.to_thread(consumers_in, directory)
     if not wanted:
         return ""
-    found = await _led(api, stream, wanted)
+    result = await _led(api, stream, wanted)
     for name, backup in wanted.items():
-        if name not in found:
+        if name not in result:
             if backup["durable"]:
                 return f"consumer {name} of the backup is not there"
             continue
-        now, then = pair(found[name], "delivered"), backup["delivered"]
+        now, then = pair(result[name], "delivered"), backup["delivered"]
         former = (replaced or {}).get(name, {}).get("delivered")
         back = now["consumer_seq"] < then["consumer_seq"] or now["stream_seq"] < then["stream_seq"]
         if back or (now != then and former is not None and now == former):
@@ -63,18 +63,18 @@ async def misplaced(api: Api, stream: str, directory: Path, replaced: Json | Non
 
 async def _led(api: Api, stream: str, wanted: Json) -> dict[str, Json]:
     """The consumers by name, once all of `wanted` exist and have a leader; when the time is over, those that do."""
-    patience = RetryLimit(_LED_S)
+    limit = RetryLimit(_LED_S)
     while True:
-        found: dict[str, Json] = {}
+        result: dict[str, Json] = {}
         try:
-            found = {info["name"]: info for info in await all_consumers(api, stream) if _has_leader(info)}
+            result = {info["name"]: info for info in await all_consumers(api, stream) if _has_leader(info)}
         except NoResponseError:
             pass  # nobody leads the stream yet
         except ApiError as error:
             if not is_transient(error):
                 raise
-        if all(name in found for name, backup in wanted.items() if backup["durable"]) or not await patience.more():
-            return found
+        if all(name in result for name, backup in wanted.items() if backup["durable"]) or not await limit.more():
+            return result
 
 
 def _has_leader(info: Json) -> bool:

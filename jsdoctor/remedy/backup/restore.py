@@ -20,7 +20,7 @@ _CHUNK = 64 << 10
 _NOT_FOUND = 10059
 _RESTORING_S = 1800.0
 """Maximum time in seconds that the server may take to store what it has received."""
-_LOOK_S = 5.0
+_SAMPLE_S = 5.0
 _NAME_TAKEN = 10130
 _INTERRUPTED_S = 60.0
 """Maximum time in seconds that an interrupted restore reserves a name: servers end it after 5 s without a chunk."""
@@ -91,12 +91,12 @@ async def _accepted(api: Api, stream: str, request: Request) -> Json:
     In a cluster, an interrupted restore reserves the name, although STREAM.INFO does not find the stream (server:
     jsClusteredStreamRestoreRequest; activityInterval in processStreamRestore).
     """
-    patience = RetryLimit(_INTERRUPTED_S)
+    limit = RetryLimit(_INTERRUPTED_S)
     while True:
         try:
             return await api.ask(request.subject, request.payload)
         except ApiError as refused:
-            if refused.err_code != _NAME_TAKEN or not await patience.more():
+            if refused.err_code != _NAME_TAKEN or not await limit.more():
                 raise
         with suppress(NoResponseError):  # the stream has no leader yet
             if await exists(api, stream):
@@ -129,7 +129,7 @@ async def _finished(api: Api, inbox: Inbox, subject: str, meta: dict[str, Any], 
     ends_at = monotonic() + max(_RESTORING_S, stalled_s)
     while monotonic() < ends_at:
         try:
-            receipt = await inbox.next(_LOOK_S)
+            receipt = await inbox.next(_SAMPLE_S)
         except LostError as error:
             raise BackupProblem(str(error), "run again") from None
         if receipt is None:
@@ -160,11 +160,11 @@ def _require_taken(receipt: InboxMessage) -> None:
 
 def _answer(body: bytes) -> dict[str, Any]:
     try:
-        found = msgspec.json.decode(body)
-        error = found.get("error")
+        result = msgspec.json.decode(body)
+        error = result.get("error")
     except (msgspec.DecodeError, UnicodeDecodeError, AttributeError):
         raise BackupProblem("the reply to the restore cannot be read", "look at the stream: nats stream ls") from None
     if error:
-        told = f"the server refused the backup: {error.get('description')} (error {error.get('err_code')})"
-        raise BackupProblem(told, "see its log; the stream was not restored")
-    return dict(found)
+        reported = f"the server refused the backup: {error.get('description')} (error {error.get('err_code')})"
+        raise BackupProblem(reported, "see its log; the stream was not restored")
+    return dict(result)

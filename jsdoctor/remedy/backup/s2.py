@@ -14,7 +14,7 @@ from jsdoctor.remedy.backup.problem import BackupProblem
 _COMPRESSED, _PLAIN, _FIRST_SKIPPABLE, _IDENTIFIER = 0x00, 0x01, 0x80, 0xFF
 _NAMES = (b"S2sTwO", b"sNaPpY")
 _CHECKSUM = 4
-_LARGEST_BLOCK = 4 << 20
+_MAX_BLOCK = 4 << 20
 _DAMAGED = "the backup is damaged"
 _AGAIN = "take a new backup"
 
@@ -49,7 +49,7 @@ def _unpacked(body: bytes) -> bytes:
             shift += 7
             if byte < 0x80:
                 break
-        if size > _LARGEST_BLOCK:
+        if size > _MAX_BLOCK:
             raise BackupProblem(f"{_DAMAGED}: a block of {size} bytes", _AGAIN)
         block = _block(body, at, size)
     except IndexError:

@@ -15,7 +15,7 @@ from jsdoctor.remedy.backup.message import BackupMessage
 from jsdoctor.remedy.backup.problem import BackupProblem
 
 _ERROR_FILE = "errors.txt"
-_LARGEST_FILE = 256 << 20
+_MAX_FILE = 256 << 20
 """Maximum size in bytes: block files of servers have 8 MiB at most, unless a single larger message needs more."""
 
 
@@ -99,7 +99,7 @@ def tar_files(unpacked: BinaryIO) -> Iterator[tuple[str, IO[bytes]]]:
                 content = tar.extractfile(member)
                 if content is None:
                     continue
-                if member.size > _LARGEST_FILE:
+                if member.size > _MAX_FILE:
                     raise BackupProblem(f"the backup is damaged: a file of {member.size} bytes", "take a new backup")
                 yield member.name, content
     except tarfile.TarError as error:

@@ -49,8 +49,8 @@ async def verify(api: Api, directory: Path) -> VerificationNote:
     if rest is not None and rest.stream_seq <= last_seq:
         raise BackupProblem(f"message {rest.stream_seq} of stream {stream} is not in the backup", _NEW_BACKUP)
     if compared + removed < int(state.get("messages", 0)):
-        told = f"the backup holds {compared + removed} messages, its server counted {state['messages']}"
-        raise BackupProblem(told, _NEW_BACKUP)
+        reported = f"the backup holds {compared + removed} messages, its server counted {state['messages']}"
+        raise BackupProblem(reported, _NEW_BACKUP)
     note = VerificationNote(
         stream=stream,
         sha256=await asyncio.to_thread(sha256_of, path),

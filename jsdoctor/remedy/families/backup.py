@@ -66,8 +66,8 @@ async def back_up(run: StepContext, stream: str, *, again: bool = False) -> Json
         raise _refused(problem) from None
 
 
-def _told(directory: Path, found: Verified) -> Json:
-    return {"directory": str(directory), **msgspec.to_builtins(found)}
+def _told(directory: Path, note: Verified) -> Json:
+    return {"directory": str(directory), **msgspec.to_builtins(note)}
 
 
 def _refused(problem: BackupProblem) -> StepRefusedError:
@@ -88,7 +88,7 @@ class Backup(Operation):
         """The same with the CLI, into a directory of its own."""
         return _backup_commands(step.subject, {})
 
-    async def look(self, step: Step, api: Api) -> Json:
+    async def read_state(self, step: Step, api: Api) -> Json:
         """STREAM.INFO; only `missing` if there is no such stream."""
         return await stream_of(api, step.subject.name)
 
@@ -135,7 +135,7 @@ class Restore(Operation):
         """The same with the CLI. The present stream is deleted first, so back it up before."""
         return _restore_commands(step.subject, step.values)
 
-    async def look(self, step: Step, api: Api) -> Json:
+    async def read_state(self, step: Step, api: Api) -> Json:
         """STREAM.INFO with its durable `consumers`; only `missing` if there is no such stream."""
         now = await stream_of(api, step.subject.name)
         if not (now.get("state") or {}).get("consumer_count"):
@@ -168,12 +168,12 @@ class Restore(Operation):
         ours = _was_deleted(run.notes)
         replaced = _consumers_before(run)
         for attempt in range(_TRIES):
-            now = await self.look(run.step, run.api)
+            now = await self.read_state(run.step, run.api)
             if not now.get("missing"):
                 if ours and (now["state"]["messages"] or is_whole(now, meta)):
-                    found = await compared(run.api, directory)
+                    note = await compared(run.api, directory)
                     if await consumers_are_back(run.api, directory, replaced):
-                        return _told(directory, found)
+                        return _told(directory, note)
                 elif not ours and (moved := await not_covered(run, stream, now)):
                     if attempt == _TRIES - 1:
                         raise StepRefusedError(
@@ -202,7 +202,7 @@ class Restore(Operation):
     async def undo(self, run: StepContext, before: Json) -> None:
         """Restore the former stream from the backup that was taken first, unless messages were stored since."""
         step, stream = run.step, run.step.subject.name
-        now = await self.look(step, run.api)
+        now = await self.read_state(step, run.api)
         if not any(note.kind in (_DELETING, _RESTORING) for note in run.notes):
             return
         if not now.get("missing") and not is_putting_back(run.notes):
@@ -225,10 +225,10 @@ class Restore(Operation):
 def _consumers_before(run: StepContext) -> Json | None:
     """The recorded consumers of the stream that is replaced, from its own backup; None if there is none."""
     try:
-        found: Json | None = former_backup(run)[2].get("consumers")
+        consumers: Json | None = former_backup(run)[2].get("consumers")
     except StepRefusedError:
         return None
-    return found
+    return consumers
 
 
 def _was_deleted(notes: Iterable[JournalNote]) -> bool:

@@ -60,7 +60,7 @@ class ConfigurationUpdate(Operation):
 
     async def write(self, run: StepContext, before: Json) -> Json:
         """One update, of what is there at this very moment: an update sends everything, so it would undo others'."""
-        now = (await self.look(run.step, run.api))["config"]
+        now = (await self.read_state(run.step, run.api))["config"]
         if is_set(now, run.step.changes):
             return {}
         if meanwhile := differences(before["config"], now):
@@ -82,13 +82,13 @@ class ConfigurationUpdate(Operation):
 
     async def undo(self, run: StepContext, before: Json) -> None:
         """Put our keys back, and no others: what somebody else has changed meanwhile is theirs."""
-        state = await self.look(run.step, run.api)
+        state = await self.read_state(run.step, run.api)
         if not self.not_undone(run.step, before, state):
             return
         if not is_set(state["config"], run.step.changes):
             ours = {change.key for change in run.step.changes}
-            found = [c for c in differences(before["config"], state["config"]) if c.key in ours]
-            raise StepRefusedError(f"somebody else has changed it since: {told(found)}")
+            differences_found = [c for c in differences(before["config"], state["config"]) if c.key in ours]
+            raise StepRefusedError(f"somebody else has changed it since: {told(differences_found)}")
         self.refuse_loss(restored(state["config"], run.step.changes, before["config"]), state)
         await run.send(self.undo_requests(run.step, before, state))
 

@@ -58,7 +58,7 @@ class ConsumerUpdate(ConfigurationUpdate):
 
     name: ClassVar[str] = "consumer.update"
 
-    async def look(self, step: Step, api: Api) -> Json:
+    async def read_state(self, step: Step, api: Api) -> Json:
         """CONSUMER.INFO."""
         return await api.ask(f"CONSUMER.INFO.{step.subject.stream}.{step.subject.name}")
 
@@ -92,8 +92,8 @@ def _edits(*names: str) -> Commands:
 
     def commands(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
         wanted = settings(values, {name: _NAMES[name] for name in names})
-        look = command("nats", "consumer", "info", subject.stream, subject.name)
-        return (_edit(subject, wanted) if wanted else look,)
+        inspect = command("nats", "consumer", "info", subject.stream, subject.name)
+        return (_edit(subject, wanted) if wanted else inspect,)
 
     return commands
 

@@ -48,7 +48,7 @@ class Pause(Operation):
         until = step.values["pause_until"]
         return _pause(step.subject, until) if until else _resume(step.subject)
 
-    async def look(self, step: Step, api: Api) -> Json:
+    async def read_state(self, step: Step, api: Api) -> Json:
         """CONSUMER.INFO."""
         return await api.ask(f"CONSUMER.INFO.{step.subject.stream}.{step.subject.name}")
 
@@ -69,7 +69,7 @@ class Pause(Operation):
 
     async def undo(self, run: StepContext, before: Json) -> None:
         """Pause until the same moment again; where that is past, or it is so still, there is nothing to restore."""
-        if self.not_undone(run.step, before, await self.look(run.step, run.api)):
+        if self.not_undone(run.step, before, await self.read_state(run.step, run.api)):
             await run.send(self.undo_requests(run.step, before, {}))
 
     def not_undone(self, step: Step, before: Json, state: Json) -> str:
@@ -97,7 +97,7 @@ class Unpin(Operation):
         """The same with the CLI."""
         return _unpin(step.subject, step.values["group"])
 
-    async def look(self, step: Step, api: Api) -> Json:
+    async def read_state(self, step: Step, api: Api) -> Json:
         """CONSUMER.INFO."""
         return await api.ask(f"CONSUMER.INFO.{step.subject.stream}.{step.subject.name}")
 
@@ -128,8 +128,8 @@ def _moment(text: str) -> datetime | None:
         return None
 
 
-def _same(one: str, other: str) -> bool:
-    return one == other or (_moment(one) is not None and _moment(one) == _moment(other))
+def _same(first: str, second: str) -> bool:
+    return first == second or (_moment(first) is not None and _moment(first) == _moment(second))
 
 
 def _is_past(until: str, state: Json) -> bool:
@@ -142,7 +142,7 @@ def _request(subject: Subject, until: str) -> Request:
     return Request(f"CONSUMER.PAUSE.{subject.stream}.{subject.name}", {"pause_until": until} if until else {})
 
 
-def _look(subject: Subject) -> str:
+def _inspect(subject: Subject) -> str:
     return command("nats", "consumer", "info", subject.stream, subject.name)
 
 
@@ -154,7 +154,7 @@ def _pause(subject: Subject, until: str) -> tuple[str, ...]:
 
 def _resume(subject: Subject) -> tuple[str, ...]:
     """Somebody paused it: ask why before resuming."""
-    return (_look(subject), command("nats", "consumer", "resume", subject.stream, subject.name, "-f"))
+    return (_inspect(subject), command("nats", "consumer", "resume", subject.stream, subject.name, "-f"))
 
 
 def _unpin(subject: Subject, group: str) -> tuple[str, ...]:
@@ -164,7 +164,7 @@ def _unpin(subject: Subject, group: str) -> tuple[str, ...]:
 def _offer_pause(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
     """Values: `pause_until`, a moment in UTC such as 2026-11-21T18:00:00Z."""
     until = str(values.get("pause_until") or "")
-    return _pause(subject, until) if until else (_look(subject),)
+    return _pause(subject, until) if until else (_inspect(subject),)
 
 
 def _offer_resume(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
@@ -174,7 +174,7 @@ def _offer_resume(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...
 
 def _offer_unpin(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
     """Values: `group`, the priority group whose client shall give way."""
-    return _unpin(subject, values["group"]) if values.get("group") else (_look(subject),)
+    return _unpin(subject, values["group"]) if values.get("group") else (_inspect(subject),)
 
 
 def _plan_resume(target: Target, values: Mapping[str, Any]) -> tuple[Step, ...]:

@@ -70,7 +70,7 @@ class StreamStepDown(_StepDown):
         """The same with the CLI."""
         return _stream(step.subject, step.values.get("preferred"))
 
-    async def look(self, step: Step, api: Api) -> Json:
+    async def read_state(self, step: Step, api: Api) -> Json:
         """STREAM.INFO."""
         return await api.ask(f"STREAM.INFO.{step.subject.name}")
 
@@ -85,7 +85,7 @@ class ConsumerStepDown(_StepDown):
         """The same with the CLI, after a look."""
         return _consumer(step.subject)
 
-    async def look(self, step: Step, api: Api) -> Json:
+    async def read_state(self, step: Step, api: Api) -> Json:
         """CONSUMER.INFO."""
         return await api.ask(f"CONSUMER.INFO.{step.subject.stream}.{step.subject.name}")
 
@@ -101,7 +101,7 @@ class MetaStepDown(_StepDown):
         del step
         return _meta()
 
-    async def look(self, step: Step, api: Api) -> Json:
+    async def read_state(self, step: Step, api: Api) -> Json:
         """The meta group as reported by the first server that responds."""
         del step
         reply = await api.request(META_LEADER)

@@ -29,7 +29,7 @@ _HEALTHY = Precondition("rest_is_healthy", "all other members of the meta group 
 _PING = "$SYS.REQ.SERVER.PING.JSZ"
 _QUIET_S = 1.0
 _NS = 1_000_000_000
-_LONGEST_NS = 100_000_000 * _NS
+_MAX_NS = 100_000_000 * _NS
 """Longer durations are invalid: for a peer never seen, 2.10 reports the time since the year 1, later versions zero."""
 
 
@@ -41,7 +41,7 @@ def _peer_is_gone(state: Json, silent_s: Any) -> str:
     if not peer.get("offline"):
         return f"the meta leader does not count {name} as offline (yet): after a crash that takes three minutes"
     heard_ns = int(peer.get("active") or 0)
-    if not 0 < heard_ns < _LONGEST_NS:
+    if not 0 < heard_ns < _MAX_NS:
         unknown = f"the meta leader has not seen {name} since it leads: how long it has been silent is not known"
         return f"{unknown}: when you know that it is gone for good, say silent_s=0" if silent_s else ""
     if heard_ns < silent_s * _NS:
@@ -71,7 +71,7 @@ class RemovePeer(Operation):
         """The same with the CLI, with a login of the system account."""
         return _remove(step.subject)
 
-    async def look(self, step: Step, api: Api) -> Json:
+    async def read_state(self, step: Step, api: Api) -> Json:
         """`leader` and `replicas` of the meta group by its leader, the servers that are `answering`, and the `peer`."""
         return as_its_leader_has_it(step.subject.name, await everyone(api))
 
@@ -89,7 +89,7 @@ class RemovePeer(Operation):
     async def undo(self, run: StepContext, before: Json) -> None:
         """Nothing if it is still a member; otherwise only the server itself can join again."""
         name = run.step.subject.name
-        if before.get("peer") and (await self.look(run.step, run.api))["peer"]:
+        if before.get("peer") and (await self.read_state(run.step, run.api))["peer"]:
             return
         lost = "; ".join(loss.text for loss in run.step.losses)
         raise StepRefusedError(
@@ -189,32 +189,32 @@ def _given_up(target: Target, values: Mapping[str, Any]) -> tuple[AssetLoss, ...
     name, series, accounts = target.subject.name, target.evidence.get(SnapshotSeries), target.evidence.get(Accounts)
     if not isinstance(series, SnapshotSeries):
         raise CannotPlanError("no stream was seen: what the server alone holds is not known")
-    witnesses = tuple(one for one in values.get("seen") or () if isinstance(one, Witness))
+    witnesses = tuple(witness for witness in values.get("seen") or () if isinstance(witness, Witness))
     agreed, unseen = _names(values, "give_up"), _names(values, "unseen")
     backups = values.get("backups") or {}
-    found = tuple(
+    asset_losses = tuple(
         msgspec.structs.replace(loss, backup=backups.get(loss.subject.name, ""))
         if loss.subject.kind == "stream"
         else loss
-        for loss in losses(name, series.last, [one.snapshot for one in witnesses])
+        for loss in losses(name, series.last, [witness.snapshot for witness in witnesses])
     )
-    if open_ := [loss for loss in found if _path(loss) not in agreed]:
+    if open_ := [loss for loss in asset_losses if _path(loss) not in agreed]:
         listed = "; ".join(loss.text + (f", backup in {loss.backup}" if loss.backup else "") for loss in open_)
-        allow = "+".join(_path(loss) for loss in found)
+        allow = "+".join(_path(loss) for loss in asset_losses)
         raise CannotPlanError(
             f"{name} has the only copy of {listed}. Bring {name} back, or copy its JetStream store first: it is deleted"
             f" when {name} starts again after the removal. To give them up: give_up={allow}"
         )
     known = {account.name for account in accounts.accounts} if isinstance(accounts, Accounts) else set()
     known |= {stream.account for stream in series.last.streams}
-    shown = {account for one in witnesses for account in one.shows(name)}
+    shown = {account for witness in witnesses for account in witness.shows(name)}
     if dark := sorted(known - shown - unseen - {""}):
         raise CannotPlanError(
             f"this login does not show single replicas on {name} in account {', '.join(dark)}. With a login of each,"
             " run jsdoctor capture -o seen/ACCOUNT.zip, then add seen=seen; to remove it without having seen them, add"
             f" unseen={'+'.join(dark)}"
         )
-    return found
+    return asset_losses
 
 
 def _names(values: Mapping[str, Any], key: str) -> frozenset[str]:

@@ -24,7 +24,7 @@ from jsdoctor.remedy.preconditions import PEERS_CURRENT, UNSEALED, keeps_all
 from jsdoctor.remedy.settings import told
 
 _SYNC_S = 600
-_LEAST_WINDOW_NS = 100_000_000
+_MIN_WINDOW_NS = 100_000_000
 _COPIES_REPEATED_IDS = (2, 12, 8)
 
 _NAMES = {
@@ -63,7 +63,7 @@ class StreamUpdate(ConfigurationUpdate):
 
     name: ClassVar[str] = "stream.update"
 
-    async def look(self, step: Step, api: Api) -> Json:
+    async def read_state(self, step: Step, api: Api) -> Json:
         """STREAM.INFO."""
         return await api.ask(f"STREAM.INFO.{step.subject.name}")
 
@@ -100,7 +100,7 @@ def edits(subject: Subject, wanted: Json, *flags: str, no_ack: bool = False) -> 
     return (command("nats", "stream", "edit", subject.name, *given, *flags, *keep, "-f"),)
 
 
-def _look(subject: Subject) -> str:
+def _inspect(subject: Subject) -> str:
     return command("nats", "stream", "info", subject.name)
 
 
@@ -109,7 +109,7 @@ def _edit(*names: str) -> Commands:
 
     def commands(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
         wanted = settings(values, {name: _NAMES[name] for name in names})
-        return edits(subject, wanted, no_ack=bool(values.get("no_ack"))) if wanted else (_look(subject),)
+        return edits(subject, wanted, no_ack=bool(values.get("no_ack"))) if wanted else (_inspect(subject),)
 
     return commands
 
@@ -117,9 +117,9 @@ def _edit(*names: str) -> Commands:
 def _preview_bound(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
     """How much may be deleted is for a person to decide: show the stream, and preview the edit."""
     if subject.name.startswith(("KV_", "OBJ_")):
-        return (_look(subject),)
+        return (_inspect(subject),)
     wanted = settings(values, {"max_bytes": "max_bytes"})
-    return (_look(subject), *edits(subject, wanted, "--dry-run", no_ack=bool(values.get("no_ack"))))
+    return (_inspect(subject), *edits(subject, wanted, "--dry-run", no_ack=bool(values.get("no_ack"))))
 
 
 def _step(
@@ -156,9 +156,9 @@ def _changes(target: Target, values: Mapping[str, Any], *names: str) -> list[Cha
 def _plan_raise_limits(target: Target, values: Mapping[str, Any]) -> tuple[Step, ...]:
     """More room. Nothing is deleted by it."""
     changes = _changes(target, values, "max_msgs", "max_bytes")
-    for one in changes:
-        if 0 < one.after < (one.before or 0) or (one.before or 0) <= 0:
-            raise CannotPlanError(f"{told([one])} would be no higher limit")
+    for setting in changes:
+        if 0 < setting.after < (setting.before or 0) or (setting.before or 0) <= 0:
+            raise CannotPlanError(f"{told([setting])} would be no higher limit")
     effect = "the stream may hold more before it is full; it needs that much storage"
     return _step(target, "stream.raise_limits", *changes, risk=Risk.SAFE, effect=effect)
 
@@ -167,7 +167,7 @@ def _plan_bound(target: Target, values: Mapping[str, Any]) -> tuple[Step, ...]:
     """A limit where there is none: refused where anything that is stored now would be deleted by it."""
     changes = _changes(target, values, "max_msgs", "max_bytes")
     effect = "from this limit on the stream deletes its oldest messages, or refuses new ones (discard policy)"
-    fits = keeps_all({one.key: one.after for one in changes})
+    fits = keeps_all({change.key: change.after for change in changes})
     return _step(target, "stream.bound", *changes, risk=Risk.DISRUPTIVE, effect=effect, preconditions=(fits,))
 
 
@@ -176,7 +176,7 @@ def _plan_set_max_age(target: Target, values: Mapping[str, Any]) -> tuple[Step, 
     changes = _changes(target, values, "max_age_s", "duplicate_window_s")
     if not changes:
         raise CannotPlanError("it needs max_age, for example max_age=10m")
-    fits = keeps_all({one.key: one.after for one in changes})
+    fits = keeps_all({change.key: change.after for change in changes})
     return _step(
         target,
         "stream.set_max_age",
@@ -200,7 +200,7 @@ def _plan_set_discard(target: Target, values: Mapping[str, Any]) -> tuple[Step, 
     changes = [change(target, "discard", wanted)]
     if wanted == "old" and target.config.get("discard_new_per_subject"):
         changes.append(change(target, "discard_new_per_subject", False))  # the server takes it with `new` only
-    fits = (keeps_all({one.key: one.after for one in changes}),) if wanted == "old" else ()
+    fits = (keeps_all({change.key: change.after for change in changes}),) if wanted == "old" else ()
     return _step(target, "stream.set_discard", *changes, risk=Risk.DISRUPTIVE, effect=effect, preconditions=fits)
 
 
@@ -266,7 +266,7 @@ def _plan_unfreeze_sources(target: Target, values: Mapping[str, Any]) -> tuple[S
     if target.version >= _COPIES_REPEATED_IDS:
         raise CannotPlanError("from 2.12.8 on a repeated id stops no copying: the reason is another one")
     if config.get("mirror"):
-        look = _look(target.subject)
+        inspect = _inspect(target.subject)
         step = Step(
             action="stream.unfreeze_sources",
             operation=MANUAL,
@@ -276,7 +276,7 @@ def _plan_unfreeze_sources(target: Target, values: Mapping[str, Any]) -> tuple[S
                 "a mirror that stopped at a repeated id goes on for good on servers from 2.12.8 on: upgrade the server "
                 "that leads it; a restart only takes it past one such message"
             ),
-            commands=(look, command("nats", "server", "list")),
+            commands=(inspect, command("nats", "server", "list")),
         )
         return (step,)
     if not config.get("sources"):
@@ -284,7 +284,7 @@ def _plan_unfreeze_sources(target: Target, values: Mapping[str, Any]) -> tuple[S
     return _step(
         target,
         "stream.unfreeze_sources",
-        change(target, "duplicate_window", _LEAST_WINDOW_NS),
+        change(target, "duplicate_window", _MIN_WINDOW_NS),
         risk=Risk.DISRUPTIVE,
         effect=(
             "ids are forgotten after 100 ms: messages whose id came before are copied, and a publisher's late retry is "
@@ -301,7 +301,7 @@ def _acknowledge(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]
 
 def _unfreeze_sources(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
     """The shortest window that a server takes: an id that it still knows stops the copying before 2.12.8."""
-    return edits(subject, {"duplicate_window": _LEAST_WINDOW_NS}, no_ack=bool(values.get("no_ack")))
+    return edits(subject, {"duplicate_window": _MIN_WINDOW_NS}, no_ack=bool(values.get("no_ack")))
 
 
 _WINDOW = _edit("duplicate_window_s")

@@ -122,10 +122,14 @@ def charts(picture: Picture) -> Charts:
 
 
 def _lines(title: str, note: str, series: Sequence[ChartSeries]) -> LineChart:
-    ends = [one.projection for one in series if one.projection]
-    times = [at for one in series for at, _ in (*one.points, *filter(None, [one.projection]))]
+    ends = [chart_series.projection for chart_series in series if chart_series.projection]
+    times = [
+        at for chart_series in series for at, _ in (*chart_series.points, *filter(None, [chart_series.projection]))
+    ]
     begin, end = min(times), max(*times, min(times) + 1)
-    top = max([value for one in series for _, value in one.points] + [value for _, value in ends] + [1e-9])
+    top = max(
+        [value for chart_series in series for _, value in chart_series.points] + [value for _, value in ends] + [1e-9]
+    )
     unit = series[0].unit.replace("per_minute", "count")
 
     def place(at: int, value: float) -> tuple[float, float]:
@@ -134,19 +138,19 @@ def _lines(title: str, note: str, series: Sequence[ChartSeries]) -> LineChart:
         return round(x, 1), round(y, 1)
 
     curves = []
-    for number, one in enumerate(series):
-        places = [place(*point) for point in one.points]
-        projected = _path([places[-1], place(*one.projection)]) if one.projection else ""
-        newest = quantity(round(one.points[-1][1], 1), unit)
-        highest = quantity(round(max(value for _, value in one.points), 1), unit)
-        text = f"highest {highest}" if one.unit == "per_minute" else f"now {newest}"
-        curves.append(Curve(number, one.name, _path(places), projected, text))
+    for number, chart_series in enumerate(series):
+        places = [place(*point) for point in chart_series.points]
+        projected = _path([places[-1], place(*chart_series.projection)]) if chart_series.projection else ""
+        newest = quantity(round(chart_series.points[-1][1], 1), unit)
+        highest = quantity(round(max(value for _, value in chart_series.points), 1), unit)
+        text = f"highest {highest}" if chart_series.unit == "per_minute" else f"now {newest}"
+        curves.append(Curve(number, chart_series.name, _path(places), projected, text))
     grid = tuple((place(begin, top * part)[1], quantity(round(top * part, 1), unit)) for part in (1.0, 0.5))
     labels = (
         (float(LEFT), to_the_second_us(begin), "start"),
         (float(WIDTH - RIGHT), to_the_second_us(end), "end"),
     )
-    limit = max((one.limit for one in series if one.limit), default=None)
+    limit = max((chart_series.limit for chart_series in series if chart_series.limit), default=None)
     return LineChart(
         title=title,
         note=note,
@@ -182,60 +186,60 @@ def _bar(usage: Usage) -> Bar:
 def _whiskers(clocks: Sequence[ClockOffset]) -> tuple[Whisker, ...]:
     if not clocks:
         return ()
-    reach = max(max(abs(one.low_ns), abs(one.high_ns)) for one in clocks) or 1
+    reach = max(max(abs(clock.low_ns), abs(clock.high_ns)) for clock in clocks) or 1
 
     def place(value: int) -> float:
         return round(50 + value / reach * 48, 2)
 
     return tuple(
         Whisker(
-            one.name,
-            one.against,
-            place(one.low_ns),
-            place(middle := (one.low_ns + one.high_ns) // 2),
-            place(one.high_ns),
-            f"{'+' if middle >= 0 else ''}{duration(middle)} ± {duration((one.high_ns - one.low_ns + 1) // 2)}",
+            clock.name,
+            clock.against,
+            place(clock.low_ns),
+            place(middle := (clock.low_ns + clock.high_ns) // 2),
+            place(clock.high_ns),
+            f"{'+' if middle >= 0 else ''}{duration(middle)} ± {duration((clock.high_ns - clock.low_ns + 1) // 2)}",
         )
-        for one in clocks
+        for clock in clocks
     )
 
 
 def _spreads(latencies: Sequence[AckLatency]) -> tuple[QuantileBar, ...]:
     if not latencies:
         return ()
-    shortest = max(min(one.p50_ns for one in latencies), 1)
-    decades = max(log10(max(one.p99_ns for one in latencies) / shortest), 1.0)
+    shortest = max(min(latency.p50_ns for latency in latencies), 1)
+    decades = max(log10(max(latency.p99_ns for latency in latencies) / shortest), 1.0)
 
     def place(value_ns: int) -> float:
         return round(2 + 96 * log10(max(value_ns / shortest, 1.0)) / decades, 2)
 
     return tuple(
         QuantileBar(
-            one.name,
-            place(one.p50_ns),
-            place(one.p99_ns),
-            f"{duration(one.p50_ns)} · {duration(one.p99_ns)} · {duration(one.longest_ns)}",
+            latency.name,
+            place(latency.p50_ns),
+            place(latency.p99_ns),
+            f"{duration(latency.p50_ns)} · {duration(latency.p99_ns)} · {duration(latency.longest_ns)}",
         )
-        for one in latencies
+        for latency in latencies
     )
 
 
 def _leaders(leaders: Sequence[Leader]) -> tuple[tuple[str, tuple[Band, ...]], ...]:
     if not leaders:
         return ()
-    begin, end = min(one.start_us for one in leaders), max(one.end_us for one in leaders)
+    begin, end = min(leader.start_us for leader in leaders), max(leader.end_us for leader in leaders)
     reach = max(end - begin, 1)
-    numbers = {name: number for number, name in enumerate(sorted({one.server for one in leaders}))}
+    numbers = {name: number for number, name in enumerate(sorted({leader.server for leader in leaders}))}
     groups: dict[str, list[Band]] = {}
-    for one in leaders:
+    for leader in leaders:
         band = Band(
-            round((one.start_us - begin) / reach * 100, 2),
-            round(max((one.end_us - one.start_us) / reach * 100, 0.6), 2),
-            one.server,
-            numbers[one.server] % 6,
-            f"{one.server} from {to_the_second_us(one.start_us)} to {to_the_second_us(one.end_us)}",
+            round((leader.start_us - begin) / reach * 100, 2),
+            round(max((leader.end_us - leader.start_us) / reach * 100, 0.6), 2),
+            leader.server,
+            numbers[leader.server] % 6,
+            f"{leader.server} from {to_the_second_us(leader.start_us)} to {to_the_second_us(leader.end_us)}",
         )
-        groups.setdefault(one.group, []).append(band)
+        groups.setdefault(leader.group, []).append(band)
     return tuple((group, tuple(bands)) for group, bands in groups.items())
 
 

@@ -12,7 +12,7 @@ from jsdoctor.render.options import RenderOptions
 def comparison_html(comparison: ReportComparison, options: RenderOptions) -> str:
     """One file that needs no other."""
     lists = [
-        {"id": difference.value, "heading": heading, "findings": [(one, note(one)) for one in findings]}
+        {"id": difference.value, "heading": heading, "findings": [(finding, note(finding)) for finding in findings]}
         for difference, heading in HEADINGS.items()
         if (findings := comparison.of(difference))
     ]

@@ -68,14 +68,14 @@ class FindingRow(msgspec.Struct, frozen=True, kw_only=True):
 
 def incident_cards(report: Report) -> tuple[Card, ...]:
     """The incidents, worst first."""
-    return tuple(_card(number, one) for number, one in enumerate(incidents_of(report)[:_CARDS_SHOWN], 1))
+    return tuple(_card(number, incident) for number, incident in enumerate(incidents_of(report)[:_CARDS_SHOWN], 1))
 
 
 def rows(report: Report) -> list[FindingRow]:
     """The findings in the order of the incidents."""
     made: list[FindingRow] = []
     for number, incident in enumerate(incidents_of(report), 1):
-        why = {id(one.result): explanation(one) for one in incident.consequences}
+        why = {id(consequence.result): explanation(consequence) for consequence in incident.consequences}
         for result in incident.results:
             if len(made) == ROWS_SHOWN:
                 return made
@@ -123,7 +123,8 @@ def _row(number: int, result: Result, why: str) -> FindingRow:
         explanation=why,
         fingerprint=result.fingerprint,
         evidence=tuple(
-            (one.source, one.path, compact(one.value), _shown(one.at)) for one in finding.evidence[:_EVIDENCE_SHOWN]
+            (observation.source, observation.path, compact(observation.value), _shown(observation.at))
+            for observation in finding.evidence[:_EVIDENCE_SHOWN]
         ),
         more_evidence=max(0, len(finding.evidence) - _EVIDENCE_SHOWN),
         commands=tuple((lead(result.remedy.risk, command), command) for command in result.remedy.commands)

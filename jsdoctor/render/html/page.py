@@ -20,7 +20,7 @@ def render_html(report: Report, options: RenderOptions) -> str:
     """One self-contained file. `max_examples` and `verbose` do not apply: the page can filter and collapse lists."""
     picture = report.picture or Picture()
     style, script = asset("page.css"), asset("page.js")
-    found, pages = report.failures(), rule_pages(report)
+    results, pages = report.failures(), rule_pages(report)
     text = (
         environment()
         .get_template("report.html")
@@ -38,7 +38,7 @@ def render_html(report: Report, options: RenderOptions) -> str:
             severities=findings_by_severity(report),
             cards=incident_cards(report),
             rows=rows(report),
-            left_out=max(0, len(found) - ROWS_SHOWN),
+            left_out=max(0, len(results) - ROWS_SHOWN),
             picture=picture,
             timeline_json=timeline_json(picture.timeline),
             events=event_rows(picture.timeline),

@@ -33,9 +33,9 @@ def rule_pages(report: Report) -> list[RulePage]:
     return pages_of({result.rule.code: result.rule for result in report.failures()})
 
 
-def pages_of(found: Mapping[str, Rule]) -> list[RulePage]:
+def pages_of(rules: Mapping[str, Rule]) -> list[RulePage]:
     """The pages of these rules, by code; of very many only the first."""
-    shown = dict(sorted(found.items())[:_PAGES_SHOWN])
+    shown = dict(sorted(rules.items())[:_PAGES_SHOWN])
     return [_page(rule, frozenset(shown)) for rule in shown.values()]
 
 

@@ -64,8 +64,8 @@ def timeline_json(timeline: Timeline) -> Markup:
 def event_rows(timeline: Timeline) -> list[EventRow]:
     """The most severe events in the order of time."""
     every = [(lane.name, event) for lane in timeline.lanes for event in lane.events if event.kind != "run"]
-    every.sort(key=lambda one: -(one[1].severity.rank + 1 if one[1].severity else 0))
-    shown = sorted(every[:_ROWS_SHOWN], key=lambda one: one[1].start_us)
+    every.sort(key=lambda item: -(item[1].severity.rank + 1 if item[1].severity else 0))
+    shown = sorted(every[:_ROWS_SHOWN], key=lambda item: item[1].start_us)
     return [_row(name, event) for name, event in shown]
 
 

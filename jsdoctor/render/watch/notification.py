@@ -20,7 +20,7 @@ from jsdoctor.render.wording import rfc3339
 SCHEMA = "jsdoctor.watch/v1"
 _SLACK_LINES = 20
 _SLACK_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
-_SHORTEST_LIFE = timedelta(minutes=5)
+_MIN_LIFE = timedelta(minutes=5)
 
 
 class Notification(msgspec.Struct, frozen=True):
@@ -50,8 +50,8 @@ def _document(notification: Notification) -> dict[str, object]:
         "deployment": notification.deployment,
         "at": rfc3339(notification.at),
         "changes": [
-            {"change": one.kind.value, "since": rfc3339(one.appeared), "result": result_document(one.result)}
-            for one in notification.changes
+            {"change": change.kind.value, "since": rfc3339(change.appeared), "result": result_document(change.result)}
+            for change in notification.changes
         ],
         "open": len(notification.open),
     }
@@ -79,10 +79,10 @@ def _alerts(notification: Notification) -> list[dict[str, object]]:
     Alertmanager drops alerts that are not repeated: open findings are sent after each check, and expire four checks
     later.
     """
-    until = notification.at + max(timedelta(seconds=4 * notification.every_s), _SHORTEST_LIFE)
+    until = notification.at + max(timedelta(seconds=4 * notification.every_s), _MIN_LIFE)
     alerts = [_alert(notification, result, began, until) for result, began in notification.open]
     resolved = [change for change in notification.changes if change.kind is ChangeKind.RESOLVED]
-    return alerts + [_alert(notification, one.result, one.appeared, one.at) for one in resolved]
+    return alerts + [_alert(notification, change.result, change.appeared, change.at) for change in resolved]
 
 
 def _alert(notification: Notification, result: Result, began: datetime, ends: datetime) -> dict[str, object]:

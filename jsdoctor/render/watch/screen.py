@@ -68,7 +68,7 @@ def _head(view: ScreenView) -> list[Line]:
         lines.append((("no report: ", "bold yellow"), view.problem))
     if view.report is not None:
         failures = view.report.failures()
-        worst = max((result.severity for result in failures), key=lambda one: one.rank, default=None)
+        worst = max((result.severity for result in failures), key=lambda item: item.rank, default=None)
         style = SEVERITY_STYLES[worst] if worst else "bold"
         lines.append(((verdict_sentence(view.report), style if not view.problem else "dim"),))
     return lines
@@ -82,14 +82,16 @@ def _lists(view: ScreenView, room: int, options: RenderOptions) -> list[Line]:
     """Incidents get what they need up to half; changes and what moves share the rest, and neither wastes any."""
     incidents = list(_incidents(view))
     shown = _around(incidents, view.selected * 2, max(room // 2, 3))
-    unjudged = [one.result for one in view.watch.open.values() if not one.judged]
+    unjudged = [finding.result for finding in view.watch.open.values() if not finding.judged]
     if unjudged:
-        codes = ", ".join(dict.fromkeys(f"{one.rule.code} {one.finding.subject.label}" for one in unjudged))
+        codes = ", ".join(dict.fromkeys(f"{item.rule.code} {item.finding.subject.label}" for item in unjudged))
         shown = [*shown, (("not seen in this check, and not known to be resolved: ", "dim"), codes)]
     rest = max(room - len(shown), 0)
     changes = [_change(change) for change in reversed(view.watch.changes)]
     wanted = len(changes) + _TITLE_LINES if changes else 0
-    moving = _titled("What moves", [_activity(one, options) for one in view.activities], rest - min(wanted, rest // 2))
+    moving = _titled(
+        "What moves", [_activity(activity, options) for activity in view.activities], rest - min(wanted, rest // 2)
+    )
     return [*shown, *moving, *_titled("Changes", changes, rest - len(moving))]
 
 
@@ -115,7 +117,7 @@ def _incidents(view: ScreenView) -> Iterator[Line]:
 def _since(view: ScreenView, incident: Incident) -> str:
     """How long the oldest finding of an incident has been seen by this watch."""
     open_ = (view.watch.open.get(result.fingerprint) for result in incident.results)
-    began = min((one.appeared for one in open_ if one is not None), default=view.now)
+    began = min((finding.appeared for finding in open_ if finding is not None), default=view.now)
     return f"for {_elapsed(began, view.now)}"
 
 
@@ -129,14 +131,14 @@ def _change(change: FindingChange) -> Line:
     )
 
 
-def _activity(one: AssetActivity, options: RenderOptions) -> Line:
-    kind = "lag" if one.lag else "stored"
-    values = one.lag or one.rates
+def _activity(activity: AssetActivity, options: RenderOptions) -> Line:
+    kind = "lag" if activity.lag else "stored"
+    values = activity.lag or activity.rates
     bars = sparkline(values, _BARS, options.ascii_only).ljust(_BARS)
-    now = count(one.lag[-1]) if one.lag else ""
-    speed = rate(round(one.rates[-1], 1)) if one.rates else ""
+    now = count(activity.lag[-1]) if activity.lag else ""
+    speed = rate(round(activity.rates[-1], 1)) if activity.rates else ""
     what = " ".join(part for part in (kind, now, f"({speed})" if speed and now else speed) if part)
-    return (f"  {bars} {what:<22.40} ", (one.subject.label, "bold"))
+    return (f"  {bars} {what:<22.40} ", (activity.subject.label, "bold"))
 
 
 def _elapsed(since: datetime, now: datetime) -> str:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jsdoctor.model.nats_traffic import Content, NatsConnection
-from jsdoctor.parse.packets.nats.websocket import MOST_INFLATED
+from jsdoctor.parse.packets.nats.websocket import MAX_INFLATED
 from tests.packets.nats.speech import CONNECT, INFO, Ear, ack, hpub, msg, pieces, pub
 
 REQUEST = (
@@ -149,7 +149,7 @@ def test_a_small_frame_that_becomes_very_large_takes_neither_memory_nor_much_tim
     ear = Ear()
     ear.client(REQUEST)
     ear.server(REPLY, frame(INFO))
-    size = MOST_INFLATED + 10_000_000
+    size = MAX_INFLATED + 10_000_000
     huge = message(b"PUB x %d\r\n" % size + bytes(size), [], b"abcd", compressed=True)
     ear.client(frame(SAID[0], b"abcd"))
     tracemalloc.start()

@@ -44,8 +44,10 @@ def open_master(choice: SparkChoice) -> Iterator[Spark]:
         ending.callback(forget)
         words = Path(place) / "stderr"
         try:
-            with words.open("wb") as said:
-                context = _in_own_jvm(java, settings, ending) if java.bundled else _launch(java, settings, said, ending)
+            with words.open("wb") as output:
+                context = (
+                    _in_own_jvm(java, settings, ending) if java.bundled else _launch(java, settings, output, ending)
+                )
             ending.callback(stop_in_time, context.stop)
             context.addPyFile(str(zipped_package(Path(place))))
         except SparkProblem:
@@ -58,13 +60,13 @@ def open_master(choice: SparkChoice) -> Iterator[Spark]:
         yield Spark(f"{master}, {cores} {'core' if cores == 1 else 'cores'}", cores, context)
 
 
-def _launch(java: Java, settings: dict[str, str], said: BinaryIO, ending: contextlib.ExitStack) -> Any:
+def _launch(java: Java, settings: dict[str, str], binary_io: BinaryIO, ending: contextlib.ExitStack) -> Any:
     from pyspark import SparkConf
     from pyspark.java_gateway import launch_gateway
 
     with variables({"JAVA_HOME": str(java.home)}):
         conf = SparkConf().setAll(list(settings.items()))
-        launched = launch_gateway(conf, {"stdout": said, "stderr": said})  # type: ignore[no-untyped-call]
+        launched = launch_gateway(conf, {"stdout": binary_io, "stderr": binary_io})  # type: ignore[no-untyped-call]
     ending.callback(_end, launched.proc)
     return context_on(launched, settings, settings.get("spark.pyspark.python"))
 
@@ -119,10 +121,10 @@ def open_connect(choice: SparkChoice) -> Iterator[Spark]:
 
 
 def _address(text: str, default_port: int, option: str) -> tuple[str, int]:
-    found = _ADDRESS.fullmatch(text)
-    if not found:
+    match = _ADDRESS.fullmatch(text)
+    if not match:
         raise UsageProblem(f"{option}: {text} has no host that can be made out", "write it as SCHEME://HOST:PORT")
-    return found[1].strip("[]"), int(found[2] or default_port)
+    return match[1].strip("[]"), int(match[2] or default_port)
 
 
 def _require_one(name: str, addresses: list[tuple[str, int]]) -> None:

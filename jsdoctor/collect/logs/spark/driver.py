@@ -100,20 +100,20 @@ def _said(error: Exception) -> str:
         return f"{type(error).__name__}: the connection to Spark was lost"
 
 
-def explained(said: str) -> SparkProblem:
+def explained(stated: str) -> SparkProblem:
     """The problem for an error of a Spark job, whose text is a page long with the cause in the middle."""
-    if missing := re.search(r"ModuleNotFoundError: No module named '([^']+)'", said):
+    if missing := re.search(r"ModuleNotFoundError: No module named '([^']+)'", stated):
         return SparkProblem(
             f"the Python of the executors has no module {missing[1]}",
             "they need msgspec, and behind Spark Connect pyarrow, pandas and numpy; name a Python that has them with"
             " --conf spark.pyspark.python=/path/to/python",
         )
-    if "PYTHON_VERSION_MISMATCH" in said:
+    if "PYTHON_VERSION_MISMATCH" in stated:
         return SparkProblem(
             "the executors have another version of Python than this driver",
             "name one that fits with --conf spark.pyspark.python=/path/to/python",
         )
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    lines = [line.strip() for line in stated.splitlines() if line.strip()]
     telling = next((line for line in reversed(lines) if re.match(r"[\w.]*(Error|Exception)\b", line)), None)
     return SparkProblem(
         f"Spark could not do it: {telling or (lines[0] if lines else 'it does not say why')}",

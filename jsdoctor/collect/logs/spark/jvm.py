@@ -90,9 +90,9 @@ class Jvm:
         while process.poll() is None and time.monotonic() < give_up:
             # The JVM renames the file into place, so it is there whole or not at all.
             if connection_file.exists():
-                said = connection_file.read_bytes()
-                port, length = struct.unpack(">ii", said[:8])
-                return JvmGateway(port, said[8 : 8 + length].decode())
+                stated = connection_file.read_bytes()
+                port, length = struct.unpack(">ii", stated[:8])
+                return JvmGateway(port, stated[8 : 8 + length].decode())
             time.sleep(_POLL_S)
         how = "did not come up in two minutes" if process.poll() is None else f"ended with {process.returncode}"
         raise SparkProblem(
@@ -135,5 +135,5 @@ def complaint(errors: Path) -> str:
         lines = errors.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return ""
-    said = [line.strip() for line in lines if line.strip() and not line.startswith(_SAID_EVERY_TIME)]
-    return said[0] if said else ""
+    stated = [line.strip() for line in lines if line.strip() and not line.startswith(_SAID_EVERY_TIME)]
+    return stated[0] if stated else ""

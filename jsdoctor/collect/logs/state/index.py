@@ -66,10 +66,10 @@ def inode_of(path: str) -> str:
     if is_uri(path):
         return ""
     try:
-        found = Path(path).stat()
+        stat = Path(path).stat()
     except OSError:
         return ""
-    return f"{found.st_dev}:{found.st_ino}"
+    return f"{stat.st_dev}:{stat.st_ino}"
 
 
 def sample(stream: BinaryIO, end: int) -> str:

@@ -88,8 +88,8 @@ def _ranges(part: Part, candidates: Sequence[SavedFile], stream: BinaryIO, cut: 
                 break
     if len(kept) > MAX_RANGES and kept[-MAX_RANGES].start // slot == kept[-1].start // slot:
         first = (kept[-1].start // slot) * slot
-        kept = [one for one in kept if one.end <= first]
-    pieces = [PlannedRange(_piece(part, one.start, one.end), one) for one in kept]
+        kept = [range_ for range_ in kept if range_.end <= first]
+    pieces = [PlannedRange(_piece(part, range_.start, range_.end), range_) for range_ in kept]
     at = kept[-1].end if kept else 0
     while at < cut:
         end = min(cut, (at // slot + 1) * slot)
@@ -112,11 +112,11 @@ def _same_reading(before: Part, now: Part) -> bool:
 def _intact(ranges: Sequence[SavedRange], stream: BinaryIO, cut: int) -> Iterator[SavedRange]:
     """The ranges from the first on whose bytes are still there."""
     at = 0
-    for one in ranges:
-        if one.start != at or one.end > cut or sample(stream, one.end) != one.sample:
+    for range_ in ranges:
+        if range_.start != at or range_.end > cut or sample(stream, range_.end) != range_.sample:
             return
-        at = one.end
-        yield one
+        at = range_.end
+        yield range_
 
 
 def _last_line(stream: BinaryIO, size: int) -> int:
@@ -124,8 +124,8 @@ def _last_line(stream: BinaryIO, size: int) -> int:
     begin = max(0, size - _LAST_LINE)
     stream.seek(begin)
     tail = read_exactly(stream, size - begin)
-    found = tail[:-1].rfind(b"\n") + 1
-    return begin + found if found else 0
+    start = tail[:-1].rfind(b"\n") + 1
+    return begin + start if start else 0
 
 
 def _piece(part: Part, start: int, end: int) -> Part:

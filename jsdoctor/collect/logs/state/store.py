@@ -157,7 +157,7 @@ class AuditState:
         try:
             files = [saved for plan in self._plans if (saved := self._saved(plan)) is not None]
             write_index(self._directory, self._scan_id, files)
-            named = {one.rows for file in files for one in file.ranges}
+            named = {candidate.rows for file in files for candidate in file.ranges}
             for path in self._directory.iterdir():
                 if path.name not in {INDEX, _LOCK} and path.name not in named:
                     path.unlink()
@@ -179,7 +179,7 @@ class AuditState:
         name = self._rows_name(part)
         rows = read_rows(self._directory / name)
         scanned = part_rows(rows or ())
-        if not scanned or any(one.problem or not (plan.whole or is_dated(one)) for one in scanned):
+        if not scanned or any(row.problem or not (plan.whole or is_dated(row)) for row in scanned):
             return None
         with contextlib.suppress(OSError), open_stored(part.path) as stream:
             return SavedRange(part.start, part.end, sample(stream, part.end), name, part.name)

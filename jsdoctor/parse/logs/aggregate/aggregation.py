@@ -19,7 +19,7 @@ from jsdoctor.parse.logs.aggregate.series import KNOWN_FROM, NO_TIME, File, Name
 from jsdoctor.parse.logs.aggregate.time_jumps import jumps_of, longest
 from jsdoctor.parse.logs.lines import builtin
 from jsdoctor.parse.logs.scan import rows
-from jsdoctor.parse.logs.scan.rows import HitCount, HitRow, JumpRow, MarkRow, PartRow, SegmentRow, VoiceRef, read
+from jsdoctor.parse.logs.scan.rows import HitCount, HitRow, JumpRow, MarkRow, PartRow, ProcessRef, SegmentRow, read
 
 RUNS_KEPT = 5000
 """Newest process runs kept of one series."""
@@ -88,23 +88,23 @@ class _Series:
             elif len(group.rows) == 1 and not most.may_keep(count := read(HitCount, group.rows[0]).count):
                 most.leave_out(count)
             else:
-                for found in by_server([self._server_hits(read(HitRow, row)) for row in group.rows]):
-                    most.add(found)
+                for item in by_server([self._server_hits(read(HitRow, row)) for row in group.rows]):
+                    most.add(item)
         yield from self._most(most)
 
     def _most(self, most: Most | None) -> Iterator[Row]:
         if most is not None:
             chosen, total = most.result()
-            yield from (self._row(aggregated.OCCURRENCE, found) for found in chosen)
+            yield from (self._row(aggregated.OCCURRENCE, item) for item in chosen)
             yield self._row(aggregated.TOTAL, total)
 
     def _server_hits(self, hits: HitRow) -> ServerHits:
-        server = self._server_of(HitSource(hits.file, hits.start, hits.name, hits.voice))
+        server = self._server_of(HitSource(hits.file, hits.start, hits.name, hits.process))
         return ServerHits(server, hits, self._files[hits.file])
 
     def _server_of(self, source: HitSource) -> str:
         file = self._files[source.file]
-        return file.part.server or source.name or self._names.of(file, source.start, source.voice, source.start)[0]
+        return file.part.server or source.name or self._names.of(file, source.start, source.process, source.start)[0]
 
     def _story(self) -> Iterator[Row]:
         files = sorted(self._files.values(), key=_age)
@@ -116,10 +116,10 @@ class _Series:
         for file in files:
             name = file.part.name
             counted = sum(part.steps for part in file.parts)
-            found = jumps_of(file, self._names, self._jumps[name], counted, self._segments[name])
-            gaps.extend(found.gaps)
-            yield from (self._row(aggregated.STEP, step) for step in found.steps)
-            yield self._row(aggregated.FILE, file.as_read(self._servers_of(file), found.interleaved))
+            jumps = jumps_of(file, self._names, self._jumps[name], counted, self._segments[name])
+            gaps.extend(jumps.gaps)
+            yield from (self._row(aggregated.STEP, step) for step in jumps.steps)
+            yield self._row(aggregated.FILE, file.as_read(self._servers_of(file), jumps.interleaved))
         yield from (self._row(aggregated.GAP, gap) for gap in longest(gaps))
         fallen, streams = falls(files, self._names, self._restored, self._marks)
         yield from (self._row(aggregated.FALL, fall) for fall in fallen)
@@ -131,17 +131,17 @@ class _Series:
     def _servers_of(self, file: File) -> tuple[str, ...]:
         return tuple(sorted({self._names.of(file, *spoken)[0] for spoken in self._spoken(file.part.name)}))
 
-    def _spoken(self, file: str) -> Iterator[tuple[int, VoiceRef, int]]:
+    def _spoken(self, file: str) -> Iterator[tuple[int, ProcessRef, int]]:
         """Where the processes of a file write: start of the part, process, and an offset after its identification."""
-        yield from ((segment.start, segment.voice, segment.last_at + 1) for segment in self._segments[file])
-        yield from ((mark.start, mark.voice, mark.seen.offset + 1) for mark in self._marks[file])
+        yield from ((segment.start, segment.process, segment.last_at + 1) for segment in self._segments[file])
+        yield from ((mark.start, mark.process, mark.seen.offset + 1) for mark in self._marks[file])
 
     def _servers(self, files: list[File], runs: list[ProcessRun]) -> Iterator[ServerSeen]:
         known: dict[str, tuple[set[str], set[str]]] = defaultdict(lambda: (set(), set()))
         for file in files:
             name = file.part.name
-            for start, voice, before in self._spoken(name):
-                server, how = self._names.of(file, start, voice, before)
+            for start, process, before in self._spoken(name):
+                server, how = self._names.of(file, start, process, before)
                 known[server][0].add(how)
                 known[server][1].add(name)
         clusters = self._clusters(files)
@@ -155,13 +155,13 @@ class _Series:
             yield ServerSeen(server, how, cluster, versions, tuple(sorted(inside)), first, last)
 
     def _clusters(self, files: list[File]) -> dict[str, str]:
-        found = {}
+        clusters = {}
         for file in files:
             for mark in self._marks[file.part.name]:
                 if mark.name == builtin.CLUSTER:
-                    server, _ = self._names.of(file, mark.start, mark.voice, NO_TIME)
-                    found[server] = mark.seen.fields[0][1]
-        return found
+                    server, _ = self._names.of(file, mark.start, mark.process, NO_TIME)
+                    clusters[server] = mark.seen.fields[0][1]
+        return clusters
 
     def _row(self, analysis: str, value: object) -> Row:
         return aggregated.aggregated_row(self._series, analysis, "", value)

@@ -26,17 +26,17 @@ _LEADERS = {builtin.STREAM_LEADER: "stream", builtin.CONSUMER_LEADER: "consumer"
 
 def sightings(files: Sequence[File], names: Names, marks: Mapping[str, list[MarkRow]]) -> list[Sighting]:
     """What the servers of a series say of meta leaders; a server that elects itself is its own leader."""
-    found = []
+    result = []
     for file in files:
         for mark in marks.get(file.part.name, ()):
             at = time_of(file, mark)
             if at is None or mark.name not in {builtin.META_LEADER, builtin.META_SELF}:
                 continue
-            server = names.of(file, mark.start, mark.voice, mark.seen.offset)[0]
+            server = names.of(file, mark.start, mark.process, mark.seen.offset)[0]
             leader = mark.seen.fields[0][1] if mark.seen.fields else server
-            found.append(Sighting(server, leader, at, file.exemplar(mark.start, mark.seen, at)))
-    found.sort(key=_order)
-    return found[-SIGHTINGS_KEPT:]
+            result.append(Sighting(server, leader, at, file.exemplar(mark.start, mark.seen, at)))
+    result.sort(key=_order)
+    return result[-SIGHTINGS_KEPT:]
 
 
 def _order(seen: Sighting) -> tuple[int, str, str, str, int]:
@@ -50,17 +50,17 @@ def meta_leadership(seen: Sequence[Sighting], shift_us: Mapping[str, int]) -> Le
     """
     groups: dict[bool, list[tuple[int, Sighting]]] = defaultdict(list)
     alone: dict[str, list[tuple[int, Sighting]]] = defaultdict(list)
-    for one in seen:
-        if one.server in shift_us:
-            groups[True].append((one.at.us + shift_us[one.server], one))
+    for election in seen:
+        if election.server in shift_us:
+            groups[True].append((election.at.us + shift_us[election.server], election))
         else:
-            alone[one.server].append((one.at.us, one))
+            alone[election.server].append((election.at.us, election))
     candidates = [_once(group) for group in (*groups.values(), *(alone[server] for server in sorted(alone)))]
     if not candidates:
         return None
     best = max(candidates, key=len)
     busiest, changes = _busiest([us for us, _ in best])
-    leaders = Counter(one.leader for _, one in best)
+    leaders = Counter(election.leader for _, election in best)
     by_time = sorted(best, key=lambda pair: pair[0])
     return Leadership(
         kind="meta",
@@ -70,7 +70,7 @@ def meta_leadership(seen: Sequence[Sighting], shift_us: Mapping[str, int]) -> Le
         busiest_at=by_time[busiest][1].at,
         first=by_time[0][1].at,
         last=by_time[-1][1].at,
-        exemplars=tuple(one.exemplar for _, one in by_time[:3]),
+        exemplars=tuple(election.exemplar for _, election in by_time[:3]),
     )
 
 
@@ -79,12 +79,12 @@ def _once(seen: list[tuple[int, Sighting]]) -> list[tuple[int, Sighting]]:
     last: dict[str, int] = {}
     latest = ""
     kept = []
-    for us, one in sorted(seen, key=lambda pair: (pair[0], _order(pair[1]))):
-        if latest != one.leader or us - last[one.leader] > SAME_ELECTION_US:
-            if one.leader not in last or us - last[one.leader] > SAME_ELECTION_US:
-                kept.append((us, one))
-            latest = one.leader
-        last[one.leader] = us
+    for us, election in sorted(seen, key=lambda pair: (pair[0], _order(pair[1]))):
+        if latest != election.leader or us - last[election.leader] > SAME_ELECTION_US:
+            if election.leader not in last or us - last[election.leader] > SAME_ELECTION_US:
+                kept.append((us, election))
+            latest = election.leader
+        last[election.leader] = us
     return kept
 
 
@@ -100,10 +100,10 @@ def _busiest(times: list[int]) -> tuple[int, int]:
     return best
 
 
-def leaderships(found: Sequence[Occurrence]) -> list[Leadership]:
+def leaderships(occurrences: Sequence[Occurrence]) -> list[Leadership]:
     """Elections of streams and consumers, over all servers, most changes first."""
     groups: dict[tuple[str, tuple[tuple[str, str], ...]], list[Occurrence]] = defaultdict(list)
-    for occurrence in found:
+    for occurrence in occurrences:
         if occurrence.signature in _LEADERS:
             groups[occurrence.signature, occurrence.fields].append(occurrence)
     result = [_leadership(_LEADERS[signature], mine) for (signature, _), mine in sorted(groups.items())]
@@ -113,9 +113,9 @@ def leaderships(found: Sequence[Occurrence]) -> list[Leadership]:
 def _leadership(kind: str, same: list[Occurrence]) -> Leadership:
     leaders: Counter[str] = Counter()
     buckets: list[tuple[int, int, bool, int]] = []
-    for found in same:
-        leaders[found.logged_by] += found.count
-        buckets.extend((first, last, found.zoned, count) for first, last, count in found.histogram.spans())
+    for occurrence in same:
+        leaders[occurrence.logged_by] += occurrence.count
+        buckets.extend((first, last, occurrence.zoned, count) for first, last, count in occurrence.histogram.spans())
     buckets.sort()
     most, most_at, within, end = 0, None, 0, 0
     for first_us, _, zoned, count in buckets:
@@ -125,9 +125,11 @@ def _leadership(kind: str, same: list[Occurrence]) -> Leadership:
         if within > most:
             most, most_at = within, LogTime(first_us, zoned)
         within -= count
-    lines = sorted((line for found in same for line in found.exemplars), key=lambda line: (line.file, line.offset))
-    firsts = [found.first for found in same if found.first is not None]
-    lasts = [found.last for found in same if found.last is not None]
+    lines = sorted(
+        (line for occurrence in same for line in occurrence.exemplars), key=lambda line: (line.file, line.offset)
+    )
+    firsts = [occurrence.first for occurrence in same if occurrence.first is not None]
+    lasts = [occurrence.last for occurrence in same if occurrence.last is not None]
     return Leadership(
         kind=kind,
         account=same[0].value("account"),

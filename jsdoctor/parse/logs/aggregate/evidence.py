@@ -25,7 +25,7 @@ from jsdoctor.parse.logs.aggregate.aggregated import ServerSeen, Sighting, read_
 from jsdoctor.parse.logs.aggregate.elections import leaderships, meta_leadership
 from jsdoctor.parse.logs.aggregate.hits import merged, rank
 from jsdoctor.parse.logs.aggregate.offsets import CommonTime, offsets
-from jsdoctor.parse.logs.aggregate.outage_intervals import spells
+from jsdoctor.parse.logs.aggregate.outage_intervals import intervals
 from jsdoctor.parse.logs.aggregate.series import KNOWN_FROM
 from jsdoctor.parse.logs.aggregate.time_jumps import longest
 from jsdoctor.parse.logs.lines.builtin import BUILTIN
@@ -55,30 +55,38 @@ LOOP_US = 600_000_000
 
 def assemble(settings: ScanSettings, rows: Iterable[Row]) -> LogEvidence:
     """The evidence of an audit, from aggregated rows in any order."""
-    told: dict[str, list[Any]] = defaultdict(list)
+    reported: dict[str, list[Any]] = defaultdict(list)
     for row in rows:  # each is decoded as it comes: to hold both forms of all of them would take twice the memory
-        told[row[1]].append(read_aggregated(_KINDS[row[1]], Row(*row)))
-    files: list[LogFile] = told[aggregated.FILE]
-    servers = _servers(told[aggregated.SERVER])
-    runs = _runs(told[aggregated.RUN])
-    seen: list[Sighting] = told[aggregated.ELECTION]
-    seen.sort(key=lambda one: (one.at.us, one.server, one.leader, one.exemplar.file, one.exemplar.offset))
-    found = _merged(told.pop(aggregated.OCCURRENCE, []))
+        reported[row[1]].append(read_aggregated(_KINDS[row[1]], Row(*row)))
+    files: list[LogFile] = reported[aggregated.FILE]
+    servers = _servers(reported[aggregated.SERVER])
+    runs = _runs(reported[aggregated.RUN])
+    seen: list[Sighting] = reported[aggregated.ELECTION]
+    seen.sort(
+        key=lambda election: (
+            election.at.us,
+            election.server,
+            election.leader,
+            election.exemplar.file,
+            election.exemplar.offset,
+        )
+    )
+    occurrences = _merged(reported.pop(aggregated.OCCURRENCE, []))
     pairs = offsets(seen)
     time = CommonTime(pairs)
-    totals = _totals(told[aggregated.TOTAL])
-    ends = _ends(servers, found)
+    totals = _totals(reported[aggregated.TOTAL])
+    ends = _ends(servers, occurrences)
     cut = {total.signature: total.omitted_subjects for total in totals}
-    known_spells, untold = spells((*BUILTIN, *settings.signatures), found, time, ends, cut)
-    groups = leaderships(found)
+    known_intervals, untold = intervals((*BUILTIN, *settings.signatures), occurrences, time, ends, cut)
+    groups = leaderships(occurrences)
     meta = meta_leadership(seen, time.shift_us)
-    kept, totals = _kept(found, totals)
-    steps: list[LogClockStep] = sorted(told[aggregated.STEP], key=_step_order)
-    falls: list[RestoredFall] = told[aggregated.FALL]
-    compared = {pair for series in told[aggregated.RESTORED] for pair in series}
+    kept, totals = _kept(occurrences, totals)
+    steps: list[LogClockStep] = sorted(reported[aggregated.STEP], key=_step_order)
+    falls: list[RestoredFall] = reported[aggregated.FALL]
+    compared = {pair for series in reported[aggregated.RESTORED] for pair in series}
     omitted = Counter({"spells": untold, "clock_steps": max(0, len(steps) - STEPS_KEPT)})
     omitted["leaderships"] = max(0, len(groups) - LEADERSHIPS_KEPT)
-    for name, count in told[aggregated.OMITTED]:
+    for name, count in reported[aggregated.OMITTED]:
         omitted[name] += count
     return LogEvidence(
         files=tuple(sorted(files, key=lambda file: (file.path, file.size, file.problem))),
@@ -87,38 +95,38 @@ def assemble(settings: ScanSettings, rows: Iterable[Row]) -> LogEvidence:
         found=tuple(kept),
         runs=tuple(runs),
         crash_loops=tuple(_loops(runs)),
-        gaps=tuple(longest(told[aggregated.GAP])),
+        gaps=tuple(longest(reported[aggregated.GAP])),
         clock_steps=tuple(steps[:STEPS_KEPT]),
         restored_falls=tuple(sorted(falls, key=lambda fall: (fall.after - fall.before, _fall_order(fall)))),
         restored_streams=len(compared),
         leaderships=tuple(([meta] if meta else []) + groups[:LEADERSHIPS_KEPT]),
         offsets=tuple(pairs),
-        spells=tuple(known_spells),
+        intervals=tuple(known_intervals),
         omitted=tuple(sorted((name, count) for name, count in omitted.items() if count)),
     )
 
 
 def _servers(seen: Sequence[ServerSeen]) -> list[LogServer]:
     groups: dict[str, list[ServerSeen]] = defaultdict(list)
-    for one in sorted(seen, key=lambda one: (one.name, one.files, one.known_from)):
-        groups[one.name].append(one)
-    found = []
+    for server in sorted(seen, key=lambda server: (server.name, server.files, server.known_from)):
+        groups[server.name].append(server)
+    servers = []
     for name, mine in sorted(groups.items()):
-        zoned = any(one.last is not None and one.last.zoned for one in mine)
-        firsts = [one.first for one in mine if one.first is not None and one.first.zoned == zoned]
-        lasts = [one.last for one in mine if one.last is not None and one.last.zoned == zoned]
-        found.append(
+        zoned = any(server.last is not None and server.last.zoned for server in mine)
+        firsts = [server.first for server in mine if server.first is not None and server.first.zoned == zoned]
+        lasts = [server.last for server in mine if server.last is not None and server.last.zoned == zoned]
+        servers.append(
             LogServer(
                 name=name,
-                known_from=min((one.known_from for one in mine), key=KNOWN_FROM.index),
-                cluster=next((one.cluster for one in mine if one.cluster), ""),
-                versions=tuple(sorted({version for one in mine for version in one.versions})),
-                files=len({file for one in mine for file in one.files}),
+                known_from=min((server.known_from for server in mine), key=KNOWN_FROM.index),
+                cluster=next((server.cluster for server in mine if server.cluster), ""),
+                versions=tuple(sorted({version for server in mine for version in server.versions})),
+                files=len({file for server in mine for file in server.files}),
                 first=min(firsts, default=None),
                 last=max(lasts, default=None),
             )
         )
-    return found
+    return servers
 
 
 def _runs(runs: Sequence[ProcessRun]) -> list[ProcessRun]:
@@ -136,16 +144,16 @@ def _loops(runs: Sequence[ProcessRun]) -> list[CrashLoop]:
     for run in runs:
         if run.started is not None and run.started.timed:
             by_server[run.server, run.started.zoned].append(run)
-    found = []
+    crash_loops = []
     for (server, _), mine in sorted(by_server.items()):
         for chain in _chains(mine):
             if any(_start(later) - _start(run) <= LOOP_US for run, later in zip(chain, chain[2:], strict=False)):
                 unclean = sum(run.end in {"unclean", "failed", "interrupted"} for run in chain)
                 times = [run.started for run in chain if run.started is not None]
-                found.append(
+                crash_loops.append(
                     CrashLoop(server=server, starts=len(chain), unclean=unclean, began=times[0], ended=times[-1])
                 )
-    return found
+    return crash_loops
 
 
 def _chains(runs: Sequence[ProcessRun]) -> list[list[ProcessRun]]:
@@ -163,11 +171,11 @@ def _start(run: ProcessRun) -> int:
     return run.started.us if run.started is not None else 0
 
 
-def _merged(found: Sequence[Occurrence]) -> list[Occurrence]:
+def _merged(occurrences: Sequence[Occurrence]) -> list[Occurrence]:
     groups: dict[tuple[str, str, tuple[tuple[str, str], ...], bool], list[Occurrence]] = defaultdict(list)
-    for occurrence in found:
+    for occurrence in occurrences:
         groups[occurrence.signature, occurrence.logged_by, occurrence.fields, occurrence.zoned].append(occurrence)
-    return sorted((merged(same) for same in groups.values()), key=lambda one: (one.signature, *rank(one)))
+    return sorted((merged(same) for same in groups.values()), key=lambda item: (item.signature, *rank(item)))
 
 
 def _totals(totals: Sequence[SignatureTotal]) -> list[SignatureTotal]:
@@ -187,11 +195,11 @@ def _totals(totals: Sequence[SignatureTotal]) -> list[SignatureTotal]:
 
 
 def _kept(
-    found: Sequence[Occurrence], totals: Sequence[SignatureTotal]
+    occurrences: Sequence[Occurrence], totals: Sequence[SignatureTotal]
 ) -> tuple[list[Occurrence], list[SignatureTotal]]:
     """What checks get to see: nothing built in, and of each signature not more than they can use."""
     by_name: dict[str, list[Occurrence]] = defaultdict(list)
-    for occurrence in found:
+    for occurrence in occurrences:
         if not occurrence.signature.startswith("@"):
             by_name[occurrence.signature].append(occurrence)
     kept, counted = [], []
@@ -212,9 +220,9 @@ def _kept(
     return kept, counted
 
 
-def _ends(servers: Sequence[LogServer], found: Sequence[Occurrence]) -> dict[tuple[str, bool], int]:
+def _ends(servers: Sequence[LogServer], occurrences: Sequence[Occurrence]) -> dict[tuple[str, bool], int]:
     ends = {(server.name, server.last.zoned): server.last.us for server in servers if server.last is not None}
-    for occurrence in found:
+    for occurrence in occurrences:
         last: LogTime | None = occurrence.last
         if last is not None:
             key = (occurrence.logged_by, occurrence.zoned)

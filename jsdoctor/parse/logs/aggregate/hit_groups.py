@@ -12,7 +12,7 @@ import msgspec
 from jsdoctor.model.log_scan import Row
 from jsdoctor.parse.logs.scan.hit_runs import Hit, hits_of
 from jsdoctor.parse.logs.scan.native_core import hit_groups
-from jsdoctor.parse.logs.scan.rows import VoiceRef
+from jsdoctor.parse.logs.scan.rows import ProcessRef
 
 
 class HitGroup(NamedTuple):
@@ -30,7 +30,7 @@ class HitSource(msgspec.Struct, array_like=True, frozen=True, gc=False):
     file: str
     start: int
     name: str
-    voice: VoiceRef
+    process: ProcessRef
 
 
 def groups_of(runs: Iterable[Row]) -> Iterator[HitGroup]:

@@ -104,7 +104,7 @@ def _shown(firsts: list[_SeenIn], lasts: list[_SeenIn]) -> list[_SeenIn]:
     """The first lines, and the last one. To make exemplars of them takes long, so they are chosen before."""
 
     def rank(undated: int) -> Callable[[_SeenIn], tuple[int, str, int]]:
-        return lambda one: (undated if one[0].us is None else one[0].us, one[1].hits.file, one[0].offset)
+        return lambda item: (undated if item[0].us is None else item[0].us, item[1].hits.file, item[0].offset)
 
     kept = heapq.nsmallest(EXEMPLARS, firsts, key=rank(NO_TIME))
     last = max(lasts, key=rank(-1), default=None)
@@ -141,27 +141,27 @@ def merged(same: list[Occurrence]) -> Occurrence:
     if len(same) == 1:
         return same[0]
     width, histogram = _histogram(
-        [span for found in same for span in found.histogram.spans()],
-        max(found.bucket_us for found in same),
+        [span for occurrence in same for span in occurrence.histogram.spans()],
+        max(occurrence.bucket_us for occurrence in same),
     )
     measures: dict[str, Measure] = {}
-    for measure in (measure for found in same for measure in found.measures):
+    for measure in (measure for occurrence in same for measure in occurrence.measures):
         known = measures.get(measure.field)
         measures[measure.field] = (
             measure if known is None else _wider(known, measure.count, measure.smallest, measure.largest)
         )
-    lines = [line for found in same for line in found.exemplars]
+    lines = [line for occurrence in same for line in occurrence.exemplars]
     return Occurrence(
         signature=same[0].signature,
         logged_by=same[0].logged_by,
         fields=same[0].fields,
-        count=sum(found.count for found in same),
-        dated=sum(found.dated for found in same),
+        count=sum(occurrence.count for occurrence in same),
+        dated=sum(occurrence.dated for occurrence in same),
         zoned=same[0].zoned,
         bucket_us=width,
         histogram=histogram,
         measures=tuple(measures[field] for field in sorted(measures)),
-        exemplars=_exemplars(lines, [found.exemplars[-1] for found in same if found.exemplars]),
+        exemplars=_exemplars(lines, [occurrence.exemplars[-1] for occurrence in same if occurrence.exemplars]),
     )
 
 
@@ -187,14 +187,14 @@ class Most:
         self._count += count
         self._subjects += subjects
 
-    def add(self, found: OneSubject) -> None:
+    def add(self, hits: OneSubject) -> None:
         """One more."""
-        count = found.lines
+        count = hits.lines
         if self.may_keep(count):
             heapq.heappush(self._counts, count)
             if len(self._counts) > self._kept:
                 heapq.heappop(self._counts)
-            self._chosen.append((-count, self._subjects, found.occurrence(self._signature)))
+            self._chosen.append((-count, self._subjects, hits.occurrence(self._signature)))
             if len(self._chosen) >= 4 * self._kept:
                 self._chosen = heapq.nsmallest(self._kept, self._chosen)
         self.leave_out(count)
@@ -202,16 +202,16 @@ class Most:
     def result(self) -> tuple[list[Occurrence], SignatureTotal]:
         """Those with most lines, most first, and what was left out."""
         kept = heapq.nsmallest(self._kept, self._chosen)
-        chosen = sorted((found for _, _, found in kept), key=rank)
+        chosen = sorted((occurrence for _, _, occurrence in kept), key=rank)
         return chosen, SignatureTotal(
             signature=self._signature,
             count=self._count,
             subjects=self._subjects,
             omitted_subjects=self._subjects - len(chosen),
-            omitted_count=self._count - sum(found.count for found in chosen),
+            omitted_count=self._count - sum(occurrence.count for occurrence in chosen),
         )
 
 
-def rank(found: Occurrence) -> tuple[int, tuple[tuple[str, str], ...], str, bool]:
+def rank(occurrence: Occurrence) -> tuple[int, tuple[tuple[str, str], ...], str, bool]:
     """Order of occurrences of one signature: most lines first."""
-    return (-found.count, found.fields, found.logged_by, found.zoned)
+    return (-occurrence.count, occurrence.fields, occurrence.logged_by, occurrence.zoned)

@@ -15,36 +15,40 @@ SPREAD_US = 3_000_000
 """Two servers learn of one election within so long of each other: three heartbeats of a raft group."""
 
 SERVERS_COMPARED = 50
-_MOST_EVENTS = 400
+_MAX_EVENTS = 400
 _EXEMPLARS = 2
 
 
 def offsets(seen: Sequence[Sighting]) -> list[ServerOffset]:
     """Every pair of servers, both ways round, that logged the same elections, as far as these tell."""
     by_server: dict[str, list[Sighting]] = defaultdict(list)
-    for one in seen:
-        if one.at.dated:
-            by_server[one.server].append(one)
-    found: list[ServerOffset] = []
+    for election in seen:
+        if election.at.dated:
+            by_server[election.server].append(election)
+    server_offsets: list[ServerOffset] = []
     for server, other in combinations(sorted(by_server)[:SERVERS_COMPARED], 2):
         pair = _pair(server, other, by_server[server], by_server[other])
         if pair is not None:
-            found.extend((pair, _turned(pair)))
-    return sorted(found, key=lambda pair: (pair.server, pair.other))
+            server_offsets.extend((pair, _turned(pair)))
+    return sorted(server_offsets, key=lambda pair: (pair.server, pair.other))
 
 
 def _pair(server: str, other: str, mine: list[Sighting], theirs: list[Sighting]) -> ServerOffset | None:
-    mine, theirs = mine[-_MOST_EVENTS:], theirs[-_MOST_EVENTS:]
-    both_zoned = all(one.at.zoned for one in (*mine, *theirs))
-    none_zoned = not any(one.at.zoned for one in (*mine, *theirs))
+    mine, theirs = mine[-_MAX_EVENTS:], theirs[-_MAX_EVENTS:]
+    both_zoned = all(election.at.zoned for election in (*mine, *theirs))
+    none_zoned = not any(election.at.zoned for election in (*mine, *theirs))
     if not both_zoned and not none_zoned:
         return None
     leaders: dict[str, list[Sighting]] = defaultdict(list)
-    for one in theirs:
-        leaders[one.leader].append(one)
+    for election in theirs:
+        leaders[election.leader].append(election)
     differences = sorted(
-        ((theirs_one.at.us - one.at.us, one, theirs_one) for one in mine for theirs_one in leaders[one.leader]),
-        key=lambda found: (found[0], found[1].at.us, found[1].exemplar.file, found[1].exemplar.offset),
+        (
+            (theirs_one.at.us - election.at.us, election, theirs_one)
+            for election in mine
+            for theirs_one in leaders[election.leader]
+        ),
+        key=lambda item: (item[0], item[1].at.us, item[1].exemplar.file, item[1].exemplar.offset),
     )
     if not differences:
         return None
@@ -67,7 +71,7 @@ def _pair(server: str, other: str, mine: list[Sighting], theirs: list[Sighting])
         skew_us=middle - zone,
         uncertainty_us=max(spread, SPREAD_US if support < 2 else SPREAD_US // 3),
         events=support,
-        exemplars=tuple(line.exemplar for _, one, two in chosen[:_EXEMPLARS] for line in (one, two)),
+        exemplars=tuple(line.exemplar for _, election, two in chosen[:_EXEMPLARS] for line in (election, two)),
     )
 
 
@@ -83,7 +87,7 @@ def _support(differences: Sequence[tuple[int, Sighting, Sighting]], values: list
     """How many events agree on an offset from `values[first]` to a spread above: distinct lines on both sides."""
     last = bisect_right(values, values[first] + SPREAD_US)
     agreeing = differences[first:last]
-    ones = {(one.exemplar.file, one.exemplar.offset) for _, one, _ in agreeing}
+    ones = {(election.exemplar.file, election.exemplar.offset) for _, election, _ in agreeing}
     twos = {(two.exemplar.file, two.exemplar.offset) for _, _, two in agreeing}
     return min(len(ones), len(twos))
 

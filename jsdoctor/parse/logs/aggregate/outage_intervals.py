@@ -8,14 +8,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from jsdoctor.model.log import SUBJECT_FIELDS, Histogram, LogTime, Occurrence, Spell
+from jsdoctor.model.log import SUBJECT_FIELDS, Histogram, LogTime, Occurrence, OutageInterval
 from jsdoctor.model.rule import Signature
 from jsdoctor.parse.logs.aggregate.offsets import CommonTime
 
 PAUSE_US = 300_000_000
 """A problem that is not logged for this time, in microseconds, is over; the next line begins another interval."""
 
-SPELLS_KEPT = 200
+INTERVALS_KEPT = 200
 """Of each signature: the unresolved ones first, then the longest."""
 
 
@@ -65,64 +65,66 @@ class _Resolvers:
 
     def __init__(
         self,
-        trouble: Signature,
+        incident: Signature,
         common: Mapping[str, tuple[str, ...]],
-        found: Iterable[Occurrence],
+        occurrences: Iterable[Occurrence],
         time: CommonTime,
     ) -> None:
         self._common, self._time = common, time
-        self._names = trouble.resolved_by
+        self._names = incident.resolved_by
         self._endings: dict[_Key, _Endings] = {}
-        for one in found:
-            if one.signature in common:
-                key, shift = self._key(one.signature, one)
-                self._endings.setdefault(key, _Endings(one.signature)).add(one.histogram, shift)
+        for occurrence in occurrences:
+            if occurrence.signature in common:
+                key, shift = self._key(occurrence.signature, occurrence)
+                self._endings.setdefault(key, _Endings(occurrence.signature)).add(occurrence.histogram, shift)
 
-    def _key(self, name: str, one: Occurrence) -> tuple[_Key, int]:
-        clock, shift = self._time.clock(one.logged_by, one.zoned)
+    def _key(self, name: str, occurrence: Occurrence) -> tuple[_Key, int]:
+        clock, shift = self._time.clock(occurrence.logged_by, occurrence.zoned)
         fields = self._common.get(name, ())
-        return (name, tuple(map(one.value, fields)) or (one.logged_by,), clock), shift
+        return (name, tuple(map(occurrence.value, fields)) or (occurrence.logged_by,), clock), shift
 
-    def of(self, trouble: Occurrence) -> tuple[list[_Endings], int]:
+    def of(self, incident: Occurrence) -> tuple[list[_Endings], int]:
         """What may end this trouble, and what to add to its times to be on their clock."""
-        keys = [self._key(name, trouble) for name in self._names]
-        found = [self._endings[key] for key, _ in keys if key in self._endings]
-        return found, keys[0][1] if keys else 0
+        keys = [self._key(name, incident) for name in self._names]
+        result = [self._endings[key] for key, _ in keys if key in self._endings]
+        return result, keys[0][1] if keys else 0
 
 
 def _after(endings: Sequence[_Endings], us: int, shift: int) -> _Line | None:
     """The first line at or after `us` (of the trouble's clock) that ends it."""
     best: _Line | None = None
-    for one in endings:
-        at = one.after(us + shift)
+    for ending in endings:
+        at = ending.after(us + shift)
         if at is not None and (best is None or at - shift < best.us):
-            best = _Line(at - shift, one.signature)
+            best = _Line(at - shift, ending.signature)
     return best
 
 
-def spells(
+def intervals(
     signatures: Sequence[Signature],
-    found: Sequence[Occurrence],
+    occurrences: Sequence[Occurrence],
     time: CommonTime,
     ends: Mapping[tuple[str, bool], int],
     cut: Mapping[str, int],
-) -> tuple[list[Spell], int]:
+) -> tuple[list[OutageInterval], int]:
     """All outage intervals of signatures with `resolved_by`, and how many were left out.
 
     `ends` are the last times of servers by whether these are zoned. `cut` has the signatures with subjects that were
     not kept: intervals that those may have ended cannot be called unresolved, and are left out.
     """
     fields = {signature.name: set(signature.fields) for signature in signatures}
-    kept: list[Spell] = []
+    kept: list[OutageInterval] = []
     omitted = 0
     by_name: dict[str, list[Occurrence]] = defaultdict(list)
-    for occurrence in found:
+    for occurrence in occurrences:
         by_name[occurrence.signature].append(occurrence)
     for signature in signatures:
         if not signature.resolved_by or signature.name not in by_name:
             continue
         common = {name: _common(signature, fields.get(name, set())) for name in signature.resolved_by}
-        resolvers = _Resolvers(signature, common, (one for name in common for one in by_name.get(name, ())), time)
+        resolvers = _Resolvers(
+            signature, common, (occurrence for name in common for occurrence in by_name.get(name, ())), time
+        )
         doubtful = any(cut.get(name) for name in signature.resolved_by)
         mine = _Chosen(doubtful)
         for occurrence in by_name[signature.name]:
@@ -140,45 +142,49 @@ class _Chosen:
     def __init__(self, doubtful: bool) -> None:
         self.count = 0
         self._doubtful = doubtful
-        self._spells: list[Spell] = []
+        self._intervals: list[OutageInterval] = []
 
-    def add(self, spells: Iterable[Spell]) -> None:
+    def add(self, intervals: Iterable[OutageInterval]) -> None:
         """Those of one more subject."""
-        for spell in spells:
+        for interval in intervals:
             self.count += 1
-            if spell.resolved is not None or not self._doubtful:
-                self._spells.append(spell)
-        if len(self._spells) > 10 * SPELLS_KEPT:
-            self._spells = self.most_important()
+            if interval.resolved is not None or not self._doubtful:
+                self._intervals.append(interval)
+        if len(self._intervals) > 10 * INTERVALS_KEPT:
+            self._intervals = self.most_important()
 
-    def most_important(self) -> list[Spell]:
+    def most_important(self) -> list[OutageInterval]:
         """The unresolved ones first, then the longest."""
-        return heapq.nsmallest(SPELLS_KEPT, self._spells, key=_importance)
+        return heapq.nsmallest(INTERVALS_KEPT, self._intervals, key=_importance)
 
 
 def _common(signature: Signature, others: set[str]) -> tuple[str, ...]:
     return tuple(field for field in signature.fields if field in SUBJECT_FIELDS and field in others)
 
 
-def _of(occurrence: Occurrence, endings: Sequence[_Endings], shift: int, end_us: int | None) -> Iterator[Spell]:
+def _of(
+    occurrence: Occurrence, endings: Sequence[_Endings], shift: int, end_us: int | None
+) -> Iterator[OutageInterval]:
     """Its intervals: after a pause, or an end between two of its lines, the later line begins another one."""
     began = last = count = 0
     for first_us, last_us, lines in occurrence.histogram.spans():
         if count:
             ended = _after(endings, last, shift)
             if first_us - last > PAUSE_US or (ended is not None and ended.us < first_us):
-                yield _spell(occurrence, (began, last, count), ended, end_us)
+                yield _interval(occurrence, (began, last, count), ended, end_us)
                 count = 0
         began = began if count else first_us
         last, count = max(last, last_us) if count else last_us, count + lines
     if count:
-        yield _spell(occurrence, (began, last, count), _after(endings, last, shift), end_us)
+        yield _interval(occurrence, (began, last, count), _after(endings, last, shift), end_us)
 
 
-def _spell(occurrence: Occurrence, lines: tuple[int, int, int], ended: _Line | None, end_us: int | None) -> Spell:
+def _interval(
+    occurrence: Occurrence, lines: tuple[int, int, int], ended: _Line | None, end_us: int | None
+) -> OutageInterval:
     began, last, count = lines
     zoned = occurrence.zoned
-    return Spell(
+    return OutageInterval(
         signature=occurrence.signature,
         logged_by=occurrence.logged_by,
         fields=occurrence.fields,
@@ -191,9 +197,15 @@ def _spell(occurrence: Occurrence, lines: tuple[int, int, int], ended: _Line | N
     )
 
 
-def _importance(spell: Spell) -> tuple[bool, int, int, str, tuple[tuple[str, str], ...]]:
-    return (spell.resolved is not None, -spell.duration_ns, spell.began.us, spell.logged_by, spell.fields)
+def _importance(interval: OutageInterval) -> tuple[bool, int, int, str, tuple[tuple[str, str], ...]]:
+    return (
+        interval.resolved is not None,
+        -interval.duration_ns,
+        interval.began.us,
+        interval.logged_by,
+        interval.fields,
+    )
 
 
-def _order(spell: Spell) -> tuple[str, int, str, tuple[tuple[str, str], ...], bool]:
-    return (spell.signature, spell.began.us, spell.logged_by, spell.fields, spell.began.zoned)
+def _order(interval: OutageInterval) -> tuple[str, int, str, tuple[tuple[str, str], ...], bool]:
+    return (interval.signature, interval.began.us, interval.logged_by, interval.fields, interval.began.zoned)

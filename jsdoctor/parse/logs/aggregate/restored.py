@@ -25,18 +25,18 @@ def falls(
     """Every fall from one start to the next, and the streams (account, stream) whose counts were compared at all."""
     starts: Counter[str] = Counter()
     last: dict[tuple[str, str, str], tuple[File, MarkRow, int, int]] = {}
-    found: list[RestoredFall] = []
+    restored_falls: list[RestoredFall] = []
     compared: set[tuple[str, str]] = set()
     for file in files:
         name = file.part.name
         begun = [mark for mark in marks.get(name, ()) if mark.name == START]
         for mark in sorted((*restored.get(name, ()), *begun), key=lambda mark: mark.seen.offset):
             if mark.name == START:  # its server is named a few lines on
-                starts[names.of(file, mark.start, mark.voice, mark.seen.offset + _BANNER)[0]] += 1
+                starts[names.of(file, mark.start, mark.process, mark.seen.offset + _BANNER)[0]] += 1
                 continue
             fields = dict(mark.seen.fields)
             count = int(fields["messages"].replace(",", "") or 0)
-            server = names.of(file, mark.start, mark.voice, mark.seen.offset)[0]
+            server = names.of(file, mark.start, mark.process, mark.seen.offset)[0]
             key = (server, fields["account"], fields["stream"])
             before = last.get(key)
             if before is not None and before[3] == starts[server]:
@@ -44,10 +44,10 @@ def falls(
             if before is not None:
                 compared.add(key[1:])
                 if count < before[2]:
-                    found.append(_fall(key, before[:2], (file, mark), (before[2], count)))
+                    restored_falls.append(_fall(key, before[:2], (file, mark), (before[2], count)))
             last[key] = (file, mark, count, starts[server])
-    found.sort(key=lambda fall: (fall.after - fall.before, fall.server, fall.account, fall.stream))
-    return found[:FALLS_KEPT], compared
+    restored_falls.sort(key=lambda fall: (fall.after - fall.before, fall.server, fall.account, fall.stream))
+    return restored_falls[:FALLS_KEPT], compared
 
 
 def _fall(

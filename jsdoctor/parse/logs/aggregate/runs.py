@@ -10,7 +10,7 @@ from jsdoctor.model.log import Exemplar, LogTime, ProcessRun
 from jsdoctor.model.log_line import DATED_US
 from jsdoctor.parse.logs.aggregate.series import File, Names
 from jsdoctor.parse.logs.lines import builtin
-from jsdoctor.parse.logs.scan.rows import MarkRow, SegmentRow, VoiceRef
+from jsdoctor.parse.logs.scan.rows import MarkRow, ProcessRef, SegmentRow
 
 _NORMAL_STOP_US = 5_000_000
 _BESIDE_US = 2_000_000
@@ -27,8 +27,8 @@ _CLOSING = (builtin.STOPPING, builtin.LAME_DUCK, builtin.EXIT)
 class OpenRun:
     """A process while its lines are gathered."""
 
-    def __init__(self, file: File, start: int, voice: VoiceRef, offset: int) -> None:
-        self.file, self.start, self.voice, self.offset = file, start, voice, offset
+    def __init__(self, file: File, start: int, process: ProcessRef, offset: int) -> None:
+        self.file, self.start, self.process, self.offset = file, start, process, offset
         self.last_file = file
         self.started = False
         self.exemplar: Exemplar | None = None
@@ -81,7 +81,7 @@ class OpenRun:
         if builtin.FATAL not in self.marks:
             return False
         at = self.at(builtin.FATAL)
-        signed = self.started or self.voice.pid is not None or (at is not None and at.us >= DATED_US)
+        signed = self.started or self.process.pid is not None or (at is not None and at.us >= DATED_US)
         return signed or _FATAL_WORDS.match(self.text(builtin.FATAL)) is not None
 
     def jetstream_stopped(self) -> LogTime | None:
@@ -105,8 +105,8 @@ def gather(
     marks: dict[str, list[MarkRow]],
     segments: dict[str, list[SegmentRow]],
 ) -> list[OpenRun]:
-    """All runs of a series. `files` are oldest first; a process goes on from file to file under one `VoiceRef`."""
-    carried: dict[VoiceRef, OpenRun] = {}
+    """All runs of a series. `files` are oldest first; a process goes on from file to file under one `ProcessRef`."""
+    carried: dict[ProcessRef, OpenRun] = {}
     runs: list[OpenRun] = []
     for file in files:
         name = file.part.name
@@ -116,11 +116,11 @@ def gather(
         items.extend((segment.first.offset, 2, segment) for segment in segments.get(name, ()))
         current = carried
         for offset, _, item in sorted(items, key=lambda item: item[:2]):
-            voice = file.voice(item.start, item.voice)
-            run = current.get(voice)
+            process = file.process(item.start, item.process)
+            run = current.get(process)
             begins = isinstance(item, MarkRow) and item.name == builtin.START
             if run is None or begins:
-                run = current[voice] = OpenRun(file, item.start, voice, offset)
+                run = current[process] = OpenRun(file, item.start, process, offset)
                 runs.append(run)
             if isinstance(item, MarkRow):
                 run.add_mark(file, item)
@@ -134,20 +134,20 @@ def finished(runs: Iterable[OpenRun], names: Names) -> list[ProcessRun]:
     by_server: dict[str, list[OpenRun]] = defaultdict(list)
     for run in runs:
         own = run.text(builtin.NAME)
-        server = own if own and not run.file.part.server else names.of(run.file, run.start, run.voice, run.offset)[0]
+        server = own if own and not run.file.part.server else names.of(run.file, run.start, run.process, run.offset)[0]
         by_server[server].append(run)
-    found = []
+    process_runs = []
     for server, mine in sorted(by_server.items()):
         for number, run in enumerate(mine):
             after = next((later for later in mine[number + 1 :] if not _beside(run, later)), None)
-            found.append(_finished(server, run, after))
-    return found
+            process_runs.append(_finished(server, run, after))
+    return process_runs
 
 
 def _beside(run: OpenRun, later: OpenRun) -> bool:
     """Whether a process logged on well after another one had started: two servers whose lines mix, and no restart."""
     started = later.at(builtin.START)
-    if run.last is None or started is None or run.last.zoned != started.zoned or run.voice == later.voice:
+    if run.last is None or started is None or run.last.zoned != started.zoned or run.process == later.process:
         return False
     return run.last.us - started.us > (_BESIDE_US if started.timed else 0)
 
@@ -164,7 +164,7 @@ def _finished(server: str, run: OpenRun, after: OpenRun | None) -> ProcessRun:
         signal=run.text(builtin.SIGNAL),
         version=run.text(builtin.VERSION),
         server_id=run.text(builtin.ID),
-        pid=run.voice.pid,
+        pid=run.process.pid,
         bootstrapped=builtin.BOOTSTRAP in run.marks,
         recovered=builtin.RECOVER in run.marks,
         jetstream_stopped=run.jetstream_stopped(),

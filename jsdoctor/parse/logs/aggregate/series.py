@@ -9,7 +9,7 @@ from functools import cache
 from jsdoctor.model.log import Exemplar, LogFile, LogTime
 from jsdoctor.parse.logs.lines.builtin import NAME
 from jsdoctor.parse.logs.lines.stamp import Zone
-from jsdoctor.parse.logs.scan.rows import KeptLine, MarkRow, PartRow, Span, VoiceRef
+from jsdoctor.parse.logs.scan.rows import KeptLine, MarkRow, PartRow, ProcessRef, Span
 from jsdoctor.parse.redact import scrub_line
 from jsdoctor.parse.scrubbed import scrubbed_fields
 
@@ -53,9 +53,9 @@ class File:
         fields = scrubbed_fields(seen.fields, seen.text, text)
         return Exemplar(self.part.name, line, seen.offset, text, time, fields)
 
-    def voice(self, start: int, voice: VoiceRef) -> VoiceRef:
+    def process(self, start: int, process: ProcessRef) -> ProcessRef:
         """A process of a part, its section filled in."""
-        return VoiceRef(self._section[start], voice.label, voice.pid) if voice.section is None else voice
+        return ProcessRef(self._section[start], process.label, process.pid) if process.section is None else process
 
     def span(self) -> tuple[LogTime, LogTime] | None:
         """First and last time in the file: of zoned times if it has any, else of local ones."""
@@ -126,31 +126,31 @@ class Names:
 
     def __init__(self, series: str, marks: list[tuple[File, MarkRow]]) -> None:
         self._fallback = label_of(series)
-        self._own: dict[tuple[str, VoiceRef], list[tuple[int, str]]] = defaultdict(list)
+        self._own: dict[tuple[str, ProcessRef], list[tuple[int, str]]] = defaultdict(list)
         self._all: dict[tuple[str, str], set[str]] = defaultdict(set)
         for file, mark in marks:
             if mark.name == NAME:
-                voice = file.voice(mark.start, mark.voice)
+                process = file.process(mark.start, mark.process)
                 name = dict(mark.seen.fields)["name"]
-                self._own[file.part.name, voice].append((mark.seen.offset, name))
-                self._all[voice.section or "", voice.label].add(name)
+                self._own[file.part.name, process].append((mark.seen.offset, name))
+                self._all[process.section or "", process.label].add(name)
         for own in self._own.values():
             own.sort()
 
-    def of(self, file: File, start: int, voice: VoiceRef, before: int) -> tuple[str, str]:
+    def of(self, file: File, start: int, process: ProcessRef, before: int) -> tuple[str, str]:
         """The server and how it is known: from its last banner before an offset, or from what surrounds the line."""
         if file.part.server:
             return file.part.server, "given"
-        voice = file.voice(start, voice)
-        own = [name for offset, name in self._own.get((file.part.name, voice), ()) if offset < before]
+        process = file.process(start, process)
+        own = [name for offset, name in self._own.get((file.part.name, process), ()) if offset < before]
         if own:
             return own[-1], "banner"
-        section = voice.section or ""
-        known = self._all.get((section, voice.label), set())
+        section = process.section or ""
+        known = self._all.get((section, process.label), set())
         if len(known) == 1:
             return next(iter(known)), "banner"
-        if voice.label or section:
-            return voice.label or section, "prefix"
+        if process.label or section:
+            return process.label or section, "prefix"
         return self._fallback, "file name"
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from jsdoctor.model.log import LogClockStep, LogGap
 from jsdoctor.parse.logs.aggregate.series import File, Names
 from jsdoctor.parse.logs.scan.processes import STEPS_KEPT
-from jsdoctor.parse.logs.scan.rows import JumpRow, SegmentRow, VoiceRef
+from jsdoctor.parse.logs.scan.rows import JumpRow, ProcessRef, SegmentRow
 from jsdoctor.parse.logs.scan.time_segments import GAP_US, STEP_US
 
 GAPS_OF_SERVER = 20
@@ -25,15 +25,15 @@ class TimeJumps(NamedTuple):
 
 def between_parts(file: File, segments: Iterable[SegmentRow]) -> Iterator[JumpRow]:
     """Jumps from the last line of a process in one part to its first in the next, as rows of the later part."""
-    last: dict[VoiceRef, SegmentRow] = {}
+    last: dict[ProcessRef, SegmentRow] = {}
     for segment in sorted(segments, key=lambda segment: segment.first.offset):
-        voice = file.voice(segment.start, segment.voice)
-        before = last.get(voice)
+        process = file.process(segment.start, segment.process)
+        before = last.get(process)
         if before is not None and not segment.started:
             moved = segment.first_us - before.last_us
             if moved <= -STEP_US or moved >= GAP_US:
-                yield JumpRow(segment.voice, segment.start, before.last_us, segment.first_us, segment.first)
-        last[voice] = segment
+                yield JumpRow(segment.process, segment.start, before.last_us, segment.first_us, segment.first)
+        last[process] = segment
 
 
 def jumps_of(file: File, names: Names, kept: list[JumpRow], counted: int, segments: Iterable[SegmentRow]) -> TimeJumps:
@@ -42,23 +42,23 @@ def jumps_of(file: File, names: Names, kept: list[JumpRow], counted: int, segmen
     steps = [jump for jump in (*kept, *boundary) if jump.after_us < jump.before_us]
     gaps = [jump for jump in (*kept, *boundary) if jump.after_us > jump.before_us]
     interleaved = counted + sum(jump.after_us < jump.before_us for jump in boundary) > STEPS_KEPT
-    found = [] if interleaved else sorted(steps, key=lambda jump: jump.seen.offset)
+    rows = [] if interleaved else sorted(steps, key=lambda jump: jump.seen.offset)
     return TimeJumps(
         tuple(
             LogClockStep(
-                server=names.of(file, jump.start, jump.voice, jump.seen.offset)[0],
+                server=names.of(file, jump.start, jump.process, jump.seen.offset)[0],
                 before=file.time(jump.before_us),
                 after=file.time(jump.after_us),
                 exemplar=file.exemplar(jump.start, jump.seen, file.time(jump.after_us)),
-                only=len(found) == 1,
+                only=len(rows) == 1,
             )
-            for jump in found
+            for jump in rows
         ),
         ()
         if interleaved
         else tuple(
             LogGap(
-                server=names.of(file, jump.start, jump.voice, jump.seen.offset)[0],
+                server=names.of(file, jump.start, jump.process, jump.seen.offset)[0],
                 began=file.time(jump.before_us),
                 ended=file.time(jump.after_us),
                 exemplar=file.exemplar(jump.start, jump.seen, file.time(jump.after_us)),

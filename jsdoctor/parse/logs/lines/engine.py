@@ -92,8 +92,8 @@ def first_in_lines(block: bytes, search: Search) -> Iterator[int]:
         at = search(block, line_end) if line_end >= 0 else -1
 
 
-def _start(found: Any) -> int:
-    return -1 if found is None else int(found.start())
+def _start(result: Any) -> int:
+    return -1 if result is None else int(result.start())
 
 
 class _PlainLiterals:
@@ -101,15 +101,15 @@ class _PlainLiterals:
         self._literals = tuple(literals)
 
     def finder(self, block: bytes) -> Finder:
-        found: dict[int, int] = {}
+        result: dict[int, int] = {}
         for literal in self._literals:
             for at in first_in_lines(block, single_search(literal, use_re2=False)):
-                found[at] = min(found.get(at, len(block)), at + len(literal))
-        ordered = sorted(found)
+                result[at] = min(result.get(at, len(block)), at + len(literal))
+        ordered = sorted(result)
 
         def find(position: int, end: int) -> int:
             index = bisect_left(ordered, position)
-            return ordered[index] if index < len(ordered) and found[ordered[index]] <= end else -1
+            return ordered[index] if index < len(ordered) and result[ordered[index]] <= end else -1
 
         return find
 
@@ -129,13 +129,13 @@ class Pattern:
 
     def groups(self, text: bytes) -> tuple[bytes | None, ...] | None:
         """The groups of the first match, or None."""
-        found = (self._quick if len(text) <= self._short else self._linear).search(text)
-        return None if found is None else tuple(found.groups())
+        match = (self._quick if len(text) <= self._short else self._linear).search(text)
+        return None if match is None else tuple(match.groups())
 
     def begins(self, text: bytes, within: int = 0) -> bool:
         """Whether the first match begins in the first bytes of the text: not behind `within`."""
-        found = (self._quick if len(text) <= self._short else self._linear).search(text)
-        return found is not None and int(found.start()) <= within
+        match = (self._quick if len(text) <= self._short else self._linear).search(text)
+        return match is not None and int(match.start()) <= within
 
     @cached_property
     def _quick(self) -> re.Pattern[bytes]:

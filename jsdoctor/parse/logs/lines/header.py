@@ -32,21 +32,21 @@ class Header(NamedTuple):
 
 def stamped_header(line: bytes) -> Header | None:
     """The first header with a time near the start of the line, after any wrapping."""
-    found = STAMPED.match(line) or STAMPED.search(line, 0, HEADER_WITHIN)
-    if found is None:
+    match = STAMPED.match(line) or STAMPED.search(line, 0, HEADER_WITHIN)
+    if match is None:
         return None
-    second = native_second_us(found[2])
+    second = native_second_us(match[2])
     if second is None:
         return None
-    pid = None if found[1] is None else int(found[1])
-    return Header(found.start(), found.end(), pid, second + int(found[3]), found[4].decode())
+    pid = None if match[1] is None else int(match[1])
+    return Header(match.start(), match.end(), pid, second + int(match[3]), match[4].decode())
 
 
 def unstamped_header(line: bytes, start: int) -> Header | None:
     """A header without a date (`logtime: false`, or cut by a viewer), exactly at `start`."""
-    found = UNSTAMPED.match(line, start)
-    if found is None:
+    match = UNSTAMPED.match(line, start)
+    if match is None:
         return None
-    before, before_fraction, pid, behind, behind_fraction, level = found.groups()
+    before, before_fraction, pid, behind, behind_fraction, level = match.groups()
     us = clock_us(before or behind, before_fraction or behind_fraction) if before or behind else None
-    return Header(start, found.end(), None if pid is None else int(pid), us, level.decode())
+    return Header(start, match.end(), None if pid is None else int(pid), us, level.decode())

@@ -58,19 +58,19 @@ def _object_start(line: bytes) -> int:
     return brace if brace > 0 and unwrap(line[:brace], 1970).length == brace else -1
 
 
-def _from_structured(found: Structured, outer: Wrapping, year: int) -> LogLine:
-    text = found.message.rstrip(b"\r\n")
+def _from_structured(structured: Structured, outer: Wrapping, year: int) -> LogLine:
+    text = structured.message.rstrip(b"\r\n")
     inner = _from_text(text, year)
-    kind = found.kind
-    if not inner.server and not found.wraps:
+    kind = structured.kind
+    if not inner.server and not structured.wraps:
         inner = inner._replace(text=text, us=None, zoned=False)
-    if not inner.level and found.level:
-        inner = inner._replace(level=found.level)
-    stamp = _better(found.stamp, outer.stamp)
+    if not inner.level and structured.level:
+        inner = inner._replace(level=structured.level)
+    stamp = _better(structured.stamp, outer.stamp)
     us, zoned = inner.us, inner.zoned
     if stamp is not None and (us is None or us < DATED_US or (stamp.zoned and not zoned)):
         us, zoned = stamp
-    return inner._replace(label=inner.label or found.label or outer.label, us=us, zoned=zoned, kind=kind)
+    return inner._replace(label=inner.label or structured.label or outer.label, us=us, zoned=zoned, kind=kind)
 
 
 def _from_text(line: bytes, year: int) -> LogLine:
@@ -101,7 +101,7 @@ def _served(line: bytes, header: Header, outer: Wrapping) -> LogLine:
     return LogLine(outer.label, pid, us, zoned, native_us, header.level, line[header.end :], True, outer.kind)
 
 
-def _better(one: Stamp | None, other: Stamp | None) -> Stamp | None:
-    if one is None or (other is not None and other.zoned and not one.zoned):
-        return other
-    return one
+def _better(first: Stamp | None, second: Stamp | None) -> Stamp | None:
+    if first is None or (second is not None and second.zoned and not first.zoned):
+        return second
+    return first

@@ -71,11 +71,13 @@ class Matcher:
         self.literals = tuple(literal.encode() for literal in literals)
         self._search = literal_search(self.literals, use_re2)
         self._lines = literal_search((*searched(self.literals), *LITERALS), use_re2)
-        told = [one for one in self.signatures if _QUIET & {*one.levels}]
-        self.quiet_literals = tuple(dict.fromkeys(one.contains.encode() for one in told if not _opening(one)))
+        signatures_found = [signature for signature in self.signatures if _QUIET & {*signature.levels}]
+        self.quiet_literals = tuple(
+            dict.fromkeys(signature.contains.encode() for signature in signatures_found if not _opening(signature))
+        )
         self.quiet = tuple(single_search(literal, use_re2) for literal in self.quiet_literals)
         """Searches for literals that count in a server's DBG and TRC. No other does: those quote what clients send."""
-        self.openings = tuple(dict.fromkeys(filter(None, map(_opening, told))))
+        self.openings = tuple(dict.fromkeys(filter(None, map(_opening, signatures_found))))
         """How messages of other signatures of these levels begin: the space before them and seven bytes."""
         self._memo: dict[tuple[bool, str, bytes], tuple[Match, ...]] = {}
         self._memo_bytes = 0
@@ -99,10 +101,10 @@ class Matcher:
             return None
         message = text[level.end() :][:TEXT_CAP].rstrip(b"\r")
         name = level[1].decode()
-        told = LineMatch(name, tuple(self._matches(True, name, message)))
+        line_match = LineMatch(name, tuple(self._matches(True, name, message)))
         self._remember(len(text))
-        self.known[text] = told
-        return told
+        self.known[text] = line_match
+        return line_match
 
     def match(self, server: bool, level: str, text: bytes) -> tuple[Match, ...]:
         """Every signature in a message. `server`: a nats-server logged it; `level` as it wrote it, or empty."""
@@ -128,7 +130,7 @@ class Matcher:
         return any(
             signature.source is LineOrigin.SERVER
             and signature.name != FATAL
-            and any(pattern.begins(one, within) for one, within in texts)
+            and any(pattern.begins(raw, within) for raw, within in texts)
             for number in self._search.present(text)
             for signature, pattern in self._by_literal[number]
         )
@@ -173,8 +175,8 @@ class Matcher:
 
 def _opening(signature: Signature) -> bytes:
     """How each line of a signature begins, in eight bytes with the space before it; empty when that is not fixed."""
-    found = _BEGINS.match(signature.pattern)
-    return b" " + found[1].encode() if found else b""
+    match = _BEGINS.match(signature.pattern)
+    return b" " + match[1].encode() if match else b""
 
 
 def wants(signature: Signature, server: bool, level: str) -> bool:

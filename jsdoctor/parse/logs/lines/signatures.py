@@ -35,9 +35,9 @@ def _example_problem(signature: Signature, example: bytes) -> str:
         return f"its source and levels leave out this example, which is {who} line of level {line.level or 'none'}"
     if signature.contains.encode() not in text:
         return f"this example does not contain {signature.contains!r}"
-    found = Pattern(signature.pattern, use_re2=False).groups(text)
-    if found is None:
+    groups = Pattern(signature.pattern, use_re2=False).groups(text)
+    if groups is None:
         return "its pattern does not match this example"
-    if have_re2() and Pattern(signature.pattern, use_re2=True, short=0).groups(text) != found:
+    if have_re2() and Pattern(signature.pattern, use_re2=True, short=0).groups(text) != groups:
         return "Python's re and RE2 read this example differently"
     return ""

@@ -56,14 +56,14 @@ def native_second_us(text: bytes) -> int | None:
 
 def find_stamp(text: bytes, year: int) -> Stamp | None:
     """The first time in this text, of any of the usual forms. `year` is for those that have none (RFC 3164)."""
-    found = _ANY.search(text)
-    if found is None:
+    match = _ANY.search(text)
+    if match is None:
         return None
-    if found[1] is not None:
-        fields = [int(found[index]) for index in range(1, 7)]
-        return _stamp(fields, found[7], _offset_us(found[8]))
-    fields = [year, _MONTHS.index(found[9]) + 1, *(int(found[index]) for index in range(10, 14))]
-    return _stamp(fields, found[14], None)
+    if match[1] is not None:
+        fields = [int(match[index]) for index in range(1, 7)]
+        return _stamp(fields, match[7], _offset_us(match[8]))
+    fields = [year, _MONTHS.index(match[9]) + 1, *(int(match[index]) for index in range(10, 14))]
+    return _stamp(fields, match[14], None)
 
 
 def clock_us(text: bytes, fraction: bytes | None) -> int | None:
@@ -76,9 +76,9 @@ def clock_us(text: bytes, fraction: bytes | None) -> int | None:
 
 def find_clock(text: bytes) -> tuple[Stamp, int] | None:
     """The time of day that a line begins with, where it has no date, and where the text behind it begins."""
-    found = _CLOCK.match(text)
-    us = clock_us(found[1], found[2]) if found else None
-    return None if found is None or us is None else (Stamp(us, zoned=False), found.end())
+    match = _CLOCK.match(text)
+    us = clock_us(match[1], match[2]) if match else None
+    return None if match is None or us is None else (Stamp(us, zoned=False), match.end())
 
 
 def _stamp(fields: list[int], fraction: bytes | None, offset_us: int | None) -> Stamp | None:

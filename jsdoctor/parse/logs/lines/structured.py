@@ -165,13 +165,13 @@ def _level(text: str) -> str:
 
 
 def _cut_docker(line: bytes, year: int) -> Structured | None:
-    found = _DOCKER.match(line)
-    if found is None:
+    match = _DOCKER.match(line)
+    if match is None:
         return None
     try:
-        text = msgspec.json.decode(b'"' + found[1] + b'"', type=str).encode()
+        text = msgspec.json.decode(b'"' + match[1] + b'"', type=str).encode()
     except (msgspec.DecodeError, UnicodeDecodeError):
-        text = found[1]
+        text = match[1]
     time = _DOCKER_TIME.search(line[-80:])
     stamp = epoch_us(time[1].decode(errors="replace"), year) if time else None
     return Structured(text, wraps=True, label="", stamp=stamp, kind="docker")

@@ -73,41 +73,41 @@ def unwrap(line: bytes, year: int) -> Wrapping:
 @lru_cache(maxsize=2048)
 def unwrap_prefix(prefix: bytes, year: int) -> Wrapping:
     """As `unwrap`, of what stands before a server's header: names without punctuation (stern) are taken too."""
-    found = _unwrap(prefix, year)
-    words = _WORDS.match(prefix, found.length)
-    if words and not found.label:
-        return found._replace(length=len(prefix), kind=found.kind or "stern", label=_text(words["label"]))
-    return found
+    wrapping = _unwrap(prefix, year)
+    words = _WORDS.match(prefix, wrapping.length)
+    if words and not wrapping.label:
+        return wrapping._replace(length=len(prefix), kind=wrapping.kind or "stern", label=_text(words["label"]))
+    return wrapping
 
 
 def _unwrap(line: bytes, year: int) -> Wrapping:
-    found = Wrapping()
+    wrapping = Wrapping()
     rest = list(_WRAPPINGS)
     while rest:
         for number, (kind, pattern) in enumerate(rest):  # noqa: B007  # the number is used below
-            match = pattern.match(line, found.length)
-            if match is not None and match.end() > found.length:
+            match = pattern.match(line, wrapping.length)
+            if match is not None and match.end() > wrapping.length:
                 break
         else:
-            return found
-        found = _add(found, kind, match, year)
+            return wrapping
+        wrapping = _add(wrapping, kind, match, year)
         del rest[number]
-    return found
+    return wrapping
 
 
-def _add(found: Wrapping, kind: str, match: re.Match[bytes], year: int) -> Wrapping:
+def _add(wrapping: Wrapping, kind: str, match: re.Match[bytes], year: int) -> Wrapping:
     named = match.groupdict()
     stamp = find_stamp(named["time"], year) if named.get("time") else None
-    better = found.stamp is None or (stamp is not None and stamp.zoned and not found.stamp.zoned)
+    better = wrapping.stamp is None or (stamp is not None and stamp.zoned and not wrapping.stamp.zoned)
     app, pri, pid = named.get("app"), named.get("pri"), named.get("pid") or b""
     return Wrapping(
         length=match.end(),
-        kind=found.kind or ("" if kind == "junk" else kind),
-        label=found.label or _text(named.get("label") or b"").removeprefix("-"),
-        stamp=stamp if better else found.stamp,
-        pid=int(pid) if pid.isdigit() else found.pid,
-        level=_PRI_LEVELS[int(pri) & 7] if pri else found.level,
-        server=found.server or bool(app and app.startswith(b"nats-server")),
+        kind=wrapping.kind or ("" if kind == "junk" else kind),
+        label=wrapping.label or _text(named.get("label") or b"").removeprefix("-"),
+        stamp=stamp if better else wrapping.stamp,
+        pid=int(pid) if pid.isdigit() else wrapping.pid,
+        level=_PRI_LEVELS[int(pri) & 7] if pri else wrapping.level,
+        server=wrapping.server or bool(app and app.startswith(b"nats-server")),
     )
 
 

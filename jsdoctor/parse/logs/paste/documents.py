@@ -114,13 +114,13 @@ def _plain(node: object) -> dict[str, Any]:
     """The texts of an object, and attributes of OpenTelemetry among them."""
     if not isinstance(node, dict):
         return {}
-    found = {name: value for name, value in node.items() if isinstance(value, str)}
+    result = {name: value for name, value in node.items() if isinstance(value, str)}
     attributes = node.get("attributes")
     for item in attributes if isinstance(attributes, list) else []:
         value = item.get("value") if isinstance(item, dict) else None
         if isinstance(value, dict) and isinstance(value.get("stringValue"), str):
-            found[str(item.get("key"))] = value["stringValue"]
-    return found
+            result[str(item.get("key"))] = value["stringValue"]
+    return result
 
 
 def _text(value: object) -> object:

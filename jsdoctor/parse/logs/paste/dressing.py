@@ -70,16 +70,16 @@ _LEVEL = re.compile(
 )
 _NOTE = re.compile(r"\s{1,}(?:<-{1,}|<={1,}|←|⟵|<{2,}|👈|\^\^+|//|##?)\s.*$")
 _TICKS = re.compile(r"`+\s*$")
-_MOST = 8
+_MAX = 8
 
 
 def plain(line: str) -> str:
     """Quotes, blanks and entities as a server writes them, and no tags."""
     if "&" in line:
-        line = _ENTITY.sub(lambda found: html.unescape(found[0]), line)
+        line = _ENTITY.sub(lambda match: html.unescape(match[0]), line)
     line = line.translate(_CHARACTERS) if not line.isascii() else line
     line = _TAG.sub("", line) if "<" in line else line
-    return _ESCAPED.sub(lambda found: chr(int(found["code"], 16)), line) if "\\u00" in line else line
+    return _ESCAPED.sub(lambda match: chr(int(match["code"], 16)), line) if "\\u00" in line else line
 
 
 def begins_with_time(line: str, year: int) -> bool:
@@ -108,7 +108,7 @@ def _candidates(line: str, year: int) -> Iterator[tuple[str, str]]:
     Names, times and levels that were found go back in front. A level that a viewer wrote in its own way proves nothing.
     """
     name, time, level, rest = "", "", "", line
-    for _ in range(_MOST):
+    for _ in range(_MAX):
         timed = dated(rest, year)
         usual = _TIME.match(rest)
         if not time and usual and timed is None:
@@ -120,20 +120,20 @@ def _candidates(line: str, year: int) -> Iterator[tuple[str, str]]:
             yield rest, _again(name, time, level, rest)
             continue
         for layer in _LAYERS:
-            found = layer.match(rest)
-            if found and found.end():
-                rest = rest[found.end() :]
+            match = layer.match(rest)
+            if match and match.end():
+                rest = rest[match.end() :]
                 break
         else:
-            found = _LEVEL.match(rest)
-            if found:
-                word = found["level"].upper()
-                level, rest = _LEVELS.get(word, word), rest[found.end() :]
+            match = _LEVEL.match(rest)
+            if match:
+                word = match["level"].upper()
+                level, rest = _LEVELS.get(word, word), rest[match.end() :]
             else:
-                found = _NAME.match(rest)
-                if not found or name:
+                match = _NAME.match(rest)
+                if not match or name:
                     return
-                name, rest = found["name"].partition("/")[0], rest[found.end() :]
+                name, rest = match["name"].partition("/")[0], rest[match.end() :]
         yield rest, _again(name, time, level, rest)
 
 

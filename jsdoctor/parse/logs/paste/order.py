@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
-_FEWEST = 3
+_MIN = 3
 _SAMPLE = 4000
 """So many first lines tell the order: to read the time of each line of a large export takes long."""
 
@@ -21,7 +21,7 @@ def oldest_first(lines: Sequence[str], time_of: Callable[[str], int | None]) -> 
     known = [us for us in times if us is not None]
     falls = sum(later < earlier for earlier, later in pairwise(known))
     rises = sum(later > earlier for earlier, later in pairwise(known))
-    if len(known) < _FEWEST or falls < _SHARE * (falls + rises) or falls < _FEWEST - 1:
+    if len(known) < _MIN or falls < _SHARE * (falls + rises) or falls < _MIN - 1:
         return None
     times.extend(map(time_of, lines[_SAMPLE:]))
     groups: list[list[str]] = [[]]

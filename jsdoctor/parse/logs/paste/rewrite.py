@@ -30,7 +30,7 @@ _FRUITLESS_JOINS = 2_000
 """After this many lines whose continuation made no known message, at most as many more as did are joined."""
 
 _FENCE = re.compile(r"\s*(?:```|~~~)\s*\w*\s*$")
-_LONGEST = 4096
+_MAX = 4096
 _WRAPPED_LINES = 4
 _WIDE = 30
 
@@ -80,7 +80,7 @@ class Rewriter:
         rest = text[_LOOKED_AT:]
         if not (_TELLING.search(rest) or self._holds(rest)):
             return False
-        telling = (line for line in rest.splitlines() if _TELLING.search(line, 0, _LONGEST) or self._holds(line))
+        telling = (line for line in rest.splitlines() if _TELLING.search(line, 0, _MAX) or self._holds(line))
         return self._any_known(self._undressed(plain(line)) for line in islice(telling, _FRUITLESS))
 
     def _any_known(self, lines: Iterable[str]) -> bool:
@@ -91,7 +91,7 @@ class Rewriter:
         return False
 
     def _parse(self, line: str) -> LogLine:
-        return read_line(line[:_LONGEST].encode(errors="replace"), self._year)
+        return read_line(line[:_MAX].encode(errors="replace"), self._year)
 
     def _known(self, line: str) -> bool:
         read = self._parse(line)
@@ -114,12 +114,12 @@ class Rewriter:
         front = line[:LINE_CAP]
         if self._fruitless > _FRUITLESS + self._read_lines or not (_TELLING.search(front) or self._holds(front)):
             return line
-        found = undressed(front, self._year, self._knows)
-        if not self._knows(found):
+        undressed_found = undressed(front, self._year, self._knows)
+        if not self._knows(undressed_found):
             self._fruitless += 1
             return line
         self._read_lines += 1
-        return found if len(line) <= LINE_CAP or found != front else line
+        return undressed_found if len(line) <= LINE_CAP or undressed_found != front else line
 
     def _holds(self, line: str) -> bool:
         return self._matcher.holds_literal(line.encode(errors="replace"))

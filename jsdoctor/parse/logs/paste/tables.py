@@ -54,13 +54,13 @@ def _drawn_lines(text: str) -> list[str] | None:
         return None
     rows = [_cells(line) for line in drawn if not _RULE.fullmatch(line)]
     names = rows[0] if rows and all(_COLUMNS.fullmatch(cell) for cell in rows[0] if cell) else []
-    found: list[list[str]] = []
+    result: list[list[str]] = []
     for cells in rows[bool(names) :]:
-        if found and len(cells) == len(found[-1]) and not cells[0] and any(cells):
-            found[-1] = [f"{one} {more}".strip() for one, more in zip(found[-1], cells, strict=True)]
+        if result and len(cells) == len(result[-1]) and not cells[0] and any(cells):
+            result[-1] = [f"{item} {more}".strip() for item, more in zip(result[-1], cells, strict=True)]
         else:
-            found.append(cells)
-    return [_row(names, cells) for cells in found] or None
+            result.append(cells)
+    return [_row(names, cells) for cells in result] or None
 
 
 def _markdown_lines(text: str) -> list[str] | None:

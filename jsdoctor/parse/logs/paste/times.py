@@ -28,10 +28,10 @@ _EPOCH = re.compile(r"\s*(1\d{9})(\d{3}|\d{6}|\d{9})?" + _END)
 def dated(line: str, year: int) -> str | None:
     """The line with its first time as `YYYY-MM-DDThh:mm:ss.ffffff`; None when it does not begin with such a time."""
     for form in _FORMS:
-        found = form.match(line)
-        at = _moment(found.groupdict(), year) if found else None
-        if found and at:
-            return f"{at:%Y-%m-%dT%H:%M:%S.%f} {line[found.end() :]}"
+        match = form.match(line)
+        at = _moment(match.groupdict(), year) if match else None
+        if match and at:
+            return f"{at:%Y-%m-%dT%H:%M:%S.%f} {line[match.end() :]}"
     epoch = _EPOCH.match(line)
     if epoch:
         return f"{datetime.fromtimestamp(int(epoch[1]), UTC):%Y-%m-%dT%H:%M:%S}Z {line[epoch.end() :]}"

@@ -9,7 +9,7 @@ from jsdoctor.model.log_scan import LogEvent, Part
 from jsdoctor.parse.logs.lines.matcher import Match
 from jsdoctor.parse.logs.scan.log_sources import LogSource
 from jsdoctor.parse.logs.scan.processes import Cut
-from jsdoctor.parse.logs.scan.rows import KeptLine, VoiceRef
+from jsdoctor.parse.logs.scan.rows import KeptLine, ProcessRef
 from jsdoctor.parse.logs.scan.signature_counter import Line
 
 CONTEXT = 128 * 1024
@@ -17,7 +17,7 @@ CONTEXT = 128 * 1024
 
 _EXCERPT = 512
 
-Mark = tuple[str, VoiceRef, Line, int | None]
+Mark = tuple[str, ProcessRef, Line, int | None]
 """A built-in signature: its name, the process, the line, and the server's own stamp."""
 
 Event = tuple[LogSource, Match, Line, str]
@@ -77,8 +77,8 @@ class LogBlock:
 def log_event(part: Part, event: Event, kept: KeptLine) -> LogEvent:
     """One line with a signature, for those who read single events."""
     source, match, line, level = event
-    voice = source.voice
-    server = part.server or source.name or voice.label or voice.section or part.series
+    process = source.process
+    server = part.server or source.name or process.label or process.section or part.series
     fields = (*match.subject, *match.others)
     at_us = line[1] if line[1] is not None and line[1] >= DATED_US else None
     name = match.signature.name

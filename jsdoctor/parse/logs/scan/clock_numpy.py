@@ -97,17 +97,17 @@ class NumpyClock:
         lines = np.flatnonzero(wanted)
         begins, ends = self._starts[lines], self._ends[lines]
         if len(self._at) == self.lines:
-            found, stamped = lines, np.ones(len(lines), bool)
+            result, stamped = lines, np.ones(len(lines), bool)
         else:
-            found = np.searchsorted(self._at, begins)
-            stamped = np.append(self._at, -1)[found] == begins
-        us: list[int | None] = np.append(self._us, 0)[found].tolist()
+            result = np.searchsorted(self._at, begins)
+            stamped = np.append(self._at, -1)[result] == begins
+        us: list[int | None] = np.append(self._us, 0)[result].tolist()
         for line in np.flatnonzero(~stamped).tolist():
             us[line] = None
-        prefix = np.where(stamped, np.searchsorted(self._changes, found, side="right"), -1)
+        prefix = np.where(stamped, np.searchsorted(self._changes, result, side="right"), -1)
         edges = np.flatnonzero(prefix[1:] != prefix[:-1]) + 1
         runs = list(pairwise([0, *edges.tolist(), len(lines)])) if len(lines) else []
-        return FoundLines(begins.tolist(), ends.tolist(), np.append(self._stamps, 0)[found].tolist(), us, runs)
+        return FoundLines(begins.tolist(), ends.tolist(), np.append(self._stamps, 0)[result].tolist(), us, runs)
 
     @cached_property
     def _changes(self) -> list[int]:
@@ -130,14 +130,14 @@ class NumpyClock:
 def _line_ends(raw: NDArray[np.uint8]) -> Ints:
     """Where the line breaks are. Eight bytes at a time, unless some lines are so short that two of them have breaks."""
     whole = len(raw) & ~7
-    found = raw == ord("\n")
-    words = found[:whole].view("<u8")
+    result = raw == ord("\n")
+    words = result[:whole].view("<u8")
     where = np.flatnonzero(words.astype(bool))
     chosen = words[where]
     if (chosen & (chosen - 1)).any():
-        return np.flatnonzero(found)
+        return np.flatnonzero(result)
     ends = 8 * where + (chosen * _WHICH_BYTE >> np.uint64(56)).astype(np.int64)
-    return np.append(ends, whole + np.flatnonzero(found[whole:])) if whole < len(raw) else ends
+    return np.append(ends, whole + np.flatnonzero(result[whole:])) if whole < len(raw) else ends
 
 
 def _line_starts(raw: NDArray[np.uint8]) -> Ints:
@@ -165,7 +165,7 @@ def _find_stamps(block: bytes, raw: NDArray[np.uint8], starts: Ints, ends: Ints)
     """
     fitting = ends - starts >= LENGTH
     rest, ends = starts[fitting], ends[fitting]
-    found: list[tuple[Ints, Ints, StampWords]] = []
+    result: list[tuple[Ints, Ints, StampWords]] = []
     for _ in range(_COLUMNS):
         column = _next_column(block, rest)
         if column is None:
@@ -174,22 +174,22 @@ def _find_stamps(block: bytes, raw: NDArray[np.uint8], starts: Ints, ends: Ints)
         words = read_words(block, where)
         fits = words.are_stamps() & (where + LENGTH <= ends)
         if fits.all():
-            found.append((rest, where, words))
+            result.append((rest, where, words))
             rest = rest[:0]
             break
-        found.append((rest[fits], where[fits], words.of(fits)))
+        result.append((rest[fits], where[fits], words.of(fits)))
         rest, ends = rest[~fits], ends[~fits]
     if len(rest) > _ODD_LINES:
         return _by_slashes(block, raw, starts)
     odd = [(line, column) for line in rest.tolist() if (column := _column(block, line)) >= 0]
-    if odd or not found:
+    if odd or not result:
         at = np.array([line for line, _ in odd], np.int64)
         stamps = np.array([line + column for line, column in odd], np.int64)
-        found.append((at, stamps, read_words(block, stamps)))
-    at = np.concatenate([piece[0] for piece in found])
-    stamps = np.concatenate([piece[1] for piece in found])
-    words = concatenated([piece[2] for piece in found])
-    if len(found) > 1:
+        result.append((at, stamps, read_words(block, stamps)))
+    at = np.concatenate([piece[0] for piece in result])
+    stamps = np.concatenate([piece[1] for piece in result])
+    words = concatenated([piece[2] for piece in result])
+    if len(result) > 1:
         order = np.argsort(at, kind="stable")
         return at[order], stamps[order], words.of(order)
     return at, stamps, words
@@ -208,16 +208,16 @@ def _column(block: bytes, line: int) -> int:
 
 
 def _by_slashes(block: bytes, raw: NDArray[np.uint8], starts: Ints) -> tuple[Ints, Ints, StampWords]:
-    found = np.flatnonzero(raw == ord("/")) - 4
-    found = found[(found >= 0) & (found + LENGTH <= len(raw))]
-    found = found[raw[found + 7] == ord("/")]
-    words = read_words(block, found)
+    result = np.flatnonzero(raw == ord("/")) - 4
+    result = result[(result >= 0) & (result + LENGTH <= len(raw))]
+    result = result[raw[result + 7] == ord("/")]
+    words = read_words(block, result)
     good = words.are_stamps()
-    found, words = found[good], words.of(good)
-    lines = np.searchsorted(starts, found, side="right") - 1
-    near = found - starts[lines] + LENGTH <= HEADER_WITHIN  # and no line break is in a stamp's shape
+    result, words = result[good], words.of(good)
+    lines = np.searchsorted(starts, result, side="right") - 1
+    near = result - starts[lines] + LENGTH <= HEADER_WITHIN  # and no line break is in a stamp's shape
     near[1:] &= lines[1:] != lines[:-1]
-    return starts[lines[near]], found[near], words.of(near)
+    return starts[lines[near]], result[near], words.of(near)
 
 
 def _process_keys(
@@ -261,24 +261,24 @@ def _last_bytes(words: Words, widths: Ints) -> Words:
 def _segments(names: list[ProcessKey | None], numbers: Ints, cut: Ints, us: Ints, at: Ints) -> list[TimeSegment]:
     group = numbers * (int(cut.max()) + 1) + cut
     if (group == group[0]).all():
-        voice = names[0]
-        return [] if voice is None else [_stretch(voice, int(cut[0]), us, at)]
+        process = names[0]
+        return [] if process is None else [_segment(process, int(cut[0]), us, at)]
     order = np.argsort(group, kind="stable")
     edges = np.flatnonzero(np.diff(group[order])) + 1
-    found = []
+    segments = []
     for chosen in np.split(order, edges):
-        voice = names[int(numbers[chosen[0]])]
-        if voice is not None:
-            found.append(_stretch(voice, int(cut[chosen[0]]), us[chosen], at[chosen]))
-    return sorted(found, key=lambda segment: segment.first_at)
+        process = names[int(numbers[chosen[0]])]
+        if process is not None:
+            segments.append(_segment(process, int(cut[chosen[0]]), us[chosen], at[chosen]))
+    return sorted(segments, key=lambda segment: segment.first_at)
 
 
-def _stretch(voice: ProcessKey, cut: int, us: Ints, at: Ints) -> TimeSegment:
+def _segment(process: ProcessKey, cut: int, us: Ints, at: Ints) -> TimeSegment:
     moved = np.diff(us)
     ends = (int(us[0]), int(at[0]), int(us[-1]), int(at[-1]))
     steps, gaps = np.flatnonzero(moved <= -STEP_US), np.flatnonzero(moved >= GAP_US)
     return TimeSegment(
-        voice, cut, *ends, int(us.min()), int(us.max()), len(us), _jumps(steps, us, at), _jumps(gaps, us, at)
+        process, cut, *ends, int(us.min()), int(us.max()), len(us), _jumps(steps, us, at), _jumps(gaps, us, at)
     )
 
 

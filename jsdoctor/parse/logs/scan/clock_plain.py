@@ -59,8 +59,8 @@ class PlainClock:
     def lines_of(self, single: Sequence[int], positions: Sequence[int]) -> FoundLines:
         """See `BlockClock`."""
         where = [(position, bisect_right(self._starts, position) - 1) for position in positions]
-        found = {line for position, line in where if position - self._starts[line] < LINE_CAP}
-        lines = [self._found[line] for line in sorted(found.union(single))]
+        result = {line for position, line in where if position - self._starts[line] < LINE_CAP}
+        lines = [self._found[line] for line in sorted(result.union(single))]
         runs = []
         at = 0
         for _, alike in groupby(lines, key=self._before_stamp):

@@ -38,9 +38,9 @@ def runs_of(part: Part, hits: Iterable[Hit]) -> Iterator[Row]:
     """The hits of a part as rows. The key and the time of a row are those of its first hit."""
     run: list[Hit] = []
     size = 0
-    for one in sorted(hits, key=lambda hit: (hit.key, hit.at_us, bytes(hit.row))):
-        run.append(one)
-        size += len(bytes(one.row))
+    for packed in sorted(hits, key=lambda hit: (hit.key, hit.at_us, bytes(hit.row))):
+        run.append(packed)
+        size += len(bytes(packed.row))
         if size > _RUN_BYTES:
             yield _run(part, run)
             run, size = [], 0
@@ -59,5 +59,5 @@ def hits_of(run: Row) -> list[Hit]:
 
 def renamed(run: Row, file: str) -> bytes:
     """The content of a run as if the file had this name."""
-    hits = [hit(one.key, msgspec.structs.replace(read(HitRow, one.row), file=file)) for one in hits_of(run)]
+    hits = [hit(packed.key, msgspec.structs.replace(read(HitRow, packed.row), file=file)) for packed in hits_of(run)]
     return _encoder.encode(hits)

@@ -9,7 +9,7 @@ from jsdoctor.model.log_scan import Part
 from jsdoctor.parse.logs.lines.line import LogLine, read_line
 from jsdoctor.parse.logs.lines.stamp import DayCount, Zone, year_of
 from jsdoctor.parse.logs.scan.block import LogBlock
-from jsdoctor.parse.logs.scan.rows import Dated, VoiceRef
+from jsdoctor.parse.logs.scan.rows import Dated, ProcessRef
 from jsdoctor.parse.logs.scan.sniff_lines import whole_lines
 
 LOOKBACK = 16 * 1024
@@ -41,25 +41,25 @@ class LineTimes:
         """The time of one stamp."""
         return native_us if self._zone is None else self._zone.utc_us(native_us)
 
-    def note(self, offset: int, us: int, voice: VoiceRef) -> None:
+    def note(self, offset: int, us: int, process: ProcessRef) -> None:
         """Record a line with the server's own stamp, and its process."""
         if offset > self._searched_to or self._dated is None:
-            self._dated = Dated(offset, us, self.zoned, voice, True)
+            self._dated = Dated(offset, us, self.zoned, process, True)
             self._searched_to = offset
 
-    def date(self, block: LogBlock, line: LogLine, begin: int, voice: VoiceRef) -> Dated | None:
+    def date(self, block: LogBlock, line: LogLine, begin: int, process: ProcessRef) -> Dated | None:
         """When a line was written: by its own time, or by the nearest one before it; else its place in the order."""
         here = block.base + begin
         if line.us is not None:
             us, zoned = self._in_zone(line.us, line.zoned)
-            self._dated, self._searched_to = Dated(here, us, zoned, voice, line.server), here
+            self._dated, self._searched_to = Dated(here, us, zoned, process, line.server), here
             return self._dated
         if line.server:
             self._undated_server = here
-        self._search_back(block, here, voice.section)
+        self._search_back(block, here, process.section)
         if self._dated is None:
             served = 0 <= here - self._undated_server <= LOOKBACK
-            return Dated(here, ORDER_US + here, zoned=False, voice=voice, server=served)
+            return Dated(here, ORDER_US + here, zoned=False, process=process, server=served)
         return self._dated if self._dated.offset >= here - LOOKBACK else None
 
     def _search_back(self, block: LogBlock, here: int, section: str | None) -> None:
@@ -75,7 +75,7 @@ class LineTimes:
                 self._undated_server = max(self._undated_server, offset)
             if earlier.us is not None:
                 us, zoned = self._in_zone(earlier.us, earlier.zoned)
-                writer = VoiceRef(section, earlier.label, earlier.pid)
+                writer = ProcessRef(section, earlier.label, earlier.pid)
                 self._dated = Dated(offset, us, zoned, writer, earlier.server)
                 break
         self._searched_to = here

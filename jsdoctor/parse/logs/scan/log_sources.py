@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from jsdoctor.model.log_scan import Part, Row
 from jsdoctor.parse.logs.lines.matcher import Match
 from jsdoctor.parse.logs.scan.hit_runs import Hit, hit, runs_of
-from jsdoctor.parse.logs.scan.rows import HitRow, VoiceRef
+from jsdoctor.parse.logs.scan.rows import HitRow, ProcessRef
 from jsdoctor.parse.logs.scan.signature_counter import Known, Place, SignatureCounter
 
 MAX_COUNTERS = 20_000
@@ -24,10 +24,10 @@ class LogSource:
     `LogSources.known`.
     """
 
-    __slots__ = ("counters", "known_texts", "name", "voice")
+    __slots__ = ("counters", "known_texts", "name", "process")
 
-    def __init__(self, voice: VoiceRef, name: str) -> None:
-        self.voice, self.name = voice, name
+    def __init__(self, process: ProcessRef, name: str) -> None:
+        self.process, self.name = process, name
         self.counters: dict[bool | None, dict[int, SignatureCounter]] = {False: {}, True: {}, None: {}}
         self.known_texts: dict[bytes, int] = {}
 
@@ -41,7 +41,7 @@ class LogSources:
 
     def __init__(self, part: Part) -> None:
         self._part = part
-        self._now: dict[VoiceRef, LogSource] = {}
+        self._now: dict[ProcessRef, LogSource] = {}
         self._all: list[LogSource] = []
         self._counted = self._known_bytes = 0
         self.touched: dict[SignatureCounter, None] = {}
@@ -52,13 +52,13 @@ class LogSources:
         """Whether it is time to let go of what was counted."""
         return self._counted > MAX_COUNTERS
 
-    def of(self, voice: VoiceRef) -> LogSource:
+    def of(self, process: ProcessRef) -> LogSource:
         """The source that this process has now."""
-        return self._now.get(voice) or self.named(voice, "")
+        return self._now.get(process) or self.named(process, "")
 
-    def named(self, voice: VoiceRef, name: str) -> LogSource:
+    def named(self, process: ProcessRef, name: str) -> LogSource:
         """From here on, this process is the server of that name."""
-        source = self._now[voice] = LogSource(voice, name)
+        source = self._now[process] = LogSource(process, name)
         self._all.append(source)
         return source
 
@@ -112,7 +112,7 @@ class LogSources:
             part.name,
             part.start,
             source.name,
-            source.voice,
+            source.process,
             zoned,
             match.subject,
             counter.count,

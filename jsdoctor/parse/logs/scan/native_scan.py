@@ -45,9 +45,9 @@ class _NativeLines:
         return [self._segment(segment) for segment in self._scan.segments()]
 
     def _segment(self, segment: Segment) -> TimeSegment:
-        voice, *numbers, steps, gaps = segment
+        process, *numbers, steps, gaps = segment
         jumps = (tuple(map(Jump._make, steps)), tuple(map(Jump._make, gaps)))
-        return TimeSegment._make((self._keys[voice - 1], *numbers, *jumps))
+        return TimeSegment._make((self._keys[process - 1], *numbers, *jumps))
 
 
 class _Host(NamedTuple):
@@ -80,7 +80,7 @@ class NativeScan(PartScan):
         yield from super()._counts(at_end)
         if at_end or self._native.full:
             part = self._part
-            sources = [(source.name, msgspec.msgpack.encode(source.voice)) for source in self._numbered]
+            sources = [(source.name, msgspec.msgpack.encode(source.process)) for source in self._numbered]
             for key, first_us, run in self._native.runs(part.name, part.start, sources):
                 yield Row(part.series, HIT, key, first_us, part.start, run)
 
@@ -114,7 +114,7 @@ class NativeScan(PartScan):
     ) -> tuple[bool, bool, int]:
         offset, last_us, last_source = last
         if last_source >= 0:
-            self._times.note(offset, self._times.utc_us(last_us), self._numbered[last_source].voice)
+            self._times.note(offset, self._times.utc_us(last_us), self._numbered[last_source].process)
         skipped = len(block.skip)
         if source < 0 or not self._read_plain(block, begin, end, stamp, us, self._numbered[source]):
             self._read_line(block, begin, end)
@@ -128,5 +128,5 @@ class NativeScan(PartScan):
             return self._read_message(block, text, source, begin, us)
         at_us, offset = self._times.utc_us(us), block.base + begin
         self._repeats.add([number], [at_us], [offset])
-        self._times.note(offset, at_us, source.voice)
+        self._times.note(offset, at_us, source.process)
         return True

@@ -19,7 +19,7 @@ from jsdoctor.parse.logs.scan.line_times import LineTimes
 from jsdoctor.parse.logs.scan.log_sources import LogSource, LogSources
 from jsdoctor.parse.logs.scan.processes import Cut, Processes
 from jsdoctor.parse.logs.scan.repeats import RepeatedLines
-from jsdoctor.parse.logs.scan.rows import MARK, PART, KeptLine, MarkRow, PartRow, VoiceRef, row
+from jsdoctor.parse.logs.scan.rows import MARK, PART, KeptLine, MarkRow, PartRow, ProcessRef, row
 from jsdoctor.parse.logs.scan.rows import RESTORED as RESTORED_ROWS
 from jsdoctor.parse.logs.scan.signature_counter import Line, Place, SignatureCounter
 from jsdoctor.parse.logs.scan.sniff_lines import WINDOW, lines_below, note_time, survey, whole_lines
@@ -189,7 +189,7 @@ class PartScan:
             times = self._times.utc([lines.us[line] for line, _ in repeated])
             offsets = [block.base + lines.begins[line] for line, _ in repeated]
             self._repeats.add([number for _, number in repeated], times, offsets)
-            self._times.note(offsets[-1], times[-1], source.voice)
+            self._times.note(offsets[-1], times[-1], source.process)
         return len(repeated), end
 
     def _read_unknown(  # noqa: PLR0917  # the columns of `_read_run`
@@ -210,7 +210,7 @@ class PartScan:
             if number is None and (text in self._matcher.known or may_match(line)):
                 if line - 1 > before:
                     us = self._times.utc([lines.us[line - 1]])[0]
-                    self._times.note(block.base + lines.begins[line - 1], us, source.voice)
+                    self._times.note(block.base + lines.begins[line - 1], us, source.process)
                 if not self._read_message(block, text, source, lines.begins[line], lines.us[line]):
                     self._read_line(block, lines.begins[line], lines.ends[line])
                 if self._by_prefix.get(prefix) is not source:
@@ -224,7 +224,7 @@ class PartScan:
         message = self._matcher.known.get(text) or self._matcher.match_native(text)
         if message is not None and message.matches:
             offset, us = block.base + begin, self._times.utc([native_us])[0]
-            self._times.note(offset, us, source.voice)
+            self._times.note(offset, us, source.process)
             place = (offset, us, self._times.zoned)
             counter = self._count(block, message.matches, source, place, native_us, message.level)
             if counter is not None:
@@ -236,8 +236,8 @@ class PartScan:
         pid = PID.fullmatch(prefix)
         if pid is None:
             return None
-        voice = VoiceRef(self._row.section, "", None if pid[1] is None else int(pid[1]))
-        source = self._by_prefix[prefix] = self._sources.of(voice)
+        process = ProcessRef(self._row.section, "", None if pid[1] is None else int(pid[1]))
+        source = self._by_prefix[prefix] = self._sources.of(process)
         return source
 
     def _read_line(self, block: LogBlock, begin: int, end: int) -> None:
@@ -267,15 +267,15 @@ class PartScan:
             self._row.server_hits += 1
         else:
             self._row.client_hits += 1
-        voice = VoiceRef(self._row.section, line.label, line.pid)
-        dated = self._times.date(block, line, begin, voice)
+        process = ProcessRef(self._row.section, line.label, line.pid)
+        dated = self._times.date(block, line, begin, process)
         if dated is not None and line.us is None and not line.label and line.pid is None:
-            voice = dated.voice
+            process = dated.process
         if not line.server and (dated is None or not dated.server or line.us is not None):
             matches = tuple(match for match in matches if match.signature.name != PANIC)
         us, zoned = (None, False) if dated is None else (dated.us, dated.zoned)
         place = (block.base + begin, us, zoned)
-        self._count(block, matches, self._sources.of(voice), place, line.native_us, line.level)
+        self._count(block, matches, self._sources.of(process), place, line.native_us, line.level)
 
     def _count(  # noqa: PLR0917  # what is known of one line
         self,
@@ -305,13 +305,13 @@ class PartScan:
             block.skip.append(at[0] - block.base)
             return source
         if name == START:
-            block.cuts.append(Cut(at[0] - block.base, source.voice, None))
+            block.cuts.append(Cut(at[0] - block.base, source.process, None))
         fields = (*match.subject, *match.others)
-        block.marks.append((name, source.voice, (*at, fields), native_us))
+        block.marks.append((name, source.process, (*at, fields), native_us))
         if name != NAME:
             return source
         self._by_prefix.clear()
-        return self._sources.named(source.voice, fields[0][1])
+        return self._sources.named(source.process, fields[0][1])
 
     def _settle(self, block: LogBlock, clock: BlockLines) -> list[Row]:
         """Keep the lines of this block that are to be kept, and pass events on. Returns the rows of its marks."""
@@ -325,8 +325,8 @@ class PartScan:
             counter.settle(kept)
         self._sources.settled()
         rows = []
-        for name, voice, line, native_us in block.marks:
-            mark = MarkRow(name, voice, self._part.start, next(kept), native_us)
+        for name, process, line, native_us in block.marks:
+            mark = MarkRow(name, process, self._part.start, next(kept), native_us)
             analysis = RESTORED_ROWS if name == RESTORED else MARK
             rows.append(row(self._part, analysis, self._part.name, (line[1] or 0, line[0]), mark))
         if self._sink is not None and block.events:

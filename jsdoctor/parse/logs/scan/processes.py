@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from jsdoctor.model.log_scan import Part, Row
-from jsdoctor.parse.logs.scan.rows import GAP, SEGMENT, STEP, JumpRow, KeptLine, SegmentRow, VoiceRef, row
+from jsdoctor.parse.logs.scan.rows import GAP, SEGMENT, STEP, JumpRow, KeptLine, ProcessRef, SegmentRow, row
 from jsdoctor.parse.logs.scan.time_segments import GAP_US, STEP_US, Jump, TimeSegment
 
 STEPS_KEPT = 200
@@ -18,10 +18,10 @@ GAPS_KEPT = 20
 
 
 class Cut(NamedTuple):
-    """A line where a process begins (`voice` is who) or a section (`section` is its name)."""
+    """A line where a process begins (`process` is who) or a section (`section` is its name)."""
 
     at: int
-    voice: VoiceRef | None
+    process: ProcessRef | None
     section: str | None
 
 
@@ -30,11 +30,11 @@ class Processes:
 
     def __init__(self, part: Part) -> None:
         self._part = part
-        self._open: dict[VoiceRef, SegmentRow] = {}
+        self._open: dict[ProcessRef, SegmentRow] = {}
         self._done: list[SegmentRow] = []
-        self._gaps: dict[VoiceRef, list[tuple[int, int, JumpRow]]] = {}
+        self._gaps: dict[ProcessRef, list[tuple[int, int, JumpRow]]] = {}
         self._kept_steps: list[JumpRow] = []
-        self._begun: VoiceRef | None = None
+        self._begun: ProcessRef | None = None
         """The process that began in an earlier block with a line that has no time, while no dated line followed it."""
         self.steps = 0
 
@@ -49,23 +49,23 @@ class Processes:
         sections = [section]
         for cut in cuts:
             sections.append(sections[-1] if cut.section is None else cut.section)
-        begun = [self._begun, *(cut.voice for cut in cuts)]
+        begun = [self._begun, *(cut.process for cut in cuts)]
         for segment in segments:
-            voice = VoiceRef(sections[segment.cut], *segment.voice)
-            started = begun[segment.cut] == voice
-            self._add(voice, segment, started, see)
+            process = ProcessRef(sections[segment.cut], *segment.process)
+            started = begun[segment.cut] == process
+            self._add(process, segment, started, see)
             if started:
                 begun[segment.cut] = None
         self._begun = begun[-1]
 
-    def _add(self, voice: VoiceRef, segment: TimeSegment, started: bool, see: Callable[[int], KeptLine]) -> None:
-        known = self._open.get(voice)
+    def _add(self, process: ProcessRef, segment: TimeSegment, started: bool, see: Callable[[int], KeptLine]) -> None:
+        known = self._open.get(process)
         if known is None or started:
             if known is not None:
                 self._done.append(known)
             first = see(segment.first_at)
             known = SegmentRow(
-                voice,
+                process,
                 self._part.start,
                 started,
                 segment.first_us,
@@ -75,32 +75,32 @@ class Processes:
                 0,
                 segment.highest_us,
             )
-            self._open[voice] = known
+            self._open[process] = known
         else:
-            self._jump(voice, Jump(segment.first_at, known.last_us, segment.first_us), see)
+            self._jump(process, Jump(segment.first_at, known.last_us, segment.first_us), see)
         known.last_us, known.last_at = segment.last_us, see(segment.last_at).offset
         known.lines += segment.lines
         known.highest_us = max(known.highest_us, segment.highest_us)
         for jump in (*segment.steps, *segment.gaps):
-            self._jump(voice, jump, see)
+            self._jump(process, jump, see)
 
-    def _jump(self, voice: VoiceRef, jump: Jump, see: Callable[[int], KeptLine]) -> None:
+    def _jump(self, process: ProcessRef, jump: Jump, see: Callable[[int], KeptLine]) -> None:
         moved = jump.after_us - jump.before_us
         if moved <= -STEP_US:
             self.steps += 1
             if len(self._kept_steps) <= STEPS_KEPT:
-                self._kept_steps.append(self._row(voice, jump, see))
+                self._kept_steps.append(self._row(process, jump, see))
         elif moved >= GAP_US:
-            gaps = self._gaps.setdefault(voice, [])
+            gaps = self._gaps.setdefault(process, [])
             if len(gaps) < GAPS_KEPT:
-                found = self._row(voice, jump, see)
-                heapq.heappush(gaps, (moved, -found.seen.offset, found))
+                row = self._row(process, jump, see)
+                heapq.heappush(gaps, (moved, -row.seen.offset, row))
             elif moved > gaps[0][0]:
-                found = self._row(voice, jump, see)
-                heapq.heapreplace(gaps, (moved, -found.seen.offset, found))
+                row = self._row(process, jump, see)
+                heapq.heapreplace(gaps, (moved, -row.seen.offset, row))
 
-    def _row(self, voice: VoiceRef, jump: Jump, see: Callable[[int], KeptLine]) -> JumpRow:
-        return JumpRow(voice, self._part.start, jump.before_us, jump.after_us, see(jump.offset))
+    def _row(self, process: ProcessRef, jump: Jump, see: Callable[[int], KeptLine]) -> JumpRow:
+        return JumpRow(process, self._part.start, jump.before_us, jump.after_us, see(jump.offset))
 
     def rows(self) -> Iterator[Row]:
         """Everything, at the end of the part."""

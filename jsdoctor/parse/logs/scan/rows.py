@@ -25,7 +25,7 @@ Span = tuple[int, int]
 Fields = tuple[tuple[str, str], ...]
 
 
-class VoiceRef(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class ProcessRef(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A process, as far as a part identifies it. `section` None: unknown, as the part does not begin with the file."""
 
     section: str | None = ""
@@ -39,7 +39,7 @@ class Dated(NamedTuple):
     offset: int
     us: int
     zoned: bool
-    voice: VoiceRef
+    process: ProcessRef
     server: bool
 
 
@@ -90,7 +90,7 @@ class MarkRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One line of a built-in signature that aggregation needs by itself."""
 
     name: str
-    voice: VoiceRef
+    process: ProcessRef
     start: int
     seen: KeptLine
     native_us: int | None = None
@@ -99,7 +99,7 @@ class MarkRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
 class SegmentRow(msgspec.Struct, array_like=True):
     """Neighbouring lines of one process within a part, by the server's own stamps. `started`: begins with its start."""
 
-    voice: VoiceRef
+    process: ProcessRef
     start: int
     started: bool
     first_us: int
@@ -113,7 +113,7 @@ class SegmentRow(msgspec.Struct, array_like=True):
 class JumpRow(msgspec.Struct, frozen=True, array_like=True):
     """A step or a gap before a line, in the server's own time."""
 
-    voice: VoiceRef
+    process: ProcessRef
     start: int
     before_us: int
     after_us: int
@@ -130,7 +130,7 @@ class HitRow(msgspec.Struct, array_like=True, gc=False):
     file: str
     start: int
     name: str
-    voice: VoiceRef
+    process: ProcessRef
     zoned: bool | None
     subject: Fields
     count: int
@@ -151,7 +151,7 @@ class HitCount(msgspec.Struct, array_like=True, gc=False):
     file: msgspec.Raw
     start: msgspec.Raw
     name: msgspec.Raw
-    voice: msgspec.Raw
+    process: msgspec.Raw
     zoned: msgspec.Raw
     subject: msgspec.Raw
     count: int

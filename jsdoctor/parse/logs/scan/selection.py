@@ -56,7 +56,7 @@ class LineSelection:
         if not block:
             return
         starts = {0} if not self.lines else set()
-        starts.update(self._known(block), (_line_start(block, found.start()) for found in _LOUD.finditer(block)))
+        starts.update(self._known(block), (_line_start(block, match.start()) for match in _LOUD.finditer(block)))
         starts.update(self._dated_changes(block))
         last = _line_start(block, len(block) - 1)
         for start in sorted(_with_continued(block, starts)):
@@ -85,11 +85,13 @@ class LineSelection:
         """
         if not _QUIET.search(line, 0, _QUIET_WITHIN):
             return line
-        told = read_line(line, self._year)
-        if told.level not in ("", "TRC", "DBG") or self._matcher.match(told.server, told.level, told.text):
+        reported = read_line(line, self._year)
+        if reported.level not in ("", "TRC", "DBG") or self._matcher.match(
+            reported.server, reported.level, reported.text
+        ):
             return line
-        if told.text and line.endswith(told.text):
-            return line[: -len(told.text)] + _LEFT_OUT
+        if reported.text and line.endswith(reported.text):
+            return line[: -len(reported.text)] + _LEFT_OUT
         return _LEFT_OUT
 
     def _known(self, block: bytes) -> Iterator[int]:
@@ -97,26 +99,26 @@ class LineSelection:
         find, position, end = self._matcher.finder(block), 0, len(block)
         if begins_at_once(block):
             yield 0
-        while position >= 0 and (found := find(max(position - 1, 0), end)) >= 0:
-            start = _line_start(block, found + (block[found] == 10))
+        while position >= 0 and (result := find(max(position - 1, 0), end)) >= 0:
+            start = _line_start(block, result + (block[result] == 10))
             yield start
-            position = _line_end(block, max(start, found))
+            position = _line_end(block, max(start, result))
             if position >= end:
                 return
 
     def _dated_changes(self, block: bytes) -> Iterator[int]:
         """Where the minute changes or the time goes back: that line and the dated one before it."""
         before = -1
-        for found in _TIME.finditer(block):
-            minute, second = found.groups()
+        for match in _TIME.finditer(block):
+            minute, second = match.groups()
             if minute != self._minute or second < self._second:
                 if before >= 0:
                     yield before
                 elif self._dated:
                     self._keep(self._dated)
-                yield found.start()
+                yield match.start()
             self._minute, self._second = minute, second
-            before = found.start()
+            before = match.start()
         if before >= 0:
             self._dated = block[before : _line_end(block, before)]
 
@@ -130,7 +132,7 @@ def signature_identity(signature: Signature) -> str:
 def unsearched(searched: Collection[str], signatures: Collection[Signature], left_out: bool) -> tuple[str, ...]:
     """Names of the signatures whose lines may be missing among selected ones."""
     known = {*searched}
-    return tuple(one.name for one in signatures if left_out or signature_identity(one) not in known)
+    return tuple(signature.name for signature in signatures if left_out or signature_identity(signature) not in known)
 
 
 def _line_start(block: bytes, offset: int) -> int:

@@ -38,12 +38,12 @@ def survey(row: PartRow, lines: list[bytes], year: int) -> None:
 
 def _levels_of_own(lines: list[bytes]) -> list[str] | None:
     """The levels of lines that are all a server's own, read at once; None if they must be read one by one."""
-    found = _OWN_HEADER.findall(b"\n".join(lines))
-    if len(found) != sum(map(bool, lines)):
+    result = _OWN_HEADER.findall(b"\n".join(lines))
+    if len(result) != sum(map(bool, lines)):
         return None
     if any(line.endswith((b"}", b"}\r")) for line in lines):  # a JSON object may wrap the header
         return None
-    return [level.decode() for level in found]
+    return [level.decode() for level in result]
 
 
 def _read_all(row: PartRow, lines: list[bytes], year: int) -> None:

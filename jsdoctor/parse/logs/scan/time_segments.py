@@ -31,7 +31,7 @@ class Jump(NamedTuple):
 class TimeSegment(NamedTuple):
     """Lines of one process between two cuts of a block. Offsets are in the block, times the server's own."""
 
-    voice: ProcessKey
+    process: ProcessKey
     cut: int
     first_us: int
     first_at: int
@@ -159,17 +159,17 @@ class Tracker:
     def __init__(self) -> None:
         self._open: dict[tuple[ProcessKey, int], _Growing] = {}
 
-    def add(self, voice: ProcessKey, cut: int, us: int, offset: int) -> None:
+    def add(self, process: ProcessKey, cut: int, us: int, offset: int) -> None:
         """Add one line of a process, in the order of the file."""
-        growing = self._open.get((voice, cut))
+        growing = self._open.get((process, cut))
         if growing is None:
-            self._open[voice, cut] = _Growing(us, offset)
+            self._open[process, cut] = _Growing(us, offset)
         else:
             growing.add(us, offset)
 
     def segments(self) -> tuple[TimeSegment, ...]:
         """All of them, in the order in which they begin."""
-        return tuple(growing.segment(voice, cut) for (voice, cut), growing in self._open.items())
+        return tuple(growing.segment(process, cut) for (process, cut), growing in self._open.items())
 
 
 class _Growing:
@@ -190,10 +190,10 @@ class _Growing:
         self.lowest, self.highest = min(self.lowest, us), max(self.highest, us)
         self.lines += 1
 
-    def segment(self, voice: ProcessKey, cut: int) -> TimeSegment:
+    def segment(self, process: ProcessKey, cut: int) -> TimeSegment:
         ends = (*self.first, *self.last)
         return TimeSegment(
-            voice, cut, *ends, self.lowest, self.highest, self.lines, tuple(self.steps), tuple(self.gaps)
+            process, cut, *ends, self.lowest, self.highest, self.lines, tuple(self.steps), tuple(self.gaps)
         )
 
 
@@ -202,5 +202,5 @@ _STAMP = re.compile(rb"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d{6} \[")
 
 def stamp_start(line: bytes) -> int:
     """Where the server's stamp stands in a line, or -1: the first one that a bracket follows, near the start."""
-    found = _STAMP.search(line, 0, HEADER_WITHIN)
-    return found.start() if found else -1
+    match = _STAMP.search(line, 0, HEADER_WITHIN)
+    return match.start() if match else -1

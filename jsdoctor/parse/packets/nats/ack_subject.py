@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 PREFIX = b"$JS.ACK."
 _SHORT, _LONG = 9, 11
-_MOST_DIGITS = 19
+_MAX_DIGITS = 19
 """More digits do not fit into 64 bits: the subject is damaged, or not one of the server."""
 
 
@@ -43,7 +43,7 @@ def _told(domain: bytes, account_hash: bytes, tokens: list[bytes]) -> Delivered 
     stream, consumer, count, stream_seq, consumer_seq, stored_ns = tokens[:6]
     if not (count.isdigit() and stream_seq.isdigit() and consumer_seq.isdigit() and stored_ns.isdigit()):
         return None
-    if max(len(count), len(stream_seq), len(consumer_seq), len(stored_ns)) > _MOST_DIGITS:
+    if max(len(count), len(stream_seq), len(consumer_seq), len(stored_ns)) > _MAX_DIGITS:
         return None
     return Delivered(
         domain, account_hash, stream, consumer, int(count), int(stream_seq), int(consumer_seq), int(stored_ns)

@@ -12,11 +12,11 @@ from jsdoctor.parse.packets.nats.headers import status
 from jsdoctor.parse.packets.nats.identity import shortened, text
 from jsdoctor.parse.packets.nats.pub_ack import PubAckError
 
-LONGEST_ANSWER = 4096
+MAX_REPLY_LENGTH = 4096
 _WAITING = 5_000
 _KINDS = 100
 _NO_RESPONDERS = 503
-_LONGEST = 200
+_MAX = 200
 
 
 class _Answer(msgspec.Struct, frozen=True):
@@ -77,8 +77,8 @@ class ApiFailureTally:
 
     def replied(self, at_ns: int, subject: bytes, headers: bytes, payload: bytes) -> None:
         """The reply to a request with that subject, or the beginning of a long one."""
-        if headers and (found := status(headers))[0] >= 400:
-            self._failed(at_ns, subject, PubAckError(found[0], 0, text(found[1])))
+        if headers and (status_found := status(headers))[0] >= 400:
+            self._failed(at_ns, subject, PubAckError(status_found[0], 0, text(status_found[1])))
             return
         try:
             answer = _DECODER.decode(payload)
@@ -92,7 +92,7 @@ class ApiFailureTally:
         known = self._found.get(key)
         if known is None and len(self._found) >= _KINDS:
             return
-        words = error.description[:_LONGEST]
+        words = error.description[:_MAX]
         if not words and error.code == _NO_RESPONDERS:
             words = "no responders: JetStream is not there for this account"
         self._found[key] = ApiFailure(
@@ -108,4 +108,4 @@ class ApiFailureTally:
 
     def all(self) -> tuple[ApiFailure, ...]:
         """All of them, the most frequent first."""
-        return tuple(sorted(self._found.values(), key=lambda one: (-one.count, one.operation, one.err_code)))
+        return tuple(sorted(self._found.values(), key=lambda item: (-item.count, item.operation, item.err_code)))

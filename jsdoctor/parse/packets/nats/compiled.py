@@ -105,10 +105,12 @@ class _Capture:
     def _consumers(self) -> tuple[ConsumerTraffic, ...]:
         """All of them by name. Where a client's connection shows a consumer, routes are left out."""
         whole, pulled = self._done.whole(), set(self._book.pulled())
-        found = sorted(self._book.consumers(), key=lambda row: (row["routed"], row["names"]))
-        at_clients = {tuple(row["names"]) for row in found if not row["routed"]}
+        consumers = sorted(self._book.consumers(), key=lambda row: (row["routed"], row["names"]))
+        at_clients = {tuple(row["names"]) for row in consumers if not row["routed"]}
         return tuple(
-            _consumer(row, whole, pulled) for row in found if not row["routed"] or tuple(row["names"]) not in at_clients
+            _consumer(row, whole, pulled)
+            for row in consumers
+            if not row["routed"] or tuple(row["names"]) not in at_clients
         )
 
 
@@ -167,15 +169,19 @@ class _Conversation:
 
     def answer(self, payload: bytes) -> tuple[str, int, bool, bool] | None:
         """Stream, sequence, duplicate, refused; None for what is no reply of JetStream."""
-        found = pub_ack(payload)
-        return (found.stream, found.seq, found.duplicate, found.error is not None) if found else None
+        pub_ack_found = pub_ack(payload)
+        return (
+            (pub_ack_found.stream, pub_ack_found.seq, pub_ack_found.duplicate, pub_ack_found.error is not None)
+            if pub_ack_found
+            else None
+        )
 
     def expected(self, subject: bytes, headers: bytes, length: int) -> PublishExpectation | None:
         """What a publish expects of its stream, which is noted."""
-        found = expectation(self._number, subject, nats_headers(headers), length)
-        if found is not None:
-            self._expectations.published(found)
-        return found
+        publish_expectation = expectation(self._number, subject, nats_headers(headers), length)
+        if publish_expectation is not None:
+            self._expectations.published(publish_expectation)
+        return publish_expectation
 
     def stored(self, expected: PublishExpectation) -> None:
         """It was acknowledged."""
@@ -213,12 +219,12 @@ class _Conversation:
         talk = self._talk
         for stream in self.streams:
             stream.finish(at_ns)
-        (one, resyncs, bad_lines), (other, more_resyncs, more_bad_lines) = talk.reader(True), talk.reader(False)
+        (first, resyncs, bad_lines), (second, more_resyncs, more_bad_lines) = talk.reader(True), talk.reader(False)
         count, idle = talk.heartbeats()
         requests, waiting, took_ns = talk.api()
         to_server, to_client = self.streams
         spoken = Spoken(
-            contents=(Content(one), Content(other)),
+            contents=(Content(first), Content(second)),
             resyncs=resyncs + more_resyncs,
             bad_lines=bad_lines + more_bad_lines,
             holes=to_server.holes + to_client.holes > 0,
@@ -246,7 +252,7 @@ class _Conversation:
             ack_ns=acks,
             retry_ns=latencies(row["retry_ns"]),
             waiting_ns=latencies(row["waiting_ns"]),
-            retry_examples=tuple(Retry(shortened(text(one[0])), *one[1:]) for one in row["retries"]),
+            retry_examples=tuple(Retry(shortened(text(entry[0])), *entry[1:]) for entry in row["retries"]),
             refusals=self._refusals.refusals(),
             duplicate_streams=tuple(sorted(row["duplicate_streams"])),
             no_responder_subjects=tuple(sorted({shortened(text(subject)) for subject in row["silent_subjects"]})),

@@ -65,10 +65,10 @@ class ControlTally:
             case b"PONG":
                 self.pings.pong(at_ns, to_server=to_server)
             case b"INFO":
-                said = greeting(rest)
-                if said.server_name and not (self.greeting.server_name and to_server):
-                    self.greeting = said
-                return said.link
+                stated = greeting(rest)
+                if stated.server_name and not (self.greeting.server_name and to_server):
+                    self.greeting = stated
+                return stated.link
             case b"CONNECT":
                 self.hello = hello(rest)
             case b"-ERR":
@@ -125,10 +125,10 @@ def _settled(contents: tuple[Content, Content]) -> tuple[Content, Content]:
     return contents
 
 
-def _content(one: Content, other: Content, *, websocket: bool) -> Content:
-    if websocket and _NATS not in (one, other):
+def _content(first: Content, second: Content, *, websocket: bool) -> Content:
+    if websocket and _NATS not in (first, second):
         return Content.WEBSOCKET
-    if one is other:
-        return one
+    if first is second:
+        return first
     order = (Content.NATS, Content.OTHER, Content.UNKNOWN)
-    return next(content for content in order if content in (one, other))
+    return next(content for content in order if content in (first, second))

@@ -12,7 +12,7 @@ from jsdoctor.parse.packets.nats.lines import LineReader
 from jsdoctor.parse.packets.nats.publishing import PublishTally, PublishTracker
 from jsdoctor.parse.packets.nats.reassembly import Reassembly
 from jsdoctor.parse.packets.nats.statuses import FLOW_PREFIX, HEARTBEAT, HeartbeatTally
-from jsdoctor.parse.packets.nats.usual import LONGEST_ANSWER, answers, publishes
+from jsdoctor.parse.packets.nats.usual import MAX_REPLY_LENGTH, answers, publishes
 from jsdoctor.parse.packets.nats.websocket import FrameReader
 
 _HEADER_BYTES = 16 * 1024
@@ -155,10 +155,10 @@ class Side:
         if verb in _DELIVERIES:
             if subject in talk.publishing.waiting:
                 self._body_of, self._answer, self._header_length = _OF_ANSWER, subject, header_length
-                return min(header_length, _HEADER_BYTES) + LONGEST_ANSWER
+                return min(header_length, _HEADER_BYTES) + MAX_REPLY_LENGTH
             if subject in talk.api.waiting:
                 self._body_of, self._answer, self._header_length = _OF_API, subject, header_length
-                return min(header_length, _HEADER_BYTES) + LONGEST_ANSWER
+                return min(header_length, _HEADER_BYTES) + MAX_REPLY_LENGTH
             return self._deliver(at_ns, words, header_length, length)
         if subject.startswith(b"$JS."):
             return self._to_jetstream(at_ns, words, header_length, length)
@@ -201,7 +201,7 @@ class Side:
     def _deliver(self, at_ns: int, words: list[bytes], header_length: int, length: int) -> int:
         sid = words[2] if len(words) > 2 else b""
         if len(words) > 3 and words[3].startswith(PREFIX):
-            self._conversation.heartbeats.heard(at_ns, sid)
+            self._conversation.heartbeats.received(at_ns, sid)
             self._delivered(at_ns, delivered(words[3]), sid)
         elif header_length and header_length == length:
             self._started_ns, self._reply = at_ns, words[3] if len(words) > 3 else b""
@@ -264,13 +264,13 @@ class Side:
             return
         if self._reply.startswith(FLOW_PREFIX):
             talk.control.flow.request(at_ns, self._reply)
-            talk.heartbeats.heard(at_ns, sid)
+            talk.heartbeats.received(at_ns, sid)
             return
         talk.heartbeats.heartbeat(at_ns, sid)
-        said = nats_headers(headers)
-        if stalled := said.get(b"Nats-Consumer-Stalled"):
+        nats_headers_found = nats_headers(headers)
+        if stalled := nats_headers_found.get(b"Nats-Consumer-Stalled"):
             talk.control.flow.stall(at_ns, stalled)
-        last = number(said.get(b"Nats-Last-Consumer"))
+        last = number(nats_headers_found.get(b"Nats-Last-Consumer"))
         if last is not None and (tally := talk.sids.get(sid)):
             tally.heartbeat(last)
 

@@ -49,7 +49,7 @@ class ConsumerTally:
         """So many more of that field of `ConsumerTraffic`."""
         self.counts[what] = self.counts.get(what, 0) + more
 
-    def heard(self, connection: int, at_ns: int, *, exclusive: bool) -> None:
+    def received(self, connection: int, at_ns: int, *, exclusive: bool) -> None:
         """A delivery over that connection: one that goes back to an earlier connection is shared by both."""
         self.last_ns = at_ns
         self.exclusive = self.exclusive and exclusive
@@ -109,7 +109,7 @@ class DeliveryBook:
                 self.omitted += 1
                 return None
             tally = self._consumers[key] = ConsumerTally(at_ns)
-        tally.heard(connection, at_ns, exclusive=exclusive)
+        tally.received(connection, at_ns, exclusive=exclusive)
         tally.count("deliveries")
         tally.most_deliveries = max(tally.most_deliveries, message.delivered)
         tally.next_seq(message.consumer_seq)

@@ -17,7 +17,7 @@ _ACTUAL = re.compile(r"wrong last sequence: (\d{1,19})\b")
 _DIGITS = re.compile(r"\d+")
 _KEPT = 20_000
 _KINDS = 200
-_LONGEST_DESCRIPTION = 200
+_MAX_DESCRIPTION_LENGTH = 200
 
 
 class PublishExpectation(NamedTuple):
@@ -98,7 +98,7 @@ class RefusalTally:
         """One more."""
         if answer.error is None:
             return
-        description = answer.error.description[:_LONGEST_DESCRIPTION]
+        description = answer.error.description[:_MAX_DESCRIPTION_LENGTH]
         key = (answer.error.err_code, _DIGITS.sub("N", description), answer.stream)
         known = self._found.get(key)
         if known is None:
@@ -112,8 +112,8 @@ class RefusalTally:
                 subject=shortened(text(subject)),
                 first_ns=at_ns,
             )
-        found = _ACTUAL.search(description)
-        actual = int(found[1]) if found else None
+        match = _ACTUAL.search(description)
+        actual = int(match[1]) if match else None
         wanted = expected.sequence if expected else None
         both = actual is not None and wanted is not None
         self._found[key] = RefusedPublishes(
@@ -144,4 +144,4 @@ class RefusalTally:
 
     def refusals(self) -> tuple[RefusedPublishes, ...]:
         """All of them, the most frequent first."""
-        return tuple(sorted(self._found.values(), key=lambda found: (-found.count, found.err_code, found.description)))
+        return tuple(sorted(self._found.values(), key=lambda item: (-item.count, item.err_code, item.description)))

@@ -6,7 +6,7 @@ from jsdoctor.model.nats_traffic import ProtocolError
 from jsdoctor.parse.packets.nats.identity import text
 
 _KINDS = 50
-_LONGEST = 200
+_MAX = 200
 
 
 class ErrorTally:
@@ -19,12 +19,14 @@ class ErrorTally:
 
     def add(self, at_ns: int, rest: bytes, *, from_server: bool) -> None:
         """One line, what follows `-ERR`."""
-        said = text(rest.strip(b" \t'")[:_LONGEST])
-        known = self._found.get((said, from_server))
+        stated = text(rest.strip(b" \t'")[:_MAX])
+        known = self._found.get((stated, from_server))
         if known is not None:
-            self._found[said, from_server] = ProtocolError(said, known.count + 1, known.first_ns, at_ns, from_server)
+            self._found[stated, from_server] = ProtocolError(
+                stated, known.count + 1, known.first_ns, at_ns, from_server
+            )
         elif len(self._found) < _KINDS:
-            self._found[said, from_server] = ProtocolError(said, 1, at_ns, at_ns, from_server)
+            self._found[stated, from_server] = ProtocolError(stated, 1, at_ns, at_ns, from_server)
 
     def errors(self) -> tuple[ProtocolError, ...]:
         """All of them, oldest first."""

@@ -9,7 +9,7 @@ CONTINUATION, CONTROL = 0, 8
 _OPCODES = frozenset((CONTINUATION, 1, 2, CONTROL, 9, 10))
 _FINAL, _COMPRESSED, _RESERVED, _OPCODE = 0x80, 0x40, 0x30, 0x0F
 _MASKED, _LENGTH = 0x80, 0x7F
-_LONGEST_LENGTH = 1 << 31
+_MAX_LENGTH = 1 << 31
 _PROBE = 4096
 _FIRST = b"\x02\x42\x82\xc2"
 """How frames begin that carry data: binary, the last of their message or not, compressed or not."""
@@ -33,7 +33,7 @@ class FrameHeader:
         if length >= 126:
             size = 2 if length == 126 else 8
             length, at = int.from_bytes(text[at : at + size], "big"), at + size
-            if length > _LONGEST_LENGTH:
+            if length > _MAX_LENGTH:
                 raise ValueError
         self.length = length
         self.mask = text[at : at + 4] if second & _MASKED else b""

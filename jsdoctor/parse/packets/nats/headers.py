@@ -10,16 +10,16 @@ _HEADER = re.compile(rb"\r\n(Nats-[A-Za-z-]{1,40}):[ \t]*([^\r\n]{0,4096})")
 
 def status(headers: bytes) -> tuple[int, bytes]:
     """Code and description of a message that is only a status; (0, b"") for any other."""
-    found = _STATUS.match(headers)
-    return (int(found[1]), (found[2] or b"").strip()) if found else (0, b"")
+    match = _STATUS.match(headers)
+    return (int(match[1]), (match[2] or b"").strip()) if match else (0, b"")
 
 
 def nats_headers(headers: bytes) -> dict[bytes, bytes]:
     """All headers named `Nats-…`, the first of each name."""
-    found: dict[bytes, bytes] = {}
+    nats_headers_found: dict[bytes, bytes] = {}
     for name, value in _HEADER.findall(headers):
-        found.setdefault(name, value.strip())
-    return found
+        nats_headers_found.setdefault(name, value.strip())
+    return nats_headers_found
 
 
 def number(value: bytes | None) -> int | None:

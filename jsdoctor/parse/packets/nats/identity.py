@@ -13,7 +13,7 @@ import msgspec
 from jsdoctor.model.nats_traffic import NatsPeers
 from jsdoctor.model.typed import decode_as
 
-_LONGEST_NAME = 128
+_MAX_NAME_LENGTH = 128
 _T = TypeVar("_T")
 
 
@@ -61,7 +61,7 @@ def hello(rest: bytes) -> Hello:
 
 def shortened(name: str) -> str:
     """A name as it is kept."""
-    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
+    return name if len(name) <= _MAX_NAME_LENGTH else f"{name[: _MAX_NAME_LENGTH - 1]}…"
 
 
 def _decoded(rest: bytes, kind: type[_T]) -> _T | None:

@@ -14,7 +14,7 @@ from typing import Protocol, TypeAlias
 from jsdoctor.model.nats_traffic import Content
 from jsdoctor.parse.packets.nats.frames import begins_frame
 
-_LONGEST_LINE = 256 * 1024
+_MAX_LINE_LENGTH = 256 * 1024
 """INFO and CONNECT carry lists of URLs and JWTs; what is longer is no line."""
 _GIVE_UP_BYTES = 256 * 1024
 _GIVE_UP_LINES = 4
@@ -22,7 +22,7 @@ _GIVE_UP_LINES = 4
 
 _WITH_HEADERS = frozenset((b"HPUB", b"HMSG"))
 """Verbs of messages that name the length of their headers."""
-_FEWEST_WORDS = {b"PUB": 2, b"MSG": 2, b"RMSG": 2, b"LMSG": 2, b"HPUB": 3, b"HMSG": 3}
+_MIN_WORDS = {b"PUB": 2, b"MSG": 2, b"RMSG": 2, b"LMSG": 2, b"HPUB": 3, b"HMSG": 3}
 """Verbs of messages, and how many words there are at least before the last length."""
 _WITHOUT_BODY = frozenset(b"INFO CONNECT SUB UNSUB PING PONG +OK -ERR RS+ RS- LS+ LS- A+ A-".split())
 _FIRST_LETTERS = b"IiCcPpSsHhMm+-"
@@ -39,7 +39,7 @@ _HTTP = re.compile(rb"(?:GET [^\r\n]{0,2048}|HTTP/1\.[01] \d{3}[^\r\n]{0,256})\r
 _HTTP_FIRST = (b"GET ", b"HTTP/1.")
 _UPGRADE = re.compile(rb"\r\nUpgrade:[ \t]*websocket\r\n", re.IGNORECASE)
 _END_OF_LINE = 2
-_MOST_DIGITS = 9
+_MAX_DIGITS = 9
 _FOREIGN_LETTERS = b"\x14\x15\x16\x17\xffGH"
 """How TLS, S2 and HTTP begin."""
 _END_OF_HEADERS = b"\r\n\r\n"
@@ -179,7 +179,7 @@ class LineReader:
     def _read_usual(self, at_ns: int, text: bytes, at: int) -> int:
         """What the short cut understands, from the beginning of a line; where the long way goes on."""
         size = len(text)
-        if self.usual is None or size > _LONGEST_LINE:
+        if self.usual is None or size > _MAX_LINE_LENGTH:
             return at
         behind = self.usual(at_ns, text, at)
         if behind > at:
@@ -199,12 +199,12 @@ class LineReader:
             if self._left:
                 used = self._read_body(at_ns, text, at)
             elif self._synced:
-                end = text.find(b"\r\n", at, at + _LONGEST_LINE)
+                end = text.find(b"\r\n", at, at + _MAX_LINE_LENGTH)
                 if end < 0:
                     self._judge_beginning(at_ns, text, at)
                     break
                 words = text[at:end].split()
-                if words and words[0] in _FEWEST_WORDS:
+                if words and words[0] in _MIN_WORDS:
                     at = self._read_message(at_ns, text, end + _END_OF_LINE, words)
                     continue
                 used = self._read_line(at_ns, text, at, end)
@@ -242,7 +242,7 @@ class LineReader:
         line = text[at:end].strip()
         words = line.split()
         verb = words[0].upper() if words else b""
-        if verb in _FEWEST_WORDS:
+        if verb in _MIN_WORDS:
             words[0] = verb
             return self._read_message(at_ns, text, end + _END_OF_LINE, words) - at
         if verb in _WITHOUT_BODY:
@@ -256,14 +256,14 @@ class LineReader:
 
     def _read_message(self, at_ns: int, text: bytes, start: int, words: list[bytes]) -> int:
         """A message whose body begins at `start`. Returns where to go on: behind it when all of it is there."""
-        fewest, digits, header_length = _FEWEST_WORDS[words[0]], words.pop(), 0
-        if len(words) < fewest or not digits.isdigit() or len(digits) > _MOST_DIGITS:
+        fewest, digits, header_length = _MIN_WORDS[words[0]], words.pop(), 0
+        if len(words) < fewest or not digits.isdigit() or len(digits) > _MAX_DIGITS:
             self._bad_line()
             return start
         length = int(digits)
         if words[0] in _WITH_HEADERS:
             digits = words.pop()
-            if not digits.isdigit() or len(digits) > _MOST_DIGITS or (header_length := int(digits)) > length:
+            if not digits.isdigit() or len(digits) > _MAX_DIGITS or (header_length := int(digits)) > length:
                 self._bad_line()
                 return start
         self.content = _NATS
@@ -283,8 +283,8 @@ class LineReader:
         """To the next line that is one beyond doubt; -1 when there is none yet."""
         if self._judge_beginning(at_ns, text, at):
             return -1
-        found = _line_in(text, at)
-        if found < 0:
+        line = _line_in(text, at)
+        if line < 0:
             spare = len(text) - at - 8192
             if spare <= 0:
                 return -1
@@ -293,7 +293,7 @@ class LineReader:
                 self.give_up(Content.OTHER)
             return spare
         self._synced = True
-        return found - at
+        return line - at
 
     def _judge_beginning(self, at_ns: int, text: bytes, at: int) -> bool:
         """Whether the bytes at this position show that this is not to be read as NATS."""
@@ -323,7 +323,7 @@ class LineReader:
 
     def _is_unfinished_http(self, text: bytes, at: int) -> bool:
         """Whether the headers of an HTTP request or response go on in the next segment."""
-        if self.content is not _UNKNOWN or len(text) - at > _LONGEST_LINE:
+        if self.content is not _UNKNOWN or len(text) - at > _MAX_LINE_LENGTH:
             return False
         begins = any(first.startswith(text[at : at + len(first)]) for first in _HTTP_FIRST)
         return begins and text.find(_END_OF_HEADERS, at) < 0
@@ -331,7 +331,7 @@ class LineReader:
     def _is_stray(self, text: bytes, at: int) -> bool:
         """Whether no line can come of this."""
         begins_wrong = self._fresh and text[at : at + 1] not in _FIRST_LETTERS
-        return begins_wrong or len(text) - at > _LONGEST_LINE
+        return begins_wrong or len(text) - at > _MAX_LINE_LENGTH
 
     def _understood(self) -> None:
         self.content = Content.NATS

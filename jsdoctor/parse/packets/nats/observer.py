@@ -91,10 +91,10 @@ class NatsObserver:
         return tuple(capture.traffic(number) for number, capture in sorted(self._captures.items()))
 
     def _of(self, connection: CapturedConnection) -> TrafficReader:
-        found = self._captures.get(connection.capture)
-        if found is None:
-            found = self._captures[connection.capture] = self._capture()
-        return found
+        traffic_reader = self._captures.get(connection.capture)
+        if traffic_reader is None:
+            traffic_reader = self._captures[connection.capture] = self._capture()
+        return traffic_reader
 
     def _capture(self) -> TrafficReader:
         return _Capture()

@@ -13,13 +13,13 @@ from jsdoctor.parse.packets.nats.identity import shortened, text
 from jsdoctor.parse.packets.nats.pub_ack import pub_ack
 from jsdoctor.parse.packets.nats.store_clock import StoreClockBook
 
-MOST_WAITING = 20_000
+MAX_WAITING = 20_000
 """Of one connection: nobody has more publishes under way."""
 _TOOK = 64
 """So many durations are summed up at once: that costs less than one by one."""
 _IDS = 100_000
 _SUBJECTS = 50_000
-MOST_SUBJECTS = 2_000
+MAX_SUBJECTS = 2_000
 """So many subjects of a connection are counted: with more, none of them stands out."""
 
 _NAMED = 5
@@ -104,7 +104,7 @@ class PublishTally:
         if reply:
             self.requests += 1
             waiting = self.waiting
-            if len(waiting) >= MOST_WAITING:
+            if len(waiting) >= MAX_WAITING:
                 waiting.popitem(last=False)
             waiting[reply] = (at_ns, subject, None, None, False)
 
@@ -129,17 +129,17 @@ class PublishTally:
 
     def _to(self, subject: bytes) -> None:
         by_subject = self.by_subject
-        if subject in by_subject or len(by_subject) < MOST_SUBJECTS:
+        if subject in by_subject or len(by_subject) < MAX_SUBJECTS:
             by_subject[subject] = by_subject.get(subject, 0) + 1
 
     def subjects(self) -> tuple[tuple[str, int], ...]:
-        """The subjects published to most, with how often; among the first `MOST_SUBJECTS` different ones."""
+        """The subjects published to most, with how often; among the first `MAX_SUBJECTS` different ones."""
         most = sorted(self.by_subject.items(), key=lambda entry: (-entry[1], entry[0]))[:_NAMED]
         return tuple((shortened(text(subject)), count) for subject, count in most)
 
     def _wait(self, reply: bytes, pending: _Pending) -> None:
         self.requests += 1
-        if len(self.waiting) >= MOST_WAITING:
+        if len(self.waiting) >= MAX_WAITING:
             self.waiting.popitem(last=False)
         self.waiting[reply] = pending
 

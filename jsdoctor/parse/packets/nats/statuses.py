@@ -15,7 +15,7 @@ FLOW_PREFIX = b"$JS.FC."
 _KINDS = 40
 _SIDS = 5_000
 _OPEN = 1_000
-_LONGEST = 120
+_MAX = 120
 
 
 class StatusTally:
@@ -28,7 +28,7 @@ class StatusTally:
 
     def add(self, at_ns: int, code: int, words: bytes) -> None:
         """One more."""
-        key = (code, words[:_LONGEST])
+        key = (code, words[:_MAX])
         known = self._found.get(key)
         if known is not None:
             self._found[key] = StatusMessages(code, known.text, known.count + 1, known.first_ns, at_ns)
@@ -37,7 +37,7 @@ class StatusTally:
 
     def statuses(self) -> tuple[StatusMessages, ...]:
         """All of them, the most frequent first."""
-        return tuple(sorted(self._found.values(), key=lambda one: (-one.count, one.code, one.text)))
+        return tuple(sorted(self._found.values(), key=lambda item: (-item.count, item.code, item.text)))
 
 
 class _Idle:
@@ -72,7 +72,7 @@ class HeartbeatTally:
             idle.silence_ns = max(idle.silence_ns, passed_ns)
         idle.last_ns = at_ns
 
-    def heard(self, at_ns: int, sid: bytes) -> None:
+    def received(self, at_ns: int, sid: bytes) -> None:
         """Anything else on that subscription: the server is alive, and need not send a heartbeat."""
         idle = self._idle.get(sid)
         if idle is not None and idle.last_ns:
@@ -90,7 +90,7 @@ class HeartbeatTally:
 
     def idle(self, end_ns: int) -> IdleHeartbeats:
         """The subscription with the longest silence for its interval; the end of the capture ends it, too."""
-        idle = [(one.interval_ns, one.silence_ns, one.last_ns) for one in self._idle.values()]
+        idle = [(item.interval_ns, item.silence_ns, item.last_ns) for item in self._idle.values()]
         return longest_silence(self.count, idle, end_ns)
 
 

@@ -11,10 +11,10 @@ of a publish does, as nothing in there is wanted.
 from __future__ import annotations
 
 from jsdoctor.parse.packets.nats.lines import Usual
-from jsdoctor.parse.packets.nats.publishing import MOST_SUBJECTS, MOST_WAITING, PublishTally
+from jsdoctor.parse.packets.nats.publishing import MAX_SUBJECTS, MAX_WAITING, PublishTally
 
-LONGEST_ANSWER = 4096
-_MOST_DIGITS = 9
+MAX_REPLY_LENGTH = 4096
+_MAX_DIGITS = 9
 _DOLLAR = ord("$")
 
 
@@ -33,18 +33,18 @@ def publishes(tally: PublishTally) -> Usual:
                 reply = b""
             else:
                 break
-            if verb != b"PUB" or subject[0] == _DOLLAR or not digits.isdigit() or len(digits) > _MOST_DIGITS:
+            if verb != b"PUB" or subject[0] == _DOLLAR or not digits.isdigit() or len(digits) > _MAX_DIGITS:
                 break
             behind = end + 4 + int(digits)
             if behind <= size and text[behind - 2 : behind] != b"\r\n":
                 break
             at = behind
             tally.messages += 1
-            if subject in by_subject or len(by_subject) < MOST_SUBJECTS:
+            if subject in by_subject or len(by_subject) < MAX_SUBJECTS:
                 by_subject[subject] = by_subject.get(subject, 0) + 1
             if reply:
                 tally.requests += 1
-                if len(waiting) >= MOST_WAITING:
+                if len(waiting) >= MAX_WAITING:
                     waiting.popitem(last=False)
                 waiting[reply] = (at_ns, subject, None, None, False)
         return at
@@ -63,7 +63,12 @@ def answers(tally: PublishTally) -> Usual:
         for line, body in zip(parts, parts, strict=False):
             words = line.split()
             length = len(body)
-            if len(words) != 4 or words[0] != b"MSG" or words[3] != b"%d" % length or not 0 < length <= LONGEST_ANSWER:
+            if (
+                len(words) != 4
+                or words[0] != b"MSG"
+                or words[3] != b"%d" % length
+                or not 0 < length <= MAX_REPLY_LENGTH
+            ):
                 break
             pending = waiting.pop(words[1], None)
             if pending is None:

@@ -11,7 +11,7 @@ from typing import Final, Protocol
 
 from jsdoctor.parse.packets.nats.frames import CONTINUATION, CONTROL, FrameHeader, begins_frame, header_size, unmasked
 
-MOST_INFLATED: Final = 64 * 1024 * 1024
+MAX_INFLATED: Final = 64 * 1024 * 1024
 """One compressed message may become so large (the largest max_payload of a server); the rest of it is not read."""
 
 _PIECE = 256 * 1024
@@ -156,7 +156,7 @@ class FrameReader:
                 return
             data = inflate.unconsumed_tail
             self._inflated += len(plain)
-            if self._inflated > MOST_INFLATED:
+            if self._inflated > MAX_INFLATED:
                 self._skip_message(at_ns)
                 return
             if plain:

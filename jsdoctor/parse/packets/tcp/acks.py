@@ -5,9 +5,9 @@ from __future__ import annotations
 from jsdoctor.parse.packets.segment import FIN, Segment
 from jsdoctor.parse.packets.tcp.numbers import ahead
 from jsdoctor.parse.packets.tcp.sack import close_below
-from jsdoctor.parse.packets.tcp.state import BY_ACK, BY_PEER, MILLISECOND, MOST_HOLES, Hole, State
+from jsdoctor.parse.packets.tcp.state import BY_ACK, BY_PEER, MAX_HOLES, MILLISECOND, Hole, State
 
-_LARGEST_WINDOW = 1 << 30
+_MAX_WINDOW = 1 << 30
 _DISORDER_NS = 50 * MILLISECOND
 """Captures of several queues may show an ack before what it acknowledges: so long that is waited for."""
 
@@ -16,7 +16,7 @@ def acknowledged(state: State, ack: int, at: int) -> None:
     """The peer of `state` has everything below `ack`, which it said for the first time."""
     end = state.next_offset or 0
     position = end + ahead(ack, state.next_seq)
-    if end < position <= end + _LARGEST_WINDOW:
+    if end < position <= end + _MAX_WINDOW:
         hole = Hole(end, position, at, BY_PEER)
         hole.acked_at = at
         add_hole(state, hole)
@@ -32,7 +32,7 @@ def acknowledged(state: State, ack: int, at: int) -> None:
 
 def add_hole(state: State, hole: Hole) -> None:
     """Add one more hole; of too many the oldest is dropped."""
-    if len(state.holes) >= MOST_HOLES:
+    if len(state.holes) >= MAX_HOLES:
         give_up(state, state.holes.pop(0))
     state.holes.append(hole)
     state.watched = True
@@ -63,7 +63,7 @@ def odd_ack(state: State, segment: Segment, at: int) -> None:
     step = ahead(segment[1], state.next_seq)
     if step == -1:
         state.keep_alives += not segment[3] & FIN
-    elif 0 < step <= _LARGEST_WINDOW and state.next_offset is not None:
+    elif 0 < step <= _MAX_WINDOW and state.next_offset is not None:
         hole = Hole(state.next_offset, state.next_offset + step, at, BY_ACK)
         hole.ip_id, hole.ts_val, hole.epoch, hole.index = segment[9], segment[10], state.epoch, state.distinct
         add_hole(state, hole)

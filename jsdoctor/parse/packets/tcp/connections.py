@@ -15,14 +15,14 @@ from jsdoctor.parse.packets.tcp.openings import Openings
 from jsdoctor.parse.packets.tcp.state import Noticed, State
 from jsdoctor.parse.packets.tcp.vantages import Vantages
 
-MOST_FOLLOWED = 20_000
+MAX_FOLLOWED = 20_000
 """So many connections are followed at once; of more, those that were silent longest are forgotten."""
 
-MOST_REPORTED = 1000
+MAX_REPORTED = 1000
 """So many connections are reported: those with the most to tell."""
 
 _FORGOTTEN_AFTER_NS = 60_000_000_000
-_FEWEST_PACKETS = 10
+_MIN_PACKETS = 10
 _TWICE_TENTHS = 3
 
 
@@ -136,10 +136,10 @@ class ConnectionTable:
         for pair in pairs:
             if pair.closed and at - pair.last_at > _FORGOTTEN_AFTER_NS:
                 self._finish(pair)
-        surplus = len(self._pairs) - MOST_FOLLOWED
+        surplus = len(self._pairs) - MAX_FOLLOWED
         if surplus > 0:
             for pair in heapq.nsmallest(
-                surplus + MOST_FOLLOWED // 10, self._pairs.values(), key=lambda one: one.last_at
+                surplus + MAX_FOLLOWED // 10, self._pairs.values(), key=lambda item: item.last_at
             ):
                 self._finish(pair)
 
@@ -149,8 +149,8 @@ class ConnectionTable:
             self._replay(waiting)
         for pair in list(self._pairs.values()):
             self._finish(pair)
-        found = [entry[-1] for entry in self._finished]
-        return tuple(sorted(found, key=lambda one: (one.first_ns, one.number)))
+        connections = [entry[-1] for entry in self._finished]
+        return tuple(sorted(connections, key=lambda item: (item.first_ns, item.number)))
 
     def _begin(self, before: list[CapturedPacket], segment: Segment, frame: int, at: int, block: bytes) -> State | None:
         """A connection begins: with the packets of its handshake, if they were seen."""
@@ -161,13 +161,13 @@ class ConnectionTable:
         return state if state is not None else self.find(segment, frame, at, block)
 
     def _replay(self, waiting: list[CapturedPacket]) -> None:
-        for one in waiting:
-            primary = self._pairs.get(base(one.segment[0]))
-            state = self.states.get(one.segment[0]) if primary is not None else self._open(one)
+        for packet in waiting:
+            primary = self._pairs.get(base(packet.segment[0]))
+            state = self.states.get(packet.segment[0]) if primary is not None else self._open(packet)
             if state is None and primary is not None:
-                state = self._elsewhere(primary, one)
+                state = self._elsewhere(primary, packet)
             if state is not None:
-                follow(state, one.segment, one.frame, one.at, one.block, memoryview(one.block))
+                follow(state, packet.segment, packet.frame, packet.at, packet.block, memoryview(packet.block))
 
     def _open(self, packet: CapturedPacket) -> State:
         key, _, _, flags = packet.segment[:4]
@@ -204,7 +204,7 @@ class ConnectionTable:
     @staticmethod
     def _merged(pair: Pair, merge: Merge, packet: CapturedPacket) -> State | None:
         """The direction of a packet of a connection with several places; None when it is a copy."""
-        sighting = merge.look(packet.segment, packet.at)
+        sighting = merge.check(packet.segment, packet.at)
         if pair.vantages is not None:
             pair.vantages.take(packet, sighting, to_server=merge.state is pair.to_server)
         return merge.state if sighting is PacketSighting.NEW else None
@@ -231,9 +231,9 @@ class ConnectionTable:
             pair.vantages.settle(pair.last_at)
         if self._observer is not None:
             self._observer.closed(pair.connection, pair.last_at)
-        found = _evidence(pair)
-        entry = (_to_tell(found), pair.packets, _identity(found), -found.number, found)
-        if len(self._finished) < MOST_REPORTED:
+        connection = _evidence(pair)
+        entry = (_to_tell(connection), pair.packets, _identity(connection), -connection.number, connection)
+        if len(self._finished) < MAX_REPORTED:
             heapq.heappush(self._finished, entry)
         else:
             heapq.heappushpop(self._finished, entry)
@@ -269,24 +269,24 @@ def _captured_twice(pair: Pair) -> bool:
     both = pair.to_server, pair.to_client
     packets = sum(state.packets for state in both)
     copies = sum(state.duplicates + state.duplicate_packets for state in both)
-    if packets < 2 * _FEWEST_PACKETS or copies * 10 < (packets - copies) * _TWICE_TENTHS:
+    if packets < 2 * _MIN_PACKETS or copies * 10 < (packets - copies) * _TWICE_TENTHS:
         return False
-    busy = [state for state in both if state.distinct >= _FEWEST_PACKETS]
+    busy = [state for state in both if state.distinct >= _MIN_PACKETS]
     return all(state.duplicates * 10 >= state.distinct * _TWICE_TENTHS for state in busy)
 
 
 def _to_tell(connection: TcpConnection) -> int:
     """How much there is to report of a connection."""
     return sum(
-        one.reordering.segments
-        + one.reordering.downstream
-        + one.retransmission.segments
-        + one.retransmission.syn
-        + one.duplicates
-        + one.zero_windows
-        + one.resets
-        + bool(one.missed_bytes)
-        for one in connection.flows
+        flow.reordering.segments
+        + flow.reordering.downstream
+        + flow.retransmission.segments
+        + flow.retransmission.syn
+        + flow.duplicates
+        + flow.zero_windows
+        + flow.resets
+        + bool(flow.missed_bytes)
+        for flow in connection.flows
     )
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from jsdoctor.parse.packets.tcp.needless import was_needless
 from jsdoctor.parse.packets.tcp.numbers import ahead
 from jsdoctor.parse.packets.tcp.sack import sent_again
-from jsdoctor.parse.packets.tcp.state import MILLISECOND, MOST_RESENT, Resent, State
+from jsdoctor.parse.packets.tcp.state import MAX_RESENT, MILLISECOND, Resent, State
 
-_LEAST_TIMEOUT_NS = 200 * MILLISECOND
+_MIN_TIMEOUT_NS = 200 * MILLISECOND
 _DUPLICATE_ACKS = 2
 _THREE = 3
 
@@ -31,7 +31,7 @@ def count_resent(state: State, span: tuple[int, int], at: int, due_at: int, open
     resent = state.resent.pop(start, None) or Resent(end, due_at, due_at, opened_at_index, packets)
     resent.end = max(resent.end, end)
     state.resent[start] = resent
-    if len(state.resent) > MOST_RESENT:
+    if len(state.resent) > MAX_RESENT:
         del state.resent[next(iter(state.resent))]
     state.resent_segments += 1
     state.resent_packets += packets
@@ -53,16 +53,16 @@ def _by_what(state: State, start: int, at: int, resent: Resent) -> None:
     """What made the sender send again: duplicate acks and SACK gaps, its clock, or something else."""
     waited = at - resent.last_at
     missing = (state.next_offset or 0) + ahead(state.peer.ack, state.next_seq)
-    told = state.peer.acks_same >= _DUPLICATE_ACKS and missing == start
-    told = told or (state.peer.sacking_at == state.peer.ack and missing <= start)
+    reported = state.peer.acks_same >= _DUPLICATE_ACKS and missing == start
+    reported = reported or (state.peer.sacking_at == state.peer.ack and missing <= start)
     round_trip = state.syn_rtt + state.peer.syn_rtt
-    if told and not resent.count and waited < max(_LEAST_TIMEOUT_NS, 2 * round_trip):
+    if reported and not resent.count and waited < max(_MIN_TIMEOUT_NS, 2 * round_trip):
         state.fast += 1
-    elif waited >= _LEAST_TIMEOUT_NS:
+    elif waited >= _MIN_TIMEOUT_NS:
         state.timeout += 1
         state.waited += max(at - max(resent.last_at, state.waited_until), 0)
         state.waited_until = max(state.waited_until, at)
-    elif told:
+    elif reported:
         state.fast += 1
     else:
         state.early += 1

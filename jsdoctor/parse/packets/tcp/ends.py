@@ -8,9 +8,9 @@ from jsdoctor.parse.packets.tcp.checksum import Checksum, checksum
 from jsdoctor.parse.packets.tcp.numbers import MASK, ahead
 from jsdoctor.parse.packets.tcp.state import USUAL_FULL, State
 
-_LARGEST_SIZE, _WINDOW_SCALE, _TIMESTAMPS = 2, 3, 8
+_MAX_SIZE, _WINDOW_SCALE, _TIMESTAMPS = 2, 3, 8
 _TIMESTAMPS_SIZE = 12
-_LARGEST_SCALE = 14
+_MAX_SCALE = 14
 
 
 def special(state: State, segment: Segment, at: int, block: bytes, *, repeated: bool) -> bool:
@@ -62,7 +62,7 @@ def _open(state: State, segment: Segment, at: int, block: bytes, *, repeated: bo
         _begin(state, seq + 1 & MASK, ack if flags & ACK else -1)
     state.isn = seq
     options = _options(block[options_at:payload_at])
-    state.scale = min(int.from_bytes(options.get(_WINDOW_SCALE, b""), "big"), _LARGEST_SCALE)
+    state.scale = min(int.from_bytes(options.get(_WINDOW_SCALE, b""), "big"), _MAX_SCALE)
     _agree_on_size(state, options)
     state.window = window
     state.timed_at, state.timed_end, state.watched = at, 0, True
@@ -86,7 +86,7 @@ def finish_side(state: State, fin_seq: int) -> None:
 
 def _agree_on_size(state: State, options: dict[int, bytes]) -> None:
     """What packets of both sides carry at most: the smaller of both announcements, less the timestamps."""
-    offered = int.from_bytes(options.get(_LARGEST_SIZE, b""), "big") or USUAL_FULL
+    offered = int.from_bytes(options.get(_MAX_SIZE, b""), "big") or USUAL_FULL
     known = state.peer.isn >= 0
     size = offered - (_TIMESTAMPS_SIZE if _TIMESTAMPS in options else 0)
     if size > 0:
@@ -95,7 +95,7 @@ def _agree_on_size(state: State, options: dict[int, bytes]) -> None:
 
 def _options(options: bytes) -> dict[int, bytes]:
     """TCP options by kind, the first of each (RFC 9293, section 3.2)."""
-    found: dict[int, bytes] = {}
+    options_found: dict[int, bytes] = {}
     at = 0
     while at + 1 < len(options) and options[at]:
         if options[at] == 1:
@@ -104,6 +104,6 @@ def _options(options: bytes) -> dict[int, bytes]:
         size = options[at + 1]
         if size < 2 or at + size > len(options):
             break
-        found.setdefault(options[at], options[at + 2 : at + size])
+        options_found.setdefault(options[at], options[at + 2 : at + size])
         at += size
-    return found
+    return options_found

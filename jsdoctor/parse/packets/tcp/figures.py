@@ -71,14 +71,14 @@ def _stuck(state: State) -> tuple[int, int, int]:
     if state.peer.ack < 0 or state.next_offset is None:
         return 0, 0, 0
     position = state.next_offset + ahead(state.peer.ack, state.next_seq)
-    stuck = [(start, one) for start, one in state.resent.items() if one.end > position and one.count >= _OFTEN]
+    stuck = [(start, item) for start, item in state.resent.items() if item.end > position and item.count >= _OFTEN]
     if not stuck:
         return 0, 0, 0
-    length = min(min(one.end - start, state.full) for start, one in stuck)
+    length = min(min(item.end - start, state.full) for start, item in stuck)
     delivered = [
         min(seen[1] - seen[0], state.full) for seen in state.ring if seen[1] <= position and seen[0] not in state.resent
     ]
-    return length, max(one.count for _, one in stuck), max(delivered, default=0)
+    return length, max(item.count for _, item in stuck), max(delivered, default=0)
 
 
 def _proof(state: State) -> OrderProof:

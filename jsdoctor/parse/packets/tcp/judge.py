@@ -15,7 +15,7 @@ from jsdoctor.parse.packets.tcp.numbers import MASK, ahead, ahead16
 from jsdoctor.parse.packets.tcp.state import BY_ACK, BY_DATA, BY_PEER, MILLISECOND, Hole, Seen, State
 from jsdoctor.parse.packets.tcp.ticks import tick
 
-_LARGEST_WINDOW = 1 << 30
+_MAX_WINDOW = 1 << 30
 _GUESSED_ROUND_TRIP_NS = 3 * MILLISECOND
 
 
@@ -24,7 +24,7 @@ def open_hole(state: State, segment: Segment, at: int, view: memoryview) -> None
     seq, payload_at, captured, length, ip_id, ts_val, hops = *segment[1:2], *segment[6:12]
     end = state.next_offset or 0
     start = end + ahead(seq, state.next_seq)
-    if start - end > _LARGEST_WINDOW:
+    if start - end > _MAX_WINDOW:
         return  # no window is that large: a damaged packet, or one of another connection
     hole = Hole(end, start, at, BY_DATA)
     hole.ip_id, hole.ts_val, hole.epoch, hole.index = ip_id, ts_val, state.epoch, state.distinct

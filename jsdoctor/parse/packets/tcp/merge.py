@@ -15,7 +15,7 @@ from jsdoctor.parse.packets.tcp.numbers import HALF, MASK, ahead
 from jsdoctor.parse.packets.tcp.state import MILLISECOND, State
 
 _PACKETS = 1024
-_STRETCHES = 256
+_RANGES = 256
 _SOON_NS = 20 * MILLISECOND
 _STAMPED_SOON_NS = 200 * MILLISECOND
 """For packets with a timestamp of TCP: nothing is sent again sooner with the same one (the least timeout of Linux)."""
@@ -45,19 +45,19 @@ class _Sightings:
 class Merge:
     """One direction. `copies` counts the packets that were left out."""
 
-    __slots__ = ("_first", "_packets", "_stretches", "copies", "state")
+    __slots__ = ("_first", "_packets", "_ranges", "copies", "state")
 
     def __init__(self, state: State, first: Place) -> None:
         self.state = state
         self.copies = 0
         self._first = first
         self._packets: OrderedDict[tuple[int, ...], _Sightings] = OrderedDict()
-        self._stretches: deque[tuple[int, int, int, Place, int]] = deque(maxlen=_STRETCHES)
+        self._ranges: deque[tuple[int, int, int, Place, int]] = deque(maxlen=_RANGES)
         for start, end, _, ts_val, at, *_ in state.ring:
             seq = state.next_seq - ((state.next_offset or 0) - start) & MASK
-            self._stretches.append((seq, end - start, ts_val, first, at))
+            self._ranges.append((seq, end - start, ts_val, first, at))
 
-    def look(self, segment: Segment, at: int) -> PacketSighting:
+    def check(self, segment: Segment, at: int) -> PacketSighting:
         """Whether that packet was seen at another place before."""
         key, seq, ack, flags, _, _, _, _, length, ip_id, ts_val, _, _ = segment
         here = place(key)
@@ -90,7 +90,7 @@ class Merge:
         fresh = state.next_offset is None or (seq - state.next_seq & MASK) < HALF
         copied = not fresh and self._was_shown(seq, length, ts_val, here, at)
         if not copied:
-            self._stretches.append((seq, length, ts_val, here, at))
+            self._ranges.append((seq, length, ts_val, here, at))
         return copied
 
     def _was_last(self, segment: Segment, here: Place) -> bool:
@@ -104,7 +104,7 @@ class Merge:
 
     def _was_shown(self, seq: int, length: int, ts_val: int, here: Place, at: int) -> bool:
         """Whether another place has shown some of these bytes in the same packet, cut otherwise."""
-        for start, size, other_ts, other, other_at in reversed(self._stretches):
+        for start, size, other_ts, other, other_at in reversed(self._ranges):
             if other == here and here[0] != UNKNOWN_PLACE:
                 continue
             if ahead(start, seq) >= length or ahead(seq, start) >= size:

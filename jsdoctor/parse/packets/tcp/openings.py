@@ -13,11 +13,11 @@ from jsdoctor.model.packets import Attempts, SocketAddress
 from jsdoctor.parse.packets.keys import addresses, endpoints, reverse
 from jsdoctor.parse.packets.segment import ACK, RST, SYN, CapturedPacket, Segment
 
-_MOST_WAITING = 50_000
-_MOST_PACKETS = 12
-_MOST_SERVERS = 1000
-_MOST_CLIENTS = 1000
-_MOST_KEPT = 500
+_MAX_WAITING = 50_000
+_MAX_PACKETS = 12
+_MAX_SERVERS = 1000
+_MAX_CLIENTS = 1000
+_MAX_KEPT = 500
 _HEADER = 20
 
 
@@ -57,48 +57,48 @@ class Openings:
             return []
         if flags & SYN:
             return self._add(name, segment, frame, at, block)
-        if flags & RST and len(known) <= _MOST_PACKETS and not _is_answered(known):
+        if flags & RST and len(known) <= _MAX_PACKETS and not _is_answered(known):
             del self._waiting[name]
             self._tally(name, known, "refused")
             return None
         del self._waiting[name]
         self._tally(name, known, "")
-        return [_moved(one) for one in known]
+        return [_moved(entry) for entry in known]
 
     def finish(self) -> list[list[CapturedPacket]]:
         """The end: handshakes that were tried more than once are worth a look, all are counted."""
         kept: list[list[CapturedPacket]] = []
         for name, known in self._waiting.items():
             self._give_up(name, known)
-            if len(known) > 1 and len(kept) < _MOST_KEPT:
-                kept.append([_moved(one) for one in known])
+            if len(known) > 1 and len(kept) < _MAX_KEPT:
+                kept.append([_moved(entry) for entry in known])
         self._waiting.clear()
         return kept
 
     def attempts(self) -> tuple[Attempts, ...]:
         """Servers to which not every attempt led to a connection, the worst first."""
-        found = []
+        tried = []
         for name, server in self._servers.items():
             if not server.refused + server.unanswered + server.unfinished:
                 continue
             address = _endpoint(name)
-            found.append(_attempts(address, server))
-        return tuple(sorted(found, key=lambda one: (-one.failed, one.server)))
+            tried.append(_attempts(address, server))
+        return tuple(sorted(tried, key=lambda item: (-item.failed, item.server)))
 
     def _add(self, name: bytes, segment: Segment, frame: int, at: int, block: bytes) -> list[CapturedPacket] | None:
         kept = block[segment[5] - _HEADER : segment[6] + segment[7]]
         known = self._waiting.get(name)
         if known is None:
-            if len(self._waiting) >= _MOST_WAITING:
+            if len(self._waiting) >= _MAX_WAITING:
                 self._give_up(*self._waiting.popitem(last=False))
             known = self._waiting[name] = []
         elif known[0][0][1] != segment[1] and not segment[3] & ACK:
             self._give_up(name, known)
             known.clear()
-        if segment[8] or len(known) >= _MOST_PACKETS:  # fast open, or a handshake that goes on and on
+        if segment[8] or len(known) >= _MAX_PACKETS:  # fast open, or a handshake that goes on and on
             del self._waiting[name]
             self._tally(name, known, "")
-            return [_moved(one) for one in known]
+            return [_moved(entry) for entry in known]
         known.append((segment, frame, at, kept))
         return None
 
@@ -110,7 +110,7 @@ class Openings:
         target = name[half : 2 * half] + name[-2:]
         server = self._servers.get(target)
         if server is None:
-            if len(self._servers) >= _MOST_SERVERS:
+            if len(self._servers) >= _MAX_SERVERS:
                 return
             at = known[0][2] if known else 0
             server = self._servers[target] = _Server(at)
@@ -122,13 +122,13 @@ class Openings:
                 server.unanswered += 1
             else:
                 setattr(server, what, getattr(server, what) + 1)
-            if len(server.clients) < _MOST_CLIENTS:
+            if len(server.clients) < _MAX_CLIENTS:
                 server.clients.add(name[:half])
 
 
 def _is_answered(known: list[_Packet]) -> bool:
     """Whether the server has said anything."""
-    return len(known) > 1 and any(one[0][3] & ACK for one in known)
+    return len(known) > 1 and any(packet[0][3] & ACK for packet in known)
 
 
 def _moved(packet: _Packet) -> CapturedPacket:

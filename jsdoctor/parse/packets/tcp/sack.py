@@ -16,9 +16,9 @@ from jsdoctor.parse.packets.tcp.state import State
 
 _SACK = 5
 _EDGES = Struct(">II")
-_MOST_SPANS = 64
-_MOST_RECENT = 64
-_MOST_HOLES = 256
+_MAX_SPANS = 64
+_MAX_RECENT = 64
+_MAX_HOLES = 256
 
 
 def selective_acks(state: State, ack: int, options: bytes) -> None:
@@ -83,13 +83,13 @@ def _is_resent(data: State, start: int, end: int) -> bool:
     """Whether these bytes were sent again lately."""
     if start in data.resent:
         return True
-    recent = islice(reversed(data.resent.items()), _MOST_RECENT)
+    recent = islice(reversed(data.resent.items()), _MAX_RECENT)
     return any(begins < end and resent.end > start for begins, resent in recent)
 
 
 def _gaps(data: State, low: int, spans: Sequence[tuple[int, int]]) -> None:
     """Note the segments that passed here and that the receiver still lacks though it has later ones."""
-    data.sacked = merged((*data.sacked, *spans))[-_MOST_SPANS:]
+    data.sacked = merged((*data.sacked, *spans))[-_MAX_SPANS:]
     data.watched = True
     high = max(right for _, right in spans)
     for start, end, *_, late in reversed(data.ring):
@@ -97,7 +97,7 @@ def _gaps(data: State, low: int, spans: Sequence[tuple[int, int]]) -> None:
             break
         if late or start < low or end > high or _within(start, end, data.sacked):
             continue
-        if len(data.sack_holes) < _MOST_HOLES:
+        if len(data.sack_holes) < _MAX_HOLES:
             already = _is_resent(data, start, end)
             data.sack_holes.setdefault((start, end), already)
     for hole in [hole for hole in data.sack_holes if _within(*hole, data.sacked)]:
@@ -115,10 +115,10 @@ def _within(start: int, end: int, spans: Iterable[tuple[int, int]]) -> bool:
 
 def merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     """The same bytes in as few spans as possible, in order."""
-    found: list[tuple[int, int]] = []
+    merged_found: list[tuple[int, int]] = []
     for left, right in sorted(spans):
-        if found and left <= found[-1][1]:
-            found[-1] = found[-1][0], max(right, found[-1][1])
+        if merged_found and left <= merged_found[-1][1]:
+            merged_found[-1] = merged_found[-1][0], max(right, merged_found[-1][1])
         else:
-            found.append((left, right))
-    return found
+            merged_found.append((left, right))
+    return merged_found

@@ -14,14 +14,14 @@ from jsdoctor.parse.packets.value_histogram import ValueHistogram
 RING = 192
 """So many segments back a copy is recognised."""
 
-MOST_HOLES = 256
-MOST_RESENT = 1024
+MAX_HOLES = 256
+MAX_RESENT = 1024
 """So many stretches of bytes that were sent again are remembered: a late DSACK must still find its own."""
 
 USUAL_FULL = 1460
 """What a full packet carries where no handshake says it."""
 
-MOST_EVENTS = 8
+MAX_EVENTS = 8
 MILLISECOND = 1_000_000
 
 
@@ -220,7 +220,7 @@ class State:
 
     def notice(self, event: PacketEvent) -> None:
         """A label was given."""
-        if len(self.events) < MOST_EVENTS:
+        if len(self.events) < MAX_EVENTS:
             self.events.append(event)
         if self.noticed is not None:
             self.noticed(self.direction, event.frame, event.label)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from jsdoctor.parse.packets.tcp.numbers import ahead
 from jsdoctor.parse.packets.tcp.state import MILLISECOND, State
 
-_FEWEST_TICKS = 10
-_LARGEST_TICK_NS = 1000 * MILLISECOND
+_MIN_TICKS = 10
+_MAX_TICK_NS = 1000 * MILLISECOND
 
 
 def measured_tick(state: State) -> int:
@@ -15,9 +15,9 @@ def measured_tick(state: State) -> int:
         return 0
     first, last = state.ring[0], state.ring[-1]
     ticks = ahead(last[3], first[3]) if first[3] >= 0 and last[3] >= 0 else 0
-    if ticks < _FEWEST_TICKS:
+    if ticks < _MIN_TICKS:
         return 0
-    return min(max((last[4] - first[4]) // ticks, MILLISECOND // 10), _LARGEST_TICK_NS)
+    return min(max((last[4] - first[4]) // ticks, MILLISECOND // 10), _MAX_TICK_NS)
 
 
 def tick(state: State) -> int:

@@ -17,7 +17,7 @@ from jsdoctor.parse.packets.tcp.follow import follow
 from jsdoctor.parse.packets.tcp.merge import PacketSighting
 from jsdoctor.parse.packets.tcp.state import State
 
-_MOST_PLACES = 8
+_MAX_PLACES = 8
 """At so many places of a connection reordering is judged."""
 
 _WHOLE_TENTHS = 9
@@ -50,7 +50,7 @@ class Vantages:
             return
         view = self._views.get(here)
         if view is None:
-            if len(self._views) >= _MOST_PLACES:
+            if len(self._views) >= _MAX_PLACES:
                 return
             view = self._views[here] = _beginnings(self._merged)
         follow(view[not to_server], segment, frame, at, block, memoryview(block))
@@ -70,11 +70,13 @@ class Vantages:
         worst = max(seen, key=lambda here: _gravity(seen[here]), default=None)
         if worst is None or ((mixed or not whole) and _gravity(merged) >= _gravity(seen[worst])):
             return reordering(merged)
-        found = seen[worst]
-        if not found.reordered:
-            return Reordering(downstream=max(found.downstream, merged.downstream))
+        state_found = seen[worst]
+        if not state_found.reordered:
+            return Reordering(downstream=max(state_found.downstream, merged.downstream))
         in_order = next((_name(here) for here in whole if not seen[here].reordered), "")
-        return reordering(found, packets=found.distinct + found.joined, place=_name(worst), in_order_at=in_order)
+        return reordering(
+            state_found, packets=state_found.distinct + state_found.joined, place=_name(worst), in_order_at=in_order
+        )
 
 
 def _copies(both: _Both) -> _Both:

@@ -34,9 +34,9 @@ def copy_of(message: BackupMessage, stream: str, consumer: str, into: str) -> tu
 
 def headers_of(block: bytes) -> dict[str, str]:
     """The headers of a stored message; the values of one that stands there repeatedly are joined by commas."""
-    found: dict[str, str] = {}
+    headers: dict[str, str] = {}
     for line in block.decode(errors="replace").split("\r\n")[1:]:
         key, colon, value = line.partition(":")
         if colon:
-            found[key] = f"{found[key]}, {value.strip()}" if key in found else value.strip()
-    return found
+            headers[key] = f"{headers[key]}, {value.strip()}" if key in headers else value.strip()
+    return headers

@@ -49,13 +49,15 @@ class DeadLetters(Operation):
         """Read-only commands: no command of the CLI copies a message with its headers."""
         return commands(step.subject, {"seqs": step.values["seqs"]})
 
-    async def look(self, step: Step, api: Api) -> Json:
+    async def read_state(self, step: Step, api: Api) -> Json:
         """CONSUMER.INFO; `seqs`, the sequences to copy; `left` and `kept`, where they are."""
         stream, name = step.subject.stream, step.subject.name
         info = await api.ask(f"CONSUMER.INFO.{stream}.{name}")
         target = (await api.ask(f"STREAM.INFO.{step.values['into']}"))["config"]
         wanted = step.values["seqs"] or await _recorded(api, step)
-        left = [seq for seq in wanted if (found := await message_from(api, stream, seq)) and found.stream_seq == seq]
+        left = [
+            seq for seq in wanted if (message := await message_from(api, stream, seq)) and message.stream_seq == seq
+        ]
         kept = [seq for seq in wanted if await _is_there(api, step, _subject(step, target, seq))]
         consumers = (await api.ask(f"STREAM.INFO.{stream}"))["state"].get("consumer_count", 0)
         return {**info, "into": target, "seqs": wanted, "left": left, "kept": kept, "consumer_count": consumers}
@@ -81,12 +83,12 @@ class DeadLetters(Operation):
         for seq in before["left"]:
             if seq in before["kept"]:
                 continue
-            found = await message_from(api, stream, seq)
-            if found is None or found.stream_seq != seq:
+            message = await message_from(api, stream, seq)
+            if message is None or message.stream_seq != seq:
                 continue  # acknowledged or deleted meanwhile
             subject = _subject(step, before["into"], seq)
             run.note("copying", {"seq": seq, "subject": subject})
-            headers, payload = copy_of(found, stream, step.subject.name, str(step.values["into"]))
+            headers, payload = copy_of(message, stream, step.subject.name, str(step.values["into"]))
             await _publish(api, subject, payload, headers)
         if step.values["move"]:
             for seq in before["left"]:
@@ -112,17 +114,17 @@ class DeadLetters(Operation):
         step, api = run.step, run.api
         if is_putting_back(run.notes):
             await put_back(run, step.subject.stream)
-        state = await self.look(step, api)
+        state = await self.read_state(step, api)
         gone = [seq for seq in before["left"] if seq not in state["left"]]
         if gone:
             await self._bring_back(run, gone)
-            state = await self.look(step, api)
+            state = await self.read_state(step, api)
         for seq in state["kept"]:
             if seq in before["kept"]:
                 continue
             subject = _subject(step, state["into"], seq)
-            found = await api.ask(f"STREAM.MSG.GET.{step.values['into']}", {"last_by_subj": subject})
-            await run.send((deletion(step.values["into"], found["message"]["seq"]),))
+            result = await api.ask(f"STREAM.MSG.GET.{step.values['into']}", {"last_by_subj": subject})
+            await run.send((deletion(step.values["into"], result["message"]["seq"]),))
 
     @staticmethod
     async def _bring_back(run: StepContext, gone: list[int]) -> None:
@@ -170,18 +172,18 @@ async def _recorded(api: Api, step: Step) -> list[int]:
     """Sequences in the recorded advisories of this consumer."""
     source, seq = step.values["advisories"], 0
     wanted = _advisories_of(step.subject)
-    found: set[int] = set()
+    recorded: set[int] = set()
     while True:
         try:
             request = reading(source, seq + 1, wanted)
-            told = await api.ask(request.subject, request.payload)
+            reported = await api.ask(request.subject, request.payload)
         except ApiError as error:
             if error.err_code in _NO_MESSAGE:
-                return sorted(found)
+                return sorted(recorded)
             raise
-        advisory = decoded(told["message"])
+        advisory = decoded(reported["message"])
         seq = advisory.stream_seq
-        found.add(int(msgspec.json.decode(advisory.payload)["stream_seq"]))
+        recorded.add(int(msgspec.json.decode(advisory.payload)["stream_seq"]))
 
 
 async def _publish(api: Api, subject: str, payload: bytes, headers: dict[str, str]) -> None:
@@ -206,13 +208,13 @@ def _sequences(values: Mapping[str, Any]) -> tuple[int, ...]:
     if given is None:
         return ()
     parts = given if isinstance(given, (list, tuple)) else str(given).replace(" ", ",").replace("+", ",").split(",")
-    found: list[int] = []
+    sequences: list[int] = []
     for part in filter(None, map(str, parts)):
         first, dash, last = part.partition("-")
         if not first.isdigit() or (dash and not last.isdigit()) or (dash and int(last) - int(first) > AT_MOST):
             raise CannotPlanError(f"seqs takes sequences such as 5+7+9-12, not {part!r}")
-        found += range(int(first), int(last or first) + 1)
-    return tuple(sorted(set(found)))
+        sequences += range(int(first), int(last or first) + 1)
+    return tuple(sorted(set(sequences)))
 
 
 def _which(sequences: tuple[int, ...]) -> str:
@@ -248,14 +250,14 @@ def plan(target: Target, values: Mapping[str, Any]) -> tuple[Step, ...]:
     if moves:
         return (step,)
     # The server counts them for as long as they are in the stream: the finding stays, and that is no failure.
-    look = (command("nats", "stream", "view", into), command("nats", "consumer", "info", stream, name))
+    inspect = (command("nats", "stream", "view", into), command("nats", "consumer", "info", stream, name))
     manual = Step(
         action="consumer.keep_dead_letters",
         operation=MANUAL,
         subject=target.subject,
         risk=Risk.MANUAL,
         effect=f"look at what stream {into} has now; {name} counts them as undeliverable while {stream} holds them",
-        commands=look,
+        commands=inspect,
         needs=("0",),
     )
     return (step, manual)

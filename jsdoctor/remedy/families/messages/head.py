@@ -62,7 +62,7 @@ class DeleteHead(Operation):
         """The message is lost: it is read first."""
         return commands(step.subject, step.base)
 
-    async def look(self, step: Step, api: Api) -> Json:
+    async def read_state(self, step: Step, api: Api) -> Json:
         """STREAM.INFO, and as `head` the first message without its content."""
         info = await api.ask(f"STREAM.INFO.{step.subject.name}")
         first = info["state"]["first_seq"] if info["state"]["messages"] else 0
@@ -81,8 +81,8 @@ class DeleteHead(Operation):
         stream, after = run.step.subject.name, 0
         deleted: list[int] = []
         while len(deleted) < run.step.values["at_most"]:
-            found = await message_from(run.api, stream, after + 1)
-            head = _head(found)
+            message = await message_from(run.api, stream, after + 1)
+            head = _head(message)
             # Never what was stored since: its date may well be later than that of what was the last message then.
             if not _is_ahead(head, before) or head["seq"] >= before["state"]["last_seq"]:
                 break
@@ -132,8 +132,8 @@ class DeleteHead(Operation):
 
 
 async def _is_gone(api: Api, stream: str, seq: int) -> bool:
-    found = await message_from(api, stream, seq)
-    return found is None or found.stream_seq != seq
+    message = await message_from(api, stream, seq)
+    return message is None or message.stream_seq != seq
 
 
 def commands(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:

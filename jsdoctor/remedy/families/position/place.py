@@ -29,7 +29,7 @@ def no_push_client(info: Json, value: Any) -> str:
 class PositionChange(Operation):
     """`step.values["seq"]` is the first message that shall be delivered; `step.base` the consumer's INFO."""
 
-    async def look(self, step: Step, api: Api) -> Json:
+    async def read_state(self, step: Step, api: Api) -> Json:
         """CONSUMER.INFO, and `first_seq` and `last_seq` of the stream; `missing` where there is no such consumer."""
         stream, name = step.subject.stream, step.subject.name
         state = (await api.ask(f"STREAM.INFO.{stream}"))["state"]

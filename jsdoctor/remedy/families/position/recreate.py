@@ -55,7 +55,7 @@ class Recreate(PositionChange):
     async def write(self, run: StepContext, before: Json) -> Json:
         """Its configuration is in the journal before it is deleted."""
         step = run.step
-        state = await self.look(step, run.api)
+        state = await self.read_state(step, run.api)
         if not state.get("missing"):
             if not same_moment(str(before["created"]), str(state["created"])):
                 return {}
@@ -87,7 +87,7 @@ class Recreate(PositionChange):
         Servers since 2.14 create it with its former configuration and reset it. Older ones can place a consumer only by
         its configuration: it starts behind what was acknowledged, and `not_undone` reports the difference.
         """
-        state = await self.look(run.step, run.api)
+        state = await self.read_state(run.step, run.api)
         if not run.notes:
             return
         resets = self._can_reset(run, before)
@@ -113,7 +113,7 @@ class Recreate(PositionChange):
             await _create(run, changed(before["config"], _starting_at(before["config"], place)))
             return
         await _create(run, before["config"])
-        if self.not_undone(run.step, before, await self.look(run.step, run.api)):
+        if self.not_undone(run.step, before, await self.read_state(run.step, run.api)):
             await run.send((reset_request(run.step.subject, place),))
 
     @staticmethod

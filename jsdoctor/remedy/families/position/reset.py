@@ -53,7 +53,7 @@ class Reset(PositionChange):
 
     async def undo(self, run: StepContext, before: Json) -> None:
         """Back to what was acknowledged then: nothing is skipped by it, some messages may come once more."""
-        now, place = await self.look(run.step, run.api), acknowledged(before) + 1
+        now, place = await self.read_state(run.step, run.api), acknowledged(before) + 1
         if not self.not_undone(run.step, before, now):
             return
         if place > now["last_seq"] + 1:

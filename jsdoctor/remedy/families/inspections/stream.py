@@ -10,7 +10,7 @@ from jsdoctor.model.rule import Risk
 from jsdoctor.remedy.family import Action, command
 
 
-def _look_at_consumers(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
+def _inspect_consumers(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
     del values
     return (
         command("nats", "consumer", "report", subject.name),
@@ -18,12 +18,12 @@ def _look_at_consumers(subject: Subject, values: Mapping[str, Any]) -> tuple[str
     )
 
 
-def _look_at_replicas(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
+def _inspect_replicas(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
     del values
     return (command("nats", "stream", "info", subject.name), command("nats", "stream", "report"))
 
 
-def _look_at_head(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
+def _inspect_head(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
     return (
         command("nats", "stream", "info", subject.name),
         command("nats", "stream", "get", subject.name, str(values["first_seq"])),
@@ -36,31 +36,31 @@ def _inspect(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
     return (command("nats", "stream", "info", subject.name),)
 
 
-def _look_at_subjects(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
+def _inspect_subjects(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
     """Which part of the subjects varies, and which may go, is for a person to see. The full list may be very long."""
     del values
     return (command("nats", "stream", "info", subject.name), command("nats", "stream", "report"))
 
 
-def _look_at_origins(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
+def _inspect_origins(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
     """Values: `origins`, streams of the account that do not arrive. `some_are_missing`: others do not exist."""
     names = dict.fromkeys((subject.name, *values.get("origins", ())))
     listed = (command("nats", "stream", "ls"),) if values.get("some_are_missing") else ()
     return (*(command("nats", "stream", "info", name) for name in names), *listed)
 
 
-def _look_at_dates(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
+def _inspect_dates(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
     """Read the messages of `values["sequences"]`, which show when they were stored. No stored date can be changed."""
     messages = (command("nats", "stream", "get", subject.name, str(seq)) for seq in values.get("sequences", ()))
     return (*messages, command("nats", "stream", "info", subject.name))
 
 
 ACTIONS = (
-    Action("stream.look_at_consumers", Risk.MANUAL, _look_at_consumers),
-    Action("stream.look_at_replicas", Risk.MANUAL, _look_at_replicas),
-    Action("stream.look_at_head", Risk.MANUAL, _look_at_head),
+    Action("stream.look_at_consumers", Risk.MANUAL, _inspect_consumers),
+    Action("stream.look_at_replicas", Risk.MANUAL, _inspect_replicas),
+    Action("stream.look_at_head", Risk.MANUAL, _inspect_head),
     Action("stream.inspect", Risk.MANUAL, _inspect),
-    Action("stream.look_at_subjects", Risk.MANUAL, _look_at_subjects),
-    Action("stream.look_at_origins", Risk.MANUAL, _look_at_origins),
-    Action("stream.look_at_dates", Risk.MANUAL, _look_at_dates),
+    Action("stream.look_at_subjects", Risk.MANUAL, _inspect_subjects),
+    Action("stream.look_at_origins", Risk.MANUAL, _inspect_origins),
+    Action("stream.look_at_dates", Risk.MANUAL, _inspect_dates),
 )

@@ -7,7 +7,7 @@ from typing import Any
 
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.rule import Risk
-from jsdoctor.remedy.families.looks import cluster, consumer, server, stream
+from jsdoctor.remedy.families.inspections import cluster, consumer, server, stream
 from jsdoctor.remedy.family import Action, Family
 
 
@@ -18,6 +18,6 @@ def _nothing(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 FAMILY = Family(
-    "looks",
+    "inspections",
     (Action("none", Risk.MANUAL, _nothing), *stream.ACTIONS, *consumer.ACTIONS, *cluster.ACTIONS, *server.ACTIONS),
 )

@@ -56,9 +56,11 @@ class Moment(msgspec.Struct, frozen=True):
 def moment_of(series: Iterable[MetricSeries], at: float, scraped: Mapping[str, float]) -> Moment:
     """The values of an instant query, dated by when their exporter was scraped: Prometheus dates them by the query."""
     dated = (
-        msgspec.structs.replace(one, points=((scraped.get(one.label("instance"), at), one.points[-1][1]),))
-        for one in series
-        if one.points
+        msgspec.structs.replace(
+            metric_series, points=((scraped.get(metric_series.label("instance"), at), metric_series.points[-1][1]),)
+        )
+        for metric_series in series
+        if metric_series.points
     )
     return Moment(at, tuple(dated))
 
@@ -66,26 +68,26 @@ def moment_of(series: Iterable[MetricSeries], at: float, scraped: Mapping[str, f
 def moments_of(series: Iterable[MetricSeries]) -> tuple[Moment, ...]:
     """The values of a range query, by time, the oldest first."""
     by_time: dict[float, list[MetricSeries]] = defaultdict(list)
-    for one in series:
-        for point in one.points:
-            by_time[point[0]].append(msgspec.structs.replace(one, points=(point,)))
+    for metric_series in series:
+        for point in metric_series.points:
+            by_time[point[0]].append(msgspec.structs.replace(metric_series, points=(point,)))
     return tuple(Moment(at, tuple(by_time[at])) for at in sorted(by_time))
 
 
-def look_at(moment: Moment) -> Pasted:
+def sample_at(moment: Moment) -> Pasted:
     """The replies of the servers at that moment, as far as metrics show them."""
     return pasted_sample(replies_in(moment.series), moment.time, NOT_IN_METRICS)
 
 
 def unreachable_servers(earlier: Iterable[Moment], now: Moment) -> list[Gap]:
     """Servers whose exporter is scraped and does not reach them, by the names that they had earlier."""
-    known = names_by_id(one for moment in earlier for one in moment.series)
-    found = {
-        (one.label("instance"), one.label("server_id"))
-        for one in now.series
-        if known_name(one.name) == HEALTH and one.label("value") == UNREACHABLE
+    known = names_by_id(item for moment in earlier for item in moment.series)
+    result = {
+        (item.label("instance"), item.label("server_id"))
+        for item in now.series
+        if known_name(item.name) == HEALTH and item.label("value") == UNREACHABLE
     }
-    named = ((instance, known.get((instance, server_id), server_id)) for instance, server_id in sorted(found))
+    named = ((instance, known.get((instance, server_id), server_id)) for instance, server_id in sorted(result))
     return [
         Gap(
             kind="server",
@@ -97,42 +99,45 @@ def unreachable_servers(earlier: Iterable[Moment], now: Moment) -> list[Gap]:
     ]
 
 
-def evidence_of(looks: Sequence[Pasted]) -> EvidenceSet:
+def evidence_of(samples: Sequence[Pasted]) -> EvidenceSet:
     """The evidence of some samples, oldest first."""
-    looks = _with_deliveries(looks)
-    evidence = with_unseen(assemble([look.sample for look in looks]), looks)
-    if not looks or _shows_assets(looks[-1]):
+    samples = _with_deliveries(samples)
+    evidence = with_unseen(assemble([sample.sample for sample in samples]), samples)
+    if not samples or _shows_assets(samples[-1]):
         return evidence
     return evidence.without(SnapshotSeries, _NO_ASSETS).without(Trend, _NO_ASSETS)
 
 
-def _shows_assets(look: Pasted) -> bool:
+def _shows_assets(sample: Pasted) -> bool:
     """Whether it shows streams, or that there are none."""
-    of_servers = [one.value for one in look.found if one.endpoint is Endpoint.JSZ]
+    of_servers = [item.value for item in sample.found if item.endpoint is Endpoint.JSZ]
     shown = any(account.get("stream_detail") for value in of_servers for account in value.get("account_details") or ())
     return shown or (bool(of_servers) and all(value.get("streams") == 0 for value in of_servers))
 
 
-def _with_deliveries(looks: Sequence[Pasted]) -> Sequence[Pasted]:
+def _with_deliveries(samples: Sequence[Pasted]) -> Sequence[Pasted]:
     """A consumer that delivered a message between the samples is not paused, though no metric shows that."""
-    if len(looks) < 2:
-        return looks
-    first, last = (_deliveries(look) for look in (looks[0], looks[-1]))
+    if len(samples) < 2:
+        return samples
+    first, last = (_deliveries(sample) for sample in (samples[0], samples[-1]))
     moved = {key for key, delivered in last.items() if 0 <= first.get(key, delivered) < delivered}
-    return [msgspec.structs.replace(look, found=tuple(_not_paused(one, moved) for one in look.found)) for look in looks]
+    return [
+        msgspec.structs.replace(sample, found=tuple(_not_paused(item, moved) for item in sample.found))
+        for sample in samples
+    ]
 
 
-def _deliveries(look: Pasted) -> dict[Asset, int]:
+def _deliveries(sample: Pasted) -> dict[Asset, int]:
     """The highest consumer sequence that any server shows of each consumer."""
-    found: dict[Asset, int] = {}
-    for reply in look.found:
+    deliveries: dict[Asset, int] = {}
+    for reply in sample.found:
         for account in reply.value.get("account_details") or ():
             for stream in account.get("stream_detail") or ():
                 for consumer in stream.get("consumer_detail") or ():
                     key = (account["name"], consumer["stream_name"], consumer["name"])
                     delivered = (consumer.get("delivered") or {}).get("consumer_seq", 0)
-                    found[key] = max(found.get(key, 0), delivered)
-    return found
+                    deliveries[key] = max(deliveries.get(key, 0), delivered)
+    return deliveries
 
 
 def _not_paused(reply: RecognisedDocument, moved: Collection[Asset]) -> RecognisedDocument:
@@ -149,7 +154,7 @@ def lost_servers(earlier: Sequence[Pasted], now: Pasted) -> list[Gap]:
     """Servers that had metrics a while ago and have none now: they, or their exporters, are down."""
     if not earlier:
         return []
-    known = {one.server for one in earlier[-1].found} - {one.server for one in now.found} - {""}
+    known = {item.server for item in earlier[-1].found} - {item.server for item in now.found} - {""}
     return [
         Gap(
             kind="server",

@@ -89,13 +89,13 @@ def _renew_certificate(subject: Subject, values: Mapping[str, Any]) -> tuple[str
     return (command("nats", "server", "list"), command("nats", "server", "info", subject.name))
 
 
-def _look_at_sync(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
+def _inspect_sync(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
     """Whether writes should be slower or safer is for a person to decide, and is set in each server's file."""
     del subject, values
     return (command("nats", "server", "report", "jetstream"), command("nats", "stream", "report"))
 
 
-def _look_at_account(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
+def _inspect_account(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
     """Show which streams use the account's limits. Its limits are in its JWT, which its operator signs."""
     del values
     return (
@@ -126,7 +126,7 @@ ACTIONS = (
     Action("server.inspect_load", Risk.MANUAL, _inspect_load),
     Action("server.inspect_api", Risk.MANUAL, _inspect_api),
     Action("server.renew_certificate", Risk.MANUAL, _renew_certificate),
-    Action("server.look_at_sync", Risk.MANUAL, _look_at_sync),
-    Action("server.look_at_account", Risk.MANUAL, _look_at_account),
+    Action("server.look_at_sync", Risk.MANUAL, _inspect_sync),
+    Action("server.look_at_account", Risk.MANUAL, _inspect_account),
     Action("server.inspect_pod", Risk.MANUAL, _inspect_pod),
 )

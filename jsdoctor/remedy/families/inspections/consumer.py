@@ -19,7 +19,7 @@ def _inspect(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
     )
 
 
-def _look_for(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
+def _inspect_others(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
     """The consumer is gone: show its stream and the others. Where a new one starts is for a person to decide."""
     del values
     return (
@@ -30,5 +30,5 @@ def _look_for(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
 
 ACTIONS = (
     Action("consumer.inspect", Risk.MANUAL, _inspect),
-    Action("consumer.look_for", Risk.MANUAL, _look_for),
+    Action("consumer.look_for", Risk.MANUAL, _inspect_others),
 )
