@@ -108,7 +108,11 @@ def test_the_release_completes_formula_and_chart(tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
     for name in ("gh", "helm", "cosign"):
         tool = tmp_path / "bin" / name
-        tool.write_text(f'#!/bin/sh\necho "{name} $*" >> "$NOTED"\n[ "$1" != push ] || echo "Digest: sha256:abc"\n')
+        # As the real tools do, they read the password: a pipe without a reader ends the script.
+        tool.write_text(
+            f'#!/bin/sh\necho "{name} $*" >> "$NOTED"\n[ "$1" != push ] || echo "Digest: sha256:abc"\n'
+            'case "$*" in *--password-stdin*) cat > /dev/null ;; esac\n'
+        )
         tool.chmod(0o755)
     noted = tmp_path / "noted"
     given = {"VERSION": __version__, "REPOSITORY": "Us/tool", "GITHUB_REPOSITORY": "Us/tool", "OWNER": "Us"}

@@ -83,7 +83,7 @@ def _finding(stream: Stream, kind: _Kind, times: int, often: int, samples: int) 
     what = f" of {', '.join(kind)}" if kind else ""
     return Finding(
         subject=stream.subject,
-        message=f"in {times:,} of {samples - 1:,} intervals between the looks an ordered consumer{what} was replaced by"
+        message=f"in {times:,} of {samples - 1:,} intervals between samples an ordered consumer{what} was replaced by"
         " a new one that starts at a sequence: its client misses messages or heartbeats and starts over each time. Each"
         " one costs the meta group a proposal, and the client reads some messages again",
         measured=times,

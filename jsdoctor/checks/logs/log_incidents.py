@@ -137,7 +137,7 @@ class LogIncident:
             longest = f", the longest {span(self.longest_ns // 1_000_000 * 1_000_000)}" if self.longest_ns else ""
             newest = max(self.intervals, key=lambda interval: interval.last.us)
             over = "all are over" if newest.resolved else f"no line shows how the last one ended: {self._silence}"
-            intervals = counted(len(self.intervals), "spell")
+            intervals = counted(len(self.intervals), "interval")
             return f"{intervals} on {self.servers}{when(self.first, self.last)}{longest}; {over}"
         return f"logged {times(self.lines)} by {self.servers}{when(self.first, self.last)}; {over}{length}"
 
