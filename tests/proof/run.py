@@ -43,7 +43,12 @@ def prepare() -> str:
     digest = digest_of()
     here = KEPT / digest
     here.mkdir(parents=True, exist_ok=True)
-    settings = {f"{name}={value}" for name, value in os.environ.items() if name.startswith("JSDOCTOR_")}
+    # The page is published: of a setting that is a path, its name is enough.
+    settings = {
+        name if os.sep in value else f"{name}={value}"
+        for name, value in os.environ.items()
+        if name.startswith("JSDOCTOR_")
+    }
     with contextlib.suppress(OSError):
         settings |= set(read_state(digest).settings)
     commit, committed = git(ROOT, "log", "-1", "--format=%H %cs").split()
