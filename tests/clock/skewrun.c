@@ -99,7 +99,8 @@ int main(int argc, char **argv) {
     double shift = atof(argv[2]);
     long seconds = (long)floor(shift), nanoseconds = (long)((shift - floor(shift)) * 1e9);
 
-    if (ptrace(PTRACE_ATTACH, pid, 0, 0))
+    /* Not PTRACE_ATTACH: its SIGSTOP can outlive the tracer, when another stop comes first, and the process stands still. */
+    if (ptrace(PTRACE_SEIZE, pid, 0, 0) || ptrace(PTRACE_INTERRUPT, pid, 0, 0))
         fail("attaching");
     waitpid(pid, NULL, __WALL);
     unsigned long target = clock_gettime_in(pid);

@@ -125,5 +125,7 @@ def test_free_ports_are_different_and_free() -> None:
     ports = free_ports(50)
     assert len(set(ports)) == 50
     for port in ports:
-        with socket.socket() as probe:
+        with socket.socket() as probe:  # as a nats-server does: connections that have ended do not keep a port
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind(("127.0.0.1", port))
+            probe.listen()

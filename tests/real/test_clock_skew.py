@@ -82,8 +82,11 @@ def check_with_clock(shift_clock: ShiftClock, ahead_s: float, *arguments: str) -
     """A check by a process of ours whose own clock is wrong."""
     command = [sys.executable, "-c", OURSELVES, "check", "--format", "json", *arguments]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        shift_clock(process.pid, ahead_s)
-        written, _ = process.communicate("go\n", timeout=120)
+        try:
+            shift_clock(process.pid, ahead_s)
+            written, _ = process.communicate("go\n", timeout=120)
+        finally:
+            process.kill()  # a process that hangs fails the test and not the whole run
     report: Json = json.loads(written)
     return report
 
