@@ -156,8 +156,8 @@ class DiagnosisResult:
     @property
     def symptom(self) -> str:
         """Its slug; empty where it is not recognised."""
-        symptom_found = self.consultation.recognition.symptom
-        return symptom_found.slug if symptom_found else ""
+        symptom = self.consultation.recognition.symptom
+        return symptom.slug if symptom else ""
 
     @property
     def causes(self) -> tuple[Cause, ...]:

@@ -90,13 +90,13 @@ def capture_to_file(
     )
     secrets = [secret for login in logins for secret in known_secrets(login, monitor)]
     secrets += api_secrets("--loki", wanted.loki) if wanted.loki else ()
-    gathered_found = _gathered(wanted, logins, monitor, plan, show)
-    if gathered_found is not None and not any(sample.exchanges for sample in gathered_found.samples):
-        return CaptureOutcome(problem=gathered_found.problem)
-    gathered = _with_packets(gathered_found or _without_deployment(), wanted, show)
+    live = _gathered(wanted, logins, monitor, plan, show)
+    if live is not None and not any(sample.exchanges for sample in live.samples):
+        return CaptureOutcome(problem=live.problem)
+    gathered = _with_packets(live or _without_deployment(), wanted, show)
     selected = _selected(request, logins[0], show)
     problem = gathered.problem or (selected.fetched.problem if selected.fetched else None)
-    if gathered_found is None and not (selected.logs or wanted.packets):
+    if live is None and not (selected.logs or wanted.packets):
         gap = selected.unread[0].gaps[0]
         return CaptureOutcome(problem=problem or Problem(gap.reason, gap.how_to_get))
     show("taking secrets out")

@@ -13,8 +13,8 @@ from jsdoctor.parse.pasted.sample import Pasted, pasted_sample
 
 def gather_pasted(texts: Sequence[PastedText]) -> tuple[Gathered, Pasted]:
     """Combine all texts into one sample of one deployment."""
-    texts_found = [reply for text in texts for reply in pasted_replies(text.text, text.at)]
+    replies = [reply for text in texts for reply in pasted_replies(text.text, text.at)]
     at = max(text.at for text in texts)
-    pasted = pasted_sample(texts_found, at)
+    pasted = pasted_sample(replies, at)
     sources = tuple(Source("pasted", text.name, text.at) for text in texts)
     return Gathered((pasted.sample,), sources, captured_at=at), pasted

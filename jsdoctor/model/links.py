@@ -90,6 +90,10 @@ class Links(msgspec.Struct, frozen=True):
     servers: tuple[ServerLinks, ...]
     earlier: tuple[tuple[ServerLinks, ...], ...] = ()
 
+    def readings_of(self, server: str) -> list[ServerLinks]:
+        """The links of this server in each sample that has them, oldest first."""
+        return [links for sample in (*self.earlier, self.servers) for links in sample if links.server == server]
+
     def after(self, before: Links) -> Links:
         """These links as the newest; what only an earlier sample shows of a server is kept."""
         known = {server.server: server for server in before.servers}

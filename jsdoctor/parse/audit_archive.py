@@ -89,10 +89,10 @@ def _when(manifest: ArchiveManifest, read: Callable[[str], bytes], senders: Send
             metadata = decode(read(manifest.metadata), _Metadata)
         except ReplyError as error:
             raise BundleError(f"{manifest.metadata} cannot be read: {error}") from error
-    datetime_found = metadata.capture_timestamp or senders.latest()
-    if datetime_found is None or datetime_found.year not in YEARS:
+    captured_at = metadata.capture_timestamp or senders.latest()
+    if captured_at is None or captured_at.year not in YEARS:
         raise BundleError("nothing in it shows when it was gathered")
-    return datetime_found
+    return captured_at
 
 
 def _as_said(endpoint: Endpoint, reply: ArchivedReply, senders: Senders) -> Body:

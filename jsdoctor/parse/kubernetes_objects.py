@@ -16,21 +16,21 @@ Json = Mapping[str, Any]
 def inner(value: Json, *keys: str) -> Json:
     """The object under this path of keys."""
     for key in keys:
-        value_found = value.get(key)
-        value = value_found if isinstance(value_found, dict) else {}
+        member = value.get(key)
+        value = member if isinstance(member, dict) else {}
     return value
 
 
 def elements(value: Json, key: str) -> Iterator[Json]:
     """The objects of a list."""
-    value_found = value.get(key)
-    return (item for item in (value_found if isinstance(value_found, list) else ()) if isinstance(item, dict))
+    member = value.get(key)
+    return (item for item in (member if isinstance(member, list) else ()) if isinstance(item, dict))
 
 
 def text(value: Json, key: str) -> str:
     """A text or number as text."""
-    value_found = value.get(key)
-    return "" if value_found is None or isinstance(value_found, dict | list) else str(value_found)
+    member = value.get(key)
+    return "" if member is None or isinstance(member, dict | list) else str(member)
 
 
 def whole(value: object, default: int = 0) -> int:

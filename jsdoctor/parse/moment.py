@@ -20,7 +20,7 @@ def parse_moment(text: str, now: datetime, local: tzinfo) -> datetime:
     except (ValueError, OverflowError):
         pass
     try:
-        datetime_found = datetime.fromisoformat(stripped.replace("/", "-"))
+        moment = datetime.fromisoformat(stripped.replace("/", "-"))
     except ValueError as error:
         raise ValueError(f"{text[:80]!r} is no moment; {_EXAMPLES}") from error
-    return datetime_found if datetime_found.tzinfo else datetime_found.replace(tzinfo=local)
+    return moment if moment.tzinfo else moment.replace(tzinfo=local)

@@ -54,10 +54,8 @@ def _policy(table: Mapping[str, Any], origin: str, line: int) -> Policy:
     if on not in _ASSETS:
         raise ValueError(f"'on' is {on!r}, not one of {', '.join(_ASSETS)}{did_you_mean(on, _ASSETS)}")
     severity = table.get("severity", Severity.WARNING.value)
-    if severity not in [severity_found.value for severity_found in Severity]:
-        raise ValueError(
-            f"'severity' is {severity!r}, not one of {', '.join(severity_found.value for severity_found in Severity)}"
-        )
+    if severity not in [choice.value for choice in Severity]:
+        raise ValueError(f"'severity' is {severity!r}, not one of {', '.join(choice.value for choice in Severity)}")
     fields = table.get("fields")
     if not isinstance(fields, Mapping) or not fields:
         raise ValueError("'fields' is missing: fields = { num_replicas = { min = 3 } }")

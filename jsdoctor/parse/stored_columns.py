@@ -140,13 +140,11 @@ class Columns:
 
     def again(self) -> list[int]:
         """The sequences of messages whose id came more than once, in order."""
-        again_found: list[int] = []
+        sequences: list[int] = []
         for rows in map(unpack, self.blocks()):
             digests = digests_of(rows)
-            again_found += (
-                [seq for seq, digest in zip(rows.sequences, digests, strict=True) if digest] if digests else []
-            )
-        return again_found
+            sequences += [seq for seq, digest in zip(rows.sequences, digests, strict=True) if digest] if digests else []
+        return sequences
 
     def subjects(self) -> tuple[SubjectIds, ...]:
         """Counts by subject, the most frequent first; those of all others last."""

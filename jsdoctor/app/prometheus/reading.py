@@ -105,7 +105,7 @@ def _servers(evidence: EvidenceSet) -> int:
 
 def _snapshots(evidence: Iterable[EvidenceSet]) -> list[ClusterSnapshot]:
     """The last snapshot of each, where it has one."""
-    every = (evidence.get(SnapshotSeries) for evidence in evidence)
+    every = (shown.get(SnapshotSeries) for shown in evidence)
     return [series.last for series in every if isinstance(series, SnapshotSeries)]
 
 

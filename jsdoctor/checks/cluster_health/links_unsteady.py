@@ -10,7 +10,7 @@ from itertools import pairwise
 import msgspec
 
 from jsdoctor.checks.registry import check
-from jsdoctor.checks.server_health.closings import closed_within, most_common
+from jsdoctor.checks.server_health.closings import closed_within, most_common, not_listed
 from jsdoctor.checks.server_health.health import started_at, uptime_ns
 from jsdoctor.model.connections import ClientConnection, Connections, ServerConnections
 from jsdoctor.model.finding import Finding, Severity, passed, unknown
@@ -54,7 +54,7 @@ def leafs_unsteady(connections: Connections, servers: Servers | None, params: Pa
     known = {server.name: server for server in servers.servers} if servers else {}
     for listed in connections.servers:
         if listed.closed is None:
-            yield unknown(listed.subject, "its closed connections were not listed", "see the gaps of this run")
+            yield not_listed(listed)
             continue
         ended = list(_ended(listed, known, params))
         if ended:
@@ -128,12 +128,7 @@ def routes_unsteady(servers: Servers, links: Links, trend: ServerTrend | None, p
     known = {server.name: server for server in servers.servers}
     for newest in links.servers:
         server = known.get(newest.server)
-        readings = [
-            reading
-            for sample in (*links.earlier, links.servers)
-            for reading in sample
-            if reading.server == newest.server
-        ]
+        readings = links.readings_of(newest.server)
         if server is None or not any(_newest(reading) for reading in readings):
             continue
         up = uptime_ns(server)

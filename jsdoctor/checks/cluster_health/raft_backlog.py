@@ -38,10 +38,10 @@ def raft_backlog(groups: RaftGroups, snapshots: SnapshotSeries | None, params: P
         if is_quiet(state, limits) and state.wal.bytes < warn_log and not state.overrun:
             worst.setdefault(subject, None)
             continue
-        finding_found = _judged(subject, readings, limits, params)
+        judged = _judged(subject, readings, limits, params)
         known = worst.get(subject)
-        if known is None or (finding_found is not None and _weight(finding_found) > _weight(known)):
-            worst[subject] = finding_found
+        if known is None or (judged is not None and _weight(judged) > _weight(known)):
+            worst[subject] = judged
     for subject, finding in worst.items():
         yield finding or passed(subject)
 

@@ -32,9 +32,7 @@ def route_none(servers: Servers, links: Links, params: Params) -> Iterator[Findi
         if own is None or own.route_count is None:
             yield unknown(server.subject, "its routes were not read", "see the gaps of this run")
             continue
-        samples = (*links.earlier, links.servers)
-        readings = [reading for sample in samples for reading in sample if reading.server == server.name]
-        without = sum(1 for reading in readings if reading.route_count == 0)
+        without = sum(1 for reading in links.readings_of(server.name) if reading.route_count == 0)
         attempts = bool(own.route_connections) and all(_is_attempt(route, own.at) for route in own.route_connections)
         if own.route_count and not (attempts and without):
             yield passed(server.subject)

@@ -20,10 +20,10 @@ _OF_SEQUENCES = (10070, 10071, 10164)
 @check("packet_reordering.publishes_refused")
 def publishes_refused(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
     """Group by stream, or by connection if the reply names no stream."""
-    refusals_but_found = refusals_but(packets, *_OF_SEQUENCES)
-    for subject, refusals in refusals_but_found.items():
+    by_subject = refusals_but(packets, *_OF_SEQUENCES)
+    for subject, refusals in by_subject.items():
         yield _finding(subject, refusals, params)
-    if not refusals_but_found:
+    if not by_subject:
         yield from [passed(CLUSTER)] if any(readable_publishers(packets)) else no_publishes(packets)
 
 

@@ -36,14 +36,14 @@ def all_ahead(occurrence: Occurrence) -> bool:
 
 def repeated(occurrences: Iterable[Occurrence], least: int) -> set[int]:
     """Last sequences that are named again and again: by all lines of a kind, or by the first ones that were kept."""
-    repeated_found: set[int] = set()
+    sequences: set[int] = set()
     for occurrence in occurrences:
         measure = occurrence.measure("actual")
         lines = [dict(line.fields).get("actual") for line in occurrence.exemplars[:_IN_A_ROW]]
         if measure is None or occurrence.count < least:
             continue
         if measure.smallest == measure.largest:
-            repeated_found.add(measure.smallest)
+            sequences.add(measure.smallest)
         elif len(lines) == _IN_A_ROW and len(set(lines)) == 1:
-            repeated_found.add(int(lines[0] or 0))
-    return repeated_found
+            sequences.add(int(lines[0] or 0))
+    return sequences

@@ -16,9 +16,15 @@ from jsdoctor.checks.logs.log_findings import by_server, finding_of
 from jsdoctor.checks.logs.windows import most_within
 from jsdoctor.checks.logs.words import listed
 from jsdoctor.checks.registry import check
-from jsdoctor.checks.server_health.closings import closed_within, may_name_users, most_common
+from jsdoctor.checks.server_health.closings import (
+    closed_within,
+    may_name_users,
+    most_common,
+    not_listed,
+    observed_closings,
+)
 from jsdoctor.model.connections import ClientConnection, Connections, ServerConnections
-from jsdoctor.model.finding import CLUSTER, Finding, Observation, Severity, passed, unknown
+from jsdoctor.model.finding import CLUSTER, Finding, Observation, Severity, passed
 from jsdoctor.model.log import LogEvidence, Occurrence
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import Servers
@@ -43,7 +49,7 @@ def authentication_failures(connections: Connections, servers: Servers | None, p
     window_ns = params.integer("window")
     for server in connections.servers:
         if server.closed is None:
-            yield unknown(server.subject, "its closed connections were not listed", "see the gaps of this run")
+            yield not_listed(server)
             continue
         failed = [connection for connection in closed_within(server, window_ns) if connection.reason in _REASONS]
         if len(failed) < max(params.integer("min_failures"), 1):
@@ -71,12 +77,7 @@ def _finding(server: ServerConnections, failed: Sequence[ClientConnection], may_
         measured=most if burst else len(failed),
         threshold=limit if burst else params.integer("min_failures"),
         unit="count",
-        evidence=(
-            server.observed("connz.closed by reason", most_common(connection.reason for connection in failed)),
-            server.observed("connz.closed by address", most_common(connection.ip for connection in failed)),
-            server.observed("connz.closed by library", most_common(connection.lang for connection in failed)),
-            server.observed("last stop", max(connection.stop for connection in failed if connection.stop)),
-        ),
+        evidence=observed_closings(server, failed),
         remedy={"reason": Counter(connection.reason for connection in failed).most_common(1)[0][0]},
     )
 

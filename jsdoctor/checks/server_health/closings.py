@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
 
 from jsdoctor.model.connections import ClientConnection, ServerConnections
+from jsdoctor.model.finding import Finding, Observation, unknown
 from jsdoctor.model.release import release
 from jsdoctor.model.server import Servers
 
@@ -21,6 +22,21 @@ def closed_within(listed: ServerConnections, window_ns: int) -> Iterator[ClientC
         connection
         for connection in listed.closed or ()
         if connection.stop is not None and listed.at - connection.stop <= window
+    )
+
+
+def not_listed(server: ServerConnections) -> Finding:
+    """Of a server whose closed connections are not known, none can be judged."""
+    return unknown(server.subject, "its closed connections were not listed", "see the gaps of this run")
+
+
+def observed_closings(server: ServerConnections, closed: Sequence[ClientConnection]) -> tuple[Observation, ...]:
+    """What a finding on these connections, at least one, cites of them."""
+    return (
+        server.observed("connz.closed by reason", most_common(connection.reason for connection in closed)),
+        server.observed("connz.closed by address", most_common(connection.ip for connection in closed)),
+        server.observed("connz.closed by library", most_common(connection.lang for connection in closed)),
+        server.observed("last stop", max(connection.stop for connection in closed if connection.stop)),
     )
 
 

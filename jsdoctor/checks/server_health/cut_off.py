@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from jsdoctor.checks.registry import check
-from jsdoctor.checks.server_health.closings import closed_within, most_common
+from jsdoctor.checks.server_health.closings import closed_within, most_common, not_listed, observed_closings
 from jsdoctor.model.connections import ClientConnection, Connections, ServerConnections
-from jsdoctor.model.finding import Finding, Severity, passed, unknown
+from jsdoctor.model.finding import Finding, Severity, passed
 from jsdoctor.model.params import Params
 from jsdoctor.model.wording import counted, span
 
@@ -36,7 +36,7 @@ def cut_off(connections: Connections, params: Params) -> Iterator[Finding]:
     window_ns = params.integer("window")
     for server in connections.servers:
         if server.closed is None:
-            yield unknown(server.subject, "its closed connections were not listed", "see the gaps of this run")
+            yield not_listed(server)
             continue
         closed = [
             connection
@@ -63,10 +63,5 @@ def _finding(server: ServerConnections, closed: Sequence[ClientConnection], para
         measured=len(reported),
         threshold=often,
         unit="count",
-        evidence=(
-            server.observed("connz.closed by reason", most_common(connection.reason for connection in closed)),
-            server.observed("connz.closed by address", most_common(connection.ip for connection in closed)),
-            server.observed("connz.closed by library", most_common(connection.lang for connection in closed)),
-            server.observed("last stop", max(connection.stop for connection in closed if connection.stop)),
-        ),
+        evidence=observed_closings(server, closed),
     )

@@ -61,15 +61,15 @@ def _answer_into(
     future: asyncio.Future[Exchange | Gap], loop: asyncio.AbstractEventLoop, host: NtpHost, wait_s: float
 ) -> None:
     try:
-        gap: Exchange | Gap = _answer(host, wait_s)
+        reading: Exchange | Gap = _answer(host, wait_s)
     except _NoAnswerError as error:
-        gap = ntp_gap(host.text, str(error))
+        reading = ntp_gap(host.text, str(error))
     except (OSError, UnicodeError, ntplib.NTPException) as error:
-        gap = ntp_gap(host.text, f"it cannot be queried: {error}")
+        reading = ntp_gap(host.text, f"it cannot be queried: {error}")
 
     def give() -> None:
         if not future.done():
-            future.set_result(gap)
+            future.set_result(reading)
 
     with contextlib.suppress(RuntimeError):  # the loop is closed: no caller waits any more
         loop.call_soon_threadsafe(give)

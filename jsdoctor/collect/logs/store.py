@@ -107,12 +107,12 @@ def _spooled(path: str) -> Stored:
 def _file(path: str, name: str) -> Stored:
     printable = name.encode(errors="surrogateescape").decode(errors="replace")
     try:
-        stat_found = Path(path).stat()
+        status = Path(path).stat()
     except OSError as error:
         return Stored(path, printable, problem=error.strerror or str(error))
-    if not stat.S_ISREG(stat_found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         return Stored(path, printable, problem="this is not a regular file")
-    return Stored(path, printable, stat_found.st_size, stat_found.st_mtime_ns // 1000)
+    return Stored(path, printable, status.st_size, status.st_mtime_ns // 1000)
 
 
 def _remote(path: str) -> Iterator[Stored]:

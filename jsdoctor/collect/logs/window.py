@@ -47,12 +47,12 @@ def narrowed(plan: ReadPlan, window: Window) -> Narrowed:
     since = _us(window.since, -_MAX_US)
     until = _us(window.until, _MAX_US)
     for part in plan.files:
-        part_found = part if part.problem or not part.size else _narrow(part, since, until, window.local_zone)
-        if part_found is None:
+        narrowed = part if part.problem or not part.size else _narrow(part, since, until, window.local_zone)
+        if narrowed is None:
             outside += 1
             continue
-        kept.append(part_found)
-        if part_found is not part:
+        kept.append(narrowed)
+        if narrowed is not part:
             cut += 1
         elif not part.problem and part.size and not _lies_inside(part, since, until, window.local_zone):
             whole.append(part.name)

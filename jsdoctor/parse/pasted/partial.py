@@ -32,37 +32,37 @@ _OF_THE_WHOLE = frozenset(
 
 
 def with_unseen(evidence: EvidenceSet, samples: Sequence[Pasted]) -> EvidenceSet:
-    """The evidence of these looks, of which checks get what was shown."""
+    """The evidence of these samples, of which checks get what was shown."""
     series, servers = evidence.get(SnapshotSeries), evidence.get(Servers)
     if isinstance(series, SnapshotSeries):
         snapshots = partial_snapshots(series.snapshots, samples)
         evidence = evidence.partly_shown(SnapshotSeries(snapshots))
         if len(snapshots) > 1:
             evidence = evidence.partly_shown(Trend(snapshots))
-    looks_found = [item for sample in samples for item in sample.found]
+    documents = [item for sample in samples for item in sample.found]
     if isinstance(servers, Servers):
         evidence = evidence.partly_shown(
             msgspec.structs.replace(
                 servers,
-                servers=tuple(_server(server, looks_found) for server in servers.servers),
-                earlier=tuple(tuple(_server(item, looks_found) for item in sample) for sample in servers.earlier),
+                servers=tuple(_server(server, documents) for server in servers.servers),
+                earlier=tuple(tuple(_server(item, documents) for item in sample) for sample in servers.earlier),
             )
         )
     links = evidence.get(Links)
     if isinstance(links, Links):
         evidence = evidence.partly_shown(
             Links(
-                tuple(_links(server, looks_found) for server in links.servers),
-                tuple(tuple(_links(item, looks_found) for item in sample) for sample in links.earlier),
+                tuple(_links(server, documents) for server in links.servers),
+                tuple(tuple(_links(item, documents) for item in sample) for sample in links.earlier),
             )
         )
     trend = evidence.get(ServerTrend)
     if isinstance(trend, ServerTrend):
         histories = (
-            ServerHistory(tuple(_server(reading, looks_found) for reading in of.readings)) for of in trend.servers
+            ServerHistory(tuple(_server(reading, documents) for reading in of.readings)) for of in trend.servers
         )
         evidence = evidence.partly_shown(ServerTrend(tuple(histories)))
-    return _without_unshown_kinds(evidence, looks_found)
+    return _without_unshown_kinds(evidence, documents)
 
 
 def partial_snapshots(snapshots: Sequence[ClusterSnapshot], samples: Sequence[Pasted]) -> tuple[ClusterSnapshot, ...]:

@@ -114,12 +114,12 @@ class Rewriter:
         front = line[:LINE_CAP]
         if self._fruitless > _FRUITLESS + self._read_lines or not (_TELLING.search(front) or self._holds(front)):
             return line
-        undressed_found = undressed(front, self._year, self._knows)
-        if not self._knows(undressed_found):
+        plain = undressed(front, self._year, self._knows)
+        if not self._knows(plain):
             self._fruitless += 1
             return line
         self._read_lines += 1
-        return undressed_found if len(line) <= LINE_CAP or undressed_found != front else line
+        return plain if len(line) <= LINE_CAP or plain != front else line
 
     def _holds(self, line: str) -> bool:
         return self._matcher.holds_literal(line.encode(errors="replace"))

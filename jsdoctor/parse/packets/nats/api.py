@@ -77,8 +77,8 @@ class ApiFailureTally:
 
     def replied(self, at_ns: int, subject: bytes, headers: bytes, payload: bytes) -> None:
         """The reply to a request with that subject, or the beginning of a long one."""
-        if headers and (status_found := status(headers))[0] >= 400:
-            self._failed(at_ns, subject, PubAckError(status_found[0], 0, text(status_found[1])))
+        if headers and (line := status(headers))[0] >= 400:
+            self._failed(at_ns, subject, PubAckError(line[0], 0, text(line[1])))
             return
         try:
             answer = _DECODER.decode(payload)
