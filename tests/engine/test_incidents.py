@@ -110,6 +110,20 @@ def test_a_lagging_replica_is_explained_by_its_own_server_alone() -> None:
     assert len(incidents([lag, found("JSD703", server("n2"), "n2 has not been heard")], evidence, NOW)) == 1
 
 
+def test_a_slow_disk_explains_a_server_that_does_not_respond() -> None:
+    silent_peer = (Observation("n2", "cluster.replicas[n1].active_ns", 12_000_000_000),)
+    results = [
+        found("JSD703", stream("ORDERS"), "n1 has not been heard for 12s", evidence=silent_peer),
+        found("JSD901", server("n1"), "no response"),
+        found("JSD814", server("n1"), "it waited for its disk"),
+    ]
+    grouped = incidents(results, seen(placed("ORDERS", "n2", "n1", "n3")), NOW)
+    assert told(grouped) == [(["JSD814 n1"], ["JSD703 APP > ORDERS", "JSD901 n1"])]
+    [_, _, slow_disk] = results
+    others = [found("JSD703", stream("ORDERS"), "n3 has not been heard for 12s"), slow_disk]
+    assert len(incidents(others, seen(placed("ORDERS", "n2", "n3", "n4")), NOW)) == 2
+
+
 def test_an_asset_that_nobody_answers_for_belongs_to_the_server_that_is_away() -> None:
     silent = (UnresponsiveAsset(stream("SOLO"), "no responders"),)
     results = [found("JSD702", stream("SOLO"), "no server answers"), found("JSD703", server("n3"), "not heard")]
