@@ -174,7 +174,12 @@ async def meta_step_down(place: Place) -> Json:
 
 
 async def remove_peer(place: Place) -> Json:
-    name = next(name for name in place.cluster.names if name != place.cluster.meta_leader())
+    """The stopped server is not that of the client: closing nats.py while it reconnects may raise CancelledError."""
+    url = place.to.client.connected_url
+    assert url is not None
+    connected = next(name for name in place.cluster.names if place.cluster.node(name).url.endswith(f":{url.port}"))
+    kept = {place.cluster.meta_leader(), connected}
+    name = next(name for name in place.cluster.names if name not in kept)
     await asyncio.to_thread(place.cluster.stop, name)
     return step("server.remove_peer", {"kind": "server", "name": name})
 
