@@ -6,7 +6,8 @@
     make proof-page                     write docs/proof.md from the results
 
 `slices.toml` says what a slice has. A piece of it is one test module; its results are lines of
-`.proof/STATE/SLICE/MODULE.jsonl`, one for each test that started or ended. STATE is a digest of jsdoctor/, rules/,
+`.proof/STATE/SLICE/MODULE.jsonl`, one for each test that started or ended; tracebacks and output of failed tests are in
+`MODULE.failures.txt` beside it. STATE is a digest of jsdoctor/, rules/,
 tests/ and fixtures/, so a change of any of them starts a new proof, and what has a result for a state is not run
 again. A run that was killed goes on with the next test.
 """

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.proof.results import Collected, Result, append
+from tests.proof.results import Collected, Result, append, failures_path
 from tests.servers.binaries import ROOT
 from tests.servers.versions import parameter_version
 
@@ -66,6 +66,9 @@ class Recorder:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Set-up, the test itself, tear-down: the worst of the three counts."""
+        if report.failed:
+            with failures_path(Path(self._order.results)).open("a", encoding="utf-8") as failures:
+                failures.write(_in_full(report))
         so_far = self._outcome[report.nodeid]
         worse = report.failed or so_far.outcome == "started" or (report.skipped and so_far.outcome == "passed")
         self._outcome[report.nodeid] = msgspec.structs.replace(
@@ -99,6 +102,13 @@ def _reason(report: pytest.TestReport) -> str:
         text = str(report.longrepr or "")
     line = " ".join(text.replace(f"{ROOT}/", "").split())
     return line if len(line) <= _MAX_REASON else f"{line[:_MAX_REASON]} ..."
+
+
+def _in_full(report: pytest.TestReport) -> str:
+    """The traceback and the captured output of a failure, below a line that names the test."""
+    captured = "".join(f"\n--- {title} ---\n{text}" for title, text in report.sections)
+    head = f"=== {datetime.now(UTC):%FT%TZ} {report.nodeid} ({report.when})"
+    return f"{head}\n{report.longreprtext}{captured}\n\n"
 
 
 def _figures(report: pytest.TestReport) -> dict[str, Any]:

@@ -87,6 +87,11 @@ def results_path(digest: str, slice_name: str, module: str, kept: Path = KEPT) -
     return kept / digest / slice_name / f"{module.removesuffix('.py').replace('/', '.')}.jsonl"
 
 
+def failures_path(results: Path) -> Path:
+    """Where the texts of the failures of that file of results are kept: the page has one line of each."""
+    return results.with_suffix(".failures.txt")
+
+
 def collected_path(digest: str, kept: Path = KEPT) -> Path:
     """The list of all tests of a state."""
     return kept / digest / "collected.jsonl"

@@ -12,7 +12,17 @@ import msgspec
 
 from tests.proof.page import PAGE, page, verdict
 from tests.proof.recorder import Order
-from tests.proof.results import Collected, Result, State, append, collected_path, digest_of, read_results, results_path
+from tests.proof.results import (
+    Collected,
+    Result,
+    State,
+    append,
+    collected_path,
+    digest_of,
+    failures_path,
+    read_results,
+    results_path,
+)
 from tests.proof.slices import load_slices, modules, modules_of
 from tests.servers import ROOT
 
@@ -84,6 +94,10 @@ def test_what_a_test_gave_is_kept(tmp_path: Path) -> None:
     assert ended["test_passes"].figures == {"assets": 100}
     assert ended["test_is_skipped"].reason == "needs a lake"
     assert "no room" in ended["test_fails_after_its_end"].reason
+    failures = failures_path(results).read_text()
+    assert failures.count("=== ") == 2
+    assert "test_sample.py::test_fails (call)" in failures
+    assert "test_sample.py::test_fails_after_its_end (teardown)" in failures
 
 
 def test_only_tests_of_the_order_run_and_none_after_its_time(tmp_path: Path) -> None:
