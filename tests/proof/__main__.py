@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from tests.proof.page import PAGE, page, slice_results
+from tests.proof.published import publish
 from tests.proof.results import digest_of
 from tests.proof.run import prepare, run_slice
 from tests.proof.slices import load_slices
@@ -18,8 +19,10 @@ def main(arguments: Sequence[str]) -> int:
     slices = load_slices()
     options = _parser([one.name for one in slices]).parse_args(arguments)
     if options.page:
+        state = options.state or digest_of()
         try:
-            text = page(slices, options.state or digest_of())
+            text = page(slices, state)
+            publish(state)
         except OSError:
             sys.stderr.write("there are no results for this state of the code; run: make proof\n")
             return 2
@@ -46,7 +49,7 @@ def _parser(names: Sequence[str]) -> argparse.ArgumentParser:
     parser.add_argument("--version", default="", choices=["", *VERSIONS], help="tests of this nats-server alone")
     parser.add_argument("--minutes", type=float, help="how long to work on each slice")
     parser.add_argument("--again", type=int, default=0, help="run the tests that failed so many times more")
-    parser.add_argument("--page", action="store_true", help="write docs/proof.md")
+    parser.add_argument("--page", action="store_true", help="write docs/proof.md and docs/proof.tar.xz")
     parser.add_argument("--state", help="with --page: digest of the state, the present one if left out")
     return parser
 

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import msgspec
 
+from tests.proof.published import restore
 from tests.proof.recorder import Order
 from tests.proof.results import (
     KEPT,
@@ -42,6 +43,8 @@ def prepare() -> str:
     """Note what is tested, list its tests, and return its digest. Each is done once for a state of the code."""
     digest = digest_of()
     here = KEPT / digest
+    if restore(digest):
+        sys.stdout.write("going on from the published results\n")
     here.mkdir(parents=True, exist_ok=True)
     # The page is published: of a setting that is a path, its name is enough.
     settings = {

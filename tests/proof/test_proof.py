@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from tests.proof.page import PAGE, page, verdict
+from tests.proof.published import publish, restore
 from tests.proof.recorder import Order
 from tests.proof.results import (
     Collected,
@@ -159,6 +160,26 @@ def test_the_page_names_failures_reasons_figures_and_what_was_not_run(tmp_path: 
     assert "Not run: `real/test_ward.py` (1)." in text
     assert "| requests |\n| --- |\n| 1,200 |" in text
     assert text.count("This slice was not run.") == len(load_slices()) - 2
+
+
+def test_published_results_are_gone_on_from_in_another_clone(tmp_path: Path) -> None:
+    here, there, file = tmp_path / "here", tmp_path / "there", tmp_path / "proof.tar.xz"
+    (here / "d").mkdir(parents=True)
+    (here / "d" / "state.json").write_text("{}")
+    collected_path("d", here).write_text("")
+    path = results_path("d", "faults", "real/test_ward.py", here)
+    for outcome in ("started", "passed", "started"):
+        append(path, result(outcome))
+    failures_path(path).write_text("/a/path/of/a/machine")
+    publish("d", here, file)
+    first = file.read_bytes()
+    publish("d", here, file)
+    assert file.read_bytes() == first
+    assert not restore("another", there, file)
+    assert restore("d", there, file)
+    assert read_results(results_path("d", "faults", "real/test_ward.py", there)) == read_results(path)
+    assert not list(there.rglob("*.failures.txt"))
+    assert not restore("d", there, file)
 
 
 def test_a_change_of_a_watched_directory_is_another_state(tmp_path: Path) -> None:
