@@ -1,4 +1,4 @@
-"""The results behind docs/proof.md in one file of the repository, from which a later `make proof` of their state goes on."""
+"""The results behind docs/proof.md in one file of the repository: `make proof` of the same state goes on from them."""
 
 from __future__ import annotations
 
