@@ -104,7 +104,7 @@ def test_what_is_cut_off_is_told_and_counts_when_it_was_named(logs: Path, tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("audit", "x.log", "--engine", "local", "--master", "spark://h:7077"), "--engine local uses no Spark"),
         (("audit", "x.log", "--engine", "local", "--conf", "a=b"), "--engine local uses no Spark"),
@@ -118,11 +118,11 @@ def test_what_is_cut_off_is_told_and_counts_when_it_was_named(logs: Path, tmp_pa
         (("check", "--engine", "spark"), "no logs to read"),
     ],
 )
-def test_what_cannot_be_meant_is_refused(arguments: tuple[str, ...], said: str, tmp_path: Path) -> None:
+def test_what_cannot_be_meant_is_refused(arguments: tuple[str, ...], message: str, tmp_path: Path) -> None:
     (tmp_path / "x.log").write_text("nothing\n")
     done = jsdoctor(*arguments, cwd=tmp_path)
     assert done.returncode == 2, done.stderr
-    assert said in done.stderr
+    assert message in done.stderr
 
 
 @pytest.mark.parametrize("option", [("--remote", "sc://127.0.0.1:1"), ("--master", "spark://127.0.0.1:1")])

@@ -35,11 +35,11 @@ USAGE = [
 ]
 
 
-@pytest.mark.parametrize(("arguments", "said"), USAGE, ids=[" ".join(a) for a, _ in USAGE])
-def test_usage(arguments: tuple[str, ...], said: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("arguments", "message"), USAGE, ids=[" ".join(a) for a, _ in USAGE])
+def test_usage(arguments: tuple[str, ...], message: str, tmp_path: Path) -> None:
     done = jsdoctor(*arguments, cwd=tmp_path)
     assert done.returncode == 2, done.stderr
-    assert said in done.stderr
+    assert message in done.stderr
     assert done.stdout == ""
 
 
@@ -60,12 +60,12 @@ CONFIGURATION = [
 ]
 
 
-@pytest.mark.parametrize(("text", "said"), CONFIGURATION)
-def test_configuration_file(text: str, said: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("text", "message"), CONFIGURATION)
+def test_configuration_file(text: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "jsdoctor.toml").write_text(text)
     done = jsdoctor("check", *NOWHERE, cwd=tmp_path)
     assert done.returncode == 2
-    assert said in done.stderr
+    assert message in done.stderr
 
 
 def test_pyproject_is_read_when_it_speaks_of_us(tmp_path: Path) -> None:
@@ -116,14 +116,14 @@ PAGES = [
 ]
 
 
-@pytest.mark.parametrize(("page", "said"), PAGES)
-def test_rule_page(page: str, said: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("page", "message"), PAGES)
+def test_rule_page(page: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "ACME001.md").write_text(page)
     for arguments in (("rules", "validate", "mine"), ("check", "--rules", "mine", *NOWHERE)):
         done = jsdoctor(*arguments, cwd=tmp_path)
         assert done.returncode == 2
-        assert said in done.stderr
+        assert message in done.stderr
 
 
 def test_a_good_page_of_ones_own_is_listed_and_explained(tmp_path: Path) -> None:

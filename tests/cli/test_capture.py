@@ -47,7 +47,7 @@ async def plant(url: str, key: str) -> None:
     """Copies of every secret where users leave them: in descriptions and metadata, of streams and consumers."""
     client = await nats.connect(url, user="doc", password=PASSWORD)
     try:
-        told = {
+        metadata = {
             "password": PASSWORD,
             "note": f"leaf uses {LEAF}, route {ROUTE}, ask {TOKEN}",
             "auth_token": TOKEN,
@@ -59,8 +59,8 @@ async def plant(url: str, key: str) -> None:
             PASSWORD: "as a key",
             "tls": key,
         }
-        await add_stream(client, "S", subjects=["s"], max_bytes=1 << 20, description=f"{JWT} {SEED}", metadata=told)
-        await add_consumer(client, "S", "c", metadata=told, description=f"log in with {PASSWORD}")
+        await add_stream(client, "S", subjects=["s"], max_bytes=1 << 20, description=f"{JWT} {SEED}", metadata=metadata)
+        await add_consumer(client, "S", "c", metadata=metadata, description=f"log in with {PASSWORD}")
     finally:
         await client.close()
 

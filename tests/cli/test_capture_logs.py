@@ -30,7 +30,7 @@ def findings(report: Json) -> list[tuple[str, str, str]]:
     return sorted(
         (result["code"], result["subject"]["name"], result["severity"])
         for result in report["results"]
-        if result["outcome"] == "fail" and any(".log" in one["source"] for one in result["evidence"])
+        if result["outcome"] == "fail" and any(".log" in item["source"] for item in result["evidence"])
     )
 
 
@@ -76,7 +76,7 @@ def test_findings_name_the_log_in_the_bundle(site: tuple[Path, str]) -> None:
     top, url = site
     assert jsdoctor("capture", "-o", "b.zip", "-s", url, "--samples", "1", "--logs", "logs", cwd=top).returncode == 0
     results = checked(top, "--bundle", "b.zip")["results"]
-    places = [one["source"] for result in results for one in result["evidence"] if ".log" in one["source"]]
+    places = [item["source"] for result in results for item in result["evidence"] if ".log" in item["source"]]
     assert places
     assert all(place.startswith("b.zip!") for place in places)
 

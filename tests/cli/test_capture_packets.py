@@ -22,9 +22,9 @@ CAPTURE = "nats-errors.client.pcap.gz"
 def of_packets(report: Json) -> list[tuple[str, str, str, str]]:
     """What packets tell: code, subject, severity and message."""
     return sorted(
-        (one["code"], one["subject"]["name"], one["severity"], one["message"])
-        for one in report["results"]
-        if one["outcome"] == "fail" and one["code"] != "JSD720"
+        (result["code"], result["subject"]["name"], result["severity"], result["message"])
+        for result in report["results"]
+        if result["outcome"] == "fail" and result["code"] != "JSD720"
     )
 
 
@@ -75,5 +75,5 @@ def test_the_report_is_in_the_bundle_and_does_not_disturb_it(shared_cluster: Clu
     assert secret not in page
     again = jsdoctor("check", "--bundle", "b.zip", "--isolated", "-o", "again.html", cwd=tmp_path)
     assert again.returncode in (0, 1)
-    told = {code for code in page.split() if code.startswith('id="JSD')}
-    assert told == {code for code in (tmp_path / "again.html").read_text().split() if code.startswith('id="JSD')}
+    anchors = {code for code in page.split() if code.startswith('id="JSD')}
+    assert anchors == {code for code in (tmp_path / "again.html").read_text().split() if code.startswith('id="JSD')}

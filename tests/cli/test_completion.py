@@ -22,9 +22,9 @@ def offered(shell: str, typed: str, place: Path) -> str:
 def test_rules_symptoms_and_options_are_offered(shell: str, tmp_path: Path) -> None:
     assert "JSD403" in offered(shell, "jsdoctor check --select JSD40", tmp_path)
     assert "duplicate-messages" in offered(shell, "jsdoctor explain duplicate-m", tmp_path)
-    found = offered(shell, "jsdoctor check --exit-", tmp_path)
-    assert "--exit-zero" in found
-    assert "JSD" not in found
+    offers = offered(shell, "jsdoctor check --exit-", tmp_path)
+    assert "--exit-zero" in offers
+    assert "JSD" not in offers
 
 
 @pytest.mark.parametrize("shell", SHELLS)

@@ -23,36 +23,36 @@ def settings(place: Path, *arguments: str, env: dict[str, str] | None = None) ->
     done = jsdoctor("config", "show", "--format", "json", *arguments, cwd=place, env=env)
     assert done.returncode == 0, done.stderr
     assert "secret-word" not in done.stdout
-    return {one["name"]: (one["value"], one["origin"]) for one in json.loads(done.stdout)["settings"]}
+    return {setting["name"]: (setting["value"], setting["origin"]) for setting in json.loads(done.stdout)["settings"]}
 
 
 def test_defaults_say_that_they_are_defaults(tmp_path: Path) -> None:
-    found = settings(tmp_path)
-    assert found["server"] == ("nats://127.0.0.1:4222", "default")
-    assert found["timeout"] == ("5s", "default")
-    assert found["samples"] == ("2", "default")
-    assert found["budget"] == ("no limit", "default")
-    assert not [name for name in found if name.startswith("JSD")]
+    shown = settings(tmp_path)
+    assert shown["server"] == ("nats://127.0.0.1:4222", "default")
+    assert shown["timeout"] == ("5s", "default")
+    assert shown["samples"] == ("2", "default")
+    assert shown["budget"] == ("no limit", "default")
+    assert not [name for name in shown if name.startswith("JSD")]
     assert settings(tmp_path, "--all")["JSD401.warn_pending"][1] == "default"
 
 
 def test_the_file_the_environment_and_the_command_line(tmp_path: Path) -> None:
     (tmp_path / "jsdoctor.toml").write_text(CONFIG)
-    found = settings(tmp_path)
-    assert found["server"] == ("nats://n1.example:4222", "jsdoctor.toml")
-    assert found["timeout"] == ("9s", "jsdoctor.toml")
-    assert found["budget"] == ("40 requests/s", "jsdoctor.toml")
-    assert found["fail-on"] == ("warning", "jsdoctor.toml")
-    assert found["monitor"] == ("http://n1.example:8222", "jsdoctor.toml")
-    assert found["JSD401.warn_pending"] == ("77", "jsdoctor.toml:8")
+    shown = settings(tmp_path)
+    assert shown["server"] == ("nats://n1.example:4222", "jsdoctor.toml")
+    assert shown["timeout"] == ("9s", "jsdoctor.toml")
+    assert shown["budget"] == ("40 requests/s", "jsdoctor.toml")
+    assert shown["fail-on"] == ("warning", "jsdoctor.toml")
+    assert shown["monitor"] == ("http://n1.example:8222", "jsdoctor.toml")
+    assert shown["JSD401.warn_pending"] == ("77", "jsdoctor.toml:8")
     environment = {"NATS_URL": "nats://n2.example:4222", "NATS_TIMEOUT": "3s"}
-    found = settings(tmp_path, env=environment)
-    assert found["server"] == ("nats://n2.example:4222", "NATS_URL")
-    assert found["timeout"] == ("3s", "NATS_TIMEOUT")
-    found = settings(tmp_path, "-s", "nats://n3.example:4222", "--timeout", "1s", "--budget", "9", env=environment)
-    assert found["server"] == ("nats://n3.example:4222", "--server")
-    assert found["timeout"] == ("1s", "--timeout")
-    assert found["budget"] == ("9 requests/s", "--budget")
+    shown = settings(tmp_path, env=environment)
+    assert shown["server"] == ("nats://n2.example:4222", "NATS_URL")
+    assert shown["timeout"] == ("3s", "NATS_TIMEOUT")
+    shown = settings(tmp_path, "-s", "nats://n3.example:4222", "--timeout", "1s", "--budget", "9", env=environment)
+    assert shown["server"] == ("nats://n3.example:4222", "--server")
+    assert shown["timeout"] == ("1s", "--timeout")
+    assert shown["budget"] == ("9 requests/s", "--budget")
 
 
 def test_text_for_people(tmp_path: Path) -> None:

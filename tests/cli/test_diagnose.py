@@ -51,25 +51,25 @@ def say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 
 def document(say: Say, *arguments: str) -> tuple[int, dict[str, Any]]:
     done = say("diagnose", "--format", "json", *arguments)
-    found: dict[str, Any] = json.loads(done.stdout)
-    VALIDATOR.validate(found)
-    return done.returncode, found
+    diagnosis: dict[str, Any] = json.loads(done.stdout)
+    VALIDATOR.validate(diagnosis)
+    return done.returncode, diagnosis
 
 
 def test_offline_only_recognises(say: Say) -> None:
-    code, found = document(say, "--offline", "nats: wrong last sequence: 5123")
-    assert (code, found["symptom"]) == (0, "wrong-last-sequence")
-    assert [cause["code"] for cause in found["causes"]][:2] == ["JSD201", "JSD202"]
-    assert {cause["verdict"] for cause in found["causes"]} == {"undecided"}
-    assert all(cause["next_step"] for cause in found["causes"])
-    assert found["next_step"]["decides"]
-    assert found["sources"] == []
+    code, diagnosis = document(say, "--offline", "nats: wrong last sequence: 5123")
+    assert (code, diagnosis["symptom"]) == (0, "wrong-last-sequence")
+    assert [cause["code"] for cause in diagnosis["causes"]][:2] == ["JSD201", "JSD202"]
+    assert {cause["verdict"] for cause in diagnosis["causes"]} == {"undecided"}
+    assert all(cause["next_step"] for cause in diagnosis["causes"])
+    assert diagnosis["next_step"]["decides"]
+    assert diagnosis["sources"] == []
 
 
 def test_what_is_not_known_is_said_with_what_would_help(say: Say) -> None:
-    code, found = document(say, "--offline", "the printer is out of paper")
-    assert (code, found["symptom"], found["causes"]) == (3, None, [])
-    assert found["needs"]
+    code, diagnosis = document(say, "--offline", "the printer is out of paper")
+    assert (code, diagnosis["symptom"], diagnosis["causes"]) == (3, None, [])
+    assert diagnosis["needs"]
     done = say("diagnose", "--offline", "the printer is out of paper")
     assert "Not recognised." in done.stdout
     assert not any(f"--symptom {symptom.slug}" in done.stdout for symptom in book().symptoms)
@@ -93,9 +93,9 @@ def test_a_file_is_the_symptom(say: Say, tmp_path: Path) -> None:
 
 def test_pasted_pages_are_judged_without_a_word(say: Say) -> None:
     paste = FIXTURES / "pasted" / "stuck" / "0.5.0_consumer_info_ORDERS_billing.txt"
-    code, found = document(say, str(paste))
-    assert (code, found["symptom"]) == (1, "consumer-stalled")
-    assert [cause["code"] for cause in found["causes"] if cause["verdict"] == "confirmed"] == ["JSD403"]
+    code, diagnosis = document(say, str(paste))
+    assert (code, diagnosis["symptom"]) == (1, "consumer-stalled")
+    assert [cause["code"] for cause in diagnosis["causes"] if cause["verdict"] == "confirmed"] == ["JSD403"]
 
 
 def test_words_and_files_together(say: Say) -> None:
@@ -113,9 +113,9 @@ def test_words_need_no_quotes(say: Say) -> None:
 def test_code_and_symptom_name_it_as_well(say: Say) -> None:
     assert document(say, "--offline", "--code", "10077")[1]["symptom"] == "insufficient-resources"
     assert document(say, "--offline", "--symptom", "consumer-stalled")[1]["symptom"] == "consumer-stalled"
-    code, found = document(say, "--offline", "--code", "10065")
-    assert (code, found["symptom"]) == (0, "configuration-refused")
-    assert found["api_error"]["text"] == "subjects overlap with an existing stream"
+    code, diagnosis = document(say, "--offline", "--code", "10065")
+    assert (code, diagnosis["symptom"]) == (0, "configuration-refused")
+    assert diagnosis["api_error"]["text"] == "subjects overlap with an existing stream"
 
 
 def test_a_line_on_stdin(tmp_path: Path) -> None:
@@ -137,12 +137,12 @@ def test_logs_on_stdin_are_read_once() -> None:
 def test_logs_alone_decide_what_they_can(say: Say, tmp_path: Path) -> None:
     line = "2026-11-21 16:04:5{} ERROR publish failed: nats: wrong last sequence: 5\n"
     (tmp_path / "app.log").write_text("".join(line.format(second) for second in range(4)))
-    code, found = document(say, "nats: wrong last sequence: 5", "--logs", "app.log", "--stream", "ORDERS")
-    verdicts = {cause["code"]: cause["verdict"] for cause in found["causes"]}
+    code, diagnosis = document(say, "nats: wrong last sequence: 5", "--logs", "app.log", "--stream", "ORDERS")
+    verdicts = {cause["code"]: cause["verdict"] for cause in diagnosis["causes"]}
     assert code == 1
     assert verdicts["JSD201"] == "confirmed"
     assert verdicts["JSD713"] == "undecided", "no server wrote these lines"
-    assert found["sources"][0]["kind"] == "logs"
+    assert diagnosis["sources"][0]["kind"] == "logs"
 
 
 def test_text_for_a_person(say: Say) -> None:
@@ -151,7 +151,7 @@ def test_text_for_a_person(say: Say) -> None:
     assert "undecided  JSD403 consumer-ack-pending-at-limit" in done.stdout
     assert "Next: " in done.stdout
     quiet = say("diagnose", "-q", "--offline", "consumer is stalled").stdout.splitlines()
-    assert len(quiet) == len(next(one for one in book().symptoms if one.slug == "consumer-stalled").causes)
+    assert len(quiet) == len(next(symptom for symptom in book().symptoms if symptom.slug == "consumer-stalled").causes)
 
 
 def test_hostile_text_does_not_reach_the_terminal(say: Say) -> None:
@@ -162,14 +162,14 @@ def test_hostile_text_does_not_reach_the_terminal(say: Say) -> None:
 
 def test_nobody_there(say: Say) -> None:
     """The differential is written all the same, undecided, and the run is inconclusive."""
-    code, found = document(say, "consumer is stalled", "-s", "nats://127.0.0.1:1", "--timeout", "1s")
+    code, diagnosis = document(say, "consumer is stalled", "-s", "nats://127.0.0.1:1", "--timeout", "1s")
     assert code == 3
-    assert {cause["verdict"] for cause in found["causes"]} == {"undecided"}
-    assert found["gaps"]
+    assert {cause["verdict"] for cause in diagnosis["causes"]} == {"undecided"}
+    assert diagnosis["gaps"]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ((), "there is nothing to diagnose"),
         (("a", "--code", "10071"), "all name a symptom"),
@@ -183,10 +183,10 @@ def test_nobody_there(say: Say) -> None:
         (("wrong last sequence", "--bundle", "x.zip", "-s", "localhost"), "--bundle judges what was captured"),
     ],
 )
-def test_what_does_not_fit_together_is_refused(say: Say, arguments: tuple[str, ...], said: str) -> None:
+def test_what_does_not_fit_together_is_refused(say: Say, arguments: tuple[str, ...], message: str) -> None:
     done = say("diagnose", *arguments)
     assert done.returncode == 2
-    assert said in done.stderr
+    assert message in done.stderr
 
 
 def test_the_schema_is_a_schema() -> None:

@@ -14,7 +14,7 @@ NOBODY = ("--isolated", "-s", "nats://127.0.0.1:1")
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("fix", "--resume"), "--resume goes on with a journal, and none is named"),
         (("fix", "--yes"), "belong to --apply"),
@@ -26,11 +26,11 @@ NOBODY = ("--isolated", "-s", "nats://127.0.0.1:1")
         (("rollback", "garbage.json", "--yes"), "garbage.json:1: not a line of a journal"),
     ],
 )
-def test_refused(tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
+def test_refused(tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
     (tmp_path / "garbage.json").write_text('{"schema": 1}\n', "utf-8")
     done = jsdoctor(*arguments, *NOBODY, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
-    assert said in done.stderr
+    assert message in done.stderr
 
 
 @pytest.mark.parametrize(

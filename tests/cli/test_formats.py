@@ -154,7 +154,7 @@ def test_the_prefix_then_the_format_of_a_single_output_then_the_suffix_decides(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["-o", "-", "-o", "json=-"], "two outputs go to stdout"),
         (["-o", "a.json", "-o", "sarif=a.json"], "two outputs go to"),
@@ -164,11 +164,11 @@ def test_the_prefix_then_the_format_of_a_single_output_then_the_suffix_decides(
     ],
 )
 def test_outputs_that_cannot_be_written_end_a_run_before_it_begins(
-    tmp_path: Path, arguments: list[str], said: str
+    tmp_path: Path, arguments: list[str], message: str
 ) -> None:
     done = jsdoctor("check", *NOBODY, *arguments, cwd=tmp_path)
     assert done.returncode == 2
-    assert said in done.stderr
+    assert message in done.stderr
     assert not list(tmp_path.iterdir())
 
 

@@ -36,8 +36,8 @@ def test_places_in_every_format(deploy: Path) -> None:
     assert (where["region"]["startLine"], where["region"]["startColumn"]) == (5, 3)
     (issue,) = [entry for entry in json.loads(shown("gitlab")) if entry["check_name"] == "JSD601"]
     assert issue["location"] == {"path": "deploy/s.yaml", "lines": {"begin": 5}}
-    (found,) = [one for one in json.loads(shown("json"))["results"] if one["outcome"] == "fail"]
-    assert [(one["source"], one["path"]) for one in found["evidence"]] == [("deploy/s.yaml", "line 5, column 3")]
+    (failed,) = [case for case in json.loads(shown("json"))["results"] if case["outcome"] == "fail"]
+    assert [(place["source"], place["path"]) for place in failed["evidence"]] == [("deploy/s.yaml", "line 5, column 3")]
     assert json.loads(shown("json"))["sources"][0]["kind"] == "manifest"
 
 
@@ -96,7 +96,7 @@ def test_patches_of_a_kustomization_are_listed_and_not_judged(deploy: Path) -> N
     assert [gap["subject"]["name"] for gap in report["gaps"] if "kustomization" in gap["reason"]] == [
         "deploy/more.yaml"
     ]
-    assert not [one for one in report["results"] if one["code"] == "JSD605" and one["outcome"] == "fail"]
+    assert not [result for result in report["results"] if result["code"] == "JSD605" and result["outcome"] == "fail"]
 
 
 @pytest.mark.parametrize("form", ["text", "json"])

@@ -23,8 +23,8 @@ def test_a_capture_alone_is_judged(tmp_path: Path) -> None:
     report = json.loads(done.stdout)
     assert done.returncode == 1
     assert report["sources"][0]["kind"] == "pcap"
-    found = {result["code"] for result in report["results"] if result["outcome"] == "fail"}
-    assert found == {"JSD308", "JSD502", "JSD504", "JSD515", "JSD517"}
+    codes = {result["code"] for result in report["results"] if result["outcome"] == "fail"}
+    assert codes == {"JSD308", "JSD502", "JSD504", "JSD515", "JSD517"}
     judged = {verdict["code"] for verdict in report["rules"]} if "rules" in report else set()
     assert not judged & {"JSD403", "JSD601"}, "no rule is named of which packets cannot tell"
 
@@ -65,7 +65,7 @@ def test_a_file_that_ends_early_is_judged_as_far_as_it_goes(tmp_path: Path) -> N
     done = jsdoctor("check", "--pcap", "cut.pcap", "--format", "json", cwd=tmp_path)
     assert done.returncode == 0
     results = json.loads(done.stdout)["results"]
-    assert [one["code"] for one in results if one["severity"] != "info"] == ["JSD903"]
+    assert [result["code"] for result in results if result["severity"] != "info"] == ["JSD903"]
 
 
 def test_what_is_no_capture_makes_the_run_inconclusive(tmp_path: Path) -> None:
@@ -75,17 +75,17 @@ def test_what_is_no_capture_makes_the_run_inconclusive(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["--pcap", "nowhere.pcap"], "no such file"),
         (["--seconds", "3"], "--sniff"),
         (["--sniff", "no-such-interface-0"], "no-such-interface-0"),
     ],
 )
-def test_mistakes_are_said_in_a_sentence(tmp_path: Path, arguments: list[str], said: str) -> None:
+def test_mistakes_are_said_in_a_sentence(tmp_path: Path, arguments: list[str], message: str) -> None:
     done = jsdoctor("check", *arguments, cwd=tmp_path)
     assert done.returncode in (2, 3)
-    assert said in done.stderr
+    assert message in done.stderr
 
 
 def test_without_the_privilege_the_command_is_named(tmp_path: Path) -> None:

@@ -83,8 +83,8 @@ def test_levels(code: str, param: str, level: Level, bundle: Path, tmp_path: Pat
     )
     assert done.returncode in (0, 1), done.stderr
     subjects = [result["subject"] for result in json.loads(done.stdout)["results"]]
-    found = [subject for subject in subjects if f"LEVELS_{level.own}" in (subject.get("stream"), subject.get("name"))]
-    assert len(found) == level.too_many
+    failed = [subject for subject in subjects if f"LEVELS_{level.own}" in (subject.get("stream"), subject.get("name"))]
+    assert len(failed) == level.too_many
 
 
 class Same(NamedTuple):
@@ -120,7 +120,7 @@ def test_levels_of_rules_with_defaults(same: Same, own: int | None, given: int |
 
 
 @pytest.mark.parametrize(
-    ("own", "given", "found"),
+    ("own", "given", "fails"),
     [
         pytest.param({}, None, True, id="default"),
         pytest.param({"subjects-warn": "2000000", "subjects-critical": "3000000"}, None, False, id="metadata"),
@@ -132,13 +132,13 @@ def test_levels_of_rules_with_defaults(same: Same, own: int | None, given: int |
         pytest.param({"subjects-critical": "10"}, 1_000_001, False, id="given before metadata, not reached"),
     ],
 )
-def test_levels_of_the_number_of_subjects(own: dict[str, str], given: int | None, found: bool) -> None:
+def test_levels_of_the_number_of_subjects(own: dict[str, str], given: int | None, fails: bool) -> None:
     case = next(case for case in cases("JSD606") if case["kind"] == "above" and "params" not in case)
     metadata = {f"io.nats.monitor.{key}": value for key, value in {"enabled": "true", **own}.items()}
     edit = {"stream": "APP/ORDERS", "set": {"config.metadata": metadata}}
     evidence = evidence_of({**case, "edit": [*case["edit"], edit]})
     results = run_rule("JSD606", evidence, {} if given is None else {"warn_subjects": given}).results
-    assert bool(results) == found
+    assert bool(results) == fails
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_a_threshold_below_the_warning_is_an_error_from_there_on() -> None:
 
 
 @pytest.mark.parametrize(
-    ("setting", "said"),
+    ("setting", "message"),
     [
         (
             "JSD401.warn_pendin=5",
@@ -188,8 +188,8 @@ def test_a_threshold_below_the_warning_is_an_error_from_there_on() -> None:
         ("JSD901.warn=1", "JSD901 has no parameter 'warn'; it has none"),
     ],
 )
-def test_mistakes(setting: str, said: str, tmp_path: Path) -> None:
+def test_mistakes(setting: str, message: str, tmp_path: Path) -> None:
     done = jsdoctor("check", "-s", "nats://127.0.0.1:1", "--set", setting, cwd=tmp_path)
     assert done.returncode == 2, done.stderr
-    assert said in " ".join(done.stderr.split())
+    assert message in " ".join(done.stderr.split())
     assert not done.stdout

@@ -58,8 +58,8 @@ def check(place: Place, *arguments: str) -> tuple[int, Json]:
 
 
 def result(report: Json, code: str) -> Json:
-    (found,) = [r for r in report["results"] if r["code"] == code and r["outcome"] == "fail"]
-    return dict(found)
+    (failed,) = [r for r in report["results"] if r["code"] == code and r["outcome"] == "fail"]
+    return dict(failed)
 
 
 def waive(place: Place, days: int, rule: str = "JSD702", subject: str = "APP > *") -> str:
@@ -113,7 +113,7 @@ def test_what_is_waived_is_named_on_request(place: Place) -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "said"),
+    ("written", "message"),
     [
         ('rule = "JSD7O2"\nreason = "x"\nexpires = 2099-01-01', "names no rule; did you mean 'JSD7"),
         ('rule = "JSD702"\nexpires = 2099-01-01', "'reason' is missing"),
@@ -123,11 +123,11 @@ def test_what_is_waived_is_named_on_request(place: Place) -> None:
         ('rule = "JSD702"\nreason = " "\nexpires = 2099-01-01', "'reason' must be a text"),
     ],
 )
-def test_a_waiver_that_says_too_little_is_refused_with_its_line(place: Place, written: str, said: str) -> None:
+def test_a_waiver_that_says_too_little_is_refused_with_its_line(place: Place, written: str, message: str) -> None:
     (place.path / "jsdoctor.toml").write_text(f"# waivers\n\n[[suppress]]\n{written}\n")
     done = place.run("check", *LOGS)
     assert (done.returncode, done.stdout) == (2, "")
-    assert said in done.stderr
+    assert message in done.stderr
     assert "jsdoctor.toml:3" in done.stderr
 
 
@@ -153,8 +153,8 @@ def test_a_baseline_accepts_what_is_there_and_nothing_else(place: Place) -> None
         LOST + LOST.splitlines(True)[3].replace("ORDERS", "INVOICES").replace(":05:", ":06:")
     )
     code, report = check(place, "--baseline", "known.json")
-    told = {r["subject"]["name"]: r["suppressed"] is None for r in report["results"] if r["code"] == "JSD702"}
-    assert (code, told) == (1, {"ORDERS": False, "INVOICES": True})
+    open_by_stream = {r["subject"]["name"]: r["suppressed"] is None for r in report["results"] if r["code"] == "JSD702"}
+    assert (code, open_by_stream) == (1, {"ORDERS": False, "INVOICES": True})
 
 
 def test_a_baseline_named_in_the_configuration(place: Place) -> None:
@@ -177,10 +177,10 @@ def test_what_is_mended_is_forgotten_and_what_was_not_judged_is_not(place: Place
     content["findings"].append(content["findings"][0] | {"code": "JSD403", "fingerprint": "0123456789abcdef"})
     file.write_text(json.dumps(content))
     (place.path / "n1.log").write_text("".join(LOST.splitlines(True)[:3]))
-    code, said = baseline(place, "prune")
+    code, output = baseline(place, "prune")
     assert code == 0
-    assert "1 kept" in said
-    assert [one["code"] for one in json.loads(file.read_text())["findings"]] == ["JSD403"]
+    assert "1 kept" in output
+    assert [finding["code"] for finding in json.loads(file.read_text())["findings"]] == ["JSD403"]
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"schema": "other/v1"}', '{"schema": 1}', "\x00", "[" * 100_000])
@@ -193,7 +193,7 @@ def test_what_is_no_baseline_is_refused(place: Place, content: str) -> None:
 
 def test_a_baseline_that_is_there_is_not_lost(place: Place) -> None:
     (place.path / "known.json").write_text("precious")
-    code, said = baseline(place, "write")
+    code, output = baseline(place, "write")
     assert (code, (place.path / "known.json").read_text()) == (2, "precious")
-    assert "--force" in said
+    assert "--force" in output
     assert place.run("check", *LOGS, "--baseline", "no.json").returncode == 2
