@@ -40,7 +40,7 @@ def snapshot(
     return ClusterSnapshot(taken_at=NOON, streams=(stream,))
 
 
-def told(window: CountedWindow | None) -> tuple[str, int, str] | None:
+def described(window: CountedWindow | None) -> tuple[str, int, str] | None:
     return (window.setting, window.length_ns, window.subject.label) if window else None
 
 
@@ -57,7 +57,7 @@ def told(window: CountedWindow | None) -> tuple[str, int, str] | None:
     ],
 )
 def test_the_shortest_counts(settings: dict[str, object], window: tuple[str, int, str] | None) -> None:
-    assert told(shortest_window(snapshot(**settings), "n1")) == window  # type: ignore[arg-type]
+    assert described(shortest_window(snapshot(**settings), "n1")) == window  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("server", "shared"), [("n1", True), ("n2", True), ("n3", True), ("n4", False)])

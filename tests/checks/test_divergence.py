@@ -82,43 +82,43 @@ def test_what_lasts(differences: list[int], under_way: int, *, lasts: bool) -> N
     assert _lasts(differences, under_way) is lasts
 
 
-def told(history: ConsumerHistory) -> list[Divergence] | None:
-    found = of_consumer(history)
-    return None if found is None else list(found)
+def divergences(history: ConsumerHistory) -> list[Divergence] | None:
+    differences = of_consumer(history)
+    return None if differences is None else list(differences)
 
 
 def test_deliveries_that_differ_in_both_readings() -> None:
     history = consumers([20, 20], {"n3": [15, 15], "n2": [17, 17]}, peer("n2"), peer("n3"))
-    assert told(history) == [
+    assert divergences(history) == [
         Divergence("n2", "delivered.consumer_seq", 17, 20),
         Divergence("n3", "delivered.consumer_seq", 15, 20),
     ]
 
 
 def test_what_is_under_way_is_no_difference() -> None:
-    assert told(consumers([20, 23], {"n2": [17, 20]}, peer("n2"))) == []
-    assert told(consumers([20, 21], {"n2": [17, 17]}, peer("n2"))) == [
+    assert divergences(consumers([20, 23], {"n2": [17, 20]}, peer("n2"))) == []
+    assert divergences(consumers([20, 21], {"n2": [17, 17]}, peer("n2"))) == [
         Divergence("n2", "delivered.consumer_seq", 17, 21)
     ]
-    assert told(consumers([20, 20], {"n2": [17, 17]}, peer("n2", lag=3))) == []
-    assert told(consumers([20, 20], {"n2": [17, 17]}, peer("n2", lag=2))) == [
+    assert divergences(consumers([20, 20], {"n2": [17, 17]}, peer("n2", lag=3))) == []
+    assert divergences(consumers([20, 20], {"n2": [17, 17]}, peer("n2", lag=2))) == [
         Divergence("n2", "delivered.consumer_seq", 17, 20)
     ]
-    assert told(consumers([20, 20, 21], {"n2": [17, 17, 19]}, peer("n2"))) == []
+    assert divergences(consumers([20, 20, 21], {"n2": [17, 17, 19]}, peer("n2"))) == []
 
 
 def test_copies_that_the_leader_does_not_follow_are_left_to_other_rules() -> None:
     low = {"n2": [17, 17], "n3": [17, 17], "n4": [17, 17]}
     history = consumers([20, 20], low, peer("n2", offline=True), peer("n3", current=False), peer("n4"))
-    assert [one.server for one in told(history) or ()] == ["n4"]
-    assert told(consumers([20, 20], {"n2": [17, 17]}, peer("n3"))) == []
+    assert [divergence.server for divergence in divergences(history) or ()] == ["n4"]
+    assert divergences(consumers([20, 20], {"n2": [17, 17]}, peer("n3"))) == []
 
 
 def test_equal_copies_need_no_second_look_and_missing_ones_are_not_judged() -> None:
-    assert told(consumers([20, 20], {"n2": [7, 20]}, peer("n2"))) == []
-    assert told(consumers([20, 20], {"n2": [-1, 17]}, peer("n2"))) is None
-    assert told(consumers([20, 20], {})) is None
-    assert told(consumers([20, 20], {"n2": [20, 20], "n3": [17, 17]}, peer("n2"), peer("n3"))) == [
+    assert divergences(consumers([20, 20], {"n2": [7, 20]}, peer("n2"))) == []
+    assert divergences(consumers([20, 20], {"n2": [-1, 17]}, peer("n2"))) is None
+    assert divergences(consumers([20, 20], {})) is None
+    assert divergences(consumers([20, 20], {"n2": [20, 20], "n3": [17, 17]}, peer("n2"), peer("n3"))) == [
         Divergence("n3", "delivered.consumer_seq", 17, 20)
     ]
 
@@ -129,16 +129,19 @@ def state(messages: int, first: int, last: int) -> StreamState:
 
 def test_fields_of_streams() -> None:
     lead, copy = state(10, 1, 10), state(8, 1, 8)
-    found = of_stream(streams([lead, lead], {"n2": [copy, copy]}, peer("n2")))
-    assert found is not None
-    assert [(one.server, one.field, one.size) for one in found] == [("n2", "messages", 2), ("n2", "last_seq", 2)]
+    differences = of_stream(streams([lead, lead], {"n2": [copy, copy]}, peer("n2")))
+    assert differences is not None
+    assert [(difference.server, difference.field, difference.size) for difference in differences] == [
+        ("n2", "messages", 2),
+        ("n2", "last_seq", 2),
+    ]
 
 
 def test_an_empty_stream_begins_behind_its_end() -> None:
     lead, copy = state(0, 0, 10), state(0, 11, 10)
-    found = of_stream(streams([lead, lead], {"n2": [copy, copy], "n3": [copy, copy]}, peer("n2"), peer("n3")))
-    assert found is not None
-    assert list(found) == []
+    differences = of_stream(streams([lead, lead], {"n2": [copy, copy], "n3": [copy, copy]}, peer("n2"), peer("n3")))
+    assert differences is not None
+    assert list(differences) == []
 
 
 def test_two_equal_copies_are_enough_and_one_is_not() -> None:

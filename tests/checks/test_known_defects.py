@@ -117,7 +117,7 @@ def stream(config: dict[str, Any], consumer: dict[str, Any], pending: int = 1) -
     settings = StreamConfig(**{"name": "A", **PLAIN, **config})
     worker = ConsumerConfig(**consumer)
     position = SequencePair()
-    one = Consumer(
+    worker_state = Consumer(
         account="APP",
         stream=settings.name,
         name=worker.name,
@@ -134,7 +134,7 @@ def stream(config: dict[str, Any], consumer: dict[str, Any], pending: int = 1) -
         state=StreamState(),
         cluster=Cluster(name="C") if consumer else None,
         at=NOW,
-        consumers=(one,) if consumer else (),
+        consumers=(worker_state,) if consumer else (),
     )
 
 
@@ -161,10 +161,10 @@ def test_a_condition_holds_for_what_it_names_and_not_for_a_plain_stream(name: st
 def test_ranges_end_before_the_fix_and_stay_in_one_branch(defect: Defect) -> None:
     assert defect.harm in get_args(Harm)
     assert defect.source.startswith("https://github.com/nats-io/nats-server/")
-    branches = [release(found.fixed_in)[:2] for found in defect.affected]
+    branches = [release(affected.fixed_in)[:2] for affected in defect.affected]
     assert sorted(set(branches)) == branches
-    for found in defect.affected:
-        first, last, fixed = release(found.first), release(found.last), release(found.fixed_in)
+    for releases in defect.affected:
+        first, last, fixed = release(releases.first), release(releases.last), release(releases.fixed_in)
         assert first <= last < fixed
         assert first[:2] == last[:2] == fixed[:2]
 

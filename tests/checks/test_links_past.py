@@ -22,14 +22,14 @@ from tests.evidence import samples_of
 Change = Callable[[ServerLinks], ServerLinks]
 
 
-def look(change: Change = lambda links: links, *, without: Iterable[str] = (), started: int = 0) -> PastSample:
+def sample(change: Change = lambda links: links, *, without: Iterable[str] = (), started: int = 0) -> PastSample:
     """The servers of a recording, their links changed. `started`: so many hours later than it was."""
     evidence = assemble(samples_of("three-nodes-2.15.1")[:1])
     servers, links = evidence.get(Servers), evidence.get(Links)
     assert isinstance(servers, Servers)
     assert isinstance(links, Links)
     kept = [_started(server, started) for server in servers.servers if server.name not in without]
-    shown = tuple(change(one) for one in links.servers if one.server not in without)
+    shown = tuple(change(server_links) for server_links in links.servers if server_links.server not in without)
     return PastSample(kept[0].at, tuple(kept), shown)
 
 
@@ -42,7 +42,7 @@ def _started(server: Server, hours: int) -> Server:
     return msgspec.structs.replace(server, varz=varz)
 
 
-def said(findings: Iterable[Finding]) -> dict[str, Outcome]:
+def outcomes(findings: Iterable[Finding]) -> dict[str, Outcome]:
     return {finding.subject.label: finding.outcome for finding in findings}
 
 
@@ -62,7 +62,7 @@ def gateways(*remotes: str, configured: bool = True) -> Change:
     return lambda links: msgspec.structs.replace(links, gateways=connected if links.server == "n1" else ())
 
 
-WHOLE = look(fewer_routes())
+WHOLE = sample(fewer_routes())
 [CLUSTER] = {"cluster"}
 
 
@@ -70,15 +70,15 @@ WHOLE = look(fewer_routes())
     ("samples", "expected"),
     [
         ([WHOLE] * 5, {CLUSTER: Outcome.PASS}),
-        ([WHOLE] * 3 + [look(fewer_routes("n1", "n3"))] * 2, {CLUSTER: Outcome.FAIL}),
-        ([WHOLE] * 2 + [look(fewer_routes("n1", "n3"))] * 9, {CLUSTER: Outcome.FAIL}),
-        ([WHOLE] * 3 + [look(fewer_routes("n1", "n2", "n3"))] * 2, {CLUSTER: Outcome.NOT_EVALUATED}),
-        ([WHOLE] * 3 + [look(fewer_routes("n2", "n3", n1=0))] * 2, {CLUSTER: Outcome.FAIL}),
-        ([WHOLE] * 3 + [look(fewer_routes("n2", "n3", n1=1))] * 2, {CLUSTER: Outcome.FAIL}),
-        ([WHOLE] * 4 + [look(fewer_routes("n1", "n3"))], {CLUSTER: Outcome.PASS}),
-        ([WHOLE] + [look(fewer_routes("n1", "n3"))] * 4, {CLUSTER: Outcome.PASS}),
-        ([WHOLE] * 3 + [look(fewer_routes("n1", "n2"), without=["n3"])] * 2, {CLUSTER: Outcome.NOT_EVALUATED}),
-        ([WHOLE] * 3 + [look(fewer_routes("n1", "n3"), started=1)] * 2, {}),
+        ([WHOLE] * 3 + [sample(fewer_routes("n1", "n3"))] * 2, {CLUSTER: Outcome.FAIL}),
+        ([WHOLE] * 2 + [sample(fewer_routes("n1", "n3"))] * 9, {CLUSTER: Outcome.FAIL}),
+        ([WHOLE] * 3 + [sample(fewer_routes("n1", "n2", "n3"))] * 2, {CLUSTER: Outcome.NOT_EVALUATED}),
+        ([WHOLE] * 3 + [sample(fewer_routes("n2", "n3", n1=0))] * 2, {CLUSTER: Outcome.FAIL}),
+        ([WHOLE] * 3 + [sample(fewer_routes("n2", "n3", n1=1))] * 2, {CLUSTER: Outcome.FAIL}),
+        ([WHOLE] * 4 + [sample(fewer_routes("n1", "n3"))], {CLUSTER: Outcome.PASS}),
+        ([WHOLE] + [sample(fewer_routes("n1", "n3"))] * 4, {CLUSTER: Outcome.PASS}),
+        ([WHOLE] * 3 + [sample(fewer_routes("n1", "n2"), without=["n3"])] * 2, {CLUSTER: Outcome.NOT_EVALUATED}),
+        ([WHOLE] * 3 + [sample(fewer_routes("n1", "n3"), started=1)] * 2, {}),
     ],
     ids=[
         "all",
@@ -94,38 +94,38 @@ WHOLE = look(fewer_routes())
     ],
 )
 def test_a_route_that_is_gone(samples: list[PastSample], expected: dict[str, Outcome]) -> None:
-    assert said(route_missing_history(ServerPast(tuple(samples)))) == expected
+    assert outcomes(route_missing_history(ServerPast(tuple(samples)))) == expected
 
 
 @pytest.mark.parametrize(
     ("samples", "expected"),
     [
-        ([look(leafs(2))] * 5, {"n1": Outcome.PASS}),
-        ([look(leafs(2))] * 3 + [look(leafs(1))] * 2, {"n1": Outcome.FAIL}),
-        ([look(leafs(2))] * 3 + [look(leafs(2, "n2"))] * 2, {"n1": Outcome.PASS}),
-        ([look(leafs(2))] * 4 + [look(leafs(1))], {"n1": Outcome.PASS}),
-        ([look(leafs(2))] * 3 + [look(leafs(0), started=1)] * 2, {}),
-        ([look(leafs(0))] * 5, {}),
+        ([sample(leafs(2))] * 5, {"n1": Outcome.PASS}),
+        ([sample(leafs(2))] * 3 + [sample(leafs(1))] * 2, {"n1": Outcome.FAIL}),
+        ([sample(leafs(2))] * 3 + [sample(leafs(2, "n2"))] * 2, {"n1": Outcome.PASS}),
+        ([sample(leafs(2))] * 4 + [sample(leafs(1))], {"n1": Outcome.PASS}),
+        ([sample(leafs(2))] * 3 + [sample(leafs(0), started=1)] * 2, {}),
+        ([sample(leafs(0))] * 5, {}),
     ],
     ids=["all", "one less", "moved", "missed once", "restarted", "none"],
 )
 def test_a_leaf_node_that_is_gone(samples: list[PastSample], expected: dict[str, Outcome]) -> None:
-    assert said(leaf_lost_history(ServerPast(tuple(samples)))) == expected
+    assert outcomes(leaf_lost_history(ServerPast(tuple(samples)))) == expected
 
 
 @pytest.mark.parametrize(
     ("samples", "expected"),
     [
-        ([look(gateways("east"))] * 4, {CLUSTER: Outcome.PASS}),
-        ([look(gateways("east", "west"))] * 2 + [look(gateways("east"))] * 2, {CLUSTER: Outcome.FAIL}),
-        ([look(gateways("east"))] * 3 + [look(gateways())], {CLUSTER: Outcome.PASS}),
-        ([look(gateways("east", configured=False))] * 2 + [look(gateways())] * 2, {}),
-        ([look(gateways("east"))] * 2 + [look(gateways(), started=1)] * 2, {}),
+        ([sample(gateways("east"))] * 4, {CLUSTER: Outcome.PASS}),
+        ([sample(gateways("east", "west"))] * 2 + [sample(gateways("east"))] * 2, {CLUSTER: Outcome.FAIL}),
+        ([sample(gateways("east"))] * 3 + [sample(gateways())], {CLUSTER: Outcome.PASS}),
+        ([sample(gateways("east", configured=False))] * 2 + [sample(gateways())] * 2, {}),
+        ([sample(gateways("east"))] * 2 + [sample(gateways(), started=1)] * 2, {}),
     ],
     ids=["all", "one less", "missed once", "only learned", "restarted"],
 )
 def test_a_gateway_that_is_gone(samples: list[PastSample], expected: dict[str, Outcome]) -> None:
-    assert said(gateway_down_history(ServerPast(tuple(samples)))) == expected
+    assert outcomes(gateway_down_history(ServerPast(tuple(samples)))) == expected
 
 
 @pytest.mark.parametrize(
@@ -140,10 +140,10 @@ def test_a_gateway_that_is_gone(samples: list[PastSample], expected: dict[str, O
     ],
 )
 def test_starts_over_hours(starts: list[int], severity: str | None) -> None:
-    past = ServerPast(tuple(look(started=hours) for hours in starts))
-    found = list(restarted_history(past))
-    assert {finding.subject.name for finding in found} == {"n1", "n2", "n3"}
-    for finding in found:
+    past = ServerPast(tuple(sample(started=hours) for hours in starts))
+    findings = list(restarted_history(past))
+    assert {finding.subject.name for finding in findings} == {"n1", "n2", "n3"}
+    for finding in findings:
         if severity is None:
             assert finding.outcome is Outcome.PASS
         else:

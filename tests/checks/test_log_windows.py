@@ -20,12 +20,12 @@ def occurrence(user: str, *spans: tuple[int, int, int]) -> Occurrence:
     )
 
 
-def one_by_one(found: list[Occurrence], window_us: int, field: str) -> int:
-    starts = {first for one in found for first, _, _ in one.histogram.spans()}
-    users = {one.value(field) for one in found} - {""}
+def one_by_one(occurrences: list[Occurrence], window_us: int, field: str) -> int:
+    starts = {first for event in occurrences for first, _, _ in event.histogram.spans()}
+    users = {event.value(field) for event in occurrences} - {""}
     return max(
         (
-            sum(one.between(start, start + window_us) for one in found if one.value(field) == user)
+            sum(event.between(start, start + window_us) for event in occurrences if event.value(field) == user)
             for start in starts
             for user in users
         ),
@@ -34,22 +34,24 @@ def one_by_one(found: list[Occurrence], window_us: int, field: str) -> int:
 
 
 def test_of_one_and_of_all() -> None:
-    found = [occurrence("a", (0, 5, 3), (100, 100, 1)), occurrence("b", (7, 7, 4)), occurrence("", (7, 9, 50))]
-    assert most_within(found, 10) == 57
-    assert most_within(found, 10, lambda one: one.value("user")) == 4
-    assert most_within(found, 1000, lambda one: one.value("user")) == 4
+    occurrences = [occurrence("a", (0, 5, 3), (100, 100, 1)), occurrence("b", (7, 7, 4)), occurrence("", (7, 9, 50))]
+    assert most_within(occurrences, 10) == 57
+    assert most_within(occurrences, 10, lambda event: event.value("user")) == 4
+    assert most_within(occurrences, 1000, lambda event: event.value("user")) == 4
     assert most_within([], 10) == 0
 
 
 def test_as_counting_every_window() -> None:
     chance = random.Random(3)  # noqa: S311 - the same again is what is wanted
     for _ in range(500):
-        width, found = chance.choice((10, 60, 200)), []
+        width, occurrences = chance.choice((10, 60, 200)), []
         for _ in range(chance.randrange(1, 5)):
             spans = []
             for key in sorted(chance.sample(range(20), chance.randrange(8))):
                 first, last = sorted(chance.choices(range(key * width, (key + 1) * width), k=2))
                 spans.append((first, last, chance.randrange(1, 9)))
-            found.append(occurrence(chance.choice(("", "u", "v")), *spans))
+            occurrences.append(occurrence(chance.choice(("", "u", "v")), *spans))
         window = chance.choice((1, 5, 30, 100, 1000))
-        assert most_within(found, window, lambda one: one.value("user")) == one_by_one(found, window, "user")
+        assert most_within(occurrences, window, lambda event: event.value("user")) == one_by_one(
+            occurrences, window, "user"
+        )

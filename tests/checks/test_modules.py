@@ -20,9 +20,9 @@ def modules(rule: Rule) -> set[str]:
 
 
 def test_a_rule_has_one_module() -> None:
-    found = {rule.code: modules(rule) for rule in rules() if rule.checks}
-    assert found
-    assert {code: places for code, places in found.items() if len(places) > 1} == {}
+    modules_by_rule = {rule.code: modules(rule) for rule in rules() if rule.checks}
+    assert modules_by_rule
+    assert {code: places for code, places in modules_by_rule.items() if len(places) > 1} == {}
 
 
 def test_a_module_has_one_rule() -> None:

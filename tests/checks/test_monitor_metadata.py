@@ -64,17 +64,17 @@ def test_nothing_counts_unless_enabled(enabled: str | None) -> None:
 
 
 def test_values_by_kind() -> None:
-    found = read_thresholds(
+    thresholds = read_thresholds(
         {ENABLED: "True", PREFIX + "many": "7", PREFIX + "long": "2m", PREFIX + "on": "t", PREFIX + "new": "x"}, KEYS
     )
-    assert found == Thresholds({"many": 7}, {"long": HOUR_NS // 30}, frozenset({"on"}), own=frozenset(KEYS))
+    assert thresholds == Thresholds({"many": 7}, {"long": HOUR_NS // 30}, frozenset({"on"}), own=frozenset(KEYS))
 
 
 @pytest.mark.parametrize("text", ["1", "t", "T", "TRUE", "true", "True"])
 def test_what_is_true(text: str) -> None:
-    found = read_thresholds({ENABLED: text, PREFIX + "on": text}, KEYS)
-    assert found is not None
-    assert found.flags == frozenset({"on"})
+    thresholds = read_thresholds({ENABLED: text, PREFIX + "on": text}, KEYS)
+    assert thresholds is not None
+    assert thresholds.flags == frozenset({"on"})
 
 
 @pytest.mark.parametrize("text", ["0", "f", "F", "FALSE", "false", "False"])
@@ -85,14 +85,16 @@ def test_what_is_false(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["yes", "on", "tRUE", "", "2"])
 def test_what_is_neither(text: str) -> None:
-    found = read_thresholds({ENABLED: "true", PREFIX + "on": text}, KEYS)
-    assert found is not None
-    assert found.unreadable == {"on": "true or false"}
+    thresholds = read_thresholds({ENABLED: "true", PREFIX + "on": text}, KEYS)
+    assert thresholds is not None
+    assert thresholds.unreadable == {"on": "true or false"}
 
 
 def test_zero_and_below_are_off() -> None:
-    found = read_thresholds({ENABLED: "1", PREFIX + "many": "-1", PREFIX + "long": "0", PREFIX + "on": "false"}, KEYS)
-    assert found == Thresholds()
+    thresholds = read_thresholds(
+        {ENABLED: "1", PREFIX + "many": "-1", PREFIX + "long": "0", PREFIX + "on": "false"}, KEYS
+    )
+    assert thresholds == Thresholds()
 
 
 OWN = {ENABLED: "true", PREFIX + "many": "7", PREFIX + "long": "x"}
@@ -115,9 +117,9 @@ def test_a_page_that_declares_no_parameters_has_only_metadata() -> None:
 
 @given(st.dictionaries(st.sampled_from([ENABLED, *(PREFIX + key for key in KEYS)]), st.text(max_size=12)))
 def test_every_value_is_used_off_or_told(metadata: dict[str, str]) -> None:
-    found = read_thresholds(metadata, KEYS)
-    if found is None:
+    thresholds = read_thresholds(metadata, KEYS)
+    if thresholds is None:
         return
-    used = {*found.counts, *found.durations_ns, *found.flags}
-    assert not used & set(found.unreadable)
-    assert all(value > 0 for value in (*found.counts.values(), *found.durations_ns.values()))
+    used = {*thresholds.counts, *thresholds.durations_ns, *thresholds.flags}
+    assert not used & set(thresholds.unreadable)
+    assert all(value > 0 for value in (*thresholds.counts.values(), *thresholds.durations_ns.values()))

@@ -14,8 +14,8 @@ def test_servers_decide_as_foreseen(version: str, start: str) -> None:
     findings say, and of which field, is in the golden file.
     """
     changes = judged(version, start)
-    assert [f"{one.change.about}: {one.mistake}" for one in changes if one.mistake] == []
-    assert [f"{one.change.about}: {one.codes} {one.answer}" for one in changes if one.wrong_code] == []
-    found, due = findings(changes), golden().get(f"{version}, {start}", {})
-    assert [line for line in found if line not in known()] == [], f"{PATH} differs; `make golden` accepts it"
-    assert {line: setting for line, setting in found.items() if line in due} == due
+    assert [f"{change.change.about}: {change.mistake}" for change in changes if change.mistake] == []
+    assert [f"{change.change.about}: {change.codes} {change.answer}" for change in changes if change.wrong_code] == []
+    changed_settings, due = findings(changes), golden().get(f"{version}, {start}", {})
+    assert [line for line in changed_settings if line not in known()] == [], f"{PATH} differs; `make golden` accepts it"
+    assert {line: setting for line, setting in changed_settings.items() if line in due} == due

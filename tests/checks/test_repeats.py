@@ -30,8 +30,8 @@ def read(case: dict[str, Any]) -> tuple[StoredMessages, SnapshotSeries]:
 def window_s(distance_s: int, longest_s: int = 10_000_000, **config: int) -> tuple[float, int]:
     """The window for two messages with one id, so far apart, and how many repeats it catches."""
     edit: dict[str, Any] = {"stream": "APP/ORDERS", "set": {f"config.{name}": value for name, value in config.items()}}
-    (one,) = scanned(*read(scan([distance_s + 5, 5], *([edit] if config else []))))
-    window, caught = catching_window_ns(one, longest_s * SECOND_NS)
+    (scanned_stream,) = scanned(*read(scan([distance_s + 5, 5], *([edit] if config else []))))
+    window, caught = catching_window_ns(scanned_stream, longest_s * SECOND_NS)
     return window / SECOND_NS, caught
 
 

@@ -63,27 +63,27 @@ def server(name: str, cluster: str) -> Server:
 
 
 def test_a_stream_stays_within_its_part_of_a_super_cluster() -> None:
-    found = stream()
+    limited = stream()
     super_cluster = Servers((*(server(f"w{n}", "west") for n in range(3)), server("e1", "east")), complete=True)
-    room = Room(ClusterSnapshot(taken_at=NOON, streams=(found,)), super_cluster, None)
-    assert room.servers_for(found) == 3
-    assert not room.is_exact(found)
+    room = Room(ClusterSnapshot(taken_at=NOON, streams=(limited,)), super_cluster, None)
+    assert room.servers_for(limited) == 3
+    assert not room.is_exact(limited)
 
 
 def test_dead_servers_count_in_a_plain_cluster() -> None:
-    found = stream()
+    limited = stream()
     two_of_four = Servers((server("n1", "west"), server("n2", "west")), complete=True)
-    room = Room(ClusterSnapshot(taken_at=NOON, streams=(found,)), two_of_four, None)
-    assert (room.servers_for(found), room.is_exact(found)) == (4, True)
+    room = Room(ClusterSnapshot(taken_at=NOON, streams=(limited,)), two_of_four, None)
+    assert (room.servers_for(limited), room.is_exact(limited)) == (4, True)
 
 
 def test_nothing_tells_how_many_servers_there_are() -> None:
-    found = stream()
-    assert Room(ClusterSnapshot(taken_at=NOON, streams=(found,)), None, None).servers_for(found) is None
+    limited = stream()
+    assert Room(ClusterSnapshot(taken_at=NOON, streams=(limited,)), None, None).servers_for(limited) is None
 
 
 @pytest.mark.parametrize(
-    ("own", "default", "used", "told"),
+    ("own", "default", "used", "expected_fill"),
     [
         (0, 0, 5, None),
         (-1, 0, 5, None),
@@ -95,13 +95,13 @@ def test_nothing_tells_how_many_servers_there_are() -> None:
     ],
 )
 def test_consumers_against_their_limit_else_the_default(
-    own: int, default: int, used: int, told: tuple[str, int, bool] | None
+    own: int, default: int, used: int, expected_fill: tuple[str, int, bool] | None
 ) -> None:
     bare = stream()
     state = msgspec.structs.replace(bare.state, consumer_count=used)
     config = msgspec.structs.replace(bare.config, max_consumers=own)
     fill = consumer_fill(msgspec.structs.replace(bare, state=state, config=config), default)
-    assert (fill and (fill.limit_path, fill.limit, fill.no_room)) == told
+    assert (fill and (fill.limit_path, fill.limit, fill.no_room)) == expected_fill
     if fill is not None:
         assert fill.key == fill.limit_path.split(".")[1]
     assert (consumer_fill(msgspec.structs.replace(bare, state=state, config=config)) is None) == (own <= 0)

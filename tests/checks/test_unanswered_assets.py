@@ -16,8 +16,8 @@ def asset(name: str, *, offline: bool = False) -> UnresponsiveAsset:
     return UnresponsiveAsset(Subject(kind="stream", name=name, account="APP"), "no reply", offline=offline)
 
 
-def judged(*looks: tuple[UnresponsiveAsset, ...]) -> list[Finding]:
-    snapshots = SnapshotSeries(tuple(ClusterSnapshot(taken_at=NOON, streams=(), silent=silent) for silent in looks))
+def judged(*samples: tuple[UnresponsiveAsset, ...]) -> list[Finding]:
+    snapshots = SnapshotSeries(tuple(ClusterSnapshot(taken_at=NOON, streams=(), silent=silent) for silent in samples))
     return list(asset_leaderless(snapshots, Params({"silence": 10_000_000_000})))
 
 

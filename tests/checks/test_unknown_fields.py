@@ -58,9 +58,9 @@ class Case:
     def __init__(self, code: str, case: dict[str, Any]) -> None:
         self.code, self.about, self.params = code, case["about"], case.get("params")
         self.evidence = manifest_evidence_of(case)
-        found = self.evidence.get(Manifests)
-        assert isinstance(found, Manifests)
-        self.manifests = found
+        manifests = self.evidence.get(Manifests)
+        assert isinstance(manifests, Manifests)
+        self.manifests = manifests
 
     def assets(self) -> Iterator[tuple[str, int, Asset]]:
         """Each asset that its tool takes, with its place in the manifests."""
@@ -87,14 +87,14 @@ def with_value(asset: Asset, field: FieldInfo, value: object) -> Asset:
 @pytest.mark.parametrize("code", declared_rules())
 def test_what_depends_on_an_unknown_field_is_not_judged(code: str) -> None:
     tried: set[tuple[type, str]] = set()
-    for case in (Case(code, one) for one in manifest_cases(code)):
+    for case in (Case(code, manifest_case) for manifest_case in manifest_cases(code)):
         for kind, place, asset in case.assets():
             for field in msgspec.structs.fields(type(asset.config)):
                 about = type(asset.config), field.encode_name
                 if about in tried or field.encode_name not in OPEN[type(asset.config)]:
                     continue
                 known = [case.results(kind, place, with_value(asset, field, value)) for value in values(field)]
-                if all(one == known[0] for one in known):
+                if all(judgements == known[0] for judgements in known):
                     continue
                 tried.add(about)
                 left_open = msgspec.structs.replace(

@@ -163,7 +163,7 @@ def test_a_baseline_named_in_the_configuration(place: Place) -> None:
     assert check(place)[0] == 0
 
 
-def test_what_has_become_graver_counts_again(place: Place) -> None:
+def test_a_finding_that_became_more_severe_counts_again(place: Place) -> None:
     baseline(place, "write")
     file = place.path / "known.json"
     file.write_text(file.read_text().replace('"critical"', '"warning"'))
