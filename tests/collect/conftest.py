@@ -74,14 +74,14 @@ def _server(config: str, directory: Path, binary: Path) -> Iterator[RunningServe
     )
     try:
         deadline = time.monotonic() + _START_S
-        while not (found := _ports(directory)):
+        while not (ports := _ports(directory)):
             if process.poll() is not None or time.monotonic() > deadline:
                 process.kill()
                 _, complaint = process.communicate()
-                told = log.read_text() if log.exists() else complaint.decode()
-                pytest.fail(f"nats-server did not start:\n{told}")
+                log_text = log.read_text() if log.exists() else complaint.decode()
+                pytest.fail(f"nats-server did not start:\n{log_text}")
             time.sleep(0.02)
-        yield RunningServer(found["nats"], found, log, process)
+        yield RunningServer(ports["nats"], ports, log, process)
     finally:
         process.kill()
         process.communicate()
@@ -151,10 +151,10 @@ def refused(attempt: Attempt) -> Refused:
         with pytest.raises(kind) as caught:
             attempt(**options)
         problem = caught.value
-        told = f"{problem} {problem.message} {problem.hint} {problem!r}"
-        assert SECRET not in told
+        error_texts = f"{problem} {problem.message} {problem.hint} {problem!r}"
+        assert SECRET not in error_texts
         assert problem.hint
-        assert "\n" not in told
+        assert "\n" not in error_texts
         return problem
 
     return run

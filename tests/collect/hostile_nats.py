@@ -123,9 +123,9 @@ def drip_reply(talk: Talk, _: str, inbox: bytes) -> None:
 def many_replies(body: bytes, count: int) -> Callable[[Talk, str, bytes], None]:
     def answer(talk: Talk, _: str, inbox: bytes) -> None:
         sid = talk.sid_of(inbox)
-        one = b"MSG %s %s %d\r\n" % (inbox, sid, len(body)) + body + b"\r\n"
+        message = b"MSG %s %s %d\r\n" % (inbox, sid, len(body)) + body + b"\r\n"
         for _i in range(count // 1000):
-            talk.send(one * 1000)
+            talk.send(message * 1000)
 
     return answer
 

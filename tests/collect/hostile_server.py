@@ -98,7 +98,7 @@ def listening(handle: Handler) -> Iterator[int]:
     server = socket.create_server(("127.0.0.1", 0))
     open_ones: list[socket.socket] = []
 
-    def one(sock: socket.socket) -> None:
+    def serve(sock: socket.socket) -> None:
         with contextlib.suppress(OSError, ValueError), sock:
             sock.settimeout(60)
             handle(Talk(sock))
@@ -108,7 +108,7 @@ def listening(handle: Handler) -> Iterator[int]:
             while True:
                 sock, _ = server.accept()
                 open_ones.append(sock)
-                threading.Thread(target=one, args=(sock,), daemon=True).start()
+                threading.Thread(target=serve, args=(sock,), daemon=True).start()
 
     threading.Thread(target=accept, daemon=True).start()
     try:

@@ -49,19 +49,23 @@ pytestmark = pytest.mark.real
 def test_requests_are_few_and_change_nothing(shared_cluster: ClusterFactory, server_version: str, nodes: int) -> None:
     cluster = furnished(shared_cluster, server_version, nodes)
     samples, calls = asyncio.run(_audited(cluster))
-    found = streams(samples)
-    assert {stream["name"] for stream in furniture(nodes)} <= found.keys()
-    with_consumers = {name for name, stream in found.items() if stream.state.consumer_count}
-    assert {"ORDERS", "WORK"} <= with_consumers < found.keys()
+    by_name = streams(samples)
+    assert {stream["name"] for stream in furniture(nodes)} <= by_name.keys()
+    with_consumers = {name for name, stream in by_name.items() if stream.state.consumer_count}
+    assert {"ORDERS", "WORK"} <= with_consumers < by_name.keys()
     # The servers' own record of every API call in these two samples, and there is no other call.
     (at_rest,) = bodies(samples[1], "CONSUMER.LIST.rest")
     assert at_rest
     lists = {f"$JS.API.CONSUMER.LIST.{name}": 1 if name in at_rest else 2 for name in with_consumers}
-    told = Counter(e.target for e in samples[0].exchanges if e.endpoint is Endpoint.CLOCK and "$JS.API" in e.target)
-    assert len(told) <= (nodes if nodes > 1 else 0)
-    assert all(subject.startswith("$JS.API.STREAM.INFO.") and count <= API_ROUNDS for subject, count in told.items())
+    clock_requests = Counter(
+        e.target for e in samples[0].exchanges if e.endpoint is Endpoint.CLOCK and "$JS.API" in e.target
+    )
+    assert len(clock_requests) <= (nodes if nodes > 1 else 0)
+    assert all(
+        subject.startswith("$JS.API.STREAM.INFO.") and count <= API_ROUNDS for subject, count in clock_requests.items()
+    )
     near = Counter({"$JS.API.STREAM.INFO.ORDERS": 1})  # has a consumer of several filters: which of them ever matched?
-    assert calls == Counter({"$JS.API.INFO": 1, "$JS.API.STREAM.LIST": 2, **lists}) + told + near
+    assert calls == Counter({"$JS.API.INFO": 1, "$JS.API.STREAM.LIST": 2, **lists}) + clock_requests + near
     assert [asked(sample) for sample in samples] == [
         {"CONNECT": 1, "USER.INFO": 1, "INFO": 1, "STREAM.LIST": 1, "CONSUMER.LIST": len(with_consumers)},
         +Counter(
@@ -74,12 +78,12 @@ def test_requests_are_few_and_change_nothing(shared_cluster: ClusterFactory, ser
         ),
     ]
     assert gaps(samples) == []
-    assert {stream.account for stream in found.values()} == {"APP"}
-    assert all(stream.from_leader and stream.consumers_seen for stream in found.values())
-    assert all(len(stream.consumers) == stream.state.consumer_count for stream in found.values())
+    assert {stream.account for stream in by_name.values()} == {"APP"}
+    assert all(stream.from_leader and stream.consumers_seen for stream in by_name.values())
+    assert all(len(stream.consumers) == stream.state.consumer_count for stream in by_name.values())
     accounts = assemble(samples).get(Accounts)
     assert isinstance(accounts, Accounts)
-    assert [(account.name, account.tiers[0].streams) for account in accounts.accounts] == [("APP", len(found))]
+    assert [(account.name, account.tiers[0].streams) for account in accounts.accounts] == [("APP", len(by_name))]
 
 
 def test_pages_of_streams_and_consumers(cluster_factory: ClusterFactory) -> None:
@@ -95,10 +99,10 @@ def test_pages_of_streams_and_consumers(cluster_factory: ClusterFactory) -> None
     samples = look(cluster.url("app"))
     assert [asked(sample)["STREAM.LIST"] for sample in samples] == [3, 3]
     assert [asked(sample)["CONSUMER.LIST"] for sample in samples] == [2, 0]
-    found = streams(samples)
-    assert len(found) == 600
-    assert len(found["S7"].consumers) == 300
-    assert found["S7"].consumers_seen
+    by_name = streams(samples)
+    assert len(by_name) == 600
+    assert len(by_name["S7"].consumers) == 300
+    assert by_name["S7"].consumers_seen
     assert gaps(samples) == []
 
 
@@ -176,8 +180,8 @@ def test_without_a_meta_leader_there_is_one_clear_gap(cluster_factory: ClusterFa
         cluster.kill(name)
     samples = look(cluster.servers("app")[cluster.names.index(survivor)], plan=type(PLAN)(timeout_s=1.0))
     assert len(samples) == 1  # no second look at what does not answer
-    told = {(gap.kind, gap.subject.label) for gap in gaps(samples)}
-    assert told in ({("access", "APP")}, {("stream", "APP"), ("endpoint", "APP")})
+    incomplete = {(gap.kind, gap.subject.label) for gap in gaps(samples)}
+    assert incomplete in ({("access", "APP")}, {("stream", "APP"), ("endpoint", "APP")})
 
 
 def test_an_account_without_jetstream(start_server: StartServer, tmp_path: Path) -> None:

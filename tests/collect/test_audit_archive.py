@@ -173,7 +173,8 @@ def test_the_same_findings_as_captured(name: str) -> None:
             }
         )
     captured, gathered = (
-        {key: said for key, said in found.items() if not {key, (key[0], None)} & unjudged} for found in failed
+        {key: finding for key, finding in findings.items() if not {key, (key[0], None)} & unjudged}
+        for findings in failed
     )
     assert gathered == captured
     assert {code for code, _ in gathered} >= {"JSD415", "JSD603"}
@@ -192,8 +193,8 @@ def test_the_same_evidence_as_captured(name: str) -> None:
 def test_ages_are_those_of_the_archive(name: str) -> None:
     """Every reading is dated by its server within the seconds that gathering took, long before today."""
     taken_at = read_bundle(ARCHIVES / f"{name}.zip").samples[0].taken_at
-    said = datetime.fromisoformat(Archive(name).json(METADATA)["capture_timestamp"])
-    assert abs(taken_at - said) < timedelta(milliseconds=1)
+    captured_at = datetime.fromisoformat(Archive(name).json(METADATA)["capture_timestamp"])
+    assert abs(taken_at - captured_at) < timedelta(milliseconds=1)
     servers = evidence_of(name).get(Servers)
     assert isinstance(servers, Servers)
     times = [server.at for server in servers.servers]
@@ -467,10 +468,10 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
 
 @pytest.mark.parametrize("case", HOSTILE)
 def test_refused(case: str, tmp_path: Path) -> None:
-    make, said = HOSTILE[case]
+    make, message = HOSTILE[case]
     path = tmp_path / "archive.zip"
     path.write_bytes(make())
-    with pytest.raises(BundleProblem, match=said) as problem:
+    with pytest.raises(BundleProblem, match=message) as problem:
         read_bundle(path)
     assert str(path) in problem.value.message
     assert problem.value.hint

@@ -261,9 +261,9 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
 
 @pytest.mark.parametrize("case", HOSTILE)
 def test_refused(case: str, bundle: Callable[[bytes], Path], tmp_path: Path) -> None:
-    make, said = HOSTILE[case]
+    make, message = HOSTILE[case]
     path = bundle(make())
-    with pytest.raises(BundleProblem, match=said) as problem:
+    with pytest.raises(BundleProblem, match=message) as problem:
         read_bundle(path)
     assert str(path) in problem.value.message
     assert problem.value.hint

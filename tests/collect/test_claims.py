@@ -34,19 +34,19 @@ def test_many_accounts_are_asked_in_part(start_server: StartServer, tmp_path: Pa
     (tmp_path / "sys").write_text(creds(*operator.user(operator.system)))
     options = ConnectionOptions(server=url, creds=str(tmp_path / "sys"))
 
-    async def look(plan: CollectionPlan) -> tuple[Sample, ...]:
+    async def collect(plan: CollectionPlan) -> tuple[Sample, ...]:
         async with connect(resolve(options, {}, tmp_path)) as connection:
             return await gather(connection, [monitor], plan)
 
     async def visit() -> tuple[Sample, Sample]:
-        (few,) = await look(CollectionPlan(samples=1))
+        (few,) = await collect(CollectionPlan(samples=1))
         clients = []
         for number, key in enumerate((operator.app, *accounts)):  # a server learns of an account by its first client
             path = tmp_path / str(number)
             path.write_text(creds(*operator.user(key)))
             clients.append(await nats.connect(url, user_credentials=str(path)))
         try:
-            (many,) = await look(CollectionPlan(samples=1))
+            (many,) = await collect(CollectionPlan(samples=1))
         finally:
             for client in clients:
                 await client.close()
@@ -56,9 +56,9 @@ def test_many_accounts_are_asked_in_part(start_server: StartServer, tmp_path: Pa
     assert not [gap for gap in few.gaps if gap.kind == "accounts"]
     # The lists, and one reply for each account, of both ways in.
     assert len(bodies(many, "ACCOUNTZ")) == 2 * (1 + MAX_CLAIMS)
-    told = [gap for gap in many.gaps if gap.kind == "accounts"]
-    assert [f"of {CROWD + 2}" in gap.reason for gap in told] == [True, True]
-    assert not any(gap.requested for gap in told)
+    account_gaps = [gap for gap in many.gaps if gap.kind == "accounts"]
+    assert [f"of {CROWD + 2}" in gap.reason for gap in account_gaps] == [True, True]
+    assert not any(gap.requested for gap in account_gaps)
     claims = assemble([many]).get(AccountClaims)
     assert isinstance(claims, AccountClaims)
     assert len(claims.uses) == MAX_CLAIMS
@@ -68,11 +68,11 @@ def test_many_accounts_are_asked_in_part(start_server: StartServer, tmp_path: Pa
 def test_accounts_of_a_configuration_file_have_no_claims(start_server: StartServer, tmp_path: Path) -> None:
     server = start_server("system_account: SYS\naccounts { SYS: { users: [{user: sys, password: sys}] } }\n")
 
-    async def look() -> tuple[Sample, ...]:
+    async def collect() -> tuple[Sample, ...]:
         options = ConnectionOptions(server=f"nats://sys:sys@127.0.0.1:{server.port}")
         async with connect(resolve(options, {}, tmp_path)) as connection:
             return await gather(connection, (), CollectionPlan(samples=1))
 
-    (sample,) = asyncio.run(look())
+    (sample,) = asyncio.run(collect())
     assert len(bodies(sample, "ACCOUNTZ")) == 1
     assert assemble([sample]).get(AccountClaims) == AccountClaims(())

@@ -119,14 +119,14 @@ def test_empty_files_and_other_files_are_no_contexts(home: Path, write: Write) -
 def test_unknown_context_is_told_with_the_nearest_and_all_names(problem: Problem, write: Write, home: Path) -> None:
     write("production", {})
     write("staging", {})
-    told = problem(context="prodution")
-    assert "--context: there is no context 'prodution'" in told.message
-    assert "did you mean 'production'?" in told.message
-    assert "production, staging" in told.hint
+    error = problem(context="prodution")
+    assert "--context: there is no context 'prodution'" in error.message
+    assert "did you mean 'production'?" in error.message
+    assert "production, staging" in error.hint
     (home / "nats" / "context.txt").write_text("gone")
-    told = problem(server="nats://here:1")
-    assert str(home / "nats" / "context.txt") in told.message
-    assert "--no-context" in told.hint
+    error = problem(server="nats://here:1")
+    assert str(home / "nats" / "context.txt") in error.message
+    assert "--no-context" in error.hint
 
 
 @pytest.mark.parametrize("name", ["../x", "a/b", "missing/file.json", "a\\b"])
@@ -148,9 +148,9 @@ def test_damaged_contexts_are_told_with_their_place(
     problem: Problem, write: Write, content: str, place: str, what: str
 ) -> None:
     path = write("bad", content)
-    told = problem(context="bad").message
-    assert f"{path}{place}" in told
-    assert what in told
+    message = problem(context="bad").message
+    assert f"{path}{place}" in message
+    assert what in message
 
 
 def test_binary_and_unreadable_contexts(problem: Problem, write: Write) -> None:
@@ -463,9 +463,9 @@ def _script(path: Path, body: str) -> None:
 )
 def test_references_that_lead_nowhere(problem: Problem, write: Write, reference: str, what: str) -> None:
     environ = {"EMPTY": ""}
-    told = problem(environ, creds=reference).message
-    assert told.startswith("--creds: ")
-    assert what in told
+    message = problem(environ, creds=reference).message
+    assert message.startswith("--creds: ")
+    assert what in message
     path = write("c", {"creds": reference})
     assert str(path) in problem(environ, context="c").message
     assert what in problem({**environ, "NATS_NKEY": reference}).message
@@ -490,10 +490,10 @@ JWT, SEED = Operator().user(Key(nkeys.PREFIX_BYTE_ACCOUNT))
 def test_creds_files_that_cannot_be_used(problem: Problem, tmp_path: Path, text: str, what: str) -> None:
     file = tmp_path / "user.creds"
     file.write_text(text)
-    told = problem(creds=str(file))
-    assert what in told.message
-    assert str(file) in told.message
-    assert SEED not in f"{told!r}"
+    error = problem(creds=str(file))
+    assert what in error.message
+    assert str(file) in error.message
+    assert SEED not in f"{error!r}"
 
 
 def test_nkey_files_that_cannot_be_used(problem: Problem, tmp_path: Path) -> None:
@@ -547,6 +547,6 @@ def test_contexts_that_nats_wrote(settings: Settings, home: Path, nats_cli: Path
     two = settings(environ)
     assert (two.context_name, two.servers, two.js_api_prefix) == ("two", ("tls://c:3",), "$JS.hub.API")
     assert (two.inbox_prefix, two.tls_first, two.tls_required) == ("_MINE", True, True)
-    one = settings(environ, context="one")
-    assert one.servers == ("nats://a:1", "nats://b:2")
-    assert (one.login.user, one.login.password) == ("bob", SECRET)
+    first = settings(environ, context="one")
+    assert first.servers == ("nats://a:1", "nats://b:2")
+    assert (first.login.user, first.login.password) == ("bob", SECRET)

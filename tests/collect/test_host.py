@@ -66,18 +66,18 @@ def judged(tmp_path: Path, *words: str) -> dict[str, Json]:
     """What the rules about hosts say of the server, by code; passed with -vv."""
     select = ("--isolated", "--select", RULES, "--format", "json", "-vv")
     report = json.loads(jsdoctor("check", *words, *select, cwd=tmp_path).stdout)
-    return {one["code"]: one for one in report["results"] if one["subject"]["name"] == NAME}
+    return {result["code"]: result for result in report["results"] if result["subject"]["name"] == NAME}
 
 
 def test_a_full_volume_in_memory_and_few_files_live_and_from_a_bundle(tmp_path: Path) -> None:
     with a_small_volume(tmp_path / "data"), a_server(tmp_path, "data") as (url, pid):
-        found = judged(tmp_path, "-s", url, "--host", "--interval", "100ms")
-        assert {code: one["outcome"] for code, one in found.items()} == {
+        results = judged(tmp_path, "-s", url, "--host", "--interval", "100ms")
+        assert {code: result["outcome"] for code, result in results.items()} == {
             "JSD827": "fail",
             "JSD828": "pass",
             "JSD829": "pass",
         }
-        assert found["JSD827"]["severity"] == "info"
+        assert results["JSD827"]["severity"] == "info"
         (tmp_path / "data" / "others").write_bytes(bytes(8_350_000))
         _, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
         open_files = next(s for s in _processes() if s.pid == pid).open_files
@@ -87,8 +87,8 @@ def test_a_full_volume_in_memory_and_few_files_live_and_from_a_bundle(tmp_path: 
         assert jsdoctor(*capture, cwd=tmp_path).returncode in (0, 3)
         live = judged(tmp_path, "-s", url, "--host", "--interval", "100ms")
     kept = judged(tmp_path, "--bundle", "b.zip")
-    for found in (live, kept):
-        assert {code: (one["outcome"], one["severity"]) for code, one in found.items()} == {
+    for results in (live, kept):
+        assert {code: (result["outcome"], result["severity"]) for code, result in results.items()} == {
             "JSD827": ("fail", "info"),
             "JSD828": ("fail", "error"),
             "JSD829": ("fail", "warning"),
@@ -99,8 +99,8 @@ def test_a_server_that_does_not_answer_does_not_hide_its_host(tmp_path: Path) ->
     with a_small_volume(tmp_path / "data"), a_server(tmp_path, "data") as (url, pid):
         (tmp_path / "data" / "others").write_bytes(bytes(8_350_000))
         os.kill(pid, signal.SIGSTOP)
-        found = judged(tmp_path, "-s", url, "--host", "--timeout", "1s")
-    assert (found["JSD828"]["outcome"], found["JSD828"]["severity"]) == ("fail", "error")
+        results = judged(tmp_path, "-s", url, "--host", "--timeout", "1s")
+    assert (results["JSD828"]["outcome"], results["JSD828"]["severity"]) == ("fail", "error")
 
 
 def test_the_directory_of_a_volume_need_not_exist(tmp_path: Path) -> None:

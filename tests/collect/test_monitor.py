@@ -48,10 +48,10 @@ def test_a_healthy_deployment_is_seen_whole(shared_cluster: ClusterFactory, serv
     assert asked(first) == everything(nodes)
     assert asked(second) == changing(nodes)
     assert gaps(samples) == []
-    found = streams(samples)
-    assert {stream["name"] for stream in furniture(nodes)} <= found.keys()
-    assert all(stream.from_leader and stream.consumers_seen for stream in found.values())
-    assert all(consumer.from_leader for stream in found.values() for consumer in stream.consumers)
+    by_name = streams(samples)
+    assert {stream["name"] for stream in furniture(nodes)} <= by_name.keys()
+    assert all(stream.from_leader and stream.consumers_seen for stream in by_name.values())
+    assert all(consumer.from_leader for stream in by_name.values() for consumer in stream.consumers)
     servers = assemble(samples).get(Servers)
     assert isinstance(servers, Servers)
     assert [(s.name, s.version, s.health is not None) for s in servers.servers] == [
@@ -63,11 +63,11 @@ def test_a_healthy_deployment_is_seen_whole(shared_cluster: ClusterFactory, serv
 def test_one_server_of_three_tells_what_it_cannot_see(shared_cluster: ClusterFactory) -> None:
     cluster = furnished(shared_cluster, nodes=3)
     samples = look(None, cluster.monitor_urls[:1])
-    found = streams(samples).values()
-    led_elsewhere = {("stream", stream.subject.label) for stream in found if not stream.from_leader}
+    listed = streams(samples).values()
+    led_elsewhere = {("stream", stream.subject.label) for stream in listed if not stream.from_leader}
     led_elsewhere |= {
         ("consumer", consumer.subject.label)
-        for stream in found
+        for stream in listed
         for consumer in stream.consumers
         if stream.from_leader and not consumer.from_leader
     }
@@ -81,9 +81,9 @@ def test_both_ways_at_once_show_each_copy_once(shared_cluster: ClusterFactory) -
     cluster = furnished(shared_cluster, nodes=3)
     for user in ("sys", "app"):
         samples = look(cluster.url(user), cluster.monitor_urls)
-        found = streams(samples)
-        assert {stream.account for stream in found.values()} == {"APP"}
-        assert len(found["ORDERS"].replicas) == (3 if user == "sys" else 0)
+        by_name = streams(samples)
+        assert {stream.account for stream in by_name.values()} == {"APP"}
+        assert len(by_name["ORDERS"].replicas) == (3 if user == "sys" else 0)
         assert gaps(samples) == []
 
 
@@ -117,26 +117,26 @@ def test_a_connection_that_is_closed_early_is_no_other_protocol(sent: bytes) -> 
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
         threading.Thread(target=close_early, args=(listener,), daemon=True).start()
-        found = gaps(look(None, [f"http://127.0.0.1:{listener.getsockname()[1]}"], ONCE))
+        reported_gaps = gaps(look(None, [f"http://127.0.0.1:{listener.getsockname()[1]}"], ONCE))
         listener.shutdown(socket.SHUT_RDWR)
-    assert {gap.reason.partition(": ")[2] for gap in found} == {
+    assert {gap.reason.partition(": ")[2] for gap in reported_gaps} == {
         "it closed the connection without a complete HTTP response"
     }
-    assert all("overloaded" in gap.how_to_get for gap in found)
+    assert all("overloaded" in gap.how_to_get for gap in reported_gaps)
 
 
 @real
 def test_ports_that_are_no_monitoring_ports(start_server: StartServer, closed_port: int) -> None:
     server = start_server('http: "127.0.0.1:-1"\n')
-    told = {
+    reasons = {
         f"http://127.0.0.1:{closed_port}": "connection refused",
         f"http://127.0.0.1:{server.port}": "closed the connection without",
         f"https://127.0.0.1:{server.ports['monitoring']}": "no TLS there",
         "http://no-such-host.invalid:8222": "no such host name",
     }
-    samples = look(None, [*told, f"127.0.0.1:{server.ports['monitoring']}"])
-    assert {gap.subject.name: told[gap.subject.name] in gap.reason for gap in gaps(samples)} == dict.fromkeys(
-        told, True
+    samples = look(None, [*reasons, f"127.0.0.1:{server.ports['monitoring']}"])
+    assert {gap.subject.name: reasons[gap.subject.name] in gap.reason for gap in gaps(samples)} == dict.fromkeys(
+        reasons, True
     )
     assert all(gap.how_to_get for gap in gaps(samples))
     # The good one is asked as ever, the others only once.

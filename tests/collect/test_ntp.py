@@ -32,23 +32,23 @@ SECOND_NS = 1_000_000_000
 def ask(*hosts: str, wait_s: float = 2.0) -> tuple[NtpTime | None, list[Gap], CollectionResult]:
     """True time as those servers have it, what was not believed or not answered, and what was brought in."""
     collection = asyncio.run(ask_ntp([parse_ntp_host(host) for host in hosts], wait_s))
-    found, gaps = ntp_time(collection.exchanges)
-    return found, [*collection.gaps, *gaps], collection
+    ntp, gaps = ntp_time(collection.exchanges)
+    return ntp, [*collection.gaps, *gaps], collection
 
 
-def is_within(found: NtpTime | None, ahead_s: float) -> bool:
-    return found is not None and found.offset.low_ns <= ahead_s * SECOND_NS <= found.offset.high_ns
+def is_within(ntp: NtpTime | None, ahead_s: float) -> bool:
+    return ntp is not None and ntp.offset.low_ns <= ahead_s * SECOND_NS <= ntp.offset.high_ns
 
 
 @pytest.mark.parametrize("ahead_s", [0, 0.25, -5, 3600, -90_000])
 def test_true_time_is_within_the_bound(ahead_s: float) -> None:
     with ntp_server("good", ahead_s) as host:
-        found, gaps, _ = ask(host)
-    assert is_within(found, ahead_s), found
+        ntp, gaps, _ = ask(host)
+    assert is_within(ntp, ahead_s), ntp
     assert gaps == []
-    assert found is not None
-    assert (found.sources, found.outvoted) == ((host,), ())
-    assert found.offset.bound_ns < SECOND_NS
+    assert ntp is not None
+    assert (ntp.sources, ntp.outvoted) == ((host,), ())
+    assert ntp.offset.bound_ns < SECOND_NS
 
 
 @pytest.mark.parametrize(
@@ -69,34 +69,34 @@ def test_true_time_is_within_the_bound(ahead_s: float) -> None:
 )
 def test_what_cannot_be_believed_is_a_gap_with_the_reason(mode: str, reason: str) -> None:
     with ntp_server(mode) as host:
-        found, gaps, _ = ask(host, wait_s=SHORT_S)
-    assert found is None
-    ((kind, subject, said, requested),) = [(g.kind, g.subject.label, g.reason, g.requested) for g in gaps]
+        ntp, gaps, _ = ask(host, wait_s=SHORT_S)
+    assert ntp is None
+    ((kind, subject, gap_reason, requested),) = [(g.kind, g.subject.label, g.reason, g.requested) for g in gaps]
     assert (kind, subject, requested) == ("ntp", f"NTP server {host}", True)
-    assert reason in said
+    assert reason in gap_reason
 
 
 def test_a_spoofed_answer_before_the_true_one_changes_nothing() -> None:
     with ntp_server("lying_then_good") as host:
-        found, gaps, _ = ask(host)
-    assert is_within(found, 0)
+        ntp, gaps, _ = ask(host)
+    assert is_within(ntp, 0)
     assert gaps == []
 
 
 def test_nobody_listens_and_nobody_is_called_so() -> None:
     (port,) = free_ports(1)
-    found, gaps, collection = ask(f"127.0.0.1:{port}", "nobody.invalid")
-    assert found is None
+    ntp, gaps, collection = ask(f"127.0.0.1:{port}", "nobody.invalid")
+    assert ntp is None
     assert collection.exchanges == []
     assert ["refused" in gaps[0].reason, "cannot be queried" in gaps[1].reason] == [True, True], gaps
 
 
 def test_a_majority_outvotes_a_liar_and_names_it() -> None:
-    with ntp_server() as one, ntp_server("good", 7.0) as liar, ntp_server() as other:
-        found, gaps, _ = ask(one, liar, other)
-    assert is_within(found, 0)
-    assert found is not None
-    assert (found.sources, found.outvoted) == ((one, other), (liar,))
+    with ntp_server() as true, ntp_server("good", 7.0) as liar, ntp_server() as other:
+        ntp, gaps, _ = ask(true, liar, other)
+    assert is_within(ntp, 0)
+    assert ntp is not None
+    assert (ntp.sources, ntp.outvoted) == ((true, other), (liar,))
     ((reason, requested),) = [(gap.reason, gap.requested) for gap in gaps]
     assert liar in gaps[0].subject.name
     assert "contradicts the 2 others" in reason
@@ -104,17 +104,17 @@ def test_a_majority_outvotes_a_liar_and_names_it() -> None:
 
 
 def test_two_that_contradict_each_other_prove_nothing() -> None:
-    with ntp_server() as one, ntp_server("good", 7.0) as other:
-        found, gaps, _ = ask(one, other)
-    assert found is None
+    with ntp_server() as first, ntp_server("good", 7.0) as other:
+        ntp, gaps, _ = ask(first, other)
+    assert ntp is None
     assert [gap.requested for gap in gaps] == [True]
-    assert all(host in gaps[0].reason for host in (one, other))
+    assert all(host in gaps[0].reason for host in (first, other))
 
 
 def test_the_good_ones_count_beside_those_that_fail() -> None:
     with ntp_server("good", 2.0) as good, ntp_server("kiss") as kiss, ntp_server("silent") as silent:
-        found, gaps, _ = ask(good, kiss, silent)
-    assert is_within(found, 2)
+        ntp, gaps, _ = ask(good, kiss, silent)
+    assert is_within(ntp, 2)
     assert sorted(gap.subject.name for gap in gaps) == sorted(f"NTP server {host}" for host in (kiss, silent))
 
 
@@ -146,8 +146,8 @@ def test_a_real_chronyd_whose_clock_is_off(tmp_path: Path, ahead_s: float) -> No
     shift_clock = clock_shifter(tmp_path)
     with chronyd(tmp_path) as (pid, host):
         shift_clock(pid, ahead_s)
-        found, gaps, _ = ask(host)
-    assert is_within(found, ahead_s), found
+        ntp, gaps, _ = ask(host)
+    assert is_within(ntp, ahead_s), ntp
     assert gaps == []
 
 

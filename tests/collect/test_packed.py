@@ -85,10 +85,10 @@ def test_a_reply_that_unpacks_to_too_much_is_a_gap_of_its_server(
         asker = Asker(connection, 10 * NET_S)
         source = SystemSource(asker, await find_servers(asker), ONCE)
         started = asker.now_s()
-        found = await source.sample()
+        sample = await source.sample()
         took_s = asker.now_s() - started
-        reasons = {gap.reason for gap in found.gaps if gap.subject.name == "n1" and "JSZ" in gap.reason}
-        return {exchange.endpoint.value for exchange in found.exchanges}, reasons, took_s
+        reasons = {gap.reason for gap in sample.gaps if gap.subject.name == "n1" and "JSZ" in gap.reason}
+        return {exchange.endpoint.value for exchange in sample.exchanges}, reasons, took_s
 
     kept, reasons, took_s = asyncio.run(connected(cluster.servers("sys")[0], use))
     assert "JSZ" not in kept

@@ -55,17 +55,17 @@ def test_a_healthy_deployment_is_seen_whole(shared_cluster: ClusterFactory, serv
     assert asked(second) == changing(nodes)
     assert gaps(samples) == []
     evidence = assemble(samples)
-    found = streams(samples)
-    assert {stream["name"] for stream in furniture(nodes)} <= found.keys()
-    assert all(stream.from_leader and stream.consumers_seen for stream in found.values())
-    assert all(consumer.from_leader for stream in found.values() for consumer in stream.consumers)
-    assert len(found["ORDERS"].replicas) == nodes
+    by_name = streams(samples)
+    assert {stream["name"] for stream in furniture(nodes)} <= by_name.keys()
+    assert all(stream.from_leader and stream.consumers_seen for stream in by_name.values())
+    assert all(consumer.from_leader for stream in by_name.values() for consumer in stream.consumers)
+    assert len(by_name["ORDERS"].replicas) == nodes
     servers, trend = evidence.get(Servers), evidence.get(Trend)
     assert isinstance(servers, Servers)
     assert isinstance(trend, Trend)
     assert [server.name for server in servers.servers] == cluster.names
     assert all(s.varz and s.jetstream and s.health and s.version == server_version for s in servers.servers)
-    assert len(list(trend.streams())) == len(found)
+    assert len(list(trend.streams())) == len(by_name)
 
 
 def test_no_jetstream_api_is_called(shared_cluster: ClusterFactory) -> None:
@@ -97,9 +97,9 @@ def test_a_killed_server_is_a_gap_and_is_not_waited_for(cluster_factory: Cluster
     samples = look(_survivors(cluster, victim), plan=_patient(2 * NET_S))
     assert ("server", victim) in missing(samples)
     assert [asked(sample)["JSZ"] for sample in samples] == [2, 2]
-    found = streams(samples)
-    assert found.keys() == {name for name, leader in led.items() if leader != victim}
-    assert all(stream.from_leader for stream in found.values())
+    by_name = streams(samples)
+    assert by_name.keys() == {name for name, leader in led.items() if leader != victim}
+    assert all(stream.from_leader for stream in by_name.values())
 
 
 def test_the_dead_meta_leader_of_2_10_is_counted_where_nobody_names_it(cluster_factory: ClusterFactory) -> None:
@@ -156,11 +156,11 @@ def test_without_quorum_nothing_is_judged_and_nothing_hangs(cluster_factory: Clu
     for name in lost:
         cluster.kill(name)
     samples = look(cluster.servers("sys")[cluster.names.index(survivor)], plan=_patient(2 * NET_S))
-    told = missing(samples)
-    assert {("server", name) for name in lost} <= set(told) or ("server", "cluster") in told
+    absent = missing(samples)
+    assert {("server", name) for name in lost} <= set(absent) or ("server", "cluster") in absent
     stream = streams(samples)["R3"]
     assert not stream.from_leader
-    assert not stream.has_leader or ("stream", "APP > R3") in told
+    assert not stream.has_leader or ("stream", "APP > R3") in absent
 
 
 def test_replies_larger_than_a_megabyte_arrive(cluster_factory: ClusterFactory) -> None:
@@ -244,9 +244,9 @@ def test_streams_of_the_same_name_in_two_domains_are_not_one(start_server: Start
 
     samples = asyncio.run(main())
     assert asked(samples[0])["JSZ"] == 2
-    found = seen(assemble(samples)).streams
-    assert [(stream.account, stream.answered_by) for stream in found] == [("APP@hub", "hub"), ("APP@leaf", "leaf")]
-    assert all(len(stream.replicas) == 1 for stream in found)
+    assembled = seen(assemble(samples)).streams
+    assert [(stream.account, stream.answered_by) for stream in assembled] == [("APP@hub", "hub"), ("APP@leaf", "leaf")]
+    assert all(len(stream.replicas) == 1 for stream in assembled)
     assert missing(samples) == []
 
 
