@@ -65,7 +65,7 @@ def error_texts(root: Path, name: str) -> Iterator[str]:
     """Every error text of one client once, with the places of its values as the source writes them."""
     client = CLIENTS[name]
     seen: set[str] = set()
-    for path in sorted(one for part in client.directories for one in (root / name / part).rglob(f"*{client.suffix}")):
+    for path in sorted(file for part in client.directories for file in (root / name / part).rglob(f"*{client.suffix}")):
         if _TESTS.search(path.relative_to(root / name).as_posix()):
             continue
         source = path.read_text("utf-8", errors="replace")

@@ -45,14 +45,14 @@ def differential(
     slug: str,
     evidence: EvidenceSet,
     narrowing: Narrowing | None = None,
-    told: Mapping[str, Finding] | None = None,
+    additional: Mapping[str, Finding] | None = None,
     evaluation: Evaluation | None = None,
 ) -> Diagnosis:
     """The differential of a shipped symptom. `evaluation`: what its rules say, if that is known already."""
     symptom = book().symptom(slug)
     assert symptom is not None
     evaluation = evaluation or evaluated(evidence, symptom.causes)
-    results = {code: Result(find_rule(rules(), code), finding) for code, finding in (told or {}).items()}
+    results = {code: Result(find_rule(rules(), code), finding) for code, finding in (additional or {}).items()}
     question = Question(symptom, "a test", narrowing or Narrowing())
     return diagnose(question, rules(), checks(), Examined(evidence, evaluation, results))
 

@@ -33,62 +33,66 @@ def nothing() -> EvidenceSet:
 
 
 def symptom(slug: str) -> Symptom:
-    found = book().symptom(slug)
-    assert found is not None
-    return found
+    symptom_page = book().symptom(slug)
+    assert symptom_page is not None
+    return symptom_page
 
 
 @pytest.mark.parametrize("base", base_names())
 def test_nothing_is_confirmed_on_a_healthy_deployment(base: str) -> None:
     evidence = evidence_of({"base": base})
     everything = evaluated(evidence)
-    for one in book().symptoms:
+    for symptom in book().symptoms:
         for narrowing in (Narrowing(), BILLING):
-            found = differential(one.slug, evidence, narrowing, evaluation=everything).with_verdict(Verdict.CONFIRMED)
+            confirmed = differential(symptom.slug, evidence, narrowing, evaluation=everything).with_verdict(
+                Verdict.CONFIRMED
+            )
             # JSD720 is true of these versions: they have defects that later ones do not.
-            assert [(cause.rule.code, cause.message) for cause in found if cause.rule.code != "JSD720"] == [], one.slug
+            assert [(cause.rule.code, cause.message) for cause in confirmed if cause.rule.code != "JSD720"] == [], (
+                symptom.slug
+            )
 
 
 @pytest.mark.parametrize("narrowing", [Narrowing(), Narrowing(stream="ORDERS"), BILLING])
 def test_a_fault_confirms_its_cause_and_rules_out_the_others(narrowing: Narrowing) -> None:
-    found = differential("consumer-stalled", evidence_of(STALLED), narrowing)
-    assert [one.rule.code for one in found.with_verdict(Verdict.CONFIRMED)] == ["JSD403"]
+    diagnosis = differential("consumer-stalled", evidence_of(STALLED), narrowing)
+    assert [confirmed.rule.code for confirmed in diagnosis.with_verdict(Verdict.CONFIRMED)] == ["JSD403"]
     # Another consumer of the stream has several filters: only its subjects show whether one of them never matched.
     undecided = [] if narrowing == BILLING else ["JSD429"]
-    assert [one.rule.code for one in found.with_verdict(Verdict.UNDECIDED)] == undecided
-    assert cause(found, "JSD403").evidence
-    assert cause(found, "JSD403").results
-    assert (found.next_step is None) == (narrowing == BILLING)
+    assert [open_cause.rule.code for open_cause in diagnosis.with_verdict(Verdict.UNDECIDED)] == undecided
+    assert cause(diagnosis, "JSD403").evidence
+    assert cause(diagnosis, "JSD403").results
+    assert (diagnosis.next_step is None) == (narrowing == BILLING)
 
 
 def test_a_fault_of_another_consumer_is_not_this_ones() -> None:
-    found = differential("consumer-stalled", evidence_of(STALLED), Narrowing(stream="ORDERS", consumer="notify"))
-    assert cause(found, "JSD403").verdict is Verdict.RULED_OUT
+    diagnosis = differential("consumer-stalled", evidence_of(STALLED), Narrowing(stream="ORDERS", consumer="notify"))
+    assert cause(diagnosis, "JSD403").verdict is Verdict.RULED_OUT
 
 
 def test_a_fault_of_another_stream_is_not_this_ones() -> None:
-    found = differential("consumer-stalled", evidence_of(STALLED), Narrowing(stream="EVENTS"))
-    assert cause(found, "JSD403").verdict is Verdict.RULED_OUT
+    diagnosis = differential("consumer-stalled", evidence_of(STALLED), Narrowing(stream="EVENTS"))
+    assert cause(diagnosis, "JSD403").verdict is Verdict.RULED_OUT
 
 
 def test_a_stream_that_was_not_seen_decides_nothing() -> None:
-    found = differential("consumer-stalled", evidence_of(STALLED), Narrowing(stream="NOWHERE"))
-    assert found.notes == ("no stream NOWHERE was seen",)
-    assert cause(found, "JSD403").verdict is Verdict.UNDECIDED
-    assert not found.with_verdict(Verdict.CONFIRMED)
+    diagnosis = differential("consumer-stalled", evidence_of(STALLED), Narrowing(stream="NOWHERE"))
+    assert diagnosis.notes == ("no stream NOWHERE was seen",)
+    assert cause(diagnosis, "JSD403").verdict is Verdict.UNDECIDED
+    assert not diagnosis.with_verdict(Verdict.CONFIRMED)
 
 
 def test_a_consumer_that_was_not_seen_decides_nothing() -> None:
-    found = differential("consumer-stalled", evidence_of(STALLED), Narrowing(stream="ORDERS", consumer="nobody"))
-    assert found.notes == ("no consumer nobody was seen on ORDERS",)
-    assert cause(found, "JSD403").verdict is Verdict.UNDECIDED
+    diagnosis = differential("consumer-stalled", evidence_of(STALLED), Narrowing(stream="ORDERS", consumer="nobody"))
+    assert diagnosis.notes == ("no consumer nobody was seen on ORDERS",)
+    assert cause(diagnosis, "JSD403").verdict is Verdict.UNDECIDED
 
 
 def test_a_stream_without_its_leaders_answer_decides_nothing_by_silence() -> None:
     evidence = edited({"stream": "APP/ORDERS", "remove": ["cluster.leader"]})
-    found = differential("insufficient-resources", evidence, Narrowing(stream="ORDERS"))
-    assert found.notes == ("stream ORDERS was not seen from a leader, so its state says nothing",)
-    assert cause(found, "JSD603").verdict is Verdict.UNDECIDED
+    diagnosis = differential("insufficient-resources", evidence, Narrowing(stream="ORDERS"))
+    assert diagnosis.notes == ("stream ORDERS was not seen from a leader, so its state says nothing",)
+    assert cause(diagnosis, "JSD603").verdict is Verdict.UNDECIDED
 
 
 def test_missing_servers_leave_silence_undecided_where_nothing_is_narrowed() -> None:
@@ -98,21 +102,21 @@ def test_missing_servers_leave_silence_undecided_where_nothing_is_narrowed() -> 
         {kind: value for kind in KINDS if (value := whole.get(kind)) is not None} | {Gaps: Gaps((gap,))},
         {kind: whole.why_absent(kind) for kind in KINDS if whole.get(kind) is None},
     )
-    found = differential("consumer-stalled", partly)
-    assert cause(found, "JSD403").verdict is Verdict.UNDECIDED
-    assert cause(found, "JSD403").message == "n2 did not answer"
+    diagnosis = differential("consumer-stalled", partly)
+    assert cause(diagnosis, "JSD403").verdict is Verdict.UNDECIDED
+    assert cause(diagnosis, "JSD403").message == "n2 did not answer"
     assert cause(differential("consumer-stalled", partly, BILLING), "JSD403").verdict is Verdict.RULED_OUT
 
 
-@pytest.mark.parametrize("one", book().symptoms, ids=lambda one: one.slug)
-def test_without_evidence_everything_is_undecided_and_says_how_to_go_on(one: Symptom) -> None:
-    for found in (differential(one.slug, nothing()), undiagnosed(Question(one), rules(), checks())):
-        evidence_rules = [cause for cause in found.causes if cause.rule.failure_mode != "collection"]
+@pytest.mark.parametrize("symptom", book().symptoms, ids=lambda symptom: symptom.slug)
+def test_without_evidence_everything_is_undecided_and_says_how_to_go_on(symptom: Symptom) -> None:
+    for diagnosis in (differential(symptom.slug, nothing()), undiagnosed(Question(symptom), rules(), checks())):
+        evidence_rules = [cause for cause in diagnosis.causes if cause.rule.failure_mode != "collection"]
         assert {cause.verdict for cause in evidence_rules} == {Verdict.UNDECIDED}
-        assert [cause.rule.code for cause in found.causes] == list(one.causes)
+        assert [cause.rule.code for cause in diagnosis.causes] == list(symptom.causes)
         assert all(cause.next_step for cause in evidence_rules)
-        assert found.next_step is not None
-        assert set(found.next_step.decides) <= set(one.causes)
+        assert diagnosis.next_step is not None
+        assert set(diagnosis.next_step.decides) <= set(symptom.causes)
 
 
 def test_a_possibility_confirms_nothing() -> None:
@@ -129,10 +133,10 @@ def test_a_possibility_confirms_nothing() -> None:
             },
         },
     )
-    found = cause(differential("messages-missing", evidence, BILLING), "JSD206")
-    assert found.verdict is Verdict.UNDECIDED
-    assert found.message.startswith("possible: ")
-    assert found.next_step
+    possible = cause(differential("messages-missing", evidence, BILLING), "JSD206")
+    assert possible.verdict is Verdict.UNDECIDED
+    assert possible.message.startswith("possible: ")
+    assert possible.next_step
 
 
 def orders() -> Stream:
@@ -142,13 +146,13 @@ def orders() -> Stream:
 
 
 def expected(expectation: RefusedPublish) -> dict[str, Verdict]:
-    found = differential(
+    diagnosis = differential(
         "wrong-last-sequence",
         evidence_of({"base": "three-nodes-2.15.1"}),
         Narrowing(stream="ORDERS", expected_seq=expectation.expected_seq),
         told_by(expectation, orders()),
     )
-    return {code: cause(found, code).verdict for code in (STALE, AHEAD)}
+    return {code: cause(diagnosis, code).verdict for code in (STALE, AHEAD)}
 
 
 def test_expected_sequences_against_the_stream() -> None:
@@ -190,18 +194,18 @@ def test_what_comes_with_another_cause_is_none_of_its_own() -> None:
         },
     ]
     alone = differential("stream-offline", edited(leaderless), Narrowing(stream="ORDERS"))
-    assert [one.rule.code for one in alone.with_verdict(Verdict.CONFIRMED)] == ["JSD702"]
+    assert [confirmed.rule.code for confirmed in alone.with_verdict(Verdict.CONFIRMED)] == ["JSD702"]
     both = differential("stream-offline", edited(leaderless, *away), Narrowing(stream="ORDERS"))
-    assert [one.rule.code for one in both.with_verdict(Verdict.CONFIRMED)] == ["JSD703"]
+    assert [confirmed.rule.code for confirmed in both.with_verdict(Verdict.CONFIRMED)] == ["JSD703"]
     assert cause(both, "JSD702").verdict is Verdict.EXPLAINED
     assert cause(both, "JSD702").message.startswith("explained by JSD703 (n3 holds it): ")
 
 
 def test_silence_of_state_does_not_rule_out_what_was() -> None:
     """No duplicate is stored that the state shows, and how long publishers retry it cannot show."""
-    found = cause(differential("duplicate-messages", evidence_of(STALLED), BILLING), "JSD301")
-    assert found.verdict is Verdict.UNDECIDED
-    assert found.next_step.startswith("read the stored messages: --scan ORDERS")
+    duplicate = cause(differential("duplicate-messages", evidence_of(STALLED), BILLING), "JSD301")
+    assert duplicate.verdict is Verdict.UNDECIDED
+    assert duplicate.next_step.startswith("read the stored messages: --scan ORDERS")
     stored = {"base": "three-nodes-2.15.1-account", "edit": [{"stored": "ORDERS", "ages": ["60s", "50s"]}]}
     assert (
         cause(differential("duplicate-messages", evidence_of(stored), BILLING), "JSD301").verdict is Verdict.RULED_OUT

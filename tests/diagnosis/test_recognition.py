@@ -17,7 +17,7 @@ TEXTS = [(slug, text) for slug, texts in KNOWN.items() for text in texts]
 SIGNATURES = {signature.name: signature for rule in rules() for signature in rule.signatures}
 
 
-def told(text: str) -> str | None:
+def recognised(text: str) -> str | None:
     symptom = recogniser().text(text).symptom
     return symptom.slug if symptom else None
 
@@ -30,29 +30,31 @@ def test_there_are_enough_texts_of_every_symptom() -> None:
 
 @pytest.mark.parametrize(("slug", "text"), TEXTS)
 def test_known_text(slug: str, text: str) -> None:
-    assert told(text) == slug
+    assert recognised(text) == slug
 
 
 @pytest.mark.parametrize("text", UNRELATED)
 def test_unrelated_text(text: str) -> None:
-    assert told(text) is None
+    assert recognised(text) is None
 
 
 @pytest.mark.parametrize("symptom", book().symptoms, ids=lambda symptom: symptom.slug)
 def test_every_signature_that_a_symptom_names_tells_of_it(symptom) -> None:  # type: ignore[no-untyped-def]
     for name in symptom.matching.signatures:
         for line in SIGNATURES[name].examples:
-            found = recogniser().text(line)
-            readings = {reading.symptom.slug for reading in found.also} | {found.symptom and found.symptom.slug}
+            recognition = recogniser().text(line)
+            readings = {reading.symptom.slug for reading in recognition.also} | {
+                recognition.symptom and recognition.symptom.slug
+            }
             assert symptom.slug in readings, line
 
 
 @pytest.mark.parametrize("symptom", book().symptoms, ids=lambda symptom: symptom.slug)
 def test_every_code_tells_its_symptom_however_a_client_writes_it(symptom) -> None:  # type: ignore[no-untyped-def]
     for code in symptom.matching.codes:
-        found = recogniser().code(code)
-        assert found.symptom == symptom
-        assert found.api_error is not None
+        recognition = recogniser().code(code)
+        assert recognition.symptom == symptom
+        assert recognition.api_error is not None
         for text in (
             f"nats: API error: code=400 err_code={code} description=x",
             f"io.nats.client.JetStreamApiException: x [{code}]",
@@ -60,7 +62,7 @@ def test_every_code_tells_its_symptom_however_a_client_writes_it(symptom) -> Non
             f"x (code 400, error code {code})",
             f'{{"error":{{"code":400,"err_code":{code},"description":"x"}}}}',
         ):
-            assert told(text) == symptom.slug
+            assert recognised(text) == symptom.slug
 
 
 NOT_OF_NATS = "application-duplicate-"
@@ -69,12 +71,12 @@ NOT_OF_NATS = "application-duplicate-"
 
 @pytest.mark.parametrize("name", [name for name in SIGNATURES if not name.startswith(NOT_OF_NATS)])
 def test_every_example_of_a_log_signature_is_recognised(name: str) -> None:
-    assert [line for line in SIGNATURES[name].examples if told(line) is None] == []
+    assert [line for line in SIGNATURES[name].examples if recognised(line) is None] == []
 
 
 def test_an_error_that_only_repeats_another_gives_way_to_its_words() -> None:
     text = "nats: API error: code=500 err_code=10052 description=duplicates window can not be larger then max age"
-    assert told(text) == "duplicate-messages"
+    assert recognised(text) == "duplicate-messages"
     assert recogniser().code(10052).symptom is not None
 
 
@@ -84,7 +86,7 @@ def test_the_last_sequence_is_read_from_the_error() -> None:
 
 def test_the_line_among_others_is_found() -> None:
     log = "\n".join(["starting", "2026/11/21 16:04:50 nats: no responders available for request", "retrying", ""])
-    assert told(log) == "no-responders"
+    assert recognised(log) == "no-responders"
 
 
 @pytest.mark.parametrize("text", ["", " ", "\x00", "\ud800", "(" * 5000, "a" * 200_000, "10071" * 1000])
@@ -98,7 +100,11 @@ def _rows() -> list[list[str]]:
 
 
 def test_every_error_of_the_clients_leads_to_its_page_or_has_a_reason() -> None:
-    wrong = [(client, text, page, told(text)) for client, text, page, _ in _rows() if told(text) != (page or None)]
+    wrong = [
+        (client, text, page, recognised(text))
+        for client, text, page, _ in _rows()
+        if recognised(text) != (page or None)
+    ]
     assert wrong == []
     assert all(bool(page) != bool(reason) for _, _, page, reason in _rows())
 
@@ -119,6 +125,6 @@ def test_errors_of_all_seven_clients_are_listed() -> None:
     ],
 )
 def test_secrets_in_a_text_are_not_repeated(text: str) -> None:
-    found = recogniser().text(text)
-    assert found.symptom is not None
-    assert "hunter2" not in " ".join([found.by, *(reading.by for reading in found.also)])
+    recognition = recogniser().text(text)
+    assert recognition.symptom is not None
+    assert "hunter2" not in " ".join([recognition.by, *(reading.by for reading in recognition.also)])

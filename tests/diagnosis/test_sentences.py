@@ -23,8 +23,8 @@ stuck = ["stream-offline"]
 """
 
 
-def told(text: str) -> list[str]:
-    return [one.slug for one in SentenceReader(book().vocabulary).read(text)]
+def slugs(text: str) -> list[str]:
+    return [symptom.slug for symptom in SentenceReader(book().vocabulary).read(text)]
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def told(text: str) -> list[str]:
     ],
 )
 def test_a_topic_and_a_complaint_lead_to_a_symptom(text: str, slug: str) -> None:
-    assert slug in told(text)[:3]
+    assert slug in slugs(text)[:3]
     assert recogniser().text(text).symptom is not None
 
 
@@ -58,13 +58,13 @@ def test_a_topic_and_a_complaint_lead_to_a_symptom(text: str, slug: str) -> None
     ],
 )
 def test_other_topics_short_words_and_lines_of_programs_lead_nowhere(text: str) -> None:
-    assert told(text) == []
+    assert slugs(text) == []
 
 
 def test_a_known_wording_is_more_than_a_sentence() -> None:
-    found = recogniser().text("the consumer of the stream fails with nats: wrong last sequence: 5")
-    assert found.symptom is not None
-    assert found.symptom.slug == "wrong-last-sequence"
+    recognition = recogniser().text("the consumer of the stream fails with nats: wrong last sequence: 5")
+    assert recognition.symptom is not None
+    assert recognition.symptom.slug == "wrong-last-sequence"
 
 
 def test_every_symptom_of_a_topic_is_the_first_of_some_complaint_or_stands_behind_another() -> None:

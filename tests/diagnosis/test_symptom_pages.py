@@ -75,8 +75,8 @@ def test_every_symptom_of_the_catalogue_has_a_page() -> None:
 
 
 def test_every_claim_of_the_runbooks_appears_once_with_its_verdict() -> None:
-    said = [(claim.claim, claim.verdict.value) for symptom in book().symptoms for claim in symptom.claims]
-    assert sorted(said) == sorted((claim["claim"], claim["verdict"]) for claim in CLAIMS)
+    claims = [(claim.claim, claim.verdict.value) for symptom in book().symptoms for claim in symptom.claims]
+    assert sorted(claims) == sorted((claim["claim"], claim["verdict"]) for claim in CLAIMS)
 
 
 def test_all_claims_of_all_four_runbooks_are_listed() -> None:
@@ -120,7 +120,7 @@ def test_a_page_is_read() -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
         ('slug = "it-is-slow"', 'slug = "It is"', "lower-case words"),
         ('title = "It is slow"', "", "needs 'title'"),
@@ -142,12 +142,12 @@ def test_a_page_is_read() -> None:
         ("+++\nslug", "slug", "front matter"),
     ],
 )
-def test_mistakes_in_a_page_are_said(old: str, new: str, said: str) -> None:
-    assert said in problems(old, new)
+def test_mistakes_in_a_page_are_said(old: str, new: str, message: str) -> None:
+    assert message in problems(old, new)
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
         ("JSD403", "JSD999", "no rule has the code 'JSD999'"),
         ("codes = [10003]", "codes = [19999]", "no error of the JetStream API has the code '19999'"),
@@ -157,5 +157,5 @@ def test_mistakes_in_a_page_are_said(old: str, new: str, said: str) -> None:
         ("[because]", '[ruled_out_with]\nJSD403 = ["luck"]\n[because]', "no evidence source is named 'luck'"),
     ],
 )
-def test_what_does_not_fit_the_rules_is_said(old: str, new: str, said: str) -> None:
-    assert said in misfits(old, new)
+def test_what_does_not_fit_the_rules_is_said(old: str, new: str, message: str) -> None:
+    assert message in misfits(old, new)
