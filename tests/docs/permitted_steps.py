@@ -50,23 +50,23 @@ class Place:
     async def fetch(self, count: int) -> list[Msg]:
         """So many messages of the worker, not acknowledged. A request that nobody had interest in yet is repeated."""
         inbox = await self.to.client.subscribe(self.to.client.new_inbox())
-        found: list[Msg] = []
-        while len(found) < count:
-            pull = json.dumps({"batch": count - len(found), "expires": 2_000_000_000}).encode()
+        messages: list[Msg] = []
+        while len(messages) < count:
+            pull = json.dumps({"batch": count - len(messages), "expires": 2_000_000_000}).encode()
             await self.to.client.publish("$JS.API.CONSUMER.MSG.NEXT.ORDERS.worker", pull, reply=inbox.subject)
             with contextlib.suppress(nats.errors.TimeoutError):
-                while len(found) < count:
+                while len(messages) < count:
                     message = await inbox.next_msg(timeout=3)
-                    found += [] if (message.headers or {}).get("Status") else [message]
+                    messages += [] if (message.headers or {}).get("Status") else [message]
         await inbox.unsubscribe()
-        return found
+        return messages
 
     async def info(self) -> Json:
         """Both, once both have leaders."""
         while True:
-            found = {what: await self.to.ask(f"{what}.INFO.{name}") for what, name in _NAMES.items()}
-            if len(self.cluster.names) == 1 or all(reply.get("cluster", {}).get("leader") for reply in found.values()):
-                return found
+            infos = {what: await self.to.ask(f"{what}.INFO.{name}") for what, name in _NAMES.items()}
+            if len(self.cluster.names) == 1 or all(reply.get("cluster", {}).get("leader") for reply in infos.values()):
+                return infos
             await asyncio.sleep(0.2)
 
 

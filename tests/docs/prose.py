@@ -174,9 +174,9 @@ def passages() -> Iterator[Passage]:
 def main() -> int:
     """Print what the prose uses of the word list; 1 if it does."""
     listed = words() + sentences()
-    found = [line for passage in passages() for line in complaints(passage, listed)]
-    sys.stdout.write("".join(f"{line}\n" for line in found))
-    return int(bool(found))
+    complaint_lines = [line for passage in passages() for line in complaints(passage, listed)]
+    sys.stdout.write("".join(f"{line}\n" for line in complaint_lines))
+    return int(bool(complaint_lines))
 
 
 if __name__ == "__main__":

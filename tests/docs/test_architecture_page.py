@@ -18,7 +18,7 @@ def test_every_package_is_in_the_picture() -> None:
 
 def test_imports_go_down() -> None:
     depth = {name: number for number, layer in enumerate(LAYERS) for name in layer}
-    assert [(one, other) for one, other in imports() if depth[one] >= depth[other]] == []
+    assert [(importer, imported) for importer, imported in imports() if depth[importer] >= depth[imported]] == []
 
 
 @pytest.mark.parametrize("walk", WALKS, ids=lambda walk: walk.title)

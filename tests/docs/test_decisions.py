@@ -13,9 +13,9 @@ STATUS = re.compile(r"^Status: \w.*, \d{4}-\d\d-\d\d$", re.MULTILINE)
 
 def test_each_has_a_status_and_a_date() -> None:
     assert DECISIONS
-    assert [one.name for one in DECISIONS if not STATUS.search(one.read_text("utf-8"))] == []
+    assert [decision.name for decision in DECISIONS if not STATUS.search(decision.read_text("utf-8"))] == []
 
 
 def test_the_index_lists_all() -> None:
     index = (DIRECTORY / "README.md").read_text("utf-8")
-    assert [one.name for one in DECISIONS if f"]({one.name})" not in index] == []
+    assert [decision.name for decision in DECISIONS if f"]({decision.name})" not in index] == []

@@ -28,7 +28,7 @@ HELP_FLAGS = re.compile(r"^Flags:\n(.*?)\n\n", re.MULTILINE | re.DOTALL)
 FLAG = re.compile(r"^ {2,6}(?:-\w, )?--(?:\[no-\])?(?P<name>[\w-]+)(?:=(?P<value>\S+))?", re.MULTILINE)
 
 
-def told(nats_cli: Path, *words: str) -> str:
+def output(nats_cli: Path, *words: str) -> str:
     return subprocess.run([nats_cli, "--no-context", *words], capture_output=True, text=True, check=True).stdout
 
 
@@ -52,14 +52,14 @@ def test_every_entry_has_one_answer() -> None:
 
 def insights_codes(words: str) -> list[str]:
     """`A_001, 003 to 005, B_001` as the codes that it stands for."""
-    found: list[str] = []
+    codes: list[str] = []
     prefix = ""
     for part in words.split(", "):
         first, _, last = part.partition(" to ")
         prefix = first.rpartition("_")[0] or prefix
         begin = int(first.rpartition("_")[2])
-        found += [f"{prefix}_{number:03}" for number in range(begin, int(last or begin) + 1)]
-    return found
+        codes += [f"{prefix}_{number:03}" for number in range(begin, int(last or begin) + 1)]
+    return codes
 
 
 def test_every_check_of_the_commercial_product_has_one_answer() -> None:
@@ -113,8 +113,8 @@ def test_every_metadata_key_is_an_option_there_and_a_parameter_here(
 
 
 def test_the_real_command_has_these_checks(nats_cli: Path) -> None:
-    assert told(nats_cli, "--version").strip() == PEERS.nats_version
-    listed = json.loads(told(nats_cli, "audit", "checks", "--json"))
+    assert output(nats_cli, "--version").strip() == PEERS.nats_version
+    listed = json.loads(output(nats_cli, "audit", "checks", "--json"))
     theirs = {
         check["code"]: (check["name"], {key: option["default"] for key, option in check["configuration"].items()})
         for check in listed
@@ -125,18 +125,18 @@ def test_the_real_command_has_these_checks(nats_cli: Path) -> None:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_real_command_has_these_options(command: str, nats_cli: Path) -> None:
-    found = HELP_FLAGS.search(told(nats_cli, "server", "check", command, "--help"))
-    assert found
+    match = HELP_FLAGS.search(output(nats_cli, "server", "check", command, "--help"))
+    assert match
     # What stands after `=` is a default, or in capital letters the name of a value.
     theirs = {
         f"--{flag['name']}": "" if re.fullmatch(r"[A-Z][A-Z-]*", flag["value"] or "") else flag["value"] or ""
-        for flag in FLAG.finditer(found[1])
+        for flag in FLAG.finditer(match[1])
     }
     assert theirs == {entry.option: entry.default for entry in PEERS.check if entry.command == command}
 
 
 def test_the_real_command_has_no_other_checks(nats_cli: Path) -> None:
-    listed = re.findall(r"^  server check (\w+) ", told(nats_cli, "server", "check", "--help"), re.MULTILINE)
+    listed = re.findall(r"^  server check (\w+) ", output(nats_cli, "server", "check", "--help"), re.MULTILINE)
     assert sorted(listed) == sorted(COMMANDS)
 
 

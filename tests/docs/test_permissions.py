@@ -41,14 +41,14 @@ IN_CI = ("fix-backup", "fix-restore")
 
 def subjects(block: str, what: str) -> list[str]:
     """The subjects of one direction in a block."""
-    found = re.search(rf"^{what}: \[(.*?)\]", BLOCKS[block], re.MULTILINE | re.DOTALL)
-    return _SUBJECT.findall(found[1]) if found else []
+    match = re.search(rf"^{what}: \[(.*?)\]", BLOCKS[block], re.MULTILINE | re.DOTALL)
+    return _SUBJECT.findall(match[1]) if match else []
 
 
 def permissions(blocks: Iterable[str]) -> str:
     """Several blocks in one, as a server takes them."""
     both = {what: [s for block in blocks for s in subjects(block, what)] for what in ("publish", "subscribe")}
-    return "permissions: {" + ", ".join(f"{what}: {json.dumps(found)}" for what, found in both.items()) + "}"
+    return "permissions: {" + ", ".join(f"{what}: {json.dumps(patterns)}" for what, patterns in both.items()) + "}"
 
 
 def matches(pattern: str, subject: str) -> bool:
@@ -71,7 +71,7 @@ def accounts() -> str:
     for name, blocks in logins.items():
         account = "SYS" if name.endswith("-system") else "APP"
         users[account].append(f"{{user: {name}, password: {name}, {permissions(blocks)}}}")
-    listed = {name: f"users: [{', '.join(found)}]" for name, found in users.items()}
+    listed = {name: f"users: [{', '.join(names)}]" for name, names in users.items()}
     return f"accounts: {{ SYS: {{ {listed['SYS']} }}, APP: {{ jetstream: enabled, {listed['APP']} }} }}\ntrace: true\n"
 
 
@@ -85,8 +85,8 @@ class Traces:
         """Nothing was denied, and every line of the block was needed."""
         assert [line for trace in self._traces for line in trace.violations()] == [], block
         sent = set().union(*(trace.published() for trace in self._traces))
-        heard = set().union(*(trace.subscribed() for trace in self._traces))
-        used = {"publish": sent | heard, "subscribe": heard}  # a trace comes to what was subscribed to
+        subscribed = set().union(*(trace.subscribed() for trace in self._traces))
+        used = {"publish": sent | subscribed, "subscribe": subscribed}  # a trace comes to what was subscribed to
         for what, those in used.items():
             lines = subjects(block, what)
             assert [line for line in lines if not any(matches(line, subject) for subject in those)] == [], block

@@ -42,23 +42,23 @@ def test_each_pattern_finds_its_examples_and_no_more(word: Word) -> None:
     assert not any(any(word.occurrences(example)) for example in word.fine)
 
 
-def found(place: str, text: str) -> list[str]:
+def complaints_of(place: str, text: str) -> list[str]:
     return [line.partition(" in ")[0] for passage in page(place, text) for line in complaints(passage, LISTED)]
 
 
 def test_a_place_is_a_line_even_where_a_paragraph_goes_over_several() -> None:
     text = "# Title\n\nA stream\nthat was made\nanew. A server\nthat stands\nstill.\n"
-    assert found("docs/a.md", text) == ["docs/a.md:5: 'anew'", "docs/a.md:6: 'stands still'"]
+    assert complaints_of("docs/a.md", text) == ["docs/a.md:5: 'anew'", "docs/a.md:6: 'stands still'"]
 
 
 def test_tables_lists_and_quotes_are_prose() -> None:
     text = "| a | b |\n| --- | --- |\n| fine | made anew |\n\n- made anew\n\n> made anew\n"
-    assert found("docs/a.md", text) == [f"docs/a.md:{line}: 'anew'" for line in (3, 5, 7)]
+    assert complaints_of("docs/a.md", text) == [f"docs/a.md:{line}: 'anew'" for line in (3, 5, 7)]
 
 
 def test_code_and_link_targets_are_no_prose() -> None:
     text = "A `interval` and [a link](house/spell.md).\n\n```\nspell\n```\n\n    indented spell\n\n<!-- spell -->\n"
-    assert found("docs/a.md", text) == []
+    assert complaints_of("docs/a.md", text) == []
 
 
 def test_texts_in_front_matter_are_prose_and_its_patterns_are_not() -> None:
@@ -78,7 +78,7 @@ JSD101 = "A house."
 
 A haul.
 """
-    assert found("rules/x/JSD999.md", text) == [
+    assert complaints_of("rules/x/JSD999.md", text) == [
         f"rules/x/JSD999.md:{line}: '{word}'" for line, word in ((2, "anew"), (7, "spell"), (10, "house"), (15, "haul"))
     ]
 
@@ -117,10 +117,10 @@ def test_docstrings_and_comments_are_prose(tmp_path: Path) -> None:
         '"""A module.\n\nIts haul.\n"""\n\nSPELL = "#"  # a spell\n\n# Of two lines,\n# made anew.\n'
         'def house() -> None:\n    """A `interval`."""\n'
     )
-    found = [
+    reported = [
         line.partition(" in ")[0]
         for start, text in comments(file)
         for passage in markdown("module.py", text)
         for line in complaints(passage._replace(line=passage.line + start - 1), LISTED)
     ]
-    assert sorted(found) == ["module.py:3: 'haul'", "module.py:6: 'spell'", "module.py:9: 'anew'"]
+    assert sorted(reported) == ["module.py:3: 'haul'", "module.py:6: 'spell'", "module.py:9: 'anew'"]
