@@ -25,7 +25,7 @@ from tests.ruleset import checks, rules
 
 ROOT = FIXTURES / "engine" / "differentials"
 _KINDS = ("fires", "unknown")
-_MOST_CAUSES = 3
+_MAX_CAUSES = 3
 """Causes of a symptom whose evidence is tried, the most frequent first."""
 
 
@@ -42,7 +42,7 @@ def written(slug: str) -> Iterator[str]:
     seen: set[str] = set()
     for narrowing in (Narrowing(), Narrowing(stream="ORDERS", consumer="archive")):
         yield from _lines("without evidence", undiagnosed(Question(symptom, "", narrowing), rules(), checks()), seen)
-    for code in symptom.causes[:_MOST_CAUSES]:
+    for code in symptom.causes[:_MAX_CAUSES]:
         for title, evidence in _cases(code):
             evaluation = evaluated(evidence, symptom.causes)
             for narrowing in _narrowings(code, evaluation):
@@ -62,7 +62,11 @@ def _cases(code: str) -> list[tuple[str, EvidenceSet]]:
 
 def _narrowings(code: str, evaluation: Evaluation) -> Iterator[Narrowing]:
     yield Narrowing()
-    about = (_narrowing(one.finding.subject) for one in evaluation.results if one.rule.code == code and _counts(one))
+    about = (
+        _narrowing(result.finding.subject)
+        for result in evaluation.results
+        if result.rule.code == code and _counts(result)
+    )
     yield from list(dict.fromkeys(narrowing for narrowing in about if narrowing.stream))[:1]
 
 
@@ -84,7 +88,7 @@ def _lines(title: str, diagnosis: Diagnosis, seen: set[str]) -> Iterable[str]:
         if cause.next_step != f"jsdoctor explain {cause.rule.code}":
             line += f" | {cause.next_step}"
         if cause.evidence:
-            line += f" | {len(cause.results)} findings, {', '.join(one.path for one in cause.evidence[:6])}"
+            line += f" | {len(cause.results)} findings, {', '.join(evidence.path for evidence in cause.evidence[:6])}"
         if line not in seen:
             seen.add(line)
             lines.append(line)

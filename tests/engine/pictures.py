@@ -71,8 +71,8 @@ def report_of(evidence: EvidenceSet) -> Report:
     return Report(version="", started=at, finished=at, sources=(), verdicts=verdicts, results=results, gaps=())
 
 
-def _firing(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [case for case in found if case["kind"] in ("fires", "above")]
+def _firing(cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [case for case in cases if case["kind"] in ("fires", "above")]
 
 
 def _lines(drawn: Picture) -> Iterator[str]:
@@ -94,7 +94,9 @@ def _lane(lane: Lane, begin: int) -> Iterator[str]:
     yield f"{lane.kind} {lane.name}: {len(lane.events)} events, {lane.left_out} left out{clock}"
     for event in lane.events[:_MAX_EVENTS]:
         yield f"  {_event(event, begin)}"
-        yield from (f"    {one.file}:{one.line} at {one.offset}: {one.text[:60]}" for one in event.lines[:_MAX_LINES])
+        yield from (
+            f"    {line.file}:{line.line} at {line.offset}: {line.text[:60]}" for line in event.lines[:_MAX_LINES]
+        )
 
 
 def _event(event: TimelineEvent, begin: int) -> str:

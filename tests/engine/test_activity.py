@@ -54,15 +54,15 @@ def test_lag_and_rates() -> None:
     stored, worker = activities[orders[1].subject], activities[orders[1].consumers[0].subject]
     assert (stored.lag, stored.rates) == ((), (10.0,))
     assert (worker.lag, worker.rates) == ((0, 50), (5.0,))
-    assert [one.subject.label for one in busiest(activities, 5)] == ["APP > ORDERS > worker", "APP > ORDERS"]
+    assert [activity.subject.label for activity in busiest(activities, 5)] == ["APP > ORDERS > worker", "APP > ORDERS"]
 
 
-def test_what_is_made_anew_begins_anew_and_what_is_gone_is_forgotten() -> None:
+def test_what_is_recreated_starts_again_and_what_is_gone_is_forgotten() -> None:
     again = BEGAN + timedelta(seconds=5)
     first = check(0, stream("ORDERS", 0, 500, 500), stream("GONE", 0, 1, 1))
     activities = followed(first, check(10, stream("ORDERS", 10, 3, 0, created=again)))
-    assert {one.subject.label for one in activities.values()} == {"APP > ORDERS", "APP > ORDERS > worker"}
-    assert all(not one.rates for one in activities.values())
+    assert {activity.subject.label for activity in activities.values()} == {"APP > ORDERS", "APP > ORDERS > worker"}
+    assert all(not activity.rates for activity in activities.values())
 
 
 def test_memory_is_bounded() -> None:
@@ -73,12 +73,12 @@ def test_memory_is_bounded() -> None:
         shown = check(second, *(stream(f"S{name}", second, second * (name + 1), 0) for name in names))
         activities = follow(activities, shown)
         assert len(activities) <= MAX_ASSETS
-    assert {len(one.rates) for one in activities.values()} == {MAX_POINTS}
+    assert {len(activity.rates) for activity in activities.values()} == {MAX_POINTS}
 
 
 def test_a_clock_that_stands_still_makes_no_rate() -> None:
     same = stream("ORDERS", 0, 10, 0)
-    assert all(not one.rates for one in followed(check(0, same), check(0, same)).values())
+    assert all(not activity.rates for activity in followed(check(0, same), check(0, same)).values())
 
 
 def test_a_stream_that_was_purged_stores_nothing_less_and_lag_counts_what_is_not_acknowledged() -> None:

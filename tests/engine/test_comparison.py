@@ -67,14 +67,16 @@ LAG = finding("JSD401", Severity.WARNING, BILLING)
 )
 def test_a_finding_of_before(later: SavedReport, difference: FindingDifference, code: int) -> None:
     comparison = compare(report(LAG), later)
-    assert [one.difference for one in comparison.findings] == [difference]
+    assert [finding.difference for finding in comparison.findings] == [difference]
     assert exit_code(comparison, Severity.WARNING) == code
 
 
 @pytest.mark.parametrize(("earlier", "known"), [(Outcome.PASS, True), (Outcome.NOT_EVALUATED, False)])
 def test_a_new_finding(earlier: Outcome, known: bool) -> None:
     comparison = compare(report(rules={"JSD401": earlier}), report(LAG))
-    assert [(one.difference, one.first_judged) for one in comparison.findings] == [(FindingDifference.NEW, not known)]
+    assert [(finding.difference, finding.first_judged) for finding in comparison.findings] == [
+        (FindingDifference.NEW, not known)
+    ]
     assert exit_code(comparison, Severity.WARNING) == 1
     assert exit_code(comparison, Severity.ERROR) == 0
     assert ("not judged in the earlier report" in comparison_text(comparison, RenderOptions())) is not known
@@ -96,10 +98,10 @@ def test_reports_of_real_logs(tmp_path: Path) -> None:
         jsdoctor("check", "--logs", str(REAL / log), "-o", f"{name}.json", cwd=tmp_path)
     done = jsdoctor("compare", "a.json", "b.json", "-o", "-", "-o", "d.md", "-o", "d.json", cwd=tmp_path)
     assert done.returncode == 1, done.stderr
-    found = msgspec.json.decode((tmp_path / "d.json").read_bytes())
-    assert found["summary"]["new"] > 0
-    assert found["summary"]["gone"] > 0
-    assert not found["same_sources"]
+    comparison = msgspec.json.decode((tmp_path / "d.json").read_bytes())
+    assert comparison["summary"]["new"] > 0
+    assert comparison["summary"]["gone"] > 0
+    assert not comparison["same_sources"]
     assert "The sources differ" in done.stdout
     assert (tmp_path / "d.md").read_text().startswith("## jsdoctor: ")
     same = jsdoctor("compare", "b.json", "b.json", cwd=tmp_path)

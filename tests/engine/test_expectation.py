@@ -18,8 +18,8 @@ READ_AGAIN = "The publisher must read the last sequence again"
 def orders(last_seq: int = 1100) -> Stream:
     series = evidence_of({"base": "three-nodes-2.15.1"}).get(SnapshotSeries)
     assert isinstance(series, SnapshotSeries)
-    found = next(stream for stream in series.last.streams if stream.name == "ORDERS")
-    return msgspec.structs.replace(found, state=msgspec.structs.replace(found.state, last_seq=last_seq))
+    recorded = next(stream for stream in series.last.streams if stream.name == "ORDERS")
+    return msgspec.structs.replace(recorded, state=msgspec.structs.replace(recorded.state, last_seq=last_seq))
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_a_refused_publish(refused: RefusedPublish, code: str, message: str, sev
     shown: list[tuple[str, object]] = [("state.last_seq", 1100)]
     if refused.follower:
         shown += [("message 1091", "orders.new"), ("message 1091 Nats-Msg-Id", refused.follower.msg_id)]
-    assert [(one.path, one.value) for one in finding.evidence] == shown
+    assert [(item.path, item.value) for item in finding.evidence] == shown
 
 
 def test_the_other_rule_passes() -> None:
@@ -122,8 +122,8 @@ def test_the_other_rule_passes() -> None:
         (RefusedPublish(1090, actual_seq=1), AHEAD),
         (RefusedPublish(1099), STALE),
     ):
-        found = told_by(refused, orders())
-        assert {code: one.outcome for code, one in found.items()} == {
+        findings = told_by(refused, orders())
+        assert {code: finding.outcome for code, finding in findings.items()} == {
             code: Outcome.FAIL if code == failing else Outcome.PASS for code in (STALE, AHEAD)
         }
 
@@ -139,7 +139,7 @@ def test_what_cannot_be_told() -> None:
     assert told_by(RefusedPublish(None, actual_seq=1100), orders()) == {}
     assert told_by(RefusedPublish(None), orders(0)) == {}
     follower = told_by(RefusedPublish(1), msgspec.structs.replace(orders(), from_leader=False))
-    assert {(code, one.outcome, one.message, one.how_to_get) for code, one in follower.items()} == {
+    assert {(code, finding.outcome, finding.message, finding.how_to_get) for code, finding in follower.items()} == {
         (code, Outcome.NOT_EVALUATED, "the stream was not seen from its leader", "look again when it has a leader")
         for code in (STALE, AHEAD)
     }

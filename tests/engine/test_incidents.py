@@ -35,7 +35,7 @@ def consumer(of: str, name: str, account: str = "APP") -> Subject:
     return Subject(kind="consumer", name=name, account=account, stream=of)
 
 
-def found(code: str, subject: Subject, message: str = "", **more: object) -> Result:
+def failed(code: str, subject: Subject, message: str = "", **more: object) -> Result:
     return Result(RULES[code], Finding(subject=subject, message=message, **more))  # type: ignore[arg-type]
 
 
@@ -53,47 +53,47 @@ def placed(name: str, leader: str, *others: str, retention: str = "limits", cons
             Consumer(
                 account="APP",
                 stream=name,
-                name=one,
-                config=ConsumerConfig(durable_name=one),
+                name=consumer,
+                config=ConsumerConfig(durable_name=consumer),
                 delivered=position,
                 ack_floor=position,
                 at=NOW,
             )
-            for one in consumers
+            for consumer in consumers
         ),
     )
 
 
 def seen(*streams: Stream, silent: tuple[UnresponsiveAsset, ...] = ()) -> EvidenceSet:
-    look = ClusterSnapshot(taken_at=NOW, streams=streams, silent=silent)
-    return EvidenceSet({SnapshotSeries: SnapshotSeries((look,))}, {})
+    snapshot = ClusterSnapshot(taken_at=NOW, streams=streams, silent=silent)
+    return EvidenceSet({SnapshotSeries: SnapshotSeries((snapshot,))}, {})
 
 
-def told(found_incidents: tuple[Incident, ...]) -> list[tuple[list[str], list[str]]]:
+def causes_and_consequences(found_incidents: tuple[Incident, ...]) -> list[tuple[list[str], list[str]]]:
     return [
         (
-            [f"{r.rule.code} {r.finding.subject.label}" for r in one.causes],
-            [f"{c.result.rule.code} {c.result.finding.subject.label}" for c in one.consequences],
+            [f"{r.rule.code} {r.finding.subject.label}" for r in incident.causes],
+            [f"{c.result.rule.code} {c.result.finding.subject.label}" for c in incident.consequences],
         )
-        for one in found_incidents
+        for incident in found_incidents
     ]
 
 
 def test_a_dead_server_explains_what_it_held_and_nothing_else() -> None:
     evidence = seen(placed("ORDERS", "", "n3", "n2"), placed("OTHER", "", "n1", "n2"))
     results = [
-        found("JSD702", stream("ORDERS"), "it has no leader"),
-        found("JSD702", stream("OTHER"), "it has no leader"),
-        found("JSD703", server("n3"), "n3 has not been heard for 31s"),
-        found("JSD901", server("n3"), "no answer"),
-        found("JSD706", Subject(kind="cluster", name="c"), "2 of 4 members are there"),
+        failed("JSD702", stream("ORDERS"), "it has no leader"),
+        failed("JSD702", stream("OTHER"), "it has no leader"),
+        failed("JSD703", server("n3"), "n3 has not been heard for 31s"),
+        failed("JSD901", server("n3"), "no answer"),
+        failed("JSD706", Subject(kind="cluster", name="c"), "2 of 4 members are there"),
     ]
     grouped = incidents(results, evidence, NOW)
-    assert told(grouped) == [
+    assert causes_and_consequences(grouped) == [
         (["JSD703 n3"], ["JSD702 APP > ORDERS", "JSD706 c", "JSD901 n3"]),
         (["JSD702 APP > OTHER"], []),
     ]
-    assert [one.evidence for one in grouped[0].consequences] == [
+    assert [consequence.evidence for consequence in grouped[0].consequences] == [
         "n3 holds it",
         "the same deployment at the same time",
         "the same server n3",
@@ -102,31 +102,31 @@ def test_a_dead_server_explains_what_it_held_and_nothing_else() -> None:
 
 def test_a_lagging_replica_is_explained_by_its_own_server_alone() -> None:
     evidence = seen(placed("ORDERS", "n1", "n2", "n3"))
-    lag = found(
+    lag = failed(
         "JSD704", stream("ORDERS"), "n2 is behind", evidence=(Observation("n1", "cluster.replicas[n2].lag", 9),)
     )
-    away = found("JSD703", server("n3"), "n3 has not been heard")
+    away = failed("JSD703", server("n3"), "n3 has not been heard")
     assert len(incidents([lag, away], evidence, NOW)) == 2
-    assert len(incidents([lag, found("JSD703", server("n2"), "n2 has not been heard")], evidence, NOW)) == 1
+    assert len(incidents([lag, failed("JSD703", server("n2"), "n2 has not been heard")], evidence, NOW)) == 1
 
 
 def test_a_slow_disk_explains_a_server_that_does_not_respond() -> None:
     silent_peer = (Observation("n2", "cluster.replicas[n1].active_ns", 12_000_000_000),)
     results = [
-        found("JSD703", stream("ORDERS"), "n1 has not been heard for 12s", evidence=silent_peer),
-        found("JSD901", server("n1"), "no response"),
-        found("JSD814", server("n1"), "it waited for its disk"),
+        failed("JSD703", stream("ORDERS"), "n1 has not been heard for 12s", evidence=silent_peer),
+        failed("JSD901", server("n1"), "no response"),
+        failed("JSD814", server("n1"), "it waited for its disk"),
     ]
     grouped = incidents(results, seen(placed("ORDERS", "n2", "n1", "n3")), NOW)
-    assert told(grouped) == [(["JSD814 n1"], ["JSD703 APP > ORDERS", "JSD901 n1"])]
+    assert causes_and_consequences(grouped) == [(["JSD814 n1"], ["JSD703 APP > ORDERS", "JSD901 n1"])]
     [_, _, slow_disk] = results
-    others = [found("JSD703", stream("ORDERS"), "n3 has not been heard for 12s"), slow_disk]
+    others = [failed("JSD703", stream("ORDERS"), "n3 has not been heard for 12s"), slow_disk]
     assert len(incidents(others, seen(placed("ORDERS", "n2", "n3", "n4")), NOW)) == 2
 
 
 def test_an_asset_that_nobody_answers_for_belongs_to_the_server_that_is_away() -> None:
     silent = (UnresponsiveAsset(stream("SOLO"), "no responders"),)
-    results = [found("JSD702", stream("SOLO"), "no server answers"), found("JSD703", server("n3"), "not heard")]
+    results = [failed("JSD702", stream("SOLO"), "no server answers"), failed("JSD703", server("n3"), "not heard")]
     [incident] = incidents(results, seen(silent=silent), NOW)
     assert incident.causes[0].rule.code == "JSD703"
     assert incident.consequences[0].evidence == "no server responds for it, and n3 is away"
@@ -137,7 +137,7 @@ def test_an_asset_that_nobody_answers_for_belongs_to_the_server_that_is_away() -
 @pytest.mark.parametrize(("retention", "number"), [("workqueue", 1), ("interest", 1), ("limits", 2)])
 def test_a_dead_worker_fills_only_a_stream_that_waits_for_it(retention: str, number: int) -> None:
     evidence = seen(placed("JOBS", "n1", retention=retention, consumers=("worker",)))
-    results = [found("JSD405", consumer("JOBS", "worker"), "nobody asks"), found("JSD603", stream("JOBS"), "full")]
+    results = [failed("JSD405", consumer("JOBS", "worker"), "nobody asks"), failed("JSD603", stream("JOBS"), "full")]
     assert len(incidents(results, evidence, NOW)) == number
 
 
@@ -145,11 +145,11 @@ def test_a_chain_of_consequences_has_one_root() -> None:
     evidence = seen(placed("JOBS", "n1", retention="workqueue", consumers=("worker",)))
     worker = consumer("JOBS", "worker")
     results = [
-        found("JSD608", stream("JOBS"), "above its threshold"),
-        found("JSD602", stream("JOBS"), "98 % full"),
-        found("JSD603", stream("JOBS"), "refuses"),
-        found("JSD401", worker, "behind"),
-        found("JSD405", worker, "nobody asks"),
+        failed("JSD608", stream("JOBS"), "above its threshold"),
+        failed("JSD602", stream("JOBS"), "98 % full"),
+        failed("JSD603", stream("JOBS"), "refuses"),
+        failed("JSD401", worker, "behind"),
+        failed("JSD405", worker, "nobody asks"),
     ]
     [incident] = incidents(results, evidence, NOW)
     assert [r.rule.code for r in incident.causes] == ["JSD405"]
@@ -157,14 +157,14 @@ def test_a_chain_of_consequences_has_one_root() -> None:
 
 
 def test_findings_that_are_alike_are_one_incident_and_others_are_not() -> None:
-    results = [found("JSD405", consumer("A", f"w{i}"), f"{i} messages wait for w{i}") for i in range(40)]
-    results.append(found("JSD405", consumer("A", "slow"), "nobody has asked since it was created"))
-    assert sorted(len(one.causes) for one in incidents(results, seen(), NOW)) == [1, 40]
+    results = [failed("JSD405", consumer("A", f"w{i}"), f"{i} messages wait for w{i}") for i in range(40)]
+    results.append(failed("JSD405", consumer("A", "slow"), "nobody has asked since it was created"))
+    assert sorted(len(incident.causes) for incident in incidents(results, seen(), NOW)) == [1, 40]
 
 
 def test_other_accounts_other_times_and_mere_possibilities_explain_nothing() -> None:
-    lost = found("JSD204", stream("ORDERS"), "lost messages")
-    late = found("JSD205", consumer("ORDERS", "c"), "ahead")
+    lost = failed("JSD204", stream("ORDERS"), "lost messages")
+    late = failed("JSD205", consumer("ORDERS", "c"), "ahead")
     for cause in (
         replace(lost, finding=replace(lost.finding, subject=stream("ORDERS", "OTHER"))),
         replace(lost, finding=replace(lost.finding, confidence=Confidence.LOW)),
@@ -180,23 +180,23 @@ def test_other_accounts_other_times_and_mere_possibilities_explain_nothing() -> 
 
 def test_the_order_is_impact_then_severity_then_how_many() -> None:
     results = [
-        found("JSD601", stream("A"), "unbounded"),
-        found("JSD809", server("n1"), "many refused"),
-        found("JSD204", stream("B"), "lost"),
-        *(found("JSD605", stream(name), "one replica") for name in "CDE"),
-        found("JSD703", server("n9"), "not heard"),
-        found("JSD404", consumer("F", "c"), "nothing comes"),
+        failed("JSD601", stream("A"), "unbounded"),
+        failed("JSD809", server("n1"), "many refused"),
+        failed("JSD204", stream("B"), "lost"),
+        *(failed("JSD605", stream(name), "one replica") for name in "CDE"),
+        failed("JSD703", server("n9"), "not heard"),
+        failed("JSD404", consumer("F", "c"), "nothing comes"),
     ]
-    order = [one.causes[0].rule.code for one in incidents(results, seen(), NOW)]
+    order = [incident.causes[0].rule.code for incident in incidents(results, seen(), NOW)]
     assert order == ["JSD204", "JSD809", "JSD404", "JSD703", "JSD605", "JSD601"]
     assert incidents(list(reversed(results)), seen(), NOW) == incidents(results, seen(), NOW)
 
 
 def test_every_finding_is_in_exactly_one_incident() -> None:
     subjects = [server("n1"), server("n2"), stream("A"), stream("B"), consumer("A", "c"), Subject(kind="cluster")]
-    results = [found(code, subject, f"{code} fails") for code in RULES for subject in subjects]
+    results = [failed(code, subject, f"{code} fails") for code in RULES for subject in subjects]
     grouped = incidents(results, seen(placed("A", "n1", "n2", consumers=("c",)), placed("B", "n2")), NOW)
-    listed = [id(result) for one in grouped for result in one.results]
+    listed = [id(result) for incident in grouped for result in incident.results]
     assert sorted(listed) == sorted(id(result) for result in results)
 
 
@@ -232,17 +232,19 @@ def test_a_full_stream_that_discards_is_the_cause_of_what_its_consumer_missed() 
     """JSD206 vanishes when the server moves the consumer on, JSD618 stays: the incident keeps its cause."""
     slow = consumer("ORDERS", "slow")
     for severity in (Severity.WARNING, Severity.ERROR):
-        evicts = found("JSD618", slow, severity=severity)
-        [told_of] = told(incidents([found("JSD206", slow), evicts], seen(placed("ORDERS", "n1")), NOW))
+        evicts = failed("JSD618", slow, severity=severity)
+        [told_of] = causes_and_consequences(
+            incidents([failed("JSD206", slow), evicts], seen(placed("ORDERS", "n1")), NOW)
+        )
         assert told_of == (["JSD618 APP > ORDERS > slow"], ["JSD206 APP > ORDERS > slow"])
 
 
 def test_a_wrong_filter_explains_what_no_consumer_takes() -> None:
     evidence = seen(placed("EVENTS", "n1", retention="interest"))
-    unheard = found("JSD617", stream("EVENTS"), severity=Severity.ERROR)
-    wrong = found("JSD416", consumer("EVENTS", "billing"))
-    assert told(incidents([unheard, wrong], evidence, NOW)) == [
+    unheard = failed("JSD617", stream("EVENTS"), severity=Severity.ERROR)
+    wrong = failed("JSD416", consumer("EVENTS", "billing"))
+    assert causes_and_consequences(incidents([unheard, wrong], evidence, NOW)) == [
         (["JSD416 APP > EVENTS > billing"], ["JSD617 APP > EVENTS"])
     ]
-    elsewhere = found("JSD416", consumer("OTHER", "billing"))
+    elsewhere = failed("JSD416", consumer("OTHER", "billing"))
     assert len(incidents([unheard, elsewhere], evidence, NOW)) == 2

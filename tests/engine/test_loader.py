@@ -82,8 +82,8 @@ def test_the_mistakes_of_all_pages_come_together() -> None:
 def test_signatures_are_unique_and_name_those_that_resolve_them() -> None:
     name = next(signature.name for rule in rules() if rule.code == "JSD702" for signature in rule.signatures)
     other = page("b/JSD799.md", ('"JSD702"', '"JSD799"'), ('slug = "', 'slug = "other-'), like=QUORUM)
-    found = [line for line in problems(*SHIPPED.values(), other) if "signature" in line]
-    assert found[0] == f"b/JSD799.md:1: signature {name!r} is already taken by {QUORUM.origin}"
+    reported = [line for line in problems(*SHIPPED.values(), other) if "signature" in line]
+    assert reported[0] == f"b/JSD799.md:1: signature {name!r} is already taken by {QUORUM.origin}"
 
 
 def book_problems(*pages: PageText) -> list[str]:
@@ -96,23 +96,23 @@ def test_symptom_pages_are_named_after_their_slugs_and_unique() -> None:
     pages = list(symptom_pages())
     moved = PageText(pages[0].origin.replace(".md", "-b.md"), pages[0].failure_mode, pages[0].text)
     slug = pages[0].origin.rpartition("/")[2].removesuffix(".md")
-    found = book_problems(*pages, moved)
-    assert f"{moved.origin}:1: a symptom page is named after its slug: {slug}.md" in found
-    assert f"{moved.origin}:1: {slug} is already taken by {pages[0].origin}" in found
-    assert {line.partition(":")[0] for line in found} == {moved.origin}
+    reported = book_problems(*pages, moved)
+    assert f"{moved.origin}:1: a symptom page is named after its slug: {slug}.md" in reported
+    assert f"{moved.origin}:1: {slug} is already taken by {pages[0].origin}" in reported
+    assert {line.partition(":")[0] for line in reported} == {moved.origin}
 
 
 def test_a_symptom_page_names_rules_that_are_there() -> None:
     pages = list(symptom_pages())
-    place = next(place for place, one in enumerate(pages) if "JSD403" in one.text)
+    place = next(place for place, page in enumerate(pages) if "JSD403" in page.text)
     text = pages[place].text.replace("JSD403", "JSD499")
     wrong = PageText(pages[place].origin, pages[place].failure_mode, text)
-    found = book_problems(*pages[:place], wrong, *pages[place + 1 :])
-    assert any(line.startswith(f"{wrong.origin}:1: ") and "JSD499" in line for line in found)
+    reported = book_problems(*pages[:place], wrong, *pages[place + 1 :])
+    assert any(line.startswith(f"{wrong.origin}:1: ") and "JSD499" in line for line in reported)
 
 
 def test_a_signature_is_resolved_by_one_that_is_there() -> None:
-    origin = next(name for name, one in SHIPPED.items() if "resolved_by" in one.text)
+    origin = next(name for name, page in SHIPPED.items() if "resolved_by" in page.text)
     shipped = SHIPPED[origin]
     named = next(
         other
@@ -123,11 +123,11 @@ def test_a_signature_is_resolved_by_one_that_is_there() -> None:
         if f'"{other}"' in shipped.text
     )
     wrong = page(shipped.origin, (f'"{named}"', f'"{named}x"'), like=shipped)
-    others = [one for name, one in SHIPPED.items() if name != origin]
-    found = [line for line in problems(*others, wrong) if "no signature is named" in line]
-    assert len(found) == 1
-    assert f"no signature is named '{named}x'" in found[0]
-    assert found[0].startswith(f"{shipped.origin}:1: signature '")
+    others = [page for name, page in SHIPPED.items() if name != origin]
+    reported = [line for line in problems(*others, wrong) if "no signature is named" in line]
+    assert len(reported) == 1
+    assert f"no signature is named '{named}x'" in reported[0]
+    assert reported[0].startswith(f"{shipped.origin}:1: signature '")
 
 
 def test_no_rule_explains_itself() -> None:
@@ -140,6 +140,8 @@ def test_no_rule_explains_itself() -> None:
 def test_a_vocabulary_leads_to_symptoms_that_are_there() -> None:
     topic = next(topic for topic in book().vocabulary.topics if topic.leads)
     slug = next(slug for leads in topic.leads.values() for slug in leads)
-    found = book_problems(*(one for one in symptom_pages() if not one.origin.endswith(f"/{slug}.md")))
-    assert all(slug in line for line in found)
-    assert any(line.startswith(f"{vocabulary().origin}:1: topic {topic.name!r}: no symptom is named") for line in found)
+    reported = book_problems(*(page for page in symptom_pages() if not page.origin.endswith(f"/{slug}.md")))
+    assert all(slug in line for line in reported)
+    assert any(
+        line.startswith(f"{vocabulary().origin}:1: topic {topic.name!r}: no symptom is named") for line in reported
+    )

@@ -38,10 +38,12 @@ def recorded() -> ClusterSnapshot:
 
 def alone(snapshot: ClusterSnapshot, name: str, *consumers: str) -> ClusterSnapshot:
     """Of that deployment one stream with these consumers."""
-    (stream,) = (one for one in snapshot.streams if one.name == name and one.from_leader)
+    (stream,) = (candidate for candidate in snapshot.streams if candidate.name == name and candidate.from_leader)
     return replace(
         snapshot,
-        streams=(replace(stream, consumers=tuple(one for one in stream.consumers if one.name in consumers)),),
+        streams=(
+            replace(stream, consumers=tuple(consumer for consumer in stream.consumers if consumer.name in consumers)),
+        ),
     )
 
 
@@ -57,7 +59,7 @@ def waiting(
                 stream,
                 config=replace(stream.config, max_msgs=limit),
                 cluster=replace(stream.cluster, leader=leader) if stream.cluster else None,
-                consumers=tuple(replace(one, num_pending=pending) for one in stream.consumers),
+                consumers=tuple(replace(consumer, num_pending=pending) for consumer in stream.consumers),
             )
             for stream in after.streams
         ),
@@ -77,12 +79,14 @@ def later(snapshot: ClusterSnapshot, seconds: int, stored: int, redelivered: int
                 state=replace(stream.state, last_seq=stream.state.last_seq + stored),
                 consumers=tuple(
                     replace(
-                        one,
-                        at=one.at + wait,
+                        consumer,
+                        at=consumer.at + wait,
                         num_redelivered=redelivered,
-                        delivered=replace(one.delivered, consumer_seq=one.delivered.consumer_seq + 2 * stored),
+                        delivered=replace(
+                            consumer.delivered, consumer_seq=consumer.delivered.consumer_seq + 2 * stored
+                        ),
                     )
-                    for one in stream.consumers
+                    for consumer in stream.consumers
                 ),
             )
             for stream in snapshot.streams
@@ -99,13 +103,13 @@ def evidence() -> EvidenceSet:
 def test_a_rate_is_what_was_stored_between_two_snapshots(evidence: EvidenceSet) -> None:
     series = stored_rates(evidence)
     assert series
-    assert {tuple(value for _, value in one.points) for one in series} == {(5.0, 0.0)}
+    assert {tuple(value for _, value in line.points) for line in series} == {(5.0, 0.0)}
 
 
 def test_redeliveries_are_those_of_each_snapshot(evidence: EvidenceSet) -> None:
     series = redeliveries(evidence)
     assert series
-    assert {tuple(value for _, value in one.points)[1:] for one in series} == {(7.0, 0.0)}
+    assert {tuple(value for _, value in line.points)[1:] for line in series} == {(7.0, 0.0)}
 
 
 def test_streams_that_stored_nothing_are_not_drawn() -> None:
@@ -116,8 +120,8 @@ def test_streams_that_stored_nothing_are_not_drawn() -> None:
 def test_a_full_stream_that_discards_old_messages_is_no_alarm() -> None:
     first = recorded()
     only = replace(first, streams=tuple(stream for stream in first.streams if stream.name == "RING"))
-    found = usages(EvidenceSet({SnapshotSeries: SnapshotSeries((only,))}, {}))
-    [ring] = [one for one in found if one.what == "messages"]
+    usage_list = usages(EvidenceSet({SnapshotSeries: SnapshotSeries((only,))}, {}))
+    [ring] = [usage for usage in usage_list if usage.what == "messages"]
     assert ring.used == ring.limit
     [bar] = charts(Picture(usages=(ring,))).bars
     assert (bar.grade, bar.width) == ("ok", 100)
@@ -128,8 +132,8 @@ def test_a_full_stream_that_discards_old_messages_is_no_alarm() -> None:
 def test_a_rate_of_a_consumer_is_what_was_delivered_to_it(evidence: EvidenceSet) -> None:
     series = delivered_rates(evidence)
     assert series
-    assert {tuple(value for _, value in one.points) for one in series} == {(10.0, 0.0)}
-    [chart] = [one for one in charts(Picture(delivered_rates=series)).lines if "delivered" in one.title]
+    assert {tuple(value for _, value in line.points) for line in series} == {(10.0, 0.0)}
+    [chart] = [line for line in charts(Picture(delivered_rates=series)).lines if "delivered" in line.title]
     assert len(chart.curves) == len(series)
 
 
@@ -146,8 +150,8 @@ def test_acknowledgement_times_are_drawn_from_the_median_to_the_99th_percentile(
 def lag(*pending: int, limit: int = 1000) -> ChartSeries:
     """The lag of one consumer, every ten seconds."""
     first = alone(recorded(), "ORDERS", "archive")
-    looks = tuple(waiting(first, 10 * number, count, limit) for number, count in enumerate(pending))
-    (series,) = trends(reports.report(), EvidenceSet({History: History(looks)}, {}))
+    snapshots = tuple(waiting(first, 10 * number, count, limit) for number, count in enumerate(pending))
+    (series,) = trends(reports.report(), EvidenceSet({History: History(snapshots)}, {}))
     return series
 
 
@@ -178,11 +182,11 @@ def test_without_a_limit_there_is_no_projection() -> None:
 def test_consumers_with_findings_are_drawn_first_then_the_longest_lags() -> None:
     """One that has nothing left to wait for now, and had before, is drawn too."""
     first = recorded()
-    names = [one.subject.label for _, one in first.led_consumers()]
+    names = [consumer.subject.label for _, consumer in first.led_consumers()]
     assert len(names) > 6
     numbers = {label: number for number, label in enumerate(names)}
 
-    def look(seconds: int, factor: int) -> ClusterSnapshot:
+    def snapshot(seconds: int, factor: int) -> ClusterSnapshot:
         after = later(first, seconds, 0, 0)
         streams = tuple(
             replace(
@@ -193,47 +197,50 @@ def test_consumers_with_findings_are_drawn_first_then_the_longest_lags() -> None
         )
         return replace(after, streams=streams)
 
-    faulty = next(one.subject for _, one in first.led_consumers() if one.subject.label == names[1])
+    faulty = next(consumer.subject for _, consumer in first.led_consumers() if consumer.subject.label == names[1])
     report = reports.report([Result(reports.LAG, Finding(subject=faulty, message="it waits"))])
-    series = trends(report, EvidenceSet({Trend: Trend((look(0, 10), look(10, 10)))}, {}))
-    assert [one.name for one in series] == [names[1], *reversed(names[-5:])]
-    gone = trends(reports.report(), EvidenceSet({Trend: Trend((look(0, 10), look(10, 0)))}, {}))
-    assert [one.name for one in gone] == sorted(names[1:])[:6]
+    series = trends(report, EvidenceSet({Trend: Trend((snapshot(0, 10), snapshot(10, 10)))}, {}))
+    assert [line.name for line in series] == [names[1], *reversed(names[-5:])]
+    gone = trends(reports.report(), EvidenceSet({Trend: Trend((snapshot(0, 10), snapshot(10, 0)))}, {}))
+    assert [line.name for line in gone] == sorted(names[1:])[:6]
 
 
 def test_who_led_from_when_to_when() -> None:
     first = alone(recorded(), "ORDERS")
-    looks = tuple(waiting(first, 10 * number, 0, leader=name) for number, name in enumerate(("n1", "n2", "n2", "")))
-    spans = leaders(EvidenceSet({History: History(looks)}, {}))
+    snapshots = tuple(waiting(first, 10 * number, 0, leader=name) for number, name in enumerate(("n1", "n2", "n2", "")))
+    spans = leaders(EvidenceSet({History: History(snapshots)}, {}))
     begin = spans[0].start_us
-    assert [(one.server, (one.start_us - begin) / 1e6, (one.end_us - begin) / 1e6) for one in spans] == [
+    assert [(span.server, (span.start_us - begin) / 1e6, (span.end_us - begin) / 1e6) for span in spans] == [
         *(("n1", 0, 10), ("n2", 10, 30), ("no leader", 30, 30))
     ]
-    assert {one.group for one in spans} == {"APP > ORDERS"}
-    assert leaders(EvidenceSet({SnapshotSeries: SnapshotSeries(looks[:2])}, {}))
-    assert leaders(EvidenceSet({SnapshotSeries: SnapshotSeries(looks[1:3])}, {})) == ()
-    assert leaders(EvidenceSet({SnapshotSeries: SnapshotSeries(looks[:1])}, {})) == ()
+    assert {span.group for span in spans} == {"APP > ORDERS"}
+    assert leaders(EvidenceSet({SnapshotSeries: SnapshotSeries(snapshots[:2])}, {}))
+    assert leaders(EvidenceSet({SnapshotSeries: SnapshotSeries(snapshots[1:3])}, {})) == ()
+    assert leaders(EvidenceSet({SnapshotSeries: SnapshotSeries(snapshots[:1])}, {})) == ()
 
 
 def test_the_streams_that_stored_most_come_first_six_at_most() -> None:
     first = recorded()
-    stored = {stream.name: number + 1 for number, stream in enumerate(sorted(first.streams, key=lambda one: one.name))}
+    stored = {
+        stream.name: number + 1 for number, stream in enumerate(sorted(first.streams, key=lambda stream: stream.name))
+    }
     after = later(first, 10, 0, 0)
     streams = tuple(
-        replace(one, state=replace(one.state, last_seq=one.state.last_seq + stored[one.name])) for one in after.streams
+        replace(stream, state=replace(stream.state, last_seq=stream.state.last_seq + stored[stream.name]))
+        for stream in after.streams
     )
     series = stored_rates(EvidenceSet({Trend: Trend((first, replace(after, streams=streams)))}, {}))
-    led = sorted((stored[one.name] for one in first.led_streams()), reverse=True)
-    assert [one.points[0][1] for one in series] == [number / 10 for number in led[:6]]
-    assert {one.unit for one in series} == {"per_second"}
+    led = sorted((stored[stream.name] for stream in first.led_streams()), reverse=True)
+    assert [line.points[0][1] for line in series] == [number / 10 for number in led[:6]]
+    assert {line.unit for line in series} == {"per_second"}
 
 
 def test_a_counter_that_fell_shows_no_rate() -> None:
     """A stream that was recreated counts from 1 again."""
     first = recorded()
-    looks = (first, later(first, 10, 90, 0), later(first, 20, 40, 0))
-    series = stored_rates(EvidenceSet({Trend: Trend(looks)}, {}))
-    assert {tuple(value for _, value in one.points) for one in series} == {(9.0, 0.0)}
+    snapshots = (first, later(first, 10, 90, 0), later(first, 20, 40, 0))
+    series = stored_rates(EvidenceSet({Trend: Trend(snapshots)}, {}))
+    assert {tuple(value for _, value in line.points) for line in series} == {(9.0, 0.0)}
 
 
 def test_the_slowest_acknowledgements_come_first() -> None:
@@ -241,8 +248,8 @@ def test_the_slowest_acknowledgements_come_first() -> None:
     slow = ConsumerAcks("A", "S", "slow", (1, *([9] * 98), 9))
     late = ConsumerAcks("A", "S", "late", (*([2] * 99), 50))
     none = ConsumerAcks("A", "S", "none", ())
-    found = ack_latencies(EvidenceSet({AckTimes: AckTimes((none, late, slow))}, {}))
-    assert found == (
+    latencies = ack_latencies(EvidenceSet({AckTimes: AckTimes((none, late, slow))}, {}))
+    assert latencies == (
         AckLatency("A > S > slow", 100, 9, 9, 9),
         AckLatency("A > S > late", 100, 2, 2, 50),
     )
@@ -251,9 +258,9 @@ def test_the_slowest_acknowledgements_come_first() -> None:
 def test_the_most_redelivered_come_first() -> None:
     """By the most that was seen, not by what is left."""
     first = recorded()
-    names = [one.subject.label for _, one in first.led_consumers()]
+    names = [consumer.subject.label for _, consumer in first.led_consumers()]
 
-    def look(seconds: int, counts: dict[str, int]) -> ClusterSnapshot:
+    def snapshot(seconds: int, counts: dict[str, int]) -> ClusterSnapshot:
         after = later(first, seconds, 0, 0)
         streams = tuple(
             replace(s, consumers=tuple(replace(c, num_redelivered=counts.get(c.subject.label, 0)) for c in s.consumers))
@@ -261,28 +268,28 @@ def test_the_most_redelivered_come_first() -> None:
         )
         return replace(after, streams=streams)
 
-    looks = (look(0, {names[0]: 9, names[2]: 1}), look(10, {names[1]: 5, names[2]: 1}))
-    series = redeliveries(EvidenceSet({Trend: Trend(looks)}, {}))
-    assert [one.name for one in series] == [names[0], names[1], names[2]]
+    snapshots = (snapshot(0, {names[0]: 9, names[2]: 1}), snapshot(10, {names[1]: 5, names[2]: 1}))
+    series = redeliveries(EvidenceSet({Trend: Trend(snapshots)}, {}))
+    assert [line.name for line in series] == [names[0], names[1], names[2]]
 
 
 def test_a_member_of_the_meta_group_that_is_offline_is_down() -> None:
     case = {"base": "three-nodes-2.15.1", "edit": [{"server": "n3", "drop": True}]}
     offline = {"server": "n1", "set": {"meta_cluster.replicas.0.offline": True, "meta_cluster.replicas.0.name": "n3"}}
     evidence = evidence_of(case | {"edit": [*case["edit"], offline]})
-    assert [(one.name, one.state, one.why) for one in nodes(reports.report(), evidence)] == [
+    assert [(node.name, node.state, node.why) for node in nodes(reports.report(), evidence)] == [
         *(("n1", "ok", ""), ("n2", "ok", ""), ("n3", "down", "offline in the meta group"))
     ]
     known = Result(reports.HEALTH, Finding(subject=reports.server("n3"), message="no response"))
     report = reports.report([known])
-    assert [one.why for one in nodes(report, evidence)][2] == "JSD801 no response"
+    assert [node.why for node in nodes(report, evidence)][2] == "JSD801 no response"
 
 
 def test_information_about_a_server_is_no_warning() -> None:
     evidence = evidence_of({"base": "three-nodes-2.15.1"})
     information = Result(reports.AUTH, Finding(subject=reports.server("n1"), message="open", severity=Severity.INFO))
     about_stream = Result(reports.REPLICAS, Finding(subject=reports.stream("n1"), message="R2"))
-    assert {one.state for one in nodes(reports.report([information, about_stream]), evidence)} == {"ok"}
+    assert {node.state for node in nodes(reports.report([information, about_stream]), evidence)} == {"ok"}
 
 
 def test_each_gateway_and_leaf_node_is_one_edge() -> None:
@@ -309,9 +316,11 @@ def test_each_gateway_and_leaf_node_is_one_edge() -> None:
 
 def test_a_report_has_every_part_that_there_is_evidence_for() -> None:
     first = recorded()
-    looks = (waiting(first, 0, 0), later(waiting(first, 10, 5, leader="n2"), 0, 90, 3))
+    snapshots = (waiting(first, 0, 0), later(waiting(first, 10, 5, leader="n2"), 0, 90, 3))
     acks = AckTimes((ConsumerAcks("A", "S", "slow", (1, 9)),))
-    drawn = picture(reports.report(), EvidenceSet({Trend: Trend(looks), History: History(looks), AckTimes: acks}, {}))
+    drawn = picture(
+        reports.report(), EvidenceSet({Trend: Trend(snapshots), History: History(snapshots), AckTimes: acks}, {})
+    )
     parts = ("trends", "stored_rates", "delivered_rates", "redeliveries", "ack_latencies", "leaders")
     assert [part for part in parts if not getattr(drawn, part)] == []
 
@@ -322,8 +331,8 @@ def test_a_stream_with_a_limit_has_its_use_drawn(limit: int, drawn: bool) -> Non
     (stream,) = first.streams
     config = replace(stream.config, max_msgs=limit, max_bytes=limit)
     limited = replace(first, streams=(replace(stream, config=config),))
-    found = usages(EvidenceSet({SnapshotSeries: SnapshotSeries((limited,))}, {}))
-    assert [one.what for one in found] == (["bytes", "messages"] if drawn else [])
+    usage_list = usages(EvidenceSet({SnapshotSeries: SnapshotSeries((limited,))}, {}))
+    assert [usage.what for usage in usage_list] == (["bytes", "messages"] if drawn else [])
 
 
 @pytest.mark.parametrize(("hours", "seconds", "drawn"), [(24, 0, False), (23, 3599, True)])

@@ -47,9 +47,11 @@ def seen(
     )
 
 
-def logs(*found: Occurrence, servers: Sequence[str] = (), offsets: Sequence[ServerOffset] = ()) -> EvidenceSet:
+def logs(*occurrences: Occurrence, servers: Sequence[str] = (), offsets: Sequence[ServerOffset] = ()) -> EvidenceSet:
     named = tuple(LogServer(name=name, known_from="given") for name in servers)
-    return EvidenceSet({LogEvidence: LogEvidence(files=(), servers=named, found=found, offsets=tuple(offsets))}, {})
+    return EvidenceSet(
+        {LogEvidence: LogEvidence(files=(), servers=named, found=occurrences, offsets=tuple(offsets))}, {}
+    )
 
 
 def offset(server: str, other: str, us: int, uncertainty_us: int) -> ServerOffset:
@@ -66,7 +68,7 @@ def lanes(report: Report, evidence: EvidenceSet) -> list[str]:
 def finding(severity: Severity, name: str, first: int | None, last: int | None, kind: str = "stream") -> Result:
     """A finding about what was seen between two seconds after the start."""
     subject = reports.stream(name) if kind == "stream" else reports.server(name)
-    seen = [None if one is None else START + timedelta(seconds=one) for one in (first, last)]
+    seen = [None if second is None else START + timedelta(seconds=second) for second in (first, last)]
     return Result(
         reports.rule("JSD602", "stream-near-limit", severity),
         Finding(subject=subject, message="full", first_seen=seen[0], last_seen=seen[1]),
@@ -121,9 +123,9 @@ def test_a_single_moment_is_not_drawn() -> None:
 
 
 def test_eighty_lanes_are_shown_those_with_most_events_first_and_the_rest_is_counted() -> None:
-    one = [seen("stream-lagging", (0, 1, 1), stream=f"S{number:03}") for number in range(MAX_LANES)]
+    equal_lanes = [seen("stream-lagging", (0, 1, 1), stream=f"S{number:03}") for number in range(MAX_LANES)]
     busy = seen("stream-lagging", (0, 1, 1), (300, 301, 1), stream="S999")
-    drawn = timeline(NOTHING, logs(*one, busy, seen("slow-write", (0, 1, 1))))
+    drawn = timeline(NOTHING, logs(*equal_lanes, busy, seen("slow-write", (0, 1, 1))))
     assert (len(drawn.lanes), drawn.left_out) == (MAX_LANES, 2)
     names = [lane.name for lane in drawn.lanes]
     assert names[0] == "n1", "servers come first"

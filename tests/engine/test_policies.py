@@ -212,10 +212,10 @@ def test_a_finding_on_a_manifest_shows_the_line_and_nothing_to_type() -> None:
 )
 def test_a_policy_is_not_judged_on_what_a_manifest_leaves_open(change: dict[str, frozenset[str]], message: str) -> None:
     evidence = manifest_evidence_of({"text": {"s.yaml": MANIFEST}})
-    found = evidence.get(Manifests)
-    assert isinstance(found, Manifests)
-    (stream,) = found.streams
+    manifests = evidence.get(Manifests)
+    assert isinstance(manifests, Manifests)
+    (stream,) = manifests.streams
     labelled = msgspec.structs.replace(stream.config, metadata={"owner": "ann"})
-    changed = msgspec.structs.replace(found, streams=(msgspec.structs.replace(stream, config=labelled, **change),))
+    changed = msgspec.structs.replace(manifests, streams=(msgspec.structs.replace(stream, config=labelled, **change),))
     policy = ORDERS + "max_age = { max = '2h' }\nmetadata.owner = { required = true }"
     assert judged(policy, evidence.joined(changed)) == [f"ORDERS: {message}"]

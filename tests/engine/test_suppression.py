@@ -42,10 +42,10 @@ def test_a_waiver_means_its_rules_and_its_subjects_until_its_last_day() -> None:
     yesterday = date(2026, 11, 23)
     reason = Suppression("waiver", "known", TODAY)
     results = [result(), result("JSD601"), result(subject=BILLING), result(subject=CLUSTER)]
-    assert [one.suppressed for one in suppress(results, [waiver()], None, TODAY)] == [reason, None, reason, None]
-    assert [one.suppressed for one in suppress(results, [waiver(expires=yesterday)], None, TODAY)] == [None] * 4
+    assert [result.suppressed for result in suppress(results, [waiver()], None, TODAY)] == [reason, None, reason, None]
+    assert [result.suppressed for result in suppress(results, [waiver(expires=yesterday)], None, TODAY)] == [None] * 4
     by_prefix = suppress(results, [waiver("JSD6", "*")], None, TODAY)
-    assert [one.suppressed for one in by_prefix] == [reason] * 4
+    assert [result.suppressed for result in by_prefix] == [reason] * 4
 
 
 def test_the_second_of_two_waivers_counts_where_the_first_means_something_else() -> None:
@@ -89,10 +89,10 @@ def verdict(code: str, outcome: Outcome, subjects: dict[Outcome, int] | None = N
 
 def test_uses_of_waivers() -> None:
     results = [result(), result(subject=BILLING), result("JSD601"), result(outcome=Outcome.PASS)]
-    one, expired = waiver(), waiver("JSD6", "*", date(2026, 11, 23))
+    current, expired = waiver(), waiver("JSD6", "*", date(2026, 11, 23))
     verdicts = [verdict("JSD602", Outcome.FAIL), verdict("JSD601", Outcome.ERROR)]
-    assert waiver_uses([one, expired], results, verdicts, TODAY).uses == (
-        WaiverUse(one, 2, judged=True, expired=False),
+    assert waiver_uses([current, expired], results, verdicts, TODAY).uses == (
+        WaiverUse(current, 2, judged=True, expired=False),
         WaiverUse(expired, 3, judged=False, expired=True),
     )
 
@@ -125,12 +125,12 @@ def test_a_subject_is_judged_if_its_rule_was_and_nothing_hid_it() -> None:
 
 def test_severities_by_code_and_prefix_the_later_ones_count() -> None:
     settings = (("JSD60", Severity.INFO, 4), ("JSD602", Severity.CRITICAL, 5))
-    found = severities_of(settings, rules(), "jsdoctor.toml")
-    assert found["JSD602"] is Severity.CRITICAL
-    assert found["JSD601"] is Severity.INFO
-    assert "JSD610" not in found
+    severities = severities_of(settings, rules(), "jsdoctor.toml")
+    assert severities["JSD602"] is Severity.CRITICAL
+    assert severities["JSD601"] is Severity.INFO
+    assert "JSD610" not in severities
     failed, passed, other = result(), result(outcome=Outcome.PASS), result("JSD701")
-    loud, *rest = with_severities([failed, passed, other], found)
+    loud, *rest = with_severities([failed, passed, other], severities)
     assert loud.severity is Severity.CRITICAL
     assert loud.finding == replace(failed.finding, severity=Severity.CRITICAL)
     assert rest == [passed, other]

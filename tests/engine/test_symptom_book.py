@@ -11,9 +11,9 @@ def test_by_name_and_by_error() -> None:
     assert symptom is not None
     assert symptom.slug == "stream-offline"
     assert book().symptom("nothing") is None
-    for one in book().symptoms:
-        for code in one.matching.codes:
-            assert book().of_code(code) is one
+    for known in book().symptoms:
+        for code in known.matching.codes:
+            assert book().of_code(code) is known
             error = book().api_error(code)
             assert error is not None
             assert error.code == code
@@ -24,15 +24,17 @@ def test_by_name_and_by_error() -> None:
 def test_by_signature() -> None:
     by_signature = book().by_signature(rules())
     for rule in rules():
-        of_rule = {one.slug for one in book().symptoms if rule.code in one.matching.rules}
+        of_rule = {symptom.slug for symptom in book().symptoms if rule.code in symptom.matching.rules}
         for signature in rule.signatures:
-            naming = {one.slug for one in book().symptoms if signature.name in one.matching.signatures}
-            assert {one.slug for one in by_signature[signature.name]} == (naming or of_rule)
-    assert any(len(found) == 1 for found in by_signature.values())
+            naming = {symptom.slug for symptom in book().symptoms if signature.name in symptom.matching.signatures}
+            assert {symptom.slug for symptom in by_signature[signature.name]} == (naming or of_rule)
+    assert any(len(symptoms) == 1 for symptoms in by_signature.values())
 
 
 def test_by_cause() -> None:
-    found = book().caused_by("JSD403")
-    assert found
-    assert {one.slug for one in found} == {one.slug for one in book().symptoms if "JSD403" in one.causes}
+    caused = book().caused_by("JSD403")
+    assert caused
+    assert {symptom.slug for symptom in caused} == {
+        symptom.slug for symptom in book().symptoms if "JSD403" in symptom.causes
+    }
     assert book().caused_by("JSD999") == ()

@@ -20,67 +20,69 @@ def result(code: str, **more: object) -> Result:
     return Result(RULES[code], Finding(subject=ORDERS, **more))  # type: ignore[arg-type]
 
 
-def told(*results: Result, at_least: Severity = Severity.WARNING) -> Recognition:
+def recognised(*results: Result, at_least: Severity = Severity.WARNING) -> Recognition:
     return symptom_of(results, book(), at_least)
 
 
 def slugs(recognition: Recognition) -> list[str]:
     first = [recognition.symptom.slug] if recognition.symptom else []
-    return [*first, *(one.symptom.slug for one in recognition.also)]
+    return [*first, *(reading.symptom.slug for reading in recognition.also)]
 
 
 def test_every_cause_leads_to_the_symptoms_that_list_it() -> None:
     for symptom in book().symptoms:
         for code in symptom.causes:
             if code in RULES and RULES[code].failure_mode != "collection":
-                assert symptom.slug in slugs(told(result(code, severity=Severity.ERROR))), (symptom.slug, code)
+                assert symptom.slug in slugs(recognised(result(code, severity=Severity.ERROR))), (symptom.slug, code)
 
 
 def test_nothing_found_is_no_symptom() -> None:
-    assert told() == Recognition()
-    assert told(result("JSD401", outcome=Outcome.PASS)) == Recognition()
-    assert told(result("JSD401", confidence=Confidence.LOW)) == Recognition()
-    assert told(result("JSD401", severity=Severity.INFO)) == Recognition()
-    assert told(result("JSD901", severity=Severity.ERROR)) == Recognition()
+    assert recognised() == Recognition()
+    assert recognised(result("JSD401", outcome=Outcome.PASS)) == Recognition()
+    assert recognised(result("JSD401", confidence=Confidence.LOW)) == Recognition()
+    assert recognised(result("JSD401", severity=Severity.INFO)) == Recognition()
+    assert recognised(result("JSD901", severity=Severity.ERROR)) == Recognition()
 
 
 def test_findings_below_the_wanted_severity_are_no_symptom() -> None:
     warning = result("JSD401", severity=Severity.WARNING)
-    assert told(warning, at_least=Severity.ERROR) == Recognition()
-    assert told(warning, at_least=Severity.WARNING) != Recognition()
-    assert told(warning, result("JSD702", severity=Severity.ERROR), at_least=Severity.ERROR) != Recognition()
+    assert recognised(warning, at_least=Severity.ERROR) == Recognition()
+    assert recognised(warning, at_least=Severity.WARNING) != Recognition()
+    assert recognised(warning, result("JSD702", severity=Severity.ERROR), at_least=Severity.ERROR) != Recognition()
 
 
 def test_scores_weigh_severity_rank_and_home() -> None:
     """By hand: weight by severity, twice on the page of its signatures, divided by its place among the causes."""
     weights = {Severity.CRITICAL: 64, Severity.ERROR: 16, Severity.WARNING: 4}
     for severity, weight in weights.items():
-        recognition = told(result("JSD702", severity=severity))
+        recognition = recognised(result("JSD702", severity=severity))
         assert recognition.symptom is not None
-        scores = {one.symptom.slug: one.weight for one in recognition.also}
+        scores = {reading.symptom.slug: reading.weight for reading in recognition.also}
         for symptom in book().caused_by("JSD702"):
             home = 2 if "JSD702" in symptom.matching.rules else 1
             expected = round(weight * home / (1 + symptom.causes.index("JSD702")))
             assert scores.get(symptom.slug, expected) == expected
-        ranked = [one.weight for one in recognition.also]
+        ranked = [reading.weight for reading in recognition.also]
         assert ranked == sorted(ranked, reverse=True)
 
 
 def test_the_most_severe_finding_of_a_rule_counts_once() -> None:
     weak, strong = result("JSD702", severity=Severity.WARNING), result("JSD702", severity=Severity.CRITICAL)
-    assert told(weak, strong) == told(strong, weak) == told(strong)
+    assert recognised(weak, strong) == recognised(strong, weak) == recognised(strong)
 
 
 def test_why_names_three_rules_and_counts_the_others() -> None:
-    symptom = max(book().symptoms, key=lambda one: sum(code in RULES for code in one.causes))
+    symptom = max(book().symptoms, key=lambda page: sum(code in RULES for code in page.causes))
     codes = [code for code in symptom.causes if code in RULES and RULES[code].failure_mode != "collection"]
-    recognition = told(*(result(code, severity=Severity.ERROR) for code in codes[:5]))
-    by = {one.symptom.slug: one.by for one in recognition.also}
+    recognition = recognised(*(result(code, severity=Severity.ERROR) for code in codes[:5]))
+    by = {reading.symptom.slug: reading.by for reading in recognition.also}
     if recognition.symptom is not None:
         by[recognition.symptom.slug] = recognition.by
     assert by[symptom.slug] == f"what the rules find in it: {', '.join(codes[:3])} and 2 more"
-    three = told(*(result(code, severity=Severity.ERROR) for code in codes[:3]))
-    by = {one.symptom.slug: one.by for one in three.also} | {three.symptom.slug if three.symptom else "": three.by}
+    three = recognised(*(result(code, severity=Severity.ERROR) for code in codes[:3]))
+    by = {reading.symptom.slug: reading.by for reading in three.also} | {
+        three.symptom.slug if three.symptom else "": three.by
+    }
     assert by[symptom.slug] == f"what the rules find in it: {', '.join(codes[:3])}"
 
 

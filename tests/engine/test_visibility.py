@@ -26,7 +26,8 @@ def seen(*streams: dict[str, Any], consumer: dict[str, Any] | None = None, gaps:
     assert isinstance(series, SnapshotSeries)
     orders = next(stream for stream in series.last.streams if stream.name == "ORDERS")
     workers = tuple(
-        msgspec.structs.replace(one, **(consumer or {})) if one.name == "billing" else one for one in orders.consumers
+        msgspec.structs.replace(worker, **(consumer or {})) if worker.name == "billing" else worker
+        for worker in orders.consumers
     )
     copies = [
         msgspec.structs.replace(orders, **{"account": f"A{place}", "consumers": workers, **fields})
@@ -37,10 +38,10 @@ def seen(*streams: dict[str, Any], consumer: dict[str, Any] | None = None, gaps:
 
 
 def test_a_consumer_of_one_leader_is_enough() -> None:
-    sight = Visibility(seen({"from_leader": False}, {}), BILLING)
-    assert sight.notes == ()
-    assert sight.accounts == {"A0", "A1"}
-    assert sight.unseen(()) is None
+    visibility = Visibility(seen({"from_leader": False}, {}), BILLING)
+    assert visibility.notes == ()
+    assert visibility.accounts == {"A0", "A1"}
+    assert visibility.unseen(()) is None
 
 
 @pytest.mark.parametrize(
@@ -62,9 +63,9 @@ def test_a_consumer_of_one_leader_is_enough() -> None:
     ],
 )
 def test_notes(evidence: EvidenceSet, narrowing: Narrowing, note: str) -> None:
-    sight = Visibility(evidence, narrowing)
-    assert sight.notes == (note,)
-    assert sight.unseen(()) == Gap(
+    visibility = Visibility(evidence, narrowing)
+    assert visibility.notes == (note,)
+    assert visibility.unseen(()) == Gap(
         "stream",
         Subject(kind="stream", name="ORDERS"),
         note,

@@ -19,20 +19,20 @@ RULE = STUCK.rule
 
 def watched(*checks: Report) -> list[list[tuple[str, str]]]:
     """What changed with each of the reports, which are ten seconds apart."""
-    watch, told = Watch(), []
+    watch, changes_by_check = Watch(), []
     for number, report in enumerate(checks):
         at = reports.STARTED + timedelta(seconds=10 * number)
         watch, changes = observe(watch, replace(report, finished=at))
-        told.append([(change.kind.value, change.result.finding.subject.name) for change in changes])
-    return told
+        changes_by_check.append([(change.kind.value, change.result.finding.subject.name) for change in changes])
+    return changes_by_check
 
 
-def found(*results: Result, gaps: tuple[Gap, ...] = ()) -> Report:
+def report(*results: Result, gaps: tuple[Gap, ...] = ()) -> Report:
     return reports.report(results, gaps, [] if results else reports.passed(RULE))
 
 
 def test_a_finding_appears_once_and_is_resolved_once() -> None:
-    checks = watched(found(STUCK), found(STUCK), found(STUCK, ANOTHER), found(ANOTHER), found(), found())
+    checks = watched(report(STUCK), report(STUCK), report(STUCK, ANOTHER), report(ANOTHER), report(), report())
     assert checks == [
         [("appeared", "billing")],
         [],
@@ -45,24 +45,28 @@ def test_a_finding_appears_once_and_is_resolved_once() -> None:
 
 def test_what_gets_worse_is_said_and_what_gets_milder_is_not() -> None:
     mild = reports.stuck(reports.consumer("billing"), severity=Severity.WARNING)
-    assert watched(found(mild), found(STUCK), found(mild)) == [[("appeared", "billing")], [("worsened", "billing")], []]
+    assert watched(report(mild), report(STUCK), report(mild)) == [
+        [("appeared", "billing")],
+        [("worsened", "billing")],
+        [],
+    ]
 
 
 def test_a_finding_stays_open_while_it_cannot_be_judged() -> None:
     blind = reports.report(verdicts=[RuleVerdict(RULE, Outcome.NOT_EVALUATED, {})])
     crashed = reports.report(verdicts=[RuleVerdict(RULE, Outcome.ERROR, {Outcome.ERROR: 1})])
     undecided = reports.report([reports.undecided(RULE, reports.consumer("billing"), "no leader answered"), ANOTHER])
-    stream_unseen = found(ANOTHER, gaps=(reports.unseen("ORDERS", "no server answered", "check again"),))
-    no_login = found(gaps=(Gap("connection", CLUSTER, "n1 was not reached", "start it"),))
+    stream_unseen = report(ANOTHER, gaps=(reports.unseen("ORDERS", "no server answered", "check again"),))
+    no_login = report(gaps=(Gap("connection", CLUSTER, "n1 was not reached", "start it"),))
     for cannot_say in (blind, crashed, undecided, stream_unseen, no_login):
-        checks = watched(found(STUCK), cannot_say, found(STUCK), cannot_say, found())
+        checks = watched(report(STUCK), cannot_say, report(STUCK), cannot_say, report())
         assert ("resolved", "billing") not in [*checks[1], *checks[3]]
         assert not any(name == "billing" for _, name in checks[2]), "it had never gone"
         assert ("resolved", "billing") in checks[4]
 
 
 def test_a_rule_that_was_not_asked_says_nothing() -> None:
-    assert watched(found(STUCK), reports.report(), found())[1:] == [[], [("resolved", "billing")]]
+    assert watched(report(STUCK), reports.report(), report())[1:] == [[], [("resolved", "billing")]]
 
 
 def test_accepted_findings_are_none() -> None:
@@ -74,7 +78,7 @@ def test_only_the_newest_changes_are_remembered() -> None:
     watch, last = Watch(), tuple[FindingChange, ...]()
     for number in range(MAX_CHANGES):
         at = reports.STARTED + timedelta(seconds=number)
-        watch, last = observe(watch, replace(found() if number % 2 else found(STUCK, ANOTHER), finished=at))
+        watch, last = observe(watch, replace(report() if number % 2 else report(STUCK, ANOTHER), finished=at))
     assert len(watch.changes) == MAX_CHANGES
     assert watch.changes[-2:] == last
     assert last[0].kind is ChangeKind.RESOLVED
