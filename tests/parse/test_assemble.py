@@ -43,26 +43,26 @@ def exchange(access: Access, endpoint: Endpoint, target: str, body: Json) -> Exc
 
 def system(version: str, edit: Edit | None = None, *, without: str = "") -> list[Exchange]:
     """What the system account was told: three servers' JSZ (edited), VARZ and HEALTHZ, or two servers'."""
-    found = []
+    exchanges = []
     for endpoint in (Endpoint.JSZ, Endpoint.VARZ, Endpoint.HEALTHZ):
         for reply in real(version, f"ping-{endpoint.value.lower()}"):
             if edit and endpoint is Endpoint.JSZ:
                 edit(reply)
             if reply["server"]["name"] != without:
-                found.append(exchange(Access.SYSTEM, endpoint, f"$SYS.REQ.SERVER.PING.{endpoint.value}", reply))
-    return found
+                exchanges.append(exchange(Access.SYSTEM, endpoint, f"$SYS.REQ.SERVER.PING.{endpoint.value}", reply))
+    return exchanges
 
 
 def monitor(version: str, *, only: str = "") -> list[Exchange]:
     """The same through monitoring ports: their bodies are the data of the system account's replies."""
-    found = []
+    exchanges = []
     for endpoint in (Endpoint.JSZ, Endpoint.HEALTHZ, Endpoint.VARZ):
         for reply in real(version, f"ping-{endpoint.value.lower()}"):
             name = reply["server"]["name"]
             if not only or name == only:
                 target = f"http://{name}:8222/{endpoint.value.lower()}?accounts=true"
-                found.append(exchange(Access.MONITOR, endpoint, target, reply["data"]))
-    return found
+                exchanges.append(exchange(Access.MONITOR, endpoint, target, reply["data"]))
+    return exchanges
 
 
 def account(version: str, **edits: Edit) -> list[Exchange]:
@@ -73,37 +73,37 @@ def account(version: str, **edits: Edit) -> list[Exchange]:
         "account-info": (Endpoint.ACCOUNT_INFO, "$JS.API.INFO"),
         "user-info": (Endpoint.USER_INFO, "$SYS.REQ.USER.INFO"),
     }
-    found = []
+    exchanges = []
     for name, (endpoint, target) in asked.items():
         body = real(version, name)
         if edit := edits.get(name.replace("-", "_")):
             edit(body)
-        found.append(exchange(Access.ACCOUNT, endpoint, target, body))
-    return found
+        exchanges.append(exchange(Access.ACCOUNT, endpoint, target, body))
+    return exchanges
 
 
 def evidence(*samples: list[Exchange], gaps: tuple[Gap, ...] = ()) -> EvidenceSet:
     return assemble([Sample(NOW + timedelta(seconds=n), tuple(s), gaps) for n, s in enumerate(samples)])
 
 
-def last(found: EvidenceSet) -> ClusterSnapshot:
-    series = found.get(SnapshotSeries)
+def last(evidence: EvidenceSet) -> ClusterSnapshot:
+    series = evidence.get(SnapshotSeries)
     assert isinstance(series, SnapshotSeries)
     return series.last
 
 
-def streams(found: EvidenceSet) -> dict[str, Stream]:
-    return {stream.name: stream for stream in last(found).streams}
+def streams(evidence: EvidenceSet) -> dict[str, Stream]:
+    return {stream.name: stream for stream in last(evidence).streams}
 
 
-def servers(found: EvidenceSet) -> Servers:
-    told = found.get(Servers)
-    assert isinstance(told, Servers)
-    return told
+def servers(evidence: EvidenceSet) -> Servers:
+    responding = evidence.get(Servers)
+    assert isinstance(responding, Servers)
+    return responding
 
 
-def requested(found: EvidenceSet) -> list[tuple[str, str]]:
-    return [(gap.kind, gap.subject.label) for gap in found.gaps if gap.requested]
+def requested(evidence: EvidenceSet) -> list[tuple[str, str]]:
+    return [(gap.kind, gap.subject.label) for gap in evidence.gaps if gap.requested]
 
 
 def jsz_streams(reply: Json) -> Iterator[Json]:
@@ -114,11 +114,11 @@ def jsz_streams(reply: Json) -> Iterator[Json]:
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("way", [system, monitor])
 def test_all_servers_together_show_every_asset_from_its_leader(version: str, way: Callable[[str], Json]) -> None:
-    found = evidence(way(version))
-    assert streams(found).keys() == {"EVENTS", "MIR", "ORDERS", "R1", "R2"}
-    replicas = {name: len(stream.replicas) for name, stream in streams(found).items()}
+    assembled = evidence(way(version))
+    assert streams(assembled).keys() == {"EVENTS", "MIR", "ORDERS", "R1", "R2"}
+    replicas = {name: len(stream.replicas) for name, stream in streams(assembled).items()}
     assert replicas == {"EVENTS": 3, "ORDERS": 3, "R2": 2, "R1": 1, "MIR": 1}
-    for stream in streams(found).values():
+    for stream in streams(assembled).values():
         assert (stream.account, stream.has_leader, stream.from_leader, stream.consumers_seen) == (
             "APP",
             True,
@@ -129,10 +129,10 @@ def test_all_servers_together_show_every_asset_from_its_leader(version: str, way
         assert stream.answered_by == stream.cluster.leader
         assert [copy.server for copy in stream.replicas if copy.is_leader] == [stream.cluster.leader]
         assert (stream.state.messages, stream.state.last_seq) == (200, 200)
-    assert [(s.name, s.version, bool(s.varz and s.jetstream and s.health)) for s in servers(found).servers] == [
+    assert [(s.name, s.version, bool(s.varz and s.jetstream and s.health)) for s in servers(assembled).servers] == [
         (name, version, True) for name in ("n1", "n2", "n3")
     ]
-    assert requested(found) == []
+    assert requested(assembled) == []
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -156,19 +156,19 @@ def test_a_consumer_is_judged_by_its_own_leader_not_by_its_streams(version: str)
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("silent", ["n1", "n2", "n3"])
 def test_what_a_silent_server_leads_is_not_judged_and_is_a_gap(version: str, silent: str) -> None:
-    whole, found = evidence(system(version)), evidence(system(version, without=silent))
+    whole, partial = evidence(system(version)), evidence(system(version, without=silent))
     expected = {("server", silent)}
     for name, stream in streams(whole).items():
         if stream.answered_by == silent:
             expected |= {("stream", f"APP > {name}")} if len(stream.replicas) > 1 else set()
-            assert name not in streams(found) or not streams(found)[name].from_leader
+            assert name not in streams(partial) or not streams(partial)[name].from_leader
             continue
-        assert streams(found)[name].from_leader
-        for consumer, before in zip(streams(found)[name].consumers, stream.consumers, strict=True):
+        assert streams(partial)[name].from_leader
+        for consumer, before in zip(streams(partial)[name].consumers, stream.consumers, strict=True):
             assert consumer.from_leader == (before.answered_by != silent)
             expected |= set() if consumer.from_leader else {("consumer", f"APP > {name} > {consumer.name}")}
-    assert set(requested(found)) == expected
-    assert not any(consumer.answered_by == silent for _, consumer in last(found).led_consumers())
+    assert set(requested(partial)) == expected
+    assert not any(consumer.answered_by == silent for _, consumer in last(partial).led_consumers())
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -182,23 +182,30 @@ def test_r1_on_a_cluster_has_a_leader_and_no_peers(version: str) -> None:
 @pytest.mark.parametrize("version", ["2.10.26", "2.12.8", "2.15.1"])
 def test_a_single_server_leads_all_of_its_streams(version: str) -> None:
     base = "http://127.0.0.1:8222"
-    told = [
+    exchanges = [
         exchange(Access.MONITOR, Endpoint.VARZ, f"{base}/varz", real(version, "varz-single")),
         exchange(Access.MONITOR, Endpoint.JSZ, f"{base}/jsz?accounts=true", real(version, "jsz-single")),
     ]
-    found = evidence(told)
-    assert {stream.name for stream in last(found).led_streams()} == {"AGG", "FULL", "LOSS", "NOACK", "ORDERS", "SKEW"}
-    assert [(server.name, server.meta) for server in servers(found).servers] == [("S1", None)]
-    assert not servers(found).complete
-    assert requested(found) == []
+    assembled = evidence(exchanges)
+    assert {stream.name for stream in last(assembled).led_streams()} == {
+        "AGG",
+        "FULL",
+        "LOSS",
+        "NOACK",
+        "ORDERS",
+        "SKEW",
+    }
+    assert [(server.name, server.meta) for server in servers(assembled).servers] == [("S1", None)]
+    assert not servers(assembled).complete
+    assert requested(assembled) == []
     # Without /varz nobody knows which server that is: its streams cannot be told from a follower's copies.
-    assert list(last(evidence(told[1:])).led_streams()) == []
+    assert list(last(evidence(exchanges[1:])).led_streams()) == []
 
 
 def test_zero_times_and_unlimited_sizes_are_read() -> None:
-    told = exchange(Access.MONITOR, Endpoint.JSZ, "http://h:8222/jsz", real("2.10.26", "jsz-single"))
-    found = evidence([told])
-    empty = streams(found)["LOSS"]
+    exchanged = exchange(Access.MONITOR, Endpoint.JSZ, "http://h:8222/jsz", real("2.10.26", "jsz-single"))
+    assembled = evidence([exchanged])
+    empty = streams(assembled)["LOSS"]
     assert (empty.state.messages, empty.state.first_ts) == (0, datetime(1970, 1, 1, tzinfo=UTC))
     accounts = evidence(system("2.10.26")).get(Accounts)
     assert isinstance(accounts, Accounts)
@@ -213,9 +220,9 @@ def test_a_go_zero_time_is_read() -> None:
         for stream in jsz_streams(reply):
             stream["state"]["first_ts"] = stream["state"]["last_ts"] = "0001-01-01T00:00:00Z"
 
-    found = evidence(system("2.15.1", edit))
-    assert {stream.state.last_ts for stream in last(found).streams} == {datetime(1, 1, 1, tzinfo=UTC)}
-    assert requested(found) == []
+    assembled = evidence(system("2.15.1", edit))
+    assert {stream.state.last_ts for stream in last(assembled).streams} == {datetime(1, 1, 1, tzinfo=UTC)}
+    assert requested(assembled) == []
 
 
 def test_the_wall_clock_that_2_10_prints_for_a_peer_never_seen_is_never_seen() -> None:
@@ -226,9 +233,9 @@ def test_the_wall_clock_that_2_10_prints_for_a_peer_never_seen_is_never_seen() -
         for peer in reply["data"]["meta_cluster"].get("replicas", []):
             peer["active"] = 1_795_254_610_240_183_085
 
-    found = evidence(system("2.10.26", edit))
-    peers = [peer for stream in last(found).streams if stream.cluster for peer in stream.cluster.replicas]
-    peers += [peer for server in servers(found).servers if server.meta for peer in server.meta.replicas]
+    assembled = evidence(system("2.10.26", edit))
+    peers = [peer for stream in last(assembled).streams if stream.cluster for peer in stream.cluster.replicas]
+    peers += [peer for server in servers(assembled).servers if server.meta for peer in server.meta.replicas]
     assert len(peers) == 7
     assert {peer.active_ns for peer in peers} == {0}
 
@@ -259,9 +266,9 @@ def test_members_that_no_server_names_are_counted() -> None:
         reply["data"]["meta_cluster"].pop("leader", None)
         reply["data"]["meta_cluster"].pop("replicas", None)
 
-    found = evidence(system("2.10.26", edit, without="n3"))
-    told = [gap.reason for gap in found.gaps if gap.kind == "server"]
-    assert told == ["1 of the meta group's members did not respond, and no server that did knows their names"]
+    assembled = evidence(system("2.10.26", edit, without="n3"))
+    reasons = [gap.reason for gap in assembled.gaps if gap.kind == "server"]
+    assert reasons == ["1 of the meta group's members did not respond, and no server that did knows their names"]
 
 
 def test_a_server_that_names_itself_leader_without_peers_does_not_beat_the_leader() -> None:
@@ -283,31 +290,31 @@ def test_without_a_leader_the_fullest_copy_is_kept_and_not_judged() -> None:
             stream["cluster"].pop("leader")
             stream["state"]["last_seq"] = 200 if reply["server"]["name"] == "n2" else 150
 
-    found = evidence(system("2.15.1", edit))
-    stream = streams(found)["EVENTS"]
+    assembled = evidence(system("2.15.1", edit))
+    stream = streams(assembled)["EVENTS"]
     assert (stream.has_leader, stream.from_leader, stream.state.last_seq) == (False, False, 200)
-    assert list(last(found).led_streams()) == []
+    assert list(last(assembled).led_streams()) == []
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_the_api_of_a_plain_account(version: str) -> None:
-    found = evidence(account(version))
-    assert [stream.subject.label for stream in last(found).streams] == [
+    assembled = evidence(account(version))
+    assert [stream.subject.label for stream in last(assembled).streams] == [
         f"A > {name}" for name in ("EVENTS", "MIR", "ORDERS", "R1", "R2")
     ]
-    orders = streams(found)["ORDERS"]
+    orders = streams(assembled)["ORDERS"]
     assert [consumer.name for consumer in orders.consumers] == ["audit", "billing", "push"]
     assert all(consumer.from_leader for consumer in orders.consumers)
     assert orders.cluster is not None
     assert orders.answered_by == orders.cluster.leader
     assert orders.replicas == ()
     # EVENTS has a consumer, and this recording no list of them.
-    assert {name for name, stream in streams(found).items() if not stream.consumers_seen} == {"EVENTS", "R1", "R2"}
-    accounts = found.get(Accounts)
+    assert {name for name, stream in streams(assembled).items() if not stream.consumers_seen} == {"EVENTS", "R1", "R2"}
+    accounts = assembled.get(Accounts)
     assert isinstance(accounts, Accounts)
     assert [(row.name, row.tiers[0].streams, row.tiers[0].storage) for row in accounts.accounts] == [("A", 5, 473_600)]
-    assert found.get(Servers) is None
-    assert requested(found) == []
+    assert assembled.get(Servers) is None
+    assert requested(assembled) == []
 
 
 def test_streams_that_do_not_answer_are_silent_assets() -> None:
@@ -315,15 +322,15 @@ def test_streams_that_do_not_answer_are_silent_assets() -> None:
         page["missing"] = ["R1", "GONE"]
         page["offline"] = {"NEWER": "unsupported - required API level: 9"}
 
-    found = evidence(account("2.15.1", stream_list=edit))
-    assert [(asset.subject.name, asset.offline) for asset in last(found).silent] == [
+    assembled = evidence(account("2.15.1", stream_list=edit))
+    assert [(asset.subject.name, asset.offline) for asset in last(assembled).silent] == [
         ("GONE", False),
         ("NEWER", True),
         ("R1", False),
     ]
-    assert requested(found) == [("stream", f"A > {name}") for name in ("GONE", "NEWER", "R1")]
-    assert "required API level: 9" in next(gap.reason for gap in found.gaps if gap.subject.name == "NEWER")
-    assert not streams(found)["R1"].consumers_seen
+    assert requested(assembled) == [("stream", f"A > {name}") for name in ("GONE", "NEWER", "R1")]
+    assert "required API level: 9" in next(gap.reason for gap in assembled.gaps if gap.subject.name == "NEWER")
+    assert not streams(assembled)["R1"].consumers_seen
 
 
 def test_very_many_streams_that_do_not_answer_are_counted() -> None:
@@ -332,18 +339,18 @@ def test_very_many_streams_that_do_not_answer_are_counted() -> None:
     def edit(page: Json) -> None:
         page["missing"] = [f"M{number}" for number in range(MAX_UNRESPONSIVE + 7)]
 
-    found = evidence(account("2.15.1", stream_list=edit))
-    assert len(last(found).silent) == MAX_UNRESPONSIVE + 7
-    of_streams = [gap for gap in found.gaps if gap.kind == "stream"]
+    assembled = evidence(account("2.15.1", stream_list=edit))
+    assert len(last(assembled).silent) == MAX_UNRESPONSIVE + 7
+    of_streams = [gap for gap in assembled.gaps if gap.kind == "stream"]
     assert len(of_streams) == MAX_UNRESPONSIVE + 1
     assert [gap.reason for gap in of_streams if gap.subject.kind == "cluster"] == [
         "7 more streams and consumers exist but did not respond"
     ]
     failed = [
-        r.finding for r in run_all(found).results if r.rule.code == "JSD702" and r.finding.outcome is Outcome.FAIL
+        r.finding for r in run_all(assembled).results if r.rule.code == "JSD702" and r.finding.outcome is Outcome.FAIL
     ]
     assert len(failed) == MAX_UNRESPONSIVE + 1
-    assert [one.measured for one in failed if one.subject.kind == "cluster"] == [7]
+    assert [finding.measured for finding in failed if finding.subject.kind == "cluster"] == [7]
 
 
 def test_consumers_that_do_not_answer_are_silent_assets() -> None:
@@ -351,10 +358,10 @@ def test_consumers_that_do_not_answer_are_silent_assets() -> None:
         page["missing"] = ["lost"]
         page["total"] += 1
 
-    found = evidence(account("2.15.1", consumer_list_ORDERS=edit))
-    assert [asset.subject.label for asset in last(found).silent] == ["A > ORDERS > lost"]
-    assert requested(found) == [("consumer", "A > ORDERS > lost")]
-    assert streams(found)["ORDERS"].consumers_seen
+    assembled = evidence(account("2.15.1", consumer_list_ORDERS=edit))
+    assert [asset.subject.label for asset in last(assembled).silent] == ["A > ORDERS > lost"]
+    assert requested(assembled) == [("consumer", "A > ORDERS > lost")]
+    assert streams(assembled)["ORDERS"].consumers_seen
 
 
 def test_a_list_that_is_short_of_its_total_is_not_taken_for_whole() -> None:
@@ -369,13 +376,13 @@ def test_a_stream_deleted_while_we_look_is_no_gap() -> None:
         page.clear()
         page["error"] = {"code": 404, "err_code": 10059, "description": "stream not found"}
 
-    found = evidence(account("2.15.1", consumer_list_ORDERS=edit))
-    assert "ORDERS" not in streams(found)
-    assert requested(found) == []
+    assembled = evidence(account("2.15.1", consumer_list_ORDERS=edit))
+    assert "ORDERS" not in streams(assembled)
+    assert requested(assembled) == []
 
 
 @pytest.mark.parametrize(
-    ("code", "says", "helps"),
+    ("code", "reason", "helps"),
     [
         (10008, "no meta leader", "quorum"),
         (10039, "not enabled for this account", "jetstream: enabled"),
@@ -383,41 +390,41 @@ def test_a_stream_deleted_while_we_look_is_no_gap() -> None:
         (10999, "something else", "report the server version"),
     ],
 )
-def test_an_error_of_the_api_is_a_gap_that_helps(code: int, says: str, helps: str) -> None:
+def test_an_error_of_the_api_is_a_gap_that_helps(code: int, reason: str, helps: str) -> None:
     def edit(page: Json) -> None:
         page.clear()
         page["error"] = {"code": 503, "err_code": code, "description": "something else"}
 
-    found = evidence(account("2.15.1", stream_list=edit, account_info=edit))
-    assert found.get(SnapshotSeries) is None
-    told = [gap for gap in found.gaps if gap.requested]
-    assert len(told) == (2 if code == 10999 else 1)
-    assert all(says in gap.reason and helps in gap.how_to_get for gap in told)
+    assembled = evidence(account("2.15.1", stream_list=edit, account_info=edit))
+    assert assembled.get(SnapshotSeries) is None
+    requested_gaps = [gap for gap in assembled.gaps if gap.requested]
+    assert len(requested_gaps) == (2 if code == 10999 else 1)
+    assert all(reason in gap.reason and helps in gap.how_to_get for gap in requested_gaps)
 
 
 def test_later_samples_still_know_the_account_and_the_servers() -> None:
     second = [e for e in account("2.15.1") if e.endpoint in (Endpoint.STREAM_LIST, Endpoint.CONSUMER_LIST)]
-    found = evidence(account("2.15.1"), second)
-    assert {stream.account for stream in last(found).streams} == {"A"}
-    trend = found.get(Trend)
+    assembled = evidence(account("2.15.1"), second)
+    assert {stream.account for stream in last(assembled).streams} == {"A"}
+    trend = assembled.get(Trend)
     assert isinstance(trend, Trend)
     assert (len(list(trend.streams())), len(list(trend.consumers()))) == (5, 3)
-    accounts = found.get(Accounts)
+    accounts = assembled.get(Accounts)
     assert isinstance(accounts, Accounts)
     assert [row.name for row in accounts.accounts] == ["A"]
 
     jsz_only = [e for e in monitor("2.15.1") if e.endpoint is Endpoint.JSZ]
-    found = evidence(monitor("2.15.1"), jsz_only)
-    assert all(stream.from_leader for stream in last(found).streams)
-    assert all(server.varz and server.health for server in servers(found).servers)
+    assembled = evidence(monitor("2.15.1"), jsz_only)
+    assert all(stream.from_leader for stream in last(assembled).streams)
+    assert all(server.varz and server.health for server in servers(assembled).servers)
 
 
 def test_the_greeting_names_the_account_where_nothing_else_does() -> None:
     greeting = {"server_name": "n1", "version": "2.15.1", "remote_account": "SHOP"}
-    told = [e for e in account("2.15.1") if e.endpoint is not Endpoint.USER_INFO]
-    found = evidence([*told, exchange(Access.CLIENT, Endpoint.CONNECT_INFO, "nats://h:4222", greeting)])
-    assert {stream.account for stream in last(found).streams} == {"SHOP"}
-    connected = found.get(ConnectedServer)
+    exchanges = [e for e in account("2.15.1") if e.endpoint is not Endpoint.USER_INFO]
+    assembled = evidence([*exchanges, exchange(Access.CLIENT, Endpoint.CONNECT_INFO, "nats://h:4222", greeting)])
+    assert {stream.account for stream in last(assembled).streams} == {"SHOP"}
+    connected = assembled.get(ConnectedServer)
     assert isinstance(connected, ConnectedServer)
     assert connected.version == "2.15.1"
 
@@ -426,19 +433,19 @@ def test_the_api_and_monitoring_together_show_an_account_once() -> None:
     def named(body: Json) -> None:
         body["data"] |= {"account": "APP", "account_name": "APP"}
 
-    found = evidence([*account("2.15.1", user_info=named), *monitor("2.15.1")])
-    assert [stream.subject.label for stream in last(found).streams] == [
+    assembled = evidence([*account("2.15.1", user_info=named), *monitor("2.15.1")])
+    assert [stream.subject.label for stream in last(assembled).streams] == [
         f"APP > {name}" for name in ("EVENTS", "MIR", "ORDERS", "R1", "R2")
     ]
-    found = evidence([*system("2.15.1"), *monitor("2.15.1")])
-    assert len(streams(found)["EVENTS"].replicas) == 3
+    assembled = evidence([*system("2.15.1"), *monitor("2.15.1")])
+    assert len(streams(assembled)["EVENTS"].replicas) == 3
 
 
 @pytest.mark.parametrize("state", ["healthz-write-error", "healthz-no-quorum"])
 def test_an_unhealthy_server_is_evidence(state: str) -> None:
-    told = monitor("2.15.1", only="n1")
-    told[1] = exchange(Access.MONITOR, Endpoint.HEALTHZ, told[1].target, real("2.15.1", state))
-    (server,) = servers(evidence(told)).servers
+    exchanges = monitor("2.15.1", only="n1")
+    exchanges[1] = exchange(Access.MONITOR, Endpoint.HEALTHZ, exchanges[1].target, real("2.15.1", state))
+    (server,) = servers(evidence(exchanges)).servers
     assert server.health is not None
     assert server.health.status == "error"
     assert server.health.errors[0].type in ("STREAM", "JETSTREAM")
@@ -448,9 +455,9 @@ def test_a_server_that_was_not_asked_for_streams_does_not_show_that_there_are_no
     def edit(reply: Json) -> None:
         del reply["data"]["account_details"]
 
-    found = evidence(system("2.15.1", edit))
-    assert found.get(SnapshotSeries) is None
-    assert len(servers(found).servers) == 3
+    assembled = evidence(system("2.15.1", edit))
+    assert assembled.get(SnapshotSeries) is None
+    assert len(servers(assembled).servers) == 3
 
 
 WRONG_TYPES: dict[str, Edit] = {
@@ -469,12 +476,12 @@ def test_a_stream_that_cannot_be_read_does_not_take_the_others_with_it(what: str
             if stream["config"]["name"] == "EVENTS":
                 WRONG_TYPES[what](stream)
 
-    found = evidence(system("2.15.1", edit))
-    assert streams(found).keys() == {"MIR", "ORDERS", "R1", "R2"}
-    assert all(stream.from_leader for stream in streams(found).values())
-    assert [kind for kind, _ in requested(found)] == ["reply"] * 3
-    told = sorted(gap.reason for gap in found.gaps if gap.requested)
-    for name, reason in zip(("n1", "n2", "n3"), told, strict=True):
+    assembled = evidence(system("2.15.1", edit))
+    assert streams(assembled).keys() == {"MIR", "ORDERS", "R1", "R2"}
+    assert all(stream.from_leader for stream in streams(assembled).values())
+    assert [kind for kind, _ in requested(assembled)] == ["reply"] * 3
+    reasons = sorted(gap.reason for gap in assembled.gaps if gap.requested)
+    for name, reason in zip(("n1", "n2", "n3"), reasons, strict=True):
         assert reason.startswith(f"the reply of {name} to $SYS.REQ.SERVER.PING.JSZ could not be used: ")
 
 
@@ -485,19 +492,19 @@ def test_a_consumer_that_cannot_be_read_leaves_its_stream_and_a_gap() -> None:
                 if consumer["name"] == "audit":
                     consumer["delivered"] = []
 
-    orders = streams(found := evidence(system("2.15.1", edit)))["ORDERS"]
+    orders = streams(assembled := evidence(system("2.15.1", edit)))["ORDERS"]
     assert [consumer.name for consumer in orders.consumers] == ["billing", "push"]
     assert not orders.consumers_seen
-    assert [kind for kind, _ in requested(found)] == ["reply"] * 3
+    assert [kind for kind, _ in requested(assembled)] == ["reply"] * 3
 
 
 @pytest.mark.parametrize("body", [b"", b"\xff\xfe", b"null", b"[]", b"{", b"404 page not found", b"[" * 100_000])
 @pytest.mark.parametrize("way", [system, monitor, account])
 def test_replies_that_are_no_replies_become_gaps(way: Callable[[str], list[Exchange]], body: bytes) -> None:
     broken = [Exchange(e.access, e.endpoint, e.target, e.asked_at, 1, body) for e in way("2.15.1")]
-    found = evidence(broken)
-    assert found.get(SnapshotSeries) is None
-    assert {kind for kind, _ in requested(found)} == {"reply"}
+    assembled = evidence(broken)
+    assert assembled.get(SnapshotSeries) is None
+    assert {kind for kind, _ in requested(assembled)} == {"reply"}
 
 
 ALL = [e for version in VERSIONS for way in (system, monitor, account) for e in way(version)]
@@ -531,8 +538,8 @@ def test_mutated_replies_never_raise(data: st.DataObject) -> None:
                 del holder[key]
         raw = json.dumps(body).encode()
         mutated.append(Exchange(reply.access, reply.endpoint, reply.target, reply.asked_at, 1, raw))
-    found = evidence(mutated, copy.copy(exchanges))
-    series, trend = found.get(SnapshotSeries), found.get(Trend)
+    assembled = evidence(mutated, copy.copy(exchanges))
+    series, trend = assembled.get(SnapshotSeries), assembled.get(Trend)
     if isinstance(series, SnapshotSeries):
         for snapshot in series.snapshots:
             assert all(stream.at.tzinfo for stream in snapshot.streams)

@@ -28,10 +28,10 @@ def reading(ahead_us: int, there_us: int, back_us: int, at: datetime = NOON, nam
 
 
 def clocks(*exchanges: Exchange) -> Clocks:
-    found, gaps = clocks_of(exchanges)
-    assert found is not None
+    clocks_seen, gaps = clocks_of(exchanges)
+    assert clocks_seen is not None
     assert gaps == []
-    return found
+    return clocks_seen
 
 
 @given(ahead_us=offsets, trips=st.lists(st.tuples(ways, ways), min_size=1, max_size=12))
@@ -55,10 +55,10 @@ def test_what_is_called_wrong_is_wrong(true_us: int, there_us: int, back_us: int
 
 @given(one_us=offsets, other_us=offsets, trips=st.tuples(ways, ways, ways, ways))
 def test_two_servers_compared_by_way_of_us(one_us: int, other_us: int, trips: tuple[int, int, int, int]) -> None:
-    one, other = clocks(
+    first, other = clocks(
         reading(one_us, *trips[:2], name="a"), reading(other_us, *trips[2:], at=NOON + timedelta(seconds=1), name="b")
     ).servers
-    difference = one.offset.against(other.offset)
+    difference = first.offset.against(other.offset)
     assert difference.low_ns <= (one_us - other_us) * 1_000 <= difference.high_ns
 
 
@@ -82,25 +82,25 @@ def test_each_kind_of_reply_tells_whose_time_it_is() -> None:
     exchanges = [
         Exchange(access, Endpoint.CLOCK, "x", NOON, 1_000_000, msgspec.json.encode(body)) for access, body in bodies
     ]
-    found = clocks(*exchanges)
-    assert [(c.name, c.cluster, c.version) for c in found.servers] == [
+    clocks_seen = clocks(*exchanges)
+    assert [(c.name, c.cluster, c.version) for c in clocks_seen.servers] == [
         ("n1", "C", "2.10.26"),
         ("n2", "C", ""),
         ("n3", "C", "2.12.8"),
     ]
-    assert not found.complete
-    assert all(abs(c.offset.middle_ns - 4_999_500_000) <= c.offset.bound_ns <= 510_000 for c in found.servers)
+    assert not clocks_seen.complete
+    assert all(abs(c.offset.middle_ns - 4_999_500_000) <= c.offset.bound_ns <= 510_000 for c in clocks_seen.servers)
 
 
 def test_replies_without_a_time_and_broken_ones() -> None:
-    def said(body: bytes) -> Exchange:
+    def reply(body: bytes) -> Exchange:
         return Exchange(Access.ACCOUNT, Endpoint.CLOCK, "$JS.API.STREAM.INFO.S", NOON, 1, body)
 
     error = b'{"error": {"code": 404, "err_code": 10059, "description": "stream not found"}}'
     leaderless = b'{"ts": "2026-11-21T12:00:00Z", "cluster": {"name": "C"}}'
-    assert clocks_of([said(error), said(leaderless)]) == (None, [])
-    found, gaps = clocks_of([said(b"{"), said(b'{"ts": 5}'), said(b'{"ts": "2026-11-21T12:00:00"}')])
-    assert found is None
+    assert clocks_of([reply(error), reply(leaderless)]) == (None, [])
+    clocks_seen, gaps = clocks_of([reply(b"{"), reply(b'{"ts": 5}'), reply(b'{"ts": "2026-11-21T12:00:00"}')])
+    assert clocks_seen is None
     assert [gap.kind for gap in gaps] == ["reply"] * 3
 
 

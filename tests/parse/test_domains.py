@@ -27,8 +27,8 @@ def group(cluster: str, domain: str, *names: str) -> list[AnsweringServer]:
     return [member(f"{cluster}-{name}", name, cluster, domain, *names) for name in names]
 
 
-def labels(found: Domains, *sources: AnsweringServer) -> list[str]:
-    return [found.label(responder.key) for responder in sources]
+def labels(domains: Domains, *sources: AnsweringServer) -> list[str]:
+    return [domains.label(responder.key) for responder in sources]
 
 
 def test_one_cluster_needs_no_label_and_keeps_its_domain() -> None:
@@ -39,16 +39,16 @@ def test_one_cluster_needs_no_label_and_keeps_its_domain() -> None:
 
 def test_sites_with_domains_of_their_own_stay_apart_whatever_their_servers_are_called() -> None:
     hub, sites = group("HUB", "hub", "n1", "n2", "n3"), [site("a", "n1", "east"), site("b", "n1", "west")]
-    found = domains_of([*hub, *sites], set())
-    assert labels(found, *hub, *sites) == ["hub", "hub", "hub", "east", "west"]
-    assert [found.names.get(s.key, s.name) for s in (*hub, *sites)] == ["n1@hub", "n2", "n3", "n1@east", "n1@west"]
-    assert found.renamed("HUB-n2") == {"n1": "n1@hub"}
+    domains = domains_of([*hub, *sites], set())
+    assert labels(domains, *hub, *sites) == ["hub", "hub", "hub", "east", "west"]
+    assert [domains.names.get(s.key, s.name) for s in (*hub, *sites)] == ["n1@hub", "n2", "n3", "n1@east", "n1@west"]
+    assert domains.renamed("HUB-n2") == {"n1": "n1@hub"}
 
 
 def test_a_site_with_the_domain_of_its_hub_gets_its_name_added() -> None:
     hub, other = group("HUB", "hub", "n1", "n2", "n3"), site("a", "n1", "hub")
-    found = domains_of([*hub, other], set())
-    assert labels(found, hub[0], other) == ["hub", "hub/n1"]
+    domains = domains_of([*hub, other], set())
+    assert labels(domains, hub[0], other) == ["hub", "hub/n1"]
 
 
 def test_sites_without_a_domain_never_share_the_label_of_the_hub() -> None:
@@ -64,10 +64,10 @@ def test_a_super_cluster_is_one_domain_with_and_without_a_leader() -> None:
 
 
 def test_two_clusters_with_the_same_domain_and_servers_are_two_domains() -> None:
-    one, two = group("A", "", "n1", "n2", "n3"), group("B", "", "n1", "n2", "n3")
-    found = domains_of([*one, *two], set())
-    assert labels(found, one[0], two[0]) == ["A", "B"]
-    assert len({found.names[s.key] for s in (*one, *two)}) == 6
+    first, two = group("A", "", "n1", "n2", "n3"), group("B", "", "n1", "n2", "n3")
+    domains = domains_of([*first, *two], set())
+    assert labels(domains, first[0], two[0]) == ["A", "B"]
+    assert len({domains.names[s.key] for s in (*first, *two)}) == 6
 
 
 def test_a_name_once_told_from_another_stays_so_when_the_other_is_gone() -> None:
@@ -79,9 +79,9 @@ def test_a_name_once_told_from_another_stays_so_when_the_other_is_gone() -> None
 
 def test_two_servers_of_one_name_in_one_cluster_have_their_ids_added() -> None:
     twins = [member(key, "n2", "C", "hub", "n1", "n2") for key in ("NC5MJRAAA", "NBWAQBAAA")]
-    found = domains_of([*group("C", "hub", "n1"), *twins], set())
-    assert [found.names.get(s.key) for s in twins] == ["n2#NC5MJR@hub", "n2#NBWAQB@hub"]
-    assert found.renamed("C-n1") == {"n2#NC5MJR": "n2#NC5MJR@hub", "n2#NBWAQB": "n2#NBWAQB@hub"}
+    domains = domains_of([*group("C", "hub", "n1"), *twins], set())
+    assert [domains.names.get(s.key) for s in twins] == ["n2#NC5MJR@hub", "n2#NBWAQB@hub"]
+    assert domains.renamed("C-n1") == {"n2#NC5MJR": "n2#NC5MJR@hub", "n2#NBWAQB": "n2#NBWAQB@hub"}
     unnamed = [member(key, "n2", "C", "", "n1", "n2") for key in ("NC5MJRAAA", "NBWAQBAAA")]
     assert list(domains_of(unnamed, set()).names.values()) == ["n2#NC5MJR", "n2#NBWAQB"]
 

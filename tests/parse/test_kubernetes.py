@@ -131,7 +131,7 @@ def test_images(image: str, is_server: bool) -> None:
     assert bool(server_pods([{"metadata": {"name": "n1"}, "spec": {"containers": [{"image": image}]}}])) == is_server
 
 
-@given(st.lists(ANYTHING.filter(lambda one: isinstance(one, dict)), max_size=3))
+@given(st.lists(ANYTHING.filter(lambda value: isinstance(value, dict)), max_size=3))
 def test_objects_of_any_shape(objects: list[Any]) -> None:
     pods = server_pods(objects)
     volume_claims(objects, pods)
@@ -183,8 +183,8 @@ def test_warnings_are_the_newest_of_each_reason_about_server_pods() -> None:
         event("n2", "no warning", 5, type="Normal"),
         event("n3", "a StatefulSet of that name", 5, involvedObject={"kind": "StatefulSet", "name": "n3"}),
     ]
-    found = [(one.name, one.message, one.count) for one in object_warnings(events, pods)]
-    assert found == [("n1", "new", 1), ("n1", "series", 7)]
+    warnings = [(warning.name, warning.message, warning.count) for warning in object_warnings(events, pods)]
+    assert warnings == [("n1", "new", 1), ("n1", "series", 7)]
 
 
 def test_storage_classes() -> None:

@@ -57,8 +57,8 @@ def test_what_a_probe_of_the_server_alone_judges(version: tuple[int, ...], scope
     ],
 )
 def test_how_a_pod_is_stopped(lifecycle: Json, lame_duck: bool, before: int, after: int) -> None:
-    found = shutdown_of({"terminationGracePeriodSeconds": 60}, {"lifecycle": lifecycle})
-    assert (found.grace_s, found.lame_duck, found.before_s, found.after_s) == (60, lame_duck, before, after)
+    shutdown = shutdown_of({"terminationGracePeriodSeconds": 60}, {"lifecycle": lifecycle})
+    assert (shutdown.grace_s, shutdown.lame_duck, shutdown.before_s, shutdown.after_s) == (60, lame_duck, before, after)
 
 
 @pytest.mark.parametrize(
@@ -75,16 +75,16 @@ def test_how_a_pod_is_stopped(lifecycle: Json, lame_duck: bool, before: int, aft
 )
 def test_the_memory_limit_of_go(env: object, bytes_: int | None) -> None:
     container = {"name": "nats", "env": env, "resources": {"limits": {"memory": "1Gi"}}}
-    found = container_of(container, {})
-    assert (found.memory_limit, found.go_memory_limit) == (1 << 30, bytes_)
+    limits = container_of(container, {})
+    assert (limits.memory_limit, limits.go_memory_limit) == (1 << 30, bytes_)
 
 
 def test_the_path_of_a_probe_that_runs_a_command() -> None:
     command = ["/bin/sh", "-c", "wget -qO- 'http://localhost:8222/healthz?js-enabled-only=true'"]
-    found = container_of({"name": "nats", "livenessProbe": {"exec": {"command": command}}}, {}).liveness
-    assert found is not None
-    assert found.scope is ProbeScope.JETSTREAM
-    assert found.patience_s == 30
+    probe = container_of({"name": "nats", "livenessProbe": {"exec": {"command": command}}}, {}).liveness
+    assert probe is not None
+    assert probe.scope is ProbeScope.JETSTREAM
+    assert probe.patience_s == 30
 
 
 CONF = "include 'accounts.conf'\njetstream { store_dir: /data, max_file_store: 10Gi }\nlame_duck_duration: 45s\n"
@@ -119,22 +119,22 @@ HELD = {
 }
 
 
-def read(one: Json) -> DeclaredServers | None:
-    found = read_configurations([one, one], {"nats": 3}, HELD.get)
-    return found[0].servers if found else None
+def read(pod_object: Json) -> DeclaredServers | None:
+    configurations = read_configurations([pod_object, pod_object], {"nats": 3}, HELD.get)
+    return configurations[0].servers if configurations else None
 
 
 def test_a_configuration_with_what_it_includes() -> None:
-    one = pod(configMap={"name": "nats-config"})
-    (found,) = read_configurations([one, one], {"nats": 3}, HELD.get)
-    assert found.name == configuration_name(one["spec"]) == "configmap/nats-config/nats.conf"
-    assert found.changed == datetime(2026, 1, 1, tzinfo=UTC), "labels are no change of the file"
-    servers = found.servers
+    pod_object = pod(configMap={"name": "nats-config"})
+    (declared,) = read_configurations([pod_object, pod_object], {"nats": 3}, HELD.get)
+    assert declared.name == configuration_name(pod_object["spec"]) == "configmap/nats-config/nats.conf"
+    assert declared.changed == datetime(2026, 1, 1, tzinfo=UTC), "labels are no change of the file"
+    servers = declared.servers
     assert servers.get("auth") is True, "logins are in the included file"
     assert (servers.get("persistent"), servers.get("servers")) == (True, 3)
     assert servers.get("lame_duck_duration") == 45_000_000_000
     assert servers.at("store_dir").line == 2
-    assert "hunter2" not in str(found)
+    assert "hunter2" not in str(declared)
 
 
 @pytest.mark.parametrize(
@@ -152,17 +152,20 @@ def test_where_a_configuration_comes_from(volume: Json, name: str) -> None:
 
 
 def test_a_single_file_is_mounted() -> None:
-    one = pod(configMap={"name": "nats-config"})
-    one["spec"]["containers"][0]["volumeMounts"][0] |= {"mountPath": "/etc/nats/nats.conf", "subPath": "nats.conf"}
-    assert configuration_name(one["spec"]) == "configmap/nats-config/nats.conf"
-    servers = read(one)
+    pod_object = pod(configMap={"name": "nats-config"})
+    pod_object["spec"]["containers"][0]["volumeMounts"][0] |= {
+        "mountPath": "/etc/nats/nats.conf",
+        "subPath": "nats.conf",
+    }
+    assert configuration_name(pod_object["spec"]) == "configmap/nats-config/nats.conf"
+    servers = read(pod_object)
     assert servers is not None
     assert "auth" in servers.unclear, "the included file is not mounted"
 
 
 def test_a_configuration_that_no_server_can_read() -> None:
-    one = pod(configMap={"name": "nats-config", "items": [{"key": "other", "path": "nats.conf"}]})
-    servers = read(one)
+    pod_object = pod(configMap={"name": "nats-config", "items": [{"key": "other", "path": "nats.conf"}]})
+    servers = read(pod_object)
     assert servers is not None
     assert servers.mistakes
 

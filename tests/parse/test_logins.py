@@ -37,10 +37,10 @@ def without_stream(samples: tuple[Sample, ...], name: str) -> tuple[Sample, ...]
             return exchange
         body = json.loads(exchange.body)
         for account in body["data"].get("account_details", ()):
-            account["stream_detail"] = [one for one in account.get("stream_detail", ()) if one["name"] != name]
+            account["stream_detail"] = [detail for detail in account.get("stream_detail", ()) if detail["name"] != name]
         return replace(exchange, body=json.dumps(body).encode())
 
-    return tuple(replace(one, exchanges=tuple(map(cut, one.exchanges))) for one in samples)
+    return tuple(replace(sample, exchanges=tuple(map(cut, sample.exchanges))) for sample in samples)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -73,8 +73,10 @@ def test_an_account_names_what_no_server_shows(version: str) -> None:
 def test_two_accounts_are_not_mixed_up() -> None:
     account = samples_of("one-node-2.15.1-account")
     other = tuple(
-        replace(one, exchanges=tuple(replace(e, body=e.body.replace(b'"APP"', b'"TWO"')) for e in one.exchanges))
-        for one in account
+        replace(
+            exchange, exchanges=tuple(replace(e, body=e.body.replace(b'"APP"', b'"TWO"')) for e in exchange.exchanges)
+        )
+        for exchange in account
     )
     both = streams(assemble(of_several_logins([account, other])))
     assert {owner for owner, _ in both} == {"APP", "TWO"}

@@ -119,7 +119,7 @@ def test_values_and_places() -> None:
 
 def test_includes_are_taken_in_and_missing_ones_told_of() -> None:
     files = {"accounts.conf": "accounts { A: {} }\ninclude more.conf\n"}
-    found = configuration(
+    included = configuration(
         "etc/n.conf",
         "port: 1\ninclude ./accounts.conf\njetstream { include 'js.conf' }\n",
         lambda _file, name: (
@@ -128,11 +128,11 @@ def test_includes_are_taken_in_and_missing_ones_told_of() -> None:
             else None
         ),
     )
-    assert [key for key, _ in found.tree.entries()] == ["port", "accounts", "jetstream"]
-    accounts = found.tree.get("accounts")
+    assert [key for key, _ in included.tree.entries()] == ["port", "accounts", "jetstream"]
+    accounts = included.tree.get("accounts")
     assert accounts is not None
     assert accounts.place == FilePosition("etc/accounts.conf", 1, 1)
-    assert [(name, place.line) for name, place in found.missing] == [("more.conf", 2), ("js.conf", 3)]
+    assert [(name, place.line) for name, place in included.missing] == [("more.conf", 2), ("js.conf", 3)]
 
 
 def test_files_that_include_each_other_end() -> None:

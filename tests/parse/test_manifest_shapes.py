@@ -37,29 +37,29 @@ def test_shape(name: str, tmp_path: Path) -> None:
     shape = SHAPES[name]
     for file, text in shape["text"].items():
         (tmp_path / file).write_text(text)
-    found = load_manifests([str(tmp_path)])
-    servers = {_short(one.subject.name): one for one in found.servers}
+    manifests = load_manifests([str(tmp_path)])
+    servers = {_short(declared.subject.name): declared for declared in manifests.servers}
     assert servers.keys() == shape.get("servers", {}).keys(), shape["about"]
     for server, settings in shape.get("servers", {}).items():
         read = {key: servers[server].settings.get(key) for key in settings}
         assert read == settings, (shape["about"], servers[server].settings)
-    assert [one.name for one in found.streams] == shape.get("streams", [])
-    assert [f"{one.stream}/{one.name}" for one in found.consumers] == shape.get("consumers", [])
-    _assert_told(shape, found)
+    assert [stream.name for stream in manifests.streams] == shape.get("streams", [])
+    assert [f"{consumer.stream}/{consumer.name}" for consumer in manifests.consumers] == shape.get("consumers", [])
+    _assert_reported(shape, manifests)
 
 
-def _assert_told(shape: Json, found: Manifests) -> None:
-    assets: list[Any] = [*found.servers, *found.streams, *found.consumers]
-    mistakes = [one.says for asset in assets for one in asset.mistakes]
+def _assert_reported(shape: Json, manifests: Manifests) -> None:
+    assets: list[Any] = [*manifests.servers, *manifests.streams, *manifests.consumers]
+    mistakes = [mistake.says for asset in assets for mistake in asset.mistakes]
     wanted = shape.get("mistakes", [])
     assert len(mistakes) == len(wanted), mistakes
-    assert [says for says in wanted if not any(one.startswith(says) for one in mistakes)] == []
-    problems = [file.problem for file in found.files if file.problem]
+    assert [text for text in wanted if not any(mistake.startswith(text) for mistake in mistakes)] == []
+    problems = [file.problem for file in manifests.files if file.problem]
     assert len(problems) == len(shape.get("problems", [])), problems
-    assert all(any(says in problem for problem in problems) for says in shape.get("problems", []))
-    unclear = {setting for one in found.servers for setting in one.unclear}
+    assert all(any(text in problem for problem in problems) for text in shape.get("problems", []))
+    unclear = {setting for server in manifests.servers for setting in server.unclear}
     assert set(shape.get("unclear", [])) <= unclear
-    anything = found.servers or found.streams or found.consumers or problems
+    anything = manifests.servers or manifests.streams or manifests.consumers or problems
     assert bool(anything) != shape.get("nothing", False)
 
 

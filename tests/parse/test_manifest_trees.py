@@ -60,9 +60,9 @@ def test_yaml_places_anchors_and_merges() -> None:
     text = "base: &base\n  a: 1\n  b: 2\nuse:\n  <<: *base\n  b: 3\n---\n- x\n"
     first, second = yaml_documents("a.yaml", text)
     assert (plain(first), plain(second)) == ({"base": {"a": 1, "b": 2}, "use": {"a": 1, "b": 3}}, ["x"])
-    found = first.get("use", "b")
-    assert found is not None
-    assert found.place == FilePosition("a.yaml", 6, 3)
+    merged = first.get("use", "b")
+    assert merged is not None
+    assert merged.place == FilePosition("a.yaml", 6, 3)
 
 
 @pytest.mark.parametrize(

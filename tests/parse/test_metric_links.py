@@ -48,9 +48,9 @@ def moment(rows: list[tuple[str, dict[str, str], float]]) -> Moment:
 
 
 def links_of(rows: list[tuple[str, dict[str, str], float]]) -> ServerLinks:
-    found = evidence_of([sample_at(moment(rows))]).for_checks().get(Links)
-    assert isinstance(found, Links)
-    [links] = found.servers
+    by_server = evidence_of([sample_at(moment(rows))]).for_checks().get(Links)
+    assert isinstance(by_server, Links)
+    [links] = by_server.servers
     return links
 
 
@@ -98,7 +98,7 @@ def test_a_server_that_its_exporter_does_not_reach_is_left_out() -> None:
 )
 def test_the_cluster_of_a_server(labels: dict[str, str], cluster: str) -> None:
     rows = [("jetstream_server_total_streams", {**NAMED, **labels}, 0.0), *EXPORTER[1:2]]
-    [varz] = [one.value for one in replies_in(moment(rows).series) if one.endpoint is Endpoint.VARZ]
+    [varz] = [reply.value for reply in replies_in(moment(rows).series) if reply.endpoint is Endpoint.VARZ]
     assert varz["cluster"] == {"name": cluster}
 
 

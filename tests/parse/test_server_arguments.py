@@ -71,9 +71,9 @@ def test_what_they_set() -> None:
         "-c",
         "/n.conf",
     ]
-    found = read(words)
-    assert found.settings == {"jetstream": True, "store_dir": "/data", "monitoring": True, "auth": True}
-    assert (found.config, "server_name" in found.unclear, found.mistakes) == ("/n.conf", True, [])
+    arguments = read(words)
+    assert arguments.settings == {"jetstream": True, "store_dir": "/data", "monitoring": True, "auth": True}
+    assert (arguments.config, "server_name" in arguments.unclear, arguments.mistakes) == ("/n.conf", True, [])
 
 
 def read(words: list[str]) -> Arguments:

@@ -128,9 +128,9 @@ def refused_by_server(version: str, setting: FieldValue, path: Path) -> str:
     path.write_text(setting.text)
     words = [str(server_binary(version)), "-t", "-c", str(path)]
     done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60, cwd=path.parent)
-    said = done.stdout + done.stderr
-    warned = any(one in said for one in ONLY_WARNED) and "interface conversion" not in said
-    return "" if "is valid" in said or warned else said
+    output = done.stdout + done.stderr
+    warned = any(warning in output for warning in ONLY_WARNED) and "interface conversion" not in output
+    return "" if "is valid" in output or warned else output
 
 
 def refused_here(version: str, setting: FieldValue) -> str:
@@ -144,36 +144,41 @@ def refused_here(version: str, setting: FieldValue) -> str:
     if release < max(SINCE.get(key, (0,)), IN_NEWER_BLOCKS.get(setting.block, (0,))):
         return "a later server knows it"
     strict = key not in STRICTER or release >= STRICTER[key].since
-    found = field_mistakes(read.tree, read.used)
-    return "; ".join(one.says for one in found if not one.unsure and (strict or not one.ignored))
+    mistakes = field_mistakes(read.tree, read.used)
+    return "; ".join(mistake.says for mistake in mistakes if not mistake.unsure and (strict or not mistake.ignored))
 
 
 def judged(version: str, some: list[FieldValue], directory: Path) -> list[tuple[FieldValue, str, str]]:
     """Each with what the server says and what is said here."""
     with ThreadPoolExecutor(2) as pool:
         numbered = list(enumerate(some))
-        answers = pool.map(lambda one: refused_by_server(version, one[1], directory / f"{one[0]}.conf"), numbered)
-        return [(one, answer, refused_here(version, one)) for one, answer in zip(some, answers, strict=True)]
+        answers = pool.map(
+            lambda numbered_value: refused_by_server(
+                version, numbered_value[1], directory / f"{numbered_value[0]}.conf"
+            ),
+            numbered,
+        )
+        return [(value, answer, refused_here(version, value)) for value, answer in zip(some, answers, strict=True)]
 
 
-def differences(found: list[tuple[FieldValue, str, str]]) -> tuple[list[str], list[str]]:
+def differences(judgements: list[tuple[FieldValue, str, str]]) -> tuple[list[str], list[str]]:
     """Refusals that are claimed falsely, and those that are missed of fields whose values are judged at all."""
-    false = [f"{one}: {here}" for one, there, here in found if here and not there]
+    false = [f"{value}: {here}" for value, there, here in judgements if here and not there]
     missed = [
-        f"{one}: {there[-160:]}"
-        for one, there, here in found
-        if there and not here and not _depends(one, BLOCKS[one.block].fields.get(one.field))
+        f"{value}: {there[-160:]}"
+        for value, there, here in judgements
+        if there and not here and not _depends(value, BLOCKS[value.block].fields.get(value.field))
     ]
     return false, missed
 
 
-def _depends(one: FieldValue, kind: str | None) -> bool:
+def _depends(value: FieldValue, kind: str | None) -> bool:
     """Whether it takes more than the type of the value to judge it: what is in a block, which files or accounts there
     are, or what another field says.
     """
     if kind in (server_fields.ANY, server_fields.MAPPING, server_fields.FILE, server_fields.NAMES):
         return True
-    return (one.block, one.field) in OTHERS_DECIDE or (kind == server_fields.PARTS and one.value[0] in "{[")
+    return (value.block, value.field) in OTHERS_DECIDE or (kind == server_fields.PARTS and value.value[0] in "{[")
 
 
 OTHERS_DECIDE = {
@@ -190,9 +195,9 @@ def test_some_fields(tmp_path: Path) -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("version", VERSIONS)
 def test_all_fields(tmp_path: Path, version: str) -> None:
-    found = judged(version, list(settings()), tmp_path)
-    assert len(found) > 25000
-    false, missed = differences(found)
+    judgements = judged(version, list(settings()), tmp_path)
+    assert len(judgements) > 25000
+    false, missed = differences(judgements)
     assert false == []
     assert missed == []
 
@@ -200,6 +205,6 @@ def test_all_fields(tmp_path: Path, version: str) -> None:
 def test_a_field_that_is_a_variable_is_no_mistake() -> None:
     text = "PORT: 4222\nport: $PORT\nzzz: 1\n"
     read = configuration("n.conf", text, lambda _file, _name: None)
-    assert [(one.says, one.place.line) for one in field_mistakes(read.tree, read.used)] == [
+    assert [(mistake.says, mistake.place.line) for mistake in field_mistakes(read.tree, read.used)] == [
         ("no server up to 2.15 knows the field 'zzz'", 3)
     ]

@@ -80,7 +80,7 @@ def starts(version: str, text: str, directory: Path) -> str:
 
 def mistakes(text: str) -> list[str]:
     read = configuration("n.conf", text, lambda _file, _name: None)
-    return [one.says for one in reference_mistakes(read.tree)]
+    return [mistake.says for mistake in reference_mistakes(read.tree)]
 
 
 @pytest.mark.parametrize("text", REFUSED)
@@ -93,7 +93,7 @@ def test_what_servers_start_with_is_none(text: str) -> None:
     assert mistakes(text) == []
 
 
-@pytest.mark.parametrize("version", [*(pytest.param(one, marks=pytest.mark.nightly) for one in VERSIONS)])
+@pytest.mark.parametrize("version", [*(pytest.param(version, marks=pytest.mark.nightly) for version in VERSIONS)])
 def test_servers_agree(tmp_path: Path, version: str) -> None:
     assert [text for text in REFUSED if not starts(version, text, tmp_path)] == []
     assert [text for text in TAKEN if starts(version, text, tmp_path)] == []
