@@ -24,13 +24,13 @@ def written(format_: str, report: Report = REPORT, **settings: Any) -> str:
 
 def test_the_report_is_as_described() -> None:
     [dead] = [i for i in REPORT.incidents if i.causes[0].rule.code == "JSD703"]
-    assert {one.result.rule.code for one in dead.consequences} == EXPLAINED
+    assert {consequence.result.rule.code for consequence in dead.consequences} == EXPLAINED
     assert len(REPORT.incidents) == 3
 
 
 def test_sarif_relates_each_consequence_to_its_cause() -> None:
     [run] = json.loads(written("sarif"))["runs"]
-    told = {
+    related_by_code = {
         result["ruleId"]: (
             [(place["logicalLocations"][0]["name"], place["message"]["text"]) for place in result["relatedLocations"]]
             if "relatedLocations" in result
@@ -38,19 +38,19 @@ def test_sarif_relates_each_consequence_to_its_cause() -> None:
         )
         for result in run["results"]
     }
-    assert {code for code, related in told.items() if related} == EXPLAINED
-    assert all(name == "n3" and text.startswith(WHY) for related in told.values() for name, text in related)
+    assert {code for code, related in related_by_code.items() if related} == EXPLAINED
+    assert all(name == "n3" and text.startswith(WHY) for related in related_by_code.values() for name, text in related)
     by_code = {result["ruleId"]: result["properties"]["incident"] for result in run["results"]}
     assert {by_code[code] for code in EXPLAINED} == {by_code["JSD703"]}
     incidents = run["properties"]["incidents"]
-    assert [one["number"] for one in incidents] == [1, 2, 3]
-    listed = [one for incident in incidents for one in (*incident["causes"], *incident["consequences"])]
+    assert [incident["number"] for incident in incidents] == [1, 2, 3]
+    listed = [fingerprint for incident in incidents for fingerprint in (*incident["causes"], *incident["consequences"])]
     assert sorted(listed) == sorted(r["partialFingerprints"]["jsdoctor/v1"] for r in run["results"])
 
 
 def test_gitlab_says_what_explains_an_entry() -> None:
-    entries = {one["check_name"]: one["description"] for one in json.loads(written("gitlab"))}
-    assert {code for code, says in entries.items() if WHY in says} == EXPLAINED
+    entries = {entry["check_name"]: entry["description"] for entry in json.loads(written("gitlab"))}
+    assert {code for code, description in entries.items() if WHY in description} == EXPLAINED
 
 
 def test_prometheus_counts_every_incident_and_names_the_most_urgent() -> None:
@@ -68,9 +68,9 @@ def test_prometheus_counts_every_incident_and_names_the_most_urgent() -> None:
 
 def test_junit_has_the_incidents_as_properties_and_names_causes() -> None:
     root = ET.fromstring(written("junit"))  # noqa: S314
-    properties = {one.get("name"): one.get("value", "") for one in root.iter("property")}
+    properties = {element.get("name"): element.get("value", "") for element in root.iter("property")}
     assert set(properties) == {"incident 1", "incident 2", "incident 3"}
-    assert [says.split(":")[0] for says in properties.values() if "JSD703 n3 (3 consequences)" in says]
+    assert [text.split(":")[0] for text in properties.values() if "JSD703 n3 (3 consequences)" in text]
     for suite in root.iter("testsuite"):
         assert suite.find("properties") is None or suite[0].tag == "properties"
     texts = {case.get("classname", "")[9:15]: "".join(case.itertext()) for case in root.iter("testcase")}

@@ -172,11 +172,11 @@ def test_the_deployment_is_there_where_servers_showed_it() -> None:
     hub = Domain(label="hub", name="hub", clusters=("C",), servers=("h1", "h2", "h3"), meta_size=3)
     site = Domain(label="shop", name="shop", clusters=(), servers=("s1",), is_site=True)
     topology = Topology(domains=(hub, site), roles={"work queue": 2}, leafs=1)
-    told = document(reports.report(topology=topology))["deployment"]
-    assert told["summary"] == "cluster of 3 servers, 1 leaf site with a JetStream of its own; 2 work queues"
-    assert [(domain["label"], domain["meta_size"], domain["is_site"]) for domain in told["domains"]] == [
+    deployment = document(reports.report(topology=topology))["deployment"]
+    assert deployment["summary"] == "cluster of 3 servers, 1 leaf site with a JetStream of its own; 2 work queues"
+    assert [(domain["label"], domain["meta_size"], domain["is_site"]) for domain in deployment["domains"]] == [
         ("hub", 3, False),
         ("shop", 0, True),
     ]
-    assert (told["uses"], told["leaf_connections"]) == ([{"name": "work queue", "count": 2}], 1)
+    assert (deployment["uses"], deployment["leaf_connections"]) == ([{"name": "work queue", "count": 2}], 1)
     assert document(reports.report())["deployment"] is None

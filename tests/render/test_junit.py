@@ -27,25 +27,25 @@ def cases(report: Report, **settings: Any) -> list[TestCase]:
     return [case for suite in read(report, **settings) for case in suite]
 
 
-def kinds(found: list[TestCase]) -> Counter[type]:
-    return Counter(type(case.result[0]) if case.result else None for case in found)  # type: ignore[misc]
+def kinds(cases: list[TestCase]) -> Counter[type]:
+    return Counter(type(case.result[0]) if case.result else None for case in cases)  # type: ignore[misc]
 
 
 @given(report=any_report, options=any_options)
 def test_any_report_is_read_back_with_the_same_counts(report: Report, options: RenderOptions) -> None:
     text = render_junit(report, options)
     parsed = JUnitXml.fromstring(text.encode())
-    found = [case for suite in parsed for case in suite]
-    counted = kinds(found)
+    cases = [case for suite in parsed for case in suite]
+    counted = kinds(cases)
     assert (parsed.tests, parsed.failures, parsed.errors, parsed.skipped) == (
-        len(found),
+        len(cases),
         counted[Failure],
         counted[Error],
         counted[Skipped],
     )
     failing = [result for result in report.failures() if result.severity.rank >= options.fail_on.rank]
     assert counted[Failure] == len(failing)
-    assert len(found) >= len(report.results) + len(report.gaps)
+    assert len(cases) >= len(report.results) + len(report.gaps)
     for suite in ET.fromstring(text).iter("testsuite"):  # noqa: S314
         assert suite.get("tests") == str(len(suite.findall("testcase")))
 

@@ -63,22 +63,22 @@ def commands(text: str) -> list[tuple[str, dict[str, str], str]]:
             value = value.replace(code, character)
         return value
 
-    found = []
+    parsed = []
     for line in text.splitlines()[:-1]:
         read = COMMAND.fullmatch(line)
         assert read, line
         properties = dict(pair.split("=", 1) for pair in read[2].split(","))
-        found.append((read[1], {name: unescaped(value) for name, value in properties.items()}, unescaped(read[3])))
-    return found
+        parsed.append((read[1], {name: unescaped(value) for name, value in properties.items()}, unescaped(read[3])))
+    return parsed
 
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_github_reads_one_command_per_line_whatever_the_name(name: str) -> None:
     text = written("github", named(name))
-    found = commands(text)
-    assert [level for level, _, _ in found] == ["error", "error", "warning", "notice"]
-    assert found[1][1]["file"] == printable(name).removeprefix("./")
-    assert found[1][1]["line"] == "4711"
+    parsed = commands(text)
+    assert [level for level, _, _ in parsed] == ["error", "error", "warning", "notice"]
+    assert parsed[1][1]["file"] == printable(name).removeprefix("./")
+    assert parsed[1][1]["line"] == "4711"
     assert not text.splitlines()[-1].startswith(("::", "#"))
 
 
@@ -90,9 +90,9 @@ def test_github_reads_any_report(report: Report, options: RenderOptions) -> None
 
 
 def test_github_lists_end_and_say_so() -> None:
-    found = commands(written("github", reports.flood(1000)))
-    assert len(found) == 6
-    assert found[-1][2] == "and 995 more"
+    parsed = commands(written("github", reports.flood(1000)))
+    assert len(parsed) == 6
+    assert parsed[-1][2] == "and 995 more"
 
 
 @given(report=any_report, options=any_options)
@@ -114,12 +114,12 @@ def test_gitlab_points_at_lines_and_names_what_is_in_no_file() -> None:
     assert {"path": "jetstream/APP/ORDERS/..%2F..%2Fetc%2Fpasswd", "lines": {"begin": 1}} in places
 
 
-def test_gitlab_knows_the_same_trouble_again() -> None:
+def test_gitlab_recognises_the_same_finding_again() -> None:
     first = reports.report(results=[reports.stuck(reports.consumer("a"), limit=1000)])
     later = reports.report(results=[reports.stuck(reports.consumer("a"), limit=2000)])
-    [one], [other] = (json.loads(written("gitlab", report)) for report in (first, later))
-    assert one["fingerprint"] == other["fingerprint"] == first.results[0].fingerprint
-    assert one["description"] != other["description"]
+    [entry], [other] = (json.loads(written("gitlab", report)) for report in (first, later))
+    assert entry["fingerprint"] == other["fingerprint"] == first.results[0].fingerprint
+    assert entry["description"] != other["description"]
 
 
 def markdown(text: str) -> list[Token]:

@@ -22,20 +22,20 @@ Series = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
 def read(text: str) -> Series:
     """Every series. Fails on one that is there twice."""
-    found: Series = {}
+    samples: Series = {}
     for family in text_string_to_metric_families(text):
         assert family.documentation
         assert family.type == "gauge"
         for sample in family.samples:
             key = sample.name, frozenset(sample.labels.items())
-            assert key not in found, key
-            found[key] = sample.value
-    return found
+            assert key not in samples, key
+            samples[key] = sample.value
+    return samples
 
 
 def value(series: Series, name: str, /, **labels: str) -> float | None:
-    [*found] = (v for (n, own), v in series.items() if n == name and set(labels.items()) <= own)
-    return sum(found) if found else None
+    [*values] = (v for (n, own), v in series.items() if n == name and set(labels.items()) <= own)
+    return sum(values) if values else None
 
 
 def series(report: Report, **settings: Any) -> Series:

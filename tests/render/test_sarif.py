@@ -128,9 +128,9 @@ def test_nothing_is_dropped() -> None:
     assert kinds.count("gap") == 2
     assert kinds.count("not-offered") == 1
     assert kinds.count("check-failed") == sum(result.finding.outcome is Outcome.ERROR for result in night.results)
-    told = " ".join(notice["message"]["text"] for notice in notices)
-    assert all(code in told for code in ("JSD401", "JSD402", "JSD404"))
-    assert "leave --samples at 2 or more" in told
+    notes = " ".join(notice["message"]["text"] for notice in notices)
+    assert all(code in notes for code in ("JSD401", "JSD402", "JSD404"))
+    assert "leave --samples at 2 or more" in notes
 
 
 @pytest.mark.parametrize(

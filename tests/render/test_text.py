@@ -65,11 +65,11 @@ def test_the_verdict_and_the_first_command_are_at_both_ends(findings: int, first
 def test_what_only_looks_is_not_called_a_fix() -> None:
     written = text(outages.outage(200), width=200, max_examples=0, verbose=1)
     fixes = {line.split(": ", 1)[1] for line in written.splitlines() if line.lstrip().startswith("Fix (")}
-    looks = {line.split(": ", 1)[1] for line in written.splitlines() if line.lstrip().startswith("Look: ")}
+    inspections = {line.split(": ", 1)[1] for line in written.splitlines() if line.lstrip().startswith("Look: ")}
     assert fixes
     assert all(" edit " in command for command in fixes)
-    assert "nats server list" in looks
-    assert not any(" edit " in command and "--dry-run" not in command for command in looks)
+    assert "nats server list" in inspections
+    assert not any(" edit " in command and "--dry-run" not in command for command in inspections)
 
 
 @pytest.mark.parametrize("width", WIDTHS)

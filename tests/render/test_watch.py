@@ -28,7 +28,7 @@ STUCK = reports.stuck(reports.consumer("billing"))
 
 
 def moving(name: str, lag: tuple[int, ...]) -> AssetActivity:
-    rates = tuple(float(abs(one)) for one in lag[1:])
+    rates = tuple(float(abs(change)) for change in lag[1:])
     return AssetActivity(reports.consumer(name), reports.STARTED, 100, LATER, lag, rates)
 
 
@@ -114,7 +114,7 @@ def notification(*checks: Report) -> Notification:
     for number, report in enumerate(checks):
         watch, changes = observe(watch, replace(report, finished=reports.STARTED + timedelta(seconds=30 * number)))
     at = reports.STARTED + timedelta(seconds=30 * (len(checks) - 1))
-    still = tuple((one.result, one.appeared) for one in watch.open.values())
+    still = tuple((finding.result, finding.appeared) for finding in watch.open.values())
     return Notification("nats://n1.example:4222", at, 10.0, changes, still)
 
 
