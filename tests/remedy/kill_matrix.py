@@ -40,11 +40,11 @@ _STREAM = {"kind": "stream", "name": "ORDERS"}
 
 @dataclass(frozen=True)
 class Ran:
-    """How a run ended: its exit code (-9: killed), the points that it passed, and all that it said."""
+    """How a run ended: its exit code (-9: killed), the points that it passed, and its output."""
 
     code: int
     points: tuple[str, ...]
-    said: str
+    output: str
 
 
 @cache
@@ -79,14 +79,14 @@ def run(cwd: Path, point: str, *words: str) -> Ran:
         finally:
             os._exit(code)
     _, status = os.waitpid(child, 0)
-    said = log.read_text(errors="replace")
-    points = tuple(line.split(" ", 2)[2] for line in said.splitlines() if line.startswith("point "))
-    return Ran(os.waitstatus_to_exitcode(status), points, said)
+    output = log.read_text(errors="replace")
+    points = tuple(line.split(" ", 2)[2] for line in output.splitlines() if line.startswith("point "))
+    return Ran(os.waitstatus_to_exitcode(status), points, output)
 
 
 async def seen(to: PlainApi) -> Json:
     """Both streams with their consumers: all that a fix must keep or put back, without what time changes."""
-    found: Json = {}
+    kept: Json = {}
     for name in ("ORDERS", "DEAD"):
         try:
             info = await settled(to, name)
@@ -98,13 +98,13 @@ async def seen(to: PlainApi) -> Json:
             after = message.stream_seq
             messages.append(message.digest().hex() if name == "ORDERS" else message.subject.decode())
         state = {key: info["state"].get(key, 0) for key in ("messages", "first_seq", "last_seq")}
-        found[name] = {
+        kept[name] = {
             "config": comparable(info["config"]),
             "state": state if name == "ORDERS" else {},
             "messages": messages,
-            "consumers": {one["name"]: _consumer(one, state["first_seq"]) for one in listed},
+            "consumers": {consumer["name"]: _consumer(consumer, state["first_seq"]) for consumer in listed},
         }
-    return found
+    return kept
 
 
 async def settled(to: PlainApi, name: str) -> Json:
@@ -239,23 +239,23 @@ class Lab:
 
         async def prepare(to: PlainApi) -> None:
             steps = await self.action.prepare(Place(self.cluster, to, cwd, self._shift))
-            for one in steps:
-                what = "STREAM.INFO.ORDERS" if one["subject"]["kind"] == "stream" else "CONSUMER.INFO.ORDERS.worker"
+            for change in steps:
+                what = "STREAM.INFO.ORDERS" if change["subject"]["kind"] == "stream" else "CONSUMER.INFO.ORDERS.worker"
                 created = (await to.ask(what))["created"]
-                one.update({"base": {**one.get("base", {}), "created": created}, "effect": "as asked"})
+                change.update({"base": {**change.get("base", {}), "created": created}, "effect": "as asked"})
             plan = {"schema": "jsdoctor.plan/v1", "version": "0", "created": "2026-01-01T00:00:00Z", "steps": steps}
             (cwd / "plan.json").write_text(json.dumps(plan))
 
         with_api(self.cluster.url(), prepare)
         yield cwd
 
-    def look(self) -> Json:
+    def state(self) -> Json:
         """What is there. A server of 2.10 may not know a new stream for a moment: it gets that moment."""
-        found: Json = {}
+        state: Json = {}
         ends = monotonic() + _KNOWN_S
-        while "ORDERS" not in found and monotonic() < ends:
-            found = with_api(self.cluster.url(), seen)
-        return found
+        while "ORDERS" not in state and monotonic() < ends:
+            state = with_api(self.cluster.url(), seen)
+        return state
 
     def apply(self, cwd: Path, point: str = "NONE") -> Ran:
         words = ("fix", "--isolated", "--plan", "plan.json", "--apply", "--yes", "--allow", "destructive")

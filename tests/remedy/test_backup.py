@@ -96,7 +96,7 @@ def test_the_nats_command_reads_ours_and_we_read_its(house: Cluster, nats_cli: P
         ours, theirs = await backed_up(to, "CLI", tmp_path), tmp_path / "theirs"
         note = await verify(to, ours)
         await asyncio.to_thread(run, "stream", "backup", "CLI", str(theirs), "--consumers")
-        digests = [[one.digest() for one in messages(data_file(where))] for where in (theirs, ours)]
+        digests = [[message.digest() for message in messages(data_file(where))] for where in (theirs, ours)]
         assert digests[0] == digests[1]
         assert data_file(theirs).name == data_file(ours).name
         assert read_meta(theirs)["config"].items() <= read_meta(ours)["config"].items()  # ours is whole

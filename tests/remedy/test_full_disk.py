@@ -50,7 +50,7 @@ def restart(cluster: Cluster) -> None:
 
 def resumed(lab: Lab, cwd: Path, start: Json, after: Json) -> str:
     """What is wrong after a resumption. A step that was given up stays so: everything is as before, and it says so."""
-    ended, now = lab.resume(cwd), lab.look()
+    ended, now = lab.resume(cwd), lab.state()
     if ended.code == 1 and now == start:
         return ""
     return wrong(ended, shape(now), shape(after), exact=True)
@@ -73,18 +73,18 @@ def test_the_disk_is_full(
         lab = Lab(ACTIONS[name], cluster, tmp_path / "lab", shift_clock)
         with lab.trial() as cwd:
             assert lab.apply(cwd).code == 0
-            after = lab.look()
+            after = lab.state()
         for how in ("resume", "rollback"):
             with lab.trial() as cwd:
                 restart(cluster)
-                start = lab.look()
+                start = lab.state()
                 with full(store):
                     met = lab.apply(cwd)
                 restart(cluster)
                 incident = resumed(lab, cwd, start, after) if how == "resume" else ""
                 if how == "rollback":
-                    incident = wrong(lab.rollback(cwd), lab.look(), start, exact=exact(name, version))
+                    incident = wrong(lab.rollback(cwd), lab.state(), start, exact=exact(name, version))
                 if incident:
-                    failures.append(f"{how}: {incident}\nwhen full: {met.said}")
+                    failures.append(f"{how}: {incident}\nwhen full: {met.output}")
         cluster.close()
     figures(f"{name}, {version}, full disk", failures, 2)

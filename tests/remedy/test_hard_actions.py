@@ -123,7 +123,7 @@ def test_dead_letters_of_a_work_queue_are_moved(cluster_factory: ClusterFactory,
     done = fix(tmp_path, cluster.url(), "--select", "JSD409", "--remedy", choice)
     assert endings(done) == {"stream.backup": "verified", "consumer.keep_dead_letters": "verified"}, done
 
-    async def look(to: PlainApi) -> None:
+    async def verify(to: PlainApi) -> None:
         assert (await to.ask("STREAM.INFO.JOBS"))["state"]["messages"] == 0
         assert (await to.ask("STREAM.INFO.DEAD"))["state"]["messages"] == 3
         js = to.client.jetstream()
@@ -133,7 +133,7 @@ def test_dead_letters_of_a_work_queue_are_moved(cluster_factory: ClusterFactory,
             assert kept.headers is not None
             assert (kept.headers["Nats-Stream"], kept.headers["Nats-Sequence"]) == ("JOBS", str(seq))
 
-    on(cluster, look)
+    on(cluster, verify)
 
 
 @pytest.mark.nightly
@@ -191,7 +191,7 @@ def test_a_consumer_is_reset(cluster_factory: ClusterFactory, tmp_path: Path) ->
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("version", ["2.12.8", "2.10.26"])
-def test_older_servers_cannot_reset_and_make_it_anew(
+def test_older_servers_cannot_reset_and_recreate_the_consumer(
     cluster_factory: ClusterFactory, version: str, tmp_path: Path
 ) -> None:
     cluster = cluster_factory(version)
@@ -298,8 +298,8 @@ def is_missed(cluster: Cluster, victim: str) -> bool:
     leader = cluster.meta_leader()
     peers = cluster.monitor(leader, "/jsz")["meta_cluster"].get("replicas", []) if leader else []
     lacking = {peer["name"] for peer in peers if peer.get("offline") or not peer["current"]}
-    found = [p for p in peers if p["name"] == victim and p.get("offline") and p["active"] > 2 * SECOND_NS]
-    return lacking == {victim} and len(found) == 1
+    offline = [p for p in peers if p["name"] == victim and p.get("offline") and p["active"] > 2 * SECOND_NS]
+    return lacking == {victim} and len(offline) == 1
 
 
 @pytest.mark.nightly
@@ -324,7 +324,7 @@ def test_a_server_that_is_gone_is_removed(cluster_factory: ClusterFactory, serve
     # Whoever answers first, it is the leader's word that counts.
     replies = with_api(running, everyone)
     seen = [as_its_leader_has_it(victim, list(order)) for order in permutations(replies)]
-    assert all(one == seen[0] and one["peer"]["active"] > 2 * SECOND_NS for one in seen), replies
+    assert all(reply == seen[0] and reply["peer"]["active"] > 2 * SECOND_NS for reply in seen), replies
     done = fix(tmp_path, running, *words)
     assert endings(done).get("server.remove_peer") == "verified", json.dumps(done["steps"])
     leader = cluster.meta_leader()

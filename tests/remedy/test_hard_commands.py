@@ -41,7 +41,7 @@ def test_syntax_is_accepted(nats_cli: Path, tmp_path: Path, monkeypatch: pytest.
     (tmp_path / "good" / "stream.arc.s2").write_bytes(b"")
     with ThreadPoolExecutor(max_workers=len(COMMANDS)) as pool:  # each waits for most of its time
         for command, done in zip(COMMANDS, pool.map(lambda c: run(nats_cli, c, CLOSED), COMMANDS), strict=True):
-            said = (done.stdout + done.stderr).lower()
+            output = (done.stdout + done.stderr).lower()
             for mistake in ("unknown long flag", "unknown short flag", "unexpected", "required", "does not exist"):
-                assert mistake not in said, (command, said)
-            assert "connection refused" in said or "no servers available" in said, (command, said)
+                assert mistake not in output, (command, output)
+            assert "connection refused" in output or "no servers available" in output, (command, output)

@@ -55,13 +55,13 @@ def test_a_consumer_that_may_not_be_made_again_is_put_back_by_who_may(
     undone = undo(cluster, tmp_path, "whole")
     assert (undone.returncode, "opt_start_seq" in undone.stdout) == (1, True), undone.stdout
 
-    async def look(to: PlainApi) -> None:
+    async def verify(to: PlainApi) -> None:
         info = await to.ask("CONSUMER.INFO.ORDERS.worker")
         acked = info["config"].get("opt_start_seq", 1) - 1
         assert acked in (0, 4)  # whether messages that were given up count, servers see differently
         assert info["num_pending"] == 4 - acked
 
-    with_api(cluster.url("whole"), look)
+    with_api(cluster.url("whole"), verify)
 
 
 async def keep(to: PlainApi, directory: Path, **config: Any) -> None:
@@ -133,10 +133,10 @@ def test_a_leader_is_lost_while_a_stream_is_restored(
             os.waitid(os.P_PID, process.pid, os.WSTOPPED)
             cluster.kill(leader)
             os.kill(process.pid, signal.SIGCONT)
-            _, said = process.communicate(timeout=180)
+            _, output = process.communicate(timeout=180)
         finally:
             process.kill()
-    assert f"point {after_delete} after $JS.API.STREAM.DELETE.KEPT" in said
+    assert f"point {after_delete} after $JS.API.STREAM.DELETE.KEPT" in output
     # Where it waited for the next leader, there is nothing left to do.
     resume = ("fix", "--isolated", "--resume", "--yes", "--journal", "j.jsonl", "--server", others)
     wait_until(

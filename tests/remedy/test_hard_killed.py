@@ -59,7 +59,7 @@ async def plant_consumer(cluster: Cluster, to: PlainApi, directory: Path) -> Non
     await give_up(to, cluster, "ORDERS")
 
 
-async def made_anew(to: PlainApi, directory: Path) -> None:
+async def recreated(to: PlainApi, directory: Path) -> None:
     info = await to.ask("CONSUMER.INFO.ORDERS.worker")
     assert (info["num_pending"], info["config"]["opt_start_seq"], info["config"]["max_deliver"]) == (3, 2, 2)
 
@@ -90,7 +90,7 @@ CASES = {
         50,
     ),
     "recreate": Case(
-        plant_consumer, ("--select", "JSD409", "--remedy", "JSD409=consumer.recreate,seq=2"), made_anew, 19, "2.12.8"
+        plant_consumer, ("--select", "JSD409", "--remedy", "JSD409=consumer.recreate,seq=2"), recreated, 19, "2.12.8"
     ),
     "restore": Case(plant_kept, ("--select", "JSD601", "--remedy", "JSD601=stream.restore,backup=good"), restored, 36),
 }

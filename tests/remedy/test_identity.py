@@ -27,9 +27,9 @@ async def remake(client: Client) -> None:
 
 @pytest.fixture
 def cluster(shared_cluster: ClusterFactory) -> Cluster:
-    found = shared_cluster()
-    with_client(found, remake)
-    return found
+    furnished = shared_cluster()
+    with_client(furnished, remake)
+    return furnished
 
 
 def both(cluster: Cluster) -> list[bytes]:

@@ -46,7 +46,7 @@ def test_what_was_written_is_read_back(tmp_path: Path) -> None:
     past = journal.past(STEP)
     assert (journal.plan, journal.allowed) == (PLAN, ("safe",))
     assert (past.last, past.before) == (JournalEvent.WRITTEN, {"config": {"x": 1}})
-    assert [(one.kind, one.data) for one in past.notes] == [("half", {"n": 1})]
+    assert [(entry.kind, entry.data) for entry in past.notes] == [("half", {"n": 1})]
     assert journal.past(OTHER).last is None
     assert path.stat().st_mode & 0o777 == 0o600
 

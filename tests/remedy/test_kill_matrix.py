@@ -54,11 +54,11 @@ def wrong(ran: Ran, now: Json, wanted: Json, *, exact: bool) -> str:
     """What is wrong with how a run ended, in words; empty when nothing is."""
     if ran.code == 1 and not exact:
         # It cannot be exact here: what differs is told, and no message and no consumer is lost.
-        told = "still different from before" in ran.said or "cannot put a consumer back" in ran.said
+        reported = "still different from before" in ran.output or "cannot put a consumer back" in ran.output
         kept = now["ORDERS"]["messages"] == wanted["ORDERS"]["messages"] and now["ORDERS"]["consumers"].keys()
-        return "" if told and kept else f"exit 1: {ran.said}"
+        return "" if reported and kept else f"exit 1: {ran.output}"
     if ran.code:
-        return f"exit {ran.code}: {ran.said}"
+        return f"exit {ran.code}: {ran.output}"
     return "" if now == wanted else f"differs: {json.dumps(now)}\nfrom:    {json.dumps(wanted)}"
 
 
@@ -74,25 +74,25 @@ def figures(what: str, failures: list[str], trials: int) -> None:
 def test_killed_at_every_point(labs: Labs, name: str, version: str, nodes: int) -> None:
     lab = labs(name, version, nodes)
     with lab.trial() as cwd:
-        before = lab.look()
+        before = lab.state()
         done = lab.apply(cwd)
-        assert done.code == 0, done.said
-        after = lab.look()
+        assert done.code == 0, done.output
+        after = lab.state()
     failures: list[str] = []
     for number, point in enumerate(done.points, 1):
         for how in ("resume", "rollback"):
             with lab.trial() as cwd:
-                start = lab.look()
+                start = lab.state()
                 killed = lab.apply(cwd, f"KILL:{number}")
-                assert killed.code == KILLED, killed.said
+                assert killed.code == KILLED, killed.output
                 ended = lab.resume(cwd) if how == "resume" else lab.rollback(cwd)
                 where = f"{number} {point}, then {how}"
                 if number <= _WITHOUT_PLAN:
-                    incident = "" if ended.code == 2 and lab.look() == start else ended.said
+                    incident = "" if ended.code == 2 and lab.state() == start else ended.output
                 elif how == "resume":
-                    incident = wrong(ended, shape(lab.look()), shape(after), exact=True)
+                    incident = wrong(ended, shape(lab.state()), shape(after), exact=True)
                 else:
-                    incident = wrong(ended, lab.look(), start, exact=exact(name, version))
+                    incident = wrong(ended, lab.state(), start, exact=exact(name, version))
                 if incident:
                     failures.append(f"{where}: {incident}")
     assert shape(before)
@@ -108,12 +108,12 @@ def test_a_rollback_killed_at_every_point(labs: Labs, name: str, version: str, n
     failures: list[str] = []
     for number, point in enumerate(points, 1):
         with lab.trial() as cwd:
-            start = lab.look()
+            start = lab.state()
             assert lab.apply(cwd).code == 0
             killed = lab.rollback(cwd, f"KILL:{number}")
-            assert killed.code == KILLED, killed.said
+            assert killed.code == KILLED, killed.output
             ended = lab.rollback(cwd)
-            if incident := wrong(ended, lab.look(), start, exact=exact(name, version)):
+            if incident := wrong(ended, lab.state(), start, exact=exact(name, version)):
                 failures.append(f"{number} {point}, then rollback: {incident}")
     figures(f"{name}, {version}, {nodes} servers, rollback killed", failures, len(points))
 
@@ -121,8 +121,8 @@ def test_a_rollback_killed_at_every_point(labs: Labs, name: str, version: str, n
 def shape(seen: Json) -> Json:
     """What two trials have in common: messages are random and dated, so their number counts."""
     return {
-        name: {**one, "messages": len(one["messages"]) if name == "ORDERS" else one["messages"]}
-        for name, one in seen.items()
+        name: {**state, "messages": len(state["messages"]) if name == "ORDERS" else state["messages"]}
+        for name, state in seen.items()
     }
 
 
@@ -149,6 +149,6 @@ def test_a_rollback_leaves_no_hole(labs: Labs, name: str, point: str) -> None:
         done = lab.apply(cwd)
         number = done.points.index(point) + 1
     with lab.trial() as cwd:
-        start = lab.look()
+        start = lab.state()
         assert lab.apply(cwd, f"KILL:{number}").code == KILLED
-        assert not wrong(lab.rollback(cwd), lab.look(), start, exact=exact(name, DEFAULT_VERSION))
+        assert not wrong(lab.rollback(cwd), lab.state(), start, exact=exact(name, DEFAULT_VERSION))

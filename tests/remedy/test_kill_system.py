@@ -62,19 +62,19 @@ class SystemLab:
         urls = zip(self.cluster.names, self.cluster.servers(user), strict=True)
         return ",".join(url for name, url in urls if name in there)
 
-    def look(self) -> Json:
+    def state(self) -> Json:
         """What is there, once there is a leader again: one that was stopped may have led."""
-        found: Json = {}
+        state: Json = {}
 
         def answered() -> bool:
             try:
-                found.update(with_api(self.reachable("app"), seen))
+                state.update(with_api(self.reachable("app"), seen))
             except NoResponseError:
                 return False
             return True
 
         wait_until(answered, "the stream and its consumer to have leaders", timeout=60)
-        return found
+        return state
 
     def members(self) -> set[str]:
         """The meta group as its leader lists it, itself included."""
@@ -87,12 +87,12 @@ class SystemLab:
 
 def trial(lab: SystemLab, planned: Json, number: int, how: str, wrong: Callable[[Ran, str], str]) -> str:
     """One kill, and how it ended: what is wrong, in words."""
-    before, cwd = lab.look(), lab.begun(planned)
+    before, cwd = lab.state(), lab.begun(planned)
     killed = lab.apply(cwd, f"KILL:{number}")
-    assert killed.code == KILLED, killed.said
+    assert killed.code == KILLED, killed.output
     ended = lab.end(cwd, how)
-    incident = ("" if ended.code == 2 else ended.said) if number <= WITHOUT_PLAN else wrong(ended, how)
-    now = lab.look()
+    incident = ("" if ended.code == 2 else ended.output) if number <= WITHOUT_PLAN else wrong(ended, how)
+    now = lab.state()
     return incident or ("" if now == before else f"differs: {json.dumps(now)}\nfrom:    {json.dumps(before)}")
 
 
@@ -105,7 +105,7 @@ def test_meta_step_down(cluster_factory: ClusterFactory, version: str, tmp_path:
         return step("meta.step_down", CLUSTER, base={"cluster": {"leader": lab.cluster.meta_leader()}})
 
     done = lab.apply(lab.begun(planned()))
-    assert done.code == 0, done.said
+    assert done.code == 0, done.output
     failures = []
     for number, point in enumerate(done.points, 1):
         for how in ("resume", "rollback"):
@@ -115,7 +115,7 @@ def test_meta_step_down(cluster_factory: ClusterFactory, version: str, tmp_path:
             def wrong(ended: Ran, how: str, first: str = first) -> str:
                 wait_until(lambda: bool(lab.cluster.meta_leader()), "a meta leader")
                 moved = lab.cluster.meta_leader() != first
-                return "" if ended.code == 0 and (moved or how == "rollback") else f"exit {ended.code}: {ended.said}"
+                return "" if ended.code == 0 and (moved or how == "rollback") else f"exit {ended.code}: {ended.output}"
 
             if incident := trial(lab, now, number, how, wrong):
                 failures.append(f"{number} {point}, then {how}: {incident}")
@@ -136,7 +136,7 @@ def test_remove_peer(cluster_factory: ClusterFactory, version: str, tmp_path: Pa
 
     lab, _, planned = fresh(0)
     done = lab.apply(lab.begun(planned))
-    assert done.code == 0, done.said
+    assert done.code == 0, done.output
     write = next(number for number, point in enumerate(done.points, 1) if "SERVER.REMOVE" in point)
     trials = [(number, how) for number in range(write - 1, write + 3) for how in ("resume", "rollback")]
     failures = []
@@ -146,10 +146,10 @@ def test_remove_peer(cluster_factory: ClusterFactory, version: str, tmp_path: Pa
 
         def wrong(ended: Ran, how: str, lab: SystemLab = lab, victim: str = victim) -> str:
             left = victim in lab.members()
-            told = ended.code == 1 and GONE in " ".join(ended.said.split())
-            kept_or_told = (ended.code == 0 and left) or (told and not left)
+            reported = ended.code == 1 and GONE in " ".join(ended.output.split())
+            kept_or_told = (ended.code == 0 and left) or (reported and not left)
             good = (ended.code == 0 and not left) if how == "resume" else kept_or_told
-            return "" if good else f"exit {ended.code}, still a member: {left}: {ended.said}"
+            return "" if good else f"exit {ended.code}, still a member: {left}: {ended.output}"
 
         if incident := trial(lab, planned, number, how, wrong):
             failures.append(f"{number} {done.points[number - 1]}, then {how}: {incident}")

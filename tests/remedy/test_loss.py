@@ -40,8 +40,8 @@ def info(**config: Any) -> dict[str, Any]:
     ],
 )
 def test_what_a_limit_would_delete(now: dict[str, Any], target: dict[str, Any], word: str) -> None:
-    said = would_delete(target, info(**now))
-    assert (word in said) if word else not said
+    loss = would_delete(target, info(**now))
+    assert (word in loss) if word else not loss
 
 
 def test_what_is_not_known_counts_as_a_loss() -> None:

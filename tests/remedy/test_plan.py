@@ -58,14 +58,14 @@ def configs_of(base: str) -> dict[Subject, dict[str, Any]]:
 
 def failing(code: str) -> list[tuple[str, EvidenceSet, Drafted, int]]:
     """Every case of a rule that fails: its plan, and how many subjects failed."""
-    found = []
+    planned = []
     for case in {case["about"]: case for case in cases(code) if case["kind"] in ("fires", "above")}.values():
         evidence = evidence_of(case)
         results = with_offers(run_rule(code, evidence, case.get("params")).results, actions())
         failures = [result for result in results if result.finding.outcome is Outcome.FAIL]
         drafted = draft(failures, actions(), evidence, configs_of(case["base"]))
-        found.append((case["about"], evidence, drafted, len(failures)))
-    return found
+        planned.append((case["about"], evidence, drafted, len(failures)))
+    return planned
 
 
 PLANNED = {
@@ -86,15 +86,15 @@ PLANNED = {
 )
 def test_every_failure_ends_in_a_step_or_in_a_reason(code: str) -> None:
     for about, _, drafted, failures in failing(code):
-        told = [finding for one in drafted.steps for finding in one.findings if finding.startswith(code)]
-        assert len(told) + len(drafted.refused) >= failures, about
+        planned = [finding for step in drafted.steps for finding in step.findings if finding.startswith(code)]
+        assert len(planned) + len(drafted.refused) >= failures, about
         assert all(refusal.reason for refusal in drafted.refused), about
-        assert all(one.commands for one in drafted.steps), about
-        assert [one.id for one in drafted.steps] == [str(n) for n in range(1, len(drafted.steps) + 1)], about
+        assert all(step.commands for step in drafted.steps), about
+        assert [step.id for step in drafted.steps] == [str(n) for n in range(1, len(drafted.steps) + 1)], about
 
 
 def test_a_plan_survives_its_file() -> None:
-    steps = [one for _, _, drafted, _ in failing("JSD602") for one in drafted.steps]
+    steps = [step for _, _, drafted, _ in failing("JSD602") for step in drafted.steps]
     assert steps
     plan = Plan(version="1", created=datetime(2026, 1, 1, tzinfo=UTC), steps=tuple(steps))
     encoded = msgspec.json.encode(plan)
@@ -115,13 +115,15 @@ def test_raw_configurations_are_those_that_were_sent() -> None:
 def test_equal_changes_become_one_step() -> None:
     steps, name = merged([step(code="X1")], step(code="X2"), "X2")
     assert name == "X1"
-    assert [(one.findings, one.proofs) for one in steps] == [(("X1", "X2"), (StepProof("X1", S), StepProof("X2", S)))]
+    assert [(step.findings, step.proofs) for step in steps] == [
+        (("X1", "X2"), (StepProof("X1", S), StepProof("X2", S)))
+    ]
 
 
 def test_the_higher_of_two_raised_limits_wins() -> None:
-    (one,), _ = merged([step(after=20)], step(after=30, code="X2"), "X2")
-    assert one.changes == (Change("max_bytes", 1, 30),)
-    (shown,) = described([one])
+    (combined,), _ = merged([step(after=20)], step(after=30, code="X2"), "X2")
+    assert combined.changes == (Change("max_bytes", 1, 30),)
+    (shown,) = described([combined])
     assert shown.requests[0].payload == {"name": "S", "max_bytes": 30, "other": 7}
     assert shown.commands == ("nats stream edit S --max-bytes=30 -f",)
     assert shown.undo[0].payload == {"name": "S", "max_bytes": 1, "other": 7}
@@ -137,9 +139,9 @@ def test_a_request_is_for_the_stream_as_the_steps_before_it_leave_it() -> None:
     assert first.undo[0].payload == base["config"]
 
 
-@pytest.mark.parametrize(("one", "other"), [((10, 20), (10, 5)), ((False, True), (False, None)), ((10, 5), (10, 4))])
-def test_contradictions_are_refused(one: tuple[Any, Any], other: tuple[Any, Any]) -> None:
-    known = step("k", *one)
+@pytest.mark.parametrize(("first", "other"), [((10, 20), (10, 5)), ((False, True), (False, None)), ((10, 5), (10, 4))])
+def test_contradictions_are_refused(first: tuple[Any, Any], other: tuple[Any, Any]) -> None:
+    known = step("k", *first)
     steps, refusal = merged([known], step("k", *other, code="X2"), "X2")
     assert steps == [known]
     assert isinstance(refusal, UnplannedFinding)
@@ -172,7 +174,7 @@ def two_findings(*choices: Choice) -> Drafted:
 
 def test_the_mildest_comes_first_and_steps_know_of_each_other() -> None:
     first, second = two_findings().steps
-    assert [(one.action, one.risk.value) for one in (first, second)] == [
+    assert [(step.action, step.risk.value) for step in (first, second)] == [
         ("stream.raise_duplicate_window", "safe"),
         ("stream.acknowledge", "disruptive"),
     ]
@@ -183,9 +185,9 @@ def test_the_mildest_comes_first_and_steps_know_of_each_other() -> None:
 def test_a_choice_is_for_one_subject_or_for_all() -> None:
     aged = {"max_age_s": 600}
     elsewhere = two_findings(Choice("JSD301", "stream.set_max_age", aged, "OTHER"))
-    assert "stream.set_max_age" not in {one.action for one in elsewhere.steps}
+    assert "stream.set_max_age" not in {step.action for step in elsewhere.steps}
     here = two_findings(Choice("JSD301", "stream.set_max_age", aged, "ORDERS"))
-    assert "stream.set_max_age" in {one.action for one in here.steps}
+    assert "stream.set_max_age" in {step.action for step in here.steps}
 
 
 def test_a_choice_that_does_not_fit_is_refused() -> None:
@@ -210,11 +212,11 @@ def test_a_destructive_step_comes_right_after_a_backup() -> None:
     plans = [drafted.steps for _, _, drafted, _ in failing("JSD108")]
     assert any(plans)
     for steps in plans:
-        known = {one.id: place for place, one in enumerate(steps)}
-        for place, one in enumerate(steps):
-            if one.risk is Risk.DESTRUCTIVE and one.action != BACKUP:
-                assert [steps[known[need]].action for need in one.needs] == [BACKUP]
-                assert all(known[need] < place for need in one.needs)
+        known = {planned_step.id: place for place, planned_step in enumerate(steps)}
+        for place, step in enumerate(steps):
+            if step.risk is Risk.DESTRUCTIVE and step.action != BACKUP:
+                assert [steps[known[need]].action for need in step.needs] == [BACKUP]
+                assert all(known[need] < place for need in step.needs)
 
 
 def outage() -> tuple[EvidenceSet, tuple[Result, ...], tuple[Incident, ...]]:
@@ -243,7 +245,7 @@ def outage() -> tuple[EvidenceSet, tuple[Result, ...], tuple[Incident, ...]]:
 def test_causes_come_first_and_what_a_leaderless_stream_cannot_take_waits_for_them() -> None:
     evidence, results, grouped = outage()
     drafted = draft(results, actions(), evidence, configs_of("three-nodes-2.15.1"), incidents=grouped)
-    order = [(one.subject.label, one.is_manual, one.needs) for one in drafted.steps]
+    order = [(step.subject.label, step.is_manual, step.needs) for step in drafted.steps]
     assert order == [
         ("n3", True, ()),
         ("APP > ORDERS", True, ()),
@@ -256,8 +258,8 @@ def test_a_change_that_cannot_be_taken_now_is_refused_where_nothing_comes_before
     evidence, results, _ = outage()
     alone = results[:2]
     drafted = draft(alone, actions(), evidence, configs_of("three-nodes-2.15.1"))
-    assert [one.subject.name for one in drafted.steps] == ["RING"]
-    assert [(one.subject.name, one.reason) for one in drafted.refused] == [
+    assert [step.subject.name for step in drafted.steps] == ["RING"]
+    assert [(refusal.subject.name, refusal.reason) for refusal in drafted.refused] == [
         ("ORDERS", "its stream has no leader and takes no change now: run again when it has one")
     ]
 
@@ -273,7 +275,7 @@ def test_new_replicas_wait_for_a_server_that_is_away() -> None:
         offered = with_offers(results, actions())
         grouped = incidents(offered, evidence, datetime(2026, 11, 22, tzinfo=UTC))
         drafted = draft(offered, actions(), evidence, configs_of(base), incidents=grouped)
-        assert [one.needs for one in drafted.steps] == needs
+        assert [step.needs for step in drafted.steps] == needs
 
 
 def test_steps_for_a_person_that_say_the_same_are_one_paragraph() -> None:

@@ -115,11 +115,11 @@ def test_each_asset_is_named_and_must_be_given_up(
     assert [loss["subject"]["name"] for loss in step["losses"]] == held
     assert [loss["messages"] for loss in step["losses"]] == [10 + int(name[3:]) for name in held]
 
-    async def look(to: PlainApi) -> list[int]:
+    async def count(to: PlainApi) -> list[int]:
         return [(await to.ask(f"STREAM.INFO.{name}"))["state"]["messages"] for name in (*held, "THREE")]
 
     wait_until(
-        lambda: with_api(running["app"], look) == [0] * len(held) + [20],
+        lambda: with_api(running["app"], count) == [0] * len(held) + [20],
         "single replicas to be created again, empty, and the others to keep their messages",
         timeout=60,
     )

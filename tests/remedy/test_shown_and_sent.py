@@ -77,11 +77,11 @@ async def ready(operation: str, cluster: Cluster, cwd: Path, shift: ShiftClock) 
         return planned(await STEPS[OPERATIONS[operation]](Place(cluster, to, cwd, shift)))
 
 
-async def applied(one: Step, cluster: Cluster, cwd: Path, user: str) -> Recording:
+async def applied(step: Step, cluster: Cluster, cwd: Path, user: str) -> Recording:
     """What `jsdoctor fix --apply` sends for the step, and that it was proved."""
     plan: Json = {"schema": "jsdoctor.plan/v1", "version": "0", "created": "2026-01-01T00:00:00Z"}
-    (cwd / "plan.json").write_bytes(msgspec.json.encode({**plan, "steps": [one]}))
-    assert msgspec.json.decode((cwd / "plan.json").read_bytes(), type=Plan).steps == (one,)
+    (cwd / "plan.json").write_bytes(msgspec.json.encode({**plan, "steps": [step]}))
+    assert msgspec.json.decode((cwd / "plan.json").read_bytes(), type=Plan).steps == (step,)
     async with recorded(cluster, user) as recording:
         done = await asyncio.to_thread(jsdoctor, *APPLY, "--server", cluster.url(user), cwd=cwd, timeout=120)
     assert done.stdout, done.stderr
@@ -108,19 +108,19 @@ def as_known(request: Request) -> Request:
 
 def sent_of(recording: Recording, shown: tuple[Request, ...]) -> list[Request]:
     """Writes, and reads where the plan shows reads, too: those of the shown subjects come once before the effect."""
-    reads = [one for one in shown if ".MSG.GET." in one.subject]
-    return [*(one for one in reads if one in recording.requests), *recording.writes]
+    reads = [request for request in shown if ".MSG.GET." in request.subject]
+    return [*(read for read in reads if read in recording.requests), *recording.writes]
 
 
-@pytest.mark.parametrize("operation", [one for one in OPERATIONS if one != "server.remove_peer"])
+@pytest.mark.parametrize("operation", [operation for operation in OPERATIONS if operation != "server.remove_peer"])
 def test_the_shown_requests_are_those_that_are_sent(
     cluster: Cluster, tmp_path: Path, shift_clock: ShiftClock, operation: str
 ) -> None:
     async def main() -> None:
-        one = await ready(operation, cluster, tmp_path / "sent", shift_clock)
-        recording = await applied(one, cluster, tmp_path / "sent", login(operation))
-        sent = [as_known(request) for request in sent_of(recording, one.requests)]
-        shown = [as_known(request) for request in one.requests]
+        prepared = await ready(operation, cluster, tmp_path / "sent", shift_clock)
+        recording = await applied(prepared, cluster, tmp_path / "sent", login(operation))
+        sent = [as_known(request) for request in sent_of(recording, prepared.requests)]
+        shown = [as_known(request) for request in prepared.requests]
         if operation == "stream.restore":  # in a plan of jsdoctor the backup is a step of its own, which this one needs
             sent = [request for request in sent if not request.subject.startswith("STREAM.SNAPSHOT.")]
         if operation == "message.delete_head":  # whether more messages follow is seen when the first one is gone
@@ -140,35 +140,36 @@ def test_removing_a_peer_is_what_was_shown(
     async def main(typing: bool) -> None:
         cluster = cluster_factory(DEFAULT_VERSION, 3)
         cwd = tmp_path / str(typing)
-        one = await ready("server.remove_peer", cluster, cwd, shift_clock)
+        prepared = await ready("server.remove_peer", cluster, cwd, shift_clock)
         if typing:
-            recording = await typed(one.commands, nats_cli, cluster, "sys")
+            recording = await typed(prepared.commands, nats_cli, cluster, "sys")
         else:
-            recording = await applied(one, cluster, cwd, "sys")
+            recording = await applied(prepared, cluster, cwd, "sys")
         if not typing:
-            assert tuple(recording.writes) == one.requests
+            assert tuple(recording.writes) == prepared.requests
         # The CLI names the server by the id that the meta leader has for it.
-        assert [sent.subject for sent in recording.writes] == [shown.subject for shown in one.requests]
+        assert [sent.subject for sent in recording.writes] == [shown.subject for shown in prepared.requests]
         async with plain_api(cluster.url("sys")) as to:
-            assert not as_its_leader_has_it(one.subject.name, await everyone(to))["peer"]
+            assert not as_its_leader_has_it(prepared.subject.name, await everyone(to))["peer"]
 
     for typing in (False, True):
         asyncio.run(main(typing))
 
 
 @pytest.mark.parametrize(
-    "operation", [one for one in OPERATIONS if one not in WITHOUT_COMMAND and one != "server.remove_peer"]
+    "operation",
+    [operation for operation in OPERATIONS if operation not in WITHOUT_COMMAND and operation != "server.remove_peer"],
 )
 def test_the_shown_commands_make_the_same_change(
     cluster: Cluster, tmp_path: Path, shift_clock: ShiftClock, nats_cli: Path, operation: str
 ) -> None:
     async def main() -> None:
-        one = await ready(operation, cluster, tmp_path / "typed", shift_clock)
+        prepared = await ready(operation, cluster, tmp_path / "typed", shift_clock)
         if operation == "consumer.recreate":  # the file that the step tells a person to write
-            (tmp_path / "worker.json").write_text(json.dumps(one.requests[-1].payload["config"]))
+            (tmp_path / "worker.json").write_text(json.dumps(prepared.requests[-1].payload["config"]))
         with contextlib.chdir(tmp_path):
-            recording = await typed(one.commands, nats_cli, cluster, login(operation))
-        assert [meaning(request) for request in recording.writes] == [meaning(request) for request in one.requests]
+            recording = await typed(prepared.commands, nats_cli, cluster, login(operation))
+        assert [meaning(request) for request in recording.writes] == [meaning(request) for request in prepared.requests]
 
     asyncio.run(main())
 
@@ -222,10 +223,10 @@ def test_every_key_that_a_step_can_change_is_tried() -> None:
     assert CONSUMER_KEYS.keys() == consumer_settings.FLAGS.keys()
 
 
-async def _same_change(one: Step, nats_cli: Path, cluster: Cluster) -> None:
+async def _same_change(step: Step, nats_cli: Path, cluster: Cluster) -> None:
     """The edit sends the configuration that the plan shows."""
-    recording = await typed(one.commands, nats_cli, cluster, "app")
-    (sent,), (shown,) = recording.writes, one.requests
+    recording = await typed(step.commands, nats_cli, cluster, "app")
+    (sent,), (shown,) = recording.writes, step.requests
     assert meaning(sent) == meaning(shown)
 
 
@@ -246,8 +247,8 @@ def test_each_flag_of_a_stream(cluster: Cluster, nats_cli: Path, key: str, name:
             if key == "discard_new_per_subject":  # the server takes it with `new` only, and the plan changes both
                 changes.insert(0, {"key": "discard", "before": "new", "after": "old"})
             subject = {"kind": "stream", "name": name}
-            one = planned(step("stream.update", subject, base={"config": config}, changes=changes))
-            await _same_change(one, nats_cli, cluster)
+            change_step = planned(step("stream.update", subject, base={"config": config}, changes=changes))
+            await _same_change(change_step, nats_cli, cluster)
 
     asyncio.run(main())
 
@@ -283,7 +284,7 @@ def test_each_flag_of_a_consumer(cluster: Cluster, nats_cli: Path, key: str) -> 
             if key == "backoff":
                 changes.append({"key": "ack_wait", "before": config["ack_wait"], "after": CONSUMER_KEYS[key][0]})
             subject = {"kind": "consumer", "name": "worker", "stream": "SETTINGS"}
-            one = planned(step("consumer.update", subject, base={"config": config}, changes=changes))
-            await _same_change(one, nats_cli, cluster)
+            change_step = planned(step("consumer.update", subject, base={"config": config}, changes=changes))
+            await _same_change(change_step, nats_cli, cluster)
 
     asyncio.run(main())

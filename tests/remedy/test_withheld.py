@@ -44,8 +44,10 @@ def test_texts_of_users_are_withheld_and_agree_with_any() -> None:
     assert is_withheld(shown)
     assert withheld(shown) == shown
     assert differences(shown["config"], config) == ()
-    assert [one.key for one in differences(shown["config"], {**config, "max_bytes": 2})] == ["max_bytes"]
-    assert [one.key for one in differences(shown["config"], {**config, "metadata": {"more": "1"}})] == ["metadata"]
+    assert [difference.key for difference in differences(shown["config"], {**config, "max_bytes": 2})] == ["max_bytes"]
+    assert [difference.key for difference in differences(shown["config"], {**config, "metadata": {"more": "1"}})] == [
+        "metadata"
+    ]
     assert not agree(MARK, None)
     assert DESCRIPTION not in told(differences({"description": "other"}, {"description": DESCRIPTION}))
 
@@ -58,9 +60,9 @@ async def plant(client: Client) -> None:
     await client.request("private", b"x", timeout=10)
 
 
-def leaks(directory: Path, *said: str) -> list[str]:
+def leaks(directory: Path, *outputs: str) -> list[str]:
     """Planted secrets in what was said, and in files that anybody but their owner may read or that may be shared."""
-    texts = {f"output {number}": text for number, text in enumerate(said)}
+    texts = {f"output {number}": text for number, text in enumerate(outputs)}
     for path in directory.rglob("*"):
         if path.is_file() and path.suffix != ".private":
             texts[path.name] = path.read_text(errors="replace")
@@ -75,22 +77,22 @@ def test_nothing_leaks_and_a_recreated_consumer_has_its_texts_again(
     cluster: Cluster = shared_cluster()
     with_client(cluster, plant)
     before = [config_of(cluster, "PRIVATE", name) for name in ("", "hasty")]
-    said = []
+    outputs = []
     rules = ("--select", "JSD301,JSD410")
     for name in ("plan.json", "plan.md"):
         done = fix(cluster, tmp_path, *rules, "-o", name)
-        said += [done.stdout, done.stderr]
-    said.append(fix(cluster, tmp_path, *rules).stdout)
+        outputs += [done.stdout, done.stderr]
+    outputs.append(fix(cluster, tmp_path, *rules).stdout)
     words = ("--remedy", "JSD410=consumer.recreate,seq=1", "--apply", "--yes", "--allow", "destructive")
     done = fix(cluster, tmp_path, *rules, *words, "--patience", "1s", "--journal", "j.jsonl")
-    said += [done.stdout, done.stderr]
+    outputs += [done.stdout, done.stderr]
     # A consumer that was created again still fails the rule, so the step was taken back.
     assert config_of(cluster, "PRIVATE", "hasty") == before[1], done.stdout
     done = rollback(cluster, tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
-    said += [done.stdout, done.stderr]
+    outputs += [done.stdout, done.stderr]
     assert [config_of(cluster, "PRIVATE", name) for name in ("", "hasty")] == before
-    assert leaks(tmp_path, *said) == []
+    assert leaks(tmp_path, *outputs) == []
     private = tmp_path / "j.jsonl.private"
     assert DESCRIPTION in private.read_text()
     assert {stat.S_IMODE(path.stat().st_mode) for path in (private, tmp_path / "j.jsonl")} == {0o600}

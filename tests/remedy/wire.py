@@ -36,7 +36,7 @@ class Recording:
     @property
     def writes(self) -> list[Request]:
         """Those that change something."""
-        return [one for one in self.requests if not any(word in f".{one.subject}." for word in READING)]
+        return [request for request in self.requests if not any(word in f".{request.subject}." for word in READING)]
 
 
 @contextlib.asynccontextmanager
