@@ -78,7 +78,7 @@ def record_answers(version: str, only: Collection[str]) -> None:
             start = start_of(change)
             content["tried"][start] += 1
             if verdict.refused or verdict.deleted:
-                refusal = f"{verdict.code} {verdict.says}".replace(change.name, "{n}")
+                refusal = f"{verdict.code} {verdict.message}".replace(change.name, "{n}")
                 content["answers"][start][change.setting] = refusal if verdict.refused else verdict.deleted
     path.write_text(json.dumps(content, indent=0) + "\n")
 

@@ -28,7 +28,7 @@ FORMER_WORDS |= {"speaker", "speakers", "hear", "hears", "anew", "graver", "grav
 FORMER_VARIABLES = {"one", "found", "told", "says", "said", "heard", "look", "looks", "it", "voice"}
 FORMER_LIMITS = re.compile(r"_?(MOST|LONGEST|FEWEST|SHORTEST|LEAST|LARGEST)(_|$)")
 # The packages of tests/ whose names keep to the same words.
-CLEAN_TESTS = ("checks", "cli", "collect", "diagnosis", "docs", "engine", "parse", "remedy", "render")
+CLEAN_TESTS = ("checks", "cli", "collect", "diagnosis", "docs", "engine", "parse", "real", "remedy", "render")
 TEST_MODULES = sorted(module for part in CLEAN_TESTS for module in (ROOT / "tests" / part).rglob("*.py"))
 SAY_NOTHING = {"utils", "util", "helpers", "helper", "common", "manager", "misc"}
 

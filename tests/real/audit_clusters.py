@@ -142,26 +142,26 @@ async def wear(url: str) -> None:
 
 def archives(nats_cli: Path, launch: ClusterFactory, directory: Path) -> dict[str, Path]:
     """One archive of each state, by name."""
-    found: dict[str, Path] = {}
+    archives_by_state: dict[str, Path] = {}
     with misconfigured(directory / "misconfigured") as url:
-        found["misconfigured"] = gather(nats_cli, [url], directory / "misconfigured.zip")
+        archives_by_state["misconfigured"] = gather(nats_cli, [url], directory / "misconfigured.zip")
     (directory / "certificates").mkdir()
     cluster = worn(launch, directory / "certificates")
-    found["worn"] = gather(nats_cli, cluster.urls, directory / "worn.zip", profiles=True)
-    found["overloaded"] = edited(found["worn"], directory / "overloaded.zip", overload)
-    found["of yesterday"] = aged(found["worn"], directory / "yesterday.zip", timedelta(days=1))
+    archives_by_state["worn"] = gather(nats_cli, cluster.urls, directory / "worn.zip", profiles=True)
+    archives_by_state["overloaded"] = edited(archives_by_state["worn"], directory / "overloaded.zip", overload)
+    archives_by_state["of yesterday"] = aged(archives_by_state["worn"], directory / "yesterday.zip", timedelta(days=1))
     victim = next(name for name in cluster.names if name != cluster.meta_leader())
     cluster.stop(victim)
     leader = cluster.meta_leader()
     assert leader
     wait_until(lambda: _offline(cluster, leader), f"{victim} to be called offline", timeout=30)
-    found["one server down"] = gather(nats_cli, cluster.urls, directory / "down.zip")
+    archives_by_state["one server down"] = gather(nats_cli, cluster.urls, directory / "down.zip")
     survivor = next(name for name in cluster.names if name not in (victim, leader))
     cluster.kill(leader)
     wait_until(lambda: not cluster.monitor(survivor, "/jsz")["meta_cluster"].get("leader"), "no leader", timeout=30)
     young = gather(nats_cli, cluster.urls, directory / "quorum.zip")
-    found["no quorum"] = edited(young, directory / "old-quorum.zip", run_for_an_hour)
-    return found
+    archives_by_state["no quorum"] = edited(young, directory / "old-quorum.zip", run_for_an_hour)
+    return archives_by_state
 
 
 def _offline(cluster: Cluster, leader: str) -> bool:
@@ -216,9 +216,9 @@ def edited(source: Path, target: Path, edit: Edit) -> Path:
 def aged(source: Path, target: Path, by: timedelta) -> Path:
     """A copy of the archive as it would be if all had happened that much earlier."""
 
-    def earlier(found: re.Match[bytes]) -> bytes:
-        moment = datetime.fromisoformat(found[1].decode())
-        return (moment - by).isoformat().encode() if moment.year > 2000 else found[1]
+    def earlier(match: re.Match[bytes]) -> bytes:
+        moment = datetime.fromisoformat(match[1].decode())
+        return (moment - by).isoformat().encode() if moment.year > 2000 else match[1]
 
     with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as new:
         for name in old.namelist():

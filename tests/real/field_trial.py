@@ -45,7 +45,7 @@ class Verdict:
     deleted: int = 0
     exact: bool = True
     decided: bool = True
-    says: str = ""
+    message: str = ""
     code: int = 0
 
 
@@ -54,45 +54,45 @@ class Trial:
     """One change, what jsdoctor said, and what the server did."""
 
     change: FieldChange
-    told: Verdict
+    predicted: Verdict
     real: Verdict
 
     @property
     def right(self) -> bool:
         """Whether a gate would have decided as the server did: a number that is no estimate must be the real one."""
-        if not self.told.decided or self.told.refused != self.real.refused:
+        if not self.predicted.decided or self.predicted.refused != self.real.refused:
             return False
-        if self.told.exact:
-            return self.told.deleted == self.real.deleted
-        return (self.told.deleted > 0) == (self.real.deleted > 0)
+        if self.predicted.exact:
+            return self.predicted.deleted == self.real.deleted
+        return (self.predicted.deleted > 0) == (self.real.deleted > 0)
 
     def __str__(self) -> str:
         kind = "consumer" if self.change.of_consumer else "stream"
-        return f"{kind} {self.change.about}: said {_words(self.told)}; the server: {_words(self.real)}"
+        return f"{kind} {self.change.about}: said {_words(self.predicted)}; the server: {_words(self.real)}"
 
 
 def _words(verdict: Verdict) -> str:
     if not verdict.decided:
-        return f"undecided ({verdict.says})"
+        return f"undecided ({verdict.message})"
     if verdict.refused:
-        return f"refused ({verdict.code} {verdict.says})"
+        return f"refused ({verdict.code} {verdict.message})"
     about = "" if verdict.exact else "about "
-    return f"accepted, {about}{verdict.deleted} deleted" + (f" ({verdict.says})" if verdict.says else "")
+    return f"accepted, {about}{verdict.deleted} deleted" + (f" ({verdict.message})" if verdict.message else "")
 
 
 def trials(cluster: Cluster, changes: Iterable[FieldChange], directory: Path, batch: int = BATCH) -> Iterator[Trial]:
     """Try them all, in batches that a small machine holds."""
-    told: dict[str, Verdict] = {}
+    predicted: dict[str, Verdict] = {}
 
     def gate(changes: Sequence[FieldChange], wanted: Mapping[str, Json]) -> None:
         manifests = directory / f"changes-{changes[0].name}"
         manifests.mkdir()
         for change in changes:  # a file for each: streams of one file are held against each other
             (manifests / f"{change.name}.json").write_text(json.dumps(manifest(change, wanted[change.name])))
-        told.update(_told(cluster, manifests, changes))
+        predicted.update(_predicted(cluster, manifests, changes))
 
     for change, real in answers(cluster, changes, gate, batch):
-        yield Trial(change, told[change.name], real)
+        yield Trial(change, predicted[change.name], real)
 
 
 def answers(
@@ -157,11 +157,11 @@ def _answered(
 async def _each(changes: Sequence[FieldChange], work: Callable[[FieldChange], Awaitable[object]]) -> None:
     room = asyncio.Semaphore(_AT_ONCE)
 
-    async def one(change: FieldChange) -> None:
+    async def limited(change: FieldChange) -> None:
         async with room:
             await work(change)
 
-    await asyncio.gather(*(one(change) for change in changes))
+    await asyncio.gather(*(limited(change) for change in changes))
 
 
 async def plant(client: Client, change: FieldChange, wanted: dict[str, Json]) -> None:
@@ -219,7 +219,7 @@ async def _apply(client: Client, change: FieldChange, config: Json, real: dict[s
         subject, body = f"STREAM.{'CREATE' if change.before is None else 'UPDATE'}.{change.asset}", config
     reply = await client.request(f"$JS.API.{subject}", json.dumps(body).encode(), timeout=20)
     error = json.loads(reply.data).get("error")
-    real[name] = Verdict(refused=True, says=error["description"], code=error["err_code"]) if error else Verdict()
+    real[name] = Verdict(refused=True, message=error["description"], code=error["err_code"]) if error else Verdict()
 
 
 async def _counted(client: Client, change: FieldChange, planted: dict[str, int], config: Json) -> Verdict:
@@ -237,34 +237,34 @@ async def _remove(client: Client, change: FieldChange) -> None:
     await client.request(f"$JS.API.STREAM.DELETE.{stream}", b"", timeout=20)
 
 
-def _told(cluster: Cluster, manifests: Path, changes: Sequence[FieldChange]) -> dict[str, Verdict]:
+def _predicted(cluster: Cluster, manifests: Path, changes: Sequence[FieldChange]) -> dict[str, Verdict]:
     command = [sys.executable, "-m", "jsdoctor", "check", "--isolated", "--format", "json", "--samples", "1"]
     command += ["-s", cluster.url("app"), "--manifest", str(manifests), "--select", CODES, "--all-findings"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode in (0, 1), done.stderr + done.stdout[-2000:]
-    told = {change.name: Verdict() for change in changes}
+    predicted = {change.name: Verdict() for change in changes}
     names = {change.asset: change.name for change in changes if not change.of_consumer}
     for result in json.loads(done.stdout)["results"]:
         subject = result["subject"]
         name = names.get(subject["name"], subject["stream"])
-        if name in told and not told[name].refused:
-            told[name] = _read(result, told[name])
-    return told
+        if name in predicted and not predicted[name].refused:
+            predicted[name] = _read(result, predicted[name])
+    return predicted
 
 
-def is_refusal(code: str, severity: str, says: str) -> bool:
+def is_refusal(code: str, severity: str, message: str) -> bool:
     """Whether a failure foresees that the server takes no such change. JSD605 also has other errors."""
-    return severity == "error" and (code in ("JSD614", "JSD418") or (code == "JSD605" and "server refuses" in says))
+    return severity == "error" and (code in ("JSD614", "JSD418") or (code == "JSD605" and "server refuses" in message))
 
 
 def _read(result: Json, before: Verdict) -> Verdict:
-    says = result["message"]
+    message = result["message"]
     if result["outcome"] == "not_evaluated":
-        return before if before.deleted else Verdict(decided=False, says=says)
+        return before if before.deleted else Verdict(decided=False, message=message)
     if result["outcome"] != "fail":
         return before
     if result["code"] != "JSD615":
-        refused = is_refusal(result["code"], result["severity"], says)
-        return Verdict(refused=True, says=says) if refused else before
+        refused = is_refusal(result["code"], result["severity"], message)
+        return Verdict(refused=True, message=message) if refused else before
     exact = result["measured"] is not None and result["confidence"] == "high"
-    return Verdict(deleted=result["measured"] or 1, exact=exact, says=says)
+    return Verdict(deleted=result["measured"] or 1, exact=exact, message=message)

@@ -125,7 +125,7 @@ _MIRRORS: tuple[Any, ...] = (
     "ORIGIN",
 )
 _SOURCES: tuple[Any, ...] = (
-    *([one] for one in _MIRRORS),
+    *([mirror] for mirror in _MIRRORS),
     [],
     [{"name": "ORIGIN"}, {"name": "ORIGIN"}],
     [{"name": "ORIGIN"}, {"name": "OTHER"}],
@@ -310,7 +310,7 @@ NEW_STREAM: dict[str, tuple[Any, ...]] = {
     "num_replicas": (4,),
     "mirror": _MORE_COPIES,
     "sources": (
-        *([one] for one in _MORE_COPIES),
+        *([copy] for copy in _MORE_COPIES),
         [{"name": "ORIGIN", "filter_subject": "origin.a"}, {"name": "ORIGIN", "filter_subject": ""}],
         [
             {"name": "ORIGIN", "subject_transforms": [{"src": "origin.a", "dest": "x.a"}]},

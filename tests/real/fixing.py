@@ -69,10 +69,10 @@ def config_of(cluster: Cluster, stream: str, consumer: str = "") -> bytes:
 
 def own(config: bytes) -> Json:
     """A configuration without what a server adds to its answers alone."""
-    found: Json = json.loads(config)
-    if metadata := {key: value for key, value in found.get("metadata", {}).items() if key not in DYNAMIC}:
-        return found | {"metadata": metadata}
-    return {key: value for key, value in found.items() if key != "metadata"}
+    configuration: Json = json.loads(config)
+    if metadata := {key: value for key, value in configuration.get("metadata", {}).items() if key not in DYNAMIC}:
+        return configuration | {"metadata": metadata}
+    return {key: value for key, value in configuration.items() if key != "metadata"}
 
 
 def info_of(cluster: Cluster, stream: str, consumer: str = "") -> Json:

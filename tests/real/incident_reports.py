@@ -33,11 +33,11 @@ def label(reference: Json) -> str:
 
 
 def causes(incident: Json) -> list[str]:
-    return [label(one) for one in incident["causes"]]
+    return [label(cause) for cause in incident["causes"]]
 
 
 def beneath(incident: Json) -> set[str]:
-    return {label(one) for one in incident["consequences"]}
+    return {label(consequence) for consequence in incident["consequences"]}
 
 
 def shown(report: Json) -> str:
@@ -52,17 +52,21 @@ def shown(report: Json) -> str:
 def every_finding_is_in_one_incident(report: Json) -> bool:
     """No finding is lost, and none is counted twice."""
     failed = [r["fingerprint"] for r in report["results"] if r["outcome"] == "fail" and r["suppressed"] is None]
-    listed = [one["fingerprint"] for i in report["incidents"] for one in (*i["causes"], *i["consequences"])]
+    listed = [finding["fingerprint"] for i in report["incidents"] for finding in (*i["causes"], *i["consequences"])]
     return sorted(failed) == sorted(listed)
 
 
 def first_is(report: Json, cause: str, *codes: str, place: int = 0) -> None:
     """The incident at that place has that cause, and findings of these rules beneath it."""
-    said = shown(report)
-    assert every_finding_is_in_one_incident(report), said
+    text = shown(report)
+    assert every_finding_is_in_one_incident(report), text
     first = report["incidents"][place]
-    assert cause in causes(first), said
-    assert set(codes) <= {one.split()[0] for one in beneath(first)}, said
-    assert first["first_command"], said
-    holding = [i for i in report["incidents"] if any(one["code"] == cause.split(maxsplit=1)[0] for one in i["causes"])]
-    assert len(holding) == 1, f"a cause is reported twice:\n{said}"
+    assert cause in causes(first), text
+    assert set(codes) <= {consequence.split()[0] for consequence in beneath(first)}, text
+    assert first["first_command"], text
+    holding = [
+        i
+        for i in report["incidents"]
+        if any(listed_cause["code"] == cause.split(maxsplit=1)[0] for listed_cause in i["causes"])
+    ]
+    assert len(holding) == 1, f"a cause is reported twice:\n{text}"

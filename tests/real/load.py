@@ -108,8 +108,12 @@ class _FirstSample:
 
     def _asked(self) -> dict[str, Json]:
         """Requests by path and server, but for those of this look itself."""
-        told = {name: self._cluster.monitor(name, "/varz")["http_req_stats"] for name in self._cluster.names}
-        return {name: {path: n for path, n in paths.items() if path != "/varz"} for name, paths in told.items()}
+        requests_by_path = {
+            name: self._cluster.monitor(name, "/varz")["http_req_stats"] for name in self._cluster.names
+        }
+        return {
+            name: {path: n for path, n in paths.items() if path != "/varz"} for name, paths in requests_by_path.items()
+        }
 
 
 _ONCE = ("/jsz", "/healthz", "/connz", "/gatewayz", "/leafz", "/routez")

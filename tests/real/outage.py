@@ -79,9 +79,9 @@ def peers_of(
         if not cluster.node(name).running:
             continue
         for detail in cluster.monitor(name, "/jsz?accounts=true&streams=true").get("account_details") or []:
-            for found in detail.get("stream_detail") or []:
-                placed = found.get("cluster") or {}
-                if detail["name"] == account and found["name"] == stream and placed.get("leader") == name:
+            for stream_detail in detail.get("stream_detail") or []:
+                placed = stream_detail.get("cluster") or {}
+                if detail["name"] == account and stream_detail["name"] == stream and placed.get("leader") == name:
                     return {peer["name"]: peer for peer in placed.get("replicas") or []}
     return {}
 
@@ -90,12 +90,14 @@ def consumer_peers(cluster: Cluster, stream: str, consumer: str, account: str = 
     """The peers of a consumer as its leader shows them, by name; empty while no server leads it."""
     for name in cluster.names:
         for detail in cluster.monitor(name, "/jsz?accounts=true&consumers=true").get("account_details") or []:
-            for found in detail.get("stream_detail") or []:
-                for one in found.get("consumer_detail") or []:
-                    placed = one.get("cluster") or {}
-                    if (detail["name"], found["name"], one["name"]) == (account, stream, consumer) and (
-                        placed.get("leader") == name
-                    ):
+            for stream_detail in detail.get("stream_detail") or []:
+                for consumer_detail in stream_detail.get("consumer_detail") or []:
+                    placed = consumer_detail.get("cluster") or {}
+                    if (detail["name"], stream_detail["name"], consumer_detail["name"]) == (
+                        account,
+                        stream,
+                        consumer,
+                    ) and (placed.get("leader") == name):
                         return {peer["name"]: peer for peer in placed.get("replicas") or []}
     return {}
 

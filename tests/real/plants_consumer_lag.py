@@ -89,7 +89,7 @@ async def no_growing_lag(site: Site) -> None:
 
 
 @plant("JSD413", "APP/P413/worker", severity="error", also={"JSD402"})
-async def limit_in_sight(site: Site) -> None:
+async def limit_is_near(site: Site) -> None:
     """Half of what the stream may hold lies behind the consumer, and thirty messages more each second."""
     await site.stream("P413", subjects=["p413"], max_msgs=3_000)
     await site.consumer("P413", "worker", max_ack_pending=100)
@@ -97,8 +97,8 @@ async def limit_in_sight(site: Site) -> None:
     site.background(work(site, "P413", "worker", done=1, arriving=4, tick_s=0.1))
 
 
-@limit_in_sight.cure
-async def no_limit_in_sight(site: Site) -> None:
+@limit_is_near.cure
+async def limit_is_far(site: Site) -> None:
     await empty(site, "P413")
 
 

@@ -33,7 +33,7 @@ def test_account_near_its_limits_is_found(tmp_path: Path, version: str) -> None:
         return [await nats.connect(url, user_credentials=str(app)) for _ in range(count)]
 
     async def visit(server: NatsServer) -> None:
-        async def look() -> list[dict[str, str]]:
+        async def near_limits() -> list[dict[str, str]]:
             ways = (("--server", server.url, "--creds", str(system)), ("--monitor", server.monitor_url))
             checks = (asyncio.to_thread(check, *way, "--select", "JSD811", "--samples", "1") for way in ways)
             return [said(report, "JSD811") for _, report in await asyncio.gather(*checks)]
@@ -45,19 +45,19 @@ def test_account_near_its_limits_is_found(tmp_path: Path, version: str) -> None:
                 for number in range(15):
                     await client.subscribe(f"a.{number}")
                 await client.flush()
-            assert await look() == [{}, {}]
+            assert await near_limits() == [{}, {}]
             for number in range(15, 19):
                 await clients[0].subscribe(f"a.{number}")
             await clients[0].flush()
-            assert await look() == [{"APP": "warning"}] * 2
+            assert await near_limits() == [{"APP": "warning"}] * 2
             await clients.pop(0).close()
             clients += await connect(2, server.url)
-            assert await look() == [{"APP": "warning"}] * 2
+            assert await near_limits() == [{"APP": "warning"}] * 2
             clients += await connect(1, server.url)
-            assert await look() == [{"APP": "error"}] * 2
+            assert await near_limits() == [{"APP": "error"}] * 2
             await clients.pop().close()
             await clients.pop().close()
-            assert await look() == [{}, {}]
+            assert await near_limits() == [{}, {}]
         finally:
             for client in clients:
                 await client.close()

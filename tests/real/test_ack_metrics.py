@@ -87,7 +87,7 @@ def with_client(servers: list[str], act: Any) -> None:
     asyncio.run(run())
 
 
-def said(report: Json, consumer: str) -> Json:
+def failure(report: Json, consumer: str) -> Json:
     return next(r for r in report["results"] if r["subject"]["name"] == consumer and r["outcome"] == "fail")
 
 
@@ -98,16 +98,16 @@ def test_slow_workers_are_measured(
 ) -> None:
     cluster: Cluster = cluster_factory(server_version, nodes=nodes)
     with_client(cluster.servers("app"), furnish)
-    look = ("--server", cluster.url("app"), "--select=JSD410", "--interval=3s")
+    arguments = ("--server", cluster.url("app"), "--select=JSD410", "--interval=3s")
     with working(cluster.servers("app")):
-        _, report = run_check(*look)
-    found = said(report, "slow")
-    assert found["severity"] in ("warning", "error"), "a busy machine makes it longer than the two seconds themselves"
-    assert found["measured"] >= 1.2 * SECOND_NS
-    assert "measured acknowledgements 99 % came within" in found["message"]
+        _, report = run_check(*arguments)
+    slow = failure(report, "slow")
+    assert slow["severity"] in ("warning", "error"), "a busy machine makes it longer than the two seconds themselves"
+    assert slow["measured"] >= 1.2 * SECOND_NS
+    assert "measured acknowledgements 99 % came within" in slow["message"]
     for name in ("quick", "unmeasured"):
         assert failures(report, f"APP/P410/{name}") == {}
-    for command in found["remedy"]["commands"]:
+    for command in slow["remedy"]["commands"]:
         typed(nats_cli, command, cluster.url("app"))
 
 

@@ -151,8 +151,8 @@ def test_operator_mode(nats_cli: Path, tmp_path: Path) -> None:
     finally:
         cluster.close()
     evidence = [assemble(read_bundle(tmp_path / f"{name}.zip").samples) for name in ("whole", "less")]
-    for found in evidence:
-        series, claims = found.get(SnapshotSeries), found.get(AccountClaims)
+    for evidence_set in evidence:
+        series, claims = evidence_set.get(SnapshotSeries), evidence_set.get(AccountClaims)
         assert isinstance(series, SnapshotSeries)
         assert [(s.account, s.name, len(s.replicas), s.from_leader) for s in series.last.streams] == [
             ("APP", "KEYED", 3, True)
@@ -190,11 +190,11 @@ def _judged(path: Path) -> dict[tuple[str, ...], object]:
 
 def _same_findings(gathered: Path, before: Path, after: Path) -> dict[tuple[str, ...], object]:
     """The findings of an archive: those of the captures before and after it. An age may pass a limit in between."""
-    earlier, found, later = _judged(before), _judged(gathered), _judged(after)
-    captured = {key: said for key, said in (earlier | later).items() if key[0] not in UNSEEN}
-    assert found.items() <= captured.items()
-    assert captured.keys() & earlier.keys() & later.keys() <= found.keys()
-    return found
+    earlier, findings, later = _judged(before), _judged(gathered), _judged(after)
+    captured = {key: finding for key, finding in (earlier | later).items() if key[0] not in UNSEEN}
+    assert findings.items() <= captured.items()
+    assert captured.keys() & earlier.keys() & later.keys() <= findings.keys()
+    return findings
 
 
 def _identity(result: Json) -> tuple[str, ...]:

@@ -120,9 +120,11 @@ def test_their_false_alarms_are_not_repeated(verdicts: dict[str, Verdicts]) -> N
     """Each of them was raised, and nothing was said of it here."""
     raised = {(code, example): judged for judged in verdicts.values() for code, example in judged.flagged()}
     for check, pattern, why in FALSE:
-        found = [(key, judged) for key, judged in raised.items() if key[0] == check and re.search(pattern, key[1])]
-        assert found, f"{check} {pattern} is not raised any more: {why}"
-        for (code, example), judged in found:
+        false_alarms = [
+            (key, judged) for key, judged in raised.items() if key[0] == check and re.search(pattern, key[1])
+        ]
+        assert false_alarms, f"{check} {pattern} is not raised any more: {why}"
+        for (code, example), judged in false_alarms:
             assert not judged.ours(code, example), why
 
 
@@ -159,6 +161,6 @@ def _table(judged: Verdicts) -> str:
                     subject = "/".join(filter(None, (result["subject"][p] for p in ("account", "stream", "name"))))
                     words = result["severity"] if outcome == "fail" else "not evaluated"
                     here.setdefault(f"{result['code']} {words}", set()).add(subject or "cluster")
-        words = "; ".join(f"{said}: {', '.join(sorted(about))}" for said, about in here.items())
+        words = "; ".join(f"{judged_as}: {', '.join(sorted(about))}" for judged_as, about in here.items())
         lines.append(f"{code:14} {check['outcome_string']:5} {len(examples):8}  {words or '-'}")
     return "\n".join(lines)

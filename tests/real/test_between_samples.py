@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.real.two_looks import NAME, call, made, once, publish, said, settled, version_of
+from tests.real.two_samples import NAME, call, made, once, publish, settled, severities, version_of
 from tests.servers import ClusterFactory
 
 pytestmark = [pytest.mark.real, pytest.mark.every_version]
@@ -18,20 +18,20 @@ AT_ONCE = {"settled": "0s"}
 
 
 @pytest.mark.parametrize("nodes", [1, pytest.param(3, marks=pytest.mark.nightly)])
-def test_made_anew(cluster_factory: ClusterFactory, server_version: str, nodes: int) -> None:
+def test_recreated(cluster_factory: ClusterFactory, server_version: str, nodes: int) -> None:
     cluster = cluster_factory(server_version, nodes)
     made(cluster)
     publish(cluster, 10)
     before = settled(cluster) + once(cluster)
-    assert said("JSD203", before) == said("JSD204", before) == {}
+    assert severities("JSD203", before) == severities("JSD204", before) == {}
     call(cluster, f"STREAM.DELETE.{NAME}")
     made(cluster)
     after = settled(cluster)
-    assert said("JSD203", before + after) == {}, "a stream some seconds old may be a job's"
-    assert said("JSD203", before + after, AT_ONCE) == {f"APP/{NAME}": "warning"}
-    assert said("JSD204", before + after) == {}
-    assert said("JSD411", before + after) == {}
-    assert said("JSD203", after) == {}, "one look does not show it"
+    assert severities("JSD203", before + after) == {}, "a stream some seconds old may be a job's"
+    assert severities("JSD203", before + after, AT_ONCE) == {f"APP/{NAME}": "warning"}
+    assert severities("JSD204", before + after) == {}
+    assert severities("JSD411", before + after) == {}
+    assert severities("JSD203", after) == {}, "one look does not show it"
 
 
 @pytest.mark.parametrize("nodes", [1, pytest.param(3, marks=pytest.mark.nightly)])
@@ -48,15 +48,15 @@ def test_restored_from_an_older_backup(
     call(cluster, f"STREAM.DELETE.{NAME}")
     subprocess.run([*run, "restore", str(tmp_path / "backup")], check=True, capture_output=True, timeout=60)
     after = settled(cluster)
-    looks = before + after
-    recreated, went_back = said("JSD203", looks, AT_ONCE), said("JSD204", looks, {"settle": "0s"})
+    samples = before + after
+    recreated, went_back = severities("JSD203", samples, AT_ONCE), severities("JSD204", samples, {"settle": "0s"})
     assert set(recreated | went_back) == {f"APP/{NAME}"}
     if nodes == 1 or version_of(cluster) >= NEWEST:  # in older clusters it depends on who leads
         assert bool(recreated) is (version_of(cluster) >= NEWEST)
         assert bool(went_back) is not bool(recreated)
     if version_of(cluster) >= NEWEST:
-        assert said("JSD203", after, {"clock_error": "1ms"}) == {f"APP/{NAME}": "info"}
-        assert said("JSD203", after) == {}, "less than clocks may differ by"
+        assert severities("JSD203", after, {"clock_error": "1ms"}) == {f"APP/{NAME}": "info"}
+        assert severities("JSD203", after) == {}, "less than clocks may differ by"
 
 
 def test_cut_block(cluster_factory: ClusterFactory, server_version: str) -> None:
@@ -70,11 +70,11 @@ def test_cut_block(cluster_factory: ClusterFactory, server_version: str) -> None
     os.truncate(messages / "1.blk", (messages / "1.blk").stat().st_size // 2)
     cluster.start("n1")
     after = settled(cluster)
-    assert said("JSD204", before + after) == {f"APP/{NAME}": "critical"}
-    assert said("JSD203", before + after) == {}
-    assert said("JSD204", after) == {}, "one look does not show it"
+    assert severities("JSD204", before + after) == {f"APP/{NAME}": "critical"}
+    assert severities("JSD203", before + after) == {}
+    assert severities("JSD204", after) == {}, "one look does not show it"
     publish(cluster, 5)
-    assert said("JSD204", after + settled(cluster)) == {}
+    assert severities("JSD204", after + settled(cluster)) == {}
 
 
 def test_removed_block_contradicts_itself(cluster_factory: ClusterFactory) -> None:
@@ -85,7 +85,7 @@ def test_removed_block_contradicts_itself(cluster_factory: ClusterFactory) -> No
     cluster.stop("n1")
     next(cluster.store_dir("n1").rglob(f"streams/{NAME}/msgs/1.blk")).unlink()
     cluster.start("n1")
-    assert said("JSD204", settled(cluster)) == {f"APP/{NAME}": "critical"}
+    assert severities("JSD204", settled(cluster)) == {f"APP/{NAME}": "critical"}
 
 
 def test_restart_loses_nothing(cluster_factory: ClusterFactory, server_version: str) -> None:
@@ -95,8 +95,8 @@ def test_restart_loses_nothing(cluster_factory: ClusterFactory, server_version: 
     before = settled(cluster)
     cluster.stop("n1")
     cluster.start("n1")
-    looks = before + settled(cluster)
-    assert [said(code, looks) for code in ("JSD203", "JSD204", "JSD411")] == [{}, {}, {}]
+    samples = before + settled(cluster)
+    assert [severities(code, samples) for code in ("JSD203", "JSD204", "JSD411")] == [{}, {}, {}]
 
 
 @pytest.mark.parametrize("user", ["sys", "app"])
@@ -108,8 +108,8 @@ def test_deleted_consumer(cluster_factory: ClusterFactory, server_version: str, 
     before = once(cluster, user)
     call(cluster, f"CONSUMER.DELETE.{NAME}.worker")
     after = once(cluster, user)
-    assert said("JSD411", before + after) == {}, "a consumer some seconds old may be a job's"
-    assert said("JSD411", before + after, AT_ONCE) == {f"APP/{NAME}/worker": "error"}
+    assert severities("JSD411", before + after) == {}, "a consumer some seconds old may be a job's"
+    assert severities("JSD411", before + after, AT_ONCE) == {f"APP/{NAME}/worker": "error"}
     made(cluster)
     settled(cluster)
-    assert said("JSD411", before + once(cluster, user)) == {}
+    assert severities("JSD411", before + once(cluster, user)) == {}

@@ -55,9 +55,9 @@ def of_report(report: Json) -> Found:
     }
 
 
-def severities(found: Found) -> dict[tuple[str, ...], object]:
+def severities(results: Found) -> dict[tuple[str, ...], object]:
     """Codes, subjects and severities of what failed: what does not move with the traffic."""
-    return {key: said[1] for key, said in found.items() if isinstance(said, tuple) and said[0] == "fail"}
+    return {key: outcome[1] for key, outcome in results.items() if isinstance(outcome, tuple) and outcome[0] == "fail"}
 
 
 def identity(code: str, subject: Subject) -> tuple[str, ...]:
@@ -138,7 +138,7 @@ def test_the_same_replies_give_the_same_findings(visit, version: str, topology: 
 def test_capture_finds_what_check_finds(visit, version: str, topology: str) -> None:  # type: ignore[no-untyped-def]
     """A live check before and one after the capture: what both found is in it, and nothing that neither found."""
     seen = visit(version, topology)
-    before, captured, after = (severities(found) for found in (seen.before, seen.captured, seen.after))
+    before, captured, after = (severities(results) for results in (seen.before, seen.captured, seen.after))
     assert before.items() & after.items() <= captured.items()
     # An origin that happened to be silent for some seconds is information (JSD607).
     chance = {(key, severity) for key, severity in captured.items() if (key[0], severity) == ("JSD607", "info")}

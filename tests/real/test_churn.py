@@ -16,7 +16,7 @@ from jsdoctor.parse.assemble import assemble
 from tests.collect.looking import NIGHTLY_UNLESS_DEFAULT, ONCE, PLAN, gaps, look, seen
 from tests.deployment import HOUR_NS, add_consumer, add_stream, api
 from tests.real.outage import with_client
-from tests.real.two_looks import said
+from tests.real.two_samples import severities
 from tests.servers import Cluster, ClusterFactory, wait_until
 
 pytestmark = pytest.mark.real
@@ -51,8 +51,8 @@ def _delete(cluster: Cluster) -> None:
 
 
 def _jsz(sample: Sample) -> dict[str, Exchange]:
-    found = [e for e in sample.exchanges if e.endpoint is Endpoint.JSZ]
-    return {msgspec.json.decode(e.body)["server"]["name"]: e for e in found}
+    responses = [e for e in sample.exchanges if e.endpoint is Endpoint.JSZ]
+    return {msgspec.json.decode(e.body)["server"]["name"]: e for e in responses}
 
 
 def _with_jsz(sample: Sample, replies: dict[str, Exchange], *more: Exchange) -> Sample:
@@ -96,10 +96,10 @@ def test_a_consumer_that_has_no_leader_yet_is_no_gap_while_it_is_new(cluster_fac
         (sample,) = look(cluster.url(user), plan=ONCE)
         leaderless = _edited(sample, endpoint, _without_leader)
         assert gaps([leaderless, leaderless]) == []
-        assert [said(code, (leaderless, leaderless)) for code in ("JSD702", "JSD411", "JSD901")] == [{}] * 3
+        assert [severities(code, (leaderless, leaderless)) for code in ("JSD702", "JSD411", "JSD901")] == [{}] * 3
         old = _aged(leaderless)
         assert [gap.subject.name for gap in gaps([old, old])] == ["job"]
-        assert set(said("JSD702", (old, old))) == {f"APP/{NAME}/job"}
+        assert set(severities("JSD702", (old, old))) == {f"APP/{NAME}/job"}
 
 
 def _without_leader(body: dict[str, Any]) -> None:
@@ -130,7 +130,7 @@ def test_a_consumer_that_is_missing_from_both_samples_although_it_lives(cluster_
     for answer, left in ((lives, {"stays", "job"}), (gone, {"stays"})):
         whole = msgspec.structs.replace(torn, exchanges=(*torn.exchanges, answer))
         assert gaps([torn, whole]) == []
-        assert [said(code, (torn, whole)) for code in ("JSD702", "JSD411", "JSD901")] == [{}] * 3
+        assert [severities(code, (torn, whole)) for code in ("JSD702", "JSD411", "JSD901")] == [{}] * 3
         assert {c.name for _, c in seen(assemble([torn, whole])).led_consumers()} == left
     # An answer of a member that lost its leader, or none, leaves it silent.
     leaderless = _edited(msgspec.structs.replace(torn, exchanges=(lives,)), lives.endpoint, _lost)
@@ -159,7 +159,7 @@ def test_a_consumer_that_goes_while_its_stream_is_listed(cluster_factory: Cluste
     ]
     whole = msgspec.structs.replace(torn, exchanges=(*torn.exchanges, *again))
     assert gaps([before, whole]) == []
-    assert said("JSD702", (before, whole)) == {}
+    assert severities("JSD702", (before, whole)) == {}
     assert gaps([torn, after]) == []
 
 
@@ -204,11 +204,11 @@ def test_churn_all_the_time(cluster_factory: ClusterFactory, version: str, acces
         jobs = [asyncio.create_task(churn(number)) for number in range(3)]
         url = None if access == "monitor" else cluster.url(access)
         monitors = cluster.monitor_urls if url is None else ()
-        found = [await asyncio.to_thread(look, url, monitors, PLAN) for _ in range(10)]
+        collected = [await asyncio.to_thread(look, url, monitors, PLAN) for _ in range(10)]
         stop.set()
         await asyncio.gather(*jobs)
-        return found
+        return collected
 
-    for looks in asyncio.run(main()):
-        assert gaps(looks) == []
-        assert [said(code, looks) for code in ("JSD203", "JSD411", "JSD702", "JSD801", "JSD901")] == [{}] * 5
+    for samples in asyncio.run(main()):
+        assert gaps(samples) == []
+        assert [severities(code, samples) for code in ("JSD203", "JSD411", "JSD702", "JSD801", "JSD901")] == [{}] * 5

@@ -72,8 +72,8 @@ def test_message_of_a_clock_that_was_ahead(
     # Both samples were taken, three seconds apart, with messages that two seconds should have removed.
     assert asyncio.run(messages(cluster)) == 3
 
-    found = next(r for r in report["results"] if r["code"] == "JSD108" and r["outcome"] == "fail")
-    for command in found["remedy"]["commands"]:
+    failure = next(r for r in report["results"] if r["code"] == "JSD108" and r["outcome"] == "fail")
+    for command in failure["remedy"]["commands"]:
         typed(nats_cli, command, cluster.url("app"))
     _, cured = run_check("--server", cluster.url("sys"))
     assert "JSD108" not in failures(cured, "APP/P108")

@@ -67,7 +67,7 @@ def trio(shared_cluster: ClusterFactory, server_version: str, shift_clock: Shift
         shift_clock(cluster.node(name).pid, 0)
 
 
-def found(report: Json, code: str) -> dict[str, Json]:
+def failed(report: Json, code: str) -> dict[str, Json]:
     """What failed under that rule, by subject."""
     failed = [r for r in report["results"] if r["code"] == code and r["outcome"] == "fail"]
     return {str(result["subject"]["name"]): result for result in failed}
@@ -103,23 +103,23 @@ def test_planted_offsets_are_reported_within_the_bound(trio: Cluster, shift_cloc
         shift_clock(trio.node("n2").pid, ahead_s)
         for access in accesses:
             _, report = run_check(*access, *ONLY)
-            between = found(report, "JSD102")
+            between = failed(report, "JSD102")
             assert {name: result["severity"] for name, result in between.items()} == {"n2": severity}, access
             assert is_within(between["n2"], ahead_s), (access, between["n2"])
-            ours = found(report, "JSD101")
+            ours = failed(report, "JSD101")
             assert ours.keys() == ({THIS} if abs(ahead_s) > 1 else set())
             assert all(is_within(result, ahead_s) and result["severity"] == "info" for result in ours.values())
-            assert found(report, "JSD103") == {}
+            assert failed(report, "JSD103") == {}
     shift_clock(trio.node("n2").pid, 0)
     _, report = run_check(*system, *ONLY)
-    assert (found(report, "JSD101"), found(report, "JSD102")) == ({}, {})
+    assert (failed(report, "JSD101"), failed(report, "JSD102")) == ({}, {})
 
 
 @pytest.mark.parametrize("server_version", NIGHTLY_UNLESS_DEFAULT)
 def test_printed_commands_move_the_leaders_away(trio: Cluster, shift_clock: ShiftClock, nats_cli: Path) -> None:
     """Before its clock is corrected, a server should date no messages. Before 2.11 nobody can say who leads next."""
     shift_clock(trio.node("n3").pid, 5)
-    result = found(run_check("--server", trio.url("sys"), *ONLY)[1], "JSD102")["n3"]
+    result = failed(run_check("--server", trio.url("sys"), *ONLY)[1], "JSD102")["n3"]
     moves = [command for command in result["remedy"]["commands"] if command.startswith("nats ")]
     assert moves
     for command in moves:
@@ -139,24 +139,24 @@ async def _leaders(cluster: Cluster) -> set[str]:
 @pytest.mark.parametrize("server_version", NIGHTLY_UNLESS_DEFAULT)
 def test_who_is_wrong(trio: Cluster, shift_clock: ShiftClock) -> None:
     """A skewed client and a skewed server look alike, until NTP servers are asked."""
-    with ntp_server() as one, ntp_server() as other:
-        asking = ("--server", trio.url("sys"), "--ntp", one, "--ntp", other)
+    with ntp_server() as first, ntp_server() as other:
+        asking = ("--server", trio.url("sys"), "--ntp", first, "--ntp", other)
         report = check_with_clock(shift_clock, -5, *asking)
-        ours, true = found(report, "JSD101"), found(report, "JSD103")
+        ours, true = failed(report, "JSD101"), failed(report, "JSD103")
         assert is_within(ours[THIS], 5)
         assert is_within(true[THIS], -5)
         assert true.keys() == {THIS}
         assert true[THIS]["severity"] == "info"
-        assert found(report, "JSD102") == {}
+        assert failed(report, "JSD102") == {}
         assert "no client's time reaches JetStream" in ours[THIS]["message"]
         assert "no server is affected" in true[THIS]["message"]
 
         shift_clock(trio.node("n3").pid, -5)
         _, report = run_check(*asking)
-        true = found(report, "JSD103")
+        true = failed(report, "JSD103")
         assert {name: result["severity"] for name, result in true.items()} == {"n3": "warning"}
         assert is_within(true["n3"], -5)
-        assert is_within(found(report, "JSD102")["n3"], -5)
+        assert is_within(failed(report, "JSD102")["n3"], -5)
 
 
 @pytest.mark.parametrize("server_version", NIGHTLY_UNLESS_DEFAULT)
@@ -191,22 +191,22 @@ def test_a_bundle_tells_the_same(cluster_factory: ClusterFactory, shift_clock: S
     _, report = run_check("--bundle", str(bundle))
     assert failures(report, "n1").keys() >= {"JSD102", "JSD103"}
     for code in ("JSD102", "JSD103"):
-        assert found(report, code).keys() == {"n1"}
-        assert is_within(found(report, code)["n1"], 5)
-    assert is_within(found(report, "JSD101")[THIS], 5)
+        assert failed(report, code).keys() == {"n1"}
+        assert is_within(failed(report, code)["n1"], 5)
+    assert is_within(failed(report, "JSD101")[THIS], 5)
 
 
 def alarms(cluster: Cluster, runs: int) -> list[str]:
     """What is found on clocks that are right, by so many looks while this machine has more to do than it can."""
     burning = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(4)]
     try:
-        looks = [assemble(look(cluster.url("sys"), plan=CLOCKS_ONLY)) for _ in range(runs)]
+        samples = [assemble(look(cluster.url("sys"), plan=CLOCKS_ONLY)) for _ in range(runs)]
     finally:
         for process in burning:
             process.kill()
             process.wait()
-    results = [r for evidence in looks for code in ("JSD101", "JSD102") for r in run_rule(code, evidence).results]
-    assert all(len(clocks_in(evidence)) == 3 for evidence in looks)
+    results = [r for evidence in samples for code in ("JSD101", "JSD102") for r in run_rule(code, evidence).results]
+    assert all(len(clocks_in(evidence)) == 3 for evidence in samples)
     return [f"{r.rule.code} {r.finding.message}" for r in results if r.finding.outcome is not Outcome.NOT_EVALUATED]
 
 

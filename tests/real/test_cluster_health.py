@@ -48,8 +48,8 @@ async def _furnish(client: Client, spared: str) -> str:
 
 
 def _meta(cluster: Cluster, node: str) -> Json:
-    found: Json = cluster.monitor(node, "/jsz").get("meta_cluster") or {}
-    return found
+    meta_cluster: Json = cluster.monitor(node, "/jsz").get("meta_cluster") or {}
+    return meta_cluster
 
 
 def _downfall(cluster: Cluster) -> Downfall:
@@ -60,40 +60,40 @@ def _downfall(cluster: Cluster) -> Downfall:
     second = next(name for name in cluster.names if name not in (owner, leader))
     story = Downfall(owner, second)
 
-    def look(phase: str) -> None:
+    def run_checks(phase: str) -> None:
         for user in ("sys", "app"):
             story.runs[phase, user] = check("--server", cluster.url(user))
 
     cluster.kill(owner)
-    look("one killed")
+    run_checks("one killed")
     wait_until(
         lambda: _is_missed(peers_of(cluster, "ALL").get(owner)), f"the leader of ALL to miss {owner}", timeout=30
     )
     wait_until(lambda: _is_missed(_peer(_meta(cluster, leader), owner)), f"the meta leader to miss {owner}", timeout=30)
-    look("one down")
+    run_checks("one down")
     cluster.kill(second)
-    look("two killed")
+    run_checks("two killed")
     wait_until(lambda: not _meta(cluster, leader).get("leader"), "the meta leader to step down", timeout=60)
     wait_until(lambda: not peers_of(cluster, "ALL"), "the stream's leader to step down", timeout=60)
-    look("two down")
+    run_checks("two down")
     story.runs["two down", "monitor"] = check(*_monitors(cluster))
     for name in (owner, second):
         cluster.start(name, wait=False)
     cluster.wait_ready()
     wait_until(
-        lambda: len(found := peers_of(cluster, "ALL")) == 2 and all(peer["current"] for peer in found.values()),
+        lambda: len(peers := peers_of(cluster, "ALL")) == 2 and all(peer["current"] for peer in peers.values()),
         "all replicas of ALL to be current",
         timeout=30,
     )
     wait_until(
         lambda: (
-            len(found := consumer_peers(cluster, "ALL", "worker")) == 2
-            and all(peer["current"] for peer in found.values())
+            len(peers := consumer_peers(cluster, "ALL", "worker")) == 2
+            and all(peer["current"] for peer in peers.values())
         ),
         "all replicas of the consumer to be current",
         timeout=30,
     )
-    look("back")
+    run_checks("back")
     return story
 
 
@@ -129,8 +129,8 @@ def test_a_broken_cluster_is_never_called_healthy(downfall: Downfall, phase: str
 
 @pytest.mark.parametrize("phase", BROKEN)
 def test_dead_servers_are_gaps(downfall: Downfall, phase: str) -> None:
-    told = "\n".join(requested(downfall.runs[phase, "sys"][1]))
-    assert downfall.owner in told or "member" in told, told
+    gap_lines = "\n".join(requested(downfall.runs[phase, "sys"][1]))
+    assert downfall.owner in gap_lines or "member" in gap_lines, gap_lines
 
 
 def test_killed_server_is_found(downfall: Downfall) -> None:
@@ -223,9 +223,9 @@ def _quiet_ns(cluster: Cluster, stream: str, asked: str = "n1") -> int:
     peers = [
         peer
         for account in accounts
-        for found in account["stream_detail"]
-        if found["name"] == stream
-        for peer in found["cluster"]["replicas"]
+        for detail in account["stream_detail"]
+        if detail["name"] == stream
+        for peer in detail["cluster"]["replicas"]
     ]
     return min((peer["active"] for peer in peers if peer["active"]), default=0)
 
@@ -256,8 +256,9 @@ def test_replica_on_a_full_disk_is_found(cluster_factory: ClusterFactory, tmp_pa
             assert code == 1
             return {**said(report, "JSD704"), **said(report, "JSD703")}
 
-        found = wait_until(replica_found, "the replica on the full disk to be found", timeout=60)
-        assert found["APP/FULL"] in {"warning", "error"}  # the meta group may lag on the full disk for a moment, too
+        severities = wait_until(replica_found, "the replica on the full disk to be found", timeout=60)
+        # The meta group may lag on the full disk for a moment, too.
+        assert severities["APP/FULL"] in {"warning", "error"}
         wait_until(
             lambda: peers_of(cluster, "FULL").get("n2", {}).get("active", 0) > SILENCE_NS,
             "the leader not to have heard the frozen replica for ten seconds",

@@ -24,19 +24,19 @@ pytestmark = pytest.mark.real
 
 def printed() -> dict[str, str]:
     """Every command in the golden files, with the rule that prints it. `test_golden_results` keeps these files true."""
-    found: dict[str, str] = {}
+    rule_by_command: dict[str, str] = {}
     for rule in rules():
         for line in path_of(rule.code).read_text(encoding="utf-8").splitlines():
             mark, _, command = line.strip().partition(" ")
             if mark == "$":
-                found.setdefault(command, rule.code)
-    return found
+                rule_by_command.setdefault(command, rule.code)
+    return rule_by_command
 
 
 PRINTED = printed()
 NATS = sorted(command for command in PRINTED if command.startswith("nats "))
 EDITS = [c for c in NATS if c.split()[1:3] in (["stream", "edit"], ["consumer", "edit"])]
-OBSERVATIONS = sorted({c for one in book().symptoms for c in re.findall(r"`(nats [^`]+)`", one.shown_by)})
+OBSERVATIONS = sorted({c for symptom in book().symptoms for c in re.findall(r"`(nats [^`]+)`", symptom.shown_by)})
 """The commands by which symptom pages say that a symptom is recognised."""
 # What people run on a host rather than against a server. Anything else that is no `nats` command is a mistake.
 HOST_COMMANDS = {"chronyc", "timedatectl", "systemctl", "df", "cp", "kubectl"}
@@ -54,20 +54,20 @@ def run(nats_cli: Path, command: str, url: str) -> subprocess.CompletedProcess[s
 def test_syntax_is_accepted(nats_cli: Path, command: str) -> None:
     """Against a closed port the command gets as far as connecting, and no farther: flags and arguments were right."""
     done = run(nats_cli, command, "nats://127.0.0.1:1")
-    said = (done.stdout + done.stderr).lower()
-    assert "unknown long flag" not in said, said
-    assert "unknown short flag" not in said, said
-    assert "unexpected" not in said, said
-    assert "required" not in said, said
-    assert "connection refused" in said or "no servers available" in said or done.returncode == 0, said
+    output = (done.stdout + done.stderr).lower()
+    assert "unknown long flag" not in output, output
+    assert "unknown short flag" not in output, output
+    assert "unexpected" not in output, output
+    assert "required" not in output, output
+    assert "connection refused" in output or "no servers available" in output or done.returncode == 0, output
 
 
 @pytest.mark.parametrize("command", OBSERVATIONS)
 def test_commands_of_symptom_pages_exist(nats_cli: Path, command: str) -> None:
     """Some lack the arguments that the reader has to add."""
     done = run(nats_cli, command, "nats://127.0.0.1:1")
-    said = (done.stdout + done.stderr).lower()
-    assert [words for words in ("unknown", "unexpected", "expected command") if words in said] == [], said
+    output = (done.stdout + done.stderr).lower()
+    assert [words for words in ("unknown", "unexpected", "expected command") if words in output] == [], output
 
 
 def test_other_commands_are_host_commands() -> None:
@@ -111,8 +111,8 @@ def test_edits_work_on_a_real_server(nats_cli: Path, as_furnished: str, command:
     Edits of what only a case knows (another name, more servers) are refused for that reason and no other.
     """
     done = run(nats_cli, command, as_furnished)
-    said = (done.stdout + done.stderr).lower()
-    not_here = ("not found" in said, "replicas > 1 not supported" in said)
+    output = (done.stdout + done.stderr).lower()
+    not_here = ("not found" in output, "replicas > 1 not supported" in output)
     # A preview ends with 1 when it has differences to show.
-    previewed = "--dry-run" in command and done.returncode == 1 and "maxbytes" in said
-    assert done.returncode == 0 or previewed or any(not_here), said
+    previewed = "--dry-run" in command and done.returncode == 1 and "maxbytes" in output
+    assert done.returncode == 0 or previewed or any(not_here), output

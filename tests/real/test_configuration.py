@@ -66,9 +66,9 @@ def test_settings_that_differ_are_named(cluster_factory: ClusterFactory, version
     cluster = cluster_factory(version, 3, node_config=own)
     _, report = check("--server", cluster.url("sys"), *ONCE)
     assert said(report, "JSD710") == {"cluster": "warning"}
-    (found,) = [result for result in report["results"] if result["code"] == "JSD710"]
-    assert "max_payload differs (n1, n2: 1,048,576; n3: 4,194,304)" in found["message"]
-    assert "max_connections differs" in found["message"]
+    (difference,) = [result for result in report["results"] if result["code"] == "JSD710"]
+    assert "max_payload differs (n1, n2: 1,048,576; n3: 4,194,304)" in difference["message"]
+    assert "max_connections differs" in difference["message"]
     cluster.stop("n3")
     cluster._configs["n3"] = cluster._configs["n3"].replace("4MB", "1MB").replace("500", "900")
     cluster.start("n3")
@@ -97,9 +97,9 @@ def test_gateway_in_one_file_only_is_found(cluster_factory: ClusterFactory, vers
         cluster.start(name, wait=False)
     cluster.wait_ready()
     _, report = check("--server", cluster.url("sys"), *ONCE)
-    (found,) = [result for result in report["results"] if result["code"] == "JSD710"]
-    assert found["severity"] == "warning"
-    assert "gateways differs (n1, n3: FAR; n2: none)" in found["message"]
+    (difference,) = [result for result in report["results"] if result["code"] == "JSD710"]
+    assert difference["severity"] == "warning"
+    assert "gateways differs (n1, n3: FAR; n2: none)" in difference["message"]
 
 
 HUB = """server_name: "{name}"
@@ -123,8 +123,8 @@ def test_white_space_in_names_is_found(tmp_path: Path, version: str) -> None:
     edge = EDGE.format(name=f"edge{gap}one", leaf=leaf)
     with NatsServer.start(server_binary(version), hub, tmp_path / "hub") as server:
         url = server.url.replace("nats://", "nats://sys:sys@")
-        found = said(check("--server", url, *ONCE)[1], "JSD711")
-        assert found == {f"my{shown}cluster": "error", f"hub{shown}one": "warning"}
+        severities = said(check("--server", url, *ONCE)[1], "JSD711")
+        assert severities == {f"my{shown}cluster": "error", f"hub{shown}one": "warning"}
     good = hub.replace(f"hub{gap}one", "hub-one").replace(f"my{gap}cluster", "my-cluster")
     with (
         NatsServer.start(server_binary(version), good, tmp_path / "good") as server,

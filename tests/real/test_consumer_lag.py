@@ -46,20 +46,24 @@ def test_absent_and_mute_clients_are_found_and_gone_once_they_work(
     configuration = tmp_path / "impatient.toml"
     configuration.write_text(IMPATIENT)
     before, after = asyncio.run(absent_and_mute(*cluster, configuration))
-    said = {name: failures(before, f"APP/{name}") for name in ("L405/left", "L405W/left", "L405I/push", "L417/mute")}
-    loud = {name: {code: s for code, s in codes.items() if s != "info"} for name, codes in said.items()}
+    by_consumer = {
+        name: failures(before, f"APP/{name}") for name in ("L405/left", "L405W/left", "L405I/push", "L417/mute")
+    }
+    loud = {name: {code: s for code, s in codes.items() if s != "info"} for name, codes in by_consumer.items()}
     assert loud == {
         "L405/left": {"JSD405": "warning"},
         "L405W/left": {"JSD405": "error"},
         "L405I/push": {"JSD405": "error"},
         "L417/mute": {"JSD417": "error"},
     }
-    assert {name: OURS & set(failures(after, f"APP/{name}")) for name in said} == {name: set() for name in said}
+    assert {name: OURS & set(failures(after, f"APP/{name}")) for name in by_consumer} == {
+        name: set() for name in by_consumer
+    }
 
 
 async def absent_and_mute(cluster: Cluster, version: str, configuration: Path) -> tuple[Json, Json]:
     """Durables whose applications are gone, and a subscriber that never answers flow control; then all of them work."""
-    look = ("--server", cluster.url("sys"), "--config", str(configuration), "--interval", "3s")
+    arguments = ("--server", cluster.url("sys"), "--config", str(configuration), "--interval", "3s")
     client = await nats.connect(cluster.servers("app"))
     site = Site(cluster, version, client)
     try:
@@ -71,14 +75,14 @@ async def absent_and_mute(cluster: Cluster, version: str, configuration: Path) -
         )
         # More than the server sends without an answer.
         await site.publish("l417", 80, size=60_000)
-        _, before = await asyncio.to_thread(run_check, *look)
+        _, before = await asyncio.to_thread(run_check, *arguments)
         await mute.unsubscribe()
         await client.subscribe("deliver.l417", cb=answer_all)
         await client.subscribe("deliver.l405i", cb=acknowledge)
         for stream in ("L405", "L405W"):
             await site.fetch(stream, "left", 5)
         await delivered(site, "L417", "mute")
-        _, after = await asyncio.to_thread(run_check, *look)
+        _, after = await asyncio.to_thread(run_check, *arguments)
     finally:
         await client.close()
     return before, after
@@ -107,13 +111,13 @@ async def answer_all(msg: Msg) -> None:
 @pytest.mark.parametrize("interval", ["2s"])
 def test_healthy_habits_are_not_reported(cluster: tuple[Cluster, str], interval: str) -> None:
     report = asyncio.run(habits(*cluster, interval))
-    found = [
+    results = [
         result for result in report["results"] if result["code"] in OURS and result["outcome"] in ("fail", "error")
     ]
-    loud = [result for result in found if result["severity"] != "info" or result["outcome"] == "error"]
+    loud = [result for result in results if result["severity"] != "info" or result["outcome"] == "error"]
     assert [f"{result['code']} {result['subject']} {result['message']}" for result in loud] == []
     # What visibly stands still is information with numbers, whatever the habit behind it.
-    assert {(result["code"], result["subject"]["name"]) for result in found} <= VISIBLY_STILL
+    assert {(result["code"], result["subject"]["name"]) for result in results} <= VISIBLY_STILL
 
 
 async def habits(cluster: Cluster, version: str, interval: str) -> Json:

@@ -45,12 +45,12 @@ def processor_s(cluster: Cluster) -> float:
 
 def connections(cluster: Cluster) -> dict[tuple[str, int], dict[str, Any]]:
     """Closed connections of jsdoctor by server and number."""
-    found = {}
+    by_client = {}
     for name in cluster.names:
         for connection in cluster.monitor(name, "/connz?state=closed&limit=10000")["connections"]:
             if connection.get("name", "").startswith("jsdoctor"):
-                found[name, connection["cid"]] = connection
-    return found
+                by_client[name, connection["cid"]] = connection
+    return by_client
 
 
 def http_requests(cluster: Cluster) -> int:
@@ -99,8 +99,8 @@ def test_the_servers_hardly_notice_a_check(assets: int, record_property: Callabl
     with Deployment.launch(CONSUMERS) as deployment:
         deployment.grow_to(streams)
         costs = [cost(deployment.cluster, login) for login in LOGINS]
-    record_property("rows", [{"streams and consumers": assets, **one} for one in costs])
-    requests = dict(zip(LOGINS, (int(one["requests"]) for one in costs), strict=True))
+    record_property("rows", [{"streams and consumers": assets, **cost} for cost in costs])
+    requests = dict(zip(LOGINS, (int(cost["requests"]) for cost in costs), strict=True))
     assert 0 < requests["sys"] <= MAX_OF_SYSTEM
     assert 0 < requests["app"] <= MAX_OF_ACCOUNT[0] + MAX_OF_ACCOUNT[1] * streams
     assert 0 < requests["monitor"] <= MAX_OF_SYSTEM * 3
@@ -120,7 +120,7 @@ def cost(cluster: Cluster, login: str) -> dict[str, Any]:
     return {
         "login": login,
         "requests": http if login == "monitor" else sum(connection["in_msgs"] for connection in ours),
-        "kB received": "" if login == "monitor" else round(sum(one["out_bytes"] for one in ours) / 1000),
+        "kB received": "" if login == "monitor" else round(sum(connection["out_bytes"] for connection in ours) / 1000),
         "processor seconds of the servers above idle": round(max(used, 0.0), 2),
         "seconds": round(seconds, 1),
         "publish, median ms": f"{statistics.median(busy):.1f} (idle {statistics.median(idle):.1f})",

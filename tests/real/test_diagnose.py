@@ -50,8 +50,12 @@ def scenarios() -> list[Any]:
         for symptom in book().caused_by(plant.code)
     ]
     return [
-        pytest.param(one, id=f"{one.version}-{one.topology}-{one.plant.work.__name__}-{one.symptom}", marks=marks(one))
-        for one in made
+        pytest.param(
+            scenario,
+            id=f"{scenario.version}-{scenario.topology}-{scenario.plant.work.__name__}-{scenario.symptom}",
+            marks=marks(scenario),
+        )
+        for scenario in made
     ]
 
 
@@ -67,8 +71,8 @@ def bundles(tmp_path_factory: pytest.TempPathFactory) -> object:
     @once
     def captured(version: str, topology: str, few: bool) -> Path:
         home = tmp_path_factory.mktemp("captured")
-        fitting = [one for one in PLANTS if one.fits(version, topology)]
-        chosen = [one for one in fitting if not few or one.work.__name__ in IN_CI]
+        fitting = [plant for plant in PLANTS if plant.fits(version, topology)]
+        chosen = [plant for plant in fitting if not few or plant.work.__name__ in IN_CI]
         with Cluster.launch(home, version, TOPOLOGIES[topology]) as cluster:
             asyncio.run(capture(cluster, version, chosen, home / "captured.zip"))
         return home / "captured.zip"
@@ -92,16 +96,16 @@ async def capture(cluster: Cluster, version: str, plants: list[Plant], path: Pat
 def test_the_cause_is_confirmed_and_no_other(bundles, tmp_path: Path, scenario: Scenario) -> None:  # type: ignore[no-untyped-def]
     bundle = bundles(scenario.version, scenario.topology, marks(scenario) == ())
     code, document = diagnosed(tmp_path, "--symptom", scenario.symptom, "--bundle", str(bundle), *scenario.narrowing)
-    said, possible = confirmed(document), with_verdict(document, "undecided")
+    confirmed_causes, possible = confirmed(document), with_verdict(document, "undecided")
     explained = with_verdict(document, "explained")
     assert scenario.plant.code not in with_verdict(document, "ruled_out"), document["causes"]
     if scenario.plant.work.__name__ in ONLY_POSSIBLE:
-        assert (said, code) == ({}, 3)
+        assert (confirmed_causes, code) == ({}, 3)
         assert possible[scenario.plant.code].startswith("possible: ")
     else:
         # A cause that follows from another confirmed one is there, and no cause of its own.
-        assert scenario.plant.code in {**said, **explained}, document["causes"]
-        assert set(said) <= {scenario.plant.code} | scenario.plant.also, said
+        assert scenario.plant.code in {**confirmed_causes, **explained}, document["causes"]
+        assert set(confirmed_causes) <= {scenario.plant.code} | scenario.plant.also, confirmed_causes
         assert code == 1
     assert with_verdict(document, "ruled_out")
     assert all(cause["next_step"] for cause in document["causes"] if cause["verdict"] == "undecided")

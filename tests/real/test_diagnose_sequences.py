@@ -57,8 +57,8 @@ def as_go_says_it(answer: Json) -> str:
     return f"nats: API error: code={error['code']} err_code={error['err_code']} description={error['description']}"
 
 
-def diagnosis(directory: Path, cluster: Cluster, answer: Json, stream: str, *said: str) -> tuple[int, Json]:
-    return diagnosed(directory, as_go_says_it(answer), "-s", cluster.url("app"), "--stream", stream, *said)
+def diagnosis(directory: Path, cluster: Cluster, answer: Json, stream: str, *arguments: str) -> tuple[int, Json]:
+    return diagnosed(directory, as_go_says_it(answer), "-s", cluster.url("app"), "--stream", stream, *arguments)
 
 
 @pytest.mark.parametrize(("version", "nodes"), DEPLOYMENTS)
@@ -104,7 +104,7 @@ def test_retry_of_a_stored_message(
 
 @pytest.mark.parametrize(("version", "nodes"), DEPLOYMENTS)
 @pytest.mark.parametrize("known", [True, pytest.param(False, marks=pytest.mark.nightly)])
-def test_stream_made_anew(
+def test_stream_recreated(
     shared_cluster: ClusterFactory, tmp_path: Path, version: str, nodes: int, known: bool
 ) -> None:
     """The publisher knows what it expected, or only an older error says where the stream once was."""
@@ -121,8 +121,8 @@ def test_stream_made_anew(
         return after if known else before
 
     answer = work(cluster, recreate)
-    said = ("--expected-seq", "5") if known else ()
-    _, document = diagnosis(tmp_path, cluster, answer, "DNEW", *said)
+    arguments = ("--expected-seq", "5") if known else ()
+    _, document = diagnosis(tmp_path, cluster, answer, "DNEW", *arguments)
     assert list(confirmed(document)) == ["JSD202"]
     if known:
         assert "the publisher expects 5, but the stream ends at 0" in confirmed(document)["JSD202"]

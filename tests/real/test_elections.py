@@ -9,7 +9,7 @@ import pytest
 from tests.collect.looking import NIGHTLY_UNLESS_DEFAULT
 from tests.deployment import api
 from tests.real.outage import peers_of, with_client
-from tests.real.two_looks import NAME, made, once, said, settled
+from tests.real.two_samples import NAME, made, once, settled, severities
 from tests.servers import Cluster, ClusterFactory, wait_until
 
 pytestmark = pytest.mark.real
@@ -31,12 +31,12 @@ def test_elections(cluster_factory: ClusterFactory, version: str) -> None:
     before = settled(cluster)
     step_down(cluster, f"STREAM.LEADER.STEPDOWN.{NAME}", 4, lambda: peers_of(cluster, NAME))
     after = settled(cluster)
-    assert said("JSD705", before + after) == {f"APP/{NAME}": "warning"}
+    assert severities("JSD705", before + after) == {f"APP/{NAME}": "warning"}
     step_down(cluster, "META.LEADER.STEPDOWN", 4, cluster.meta_leader)
     cluster.wait_ready()
     last = settled(cluster)
-    assert said("JSD705", after + last) == {"cluster": "critical"}
-    assert said("JSD705", last + once(cluster)) == {}
+    assert severities("JSD705", after + last) == {"cluster": "critical"}
+    assert severities("JSD705", last + once(cluster)) == {}
 
 
 @pytest.mark.parametrize("version", NIGHTLY_UNLESS_DEFAULT)
@@ -44,13 +44,13 @@ def test_leaders_named_by_a_plain_account(cluster_factory: ClusterFactory, versi
     cluster = cluster_factory(version, 3)
     made(cluster)
     settled(cluster)
-    looks = once(cluster, "app")
+    samples = once(cluster, "app")
     for _ in range(3):
         step_down(cluster, f"STREAM.LEADER.STEPDOWN.{NAME}", 1, lambda: peers_of(cluster, NAME))
         settled(cluster)
-        looks += once(cluster, "app")
-    assert said("JSD705", looks) == {f"APP/{NAME}": "warning"}
-    assert said("JSD705", looks[-1:] + once(cluster, "app") + once(cluster, "app") + once(cluster, "app")) == {}
+        samples += once(cluster, "app")
+    assert severities("JSD705", samples) == {f"APP/{NAME}": "warning"}
+    assert severities("JSD705", samples[-1:] + once(cluster, "app") + once(cluster, "app") + once(cluster, "app")) == {}
 
 
 @pytest.mark.parametrize("version", NIGHTLY_UNLESS_DEFAULT)
@@ -61,5 +61,5 @@ def test_roll_out_is_no_flapping(cluster_factory: ClusterFactory, version: str) 
     for node in cluster.names:
         cluster.stop(node)
         cluster.start(node)
-    looks = before + settled(cluster)
-    assert [said(code, looks) for code in ("JSD705", "JSD203", "JSD204", "JSD207", "JSD411")] == [{}] * 5
+    samples = before + settled(cluster)
+    assert [severities(code, samples) for code in ("JSD705", "JSD203", "JSD204", "JSD207", "JSD411")] == [{}] * 5

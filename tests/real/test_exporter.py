@@ -28,9 +28,9 @@ def exporter(cluster_factory: ClusterFactory, tmp_path: Path) -> Iterator[tuple[
     command += ["--listen", "127.0.0.1:0", "--every", "1s", "--samples", "1"]
     with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
-        said = process.stderr.readline()
+        address_line = process.stderr.readline()
         threading.Thread(target=process.stderr.read, daemon=True).start()  # a full pipe would stop it
-        yield process, said.split()[4].rstrip(";"), cluster
+        yield process, address_line.split()[4].rstrip(";"), cluster
         process.kill()
 
 

@@ -27,9 +27,9 @@ ASSETS = (("FIX_WINDOW", ""), ("FIX_FULL", ""), ("FIX_MUTE", ""), ("FIX_FREE", "
 @pytest.fixture
 def cluster(shared_cluster: ClusterFactory) -> Cluster:
     """One server with five faults, as they were before the first test whatever the last one did."""
-    found = shared_cluster(DEFAULT_VERSION, 1, extra_config="# fix\n")
-    with_client(found, plant)
-    return found
+    furnished = shared_cluster(DEFAULT_VERSION, 1, extra_config="# fix\n")
+    with_client(furnished, plant)
+    return furnished
 
 
 async def plant(client: Client) -> None:

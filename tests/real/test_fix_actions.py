@@ -100,13 +100,13 @@ async def _mend(cluster: Cluster, cwd: Path, version: str, plants: dict[str, Pla
 async def _until_all_are_planned(cluster: Cluster, cwd: Path, codes: str, wanted: set[str]) -> None:
     """On a busy machine some faults show a little later."""
     where = ("--isolated", "--server", cluster.url("app"), "--interval", "3s", "--format", "json")
-    found: set[str] = set()
+    planned: set[str] = set()
     for _ in range(10):
         done = await asyncio.to_thread(jsdoctor, "fix", "--select", codes, *CHOSEN, *where, cwd=cwd, timeout=240)
-        found = {_name(step) for step in json.loads(done.stdout)["steps"]}
-        if wanted <= found:
+        planned = {_name(step) for step in json.loads(done.stdout)["steps"]}
+        if wanted <= planned:
             return
-    raise AssertionError(f"not planned for: {wanted - found}")
+    raise AssertionError(f"not planned for: {wanted - planned}")
 
 
 def _run(cluster: Cluster, cwd: Path, codes: str) -> list[Json]:
@@ -258,8 +258,8 @@ def test_a_pinned_client_gives_way(cluster_factory: ClusterFactory, tmp_path: Pa
 
     def pinned_id() -> str:
         groups = info_of(cluster, "PINNED", "worker").get("priority_groups") or [{}]
-        found: str = groups[0].get("pinned_client_id", "")
-        return found
+        pinned: str = groups[0].get("pinned_client_id", "")
+        return pinned
 
     async def unpin() -> None:
         held = await asyncio.to_thread(pinned_id)

@@ -118,9 +118,9 @@ def test_an_interrupt_leaves_a_journal_to_go_on_with(cluster: Cluster, tmp_path:
     with halted(cluster, tmp_path, AFTER_THE_WRITE, "--select", "JSD301", "--step", "1", "--samples", "1") as process:
         os.kill(process.pid, signal.SIGINT)
         os.kill(process.pid, signal.SIGCONT)
-        _, said = process.communicate(timeout=120)
-    assert process.returncode == 130, said
-    assert "jsdoctor rollback j.jsonl" in said
+        _, output = process.communicate(timeout=120)
+    assert process.returncode == 130, output
+    assert "jsdoctor rollback j.jsonl" in output
     assert rollback(cluster, tmp_path).returncode == 0
     assert config_of(cluster, "ALLOWED") == before
 
@@ -133,9 +133,9 @@ def test_the_server_is_lost_in_the_middle(cluster_factory: ClusterFactory, tmp_p
     with halted(cluster, tmp_path, point, "--select", "JSD301", "--step", "1", "--samples", "1") as process:
         cluster.kill("n1")
         os.kill(process.pid, signal.SIGCONT)
-        _, said = process.communicate(timeout=120)
-    assert process.returncode == 3, said
-    assert "jsdoctor fix --resume --journal j.jsonl" in said
+        _, output = process.communicate(timeout=120)
+    assert process.returncode == 3, output
+    assert "jsdoctor fix --resume --journal j.jsonl" in output
     cluster.start("n1")
     done = fix(cluster, tmp_path, "--resume", "--yes", "--journal", "j.jsonl")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -172,13 +172,13 @@ def test_the_leader_is_lost_in_the_middle(
     with halted(cluster, tmp_path, point, "--select", "JSD301", "--samples", "1") as process:
         cluster.kill(leader)
         os.kill(process.pid, signal.SIGCONT)
-        _, said = process.communicate(timeout=180)
+        _, output = process.communicate(timeout=180)
     if process.returncode == 3:
         wait_until(lambda: is_led(cluster, "LED"), "a new leader", timeout=60)
         done = fix(cluster, tmp_path, "--resume", "--yes", "--journal", "j.jsonl", "--timeout", "10s")
         assert done.returncode == 0, done.stdout + done.stderr
     else:
-        assert process.returncode == 0, said
+        assert process.returncode == 0, output
     assert json.loads(config_of(cluster, "LED"))["duplicate_window"] == 120 * SECOND_NS
     assert rollback(cluster, tmp_path).returncode == 0
     after = info_of(cluster, "LED")

@@ -29,9 +29,9 @@ EVERY = [pytest.param(number, marks=() if number in IN_CI else pytest.mark.night
 
 @pytest.fixture
 def cluster(shared_cluster: ClusterFactory) -> Cluster:
-    found = shared_cluster(DEFAULT_VERSION, 1, extra_config="# killed\n")
-    with_client(found, plant)
-    return found
+    furnished = shared_cluster(DEFAULT_VERSION, 1, extra_config="# killed\n")
+    with_client(furnished, plant)
+    return furnished
 
 
 async def plant(client: Client) -> None:
@@ -78,9 +78,9 @@ def _cured(cluster: Cluster) -> list[bytes]:
     done = halted(cluster, directory, "NONE", *APPLY)
     assert done.returncode == 0, done.stderr
     assert sum(line.startswith("point ") for line in done.stderr.splitlines()) == POINTS
-    found = configs(cluster)
+    fixed = configs(cluster)
     with_client(cluster, plant)
-    return found
+    return fixed
 
 
 @pytest.mark.parametrize("point", EVERY)

@@ -84,8 +84,8 @@ def test_earlier_bundles_are_earlier_samples(
     capture(cluster.url("sys"), earlier / "a.zip")
     with_site(cluster, server_version, change)
 
-    look = ("--server", cluster.url("sys"), "--interval=1s", "--select=JSD402,JSD411,JSD413,JSD203,JSD204", FEW)
-    _, without = run_check(*look)
+    arguments = ("--server", cluster.url("sys"), "--interval=1s", "--select=JSD402,JSD411,JSD413,JSD203,JSD204", FEW)
+    _, without = run_check(*arguments)
     expected = {
         "APP/LAGS/worker": {"JSD402": "warning"},
         "APP/LOSES/worker": {"JSD402": "warning", "JSD413": "error"},
@@ -95,12 +95,12 @@ def test_earlier_bundles_are_earlier_samples(
         "APP/KEPT/worker": {},
     }
     assert {name: failures(without, name) for name in expected} == {name: {} for name in expected}
-    _, report = run_check(*look, "--history", str(earlier))
+    _, report = run_check(*arguments, "--history", str(earlier))
     assert {name: failures(report, name) for name in expected} == expected
-    said = {(r["code"], r["subject"].get("stream")): r["message"] for r in report["results"]}
-    assert "3 looks in" in said["JSD402", "LAGS"]
-    assert ": 115, 230, 345 not done" in said["JSD402", "LAGS"]
-    assert "max_msgs leaves room for 400 messages" in said["JSD413", "LOSES"]
+    messages = {(r["code"], r["subject"].get("stream")): r["message"] for r in report["results"]}
+    assert "3 looks in" in messages["JSD402", "LAGS"]
+    assert ": 115, 230, 345 not done" in messages["JSD402", "LAGS"]
+    assert "max_msgs leaves room for 400 messages" in messages["JSD413", "LOSES"]
     assert {source["name"] for source in report["sources"] if source["kind"] == "bundle"} == {
         str(earlier / name) for name in ("a.zip", "b.zip")
     }
@@ -110,20 +110,20 @@ def test_earlier_bundles_are_earlier_samples(
     # The last look may be a bundle, too; what is in the directory and not older than it does not count.
     newest = earlier / "now.zip"
     capture(cluster.url("sys"), newest)
-    _, captured = run_check("--bundle", str(newest), *look[-2:], "--history", str(earlier))
+    _, captured = run_check("--bundle", str(newest), *arguments[-2:], "--history", str(earlier))
     assert {name: failures(captured, name) for name in expected} == expected
 
 
 @pytest.mark.nightly
 def test_bundles_of_another_deployment_do_not_count(cluster_factory: ClusterFactory, tmp_path: Path) -> None:
-    one, other = cluster_factory(), cluster_factory()
+    own, other = cluster_factory(), cluster_factory()
 
     async def same_names(client: Client) -> None:
         await add_stream(client, "ORDERS", subjects=["orders"], **BOUNDS)
 
-    for cluster in (one, other):
+    for cluster in (own, other):
         with_site(cluster, "2.15.1", lambda site: same_names(site.client))
-    capture(one.url("sys"), tmp_path / "one.zip")
+    capture(own.url("sys"), tmp_path / "one.zip")
     (tmp_path / "no.zip").write_bytes(b"not a bundle")
     code, report = run_check("--server", other.url("sys"), "--select=JSD203,JSD411", "--history", str(tmp_path))
     assert code == 3
@@ -144,27 +144,27 @@ def test_links_and_starts_of_the_past(server_version: str, tmp_path: Path) -> No
         site, _ = sites(land, 2)
         login = land.url(*HUB, user="sys")
         asyncio.run(_with_a_stream(land.url(*HUB)))
-        look = ("--server", login, "--interval=1s", "--select=JSD719,JSD805", "--history", str(bundles), "-vv")
+        arguments = ("--server", login, "--interval=1s", "--select=JSD719,JSD805", "--history", str(bundles), "-vv")
         for name in ("a.zip", "b.zip"):
             capture(login, bundles / name)
-        _, whole = run_check(*look)
+        _, whole = run_check(*arguments)
         linked = _linked(land, site)
         assert all(_outcome(whole, "JSD719", name) == "pass" for name in linked), whole
         land.node(site).kill()
         land.wait_for(lambda: not _linked(land, site), "that leaf node to be gone")
-        _, once = run_check(*look)
+        _, once = run_check(*arguments)
         assert all(_outcome(once, "JSD719", name) == "pass" for name in linked), "missed once is not gone"
         capture(login, bundles / "c.zip")
-        _, gone = run_check(*look)
+        _, gone = run_check(*arguments)
         assert {name for name in HUB if "JSD719" in failures(gone, name)} == linked
         again = HUB[0]
         land.node(again).kill()
         land.again(again)
         land.wait_meta(*HUB)
-        _, gone = run_check(*look)
+        _, gone = run_check(*arguments)
     assert failures(gone, again)["JSD805"] == "info"
-    [said] = [r["message"] for r in gone["results"] if r["code"] == "JSD805" and r["subject"].get("name") == again]
-    assert "it was started once since" in said
+    [message] = [r["message"] for r in gone["results"] if r["code"] == "JSD805" and r["subject"].get("name") == again]
+    assert "it was started once since" in message
 
 
 def _linked(land: Landscape, site: str) -> set[str]:
@@ -180,8 +180,8 @@ async def _with_a_stream(url: str) -> None:
 
 
 def _outcome(report: Json, code: str, name: str) -> str:
-    found = [r["outcome"] for r in report["results"] if r["code"] == code and r["subject"].get("name") == name]
-    return found[0] if found else ""
+    outcomes = [r["outcome"] for r in report["results"] if r["code"] == code and r["subject"].get("name") == name]
+    return outcomes[0] if outcomes else ""
 
 
 @pytest.mark.parametrize("directory", ["missing", "empty"])

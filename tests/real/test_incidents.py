@@ -77,14 +77,14 @@ def test_a_fault_is_one_incident(planted, version: str, fault: Fault) -> None:  
     about = [
         i
         for i in report["incidents"]
-        if i["severity"] in LOUD and any(stream in one.split("/")[1:2] for one in (*causes(i), *beneath(i)))
+        if i["severity"] in LOUD and any(stream in label.split("/")[1:2] for label in (*causes(i), *beneath(i)))
     ]
-    said = "\n".join(f"{i['severity']} {causes(i)[:3]} <- {sorted(beneath(i))[:8]}" for i in about)
+    summary = "\n".join(f"{i['severity']} {causes(i)[:3]} <- {sorted(beneath(i))[:8]}" for i in about)
     [incident] = [i for i in about if f"{fault.code} {fault.subject}" in causes(i)] or [None]
-    assert incident is not None, said
-    assert len(about) == 1, f"more than one incident:\n{said}"
-    assert sum(one.startswith(fault.code) for one in causes(incident)) >= fault.alike, said
-    assert fault.beneath <= beneath(incident), said
+    assert incident is not None, summary
+    assert len(about) == 1, f"more than one incident:\n{summary}"
+    assert sum(cause.startswith(fault.code) for cause in causes(incident)) >= fault.alike, summary
+    assert fault.beneath <= beneath(incident), summary
 
 
 # --- faults of servers ----------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from nats.errors import TimeoutError as NatsTimeoutError
 
 from tests.deployment import add_consumer, add_stream
 from tests.real.outage import with_client
-from tests.real.test_logs_servers import VERSIONS, found, logs, wait_for_line
+from tests.real.test_logs_servers import VERSIONS, logs, severities, wait_for_line
 from tests.servers import Cluster, ClusterFactory
 
 pytestmark = pytest.mark.real
@@ -61,11 +61,11 @@ def test_permissions_that_lack_acknowledgements(version: str, cluster_factory: C
     with_client(cluster, furnish, "owner")
     logged = work_without_permissions(cluster)
     wait_for_line(cluster, "$JS.API.STREAM.INFO.ORDERS")
-    [severity] = found(*logs(cluster))["JSD825"].values()
+    [severity] = severities(*logs(cluster))["JSD825"].values()
     assert severity == "warning", "one refused acknowledgement is enough"
 
     app = tmp_path / "worker.log"
     app.write_text("\n".join([*logged, *["2026-11-21T10:00:01Z ERROR worker: publish failed: nats: timeout"] * 6, ""]))
-    told = found(app)
-    assert told["JSD825"] == {"worker": "warning"}, logged
-    assert told["JSD826"] == {"worker": "warning"}
+    failures = severities(app)
+    assert failures["JSD825"] == {"worker": "warning"}, logged
+    assert failures["JSD826"] == {"worker": "warning"}

@@ -116,24 +116,24 @@ def test_copy_that_does_not_catch_up(cluster_factory: ClusterFactory, tmp_path: 
     """First its leader is too slow, then both others stand still; in the end all is well."""
     cluster = cluster_factory(version, 3)
     leader, copy = with_lost_copy(cluster)
-    stream, told = f"APP/{STREAM}", SentenceMatch(cluster, tmp_path)
+    stream, matches = f"APP/{STREAM}", SentenceMatch(cluster, tmp_path)
     with in_background(probe, cluster, copy):
         with in_background(crawl, cluster, leader):
             cluster.start(copy, wait=False)
-            told.still = [leader]
-            told.wait("JSD704", stream, "error")
+            matches.still = [leader]
+            matches.wait("JSD704", stream, "error")
         assert not logged(cluster, copy, COMPLETE)
-        told.still = [name for name in cluster.names if name != copy]
-        for name in told.still:
+        matches.still = [name for name in cluster.names if name != copy]
+        for name in matches.still:
             cluster.pause(name)
-        told.wait("JSD708", stream, "warning")
-        for name in told.still:
+        matches.wait("JSD708", stream, "warning")
+        for name in matches.still:
             cluster.resume(name)
-        told.still = []
+        matches.still = []
         wait_until(lambda: times(cluster, COMPLETE) > 0, "the copy to be complete", timeout=90)
         cluster.wait_ready()
     for code in ("JSD704", "JSD708"):
-        told.wait(code, stream, "info", "warning", None)
+        matches.wait(code, stream, "info", "warning", None)
 
 
 @pytest.mark.nightly
@@ -141,7 +141,7 @@ def test_copy_that_is_given_up(cluster_factory: ClusterFactory, tmp_path: Path) 
     """2.10 throws its copy away when nobody is there to complete it; what waits for the copy is a backlog meanwhile."""
     cluster = cluster_factory("2.10.26", 3)
     leader, copy = with_lost_copy(cluster)
-    stream, told = f"APP/{STREAM}", SentenceMatch(cluster, tmp_path)
+    stream, matches = f"APP/{STREAM}", SentenceMatch(cluster, tmp_path)
     with in_background(probe, cluster, copy):
         with in_background(crawl, cluster, leader):
             cluster.start(copy, wait=False)
@@ -149,11 +149,11 @@ def test_copy_that_is_given_up(cluster_factory: ClusterFactory, tmp_path: Path) 
                 lambda: logged(cluster, copy, "Falling behind in health check"), "a copy that is behind", timeout=90
             )
         assert not times(cluster, COMPLETE)
-        told.still = [name for name in cluster.names if name != copy]
-        for name in told.still:
+        matches.still = [name for name in cluster.names if name != copy]
+        for name in matches.still:
             cluster.pause(name)
-        told.wait("JSD208", stream, "error")
-        told.wait("JSD707", copy, "warning")
+        matches.wait("JSD208", stream, "error")
+        matches.wait("JSD707", copy, "warning")
 
 
 @pytest.mark.nightly
@@ -172,7 +172,7 @@ def test_indexes_and_snapshots_that_are_thrown_away(
         return str(about["leader"]), str(about["raft_group"])
 
     leader, group = with_client(cluster, make)
-    name = next(one for one in cluster.names if one not in {leader, cluster.meta_leader()})
+    name = next(other for other in cluster.names if other not in {leader, cluster.meta_leader()})
     cluster.stop(name)
     cluster.start(name)
 
@@ -193,7 +193,7 @@ def test_indexes_and_snapshots_that_are_thrown_away(
     cluster.start(name, wait=False)
     if snapshots:
         wait_until(lambda: logged(cluster, name, "Error reading snapshot"), "the snapshot to be missed", timeout=60)
-        assert [one for one in loud(judge(cluster, tmp_path)) if one[:2] == ("JSD208", "warning")]
+        assert [finding for finding in loud(judge(cluster, tmp_path)) if finding[:2] == ("JSD208", "warning")]
 
 
 class Parted:
@@ -242,12 +242,12 @@ class Parted:
     def silent(self) -> None:
         assert said(judge(self.cluster, self._directory), "JSD207") == {}
 
-    def told(self, words: str, what: str) -> dict[str, str]:
+    def reported(self, words: str, what: str) -> dict[str, str]:
         """What JSD207 says once a server has logged those words; one of it is about them."""
         wait_until(lambda: times(self.cluster, words) > 0, words, timeout=90)
         report = judge(self.cluster, self._directory)
-        failed = [one for one in report["results"] if one["code"] == "JSD207" and one["outcome"] == "fail"]
-        assert [one for one in failed if one["message"].startswith(what)], failed
+        failed = [result for result in report["results"] if result["code"] == "JSD207" and result["outcome"] == "fail"]
+        assert [result for result in failed if result["message"].startswith(what)], failed
         return said(report, "JSD207")
 
 
@@ -295,7 +295,7 @@ def test_raft_log_that_lost_its_entries(cluster_factory: ClusterFactory, tmp_pat
     parted.silent()
     parted.cluster.start(parted.follower, wait=False)
     with_client(parted.cluster, publish)
-    assert set(parted.told("Wrong index, ae is ", "the Raft log on disk did not end")) == {parted.follower}
+    assert set(parted.reported("Wrong index, ae is ", "the Raft log on disk did not end")) == {parted.follower}
     wait_until(lambda: parted.held() == [40] * 3, "three copies of everything", timeout=60)
 
 
@@ -317,7 +317,7 @@ def test_leader_of_an_older_backup(cluster_factory: ClusterFactory, tmp_path: Pa
         parted.cluster.start(name, wait=False)
     wait_until(lambda: times(parted.cluster, LEADS) > before, "one of two to lead", timeout=60)
     parted.cluster.start(parted.follower, wait=False)
-    assert set(parted.told("requested sequence ", "a follower requested messages beyond")) == {"APP/P207"}
+    assert set(parted.reported("requested sequence ", "a follower requested messages beyond")) == {"APP/P207"}
 
 
 @pytest.mark.parametrize("version", ON_2_10)
@@ -338,7 +338,7 @@ def test_older_copy_after_the_raft_logs_are_lost(cluster_factory: ClusterFactory
     wait_until(lambda: len(parted.held()) == 3, "all copies to be there", timeout=120)
     parted.silent()
     with_client(parted.cluster, lambda client: publish_through(client, parted.others))
-    assert parted.told("last sequence mismatch", "what the leader sent did not fit") == {"APP/P207": "error"}
+    assert parted.reported("last sequence mismatch", "what the leader sent did not fit") == {"APP/P207": "error"}
     with_client(parted.cluster, lambda client: scale(client, 1))
     wait_until(lambda: len(parted.held()) == 1, "one copy", timeout=60)
     with_client(parted.cluster, lambda client: scale(client, 3))

@@ -40,13 +40,13 @@ STAMP = "%Y/%m/%d %H:%M:%S"
 STAMPS = r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d"
 
 
-def found(*paths: Path) -> dict[str, dict[str, str]]:
+def severities(*paths: Path) -> dict[str, dict[str, str]]:
     """What all rules say of these logs: the severities of failures by code and subject."""
-    said: dict[str, dict[str, str]] = {}
+    by_code: dict[str, dict[str, str]] = {}
     for result in run_all(evidence_of_files(*paths)).results:
         if result.finding.outcome is Outcome.FAIL:
-            said.setdefault(result.rule.code, {})[label(result.finding.subject)] = result.severity.value
-    return said
+            by_code.setdefault(result.rule.code, {})[label(result.finding.subject)] = result.severity.value
+    return by_code
 
 
 def logs(cluster: Cluster) -> list[Path]:
@@ -87,7 +87,7 @@ def test_a_server_that_is_used_badly(version: str, cluster_factory: ClusterFacto
         wait_for_line(cluster, "limit reached, dropping")
     reload_with(cluster, "store_dir: store", "store_dir: elsewhere")
     wait_for_line(cluster, "Failed to reload server configuration")
-    result = found(*logs(cluster))
+    result = severities(*logs(cluster))
     assert result["JSD802"] == {"n1": "error"}
     assert result["JSD806"] == {"n1": "warning"}
     assert result["JSD808"] == {"n1": "warning"}
@@ -102,7 +102,7 @@ def test_a_server_that_is_used_badly(version: str, cluster_factory: ClusterFacto
     wait_for_line(cluster, "Reloaded server configuration")
     cluster.kill("n1")
     cluster.start("n1")
-    after = found(*logs(cluster))
+    after = severities(*logs(cluster))
     assert (after["JSD805"], after["JSD819"]) == ({"n1": "warning"}, {"n1": "info"})
 
 
@@ -163,7 +163,7 @@ def test_a_machine_that_is_frozen_again_and_again(version: str, cluster_factory:
     log = cluster.node("n1").log_path
     cluster.kill("n1")
     log.write_text(started_before(log.read_text()))
-    assert found(log)["JSD814"] == {"n1": "warning"}
+    assert severities(log)["JSD814"] == {"n1": "warning"}
 
 
 def publish_until(cluster: Cluster, over: threading.Event) -> None:
@@ -200,7 +200,7 @@ def test_damaged_stores(version: str, cluster_factory: ClusterFactory) -> None:
     meta.write_bytes(meta.read_bytes().replace(b"bad", b"bed"))
     cluster.start("n1", wait=False)
     wait_for_line(cluster, "checksums do not match")
-    assert found(*logs(cluster))["JSD804"] == {"APP/CUT/c": "error", "APP/BAD": "error"}
+    assert severities(*logs(cluster))["JSD804"] == {"APP/CUT/c": "error", "APP/BAD": "error"}
 
 
 @pytest.mark.parametrize("version", ["2.12.8", pytest.param("2.10.26", marks=EVERY_NIGHT)])
@@ -209,7 +209,7 @@ def test_jetstream_switched_off_by_a_full_disk(version: str, cluster_factory: Cl
         cluster = cluster_factory(version, 3)
         log = cluster.node("n2").log_path
         with_client(cluster, lambda client: fill(client, "BIG", "n2", lambda: "will be DISABLED" in log.read_text()))
-        assert found(*logs(cluster))["JSD803"] == {"n2": "critical"}
+        assert severities(*logs(cluster))["JSD803"] == {"n2": "critical"}
         cluster.close()
 
 
@@ -220,7 +220,7 @@ def test_removed_while_it_runs(version: str, cluster_factory: ClusterFactory) ->
     gone = next(name for name in cluster.names if name != cluster.meta_leader())
     with_client(cluster, lambda client: api(client, "SERVER.REMOVE", {"peer": gone}), "sys")
     wait_for_line(cluster, "our server was removed from the cluster", gone)
-    assert found(*logs(cluster))["JSD803"] == {gone: "critical"}
+    assert severities(*logs(cluster))["JSD803"] == {gone: "critical"}
 
 
 # --- starts -------------------------------------------------------------------------------------------------------
@@ -235,10 +235,10 @@ def test_starts_that_fail(version: str, tmp_path: Path) -> None:
         NatsServer.start(binary, config, tmp_path / "n1", timeout=5)
     with pytest.raises(ServerStartError):
         NatsServer.start(binary, "jetstrem: enabled\n", tmp_path / "typing-error", timeout=5)
-    assert found(tmp_path / "n1")["JSD817"] == {"n1": "critical"}
-    assert list(found(tmp_path / "typing-error")["JSD817"].values()) == ["error"]
+    assert severities(tmp_path / "n1")["JSD817"] == {"n1": "critical"}
+    assert list(severities(tmp_path / "typing-error")["JSD817"].values()) == ["error"]
     with NatsServer.start(binary, "server_name: n1\n", tmp_path / "n1"):
-        assert found(tmp_path / "n1")["JSD817"] == {"n1": "info"}
+        assert severities(tmp_path / "n1")["JSD817"] == {"n1": "info"}
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -251,14 +251,14 @@ def test_two_servers_with_one_name(version: str, tmp_path: Path) -> None:
         NatsServer.start(binary, config.format(ports[1], routes), tmp_path / "b"),
     ):
         wait_until(lambda: "duplicate name" in server.log_path.read_text(), "the servers to meet", timeout=30)
-        assert found(tmp_path / "a")["JSD817"] == {"n1": "critical"}
+        assert severities(tmp_path / "a")["JSD817"] == {"n1": "critical"}
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_no_store_directory(version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     with NatsServer.start(server_binary(version), "server_name: n1\njetstream: enabled\n", tmp_path / "n1") as server:
-        assert found(server.log_path)["JSD818"] == {"n1": "warning"}
+        assert severities(server.log_path)["JSD818"] == {"n1": "warning"}
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -275,9 +275,9 @@ def test_a_resolver_that_nobody_answers(version: str, tmp_path: Path) -> None:
         assert "Account fetch failed" in text
         server.kill()
         server.log_path.write_text(started_just_before(text))
-        assert "JSD822" not in found(tmp_path / "n1")
+        assert "JSD822" not in severities(tmp_path / "n1")
         server.log_path.write_text(started_before(text))
-    assert found(tmp_path / "n1")["JSD822"] == {"n1": "warning", operator.app.public: "info"}
+    assert severities(tmp_path / "n1")["JSD822"] == {"n1": "warning", operator.app.public: "info"}
 
 
 def started_before(text: str) -> str:
@@ -315,7 +315,7 @@ def test_applications_that_are_refused(cluster_factory: ClusterFactory, tmp_path
             await refused(log, "publish", client.jetstream().publish("ordres.new", b"1"))
 
     asyncio.run(work())
-    result = found(tmp_path)
+    result = severities(tmp_path)
     assert result["JSD603"] == {"orders": "error"}
     assert result["JSD613"] == {"typing": "warning"}
 
@@ -332,7 +332,7 @@ def test_a_mirror_that_repeated_ids_stop(version: str, cluster_factory: ClusterF
 
     with_client(cluster, work)
     wait_for_line(cluster, "msgid is duplicate")
-    assert found(*logs(cluster))["JSD607"] == {"APP/BOTH": "error"}
+    assert severities(*logs(cluster))["JSD607"] == {"APP/BOTH": "error"}
 
 
 # --- the command line ---------------------------------------------------------------------------------------------

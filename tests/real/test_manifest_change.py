@@ -67,14 +67,14 @@ def test_the_change_of_manifests(cluster_factory: ClusterFactory, tmp_path: Path
     old = change["steps"][place["OLD"]]
     assert old["messages"] == 10
     assert "the oldest 6 are deleted" in old["at_stake"]
-    assert {one["field"]: (one["before"], one["after"]) for one in old["fields"]} == {
+    assert {field["field"]: (field["before"], field["after"]) for field in old["fields"]} == {
         "subjects": ("orders.>, bills.>", "orders.>"),
         "max_msgs": ("-1", "4"),
         "max_age": ("0s", "1h"),
     }
     assert change["steps"][place["BILLS"]]["at_stake"] == ""
     assert change["unchanged"] == 1
-    names = {(one["kind"], one["name"]) for one in change["undeclared"]}
+    names = {(asset["kind"], asset["name"]) for asset in change["undeclared"]}
     assert names == {("stream", "FORGOTTEN"), ("consumer", "by-hand")}
 
     text = jsdoctor("check", *asked, "--format", "markdown", "--max-examples", "0", cwd=tmp_path).stdout

@@ -40,7 +40,7 @@ def test_changes_of_streams(cluster_factory: ClusterFactory, tmp_path: Path, ver
     assert captured.returncode == 0, captured.stderr
     _, report = check("--bundle", str(tmp_path / "app.zip"), *asked)
     assert (said(report, "JSD614"), said(report, "JSD615")) == (refused, deleting)
-    told = {c.name: REFUSED if c.name in refused else DELETES if c.name in deleting else ACCEPTED for c in changes}
+    predicted = {c.name: REFUSED if c.name in refused else DELETES if c.name in deleting else ACCEPTED for c in changes}
 
     async def apply(client: Client) -> dict[str, Fate]:
         return {change.name: await fate_of(client, change, version) for change in changes}
@@ -48,7 +48,7 @@ def test_changes_of_streams(cluster_factory: ClusterFactory, tmp_path: Path, ver
     fates = with_client(cluster, apply)
     expected = {change.about: change.fate_on(version) for change in changes}
     assert {change.about: fates[change.name] for change in changes} == expected
-    assert {change.about: told[change.name] for change in changes} == expected
+    assert {change.about: predicted[change.name] for change in changes} == expected
 
 
 async def prepare_streams(client: Client, changes: list[Change]) -> None:
@@ -121,15 +121,17 @@ def test_changes_of_consumers(cluster_factory: ClusterFactory, tmp_path: Path, v
 
     answers = with_client(cluster, apply)
     fates = {c.about: Fate.REFUSED if "error" in answers[c.name] else Fate.ACCEPTED for c in changes}
-    told = {c.about: Fate.REFUSED if f"{c.name}/reader" in refused else Fate.ACCEPTED for c in changes}
+    predicted = {c.about: Fate.REFUSED if f"{c.name}/reader" in refused else Fate.ACCEPTED for c in changes}
     assert fates == {change.about: change.fate for change in changes}
-    assert told == fates
+    assert predicted == fates
     codes = [
         (c.about, answers[c.name]["error"]["err_code"], _message(report, c.name))
         for c in changes
         if c.fate == "refused"
     ]
-    assert [(about, code) for about, code, says in codes if "(error" in says and f"(error {code})" not in says] == []
+    assert [
+        (about, code) for about, code, message in codes if "(error" in message and f"(error {code})" not in message
+    ] == []
 
 
 @pytest.mark.nightly
@@ -175,5 +177,7 @@ async def fewer(client: Client, stream: str, before: int) -> Fate:
 
 
 def _message(report: Json, stream: str) -> str:
-    found = [r["message"] for r in report["results"] if r["subject"].get("stream") == stream and r["outcome"] == "fail"]
-    return " ".join(found)
+    messages = [
+        r["message"] for r in report["results"] if r["subject"].get("stream") == stream and r["outcome"] == "fail"
+    ]
+    return " ".join(messages)

@@ -44,11 +44,17 @@ def test_a_gate_judges_the_change(cluster_factory: ClusterFactory, tmp_path: Pat
             (deploy / f"{name}.json").write_text(json.dumps(content))
         asked = ("--manifest", str(deploy), "--samples", "1", "--select", "JSD3,JSD4,JSD6", *options)
         code, report = check("-s", cluster.url("app"), "--fail-on", "warning", *asked)
-        failed = [one for one in report["results"] if one["outcome"] == "fail" and one["severity"] != "info"]
-        before = {(one["code"], one["subject"]["name"]) for one in failed if one["suppressed"]}
-        assert {one["suppressed"]["kind"] for one in failed if one["suppressed"]} <= {"existing"}
+        failed = [
+            result for result in report["results"] if result["outcome"] == "fail" and result["severity"] != "info"
+        ]
+        before = {(result["code"], result["subject"]["name"]) for result in failed if result["suppressed"]}
+        assert {result["suppressed"]["kind"] for result in failed if result["suppressed"]} <= {"existing"}
         assert len(before) <= report["summary"]["suppressed"]
-        return code, {(one["code"], one["subject"]["name"]) for one in failed if not one["suppressed"]}, before
+        return (
+            code,
+            {(result["code"], result["subject"]["name"]) for result in failed if not result["suppressed"]},
+            before,
+        )
 
     code, counted, before = gate({"new": NEW})
     assert (code, counted) == (0, set()), "a fault of production does not fail a change elsewhere"

@@ -89,17 +89,17 @@ def test_the_lead_went_to_a_server_that_is_behind(
     shift_clock(cluster.node("n2").pid, AHEAD_S)
     asyncio.run(led_by(cluster, "n2", "n3"))
     _, report = run_check("--server", cluster.url("app"), *scan)
-    found = inversion(report)
-    assert found is not None
-    assert found["severity"] == "warning"
-    assert found["subject"]["account"] == "APP"
-    assert 0 < found["measured"] <= AHEAD_S * SECOND_NS
-    assert "in 1 place dates go back" in found["message"]
-    assert "message 11 is dated before message 10" in found["message"]
-    assert ("n3 had become leader just before message 11" in found["message"]) == (
+    failure = inversion(report)
+    assert failure is not None
+    assert failure["severity"] == "warning"
+    assert failure["subject"]["account"] == "APP"
+    assert 0 < failure["measured"] <= AHEAD_S * SECOND_NS
+    assert "in 1 place dates go back" in failure["message"]
+    assert "message 11 is dated before message 10" in failure["message"]
+    assert ("n3 had become leader just before message 11" in failure["message"]) == (
         not server_version.startswith("2.10")
     )
-    for command in found["remedy"]["commands"]:
+    for command in failure["remedy"]["commands"]:
         typed(nats_cli, command, cluster.url("app"))
 
     bundle = tmp_path / "dates.zip"
@@ -109,8 +109,8 @@ def test_the_lead_went_to_a_server_that_is_behind(
     again = inversion(run_check("--bundle", str(bundle), "--select", "JSD105")[1])
     assert again is not None
     # What is still dated in the future is less by the time in between.
-    assert again["message"].split("; 5 messages")[0] == found["message"].split("; 5 messages")[0]
-    assert [again[name] for name in ("measured", "severity")] == [found[name] for name in ("measured", "severity")]
+    assert again["message"].split("; 5 messages")[0] == failure["message"].split("; 5 messages")[0]
+    assert [again[name] for name in ("measured", "severity")] == [failure[name] for name in ("measured", "severity")]
 
 
 @pytest.mark.parametrize("server_version", NIGHTLY_UNLESS_DEFAULT)

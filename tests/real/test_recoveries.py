@@ -33,7 +33,7 @@ async def holds(client: Client, stream: str, count: int) -> None:
     raise AssertionError(f"{stream} never holds {count} messages, but {await messages(client, stream)}")
 
 
-def said(report: Json, code: str, name: str) -> str:
+def message(report: Json, code: str, name: str) -> str:
     return str(next(r["message"] for r in report["results"] if r["code"] == code and r["subject"]["name"] == name))
 
 
@@ -78,8 +78,8 @@ def test_copies_that_a_repeated_id_stopped(cluster_factory: ClusterFactory) -> N
     asyncio.run(repeat_ids(cluster))
     _, report = run_check("--server", cluster.url("sys"), "--select=JSD607")
     assert failures(report, "APP/MIRROR") == failures(report, "APP/SOURCED") == {"JSD607": "error"}
-    assert "restart its server" in said(report, "JSD607", "MIRROR")
-    assert "window of 100ms lets it go on" in said(report, "JSD607", "SOURCED")
+    assert "restart its server" in message(report, "JSD607", "MIRROR")
+    assert "window of 100ms lets it go on" in message(report, "JSD607", "SOURCED")
     asyncio.run(recover(cluster))
     _, cured = run_check("--server", cluster.url("sys"), "--select=JSD607")
     assert failures(cured, "APP/MIRROR") == failures(cured, "APP/SOURCED") == {}
@@ -121,7 +121,7 @@ def test_a_halted_stream_lives_again_without_its_raft_log(cluster_factory: Clust
     asyncio.run(halt(cluster))
     _, report = run_check("--server", cluster.url("sys"), "--select=JSD713")
     assert failures(report, "APP/P713") == {"JSD713": "critical"}
-    assert "that edit hangs on 2.15.1" in said(report, "JSD713", "P713")
+    assert "that edit hangs on 2.15.1" in message(report, "JSD713", "P713")
     for name in cluster.names:
         cluster.stop(name)
     for name in cluster.names:

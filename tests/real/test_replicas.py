@@ -14,8 +14,8 @@ from nats.aio.client import Client
 from tests.collect.looking import NIGHTLY_UNLESS_DEFAULT
 from tests.deployment import HOUR_NS, Traffic, add_stream, furnish
 from tests.real.outage import Json, said, with_client
-from tests.real.two_looks import once
-from tests.real.two_looks import said as said_of
+from tests.real.two_samples import once
+from tests.real.two_samples import severities as severities_of
 from tests.real.ward import run_check
 from tests.servers import Cluster, ClusterFactory, wait_until
 from tests.stored import store
@@ -50,14 +50,14 @@ def held(cluster: Cluster) -> dict[str, int]:
 
 def is_settled(cluster: Cluster, node: str) -> bool:
     """Whether the node is back, and the stream's leader calls it up to date."""
-    found = copies(cluster)
+    copies_seen = copies(cluster)
     peers = [
         peer
-        for name, copy in found.items()
+        for name, copy in copies_seen.items()
         if copy["cluster"].get("leader") == name
         for peer in copy["cluster"].get("replicas", [])
     ]
-    return node in found and any(p["name"] == node and p["current"] and not p.get("lag") for p in peers)
+    return node in copies_seen and any(p["name"] == node and p["current"] and not p.get("lag") for p in peers)
 
 
 def lose_messages(cluster: Cluster, block: int) -> str:
@@ -83,13 +83,13 @@ def damaged(cluster_factory: ClusterFactory, request: pytest.FixtureRequest) -> 
     return cluster, lose_messages(cluster, block)
 
 
-def copy_anew(cluster: Cluster, node: str) -> None:
+def copy_again(cluster: Cluster, node: str) -> None:
     """What the page says: the directories of the stream and of its group moved away while the server is down."""
     group = copies(cluster)[node]["cluster"]["raft_group"]
     cluster.stop(node)
     for path in (f"streams/{STREAM}", f"_js_/{group}"):
-        found: Path = next(cluster.store_dir(node).rglob(path))
-        shutil.rmtree(found)
+        directory: Path = next(cluster.store_dir(node).rglob(path))
+        shutil.rmtree(directory)
     cluster.start(node)
     wait_until(lambda: held(cluster).get(node) == 100, f"{node} to copy the stream", timeout=30)
 
@@ -111,7 +111,7 @@ def test_follower_without_some_messages(damaged: tuple[Cluster, str]) -> None:
     assert said(check_207(cluster, "sys"), "JSD207") == {}, "it might still catch up: not evaluated"
     assert said(check_207(cluster, "app", *AT_ONCE), "JSD207") == {}, "a plain account sees only leaders"
 
-    copy_anew(cluster, node)
+    copy_again(cluster, node)
     assert said(check_207(cluster, "sys", *AT_ONCE), "JSD207") == {}
 
 
@@ -123,7 +123,7 @@ def test_traffic_is_no_divergence(cluster_factory: ClusterFactory, version: str)
     async def busy() -> list[dict[str, str]]:
         await furnish(cluster.url("app"), 3)
         async with Traffic(cluster.url("app")), Traffic(cluster.url("app")):
-            looks = [await asyncio.to_thread(once, cluster) for _ in range(6)]
-        return [said_of("JSD207", first + second, {"settle": "0s"}) for first, second in pairwise(looks)]
+            samples = [await asyncio.to_thread(once, cluster) for _ in range(6)]
+        return [severities_of("JSD207", first + second, {"settle": "0s"}) for first, second in pairwise(samples)]
 
     assert asyncio.run(busy()) == [{}] * 5

@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.real, pytest.mark.xdist_group("server-health")]
 
 EVERY_VERSION = pytest.mark.parametrize(
     "version",
-    [pytest.param(one, marks=() if one == DEFAULT_VERSION else pytest.mark.nightly) for one in VERSIONS],
+    [pytest.param(version, marks=() if version == DEFAULT_VERSION else pytest.mark.nightly) for version in VERSIONS],
 )
 
 
@@ -51,10 +51,10 @@ def test_full_memory_and_reservations_are_found(cluster_factory: ClusterFactory,
     with_client(cluster, _publish("P802", 17, 100_000, storage="memory"))
     with_client(cluster, lambda client: add_stream(client, "WIDE", subjects=["wide"], max_bytes=3_500_000))
     _, report = check("--server", cluster.url("sys"))
-    found = [r for r in report["results"] if r["code"] == "JSD802" and r["outcome"] == "fail"]
-    assert [(r["subject"]["name"], r["severity"]) for r in found] == [("n1", "warning")]
-    assert "memory are used" in found[0]["message"]
-    assert "file storage are reserved" in found[0]["message"]
+    failures = [r for r in report["results"] if r["code"] == "JSD802" and r["outcome"] == "fail"]
+    assert [(r["subject"]["name"], r["severity"]) for r in failures] == [("n1", "warning")]
+    assert "memory are used" in failures[0]["message"]
+    assert "file storage are reserved" in failures[0]["message"]
 
 
 @EVERY_VERSION
@@ -150,15 +150,15 @@ def test_server_without_jetstream_is_legal(cluster_factory: ClusterFactory, vers
     cluster = cluster_factory(version, 3)
     with _without_jetstream(cluster):
 
-        def look() -> dict[str, object]:
+        def judge() -> dict[str, object]:
             report = check("--server", cluster.url("sys"), "-vv")[1]
             return {
                 "n4 answered": any(r["subject"].get("name") == "n4" for r in report["results"]),
                 **{code: said(report, code) for code in ("JSD703", "JSD706", "JSD801", "JSD803", "JSD816")},
             }
 
-        wait_until(lambda: look()["n4 answered"], "the fourth server to join", timeout=30)
-        assert look() == {"n4 answered": True, "JSD703": {}, "JSD706": {}, "JSD801": {}, "JSD803": {}, "JSD816": {}}
+        wait_until(lambda: judge()["n4 answered"], "the fourth server to join", timeout=30)
+        assert judge() == {"n4 answered": True, "JSD703": {}, "JSD706": {}, "JSD801": {}, "JSD803": {}, "JSD816": {}}
 
 
 @pytest.mark.parametrize("version", [version for version in VERSIONS if version < "2.14"])
@@ -175,9 +175,9 @@ def test_jetstream_switched_off_by_a_full_disk_is_found(
         )
         wait_until(lambda: peers_of(cluster, "FULL"), "the stream to have a leader", timeout=30)
         code, report = check("--server", cluster.url("sys"))
-        found = [r for r in report["results"] if r["code"] == "JSD803" and r["outcome"] == "fail"]
-        assert [(r["subject"]["name"], r["severity"]) for r in found] == [("n2", "critical")]
-        assert "still a member" in found[0]["message"]
+        failures = [r for r in report["results"] if r["code"] == "JSD803" and r["outcome"] == "fail"]
+        assert [(r["subject"]["name"], r["severity"]) for r in failures] == [("n2", "critical")]
+        assert "still a member" in failures[0]["message"]
         assert code == 1
         cluster.close()
 

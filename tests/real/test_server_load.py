@@ -38,8 +38,8 @@ def _release(version: str) -> list[int]:
 
 def message(report: Json, code: str) -> str:
     """The only failure of one rule."""
-    (found,) = [r["message"] for r in report["results"] if r["code"] == code and r["outcome"] == "fail"]
-    return str(found)
+    (text,) = [r["message"] for r in report["results"] if r["code"] == code and r["outcome"] == "fail"]
+    return str(text)
 
 
 def monitors(cluster: Cluster) -> list[str]:

@@ -106,8 +106,8 @@ def test_faults_of_deduplication_are_in_the_messages(
 ) -> None:
     cluster = cluster_factory(server_version, nodes=nodes)
     asyncio.run(plant(cluster))
-    look = ("--server", cluster.url("app"), "--select=JSD2,JSD3", *SCANS, *SETTINGS)
-    _, sick = run_check(*look, "--digests")
+    arguments = ("--server", cluster.url("app"), "--select=JSD2,JSD3", *SCANS, *SETTINGS)
+    _, sick = run_check(*arguments, "--digests")
     expected = {
         "P301": {"JSD301": "warning", "JSD305": "warning"},
         "P302": {"JSD302": "warning"},
@@ -124,10 +124,10 @@ def test_faults_of_deduplication_are_in_the_messages(
     assert f"message 2 repeats 1 after {span(asyncio.run(between(cluster)))}" in proof["message"]
     if nodes > 1:  # what was captured proves as much, somewhere else and later
         bundle = tmp_path / "proofs.zip"
-        command = [sys.executable, "-m", "jsdoctor", "capture", "-o", str(bundle), *look[:2], *SCANS, "--digests"]
+        command = [sys.executable, "-m", "jsdoctor", "capture", "-o", str(bundle), *arguments[:2], *SCANS, "--digests"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
-        _, captured = run_check("--bundle", str(bundle), look[2], *SETTINGS)
+        _, captured = run_check("--bundle", str(bundle), arguments[2], *SETTINGS)
         assert {name: failures(captured, f"APP/{name}") for name in expected} == expected
         assert not any(b"order-1" in member or b"customer-7" in member for member in members(bundle))
 
@@ -135,13 +135,13 @@ def test_faults_of_deduplication_are_in_the_messages(
         for command in (result.get("remedy") or {}).get("commands", []):
             typed(nats_cli, command, cluster.url("app"))
 
-    _, unread = run_check(*look)
+    _, unread = run_check(*arguments)
     states = {(r["code"], r["subject"]["name"]): r["outcome"] for r in unread["results"]}
     assert states["JSD304", "P304"] == "not_evaluated", "contents were not compared, and nobody can know"
     assert failures(unread, "APP/P304")["JSD305"] == "warning", "nor that it is no retry"
 
     asyncio.run(cure(cluster))
-    _, cured = run_check(*look, "--digests")
+    _, cured = run_check(*arguments, "--digests")
     assert {name: failures(cured, f"APP/{name}") for name in expected} == {name: {} for name in expected}
 
 
@@ -165,12 +165,12 @@ def test_a_restore_forgets_ids(cluster_factory: ClusterFactory, nats_cli: Path, 
     """Only 2.15 does; it is also the one that dates the stream by its restore, which is the proof."""
     cluster = cluster_factory("2.15.1")
     asyncio.run(restore(cluster, nats_cli, tmp_path / "backup"))
-    look = ("--server", cluster.url("app"), "--scan=P306", "--select=JSD203,JSD3", "--set=JSD203.clock_error=1ms")
-    _, report = run_check(*look)
+    arguments = ("--server", cluster.url("app"), "--scan=P306", "--select=JSD203,JSD3", "--set=JSD203.clock_error=1ms")
+    _, report = run_check(*arguments)
     assert failures(report, "APP/P306") == {"JSD203": "info", "JSD305": "warning", "JSD306": "warning"}
-    said = {r["code"]: r["message"] for r in report["results"]}
-    assert "P306 was restored at" in said["JSD306"]
-    assert "sequences from 2 on were given out again, 1 of them so far" in said["JSD203"]
+    messages = {r["code"]: r["message"] for r in report["results"]}
+    assert "P306 was restored at" in messages["JSD306"]
+    assert "sequences from 2 on were given out again, 1 of them so far" in messages["JSD203"]
 
 
 async def through_a_restart(cluster: Cluster) -> None:
@@ -203,15 +203,15 @@ def test_what_a_work_queue_removed_is_forgotten_by_a_restart(cluster_factory: Cl
     """A source takes what it copied out of the work queue. Since 2.14 a copy has no window of its own."""
     cluster = cluster_factory("2.15.1")
     asyncio.run(through_a_restart(cluster))
-    look = ("--server", cluster.url("app"), "--scan=P306COPY", "--select=JSD3")
-    _, report = run_check(*look, "--monitor", cluster.monitor_urls[0])
+    arguments = ("--server", cluster.url("app"), "--scan=P306COPY", "--select=JSD3")
+    _, report = run_check(*arguments, "--monitor", cluster.monitor_urls[0])
     assert failures(report, "APP/P306COPY") == {"JSD305": "warning", "JSD306": "warning"}
-    (said,) = [r["message"] for r in report["results"] if r["code"] == "JSD306"]
-    assert "n1 started at" in said
-    assert "and P306Q removes what is acknowledged" in said
-    _, unmonitored = run_check(*look)
-    (said,) = [r["message"] for r in unmonitored["results"] if r["code"] == "JSD306"]
-    assert "P306Q, where it was published, removes what is acknowledged" in said
+    (text,) = [r["message"] for r in report["results"] if r["code"] == "JSD306"]
+    assert "n1 started at" in text
+    assert "and P306Q removes what is acknowledged" in text
+    _, unmonitored = run_check(*arguments)
+    (text,) = [r["message"] for r in unmonitored["results"] if r["code"] == "JSD306"]
+    assert "P306Q, where it was published, removes what is acknowledged" in text
 
 
 async def publish_to_a_copy(cluster: Cluster) -> None:
@@ -232,9 +232,9 @@ def test_ids_in_vain(cluster_factory: ClusterFactory) -> None:
     """What 2.14 and later make of sources and no word on the window. A stream whose publishers send no ids is fine."""
     cluster = cluster_factory("2.15.1")
     asyncio.run(publish_to_a_copy(cluster))
-    look = ("--server", cluster.url("app"), "--select=JSD309")
-    _, unread = run_check(*look)
+    arguments = ("--server", cluster.url("app"), "--select=JSD309")
+    _, unread = run_check(*arguments)
     assert failures(unread, "APP/P309_IDLE") == {"JSD309": "warning"}
-    _, report = run_check(*look, "--scan=P309", "--scan=P309_IDLE")
+    _, report = run_check(*arguments, "--scan=P309", "--scan=P309_IDLE")
     assert failures(report, "APP/P309") == {"JSD309": "error"}
     assert failures(report, "APP/P309_IDLE") == {}

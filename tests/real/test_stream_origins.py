@@ -61,10 +61,10 @@ def test_lost_origin_is_found_and_a_new_one_too(cluster_factory: ClusterFactory,
     _, report = check("--server", cluster.url("sys"))
     # That the other copy has not asked its new origin for some seconds may be information.
     loud = [r for r in report["results"] if r["code"] == "JSD607" and r["severity"] != "info"]
-    found = {r["subject"]["name"]: r["message"] for r in loud}
+    messages = {r["subject"]["name"]: r["message"] for r in loud}
     # The mirror is past the new origin, or (before 2.14) takes its messages under numbers that it has used before.
-    assert set(found) == {"MIRROR"}
-    assert ("mixed" if version < "2.14" else "past its origin") in found["MIRROR"]
+    assert set(messages) == {"MIRROR"}
+    assert ("mixed" if version < "2.14" else "past its origin") in messages["MIRROR"]
 
 
 @pytest.mark.parametrize("version", VERSIONS)

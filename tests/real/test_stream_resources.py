@@ -95,26 +95,26 @@ def test_what_has_room(cluster_factory: ClusterFactory, tmp_path: Path, version:
         of_account = of_account.replace("max_streams: 4", "max_streams: 3")
     cluster = cluster_factory(version, 1, jetstream=OF_SERVER, app_account=of_account)
     with_client(cluster, plant)
-    wanted = [{**one, "subjects": [f"{one['name']}.>"]} for one in changes()]
-    told: dict[str, str] = {}
+    wanted = [{**new, "subjects": [f"{new['name']}.>"]} for new in changes()]
+    predicted: dict[str, str] = {}
     for number, batch in enumerate(_batches(wanted)):
         place = tmp_path / f"deploy-{number}"
         place.mkdir()
-        for one in batch:
-            (place / f"{one['name']}.json").write_text(json.dumps(one))
+        for change in batch:
+            (place / f"{change['name']}.json").write_text(json.dumps(change))
         _, report = check("-s", cluster.url(login), "--manifest", str(place), "--select", "JSD614", "--samples", "1")
-        said = {r["subject"]["name"]: r["message"] for r in report["results"] if r["outcome"] == "fail"}
+        messages = {r["subject"]["name"]: r["message"] for r in report["results"] if r["outcome"] == "fail"}
         assert not [r for r in report["results"] if r["outcome"] == "not_evaluated"]
-        told |= {_label(one): said.get(one["name"], "") for one in batch}
+        predicted |= {_label(tried_change): messages.get(tried_change["name"], "") for tried_change in batch}
 
     async def apply(client: Client) -> dict[str, int]:
-        return {_label(one): await tried(client, one) for one in wanted}
+        return {_label(wanted_change): await tried(client, wanted_change) for wanted_change in wanted}
 
     real = with_client(cluster, apply)
     wrong = [
-        f"{one}: server {code}, said {told[one]!r}"
-        for one, code in real.items()
-        if (f"(error {code})" not in told[one] if code else told[one])
+        f"{label}: server {code}, said {predicted[label]!r}"
+        for label, code in real.items()
+        if (f"(error {code})" not in predicted[label] if code else predicted[label])
     ]
     assert len(real) == len(wanted)
     assert {code for code in real.values() if code}, "limits refuse something"
@@ -123,9 +123,11 @@ def test_what_has_room(cluster_factory: ClusterFactory, tmp_path: Path, version:
 
 def _batches(wanted: list[Json]) -> list[list[Json]]:
     """All new streams; then the changes of deployed ones, one of each at a time."""
-    changed = [[one for one in wanted if one["name"] in HELD and one["max_bytes"] == size] for size in _CHANGED]
-    return [[one for one in wanted if one["name"] not in HELD], *changed]
+    changed = [
+        [change for change in wanted if change["name"] in HELD and change["max_bytes"] == size] for size in _CHANGED
+    ]
+    return [[change for change in wanted if change["name"] not in HELD], *changed]
 
 
-def _label(one: Json) -> str:
-    return f"{one['name']} max_bytes {one['max_bytes']} max_consumers {one.get('max_consumers')}"
+def _label(change: Json) -> str:
+    return f"{change['name']} max_bytes {change['max_bytes']} max_consumers {change.get('max_consumers')}"

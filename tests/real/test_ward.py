@@ -43,9 +43,9 @@ def ward(tmp_path_factory: pytest.TempPathFactory) -> object:
 @pytest.mark.parametrize(("version", "topology", "plant"), CASES)
 def test_fault_is_found_and_gone_after_the_cure(ward, version: str, topology: str, plant: Plant) -> None:  # type: ignore[no-untyped-def]
     report = ward(version, topology)
-    said = failures(report.sick, plant.subject)
-    assert said.get(plant.code) == plant.severity, said
-    unexpected = {code for code, severity in said.items() if severity in LOUD} - {plant.code} - plant.also
-    assert not unexpected, said
+    severities = failures(report.sick, plant.subject)
+    assert severities.get(plant.code) == plant.severity, severities
+    unexpected = {code for code, severity in severities.items() if severity in LOUD} - {plant.code} - plant.also
+    assert not unexpected, severities
     if plant.heal:
         assert plant.code not in failures(report.cured, plant.subject)

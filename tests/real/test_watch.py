@@ -83,14 +83,16 @@ class Receiver:
             server.shutdown()
 
     def changes(self) -> list[tuple[str, str]]:
-        return [(one["change"], one["result"]["code"]) for body in self.bodies["/json"] for one in body["changes"]]
+        return [
+            (change["change"], change["result"]["code"]) for body in self.bodies["/json"] for change in body["changes"]
+        ]
 
 
 def test_a_fault_comes_and_goes(cluster_factory: ClusterFactory, tmp_path: Path) -> None:
     cluster, receiver = cluster_factory(), Receiver()
     with receiver.listening() as url, (tmp_path / "err").open("w") as err:
         formats = [f"{url}/json", f"slack={url}/slack", f"alertmanager={url}/am"]
-        command = watch(cluster, *(part for one in formats for part in ("--notify", one)))
+        command = watch(cluster, *(part for destination in formats for part in ("--notify", destination)))
         with running(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=err) as process:
             assert process.stdout is not None
             with_client(cluster, plant)
@@ -98,7 +100,7 @@ def test_a_fault_comes_and_goes(cluster_factory: ClusterFactory, tmp_path: Path)
             assert " appeared error JSD603 APP > JOBS: the stream is full" in line
             wait_until(lambda: receiver.changes() == [("appeared", "JSD603")], "a notification", timeout=60)
             wait_until(lambda: len(receiver.bodies["/am"]) > 2, "the alert to be repeated", timeout=60)
-            assert {one["labels"]["code"] for body in receiver.bodies["/am"] for one in body} == {"JSD603"}
+            assert {alert["labels"]["code"] for body in receiver.bodies["/am"] for alert in body} == {"JSD603"}
             receiver.refuses = True
             with_client(cluster, cure)
             line = process.stdout.readline()

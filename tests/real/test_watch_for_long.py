@@ -62,7 +62,11 @@ class Terminal:
     def resident_kb(self) -> int:
         """Memory of the command, from /proc."""
         pid = self._tmux("display-message", "-p", "#{pane_pid}").strip()
-        [line] = [one for one in Path(f"/proc/{pid}/status").read_text().splitlines() if one.startswith("VmRSS")]
+        [line] = [
+            status_line
+            for status_line in Path(f"/proc/{pid}/status").read_text().splitlines()
+            if status_line.startswith("VmRSS")
+        ]
         return int(line.split()[1])
 
     def close(self) -> None:

@@ -107,7 +107,7 @@ def test_every_condition_is_named(
     seen = Seen(failed(results), evidence)
     named = {name: check(seen) for name, check in CONDITIONS.items()}
     missing = [name for name, is_named in named.items() if not is_named]
-    told = "\n".join(f"{code} {text}" for code, texts in sorted(seen.findings.items()) for text in texts)
+    listing = "\n".join(f"{code} {text}" for code, texts in sorted(seen.findings.items()) for text in texts)
     problems = "\n".join(f"{answer['step']}: {answer['problem']}" for answer in answers if answer["problem"])
     sys.stdout.write(f"{library}, {transport}: {sum(named.values())} of {len(named)} conditions are named\n")
-    assert not missing, f"{missing}\n{told}\n{problems}"
+    assert not missing, f"{missing}\n{listing}\n{problems}"

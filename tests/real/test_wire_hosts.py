@@ -122,8 +122,8 @@ def peer(paths: list[Path]) -> set[str]:
 def judge(tmp_path: Path, topology: Topology, library: str, planted: set[str]) -> list[str]:
     """Run it, compare every view with what was declared; what was wrong."""
     problems = []
-    found = views(tmp_path, topology, built(library))
-    for view, paths in found.captures.items():
+    capture_views = views(tmp_path, topology, built(library))
+    for view, paths in capture_views.captures.items():
         expected = planted | ({CLOCK} if view == "clock set" else set())
         if topology.kind == "bond" and view == "both ends":
             expected = {NO_PAIR}  # one link at each end shows one direction, which cannot be matched
@@ -135,7 +135,9 @@ def judge(tmp_path: Path, topology: Topology, library: str, planted: set[str]) -
             CLEAN["accused" if set(named) - expected else "cleared"] += 1
         if set(named) != expected:
             problems.append(f"{view}: expected {sorted(expected)}, but {named}")
-    sys.stdout.write(f"{topology.kind}, {library}: {found.resent} sent again, {found.path}, {len(problems)} wrong\n")
+    sys.stdout.write(
+        f"{topology.kind}, {library}: {capture_views.resent} sent again, {capture_views.path}, {len(problems)} wrong\n"
+    )
     sys.stdout.write(f"so far: {dict(CLEAN)}; {OWN.text()}; tshark: {PEER.text()}\n")
     return problems
 
@@ -158,9 +160,11 @@ def test_what_was_planted_is_named(tmp_path: Path, number: int) -> None:
 def test_a_path_that_takes_no_large_packets_is_named(tmp_path: Path, number: int, to_server: bool) -> None:
     """Before the narrow place the size is named; behind it nobody is accused of anything else."""
     library = LIBRARIES[number % 3]
-    found = black_hole_views(tmp_path, NARROW[number], built(library), to_server=to_server)
-    named = {view: set(blamed(paths)) for view, paths in found.captures.items()}
-    sys.stdout.write(f"{NARROW[number].kind}, {library}, {found.resent} sent again, {found.path}: {named}\n")
+    capture_views = black_hole_views(tmp_path, NARROW[number], built(library), to_server=to_server)
+    named = {view: set(blamed(paths)) for view, paths in capture_views.captures.items()}
+    sys.stdout.write(
+        f"{NARROW[number].kind}, {library}, {capture_views.resent} sent again, {capture_views.path}: {named}\n"
+    )
     seen = named.keys() - BEHIND[to_server]
     if NARROW[number].narrow and not to_server:
         seen = BEFORE_BRIDGE
@@ -172,9 +176,9 @@ def test_a_path_that_takes_no_large_packets_is_named(tmp_path: Path, number: int
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_a_bond_that_deals_out_packets_by_turns_is_named_where_all_links_are_seen(tmp_path: Path, library: str) -> None:
     """It changes the order indeed. One link alone shows half of the packets, in order."""
-    found = views(tmp_path, Topology("bond by turns"), built(library))
-    named = {view: set(blamed(paths)) for view, paths in found.captures.items()}
-    sys.stdout.write(f"bond by turns, {library}, {found.resent} sent again, {found.path}: {named}\n")
+    capture_views = views(tmp_path, Topology("bond by turns"), built(library))
+    named = {view: set(blamed(paths)) for view, paths in capture_views.captures.items()}
+    sys.stdout.write(f"bond by turns, {library}, {capture_views.resent} sent again, {capture_views.path}: {named}\n")
     for view, codes in named.items():
         assert codes - {CLOCK} <= {REORDERING}, view
         if view in {"client, any", "server, any, cooked v1"}:

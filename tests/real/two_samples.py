@@ -1,4 +1,4 @@
-"""Faults that show only between two samples: look, do it, look again, judge both looks together."""
+"""Faults that show only between two samples: take one, do it, take another, judge both together."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from tests.ruleset import run_rule
 from tests.servers import Cluster, wait_until
 from tests.stored import store
 
-Looks = tuple[Sample, ...]
+Samples = tuple[Sample, ...]
 NAME = "P20"
 """The stream of these tests, in account APP."""
 
 
-def once(cluster: Cluster, user: str = "sys") -> Looks:
+def once(cluster: Cluster, user: str = "sys") -> Samples:
     """One sample, as `jsdoctor check` takes it."""
     return look(cluster.url(user), plan=ONCE)
 
 
-def said(code: str, looks: Looks, params: dict[str, Any] | None = None) -> dict[str, str]:
+def severities(code: str, samples: Samples, params: dict[str, Any] | None = None) -> dict[str, str]:
     """Severity of each failure of a rule on those samples, by its subject's label with slashes."""
     return {
         result.finding.subject.label.replace(" > ", "/"): result.severity.value
-        for result in run_rule(code, assemble(looks), params).results
+        for result in run_rule(code, assemble(samples), params).results
         if result.finding.outcome is Outcome.FAIL
     }
 
@@ -73,8 +73,8 @@ def call(cluster: Cluster, *subjects: str) -> None:
     with_client(cluster, ask)
 
 
-def settled(cluster: Cluster) -> Looks:
-    """A look once the stream and its consumer are led."""
+def settled(cluster: Cluster) -> Samples:
+    """A sample once the stream and its consumer are led."""
 
     def led() -> bool:
         details = [
@@ -89,7 +89,7 @@ def settled(cluster: Cluster) -> Looks:
         ]
         clusters = [stream.get("cluster") or {"leader": "n1"} for stream in details]
         clusters += [c.get("cluster") or {"leader": "n1"} for s in details for c in s.get("consumer_detail") or []]
-        return len(details) == len(cluster.names) and all(found.get("leader") for found in clusters)
+        return len(details) == len(cluster.names) and all(group.get("leader") for group in clusters)
 
     wait_until(led, "the stream and its consumer to be led everywhere", timeout=20)
     return once(cluster)
