@@ -48,7 +48,7 @@ def measure(site: Site) -> Table:
 
     rounds = [once(number) for number in range(site.settings.rounds)]
     last = rounds[-1]
-    told = ", ".join(f"{count} {outcome}" for outcome, count in sorted(outcomes.items()) if count)
+    outcome_counts = ", ".join(f"{count} {outcome}" for outcome, count in sorted(outcomes.items()) if count)
     analyzed = [done.analyzed for done in rounds]
     rows = [
         Row("nats audit analyze, its archive", Spread.of([run.seconds for run in analyzed]).text(" s")),
@@ -63,7 +63,7 @@ def measure(site: Site) -> Table:
         f"bundles: one sample {single.stat().st_size / 1e6:.1f} MB, two samples {bundle.stat().st_size / 1e6:.1f} MB",
         f"bundle: {last.bundle.headline}; {last.bundle.rules} rules, {last.bundle.findings:,} findings",
         f"archive: {last.archive.headline}; {last.archive.findings:,} findings",
-        f"nats audit analyze: {told}",
+        f"nats audit analyze: {outcome_counts}",
         f"nats: {nats_version()}",
     )
     title = f"Captured: {size[0]:,} streams, {size[1]:,} consumers; median of {len(rounds)} (least to greatest)"

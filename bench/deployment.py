@@ -72,12 +72,12 @@ class Deployment:
         client = await nats.connect(self.cluster.servers("app"))
         slots = asyncio.Semaphore(_PARALLEL)
 
-        async def one(number: int) -> None:
+        async def create(number: int) -> None:
             async with slots:
                 await _create_stream(client, number, self.consumers_per_stream)
 
         try:
-            await asyncio.gather(*(one(number) for number in numbers))
+            await asyncio.gather(*(create(number) for number in numbers))
         finally:
             await client.close()
 

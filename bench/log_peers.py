@@ -37,8 +37,11 @@ def of_whole_lines(patterns: Iterable[str]) -> str:
     Given as they are, those that begin with `^` would match nothing, and a peer would count a fifth of the lines.
     """
     given = list(patterns)
-    begins = "|".join(f"(?:{one[1:]})" for one in given if one.startswith("^"))
-    return "".join(f"{one}\n" for one in (f"{_HEADER}(?:{begins})", *(one for one in given if one[0] != "^")))
+    begins = "|".join(f"(?:{pattern[1:]})" for pattern in given if pattern.startswith("^"))
+    return "".join(
+        f"{pattern}\n"
+        for pattern in (f"{_HEADER}(?:{begins})", *(expression for expression in given if expression[0] != "^"))
+    )
 
 
 def files(archive: Path) -> list[Path]:
@@ -90,5 +93,5 @@ def no_program(name: str) -> str:
 
 def no_module(name: str) -> str:
     """The same of a module in the peers' own environment."""
-    found = PYTHON.exists() and subprocess.run([PYTHON, "-c", f"import {name}"], capture_output=True, check=False)
-    return "" if found and not found.returncode else f"{name} is not installed in .cache/bench"
+    importing = PYTHON.exists() and subprocess.run([PYTHON, "-c", f"import {name}"], capture_output=True, check=False)
+    return "" if importing and not importing.returncode else f"{name} is not installed in .cache/bench"

@@ -76,7 +76,7 @@ def _subjects(place: Path) -> list[Subject]:
     signatures = [signature for rule in open_rulebook().rules for signature in rule.signatures]
     if not signatures:
         raise CannotMeasureError("no rule page has signatures: nothing would be looked for")
-    patterns.write_text(log_peers.of_whole_lines(one.pattern for one in signatures), encoding="utf-8")
+    patterns.write_text(log_peers.of_whole_lines(signature.pattern for signature in signatures), encoding="utf-8")
     check: list[str | Path] = [JSDOCTOR, "check", "--isolated", "--engine", "local", "--logs"]
     audit: list[str | Path] = [JSDOCTOR, "audit", "--isolated"]
     no_archive = {"XDG_CACHE_HOME": os.devnull}

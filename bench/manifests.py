@@ -24,13 +24,15 @@ def measure(site: Site) -> Table:
     """One after the other in each round: all files, one file, and yamllint on all."""
     count = site.settings.manifests
     with tempfile.TemporaryDirectory(prefix="jsdoctor-bench-") as directory:
-        many, one = Path(directory) / "many", Path(directory) / "one"
-        for place, files in ((many, count), (one, 1)):
+        many, single = Path(directory) / "many", Path(directory) / "one"
+        for place, files in ((many, count), (single, 1)):
             place.mkdir()
             for number in range(files):
                 (place / f"s{number:04}.yaml").write_text(_manifest(number))
-        _check(one, 1)
-        rounds = [(_check(many, count), _check(one, 1), _lint(many)) for _ in range(min(site.settings.rounds, _ROUNDS))]
+        _check(single, 1)
+        rounds = [
+            (_check(many, count), _check(single, 1), _lint(many)) for _ in range(min(site.settings.rounds, _ROUNDS))
+        ]
     all_files = Spread.of([whole.seconds for whole, _, _ in rounds])
     start = Spread.of([alone.seconds for _, alone, _ in rounds])
     beyond = Spread.of([max(whole.seconds - alone.seconds, 0.0) for whole, alone, _ in rounds])

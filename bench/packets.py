@@ -65,9 +65,9 @@ def _rows(
             runs[what].append(_run(what, commands[what], written, published))
     rows = [Row(f"{name}: {written.packets:,} packets", "")]
     for what, taken in runs.items():
-        cpu = Spread.of([one.cpu_s for one in taken]).text(" s")
-        rows.append(Row(f"  {what}", f"{cpu}, {max(one.peak_rss_bytes for one in taken) / 1e6:.0f} MB"))
-    peak = max(one.peak_rss_bytes for what in (_TCP, _NATS) for one in runs[what])
+        cpu = Spread.of([run.cpu_s for run in taken]).text(" s")
+        rows.append(Row(f"  {what}", f"{cpu}, {max(run.peak_rss_bytes for run in taken) / 1e6:.0f} MB"))
+    peak = max(run.peak_rss_bytes for what in (_TCP, _NATS) for run in runs[what])
     limit = f"at most {PEAK_LIMIT_BYTES / 1e6:.0f} MB"
     rows.append(Row("  peak memory of jsdoctor", f"{peak / 1e6:.0f} MB", limit, peak <= PEAK_LIMIT_BYTES))
     if not missing:

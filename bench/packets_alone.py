@@ -16,7 +16,9 @@ def main() -> None:
     observer = nats_observer() if "nats" in sys.argv[2:] else None
     analyzed = read_capture(Path(sys.argv[1]), 0, observer)
     if observer is not None:
-        read = [sum(one.publishing.messages for one in traffic.connections) for traffic in observer.traffic()]
+        read = [
+            sum(connection.publishing.messages for connection in traffic.connections) for traffic in observer.traffic()
+        ]
     flows = [flow for connection in analyzed.connections for flow in connection.flows]
     odd = sum(flow.reordering.segments + flow.retransmission.segments for flow in flows)
     print(analyzed.capture.tcp, odd, *read)

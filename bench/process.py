@@ -48,8 +48,8 @@ def run(command: Sequence[str | Path], accept: Collection[int] = (0,)) -> Run:
         )  # it has been waited for: subprocess must not do so again
         if process.returncode not in accept:
             err.seek(0)
-            said = err.read()[-_STDERR_SHOWN:].decode(errors="replace").strip()
-            raise CannotMeasureError(f"{shlex.join(words)}\nended with exit code {process.returncode}: {said}")
+            stderr_text = err.read()[-_STDERR_SHOWN:].decode(errors="replace").strip()
+            raise CannotMeasureError(f"{shlex.join(words)}\nended with exit code {process.returncode}: {stderr_text}")
         out.seek(0)
         return Run(seconds, used.ru_utime + used.ru_stime, used.ru_maxrss * LINUX_MAXRSS_UNIT, out.read())
 

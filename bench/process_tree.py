@@ -15,7 +15,7 @@ from pathlib import Path
 from bench.process import CannotMeasureError
 
 _EVERY_S = 0.05
-_SAID = 2000
+_STDERR_SHOWN = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ def run_tree(
     """
     words = [str(word) for word in command]
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("NATS_", "PYTHON"))}
-    with tempfile.TemporaryFile() as said:
+    with tempfile.TemporaryFile() as stderr:
         before = os.sched_getaffinity(0)
         if cores is not None:
             os.sched_setaffinity(0, sorted(before)[:cores])
@@ -53,7 +53,7 @@ def run_tree(
                 words,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
-                stderr=said,
+                stderr=stderr,
                 env={**environment, **variables},
             )
         finally:
@@ -69,8 +69,10 @@ def run_tree(
             time.sleep(_EVERY_S)
         seconds = time.perf_counter() - started
         if process.returncode not in accept:
-            said.seek(0)
-            raise CannotMeasureError(f"{words} ended with {process.returncode}: {said.read()[-_SAID:].decode()}")
+            stderr.seek(0)
+            raise CannotMeasureError(
+                f"{words} ended with {process.returncode}: {stderr.read()[-_STDERR_SHOWN:].decode()}"
+            )
         return TreeRun(seconds, max(sum(used.values()), _ended_children_s() - ended_before), peak)
 
 

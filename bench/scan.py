@@ -39,7 +39,7 @@ def measure(site: Site) -> Table:
     cpu = Spread.of([mine.cpu_s / bare.cpu_s for mine, bare in zip(ours, floor, strict=True)])
     peak = max(done.peak_rss_bytes for done in (*ours, check))
     rows = [
-        *(Row(name, Spread.of([done.seconds for done in found]).text(" s")) for name, found in runs.items()),
+        *(Row(name, Spread.of([done.seconds for done in done_runs]).text(" s")) for name, done_runs in runs.items()),
         Row("  times the bare consumer", ratio.text("x"), f"at most {RATIO_AIM:g}x", ratio.middle <= RATIO_AIM),
         Row("  processor time likewise", cpu.text("x")),
         Row("jsdoctor check --scan, all of it, once", f"{check.seconds:.2f} s"),

@@ -21,9 +21,11 @@ async def main(url: str, stream: str, messages: int) -> None:
     async with connect(resolve(ConnectionOptions(server=url), {}, Path("/nonexistent"))) as connection:
         await scan_streams(connection, "$JS.API", plan, collection, no_progress)
     stored, gaps = stored_messages(collection.exchanges, "")
-    found = sum(one.messages for one in stored.streams) if stored else 0
-    if found != messages or collection.gaps or gaps:
-        sys.exit(f"{found:,} of {messages:,} messages were read: {[gap.reason for gap in (*collection.gaps, *gaps)]}")
+    messages_read = sum(stored_stream.messages for stored_stream in stored.streams) if stored else 0
+    if messages_read != messages or collection.gaps or gaps:
+        sys.exit(
+            f"{messages_read:,} of {messages:,} messages were read: {[gap.reason for gap in (*collection.gaps, *gaps)]}"
+        )
 
 
 if __name__ == "__main__":

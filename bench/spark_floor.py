@@ -20,7 +20,7 @@ def _scan(numbers: Iterable[int]) -> Iterator[_Chunk]:
         yield number, b""
 
 
-def _fold(chunks: Iterable[_Chunk]) -> Iterator[bytes]:
+def _chunks(chunks: Iterable[_Chunk]) -> Iterator[bytes]:
     for _, chunk in chunks:
         yield chunk
 
@@ -28,13 +28,13 @@ def _fold(chunks: Iterable[_Chunk]) -> Iterator[bytes]:
 def main(tasks: int) -> None:
     """Run it once, in this process."""
     with open_spark(SparkChoice()) as spark:
-        folds = spark.cores or 1
+        partitions = spark.cores or 1
 
         def collect() -> list[bytes]:
             numbers = spark.context.parallelize(range(tasks), tasks)
-            chunks = numbers.mapPartitions(_scan).partitionBy(folds, lambda number: number % folds)
-            found: list[bytes] = chunks.mapPartitions(_fold).collect()
-            return found
+            chunks = numbers.mapPartitions(_scan).partitionBy(partitions, lambda number: number % partitions)
+            lines: list[bytes] = chunks.mapPartitions(_chunks).collect()
+            return lines
 
         if len(spark.in_thread(collect)) != tasks:
             raise SystemExit("not every task ran")

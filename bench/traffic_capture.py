@@ -86,8 +86,8 @@ def _tcpdump(path: Path, port: int) -> Iterator[None]:
     options = ("-n", "-i", "lo", "-s", "0", "-B", "262144", "--immediate-mode", "-Z", "root", "-w", str(path))
     process = subprocess.Popen(["tcpdump", *options, f"tcp port {port}"], stderr=subprocess.PIPE)
     with _ended(process):
-        said = process.stderr
-        if said is None or not any(b"listening on" in line for line in said):
+        stderr = process.stderr
+        if stderr is None or not any(b"listening on" in line for line in stderr):
             raise CannotMeasureError("tcpdump does not listen on lo")
         yield
         size, since = -1, time.monotonic()
@@ -96,7 +96,7 @@ def _tcpdump(path: Path, port: int) -> Iterator[None]:
             size, since = now, since if now == size else time.monotonic()
             time.sleep(0.05)
         process.send_signal(signal.SIGTERM)
-        if b"\n0 packets dropped by kernel" not in said.read():
+        if b"\n0 packets dropped by kernel" not in stderr.read():
             raise CannotMeasureError("tcpdump lost packets of the traffic")
 
 
@@ -132,7 +132,7 @@ async def _publish(url: str, number: int, messages: int) -> None:
     connection = await nats.connect(url, name=f"bench publisher {number}")
     js, room = connection.jetstream(), asyncio.Semaphore(_IN_FLIGHT)
 
-    async def one(sequence: int) -> None:
+    async def publish(sequence: int) -> None:
         headers = {"Nats-Msg-Id": f"{number}-{sequence}"} if sequence % 2 else None
         try:
             await js.publish("ORDERS.new", b"%08d" % sequence + b"x" * _SIZE, headers=headers, timeout=60)
@@ -142,7 +142,7 @@ async def _publish(url: str, number: int, messages: int) -> None:
     async with asyncio.TaskGroup() as group:
         for sequence in range(messages):
             await room.acquire()
-            group.create_task(one(sequence))
+            group.create_task(publish(sequence))
     await connection.close()
 
 

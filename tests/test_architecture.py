@@ -27,9 +27,21 @@ FORMER_WORDS = {"haul", "hauls", "spell", "spells", "sight", "sights", "stretch"
 FORMER_WORDS |= {"speaker", "speakers", "hear", "hears", "anew", "graver", "gravest", "fold", "folds", "folded"}
 FORMER_VARIABLES = {"one", "found", "told", "says", "said", "heard", "look", "looks", "it", "voice"}
 FORMER_LIMITS = re.compile(r"_?(MOST|LONGEST|FEWEST|SHORTEST|LEAST|LARGEST)(_|$)")
-# The packages of tests/ whose names keep to the same words.
-CLEAN_TESTS = ("checks", "cli", "collect", "diagnosis", "docs", "engine", "parse", "real", "remedy", "render")
-TEST_MODULES = sorted(module for part in CLEAN_TESTS for module in (ROOT / "tests" / part).rglob("*.py"))
+# Where the tests and benchmarks keep to the same words.
+CLEAN = (
+    "bench",
+    "tests/checks",
+    "tests/cli",
+    "tests/collect",
+    "tests/diagnosis",
+    "tests/docs",
+    "tests/engine",
+    "tests/parse",
+    "tests/real",
+    "tests/remedy",
+    "tests/render",
+)
+CLEAN_MODULES = sorted(module for part in CLEAN for module in (ROOT / part).rglob("*.py"))
 SAY_NOTHING = {"utils", "util", "helpers", "helper", "common", "manager", "misc"}
 
 # The clock behind datetime, and files: what import-linter cannot see because it needs no forbidden import.
@@ -153,7 +165,7 @@ def former_names(source: str) -> set[str]:
     return former
 
 
-@pytest.mark.parametrize("module", [*MODULES, *TEST_MODULES], ids=name)
+@pytest.mark.parametrize("module", [*MODULES, *CLEAN_MODULES], ids=name)
 def test_names_have_the_words_of_the_field(module: Path) -> None:
     assert not former_names(module.read_text(encoding="utf-8"))
     assert not set(module.stem.split("_")) & FORMER_WORDS
