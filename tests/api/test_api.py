@@ -64,10 +64,12 @@ def test_check_finds_what_the_command_finds(cluster_factory: ClusterFactory) -> 
     assert {finding.rule.code for finding in result.at_least("critical")} == set()
     assert "UNLIMITED" in {finding.finding.subject.name for finding in result.findings}
     command = [sys.executable, "-m", "jsdoctor", "check", "--isolated", "-s", cluster.url("app"), "--format", "json"]
-    told = json.loads(subprocess.run(command, capture_output=True, check=False, text=True).stdout)
+    report = json.loads(subprocess.run(command, capture_output=True, check=False, text=True).stdout)
     mine = result.document
-    assert mine["schema"] == told["schema"]
-    assert [one["code"] for one in mine["results"]] == [one["code"] for one in told["results"]]
+    assert mine["schema"] == report["schema"]
+    assert [mine_result["code"] for mine_result in mine["results"]] == [
+        command_result["code"] for command_result in report["results"]
+    ]
 
 
 @pytest.mark.real

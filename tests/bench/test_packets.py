@@ -18,7 +18,7 @@ def test_a_capture_is_the_same_for_the_same_seed_and_has_what_was_planted(tmp_pa
     content = {name: (tmp_path / name).read_bytes() for name in written}
     assert content["a"] == content["b"] != content["c"]
     assert 1.9 * MEGABYTE < len(content["a"]) < 2.1 * MEGABYTE
-    flows = [flow for one in read_capture(tmp_path / "a").connections for flow in one.flows]
+    flows = [flow for connection in read_capture(tmp_path / "a").connections for flow in connection.flows]
     assert sum(flow.reordering.segments for flow in flows) == written["a"].reordered > 0
     assert sum(flow.retransmission.segments for flow in flows) == written["a"].lost > 0
 

@@ -141,7 +141,9 @@ def _said(code: str, *words: str) -> Callable[[Seen], bool]:
 
 
 def _status(code: int, text: str = "") -> Callable[[Seen], bool]:
-    return lambda seen: any(one.code == code and text in one.text for talk in seen.talks for one in talk.statuses)
+    return lambda seen: any(
+        status.code == code and text in status.text for talk in seen.talks for status in talk.statuses
+    )
 
 
 def _summed(what: Callable[[NatsConnection], int], least: int) -> Callable[[Seen], bool]:
@@ -149,7 +151,9 @@ def _summed(what: Callable[[NatsConnection], int], least: int) -> Callable[[Seen
 
 
 def _consumers(what: str, least: int) -> Callable[[Seen], bool]:
-    return lambda seen: sum(getattr(one, what) for capture in seen.packets.nats for one in capture.consumers) >= least
+    return lambda seen: (
+        sum(getattr(consumer, what) for capture in seen.packets.nats for consumer in capture.consumers) >= least
+    )
 
 
 CONDITIONS: dict[str, Callable[[Seen], bool]] = {
@@ -191,9 +195,9 @@ CONDITIONS: dict[str, Callable[[Seen], bool]] = {
 
 def failed(results: Any) -> dict[str, list[str]]:
     """Findings by code: subject and message."""
-    found: dict[str, list[str]] = {}
+    messages: dict[str, list[str]] = {}
     for result in results:
         finding = result.finding
         if finding.outcome is Outcome.FAIL:
-            found.setdefault(result.rule.code, []).append(f"{finding.subject.label}: {finding.message}")
-    return found
+            messages.setdefault(result.rule.code, []).append(f"{finding.subject.label}: {finding.message}")
+    return messages

@@ -59,8 +59,8 @@ def serve(udp: socket.socket, mode: str, ahead_s: float) -> None:
             continue
         if mode == "lying_then_good":
             udp.sendto(answer(question, "spoofed", 3600), asker)
-        said = {"short": b"no time", "garbled": bytes(48)}.get(mode)
-        udp.sendto(answer(question, mode, ahead_s) if said is None else said, asker)
+        reply = {"short": b"no time", "garbled": bytes(48)}.get(mode)
+        udp.sendto(answer(question, mode, ahead_s) if reply is None else reply, asker)
 
 
 @contextlib.contextmanager

@@ -46,7 +46,7 @@ class EchoError(AssertionError):
 @cache
 def lines() -> list[bytes]:
     """An example of each signature, bare and in the forms in which logs are pasted and exported."""
-    examples = [example for rule in rules() for one in rule.signatures for example in one.examples]
+    examples = [example for rule in rules() for signature in rule.signatures for example in signature.examples]
     of_servers = [example for example in examples if _SERVERS.match(example)]
     in_forms = [dressed(SHAPES[number % len(SHAPES)], example) for number, example in enumerate(of_servers)]
     return [line.encode() for text in (*examples, *in_forms) for line in text.splitlines()]

@@ -20,7 +20,7 @@ def replies() -> list[bytes]:
     result = [{"stream": _LABELS, "values": values}, {"stream": {}, "values": []}]
     data = {"resultType": "streams", "result": result, "stats": {}}
     whole = {"status": "success", "warnings": ["x"], "data": data}
-    return [json.dumps(one).encode() for one in (whole, {**whole, "data": {**data, "result": None}})]
+    return [json.dumps(reply).encode() for reply in (whole, {**whole, "data": {**data, "result": None}})]
 
 
 def queries() -> list[bytes]:

@@ -27,8 +27,8 @@ _GAP = Gap(kind="access", subject=CLUSTER, reason="only manifests", how_to_get="
 @cache
 def manifests() -> tuple[bytes, ...]:
     """The corpus, each file with its suffix in a line before it."""
-    found = sorted(path for path in CORPUS.rglob("*.*") if path.parent != CORPUS)
-    return tuple(f"{path.suffix}\n{path.read_text()}".encode() for path in found)
+    paths = sorted(path for path in CORPUS.rglob("*.*") if path.parent != CORPUS)
+    return tuple(f"{path.suffix}\n{path.read_text()}".encode() for path in paths)
 
 
 def mutate_manifest(random: Random, data: bytes, corpus: Sequence[bytes]) -> bytes:

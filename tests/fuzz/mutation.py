@@ -98,16 +98,16 @@ def mutate_json(random: Random, data: bytes, corpus: Sequence[bytes]) -> bytes:
 def _change(random: Random, holder: list[Any]) -> None:
     """Walk to some place of the tree and change what is there."""
     place, key = _walk(random, holder, 0.93)
-    found = place[key]
+    value = place[key]
     match random.randrange(5):
         case 0 if place is not holder:
             del place[key]
         case 1 if isinstance(place, dict) and len(place) > 1:
-            place[random.choice(list(place))] = deepcopy(found)
+            place[random.choice(list(place))] = deepcopy(value)
         case 2 if isinstance(place, list) and place is not holder:
-            place.extend(deepcopy(found) for _ in range(random.choice((1, 3))))
+            place.extend(deepcopy(value) for _ in range(random.choice((1, 3))))
         case 3:
-            place[key] = _similar(random, found)
+            place[key] = _similar(random, value)
         case _:
             place[key] = deepcopy(random.choice(_VALUES))
 
@@ -127,19 +127,19 @@ def _walk(random: Random, holder: list[Any], on: float) -> tuple[Any, Any]:
     return place, key
 
 
-def _similar(random: Random, found: Any) -> Any:
-    match found:
+def _similar(random: Random, value: Any) -> Any:
+    match value:
         case bool():
-            return not found
+            return not value
         case int():
-            return random.choice((found + 1, found - 1, -found, found * 2, found * 10**9, 0, -1, 2**63 - 1, -(2**63)))
+            return random.choice((value + 1, value - 1, -value, value * 2, value * 10**9, 0, -1, 2**63 - 1, -(2**63)))
         case float():
-            whole = int(found) if isfinite(found) else 0
-            return random.choice((-found, found * 1e9, found / 1e9, 0.0, 1e308, whole))
-        case str() if _TIME.match(found):
+            whole = int(value) if isfinite(value) else 0
+            return random.choice((-value, value * 1e9, value / 1e9, 0.0, 1e308, whole))
+        case str() if _TIME.match(value):
             return random.choice(_TIMES)
         case str():
-            return random.choice((found + found, found[1:], found.upper(), found + random.choice(_TOKENS), ""))
+            return random.choice((value + value, value[1:], value.upper(), value + random.choice(_TOKENS), ""))
         case _:
             return deepcopy(random.choice(_VALUES))
 

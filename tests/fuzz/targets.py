@@ -119,9 +119,9 @@ def archives() -> list[bytes]:
 def replies() -> list[bytes]:
     """Every recorded reply, after a line that says of which recording it is, and which of its replies."""
     return [
-        json.dumps([name, look, place]).encode() + b"\n" + exchange.body
+        json.dumps([name, number, place]).encode() + b"\n" + exchange.body
         for name in base_names()
-        for look, sample in enumerate(samples_of(name))
+        for number, sample in enumerate(samples_of(name))
         for place, exchange in enumerate(sample.exchanges)
     ]
 
@@ -135,11 +135,11 @@ def mutate_reply(random: Random, data: bytes, corpus: Sequence[bytes]) -> bytes:
 def check_reply(data: bytes) -> None:
     """A recording in which one reply is another."""
     line, body = data.split(b"\n", 1)
-    name, look, place = json.loads(line)
+    name, number, place = json.loads(line)
     samples = list(samples_of(name))
-    exchanges = list(samples[look].exchanges)
+    exchanges = list(samples[number].exchanges)
     exchanges[place] = msgspec.structs.replace(exchanges[place], body=body)
-    samples[look] = msgspec.structs.replace(samples[look], exchanges=tuple(exchanges))
+    samples[number] = msgspec.structs.replace(samples[number], exchanges=tuple(exchanges))
     check_samples(samples)
 
 

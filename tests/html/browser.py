@@ -84,8 +84,8 @@ class Tab:
             more = os.read(self._read, 1 << 20)
             assert more, "Chromium has ended"
             self._rest += more
-        one, _, self._rest = self._rest.partition(b"\0")
-        message: Json = json.loads(one)
+        frame, _, self._rest = self._rest.partition(b"\0")
+        message: Json = json.loads(frame)
         self._note(message.get("method", ""), message.get("params", {}))
         return message
 

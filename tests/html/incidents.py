@@ -32,7 +32,9 @@ def _recording(code: str, about: str | None) -> Callable[[Path], None]:
     """The first case of a rule that fires, judged by all rules; None: its recording without the edits."""
 
     def write(file: Path) -> None:
-        case = next(one for one in cases(code) if one["kind"] == "fires" and (about is None or about in one["about"]))
+        case = next(
+            known for known in cases(code) if known["kind"] == "fires" and (about is None or about in known["about"])
+        )
         if about is None:
             case = {**case, "edit": []}
         judging = open_judging(JudgeRequest(isolated=True, outputs=(OutputTarget("html", file),)))

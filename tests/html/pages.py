@@ -66,12 +66,14 @@ def _on_day(snapshot: ClusterSnapshot, day: int) -> ClusterSnapshot:
                 ),
                 consumers=tuple(
                     replace(
-                        one,
-                        at=one.at - ago,
-                        num_pending=one.num_pending + more * 9 // 10,
-                        delivered=replace(one.delivered, consumer_seq=one.delivered.consumer_seq + more // 10),
+                        consumer,
+                        at=consumer.at - ago,
+                        num_pending=consumer.num_pending + more * 9 // 10,
+                        delivered=replace(
+                            consumer.delivered, consumer_seq=consumer.delivered.consumer_seq + more // 10
+                        ),
                     )
-                    for one in stream.consumers
+                    for consumer in stream.consumers
                 ),
             )
             for stream in snapshot.streams

@@ -34,13 +34,14 @@ def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
 def judged(tab: Tab) -> dict[str, Any]:
     """What axe-core says of the page that is open. The page's policy does not bind the debugger."""
     tab.value(AXE.read_text(encoding="utf-8") + "; true")
-    found: dict[str, Any] = tab.value(RUN)
-    assert "color-contrast" in found["passes"]
-    return found
+    axe_results: dict[str, Any] = tab.value(RUN)
+    assert "color-contrast" in axe_results["passes"]
+    return axe_results
 
 
 @pytest.mark.parametrize(
-    "name", [one if one in CI else pytest.param(one, marks=pytest.mark.nightly) for one in INCIDENTS]
+    "name",
+    [incident if incident in CI else pytest.param(incident, marks=pytest.mark.nightly) for incident in INCIDENTS],
 )
 def test_an_incident_is_accessible(tab: Tab, tmp_path: Path, name: str) -> None:
     file = tmp_path / f"{name}.html"

@@ -143,15 +143,15 @@ def test_events_of_several_servers_keep_their_order_whatever_their_clocks_say(
     after = starts(report_of_logs(tmp_path))
     known = [key for key, (_, bound) in after.items() if key in before and bound is not None]
     compared = 0
-    for one, other in combinations(known, 2):
-        if one[0] == other[0]:
+    for first, other in combinations(known, 2):
+        if first[0] == other[0]:
             continue
-        bounds = sum(bound or 0 for _, bound in (before[one], before[other], after[one], after[other])) + 2_000
-        was, is_now = before[other][0] - before[one][0], after[other][0] - after[one][0]
-        assert abs(is_now - was) <= bounds, (one, other)
+        bounds = sum(bound or 0 for _, bound in (before[first], before[other], after[first], after[other])) + 2_000
+        was, is_now = before[other][0] - before[first][0], after[other][0] - after[first][0]
+        assert abs(is_now - was) <= bounds, (first, other)
         if abs(was) > bounds:
             compared += 1
-            assert (was > 0) == (is_now > 0), (one, other)
+            assert (was > 0) == (is_now > 0), (first, other)
     assert compared > 5
 
 
@@ -162,14 +162,14 @@ def later(header: re.Match[str], seconds: float = 90) -> str:
 
 def starts(report: Report) -> dict[tuple[str, str, str, int], tuple[int, int | None]]:
     assert report.picture is not None
-    found: dict[tuple[str, str, str, int], tuple[int, int | None]] = {}
+    starts_by_event: dict[tuple[str, str, str, int], tuple[int, int | None]] = {}
     for lane in report.picture.timeline.lanes:
         for event in lane.events:
             if event.kind in ("finding", "run", "down"):
                 continue
-            same = sum(1 for key in found if key[:3] == (lane.name, event.kind, event.label))
-            found[lane.name, event.kind, event.label, same] = (event.start_us, event.bound_us)
-    return found
+            same = sum(1 for key in starts_by_event if key[:3] == (lane.name, event.kind, event.label))
+            starts_by_event[lane.name, event.kind, event.label, same] = (event.start_us, event.bound_us)
+    return starts_by_event
 
 
 def test_a_diagnosis_is_a_page_too(tmp_path: Path) -> None:

@@ -247,7 +247,9 @@ def record_tests() -> Iterator[dict[str, Any]]:
     """For promtool: both exporters, with either prefix, come out under one name; a follower's value does not count."""
     exporter = 'job="nats",instance="h:7777",server_id="n1",cluster="C1",account_name="APP",stream_name="ORDERS"'
     surveyor = 'job="nats",instance="h:7777",cluster_name="C1",account_name="APP",stream="ORDERS"'
-    leads, follows = ('consumer_name="worker",is_consumer_leader="' + one + '"' for one in ("true", "false"))
+    leads, follows = (
+        'consumer_name="worker",is_consumer_leader="' + leader_flag + '"' for leader_flag in ("true", "false")
+    )
     for prefix in ("jetstream", "nats"):
         yield _recorded(
             f"jsdoctor:consumer_pending{_CONSUMER}",
@@ -276,7 +278,7 @@ def _recorded(sample: str, series: dict[str, int], value: float) -> dict[str, An
     name = sample.partition("{")[0]
     return {
         "interval": "1m",
-        "input_series": [{"series": one, "values": f"{number}+0x5"} for one, number in series.items()],
+        "input_series": [{"series": selector, "values": f"{number}+0x5"} for selector, number in series.items()],
         "promql_expr_test": [
             {"expr": name, "eval_time": "3m", "exp_samples": [{"labels": sample, "value": value}]},
         ],

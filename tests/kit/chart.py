@@ -44,7 +44,7 @@ def helm(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 def values(settings: Sequence[str]) -> list[str]:
     """Options of helm that set them."""
-    return [part for one in settings for part in ("--set", one)]
+    return [part for setting in settings for part in ("--set", setting)]
 
 
 def rendered(*settings: str, release: str = "look") -> str:
@@ -56,15 +56,15 @@ def rendered(*settings: str, release: str = "look") -> str:
 
 def objects(*settings: str, release: str = "look") -> list[Json]:
     """The manifests, parsed."""
-    return [one for one in yaml.safe_load_all(rendered(*settings, release=release)) if one]
+    return [document for document in yaml.safe_load_all(rendered(*settings, release=release)) if document]
 
 
 def pods(listed: Sequence[Json]) -> dict[str, Json]:
     """Pod templates by component."""
-    found = {}
-    for one in listed:
-        spec = one.get("spec", {})
+    templates = {}
+    for document in listed:
+        spec = document.get("spec", {})
         template = spec.get("template") or spec.get("jobTemplate", {}).get("spec", {}).get("template")
         if template:
-            found[template["metadata"]["labels"]["app.kubernetes.io/component"]] = template
-    return found
+            templates[template["metadata"]["labels"]["app.kubernetes.io/component"]] = template
+    return templates

@@ -135,7 +135,7 @@ def dashboard(name: str) -> dict[str, Any]:
         "editable": True,
         "refresh": "30s",
         "time": {"from": "now-6h", "to": "now"},
-        "templating": {"list": [_datasource(), *(_variable(*one) for one in made.variables.items())]},
+        "templating": {"list": [_datasource(), *(_variable(*variable) for variable in made.variables.items())]},
         "panels": list(_panels(made.panels)),
     }
 

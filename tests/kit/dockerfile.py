@@ -31,15 +31,15 @@ class Stage(msgspec.Struct):
 
 def stages(text: str) -> dict[str, Stage]:
     """Stages by name; the last one is `""`, too."""
-    found: dict[str, Stage] = {}
+    by_name: dict[str, Stage] = {}
     for line in re.sub(r"\\\n", " ", re.sub(r"(?m)^#.*\n", "", text)).splitlines():
         instruction, _, rest = line.strip().partition(" ")
         if instruction == "FROM":
             base, _, name = rest.partition(" AS ")
-            found[name.strip()] = Stage(base.strip())
+            by_name[name.strip()] = Stage(base.strip())
         elif instruction:
-            list(found.values())[-1].steps.append((instruction, rest.strip()))
-    return found
+            list(by_name.values())[-1].steps.append((instruction, rest.strip()))
+    return by_name
 
 
 class Image(msgspec.Struct):

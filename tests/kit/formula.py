@@ -91,7 +91,11 @@ def formula(sources: dict[str, tuple[str, str]]) -> str:
 def sources(lock: Path) -> dict[str, tuple[str, str]]:
     """Of a lock in the format of PEP 751."""
     packages = tomllib.loads(lock.read_text("utf-8"))["packages"]
-    return {one["name"]: (one["sdist"]["url"], one["sdist"]["hashes"]["sha256"]) for one in packages if "sdist" in one}
+    return {
+        package["name"]: (package["sdist"]["url"], package["sdist"]["hashes"]["sha256"])
+        for package in packages
+        if "sdist" in package
+    }
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ def write_schemas(directory: Path) -> str:
     definitions = json.loads(source("swagger.json").read_bytes())["definitions"] | _LOOSE
     for name, definition in definitions.items():
         for meant in definition.get("x-kubernetes-group-version-kind", ()):
-            needed = {one: _strict(definitions[one]) for one in _reached(definitions, name)}
+            needed = {needed_name: _strict(definitions[needed_name]) for needed_name in _reached(definitions, name)}
             schema = {"$ref": f"#/definitions/{name}", "definitions": needed}
             _write(directory, meant["kind"], meant["group"], meant["version"], schema)
     crd = yaml.safe_load(source("servicemonitor.yaml").read_text("utf-8"))["spec"]
@@ -53,14 +53,14 @@ def _write(directory: Path, kind: str, group: str, version: str, schema: Json) -
 
 
 def _reached(definitions: dict[str, Json], name: str) -> set[str]:
-    found: set[str] = set()
+    reached: set[str] = set()
     left = [name]
     while left:
-        one = left.pop()
-        if one not in found:
-            found.add(one)
-            left.extend(_references(definitions[one]))
-    return found
+        definition_name = left.pop()
+        if definition_name not in reached:
+            reached.add(definition_name)
+            left.extend(_references(definitions[definition_name]))
+    return reached
 
 
 def _references(node: object) -> Iterator[str]:
@@ -76,7 +76,7 @@ def _references(node: object) -> Iterator[str]:
 
 def _strict(node: Any) -> Any:
     if isinstance(node, list):
-        return [_strict(one) for one in node]
+        return [_strict(item) for item in node]
     if not isinstance(node, dict):
         return node
     made = {key: _strict(value) for key, value in node.items()}

@@ -39,18 +39,18 @@ def test_the_values_fit_their_schema_and_the_version_is_that_of_jsdoctor() -> No
 
 
 def _names(given: Json, before: str = "") -> set[str]:
-    found = set()
+    names = set()
     for name, value in given.items():
         nested = isinstance(value, dict) and value and name != "resources"
-        found |= _names(value, f"{before}{name}.") if nested else {before + name}
-    return found
+        names |= _names(value, f"{before}{name}.") if nested else {before + name}
+    return names
 
 
 def _names_of_schema(schema: Json, before: str = "") -> set[str]:
-    found: set[str] = set()
+    names: set[str] = set()
     for name, value in schema["properties"].items():
-        found |= _names_of_schema(value, f"{before}{name}.") if "properties" in value else {before + name}
-    return found - {"global"}  # helm puts it there
+        names |= _names_of_schema(value, f"{before}{name}.") if "properties" in value else {before + name}
+    return names - {"global"}  # helm puts it there
 
 
 @built
@@ -144,15 +144,17 @@ def test_roles_are_those_of_the_manifest_that_is_documented() -> None:
     documented = list(yaml.safe_load_all((ROOT / "deploy" / "kubernetes-reader.yaml").read_text("utf-8")))
     listed = objects(*VARIANTS["everything"])
     for kind in ("Role", "ClusterRole"):
-        [made] = [one["rules"] for one in listed if one["kind"] == kind]
-        assert made == next(one["rules"] for one in documented if one["kind"] == kind)
-    accounts = {one["metadata"]["name"] for one in listed if one["kind"] == "ServiceAccount"}
-    for one in listed:
-        if one["kind"].endswith("RoleBinding") or one["kind"] == "RoleBinding":
-            assert [(who["name"], who["namespace"]) for who in one["subjects"]] == [(*accounts, NAMESPACE)]
+        [made] = [role["rules"] for role in listed if role["kind"] == kind]
+        assert made == next(role["rules"] for role in documented if role["kind"] == kind)
+    accounts = {account["metadata"]["name"] for account in listed if account["kind"] == "ServiceAccount"}
+    for binding in listed:
+        if binding["kind"].endswith("RoleBinding") or binding["kind"] == "RoleBinding":
+            assert [(who["name"], who["namespace"]) for who in binding["subjects"]] == [(*accounts, NAMESPACE)]
     unread = objects("kube.enabled=true", "kube.configMap=")
-    assert not [rule for one in unread for rule in one.get("rules", ()) if "configmaps" in rule["resources"]]
-    assert not [one for one in objects() if "Role" in one["kind"]], "without kube.enabled, no rights are needed"
+    assert not [rule for role in unread for rule in role.get("rules", ()) if "configmaps" in rule["resources"]]
+    assert not [document for document in objects() if "Role" in document["kind"]], (
+        "without kube.enabled, no rights are needed"
+    )
 
 
 @built
@@ -160,18 +162,18 @@ def test_roles_are_those_of_the_manifest_that_is_documented() -> None:
 def test_selectors_select(settings: tuple[str, ...]) -> None:
     listed = objects(*settings)
     labels = {name: template["metadata"]["labels"] for name, template in pods(listed).items()}
-    for one in listed:
-        spec = one.get("spec", {})
-        if one["kind"] == "Service":
+    for document in listed:
+        spec = document.get("spec", {})
+        if document["kind"] == "Service":
             assert _chosen(spec["selector"], labels) == {"exporter"}
-        elif one["kind"] == "Deployment":
+        elif document["kind"] == "Deployment":
             assert _chosen(spec["selector"]["matchLabels"], labels) == {"exporter"}
-        elif one["kind"] == "ServiceMonitor":
+        elif document["kind"] == "ServiceMonitor":
             services = {
                 each["metadata"]["name"]: each["metadata"]["labels"] for each in listed if each["kind"] == "Service"
             }
             assert _chosen(spec["selector"]["matchLabels"], services) == {"look-jsdoctor-exporter"}
-        elif one["kind"] == "NetworkPolicy":
+        elif document["kind"] == "NetworkPolicy":
             everything = "Egress" in spec["policyTypes"]
             assert _chosen(spec["podSelector"]["matchLabels"], labels) == (set(labels) if everything else {"exporter"})
 
@@ -182,13 +184,15 @@ def _chosen(selector: Json, labels: dict[str, Json]) -> set[str]:
 
 @built
 def test_only_what_is_needed_gets_in_and_out() -> None:
-    found = {one["metadata"]["name"]: one["spec"] for one in objects() if one["kind"] == "NetworkPolicy"}
-    everything, exporter = found["look-jsdoctor"], found["look-jsdoctor-exporter"]
+    policies = {policy["metadata"]["name"]: policy["spec"] for policy in objects() if policy["kind"] == "NetworkPolicy"}
+    everything, exporter = policies["look-jsdoctor"], policies["look-jsdoctor-exporter"]
     assert (everything["policyTypes"], everything.get("ingress")) == (["Ingress", "Egress"], None)
-    assert [rule["port"] for one in everything["egress"] for rule in one["ports"]] == [53, 53, 4222, 8222]
-    assert [rule["port"] for one in exporter["ingress"] for rule in one["ports"]] == ["metrics"]
+    assert [rule["port"] for egress in everything["egress"] for rule in egress["ports"]] == [53, 53, 4222, 8222]
+    assert [rule["port"] for ingress in exporter["ingress"] for rule in ingress["ports"]] == ["metrics"]
     [everything] = [
-        one["spec"] for one in objects("kube.enabled=true", "exporter.enabled=false") if one["kind"] == "NetworkPolicy"
+        policy["spec"]
+        for policy in objects("kube.enabled=true", "exporter.enabled=false")
+        if policy["kind"] == "NetworkPolicy"
     ]
     assert [rule["port"] for rule in everything["egress"][-1]["ports"]] == [443, 6443]
 
@@ -196,9 +200,9 @@ def test_only_what_is_needed_gets_in_and_out() -> None:
 @built
 @pytest.mark.parametrize("release", ["look", "jsdoctor", "a" * 53])
 def test_names_leave_room_for_those_of_jobs(release: str) -> None:
-    for one in objects(*VARIANTS["everything"], release=release):
-        limit = 52 if one["kind"] == "CronJob" else 63
-        assert len(one["metadata"]["name"]) <= limit or one["kind"].startswith("Cluster")
+    for document in objects(*VARIANTS["everything"], release=release):
+        limit = 52 if document["kind"] == "CronJob" else 63
+        assert len(document["metadata"]["name"]) <= limit or document["kind"].startswith("Cluster")
 
 
 SECRET = {"user": "sys", "password": "sys"}
@@ -208,9 +212,9 @@ def start(template: Json) -> tuple[list[str], dict[str, str]]:
     """Arguments and environment of the pod's container, with the values of its Secret."""
     [container] = template["spec"]["containers"]
     environment = {}
-    for one in container["env"]:
-        wanted = one.get("valueFrom", {}).get("secretKeyRef", {})
-        environment[one["name"]] = SECRET[wanted["key"]] if wanted else one["value"]
+    for variable in container["env"]:
+        wanted = variable.get("valueFrom", {}).get("secretKeyRef", {})
+        environment[variable["name"]] = SECRET[wanted["key"]] if wanted else variable["value"]
     return container["args"], environment
 
 
@@ -251,7 +255,9 @@ def _fetched(port: int, path: str) -> Any:
 def test_a_login_file_is_where_its_variable_names_it(kind: str, variable: str) -> None:
     [template] = pods(objects("nats.login.secret=login", f"nats.login.kind={kind}", "exporter.enabled=false")).values()
     _, environment = start(template)
-    [mount] = [one for one in template["spec"]["containers"][0]["volumeMounts"] if one["name"] == "login"]
-    [volume] = [one for one in template["spec"]["volumes"] if one["name"] == "login"]
+    [mount] = [
+        candidate for candidate in template["spec"]["containers"][0]["volumeMounts"] if candidate["name"] == "login"
+    ]
+    [volume] = [candidate for candidate in template["spec"]["volumes"] if candidate["name"] == "login"]
     [item] = volume["secret"]["items"]
     assert environment[variable] == f"{mount['mountPath']}/{item['path']}"

@@ -40,7 +40,9 @@ QUIET = {"Alerts"}
 def recorded_metrics() -> str:
     """One reply of the recording as an exporter serves it."""
     kept = json.loads(gzip.decompress((FIXTURES / "prometheus" / "exporter.json.gz").read_bytes()))
-    replies = (json.loads(one["reply"])["data"]["result"] for one in kept if one["path"].endswith("/query"))
+    replies = (
+        json.loads(exchange["reply"])["data"]["result"] for exchange in kept if exchange["path"].endswith("/query")
+    )
     lines = []
     for series in max(replies, key=len):
         labels = {key: value for key, value in series["metric"].items() if key not in {"instance", "job", "__name__"}}
@@ -109,15 +111,15 @@ class Prometheus:
         """What a panel shows at this moment. A query that is refused fails the test."""
         reply = httpx.get(f"{self.url}/api/v1/query", params={"query": expr}, timeout=30).json()
         assert reply["status"] == "success", f"{expr}: {reply}"
-        found: list[dict[str, Any]] = reply["data"]["result"]
-        return found
+        series: list[dict[str, Any]] = reply["data"]["result"]
+        return series
 
     def label_values(self, series: str, label: str) -> list[str]:
         """What a variable offers."""
         reply = httpx.get(f"{self.url}/api/v1/label/{label}/values", params={"match[]": series}, timeout=30).json()
         assert reply["status"] == "success", f"{series}: {reply}"
-        found: list[str] = reply["data"]
-        return found
+        values: list[str] = reply["data"]
+        return values
 
 
 @pytest.fixture(scope="module")
@@ -130,19 +132,19 @@ def prometheus(shared_cluster: ClusterFactory, tmp_path_factory: pytest.TempPath
         exporting(cluster, directory) as own,
         scraping([recorded, own], directory, RULES) as url,
     ):
-        found = Prometheus(url)
+        server = Prometheus(url)
 
         def ready() -> bool:
             try:
                 return bool(
-                    found.series("jsdoctor_findings > 0")
-                    and found.series("count_over_time(jsdoctor:consumer_pending[1m]) > 3")
+                    server.series("jsdoctor_findings > 0")
+                    and server.series("count_over_time(jsdoctor:consumer_pending[1m]) > 3")
                 )
             except (httpx.HTTPError, ValueError):  # it replies 503 while it starts
                 return False
 
         wait_until(ready, "both exporters are scraped and the rules evaluated", timeout=90)
-        yield found
+        yield server
 
 
 @pytest.mark.parametrize("name", DASHBOARDS)
@@ -152,9 +154,9 @@ def test_every_panel_has_values(name: str, prometheus: Prometheus) -> None:
         series = prometheus.series(_filled(target["expr"]))
         assert series or panel["title"] in QUIET, panel["title"]
         for label in _labels(target.get("legendFormat", "")):
-            assert all(one["metric"].get(label) for one in series), f"{panel['title']}: no label {label}"
+            assert all(line["metric"].get(label) for line in series), f"{panel['title']}: no label {label}"
         if panel["type"] == "table":
-            shown = {label for one in series for label in one["metric"]}
+            shown = {label for line in series for label in line["metric"]}
             assert shown <= set(panel["transformations"][0]["options"]["indexByName"])
             assert {"code", "slug", "severity", "stream"} <= shown
 
@@ -167,8 +169,8 @@ def test_every_variable_has_values(name: str, prometheus: Prometheus) -> None:
 
 def _filled(expr: str) -> str:
     """With every variable as Grafana writes *All*."""
-    for one in ("stream", "consumer", "job"):
-        expr = expr.replace(f"${one}", ".+")
+    for variable in ("stream", "consumer", "job"):
+        expr = expr.replace(f"${variable}", ".+")
     return expr
 
 

@@ -15,7 +15,7 @@ from tests.kit.recording import records
 from tests.prometheus.stack import program
 from tests.servers.binaries import ROOT
 
-RECORDED = {one["record"] for one in records()}
+RECORDED = {record["record"] for record in records()}
 NAME = re.compile(r"jsdoctor:\w+")
 
 
@@ -25,12 +25,12 @@ def test_the_files_are_what_the_rule_pages_say() -> None:
 
 
 def test_each_alert_links_its_page_and_has_no_parameter_left() -> None:
-    for one in alert_rules():
-        code = one["labels"]["code"]
-        assert one["annotations"]["runbook_url"].endswith(f"/rules/{code}/"), "as tests/site/pages.py has it"
+    for rule in alert_rules():
+        code = rule["labels"]["code"]
+        assert rule["annotations"]["runbook_url"].endswith(f"/rules/{code}/"), "as tests/site/pages.py has it"
         assert len(list(ROOT.glob(f"rules/*/{code}.md"))) == 1
-        assert not re.search(r"\{[a-z_]+\}", one["expr"] + one["for"])
-        assert set(NAME.findall(one["expr"])) <= RECORDED
+        assert not re.search(r"\{[a-z_]+\}", rule["expr"] + rule["for"])
+        assert set(NAME.findall(rule["expr"])) <= RECORDED
 
 
 def test_each_alert_has_series_on_which_it_is_silent() -> None:
@@ -43,7 +43,7 @@ def test_a_dashboard_is_whole(name: str) -> None:
     panels = made["panels"]
     assert len({panel["id"] for panel in panels}) == len(panels)
     assert len({(panel["gridPos"]["x"], panel["gridPos"]["y"]) for panel in panels}) == len(panels)
-    variables = {one["name"] for one in made["templating"]["list"]}
+    variables = {variable["name"] for variable in made["templating"]["list"]}
     for panel in panels:
         [target] = panel["targets"]
         assert set(NAME.findall(target["expr"])) <= RECORDED

@@ -66,7 +66,7 @@ def test_no_expression_of_a_user_is_in_a_script() -> None:
 
 
 def test_the_release_builds_the_stages_that_the_dockerfile_has() -> None:
-    targets = {one["target"] for one in workflow("release")["jobs"]["image"]["strategy"]["matrix"]["include"]}
+    targets = {image["target"] for image in workflow("release")["jobs"]["image"]["strategy"]["matrix"]["include"]}
     made = stages((ROOT / "Dockerfile").read_text("utf-8"))
     assert targets <= made.keys()
     assert targets == {"tool", "kubectl", "logs"}
@@ -74,8 +74,8 @@ def test_the_release_builds_the_stages_that_the_dockerfile_has() -> None:
 
 
 def step(job: str, name: str) -> str:
-    [found] = [one["run"] for one in workflow("release")["jobs"][job]["steps"] if one.get("name") == name]
-    return str(found)
+    [script] = [entry["run"] for entry in workflow("release")["jobs"][job]["steps"] if entry.get("name") == name]
+    return str(script)
 
 
 @pytest.mark.parametrize(("tag", "code"), [(f"v{__version__}", 0), ("v9.9.9", 1)])

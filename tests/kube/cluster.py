@@ -45,8 +45,8 @@ class KubeCluster:
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.url + path, data, headers, method=method)  # noqa: S310
         with urllib.request.urlopen(request, context=self._tls, timeout=20) as answer:  # noqa: S310
-            found: Json = json.loads(answer.read())
-            return found
+            reply: Json = json.loads(answer.read())
+            return reply
 
     def create(self, path: str, body: Json, status: Json | None = None) -> Json:
         """An object, and its status where one is given."""

@@ -67,19 +67,21 @@ def check(kube: KubeCluster, cwd: Path, *arguments: str, kubeconfig: Path | None
 
 def failures(report: Json) -> dict[str, list[str]]:
     """The subjects of findings above information, by rule."""
-    found: dict[str, list[str]] = {}
+    failed: dict[str, list[str]] = {}
     for result in report["results"]:
         if result["outcome"] == "fail" and result["severity"] != "info":
-            found.setdefault(result["code"], []).append(result["subject"].get("name", ""))
-    return found
+            failed.setdefault(result["code"], []).append(result["subject"].get("name", ""))
+    return failed
 
 
 def message(report: Json, code: str, name: str) -> str:
     """What a rule says of one subject."""
-    (found,) = (
-        one for one in report["results"] if (one["code"], one["subject"]["name"]) == (code, name) and one["message"]
+    (failed,) = (
+        result
+        for result in report["results"]
+        if (result["code"], result["subject"]["name"]) == (code, name) and result["message"]
     )
-    return str(found["message"])
+    return str(failed["message"])
 
 
 def outcomes(report: Json) -> dict[str, str]:
@@ -89,18 +91,23 @@ def outcomes(report: Json) -> dict[str, str]:
 
 def probe_readiness(kube: KubeCluster) -> dict[str, bool]:
     """Run the readiness probe of every pod against its real server, and write what a kubelet writes."""
-    found = {}
+    readiness = {}
     for pod in kube.call("GET", _PODS)["items"]:
         name, server = pod["metadata"]["name"], pod["spec"]["containers"][0]
         if "readinessProbe" not in server:
             continue
-        port = next(one["containerPort"] for one in server["ports"] if one["name"] == "monitor")
+        port = next(candidate["containerPort"] for candidate in server["ports"] if candidate["name"] == "monitor")
         path = server["readinessProbe"]["httpGet"]["path"]
-        found[name] = _succeeds(f"http://{pod['status']['podIP']}:{port}{path}")
+        readiness[name] = _succeeds(f"http://{pod['status']['podIP']}:{port}{path}")
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        told = {"type": "Ready", "status": str(found[name]), "lastTransitionTime": now, "reason": "ContainersNotReady"}
-        kube.call("PATCH", f"{_PODS}/{name}/status", {"status": {"conditions": [told]}})
-    return found
+        condition = {
+            "type": "Ready",
+            "status": str(readiness[name]),
+            "lastTransitionTime": now,
+            "reason": "ContainersNotReady",
+        }
+        kube.call("PATCH", f"{_PODS}/{name}/status", {"status": {"conditions": [condition]}})
+    return readiness
 
 
 def _succeeds(url: str) -> bool:

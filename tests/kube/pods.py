@@ -86,12 +86,12 @@ def deploy(
     sets = f"/apis/apps/v1/namespaces/{NAMESPACE}/statefulsets"
     cluster.create(sets, {"metadata": {"name": "nats"}, "spec": wanted})
     for node in dict.fromkeys(nodes):
-        told = {
+        object_status = {
             "addresses": [{"type": "InternalIP", "address": address}],
             "daemonEndpoints": {"kubeletEndpoint": {"Port": kubelet_port}},
             "conditions": [{"type": "Ready", "status": "True"}],
         }
-        cluster.create("/api/v1/nodes", {"metadata": {"name": node}}, told)
+        cluster.create("/api/v1/nodes", {"metadata": {"name": node}}, object_status)
     owner = [
         {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "nats", "uid": "1f6c2f0e-0000-4000-8000-000000000001"}
     ]
@@ -117,7 +117,7 @@ def deploy(
         }
         container = own["containers"][0]
         shown = {"name": "nats", "image": container["image"], "imageID": "sha256:0", **state}
-        told = {
+        object_status = {
             "phase": "Running",
             "podIP": address,
             "startTime": "2026-01-01T00:00:00Z",
@@ -125,7 +125,7 @@ def deploy(
             "containerStatuses": [shown],
             "conditions": [{"type": "PodScheduled", "status": "True"}],
         }
-        cluster.create(f"{_INSIDE}/pods", pod, told)
+        cluster.create(f"{_INSIDE}/pods", pod, object_status)
     box = {"containers": [{"name": "nats-box", "image": "natsio/nats-box:0.18.1"}], "nodeName": nodes[0]}
     cluster.create(f"{_INSIDE}/pods", {"metadata": {"name": "nats-box-0"}, "spec": box}, {"phase": "Running"})
     if budget is not None:

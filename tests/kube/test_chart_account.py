@@ -70,7 +70,11 @@ def kube(nats: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ku
         for name in nats.names:
             os.kill(nats.node(name).pid, signal.SIGHUP)
         cluster.create("/api/v1/namespaces", {"metadata": {"name": RELEASED_IN}})
-        made = [one for one in objects(*SETTINGS) if one["kind"] == "ServiceAccount" or "Role" in one["kind"]]
+        made = [
+            document
+            for document in objects(*SETTINGS)
+            if document["kind"] == "ServiceAccount" or "Role" in document["kind"]
+        ]
         (cluster.directory / "roles.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": made}))
         cluster.kubectl("apply", "-f", str(cluster.directory / "roles.json"))
         yield cluster
@@ -101,7 +105,7 @@ def as_account(kubeconfig: Path, *arguments: str) -> subprocess.CompletedProcess
 def pod_arguments() -> list[str]:
     """What the chart's job runs, after `check --kube`."""
     _, *arguments = pods(objects(*SETTINGS))["check"]["spec"]["containers"][0]["args"]
-    return [one for one in arguments if one != "--kube"]
+    return [argument for argument in arguments if argument != "--kube"]
 
 
 def test_it_reads_all_that_the_check_needs(kube: KubeCluster, kubeconfig: Path, tmp_path: Path) -> None:
@@ -110,7 +114,11 @@ def test_it_reads_all_that_the_check_needs(kube: KubeCluster, kubeconfig: Path, 
     assert [gap for gap in report["gaps"] if "Kubernetes" in gap["reason"]] == []
     assert [gap for gap in report["gaps"] if gap["requested"]] == []
     assert code == 0, report["results"]
-    assert {one: found for one, found in outcomes(report).items() if one in OF_PODS and found != "pass"} == {}
+    assert {
+        rule_code: outcome
+        for rule_code, outcome in outcomes(report).items()
+        if rule_code in OF_PODS and outcome != "pass"
+    } == {}
 
 
 @pytest.mark.parametrize("resource", WITHOUT)
@@ -125,8 +133,12 @@ def test_without_one_right_its_rules_are_not_evaluated(
     assert named, report["gaps"]
     assert any(gap["requested"] for gap in named) == (resource not in OPTIONAL)
     assert code == (0 if resource in OPTIONAL else 3)
-    found = {one: outcome for one, outcome in outcomes(report).items() if one in OF_PODS and outcome != "pass"}
-    assert found == dict.fromkeys(WITHOUT[resource], "not_evaluated")
+    not_passed = {
+        rule_code: outcome
+        for rule_code, outcome in outcomes(report).items()
+        if rule_code in OF_PODS and outcome != "pass"
+    }
+    assert not_passed == dict.fromkeys(WITHOUT[resource], "not_evaluated")
 
 
 @contextmanager
@@ -137,7 +149,7 @@ def without(kube: KubeCluster, resource: str) -> Iterator[None]:
     given = {path: kube.call("GET", path)["rules"] for path in paths}
     try:
         for path, rules in given.items():
-            left = [{**rule, "resources": [one for one in rule["resources"] if one != resource]} for rule in rules]
+            left = [{**rule, "resources": [name for name in rule["resources"] if name != resource]} for rule in rules]
             put(kube, path, [rule for rule in left if rule["resources"]])
         yield
     finally:

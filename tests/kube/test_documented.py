@@ -48,4 +48,4 @@ def test_an_account_with_the_documented_permissions(
     report = json.loads(done.stdout)
     assert done.returncode == 0, report["results"]
     assert [gap for gap in report["gaps"] if "Kubernetes" in gap["reason"]] == []
-    assert [one for one in report["results"] if one["code"].startswith(("JSD83", "JSD84"))] == []
+    assert [result for result in report["results"] if result["code"].startswith(("JSD83", "JSD84"))] == []

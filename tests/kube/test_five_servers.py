@@ -54,9 +54,9 @@ def test_replicas_budget_and_readiness_of_five_servers(five: Cluster, tmp_path: 
     with lab(five, tmp_path, nodes=NODES, budget={"maxUnavailable": 2}, containers={"n1": plain}) as (kube, _):
         wait_until(lambda: all(probe_readiness(kube).values()), "all pods are ready", timeout=30)
         code, report = check(kube, tmp_path)
-        found = failures(report)
+        failed = failures(report)
         assert code == 0, "these are warnings"
-        assert found == {"JSD835": ["PAIR"], "JSD833": ["nats"], "JSD838": ["n1"]}, report["results"]
+        assert failed == {"JSD835": ["PAIR"], "JSD833": ["nats"], "JSD838": ["n1"]}, report["results"]
         assert "2 of its 3 replicas are on node node-a (n1, n2)" in message(report, "JSD835", "PAIR")
         assert "streams with 3 replicas bear the loss of 1" in message(report, "JSD833", "nats")
         assert "it leads" in message(report, "JSD838", "n1")
@@ -67,10 +67,10 @@ def test_replicas_budget_and_readiness_of_five_servers(five: Cluster, tmp_path: 
         time.sleep(20)  # it fails for a moment before it fails for good
         assert probe_readiness(kube) == {"n1": False, "n2": False, "n3": False, "n4": False, "n5": True}
         _, report = check(kube, tmp_path, "--set", "JSD836.grace=1s", "--set", "JSD831.recent=1s")
-        found = failures(report)
-        assert found["JSD838"] == ["n1"]
+        failed = failures(report)
+        assert failed["JSD838"] == ["n1"]
         assert "its health check fails now (JetStream has not established contact with" in message(
             report, "JSD838", "n1"
         )
-        assert sorted(found["JSD836"]) == ["n1", "n2", "n3", "n4"]
+        assert sorted(failed["JSD836"]) == ["n1", "n2", "n3", "n4"]
         assert "it leads 1 stream" in message(report, "JSD836", "n1"), "SPREAD works, and its leader is hidden"

@@ -58,7 +58,7 @@ def api(directory: Path, answer: Callable[[str, dict[str, str]], Reply], timeout
             server.shutdown()
 
 
-def look(directory: Path, answer: Callable[[str, dict[str, str]], Reply], timeout_s: float = 5) -> KubeSample:
+def listed(directory: Path, answer: Callable[[str, dict[str, str]], Reply], timeout_s: float = 5) -> KubeSample:
     with api(directory, answer, timeout_s) as client:
         return read_cluster(client, "nats")
 
@@ -70,7 +70,7 @@ def test_pages_are_joined(tmp_path: Path) -> None:
         page = int(query.get("continue", "p/0").removeprefix("p/"))  # a token may have any character
         return 200, {"items": [pod(page)], "metadata": {"continue": f"p/{page + 1}" if page < 2 else ""}}
 
-    assert [one.name for one in look(tmp_path, answer).facts.pods] == ["n0", "n1", "n2"]
+    assert [pod.name for pod in listed(tmp_path, answer).facts.pods] == ["n0", "n1", "n2"]
 
 
 def test_a_list_that_expires_is_read_again_whole(tmp_path: Path) -> None:
@@ -83,30 +83,30 @@ def test_a_list_that_expires_is_read_again_whole(tmp_path: Path) -> None:
             return 200, {"items": [pod(0)], "metadata": {"continue": "next"}}
         return 200, {"items": [pod(0), pod(1)]}
 
-    assert [one.name for one in look(tmp_path, answer).facts.pods] == ["n0", "n1"]
+    assert [pod.name for pod in listed(tmp_path, answer).facts.pods] == ["n0", "n1"]
 
 
 def test_pages_that_do_not_end(tmp_path: Path) -> None:
     with pytest.raises(ConnectProblem, match="do not end"):
-        look(tmp_path, lambda _what, _query: (200, {"items": [pod(0)], "metadata": {"continue": "again"}}))
+        listed(tmp_path, lambda _what, _query: (200, {"items": [pod(0)], "metadata": {"continue": "again"}}))
 
 
 @pytest.mark.parametrize("body", [b"<html>", b"[]", b"{}", {"items": {}}, {"kind": "Status"}, b"[" * 100_000])
 def test_a_reply_that_is_no_list_is_no_empty_list(body: object, tmp_path: Path) -> None:
     with pytest.raises(ConnectProblem, match="is no list"):
-        look(tmp_path, lambda _what, _query: (200, body))
+        listed(tmp_path, lambda _what, _query: (200, body))
     (tmp_path / "api.sock").unlink()
-    found = look(tmp_path, lambda what, _query: (200, {"items": [pod(0)]} if what == "pods" else body))
-    assert (found.facts.claims, found.facts.budgets, len(found.gaps)) == (None, None, 6)
+    sample = listed(tmp_path, lambda what, _query: (200, {"items": [pod(0)]} if what == "pods" else body))
+    assert (sample.facts.claims, sample.facts.budgets, len(sample.gaps)) == (None, None, 6)
 
 
 def test_objects_with_missing_fields(tmp_path: Path) -> None:
     odd: list[Any] = [None, 3, "x", [], {}, {"metadata": None, "spec": [], "status": "x"}]
     replies = {"items": [*odd, pod(0)], "metadata": ["continue"]}
-    found = look(tmp_path, lambda _what, _query: (200, replies))
-    assert ([one.name for one in found.facts.pods], found.gaps) == (["n0"], ())
+    sample = listed(tmp_path, lambda _what, _query: (200, replies))
+    assert ([pod.name for pod in sample.facts.pods], sample.gaps) == (["n0"], ())
     (tmp_path / "api.sock").unlink()
-    assert look(tmp_path, lambda _what, _query: (200, {"items": None})).facts.pods == ()
+    assert listed(tmp_path, lambda _what, _query: (200, {"items": None})).facts.pods == ()
 
 
 @pytest.mark.parametrize("refused", ["persistentvolumeclaims", "poddisruptionbudgets", "events", "nodes"])
@@ -114,7 +114,7 @@ def test_one_refusal_leaves_the_rest(refused: str, tmp_path: Path) -> None:
     def answer(what: str, _query: dict[str, str]) -> Reply:
         return (403, {"message": "no"}) if what == refused else (200, {"items": [pod(0)] if what == "pods" else []})
 
-    (gap,) = look(tmp_path, answer).gaps
+    (gap,) = listed(tmp_path, answer).gaps
     assert gap.how_to_get == f"allow `list` on {refused}"
 
 
@@ -124,5 +124,5 @@ def test_one_slow_list_is_a_gap(tmp_path: Path) -> None:
             time.sleep(1)
         return 200, {"items": [pod(0)] if what == "pods" else []}
 
-    found = look(tmp_path, answer, timeout_s=0.3)
-    assert (found.facts.warnings, found.facts.claims, "timed out" in found.gaps[0].reason) == (None, (), True)
+    sample = listed(tmp_path, answer, timeout_s=0.3)
+    assert (sample.facts.warnings, sample.facts.claims, "timed out" in sample.gaps[0].reason) == (None, (), True)

@@ -41,8 +41,13 @@ def unready(kube: KubeCluster, pod: str, why: str) -> None:
     shown = {"conditions": [{**status, "lastTransitionTime": "2026-01-01T00:00:00Z"}]}
     kube.call("PATCH", f"{path}/pods/{pod}/status", {"status": shown})
     about = {"kind": "Pod", "name": pod, "namespace": NAMESPACE}
-    told = {"type": "Warning", "reason": "Unhealthy", "message": why, "count": 9, "source": {"component": "kubelet"}}
-    event = {"metadata": {"name": f"{pod}.1"}, "involvedObject": about, "lastTimestamp": "2026-01-01T00:10:00Z", **told}
+    warning = {"type": "Warning", "reason": "Unhealthy", "message": why, "count": 9, "source": {"component": "kubelet"}}
+    event = {
+        "metadata": {"name": f"{pod}.1"},
+        "involvedObject": about,
+        "lastTimestamp": "2026-01-01T00:10:00Z",
+        **warning,
+    }
     kube.call("POST", f"{path}/events", event)
 
 
@@ -77,12 +82,14 @@ def test_faults_of_pods_are_named(nats: Cluster, tmp_path: Path) -> None:
         kubelet.logs["n1 previous"] = nats.node("n1").log_path
         unready(kube, "n3", "Readiness probe failed: HTTP probe failed with statuscode: 503")
         code, report = check(kube, tmp_path)
-    found = failures(report)
+    failed = failures(report)
     assert code == 1
-    assert found["JSD831"] == ["n1", "n2"]
-    assert found["JSD832"] == found["JSD833"] == ["nats"]
-    assert found["JSD834"] == ["n1", "n2", "n3"]
-    (not_ready,) = (one for one in report["results"] if one["code"] == "JSD836" and one["outcome"] == "fail")
+    assert failed["JSD831"] == ["n1", "n2"]
+    assert failed["JSD832"] == failed["JSD833"] == ["nats"]
+    assert failed["JSD834"] == ["n1", "n2", "n3"]
+    (not_ready,) = (
+        result for result in report["results"] if result["code"] == "JSD836" and result["outcome"] == "fail"
+    )
     assert not_ready["subject"]["name"] == "n3"
     assert "Unhealthy, Readiness probe failed" in not_ready["message"]
     assert any("previous=true" in path for path in kubelet.asked)
@@ -136,11 +143,11 @@ def test_a_dead_server_is_found_through_kubernetes(cluster_factory: ClusterFacto
     cluster = cluster_factory("2.15.1", 3)
     cluster.node("n3").kill()
     with lab(cluster, tmp_path) as (kube, _):
-        found: dict[str, list[str]] = {}
+        failed: dict[str, list[str]] = {}
         until = time.monotonic() + 60
-        while "JSD703" not in found and time.monotonic() < until:  # its leader gives it some seconds to come back
+        while "JSD703" not in failed and time.monotonic() < until:  # its leader gives it some seconds to come back
             code, report = check(kube, tmp_path)
-            found = failures(report)
+            failed = failures(report)
             assert code in (1, 3)
-            assert any("/pods/n3:" in name for name in found["JSD901"])
-    assert "n3" in found["JSD703"], found
+            assert any("/pods/n3:" in name for name in failed["JSD901"])
+    assert "n3" in failed["JSD703"], failed

@@ -53,20 +53,20 @@ def test_faults_of_specifications_are_named(nats: Cluster, tmp_path: Path) -> No
     ) as (kube, _):
         about = {"kind": "Pod", "name": "n2", "namespace": NAMESPACE}
         why = "Startup probe failed: HTTP probe failed with statuscode: 503"
-        told = {"type": "Warning", "reason": "Unhealthy", "message": why, "count": 20, "lastTimestamp": now}
-        event = {"metadata": {"name": "n2.1"}, "involvedObject": about, **told}
+        warning = {"type": "Warning", "reason": "Unhealthy", "message": why, "count": 20, "lastTimestamp": now}
+        event = {"metadata": {"name": "n2.1"}, "involvedObject": about, **warning}
         kube.call("POST", f"/api/v1/namespaces/{NAMESPACE}/events", event)
         code, report = check(kube, tmp_path, "--set", "JSD841.margin=1s")
-    found = failures(report)
+    failed = failures(report)
     assert code == 1
-    assert found["JSD838"] == ["n1"]
+    assert failed["JSD838"] == ["n1"]
     assert "leads" in message(report, "JSD838", "n1") or "liveness probe (/healthz)" in message(report, "JSD838", "n1")
-    assert found["JSD839"] == ["n2"]
+    assert failed["JSD839"] == ["n2"]
     assert "Startup probe failed" in message(report, "JSD839", "n2")
-    assert found["JSD840"] == ["n2"]
+    assert failed["JSD840"] == ["n2"]
     assert "256,000,000 bytes in memory" in message(report, "JSD840", "n2")
-    assert found["JSD841"] == ["n3"]
-    assert found["JSD842"] == found["JSD843"] == ["nats"]
+    assert failed["JSD841"] == ["n3"]
+    assert failed["JSD842"] == failed["JSD843"] == ["nats"]
     assert "leaves earlier pods as they are" in message(report, "JSD842", "nats")
 
 
@@ -89,12 +89,12 @@ def test_the_mounted_configuration_is_judged_and_holds_no_secret(nats: Cluster, 
     wrong = text.replace('"pid_file"', '"max_payload": "many",\n  "pid_file"')
     with lab(nats, tmp_path, configuration=wrong) as (kube, _):
         code, report = check(kube, tmp_path)
-        found = failures(report)
+        failed = failures(report)
         assert code == 1
-        assert [name for code in ("JSD817", "JSD818", "JSD823") for name in found[code]] == [CONFIGURATION] * 3
+        assert [name for code in ("JSD817", "JSD818", "JSD823") for name in failed[code]] == [CONFIGURATION] * 3
         assert "max_payload" in message(report, "JSD817", CONFIGURATION)
         (place,) = {
-            one["path"] for result in report["results"] if result["code"] == "JSD817" for one in result["evidence"]
+            item["path"] for result in report["results"] if result["code"] == "JSD817" for item in result["evidence"]
         }
         line = 1 + wrong.splitlines().index('  "max_payload": "many",')
         assert place.startswith(f"line {line},")
@@ -107,7 +107,7 @@ def test_the_mounted_configuration_is_judged_and_holds_no_secret(nats: Cluster, 
         assert "hunter2" not in json.dumps(report)
         again = jsdoctor("check", "--bundle", "kept.zip", "--format", "json", cwd=tmp_path, timeout=90)
         same = failures(json.loads(again.stdout))
-        assert {code: found[code] for code in ("JSD817", "JSD818", "JSD823")} == {
+        assert {code: failed[code] for code in ("JSD817", "JSD818", "JSD823")} == {
             code: same[code] for code in ("JSD817", "JSD818", "JSD823")
         }
         kube.call("PATCH", _MAP, {"data": {"nats.conf": "jetstream: {"}})
@@ -146,12 +146,12 @@ def test_each_permission_alone_is_missed_by_name(nats: Cluster, tmp_path: Path) 
         role = kube.call("GET", _ROLE)
         every = role["rules"]
         for resource, (words, code) in served.items():
-            rules = [{**rule, "resources": [one for one in rule["resources"] if one != resource]} for rule in every]
+            rules = [{**rule, "resources": [name for name in rule["resources"] if name != resource]} for rule in every]
             role = kube.call("GET", _ROLE)
             kube.call("PUT", _ROLE, {**role, "rules": [rule for rule in rules if rule["resources"]]})
             exit_code, report = check(kube, tmp_path)
-            told = [gap for gap in report["gaps"] if words in gap["how_to_get"] + gap["reason"]]
-            assert told, (resource, report["gaps"])
-            assert exit_code == (3 if any(gap["requested"] for gap in told) else 0), resource
-            assert any(gap["requested"] for gap in told) == (resource != "configmaps")
+            named_gaps = [gap for gap in report["gaps"] if words in gap["how_to_get"] + gap["reason"]]
+            assert named_gaps, (resource, report["gaps"])
+            assert exit_code == (3 if any(gap["requested"] for gap in named_gaps) else 0), resource
+            assert any(gap["requested"] for gap in named_gaps) == (resource != "configmaps")
             assert not code or outcomes(report)[code] != "pass", resource

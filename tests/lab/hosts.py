@@ -112,12 +112,12 @@ class Hosts:
         )
         self._stack.callback(_end, process)
         assert process.stderr is not None
-        said = b""
-        while b"listening on" not in said:
+        stderr_text = b""
+        while b"listening on" not in stderr_text:
             line = process.stderr.readline()
             if not line:
-                raise RuntimeError(f"tcpdump ended: {said.decode()}")
-            said += line
+                raise RuntimeError(f"tcpdump ended: {stderr_text.decode()}")
+            stderr_text += line
         self._captures.append((path, process))
         return path
 
@@ -232,8 +232,8 @@ class Hosts:
 
     def _path_ended(self, process: subprocess.Popen[bytes]) -> None:
         process.send_signal(signal.SIGTERM)
-        said, _ = process.communicate(timeout=20)
-        self.path = json.loads(said)
+        report_text, _ = process.communicate(timeout=20)
+        self.path = json.loads(report_text)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -42,7 +42,7 @@ def main(directory: Path) -> None:
     for name, (plan, traffic) in _RECORDINGS.items():
         with tempfile.TemporaryDirectory() as scratch:
             with Lab.open(Path(scratch), plan) as lab:
-                said = traffic(lab)
+                output = traffic(lab)
             for end, path in (("client", lab.client_capture), ("server", lab.server_capture)):
                 _write(lab, path, directory / f"{name}.{end}", at_server=end == "server")
             if name == "lab-reordered-rtt20":
@@ -52,20 +52,20 @@ def main(directory: Path) -> None:
                 (directory / "lab-seqwrap.server.truth.tsv").write_bytes(
                     (directory / f"{name}.server.truth.tsv").read_bytes()
                 )
-        print(name, said.strip())  # noqa: T201 - who records wants to know
+        print(name, output.strip())  # noqa: T201 - who records wants to know
 
 
 def _write(lab: Lab, capture: Path, to: Path, *, at_server: bool) -> None:
     _pack(capture, to.with_name(f"{to.name}.pcap.gz"))
-    found = truth(lab.report, capture, at_server=at_server)
+    judged = truth(lab.report, capture, at_server=at_server)
     lines = [
-        f"# dropped on the way: {lab.report.dropped}; in order: {dict(found.in_order)}; hidden: {dict(found.hidden)}",
+        f"# dropped on the way: {lab.report.dropped}; in order: {dict(judged.in_order)}; hidden: {dict(judged.hidden)}",
         "frame\tdirection\ttruth",
     ]
     labels = [
         (frame, arrow, label)
         for direction, arrow in ((TO_SERVER, "client->server"), (TO_CLIENT, "server->client"))
-        for frame, label in found.labels[direction].items()
+        for frame, label in judged.labels[direction].items()
     ]
     lines += [f"{frame}\t{arrow}\t{label}" for frame, arrow, label in sorted(labels)]
     to.with_name(f"{to.name}.truth.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -32,12 +32,12 @@ async def traffic(url: str, messages: int, size: int, in_flight: int, replicas: 
     await subscriber.jetstream(timeout=30).subscribe("lab.>", durable="reader", cb=received, manual_ack=True)
     room = asyncio.Semaphore(in_flight)
 
-    async def one(number: int) -> None:
+    async def publish(number: int) -> None:
         async with room:
             headers = {"Nats-Msg-Id": f"lab-{number:06d}"}
             await js.publish("lab.orders", b"%06d" % number + b"." * size, timeout=30, headers=headers)
 
-    await asyncio.gather(*(one(number) for number in range(messages)))
+    await asyncio.gather(*(publish(number) for number in range(messages)))
     await asyncio.wait_for(everything.wait(), 60)
     state = (await js.stream_info("LAB")).state
     await publisher.close()

@@ -56,7 +56,7 @@ class _Stream:
 
 def truth(report: Report, capture: Path, *, at_server: bool) -> Truth:
     """The truth about the capture at the server's end, or at the client's."""
-    found = Truth()
+    judged = Truth()
     arriving, leaving = (TO_SERVER, TO_CLIENT) if at_server else (TO_CLIENT, TO_SERVER)
     unwrap = _Unwrapped()
     sent = {
@@ -64,46 +64,46 @@ def truth(report: Report, capture: Path, *, at_server: bool) -> Truth:
     }
     resent = {direction: _resent(packets) for direction, packets in sent.items()}
     passed: dict[bytes, deque[Passed]] = defaultdict(deque)
-    for one in report.passed:
-        if one.direction == arriving and one.number >= 0:
-            passed[one.packet].append(one)
+    for passage in report.passed:
+        if passage.direction == arriving and passage.number >= 0:
+            passed[passage.packet].append(passage)
     outgoing: dict[bytes, deque[int]] = defaultdict(deque)
     for number, packet in enumerate(report.arrived.get(leaving, [])):
         outgoing[packet].append(number)
     streams: dict[bytes, _Stream] = {}
     for frame, packet in _packets(capture):
         if passed[packet]:
-            one = passed[packet].popleft()
-            data = sent[arriving][one.number]
+            passage = passed[packet].popleft()
+            data = sent[arriving][passage.number]
             stream = streams.setdefault(data.connection, _Stream())
-            _judge(found, frame, one, data, stream, again=one.number in resent[arriving])
+            _judge(judged, frame, passage, data, stream, again=passage.number in resent[arriving])
         elif outgoing[packet]:
             number = outgoing[packet].popleft()
             if number in resent[leaving]:
-                found.labels[leaving][frame] = Label.SENT_AGAIN
+                judged.labels[leaving][frame] = Label.SENT_AGAIN
             elif sent[leaving][number].end > sent[leaving][number].start:
-                found.in_order[leaving] += 1
+                judged.in_order[leaving] += 1
         else:
             raise AssertionError(f"packet {frame} of {capture.name} is not what the forwarder saw")
-    return found
+    return judged
 
 
-def _judge(found: Truth, frame: int, one: Passed, data: _Data, stream: _Stream, *, again: bool) -> None:
+def _judge(judged: Truth, frame: int, passage: Passed, data: _Data, stream: _Stream, *, again: bool) -> None:
     """The label of one packet that arrived; `again`: its sender had sent these bytes before."""
-    labels = found.labels[one.direction]
+    labels = judged.labels[passage.direction]
     if data.end == data.start:
-        if not one.copy:
+        if not passage.copy:
             stream.highest = max(stream.highest, data.start)
         return
     seen = stream.has(data.start, data.end)
-    if one.copy:
+    if passage.copy:
         labels[frame] = Label.DUPLICATE
     elif again and seen:
         labels[frame] = Label.SENT_AGAIN
     elif again and data.start < stream.highest:
         labels[frame] = Label.LOST_UPSTREAM
     elif again:
-        found.hidden[one.direction] += 1
+        judged.hidden[passage.direction] += 1
     elif seen:
         labels[frame] = Label.REORDERED_NEEDLESS
     elif data.start < stream.highest_data:
@@ -111,19 +111,19 @@ def _judge(found: Truth, frame: int, one: Passed, data: _Data, stream: _Stream, 
     elif data.start < stream.highest:
         labels[frame] = Label.BEHIND_ACK
     else:
-        found.in_order[one.direction] += 1
+        judged.in_order[passage.direction] += 1
     stream.add(data)
 
 
 def _resent(packets: list[_Data]) -> set[int]:
     """Which packets carry bytes that had been sent before."""
     highest: dict[bytes, int] = {}
-    found = set()
+    resent = set()
     for number, data in enumerate(packets):
         if data.end > data.start and data.start < highest.get(data.connection, data.start):
-            found.add(number)
+            resent.add(number)
         highest[data.connection] = max(highest.get(data.connection, data.end), data.end)
-    return found
+    return resent
 
 
 class _Unwrapped:

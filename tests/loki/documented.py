@@ -64,16 +64,16 @@ class DocumentedLoki:
             raise Refused(400, f"{words} ({limit} > {self.max_entries})")
         start, end = int(form["start"]), int(form["end"])
         backward = form.get("direction", "backward") == "backward"
-        found = [
+        entries = [
             (at, labels, line)
             for labels in self._selected(form["query"])
             for at, line in self.streams[labels]
             if start <= at < end
         ]
-        found.sort(key=lambda one: (one[0], one[1], crc32(one[2].encode())), reverse=backward)
+        entries.sort(key=lambda entry: (entry[0], entry[1], crc32(entry[2].encode())), reverse=backward)
         result: dict[tuple[tuple[str, str], ...], list[list[object]]] = {}
         categorized = headers.get("x-loki-response-encoding-flags") == "categorize-labels"
-        for at, labels, line in found[:limit]:
+        for at, labels, line in entries[:limit]:
             beside = {"structuredMetadata": self.metadata.get((labels, (at, line)), {})}
             result.setdefault(labels, []).append([str(at), line, *([beside] if categorized else [])])
         streams = [{"stream": dict(labels), "values": values} for labels, values in result.items()]
@@ -84,14 +84,14 @@ class DocumentedLoki:
         selector = query.partition("}")[0]
         if not query.startswith("{") or not (matchers := _MATCHER.findall(selector)):
             raise Refused(400, "parse error at line 1, col 1: syntax error: unexpected IDENTIFIER")
-        return [labels for labels in self.streams if all(_fits(dict(labels), one) for one in matchers)]
+        return [labels for labels in self.streams if all(_fits(dict(labels), matcher) for matcher in matchers)]
 
 
 def _fits(labels: Mapping[str, str], matcher: tuple[str, str, str]) -> bool:
     name, operator, quoted = matcher
     value, wanted = labels.get(name, ""), json.loads(f'"{quoted}"')
-    found = bool(re.fullmatch(wanted, value)) if "~" in operator else value == wanted
-    return found != operator.startswith("!")
+    matched = bool(re.fullmatch(wanted, value)) if "~" in operator else value == wanted
+    return matched != operator.startswith("!")
 
 
 @contextmanager

@@ -82,7 +82,7 @@ def from_files(paths: Sequence[Path], directory: Path) -> Done:
     return jsdoctor("check", *options, "--format", "json", "-vv")
 
 
-def said(report: Mapping[str, Any]) -> dict[str, Any]:
+def reported(report: Mapping[str, Any]) -> dict[str, Any]:
     """All that a report says but for where the lines are from, and when it was made."""
     names = ("results", "rules", "incidents", "gaps")
     return {name: report[name] for name in names}
@@ -91,12 +91,12 @@ def said(report: Mapping[str, Any]) -> dict[str, Any]:
 def judged(report: Mapping[str, Any]) -> dict[str, Any]:
     """All that a report decides: findings with their words and numbers, the outcome of each rule, and the gaps."""
     results = [
-        {key: one.get(key) for key in ("code", "outcome", "subject", "severity", "message", "measured")}
-        for one in report["results"]
+        {key: result.get(key) for key in ("code", "outcome", "subject", "severity", "message", "measured")}
+        for result in report["results"]
     ]
-    rules = [{key: one.get(key) for key in ("code", "outcome", "reason")} for one in report["rules"]]
+    rules = [{key: rule.get(key) for key in ("code", "outcome", "reason")} for rule in report["rules"]]
     gaps = [(gap["kind"], gap["reason"], gap["requested"]) for gap in report["gaps"]]
-    order = lambda one: json.dumps(one, sort_keys=True)  # noqa: E731
+    order = lambda entry: json.dumps(entry, sort_keys=True)  # noqa: E731
     return {"results": sorted(results, key=order), "rules": rules, "gaps": gaps}
 
 

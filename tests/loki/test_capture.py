@@ -109,7 +109,7 @@ def test_a_window_narrows_lines_of_loki_in_a_bundle() -> None:
     whole = jsdoctor("check", "--bundle", "b.zip", "--format", "json").report
     cut = jsdoctor("check", "--bundle", "b.zip", "--until", "2001-01-01", "--format", "json").report
     assert whole["results"]
-    assert {one["code"] for one in cut["results"] if one["outcome"] == "fail"} == {"JSD901"}
+    assert {result["code"] for result in cut["results"] if result["outcome"] == "fail"} == {"JSD901"}
     assert any("no log line lies in the time window" in gap["reason"] for gap in cut["gaps"])
 
 
@@ -151,10 +151,10 @@ def test_a_time_needs_logs() -> None:
 def test_a_deployment_and_loki_in_one_bundle(shared_cluster: ClusterFactory) -> None:
     url = shared_cluster().url("sys")
     live, kept = both(shipped("c1"), "-s", url, "--samples", "1")
-    of_logs = {one["code"] for one in jsdoctor("check", "--logs", str(LOG), "--format", "json").report["rules"]}
+    of_logs = {rule["code"] for rule in jsdoctor("check", "--logs", str(LOG), "--format", "json").report["rules"]}
 
     def outcomes(report: Mapping[str, Any]) -> dict[str, str]:
-        return {one["code"]: one["outcome"] for one in report["rules"] if one["code"] in of_logs}
+        return {rule["code"]: rule["outcome"] for rule in report["rules"] if rule["code"] in of_logs}
 
     assert outcomes(kept) == outcomes(live)
     assert {"bundle", "loki"} <= {source["kind"] for source in kept["sources"]}
@@ -168,14 +168,14 @@ def test_a_bundle_of_a_deployment_tells_that_loki_was_not_read(shared_cluster: C
     assert "connection refused" in done.stderr
     report = jsdoctor("check", "--bundle", "b.zip", "--format", "json", "-vv").report
     assert any("connection refused" in gap["reason"] for gap in report["gaps"])
-    assert any("connection refused" in one["reason"] for one in report["rules"] if one["outcome"] == "not_evaluated")
-    assert any(one["outcome"] == "pass" for one in report["rules"])
+    assert any("connection refused" in rule["reason"] for rule in report["rules"] if rule["outcome"] == "not_evaluated")
+    assert any(rule["outcome"] == "pass" for rule in report["rules"])
 
 
 def _manifest() -> dict[str, Any]:
     with zipfile.ZipFile("b.zip") as archive:
-        found: dict[str, Any] = json.loads(archive.read("manifest.json"))
-        return found
+        manifest: dict[str, Any] = json.loads(archive.read("manifest.json"))
+        return manifest
 
 
 def _contents() -> bytes:

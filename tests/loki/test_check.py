@@ -14,7 +14,7 @@ import pytest
 from tests.collect.certificates import Certificates
 from tests.evidence import FIXTURES
 from tests.loki.documented import DocumentedLoki, Refused, serving
-from tests.loki.shipping import Done, S, from_files, incidents_of, jsdoctor, said, ship
+from tests.loki.shipping import Done, S, from_files, incidents_of, jsdoctor, reported, ship
 
 QUERY = ("--loki-query", '{app="nats"}')
 INCIDENTS = incidents_of("2.15.1")
@@ -44,7 +44,7 @@ def test_findings_are_those_of_the_files(name: str, tmp_path: Path) -> None:
     loki = shipped(*INCIDENTS[name])
     loki.max_entries = 700
     report, wanted = check(loki, "--format", "json", "-vv"), from_files(INCIDENTS[name], tmp_path)
-    assert said(report.report) == said(wanted.report)
+    assert reported(report.report) == reported(wanted.report)
     assert report.exit_code == wanted.exit_code
 
 
@@ -52,7 +52,7 @@ def test_times_to_the_second_keep_the_order_of_lines(tmp_path: Path) -> None:
     """As of a shipper that reads 1,000 lines a second and dates them by the second."""
     paths = INCIDENTS["l4-partition"]
     report = check(shipped(*paths, coarse_ns=S), "--format", "json", "-vv")
-    assert said(report.report) == said(from_files(paths, tmp_path).report)
+    assert reported(report.report) == reported(from_files(paths, tmp_path).report)
 
 
 def test_lines_without_times_get_those_of_loki() -> None:
@@ -61,9 +61,9 @@ def test_lines_without_times_get_those_of_loki() -> None:
     loki, now = DocumentedLoki(), time.time_ns()
     loki.push({"app": "nats", "pod": "n1"}, [(now - (60 - n) * S, line) for n, line in enumerate(lines)])
     done = check(loki, "--format", "json")
-    (found,) = [one for one in done.report["results"] if one["code"] == "JSD702"] or [{}]
+    (failed,) = [result for result in done.report["results"] if result["code"] == "JSD702"] or [{}]
     assert "lines without a time have that of Loki" in json.dumps(done.report), done.report.get("headline")
-    assert found
+    assert failed
 
 
 def test_the_report_names_the_label_and_the_span() -> None:
@@ -80,7 +80,7 @@ def test_servers_are_told_apart_by_metadata_of_lines(tmp_path: Path) -> None:
     ship(push, paths, time.time_ns() - S)
     done = check(loki, "--format", "json", "-vv")
     assert "of 3 logs from Loki, distinguished by pod" in done.report["summary"]["headline"]
-    assert said(done.report) == said(from_files(paths, tmp_path).report)
+    assert reported(done.report) == reported(from_files(paths, tmp_path).report)
 
 
 def test_an_empty_answer_is_a_gap() -> None:
@@ -211,8 +211,8 @@ def test_files_and_lines_of_loki_are_judged_together() -> None:
 
 def test_names_and_zones_are_given_as_for_files() -> None:
     options = ("--server-name", "loki/l3-*=north", "--timezone", "+02:00")
-    found = check(shipped(LOG), *options, "--format", "json").report["results"]
-    (message,) = {one["message"] for one in found if one["code"] == "JSD804"}
+    results = check(shipped(LOG), *options, "--format", "json").report["results"]
+    (message,) = {result["message"] for result in results if result["code"] == "JSD804"}
     assert message.endswith("logged once by north at 2026-11-21 07:34:07Z")
 
 

@@ -12,7 +12,7 @@ import pytest
 from bench.log_archive import ArchivePlan, write_archive
 from tests.loki.documented import DocumentedLoki, Refused
 from tests.loki.real import MAX_ENTRIES, Loki, running_loki
-from tests.loki.shipping import Done, S, from_files, incidents_of, jsdoctor, judged, live_and_kept, said, ship
+from tests.loki.shipping import Done, S, from_files, incidents_of, jsdoctor, judged, live_and_kept, reported, ship
 
 pytestmark = pytest.mark.nightly
 
@@ -42,7 +42,7 @@ def check(loki: Loki, tenant: str, *options: str) -> Done:
 def test_findings_are_those_of_the_files(loki: Loki, name: str, tmp_path: Path) -> None:
     ship(loki.push_as(name), INCIDENTS[name], time.time_ns() - S)
     report, wanted = check(loki, name), from_files(INCIDENTS[name], tmp_path)
-    assert said(report.report) == said(wanted.report)
+    assert reported(report.report) == reported(wanted.report)
     assert report.exit_code == wanted.exit_code
 
 
@@ -73,19 +73,19 @@ def test_findings_are_the_same_from_chunks_in_the_store(loki: Loki, tmp_path: Pa
     paths = INCIDENTS["2.15.1-l4-partition"]
     ship(loki.push_as("flushed"), paths, time.time_ns() - S, coarse_ns=S // 10)
     loki.flush("flushed")
-    assert said(check(loki, "flushed").report) == said(from_files(paths, tmp_path).report)
+    assert reported(check(loki, "flushed").report) == reported(from_files(paths, tmp_path).report)
 
 
 def test_times_to_the_tenth_of_a_second_keep_the_order_of_lines(loki: Loki, tmp_path: Path) -> None:
     paths = INCIDENTS["2.15.1-c1"]
     ship(loki.push_as("coarse"), paths, time.time_ns() - S, coarse_ns=S // 10)
-    assert said(check(loki, "coarse").report) == said(from_files(paths, tmp_path).report)
+    assert reported(check(loki, "coarse").report) == reported(from_files(paths, tmp_path).report)
 
 
 def test_servers_are_told_apart_by_metadata_of_lines(loki: Loki, tmp_path: Path) -> None:
     paths = INCIDENTS["2.15.1-c1"]
     ship(loki.push_as("metadata", of_lines=["pod", "level"]), paths, time.time_ns() - S)
-    assert said(check(loki, "metadata").report) == said(from_files(paths, tmp_path).report)
+    assert reported(check(loki, "metadata").report) == reported(from_files(paths, tmp_path).report)
 
 
 def test_a_busy_stream_that_loki_cuts_into_shards_is_one_log(loki: Loki, tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_a_busy_stream_that_loki_cuts_into_shards_is_one_log(loki: Loki, tmp_pat
     first = ship(in_parts, paths, time.time_ns() - S, every_ns=50_000)
     values = loki.query("busy", query='{app="nats", __stream_shard__!=""}', start=str(first), limit="1").json()
     assert values["data"]["result"], "the streams were not cut"
-    assert said(check(loki, "busy").report) == said(from_files(paths, tmp_path).report)
+    assert reported(check(loki, "busy").report) == reported(from_files(paths, tmp_path).report)
 
 
 def test_every_line_is_read_where_pages_are_full_of_one_time(loki: Loki) -> None:
@@ -162,8 +162,8 @@ def test_the_documented_server_replies_as_loki_does(loki: Loki) -> None:
         ours: Any = documented.reply("/loki/api/v1/query_range", form, {})
         theirs = loki.query("documented", **form).json()
         assert _times(theirs) == _times(ours), form
-        for one in (*ours["data"]["result"], *theirs["data"]["result"]):
-            times = [int(value[0]) for value in one["values"]]
+        for stream in (*ours["data"]["result"], *theirs["data"]["result"]):
+            times = [int(value[0]) for value in stream["values"]]
             assert times == sorted(times, reverse=form["direction"] == "backward")
         if form["limit"] == "100":
             assert _lines(theirs) == _lines(ours), form
@@ -177,10 +177,10 @@ def test_the_documented_server_replies_as_loki_does(loki: Loki) -> None:
 def _lines(reply: Any) -> list[tuple[dict[str, str], list[tuple[str, str]]]]:
     """Streams with their lines. Loki does not keep the order of lines of one time."""
     result = reply["data"]["result"]
-    streams = [(one["stream"], sorted((value[0], value[1]) for value in one["values"])) for one in result]
-    return sorted(streams, key=lambda one: sorted(one[0].items()))
+    streams = [(stream["stream"], sorted((value[0], value[1]) for value in stream["values"])) for stream in result]
+    return sorted(streams, key=lambda stream: sorted(stream[0].items()))
 
 
 def _times(reply: Any) -> list[str]:
     """The times of all lines. Which of the lines of one time a limit leaves out is Loki's choice."""
-    return sorted(value[0] for one in reply["data"]["result"] for value in one["values"])
+    return sorted(value[0] for stream in reply["data"]["result"] for value in stream["values"])

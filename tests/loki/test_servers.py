@@ -59,9 +59,9 @@ def spans(streams: Iterable[Labels]) -> dict[Labels, Span]:
     ],
 )  # fmt: skip
 def test_servers_are_told_apart(streams: Streams, names: list[str], labels: tuple[str, ...]) -> None:
-    found = named_streams(spans(map(labels_of, streams)))
-    assert [found.names[labels_of(stream)] for stream in streams] == names
-    assert found.labels == labels
+    named = named_streams(spans(map(labels_of, streams)))
+    assert [named.names[labels_of(stream)] for stream in streams] == names
+    assert named.labels == labels
 
 
 def test_pods_of_one_name_are_told_apart_by_what_differs_at_the_same_time() -> None:
