@@ -166,8 +166,8 @@ def test_lines_of_loki(place: Path) -> None:
         audited = jsdoctor(
             "audit", "--engine=local", "--loki", url, *QUERY, "--format", "json", "--isolated", cwd=place
         )
-    wanted = {(one["code"], one["outcome"]) for one in json.loads(audited.stdout)["rules"]}
-    assert {(one["code"], one["outcome"]) for one in reports["audit"]["rules"]} == wanted
+    wanted = {(rule["code"], rule["outcome"]) for rule in json.loads(audited.stdout)["rules"]}
+    assert {(rule["code"], rule["outcome"]) for rule in reports["audit"]["rules"]} == wanted
 
 
 def test_what_is_not_read_of_loki_is_a_gap_and_a_slow_one_is_ended(place: Path) -> None:

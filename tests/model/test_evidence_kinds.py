@@ -9,17 +9,17 @@ from jsdoctor.model.gap import Gaps
 
 
 def test_every_kind_is_declared_once() -> None:
-    assert len({one.kind for one in DECLARED}) == len(DECLARED)
-    assert {one.kind for one in DECLARED} == set(KINDS) - {Gaps}
+    assert len({declaration.kind for declaration in DECLARED}) == len(DECLARED)
+    assert {declaration.kind for declaration in DECLARED} == set(KINDS) - {Gaps}
 
 
 def test_parts_are_those_of_a_plan() -> None:
-    assert {part for one in DECLARED for part in one.parts} <= set(CollectionPlan.__struct_fields__)
+    assert {part for declaration in DECLARED for part in declaration.parts} <= set(CollectionPlan.__struct_fields__)
 
 
 def test_an_absent_kind_says_how_to_get_it() -> None:
-    for one in DECLARED:
-        gap = one.absent(CollectionFacts())
-        assert gap.reason, one.kind
-        assert gap.how_to_get, one.kind
-        assert not gap.requested, one.kind
+    for declaration in DECLARED:
+        gap = declaration.absent(CollectionFacts())
+        assert gap.reason, declaration.kind
+        assert gap.how_to_get, declaration.kind
+        assert not gap.requested, declaration.kind

@@ -11,10 +11,10 @@ DURATIONS = st.lists(st.integers(0, 10**13), min_size=1, max_size=60)
 
 
 def tally(durations: list[int]) -> LatencyTally:
-    found = LatencyTally()
+    tallied = LatencyTally()
     for duration in durations:
-        found.add(duration)
-    return found
+        tallied.add(duration)
+    return tallied
 
 
 @given(st.integers(0, 10**15))
@@ -38,21 +38,25 @@ def test_several_at_once_are_as_one_by_one(parts: list[list[int]]) -> None:
 
 @given(DURATIONS, st.floats(0.01, 1))
 def test_quantiles(durations: list[int], share: float) -> None:
-    found = tally(durations).latencies()
+    latencies = tally(durations).latencies()
     exact = next(value for rank, value in enumerate(sorted(durations), 1) if rank >= share * len(durations))
-    assert exact <= found.quantile_ns(share) <= exact * 17 / 16 + 1
-    assert (found.count, found.least_ns, found.largest_ns) == (len(durations), min(durations), max(durations))
+    assert exact <= latencies.quantile_ns(share) <= exact * 17 / 16 + 1
+    assert (latencies.count, latencies.least_ns, latencies.largest_ns) == (
+        len(durations),
+        min(durations),
+        max(durations),
+    )
 
 
 @given(DURATIONS, st.integers(0, 10**13))
 def test_at_least_never_counts_too_many(durations: list[int], limit: int) -> None:
-    found = tally(durations).latencies()
+    latencies = tally(durations).latencies()
     exact = sum(duration >= limit for duration in durations)
-    assert found.at_least(limit) <= exact
-    assert bool(found.at_least(limit)) == bool(exact)
-    assert found.at_least(limit) >= sum(duration >= limit * 17 / 16 + 1 for duration in durations)
+    assert latencies.at_least(limit) <= exact
+    assert bool(latencies.at_least(limit)) == bool(exact)
+    assert latencies.at_least(limit) >= sum(duration >= limit * 17 / 16 + 1 for duration in durations)
 
 
 @given(DURATIONS, DURATIONS)
-def test_parts_make_the_whole(one: list[int], other: list[int]) -> None:
-    assert joined([tally(one).latencies(), tally(other).latencies()]) == tally(one + other).latencies()
+def test_parts_make_the_whole(first: list[int], other: list[int]) -> None:
+    assert joined([tally(first).latencies(), tally(other).latencies()]) == tally(first + other).latencies()

@@ -75,9 +75,9 @@ def test_nothing_else_decodes_declared_types() -> None:
     direct = re.compile(
         r"msgspec\.json\.decode\([^\n]*type=(?!str\b|msgspec\.Raw)|msgspec\.convert\((?![^\n]*, datetime\))"
     )
-    found = {
+    modules = {
         path.relative_to(ROOT).as_posix()
         for path in (ROOT / "jsdoctor").rglob("*.py")
         if direct.search(path.read_text("utf-8"))
     }
-    assert found == {"jsdoctor/model/typed.py"}
+    assert modules == {"jsdoctor/model/typed.py"}

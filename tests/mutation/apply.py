@@ -65,7 +65,7 @@ def _is_function(mutant: Mutant) -> bool:
 
 def _replace_function(module: ModuleType, mutant: Mutant, code: CodeType) -> Undo:
     live = live_function(module, mutant.owner)
-    new = next((found for found in codes(code) if found.co_qualname == mutant.owner), None)
+    new = next((candidate for candidate in codes(code) if candidate.co_qualname == mutant.owner), None)
     if live is None or new is None or new.co_freevars != live.__code__.co_freevars:
         raise NotAppliedError(f"{mutant.owner} is no function of the running program")
     former = live.__code__, live.__defaults__, dict(live.__kwdefaults__ or {})
@@ -96,20 +96,20 @@ def _replace_default(module: ModuleType, live: FunctionType, mutant: Mutant) -> 
 
 def live_function(module: ModuleType, owner: str) -> FunctionType | None:
     """The function of that qualified name, whatever it is wrapped in."""
-    found: Any = module
+    value: Any = module
     for part in owner.split("."):
-        found = vars(found).get(part)
-        if found is None:
+        value = vars(value).get(part)
+        if value is None:
             return None
-    if isinstance(found, property):
-        found = found.fget
-    if isinstance(found, cached_property):
-        found = found.func
-    if isinstance(found, (classmethod, staticmethod)):
-        found = found.__func__
-    while hasattr(found, "__wrapped__"):
-        found = found.__wrapped__
-    return found if isinstance(found, FunctionType) else None
+    if isinstance(value, property):
+        value = value.fget
+    if isinstance(value, cached_property):
+        value = value.func
+    if isinstance(value, (classmethod, staticmethod)):
+        value = value.__func__
+    while hasattr(value, "__wrapped__"):
+        value = value.__wrapped__
+    return value if isinstance(value, FunctionType) else None
 
 
 def codes(code: CodeType) -> Iterator[CodeType]:
@@ -143,13 +143,13 @@ def _replace_constant(module: ModuleType, mutant: Mutant, code: CodeType) -> Und
 def followers(module: ModuleType, name: str) -> list[ast.stmt]:
     """The assignments of a module that use this constant, or one that does."""
     names: set[str] = {name}
-    found: list[ast.stmt] = []
+    statements: list[ast.stmt] = []
     for statement in _parsed(module.__file__ or "").body:
         used = {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
         if isinstance(statement, (ast.Assign, ast.AnnAssign)) and not names.isdisjoint(used - assigned(statement)):
             names |= assigned(statement)
-            found.append(statement)
-    return found
+            statements.append(statement)
+    return statements
 
 
 @cache
@@ -182,10 +182,10 @@ def _forget(module: ModuleType) -> None:
 
 @cache
 def _caches(package: str) -> list[Callable[[], None]]:
-    found: dict[int, Callable[[], None]] = {}
+    clear_by_id: dict[int, Callable[[], None]] = {}
     for other in _program(sys.modules[package]):
         for value in vars(other).values():
             clear = getattr(value, "cache_clear", None)
             if callable(clear):
-                found[id(value)] = clear
-    return list(found.values())
+                clear_by_id[id(value)] = clear
+    return list(clear_by_id.values())

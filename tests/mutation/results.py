@@ -52,8 +52,8 @@ def suites() -> dict[str, Suite]:
     """Every package that is tested by mutation."""
     declared = tomllib.loads((HERE / "suites.toml").read_text(encoding="utf-8"))
     return {
-        name: Suite(ROOT / one["path"], tuple(one["tests"]), one.get("goal"), one.get("evidence") == "constant")
-        for name, one in declared.items()
+        name: Suite(ROOT / suite["path"], tuple(suite["tests"]), suite.get("goal"), suite.get("evidence") == "constant")
+        for name, suite in declared.items()
     }
 
 
@@ -131,5 +131,6 @@ def equivalents() -> Mapping[tuple[str, str, str, str, int | None], str]:
     """Reasons by module, owner, change, code and, where several are alike, number."""
     entries = tomllib.loads((HERE / "equivalent.toml").read_text(encoding="utf-8")).get("mutant", [])
     return {
-        (one["module"], one["owner"], one["change"], one["code"], one.get("number")): one["reason"] for one in entries
+        (entry["module"], entry["owner"], entry["change"], entry["code"], entry.get("number")): entry["reason"]
+        for entry in entries
     }

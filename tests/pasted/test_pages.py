@@ -93,27 +93,27 @@ Events:
 
 
 def _replies(text: str) -> list[RecognisedDocument]:
-    return [one for one in pasted_replies(text, AT) if isinstance(one, RecognisedDocument)]
+    return [document for document in pasted_replies(text, AT) if isinstance(document, RecognisedDocument)]
 
 
 def _refusals(text: str) -> list[Refused]:
-    return [one for one in pasted_replies(text, AT) if isinstance(one, Refused)]
+    return [refusal for refusal in pasted_replies(text, AT) if isinstance(refusal, Refused)]
 
 
 def _named(endings: dict[str, object]) -> list[object]:
-    found = [
+    pages = [
         pytest.param(path, expected, id=path.name)
         for path in sorted(PAGES.iterdir())
         for ending, expected in endings.items()
         if path.name.endswith(ending)
     ]
-    assert len(found) >= len(endings)
-    return list(found)
+    assert len(pages) >= len(endings)
+    return list(pages)
 
 
 @pytest.mark.parametrize(("page", "endpoints"), _named(dict(READ)))
 def test_a_page_is_read_from_every_version(page: Path, endpoints: set[Endpoint]) -> None:
-    assert {one.endpoint for one in _replies(page.read_text("utf-8"))} == endpoints
+    assert {reply.endpoint for reply in _replies(page.read_text("utf-8"))} == endpoints
     report = judged(page)
     assert [result for result in report.results if result.finding.outcome is Outcome.ERROR] == []
     assert faults(report) == set()
@@ -129,25 +129,31 @@ def test_a_page_that_no_rule_judges_is_named_and_is_no_pass(page: Path, what: st
 
 def test_server_info_gives_exact_figures_only() -> None:
     for page in PAGES.glob("*_server_info_n1.txt"):
-        (found,) = _replies(page.read_text("utf-8"))
-        assert (found.server, found.value["version"], found.value["cluster"]) == ("n1", "2.12.8", {"name": "C1"})
-        assert (found.value["max_connections"], found.value["cores"]) == (65536, 2)
-        assert {"mem", "max_payload"} <= found.unseen
-        assert "mem" not in found.value
+        (document,) = _replies(page.read_text("utf-8"))
+        assert (document.server, document.value["version"], document.value["cluster"]) == (
+            "n1",
+            "2.12.8",
+            {"name": "C1"},
+        )
+        assert (document.value["max_connections"], document.value["cores"]) == (65536, 2)
+        assert {"mem", "max_payload"} <= document.unseen
+        assert "mem" not in document.value
 
 
 def test_a_list_of_servers_in_json_shows_what_each_says_of_itself() -> None:
     for page in PAGES.glob("*_server_list_json.txt"):
-        found = _replies(page.read_text("utf-8"))
-        assert {one.server for one in found} == {"n1", "n2", "n3"}
-        stores = [one.value["config"]["max_storage"] for one in found if one.endpoint is Endpoint.JSZ]
+        documents = _replies(page.read_text("utf-8"))
+        assert {document.server for document in documents} == {"n1", "n2", "n3"}
+        stores = [
+            document.value["config"]["max_storage"] for document in documents if document.endpoint is Endpoint.JSZ
+        ]
         assert stores == [256 << 20] * 3
 
 
 def test_nats_top_shows_a_server() -> None:
-    (found,) = _replies(TOP)
-    assert (found.server, found.value["version"], found.value["slow_consumers"]) == ("n1", "2.12.8", 4)
-    assert "connections" in found.unseen
+    (document,) = _replies(TOP)
+    assert (document.server, document.value["version"], document.value["slow_consumers"]) == ("n1", "2.12.8", 4)
+    assert "connections" in document.unseen
 
 
 def test_an_account_at_a_limit_is_shown_beside_the_refusal() -> None:
@@ -167,8 +173,8 @@ def test_an_account_at_a_limit_is_shown_beside_the_refusal() -> None:
     ],
 )
 def test_a_description_by_kubectl_is_refused_with_what_is_wrong(text: str, words: list[str], tmp_path: Path) -> None:
-    said = " ".join(f"{one.what} {one.reason}" for one in _refusals(text))
-    assert [word for word in words if word not in said] == []
+    refusals = " ".join(f"{refusal.what} {refusal.reason}" for refusal in _refusals(text))
+    assert [word for word in words if word not in refusals] == []
     (tmp_path / "page").write_text(text)
     assert any(gap.requested for gap in judged(tmp_path / "page").gaps)
 

@@ -37,7 +37,9 @@ def judging(select: tuple[str, ...]) -> Judging:
 def faults(report: Report) -> set[str]:
     """The rules that found something at warning or above."""
     failed = [result for result in report.results if result.finding.outcome is Outcome.FAIL]
-    return {one.rule.code for one in failed if (one.finding.severity or one.rule.severity) is not Severity.INFO}
+    return {
+        result.rule.code for result in failed if (result.finding.severity or result.rule.severity) is not Severity.INFO
+    }
 
 
 def passed(report: Report) -> set[str]:
@@ -46,8 +48,8 @@ def passed(report: Report) -> set[str]:
 
 @pytest.mark.parametrize("state", ["stuck", "offline"])
 def test_a_reply_of_all_servers_shows_what_a_live_look_shows(state: str) -> None:
-    found = faults(judged(PASTED / state / "request_jetstream.json"))
-    assert found == {"stuck": {"JSD403"}, "offline": {"JSD403", "JSD703"}}[state]
+    codes = faults(judged(PASTED / state / "request_jetstream.json"))
+    assert codes == {"stuck": {"JSD403"}, "offline": {"JSD403", "JSD703"}}[state]
 
 
 @pytest.mark.parametrize("version", VERSIONS)

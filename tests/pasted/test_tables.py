@@ -44,11 +44,11 @@ EVENTS = """LAST SEEN   TYPE      REASON      OBJECT       MESSAGE
 
 
 def replies(text: str) -> list[RecognisedDocument]:
-    return [one for one in pasted_replies(text, AT) if isinstance(one, RecognisedDocument)]
+    return [document for document in pasted_replies(text, AT) if isinstance(document, RecognisedDocument)]
 
 
 def refusals(text: str) -> list[Refused]:
-    return [one for one in pasted_replies(text, AT) if isinstance(one, Refused)]
+    return [refusal for refusal in pasted_replies(text, AT) if isinstance(refusal, Refused)]
 
 
 @pytest.mark.parametrize("dress", ["{}", "> {}", "  {}"])
@@ -78,7 +78,7 @@ def test_empty_cells_of_spaced_tables_stay_empty() -> None:
 
 
 def test_errors_of_the_health_report_belong_to_the_server_above_them() -> None:
-    health = {one.server: one.value for one in replies(HEALTH) if one.endpoint is Endpoint.HEALTHZ}
+    health = {reply.server: reply.value for reply in replies(HEALTH) if reply.endpoint is Endpoint.HEALTHZ}
     assert health["n1"] == {"status": "ok", "status_code": 200}
     assert health["n2"]["status_code"] == 503
     assert health["n2"]["errors"] == [{"type": "STREAM", "error": "JetStream stream 'APP > S' is not current"}]
@@ -147,7 +147,7 @@ def test_the_meta_group_of_a_report_is_judged(version: str) -> None:
     )
     assert faults(report) == set()
     assert passed(report) == {"JSD701"}, "a majority is heard"
-    (n3,) = [one.finding for one in report.results if one.rule.code == "JSD703"]
+    (n3,) = [result.finding for result in report.results if result.rule.code == "JSD703"]
     assert (n3.subject.name, n3.outcome, n3.message) == ("n3", Outcome.NOT_EVALUATED, "no contact in the only sample")
 
 
@@ -160,7 +160,7 @@ def test_a_meta_group_without_a_column_of_ids_is_judged(tmp_path: Path) -> None:
         "│ Server name unknown at this time (peerID: jZ6RvVRH) │ │ false │ false │ 0.00s │ 0 │\n"
     )
     report = judged(page, select=("JSD701", "JSD703"))
-    (lost,) = [one.finding for one in report.results if one.finding.outcome is Outcome.FAIL]
+    (lost,) = [result.finding for result in report.results if result.finding.outcome is Outcome.FAIL]
     assert lost.subject.name == "jZ6RvVRH"
 
 
@@ -205,9 +205,9 @@ def test_a_column_that_a_version_does_not_have_is_an_empty_cell() -> None:
 
 @pytest.mark.parametrize("dress", ["{}", "> {}"])
 def test_server_pods_of_a_table_are_facts(dress: str) -> None:
-    (found,) = pasted_replies("\n".join(dress.format(line) for line in PODS.splitlines()), AT)
-    assert isinstance(found, RecognisedDocument)
-    assert [(pod["name"], pod["container"].get("waiting", "")) for pod in found.value["pods"]] == [
+    (document,) = pasted_replies("\n".join(dress.format(line) for line in PODS.splitlines()), AT)
+    assert isinstance(document, RecognisedDocument)
+    assert [(pod["name"], pod["container"].get("waiting", "")) for pod in document.value["pods"]] == [
         ("nats-0", ""),
         ("nats-1", "CrashLoopBackOff"),
     ]
@@ -222,10 +222,10 @@ def test_server_pods_of_a_table_are_facts(dress: str) -> None:
 )
 def test_which_pods_of_a_table_are_servers(name: str, is_server: bool) -> None:
     table = f"NAME   READY   STATUS   RESTARTS   AGE\n{name}   1/1     Running   0   5d\n"
-    assert any(isinstance(one, RecognisedDocument) for one in pasted_replies(table, AT)) == is_server
+    assert any(isinstance(document, RecognisedDocument) for document in pasted_replies(table, AT)) == is_server
 
 
 def test_server_pods_of_kubectl_get_json() -> None:
-    (found,) = replies((FIXTURES / "kubernetes" / "pods.json").read_text())
-    assert [pod["name"] for pod in found.value["pods"]] == ["n1", "n2", "n3", "n4"]
-    assert found.value["namespace"] == "nats"
+    (document,) = replies((FIXTURES / "kubernetes" / "pods.json").read_text())
+    assert [pod["name"] for pod in document.value["pods"]] == ["n1", "n2", "n3", "n4"]
+    assert document.value["namespace"] == "nats"

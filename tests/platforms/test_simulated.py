@@ -62,7 +62,7 @@ def outcomes(report: str) -> dict[str, object]:
 
 @pytest.mark.parametrize(
     "command",
-    [pytest.param(one, marks=() if number < 1 else pytest.mark.nightly) for number, one in enumerate(OFFLINE)],
+    [pytest.param(command, marks=() if number < 1 else pytest.mark.nightly) for number, command in enumerate(OFFLINE)],
 )
 @pytest.mark.parametrize("platform", ["windows", pytest.param("macos", marks=pytest.mark.nightly)])
 def test_a_command_without_a_server_does_what_it_does_on_linux(

@@ -26,17 +26,17 @@ _REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)(?P<condition>[^;]*)(;(?P<marker>.*
 
 def pins() -> list[str]:
     """Each dependency of jsdoctor with its extras, as `name==version` of what is installed here."""
-    found: dict[str, str] = {}
+    versions: dict[str, str] = {}
     waiting = ["jsdoctor"]
     while waiting:
         for name in _required(waiting.pop()):
-            if name not in found:
+            if name not in versions:
                 try:
-                    found[name] = distribution(name).version
+                    versions[name] = distribution(name).version
                 except PackageNotFoundError:  # of another platform
                     continue
                 waiting.append(name)
-    return sorted(f"{name}=={version}" for name, version in found.items())
+    return sorted(f"{name}=={version}" for name, version in versions.items())
 
 
 def _required(name: str) -> Iterator[str]:

@@ -94,12 +94,14 @@ def test_a_field_that_is_not_read_of_the_manifest_is_not_evaluated(tmp_path: Pat
 def test_a_finding_names_field_value_demand_and_line(tmp_path: Path) -> None:
     run = judged(tmp_path, "num_replicas = { min = 3 }", "  replicas: 2")
     assert run.returncode == 1
-    (found,) = [
-        one for one in json.loads(run.stdout)["results"] if one["code"] == "ORD001" and one["outcome"] == "fail"
+    (failed,) = [
+        result
+        for result in json.loads(run.stdout)["results"]
+        if result["code"] == "ORD001" and result["outcome"] == "fail"
     ]
-    assert found["severity"] == "error"
-    assert found["message"] == "num_replicas is 2 and must be at least 3"
-    assert found["evidence"][0]["path"].startswith("line 7")
+    assert failed["severity"] == "error"
+    assert failed["message"] == "num_replicas is 2 and must be at least 3"
+    assert failed["evidence"][0]["path"].startswith("line 7")
 
 
 def test_other_streams_are_not_judged(tmp_path: Path) -> None:
@@ -119,7 +121,7 @@ def test_every_format_takes_the_code(tmp_path: Path) -> None:
 def test_waivers_and_selection_take_the_code(tmp_path: Path) -> None:
     waiver = '[[suppress]]\nrule = "ORD001"\nreason = "until the move"\nexpires = 2099-01-01\n'
     waived = judged(tmp_path, f"num_replicas = {{ min = 3 }}\n{waiver}", "  replicas: 2\n  maxBytes: 1")
-    assert all(one["suppressed"] for one in json.loads(waived.stdout)["results"] if one["code"] == "ORD001")
+    assert all(result["suppressed"] for result in json.loads(waived.stdout)["results"] if result["code"] == "ORD001")
     assert judged(tmp_path, "num_replicas = { min = 3 }", "  replicas: 2", "ORDERS", "--ignore", "ORD").returncode == 0
     only = judged(tmp_path, "num_replicas = { min = 3 }", "  replicas: 2", "ORDERS", "--select", "ORD001")
     assert [rule["code"] for rule in json.loads(only.stdout)["rules"]] == ["ORD001"]
@@ -143,8 +145,8 @@ def test_policies_on_a_live_deployment(cluster_factory: ClusterFactory, tmp_path
     (tmp_path / "jsdoctor.toml").write_text(POLICY.format(fields=fields) + consumers, "utf-8")
     config = ["--config", str(tmp_path / "jsdoctor.toml"), "--select", "ORD001", "--select", "CON001"]
     run = jsdoctor("check", "-s", cluster.url("app"), *config, "--format", "json", "--interval", "10ms", cwd=tmp_path)
-    found = {(one["subject"]["name"], one["message"]) for one in json.loads(run.stdout)["results"]}
-    assert found == {
+    messages = {(result["subject"]["name"], result["message"]) for result in json.loads(run.stdout)["results"]}
+    assert messages == {
         ("ORDERS", "metadata.owner is not set and must be set"),
         ("ORDERS_OLD", "max_age is unlimited and must be at most 1d"),
         ("slow", "ack_policy is none and must be explicit"),
@@ -153,7 +155,7 @@ def test_policies_on_a_live_deployment(cluster_factory: ClusterFactory, tmp_path
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "message"),
     [
         (
             '[[policies]]\ncode = "JSD999"\ntitle = "t"\non = "stream"',
@@ -177,10 +179,10 @@ def test_policies_on_a_live_deployment(cluster_factory: ClusterFactory, tmp_path
         ('[environments.staging]\nfail-on = "never"', "'fail-on'"),
     ],
 )
-def test_mistakes_name_file_and_line(text: str, says: str) -> None:
+def test_mistakes_name_file_and_line(text: str, message: str) -> None:
     with pytest.raises(ConfigurationError) as raised:
         parse_configuration("jsdoctor.toml", text)
-    assert says in str(raised.value)
+    assert message in str(raised.value)
     assert str(raised.value).startswith("jsdoctor.toml:")
 
 

@@ -84,57 +84,60 @@ def _check(*arguments: str) -> Json:
 
 def _compared(login: Json, metrics: Json) -> dict[str, RuleRecord]:
     """The rules of which either found a fault."""
-    found, shown = _found(login), _found(metrics)
+    with_login, shown = _found(login), _found(metrics)
     outcomes = {rule["code"]: rule["outcome"] for rule in metrics["rules"]}
     return {
         code: RuleRecord(
-            login=found.get(code, {}),
+            login=with_login.get(code, {}),
             metrics=shown.get(code, {}),
             outcome=outcomes[code],
-            unseen=_unseen(metrics, code, found.get(code, {})),
+            unseen=_unseen(metrics, code, with_login.get(code, {})),
         )
-        for code in sorted({*found, *shown})
+        for code in sorted({*with_login, *shown})
     }
 
 
 def _silent(login: Json, metrics: Json) -> tuple[str, ...]:
     """The rules that both pass."""
-    passed = [{rule["code"] for rule in look["rules"] if rule["outcome"] == "pass"} for look in (login, metrics)]
+    passed = [{rule["code"] for rule in report["rules"] if rule["outcome"] == "pass"} for report in (login, metrics)]
     return tuple(sorted(code for code in passed[0] & passed[1] if not code.startswith(_OF_THE_LOOK)))
 
 
 def _contradictions(login: Json, again: Json, metrics: Json) -> list[str]:
     """What metrics show and neither look with a login found, and what they pass although both found it."""
-    found, later = _found(login), _found(again)
-    told = []
+    with_login, later = _found(login), _found(again)
+    contradictions = []
     for code, subjects in _found(metrics).items():
-        known = {**found.get(code, {}), **later.get(code, {}), **found.get(_PAIRS.get(code, ""), {})}
-        told += [f"{code} {subject}: only metrics show it" for subject in subjects if subject not in known]
-    for one in metrics["results"]:
-        code, subject = one["code"], label(one["subject"])
-        if one["outcome"] == "error":
-            told.append(f"{code}: {one['message']}")
-        elif one["outcome"] == "pass" and subject in found.get(code, {}) and subject in later.get(code, {}):
-            told.append(f"{code} {subject}: metrics pass it")
+        known = {**with_login.get(code, {}), **later.get(code, {}), **with_login.get(_PAIRS.get(code, ""), {})}
+        contradictions += [f"{code} {subject}: only metrics show it" for subject in subjects if subject not in known]
+    for result in metrics["results"]:
+        code, subject = result["code"], label(result["subject"])
+        if result["outcome"] == "error":
+            contradictions.append(f"{code}: {result['message']}")
+        elif result["outcome"] == "pass" and subject in with_login.get(code, {}) and subject in later.get(code, {}):
+            contradictions.append(f"{code} {subject}: metrics pass it")
     passed = {rule["code"] for rule in metrics["rules"] if rule["outcome"] == "pass"}
-    return [*told, *(f"{code}: metrics pass the rule" for code in sorted(passed & found.keys() & later.keys()))]
+    return [
+        *contradictions,
+        *(f"{code}: metrics pass the rule" for code in sorted(passed & with_login.keys() & later.keys())),
+    ]
 
 
 def _found(report: Json) -> dict[str, Found]:
     """Faults at warning or above, by rule and subject."""
     faults: dict[str, dict[str, str]] = {}
-    for one in report["results"]:
-        if one["outcome"] == "fail" and one["severity"] in LOUD and not one["code"].startswith(_OF_THE_LOOK):
-            faults.setdefault(one["code"], {})[label(one["subject"])] = one["severity"]
+    for result in report["results"]:
+        if result["outcome"] == "fail" and result["severity"] in LOUD and not result["code"].startswith(_OF_THE_LOOK):
+            faults.setdefault(result["code"], {})[label(result["subject"])] = result["severity"]
     return dict(faults)
 
 
 def _unseen(metrics: Json, code: str, faults: Found) -> str:
     """The reason why metrics could not judge the rule, of a faulty subject where there is one."""
     reasons = {
-        label(one["subject"]): one["message"]
-        for one in metrics["results"]
-        if one["code"] == code and one["outcome"] == "not_evaluated"
+        label(result["subject"]): result["message"]
+        for result in metrics["results"]
+        if result["code"] == code and result["outcome"] == "not_evaluated"
     }
     of_rule = next((rule["reason"] or "" for rule in metrics["rules"] if rule["code"] == code), "")
     return next((reasons[subject] for subject in faults if subject in reasons), of_rule)

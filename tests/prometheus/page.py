@@ -34,10 +34,10 @@ def comparison(runs: Sequence[Run]) -> str:
     seen = {code for run in runs for code in run.rules}
     shown = {code for code in seen if any(run.rules[code].metrics for run in runs if code in run.rules)}
     silent = {code for run in runs for code in run.silent} - seen
-    found = f"Of {len(seen)} rules that found a fault, {len(shown)} find one in the metrics."
-    contradictions = _contradicted([told for run in runs for told in run.contradictions])
+    summary = f"Of {len(seen)} rules that found a fault, {len(shown)} find one in the metrics."
+    contradictions = _contradicted([contradiction for run in runs for contradiction in run.contradictions])
     parts = [
-        f"{len(runs)} runs on real servers: {_listed_runs(runs)}. {found} {contradictions}",
+        f"{len(runs)} runs on real servers: {_listed_runs(runs)}. {summary} {contradictions}",
         _table(("rule", "faults found with a login", *EXPORTERS), [_row(code, runs) for code in sorted(seen)]),
         f"Evaluated by both looks, without a fault in any run: {_links(silent)}.",
     ]
@@ -48,32 +48,38 @@ def _listed_runs(runs: Sequence[Run]) -> str:
     versions: dict[str, set[str]] = defaultdict(set)
     for run in runs:
         versions[run.scene].add(run.server)
-    return "; ".join(f"{scene.replace('-', ' ')} on {', '.join(sorted(found))}" for scene, found in versions.items())
+    return "; ".join(
+        f"{scene.replace('-', ' ')} on {', '.join(sorted(servers))}" for scene, servers in versions.items()
+    )
 
 
-def _contradicted(told: Sequence[str]) -> str:
-    return f"Contradictions: {'; '.join(told)}." if told else "No run contradicts."
+def _contradicted(contradictions: Sequence[str]) -> str:
+    return f"Contradictions: {'; '.join(contradictions)}." if contradictions else "No run contradicts."
 
 
 def _row(code: str, runs: Sequence[Run]) -> tuple[str, ...]:
-    found = sum(len(run.rules[code].login) for run in runs if code in run.rules)
-    return (f"{_link(code)} {_MODES[code][1]}", f"{found}", *(_cell(code, runs, exporter) for exporter in EXPORTERS))
+    fault_count = sum(len(run.rules[code].login) for run in runs if code in run.rules)
+    return (
+        f"{_link(code)} {_MODES[code][1]}",
+        f"{fault_count}",
+        *(_cell(code, runs, exporter) for exporter in EXPORTERS),
+    )
 
 
 def _cell(code: str, runs: Sequence[Run], exporter: str) -> str:
     records = [run.rules[code] for run in runs if run.exporter == exporter and code in run.rules]
-    found = [(record, subject) for record in records for subject in record.login]
-    if not found:
+    faults = [(record, subject) for record in records for subject in record.login]
+    if not faults:
         return "no fault planted"
-    same = sum(1 for record, subject in found if record.metrics.get(subject) == record.login[subject])
-    milder = sum(1 for record, subject in found if subject in record.metrics) - same
-    if same == len(found):
-        return f"same ({same} of {len(found)})"
+    same = sum(1 for record, subject in faults if record.metrics.get(subject) == record.login[subject])
+    milder = sum(1 for record, subject in faults if subject in record.metrics) - same
+    if same == len(faults):
+        return f"same ({same} of {len(faults)})"
     if not same + milder:
         return f"not visible: {_reason(records)}"
     other = f", {milder} of them with another severity" if milder else ""
-    missed = f"; else: {_reason(records)}" if same + milder < len(found) and _reason(records) else ""
-    return f"weaker ({same + milder} of {len(found)}{other}{missed})"
+    missed = f"; else: {_reason(records)}" if same + milder < len(faults) and _reason(records) else ""
+    return f"weaker ({same + milder} of {len(faults)}{other}{missed})"
 
 
 def _reason(records: Iterable[RuleRecord]) -> str:

@@ -48,7 +48,7 @@ def load() -> list[Run]:
 
 def keep(run: Run) -> None:
     """Put a run in the place of the one that it repeats."""
-    runs = {(one.exporter, one.server, one.scene): one for one in (*load(), run)}
+    runs = {(known.exporter, known.server, known.scene): known for known in (*load(), run)}
     lines = ",\n".join(_text(runs[key]) for key in wanted() if key in runs)
     FILE.write_text(f"[\n{lines}\n]\n", "utf-8")
 

@@ -29,10 +29,10 @@ FAMILIES = ("-varz", "-healthz", "-connz", "-gatewayz", "-leafz", "-routez", "-j
 
 def program(name: str) -> Path:
     """Where a program is. Without it, the test is skipped."""
-    found = shutil.which(name) or shutil.which(name, path=str(ROOT / ".cache" / "bin"))
-    if found is None:
+    path = shutil.which(name) or shutil.which(name, path=str(ROOT / ".cache" / "bin"))
+    if path is None:
         pytest.skip(f"{name} is neither in PATH nor in .cache/bin")
-    return Path(found)
+    return Path(path)
 
 
 class Scraped(NamedTuple):

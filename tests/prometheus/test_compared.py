@@ -21,7 +21,11 @@ def test_metrics_never_contradict_a_login(tmp_path: Path, exporter: str, version
     """The faults that metrics showed when the runs were recorded are shown again."""
     run = compare(tmp_path, scene, version, exporter)
     assert run.contradictions == ()
-    [recorded] = [one for one in load() if (one.exporter, one.server, one.scene) == (exporter, version, scene)]
+    [recorded] = [
+        recorded_run
+        for recorded_run in load()
+        if (recorded_run.exporter, recorded_run.server, recorded_run.scene) == (exporter, version, scene)
+    ]
     same = {code for code, record in recorded.rules.items() if record.metrics and record.metrics == record.login}
     assert {code for code, record in run.rules.items() if record.metrics} >= same
 
@@ -29,7 +33,7 @@ def test_metrics_never_contradict_a_login(tmp_path: Path, exporter: str, version
 def test_every_run_is_recorded_and_none_contradicts() -> None:
     runs = load()
     assert [(run.exporter, run.server, run.scene) for run in runs] == list(wanted())
-    assert [told for run in runs for told in run.contradictions] == []
+    assert [contradiction for run in runs for contradiction in run.contradictions] == []
 
 
 def test_the_page_has_what_was_recorded() -> None:

@@ -49,21 +49,21 @@ def report_of(check: Check, file: Path, *options: str) -> dict[str, object]:
     return report
 
 
-def found(report: dict[str, object]) -> set[tuple[str, str]]:
+def failures(report: dict[str, object]) -> set[tuple[str, str]]:
     return {
-        (one["code"], one["subject"]["stream"])
-        for one in report["results"]  # type: ignore[attr-defined]
-        if one["outcome"] == "fail" and one["subject"]["kind"] == "consumer"
+        (result["code"], result["subject"]["stream"])
+        for result in report["results"]  # type: ignore[attr-defined]
+        if result["outcome"] == "fail" and result["subject"]["kind"] == "consumer"
     }
 
 
 def outcome_of(report: dict[str, object]) -> dict[str, tuple[str, str]]:
-    return {one["code"]: (one["outcome"], one["reason"] or "") for one in report["rules"]}  # type: ignore[attr-defined]
+    return {rule["code"]: (rule["outcome"], rule["reason"] or "") for rule in report["rules"]}  # type: ignore[attr-defined]
 
 
 def test_faults_of_an_exporter_s_metrics_are_found(check: Check) -> None:
     report = report_of(check, RECORDED / "exporter.json.gz")
-    assert found(report) == {("JSD401", "P401"), ("JSD408", "P408")}
+    assert failures(report) == {("JSD401", "P401"), ("JSD408", "P408")}
     outcomes = outcome_of(report)
     assert outcomes["JSD205"][0] == outcomes["JSD802"][0] == outcomes["JSD801"][0] == "pass"
     assert outcomes["JSD403"] == (
@@ -114,7 +114,7 @@ def test_every_way_in_is_used_and_a_refusal_is_one_sentence(
 
 
 @pytest.mark.parametrize(
-    ("status", "body", "said"),
+    ("status", "body", "message"),
     [
         (200, b"<html>", "is no reply of the Prometheus API"),
         (422, b'{"status":"error","error":"query processing would load too many samples"}', "too many samples"),
@@ -123,11 +123,11 @@ def test_every_way_in_is_used_and_a_refusal_is_one_sentence(
         (400, b'{"status":"error","error":"1:20: parse error: unexpected"}', "check --prometheus-match"),
     ],
 )
-def test_what_cannot_be_judged_is_no_pass(check: Check, status: int, body: bytes, said: str) -> None:
+def test_what_cannot_be_judged_is_no_pass(check: Check, status: int, body: bytes, message: str) -> None:
     with serving(lambda *_: (status, body)) as url:
         done = check("--prometheus", url)
     assert done.exit_code == 3
-    assert said in done.stderr
+    assert message in done.stderr
 
 
 def test_metrics_of_servers_alone_clear_no_rule_on_streams(check: Check) -> None:
@@ -136,8 +136,8 @@ def test_metrics_of_servers_alone_clear_no_rule_on_streams(check: Check) -> None
 
     def answer(*_: object) -> Answer:
         reply = json.loads(left.pop(0))
-        found = reply["data"]["result"]
-        reply["data"]["result"] = [one for one in found if "_varz_" in one["metric"].get("__name__", "_varz_")]
+        series = reply["data"]["result"]
+        reply["data"]["result"] = [line for line in series if "_varz_" in line["metric"].get("__name__", "_varz_")]
         return 200, json.dumps(reply).encode()
 
     with serving(answer) as url:

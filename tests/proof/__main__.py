@@ -17,7 +17,7 @@ from tests.servers import VERSIONS
 def main(arguments: Sequence[str]) -> int:
     """0 when nothing is left and nothing failed, 1 when something failed, 3 when something is left."""
     slices = load_slices()
-    options = _parser([one.name for one in slices]).parse_args(arguments)
+    options = _parser([known.name for known in slices]).parse_args(arguments)
     if options.page:
         state = options.state or digest_of()
         try:
@@ -29,11 +29,13 @@ def main(arguments: Sequence[str]) -> int:
         PAGE.write_text(text, "utf-8")
         return 0
     digest = prepare()
-    chosen = [one for one in slices if options.slice in {None, one.name}]
+    chosen = [candidate for candidate in slices if options.slice in {None, candidate.name}]
     complete = True
-    for one in chosen:
-        minutes = options.minutes or one.minutes
-        complete &= run_slice(slices, one, digest, minutes=minutes, version=options.version, again=options.again)
+    for proof_slice in chosen:
+        minutes = options.minutes or proof_slice.minutes
+        complete &= run_slice(
+            slices, proof_slice, digest, minutes=minutes, version=options.version, again=options.again
+        )
     failed = 0
     for results in slice_results(slices, digest):
         if results.slice in chosen:

@@ -70,18 +70,20 @@ def slice_results(slices: Sequence[Slice], digest: str, kept: Path = KEPT) -> li
     of_module: defaultdict[str, list[Collected]] = defaultdict(list)
     for test in read_collected(digest, kept):
         of_module[test.test.partition("::")[0].removeprefix("tests/")].append(test)
-    found = []
-    for one in slices:
+    results_of_slices = []
+    for proof_slice in slices:
         verdicts: list[Verdict] = []
-        for module in modules_of(slices)[one.name]:
+        for module in modules_of(slices)[proof_slice.name]:
             results: defaultdict[str, list[Result]] = defaultdict(list)
-            for result in read_results(results_path(digest, one.name, module, kept)):
+            for result in read_results(results_path(digest, proof_slice.name, module, kept)):
                 results[result.test].append(result)
             verdicts += [
-                verdict(test, results[test.test]) for test in of_module[module] if one.nightly or not test.nightly
+                verdict(test, results[test.test])
+                for test in of_module[module]
+                if proof_slice.nightly or not test.nightly
             ]
-        found.append(SliceResults(slice=one, verdicts=tuple(verdicts)))
-    return found
+        results_of_slices.append(SliceResults(slice=proof_slice, verdicts=tuple(verdicts)))
+    return results_of_slices
 
 
 def verdict(test: Collected, results: Sequence[Result]) -> Verdict:
@@ -102,7 +104,7 @@ def page(slices: Sequence[Slice], digest: str, kept: Path = KEPT) -> str:
 
 
 def _head(state: State, results: Iterable[SliceResults]) -> Iterator[str]:
-    ran = [verdict.last.at for one in results for verdict in one.verdicts if verdict.last]
+    ran = [verdict.last.at for result in results for verdict in result.verdicts if verdict.last]
     when = f"{min(ran):%Y-%m-%d %H:%M} to {max(ran):%Y-%m-%d %H:%M} UTC" if ran else "not run"
     changed = "" if state.clean else ", with changes that are in no commit"
     yield _TEXT.format(
@@ -123,34 +125,34 @@ def _head(state: State, results: Iterable[SliceResults]) -> Iterator[str]:
 
 def _overview(results: Sequence[SliceResults]) -> Iterator[str]:
     rows = []
-    for one in results:
-        counts = one.counts
+    for result in results:
+        counts = result.counts
         ran = sum(counts[outcome] for outcome in ("passed", "failed", "flaky"))
-        cells = [one.slice.name, *(f"{count:,}" for count in (len(one.verdicts), ran, *_columns(counts)))]
-        rows.append((*cells, f"{one.seconds / 60:.0f}" if ran else ""))
+        cells = [result.slice.name, *(f"{count:,}" for count in (len(result.verdicts), ran, *_columns(counts)))]
+        rows.append((*cells, f"{result.seconds / 60:.0f}" if ran else ""))
     yield "## Slices\n"
     yield _table(("slice", "tests", "run", *_OUTCOMES, "minutes"), rows)
 
 
 def _details(results: Sequence[SliceResults]) -> Iterator[str]:
-    for one in results:
-        yield f"\n## {one.slice.name.capitalize()}\n"
-        yield one.slice.shows
-        if one.counts["not run"] == len(one.verdicts):
+    for result in results:
+        yield f"\n## {result.slice.name.capitalize()}\n"
+        yield result.slice.shows
+        if result.counts["not run"] == len(result.verdicts):
             yield "\nThis slice was not run."
             continue
         yield ""
-        yield _table(("nats-server", "tests", *_OUTCOMES), list(_by_version(one)))
-        yield from _figures(one)
-        yield from _failures(one)
-        yield from _cut_off(one)
-        yield from _skipped(one)
-        yield from _not_run(one)
+        yield _table(("nats-server", "tests", *_OUTCOMES), list(_by_version(result)))
+        yield from _figures(result)
+        yield from _failures(result)
+        yield from _cut_off(result)
+        yield from _skipped(result)
+        yield from _not_run(result)
 
 
-def _by_version(one: SliceResults) -> Iterator[Sequence[str]]:
+def _by_version(results: SliceResults) -> Iterator[Sequence[str]]:
     of_version: defaultdict[str, list[Verdict]] = defaultdict(list)
-    for verdict_ in one.verdicts:
+    for verdict_ in results.verdicts:
         of_version[verdict_.collected.version].append(verdict_)
     for version in (*VERSIONS, ""):
         if verdicts := of_version[version]:
@@ -158,8 +160,8 @@ def _by_version(one: SliceResults) -> Iterator[Sequence[str]]:
             yield (version or "no version in its name", *(f"{n:,}" for n in (len(verdicts), *_columns(counts))))
 
 
-def _figures(one: SliceResults) -> Iterator[str]:
-    measured = [(v.collected.test, v.last.figures) for v in one.verdicts if v.last and v.last.figures]
+def _figures(results: SliceResults) -> Iterator[str]:
+    measured = [(v.collected.test, v.last.figures) for v in results.verdicts if v.last and v.last.figures]
     tables: defaultdict[tuple[str, tuple[str, ...]], list[Mapping[str, object]]] = defaultdict(list)
     for test, figures in measured:
         for row in figures.get("rows", [figures]):
@@ -175,30 +177,30 @@ def _first_value(row: Mapping[str, object]) -> tuple[float, str]:
     return (value, "") if isinstance(value, int | float) else (0.0, str(value))
 
 
-def _failures(one: SliceResults) -> Iterator[str]:
-    if failed := one.of("failed"):
+def _failures(results: SliceResults) -> Iterator[str]:
+    if failed := results.of("failed"):
         yield "\nFailed:\n"
         yield from (f"- `{v.collected.test}`{_rate(v)}: {_quoted(v)}" for v in failed)
-    if flaky := one.of("flaky"):
+    if flaky := results.of("flaky"):
         yield "\nFailed in some of their runs:\n"
         yield from (f"- `{v.collected.test}`{_rate(v)}" for v in flaky)
 
 
-def _cut_off(one: SliceResults) -> Iterator[str]:
-    if left := one.of("cut off"):
+def _cut_off(results: SliceResults) -> Iterator[str]:
+    if left := results.of("cut off"):
         yield "\nCut off:\n"
         yield from (f"- `{v.collected.test}`" for v in left)
 
 
-def _skipped(one: SliceResults) -> Iterator[str]:
-    reasons = Counter(v.last.reason for v in one.of("skipped") if v.last)
+def _skipped(results: SliceResults) -> Iterator[str]:
+    reasons = Counter(v.last.reason for v in results.of("skipped") if v.last)
     if reasons:
         yield "\nSkipped:\n"
         yield from (f"- {count:,}: {_plain(reason)}" for reason, count in reasons.most_common())
 
 
-def _not_run(one: SliceResults) -> Iterator[str]:
-    left = Counter(v.collected.test.partition("::")[0].removeprefix("tests/") for v in one.of("not run"))
+def _not_run(results: SliceResults) -> Iterator[str]:
+    left = Counter(v.collected.test.partition("::")[0].removeprefix("tests/") for v in results.of("not run"))
     if left:
         named = [f"`{module}` ({count:,})" for module, count in left.most_common(_SHOWN)]
         more = f" and {len(left) - _SHOWN} more modules" if len(left) > _SHOWN else ""

@@ -77,37 +77,41 @@ def prepare() -> str:
 
 
 def run_slice(
-    slices: Sequence[Slice], one: Slice, digest: str, *, minutes: float, version: str = "", again: int = 0
+    slices: Sequence[Slice], proof_slice: Slice, digest: str, *, minutes: float, version: str = "", again: int = 0
 ) -> bool:
     """Run what is left of a slice, newest server first; with *again*, its failed tests. Whether all was run."""
     until = time.time() + 60 * minutes
-    tests = _by_module(read_collected(digest), modules_of(slices)[one.name], version, nightly=one.nightly)
+    tests = _by_module(
+        read_collected(digest), modules_of(slices)[proof_slice.name], version, nightly=proof_slice.nightly
+    )
     for round_ in range(again or 1):
         for module, of_module in tests.items():
-            path = results_path(digest, one.name, module)
+            path = results_path(digest, proof_slice.name, module)
             wanted = _failing(read_results(path)) if again else {test.test for test in of_module} - _done(path)
             for group in _by_version(wanted & {test.test for test in of_module}, of_module):
                 if time.time() > until:
                     return False
-                label = f"{one.name}: {module}, {len(group)} tests" + (
+                label = f"{proof_slice.name}: {module}, {len(group)} tests" + (
                     f", run {round_ + 1} of {again}" if again else ""
                 )
                 sys.stdout.write(f"{label}\n")
                 sys.stdout.flush()
                 order = Order(tests=frozenset(group), results=str(path), until=until)
                 _pytest(order, [f"tests/{module}"], until - time.time() + PATIENCE_S)
-    return all({test.test for test in of} <= _done(results_path(digest, one.name, name)) for name, of in tests.items())
+    return all(
+        {test.test for test in of} <= _done(results_path(digest, proof_slice.name, name)) for name, of in tests.items()
+    )
 
 
 def _by_module(
     collected: Sequence[Collected], wanted: Sequence[str], version: str, *, nightly: bool
 ) -> dict[str, list[Collected]]:
-    found: defaultdict[str, list[Collected]] = defaultdict(list)
+    by_module: defaultdict[str, list[Collected]] = defaultdict(list)
     for test in collected:
         module = test.test.partition("::")[0].removeprefix("tests/")
         if module in wanted and test.version in {version or test.version, ""} and (nightly or not test.nightly):
-            found[module].append(test)
-    return found
+            by_module[module].append(test)
+    return by_module
 
 
 def _by_version(wanted: set[str], tests: Sequence[Collected]) -> list[set[str]]:

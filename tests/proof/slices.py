@@ -45,9 +45,9 @@ def modules(tests: Path = TESTS) -> list[str]:
 
 def modules_of(slices: Sequence[Slice], tests: Path = TESTS) -> dict[str, list[str]]:
     """The modules of each slice: a module belongs to the first slice that selects it."""
-    chosen: dict[str, list[str]] = {one.name: [] for one in slices}
+    chosen: dict[str, list[str]] = {proof_slice.name: [] for proof_slice in slices}
     for module in modules(tests):
-        owner = next((one for one in slices if one.takes(module)), None)
+        owner = next((proof_slice for proof_slice in slices if proof_slice.takes(module)), None)
         if owner is not None:
             chosen[owner.name].append(module)
     return chosen

@@ -55,9 +55,9 @@ def test_each_module_is_in_one_slice_and_each_selection_takes_something() -> Non
     slices = load_slices()
     chosen = modules_of(slices)
     assert sorted(module for of_slice in chosen.values() for module in of_slice) == modules()
-    for one in slices:
-        for glob in one.select:
-            assert any(msgspec.structs.replace(one, select=(glob,)).takes(module) for module in modules()), glob
+    for proof_slice in slices:
+        for glob in proof_slice.select:
+            assert any(msgspec.structs.replace(proof_slice, select=(glob,)).takes(module) for module in modules()), glob
 
 
 def run(order: Order, scratch: Path) -> None:
@@ -199,5 +199,5 @@ def test_a_change_of_a_watched_directory_is_another_state(tmp_path: Path) -> Non
 def test_the_page_in_the_repository_was_written_by_the_tool() -> None:
     text = PAGE.read_text("utf-8")
     assert text.startswith("<!-- Written by `make proof-page`")
-    for one in load_slices():
-        assert f"\n## {one.name.capitalize()}\n\n{one.shows}\n" in text, one.name
+    for proof_slice in load_slices():
+        assert f"\n## {proof_slice.name.capitalize()}\n\n{proof_slice.shows}\n" in text, proof_slice.name

@@ -30,8 +30,8 @@ class Excerpt(NamedTuple):
 def excerpts() -> Iterator[Excerpt]:
     """All excerpts, in the order of the files."""
     for path in sorted(PUBLIC.glob("*.toml")):
-        for one in tomllib.loads(path.read_text("utf-8"))["excerpt"]:
-            yield Excerpt(path.stem, one["link"], tuple(one["any_of"]), one["text"])
+        for entry in tomllib.loads(path.read_text("utf-8"))["excerpt"]:
+            yield Excerpt(path.stem, entry["link"], tuple(entry["any_of"]), entry["text"])
 
 
 def named(excerpt: Excerpt, directory: Path, run: Run) -> list[str]:
@@ -40,8 +40,8 @@ def named(excerpt: Excerpt, directory: Path, run: Run) -> list[str]:
     path.write_text(excerpt.text, "utf-8")
     report = json.loads(run("check", "--isolated", "--format", "json", str(path)) or "{}")
     diagnosis = json.loads(run("diagnose", "--isolated", "--offline", "--format", "json", str(path)) or "{}")
-    confirmed = [one["code"] for one in diagnosis.get("causes", ()) if one["verdict"] == "confirmed"]
-    pages = [diagnosis.get("symptom") or "", *(one["symptom"] for one in diagnosis.get("also", ()))]
+    confirmed = [cause["code"] for cause in diagnosis.get("causes", ()) if cause["verdict"] == "confirmed"]
+    pages = [diagnosis.get("symptom") or "", *(symptom["symptom"] for symptom in diagnosis.get("also", ()))]
     return [*faults(report)[:_SHOWN_FIRST], *confirmed[:_SHOWN_FIRST], *pages[:_SHOWN_FIRST]]
 
 
@@ -56,8 +56,12 @@ def faults(report: dict[str, Any]) -> list[str]:
     """Codes of the rules that found something at warning or above, gravest first."""
     # JSD901 says that nothing was read: that names no cause, and is no false alarm either.
     failed = [
-        one
-        for one in report.get("results", ())
-        if one["outcome"] == "fail" and one["severity"] in _GRAVITY and one["code"] != "JSD901"
+        result
+        for result in report.get("results", ())
+        if result["outcome"] == "fail" and result["severity"] in _GRAVITY and result["code"] != "JSD901"
     ]
-    return list(dict.fromkeys(one["code"] for one in sorted(failed, key=lambda one: _GRAVITY.index(one["severity"]))))
+    return list(
+        dict.fromkeys(
+            result["code"] for result in sorted(failed, key=lambda result: _GRAVITY.index(result["severity"]))
+        )
+    )

@@ -52,32 +52,34 @@ def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     return output
 
 
-FAULTY = [one for one in ALL if one.any_of and one.link not in KNOWN_MISSES]
+FAULTY = [excerpt for excerpt in ALL if excerpt.any_of and excerpt.link not in KNOWN_MISSES]
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("excerpt", FAULTY, ids=lambda one: one.link.partition(".com/")[2])
+@pytest.mark.parametrize("excerpt", FAULTY, ids=lambda excerpt: excerpt.link.partition(".com/")[2])
 def test_the_cause_is_named(excerpt: Excerpt, tmp_path: Path, command: Run) -> None:
-    found = named(excerpt, tmp_path, command)
-    assert set(excerpt.any_of) & set(found), found
+    names = named(excerpt, tmp_path, command)
+    assert set(excerpt.any_of) & set(names), names
 
 
 @pytest.mark.nightly
 def test_known_misses_are_missed(tmp_path: Path, command: Run, record_property: Callable[[str, object], None]) -> None:
     """One that is named by now has to leave the list."""
     record_property("rows", [{"missed": link, "reason": reason} for link, reason in KNOWN_MISSES.items()])
-    missed = [one for one in ALL if one.link in KNOWN_MISSES]
+    missed = [listed for listed in ALL if listed.link in KNOWN_MISSES]
     assert len(missed) == len(KNOWN_MISSES)
     for number, excerpt in enumerate(missed):
         (tmp_path / str(number)).mkdir()
         assert not set(excerpt.any_of) & set(named(excerpt, tmp_path / str(number), command)), excerpt.link
 
 
-@pytest.mark.parametrize("excerpt", [one for one in ALL if not one.any_of], ids=lambda one: one.link[8:])
+@pytest.mark.parametrize(
+    "excerpt", [excerpt for excerpt in ALL if not excerpt.any_of], ids=lambda excerpt: excerpt.link[8:]
+)
 def test_a_benign_excerpt_is_silent(excerpt: Excerpt, tmp_path: Path, command: Run) -> None:
     assert loud(excerpt, tmp_path, command) == []
 
 
 def test_every_excerpt_has_its_own_link() -> None:
-    links = [one.link for one in ALL]
+    links = [excerpt.link for excerpt in ALL]
     assert len(links) == len(set(links)) >= 395

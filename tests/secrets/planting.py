@@ -47,11 +47,11 @@ def planted(name: str, texts: Sequence[str]) -> tuple[Sample, ...]:
 
     whole = iter([_with(body, put, turns) for body in bodies])
 
-    def sample(one: Sample) -> Sample:
+    def sample(taken: Sample) -> Sample:
         return Sample(
-            one.taken_at,
-            tuple(replace(exchange, body=json.dumps(next(whole)).encode()) for exchange in one.exchanges),
-            one.gaps,
+            taken.taken_at,
+            tuple(replace(exchange, body=json.dumps(next(whole)).encode()) for exchange in taken.exchanges),
+            taken.gaps,
         )
 
     return tuple(map(sample, samples))

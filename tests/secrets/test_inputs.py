@@ -33,16 +33,16 @@ def leaks(
             patch.setenv(name, value)
         patch.chdir(place)
         code = app.run(list(given.words))
-    said = capfd.readouterr()
-    texts = {"stdout": said.out, "stderr": said.err}
+    output = capfd.readouterr()
+    texts = {"stdout": output.out, "stderr": output.err}
     for path in place.rglob("*"):
         if path.is_file() and str(path.relative_to(place)) not in given.files and path.suffix != ".private":
             texts[path.name] = path.read_text(errors="replace")
-    assert code != 4, said.err
-    assert "Traceback" not in said.err
+    assert code != 4, output.err
+    assert "Traceback" not in output.err
     if given.writes_reports:
-        assert "out.html" in texts, said.err
-    return [f"{name}: {_around(text, one)}" for name, text in texts.items() for one in secrets if one in text]
+        assert "out.html" in texts, output.err
+    return [f"{name}: {_around(text, secret)}" for name, text in texts.items() for secret in secrets if secret in text]
 
 
 def _around(text: str, secret: str) -> str:
@@ -82,9 +82,9 @@ def test_each_kind_alone(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     chosen = KINDS[list(INPUTS).index(name) % APART :: APART]
-    found = [
+    leaked = [
         f"{kind.name} in {where}"
         for number, kind in enumerate(chosen)
         for where in leaks(INPUTS[name](kind.text), [kind.secret], tmp_path / str(number), monkeypatch, capfd)
     ]
-    assert found == []
+    assert leaked == []

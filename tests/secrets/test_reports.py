@@ -46,11 +46,11 @@ def test_no_report_shows_it(
     write(tmp_path / "b.zip", samples)
     outputs = [word for name in FORMATS for word in ("-o", f"{name}=out.{name}")]
     code = app.run(["check", "--isolated", "--bundle", "b.zip", "-vv", "--max-examples", "0", *outputs])
-    said = capfd.readouterr()
+    output = capfd.readouterr()
     assert code in (0, 1, 2, 3)
     texts = {path.name: path.read_text() for path in tmp_path.glob("out.*")}
     assert len(texts) == len(FORMATS)
     assert "[redacted:" in texts["out.json"], "nothing of what was planted came to be shown"
     kept = "".join(e.target + e.body.decode() for sample in redact(samples).samples for e in sample.exchanges)
-    every = {**texts, "said": said.out + said.err, "bundle": kept}
+    every = {**texts, "said": output.out + output.err, "bundle": kept}
     assert [f"{kind.name} in {name}" for name, text in every.items() for kind in kinds if kind.secret in text] == []

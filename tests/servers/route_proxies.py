@@ -97,8 +97,8 @@ class RouteProxies:
         """Copy what the caller sends until the end, or until its INFO shows that one of the two is cut off."""
         while data := link.caller.recv(_CHUNK):
             with self._lock:
-                if not link.caller_name and (found := _NAME.search(data)):
-                    link.caller_name = found[1].decode()
+                if not link.caller_name and (match := _NAME.search(data)):
+                    link.caller_name = match[1].decode()
                 if self._cut & {link.node, link.caller_name}:
                     return
                 lost = link.caller_name in self._muted
@@ -115,6 +115,6 @@ class RouteProxies:
         link.end()
 
 
-def _end(one: socket.socket) -> None:
+def _end(connection: socket.socket) -> None:
     with contextlib.suppress(OSError):
-        one.shutdown(socket.SHUT_RDWR)
+        connection.shutdown(socket.SHUT_RDWR)

@@ -122,7 +122,7 @@ def _beside(rule: Rule) -> Iterator[str]:
     """What other pages have on a rule: findings that may explain it, symptoms that lead to it, public incidents."""
     if rule.explained_by:
         yield from ("", "## May be explained by", "")
-        titles = {one.code: one.title for one in rules()}
+        titles = {titled.code: titled.title for titled in rules()}
         yield from (f"- {cause.code}: {titles[cause.code]}" for cause in rule.explained_by)
     symptoms = [symptom for symptom in _book() if rule.code in symptom.causes]
     if symptoms:

@@ -37,8 +37,8 @@ def bare_python(directory: Path) -> Path:
     theirs = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
     # A path in a .pth file is searched, but the .pth files in it are not read: the editable jsdoctor stays unseen.
     (Path(theirs) / "libraries.pth").write_text(f"{ours}\n", encoding="utf-8")
-    found = subprocess.run([python, "-I", "-c", "import jsdoctor"], capture_output=True, check=False)
-    assert found.returncode != 0
+    done = subprocess.run([python, "-I", "-c", "import jsdoctor"], capture_output=True, check=False)
+    assert done.returncode != 0
     return python
 
 

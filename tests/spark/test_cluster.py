@@ -24,6 +24,6 @@ def test_a_standalone_cluster_agrees(tmp_path: Path) -> None:
         *(Reading(str(tmp_path / f"kept-{n}"), part_bytes=300_000, state=str(tmp_path / "state")) for n in (1, 2)),
     )
     with standalone(tmp_path) as master:
-        found = read_with(Task(str(corpus), readings, master=master, conf=conf))
-    assert found == [local] * 4
+        results = read_with(Task(str(corpus), readings, master=master, conf=conf))
+    assert results == [local] * 4
     assert list((tmp_path / "events").rglob("*.parquet"))

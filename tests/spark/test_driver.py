@@ -49,7 +49,7 @@ def test_one_huge_file_and_very_many_small_ones_make_tasks_of_one_size() -> None
     files = [part("huge.log", 50 * GIGABYTE), *(part(f"{number}.log", 10_000) for number in range(100_000))]
     parts = split(files)
     packed = bins(parts, bin_count(8, len(parts), sum(file.size for file in files)))
-    sizes = [sum(piece.end - piece.start for piece in one) for one in packed]
+    sizes = [sum(piece.end - piece.start for piece in task) for task in packed]
     assert max(sizes) < 1.3 * min(sizes)
     assert max(sizes) < 400_000_000
     assert sum(map(len, packed)) == len(parts)

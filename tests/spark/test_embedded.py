@@ -83,8 +83,8 @@ def test_a_file_that_executors_do_not_find_is_told_of(read: Read) -> None:
 
 def rows(directory: Path) -> list[dict[str, Any]]:
     table = ds.dataset(directory, partitioning="hive", format="parquet").to_table()
-    found: list[dict[str, Any]] = table.to_pylist()
-    return sorted(found, key=lambda row: (row["file"], row["offset"], row["signature"]))
+    unsorted_rows: list[dict[str, Any]] = table.to_pylist()
+    return sorted(unsorted_rows, key=lambda row: (row["file"], row["offset"], row["signature"]))
 
 
 def test_events_are_the_same_from_both(read: Read) -> None:

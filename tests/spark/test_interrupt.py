@@ -17,7 +17,7 @@ START_TIMEOUT_S = 120.0
 
 def below(temporary: Path) -> list[int]:
     """Processes that work in this directory or have it on their command line: the JVM and its Python workers."""
-    found = []
+    pids = []
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit() or int(entry.name) == os.getpid():
             continue
@@ -26,8 +26,8 @@ def below(temporary: Path) -> list[int]:
         except OSError:
             continue
         if place.startswith(str(temporary)) or str(temporary) in command:
-            found.append(int(entry.name))
-    return found
+            pids.append(int(entry.name))
+    return pids
 
 
 def test_an_interrupt_ends_the_jvm_and_its_workers(tmp_path: Path) -> None:

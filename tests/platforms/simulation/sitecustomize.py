@@ -84,12 +84,12 @@ def simulate(platform: str) -> None:
             return real_import(module, globals_, locals_, fromlist, level)
         if module in missing:
             raise ModuleNotFoundError(f"No module named {module!r}", name=module)
-        found = real_import(module, globals_, locals_, fromlist, level)
+        imported = real_import(module, globals_, locals_, fromlist, level)
         if module in without and module not in reduced:
             reduced[module] = _Reduced(
-                found, frozenset(without[module].split()), {"name": "nt"} if platform == "windows" else {}
+                imported, frozenset(without[module].split()), {"name": "nt"} if platform == "windows" else {}
             )
-        return reduced.get(module, found)
+        return reduced.get(module, imported)
 
     def reduced_find(module: str, package: str | None = None) -> Any:
         return None if module in missing else real_find(module, package)
