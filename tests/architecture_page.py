@@ -170,17 +170,17 @@ def _tree(module: str) -> ast.Module:
 def _function(hop: str) -> ast.AST | None:
     """The definition that a hop names."""
     module, _, name = hop.removesuffix(" *").partition(":")
-    found: ast.AST = _tree(module)
+    definition: ast.AST = _tree(module)
     for part in name.split("."):
         inner = [
             node
-            for node in ast.iter_child_nodes(found)
+            for node in ast.iter_child_nodes(definition)
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and node.name == part
         ]
         if not inner:
             return None
-        found = inner[0]
-    return found
+        definition = inner[0]
+    return definition
 
 
 def walk_problems(walk: Walk) -> Iterator[str]:
@@ -201,7 +201,7 @@ def walk_problems(walk: Walk) -> Iterator[str]:
 
 def imports() -> set[tuple[str, str]]:
     """Which package of jsdoctor imports which."""
-    found = set()
+    pairs = set()
     for path in PACKAGE.rglob("*.py"):
         parts = path.relative_to(PACKAGE).parts
         if len(parts) < 2:
@@ -215,8 +215,8 @@ def imports() -> set[tuple[str, str]]:
             for name in names:
                 words = name.split(".")
                 if words[0] == "jsdoctor" and len(words) > 1 and words[1] != parts[0] and words[1] in PURPOSES:
-                    found.add((parts[0], words[1]))
-    return found
+                    pairs.add((parts[0], words[1]))
+    return pairs
 
 
 def layers_picture() -> str:
@@ -225,7 +225,7 @@ def layers_picture() -> str:
         lines.append(f"    subgraph layer{number}[ ]")
         lines += [f'        {name}["{name}"]' for name in layer]
         lines.append("    end")
-    lines += [f"    {one} --> {other}" for one, other in sorted(imports())]
+    lines += [f"    {importer} --> {other}" for importer, other in sorted(imports())]
     return "\n".join([*lines, "```"])
 
 

@@ -55,7 +55,7 @@ class Tried:
         self.defaults = {name: param.default for name, param in rule.params.items()} | self.params
         self.evidence = case.evidence()
         self.results = self._results(self.evidence, {})
-        faults = {one.finding.subject for one in self.results if one.finding.outcome is Outcome.FAIL}
+        faults = {result.finding.subject for result in self.results if result.finding.outcome is Outcome.FAIL}
         kinds = {kind for name in rule.checks for kind in checks()[name].kinds} - {Gaps}
         self.fields = Fields(self.evidence, kinds, faults)
         self._changed: dict[tuple[str, str], EvidenceSet] = {}
@@ -166,11 +166,11 @@ def _outcomes(results: Iterable[Result]) -> Outcomes:
 
 
 def _lines(results: Iterable[Result]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for result in sorted(results, key=lambda one: (_subject(one), one.finding.message)):
+    lines_by_subject: dict[str, list[str]] = {}
+    for result in sorted(results, key=lambda failure: (_subject(failure), failure.finding.message)):
         line = f"{' '.join(_grade(result))} {_subject(result)}: {result.finding.message}".removesuffix(": ")
-        found.setdefault(_subject(result), []).append(in_the_repository(line))
-    return found
+        lines_by_subject.setdefault(_subject(result), []).append(in_the_repository(line))
+    return lines_by_subject
 
 
 def _grade(result: Result) -> tuple[str]:
@@ -183,9 +183,9 @@ def _subject(result: Result) -> str:
 
 
 def _field(place: str) -> Field:
-    found = _FIELD.fullmatch(place)
-    assert found, place
-    return Field(*found.groups())
+    match = _FIELD.fullmatch(place)
+    assert match, place
+    return Field(*match.groups())
 
 
 def written(code: str, cases: Mapping[str, Tried], edges: Iterable[Edge]) -> Iterator[str]:
@@ -200,8 +200,8 @@ def written(code: str, cases: Mapping[str, Tried], edges: Iterable[Edge]) -> Ite
 def listed(text: str) -> Iterator[Edge]:
     """The changes of a golden file."""
     for line in text.splitlines():
-        if not line.startswith((" ", "#")) and (found := _HEAD.fullmatch(line)):
-            yield found["case"], found["place"], ast.literal_eval(found["value"])
+        if not line.startswith((" ", "#")) and (match := _HEAD.fullmatch(line)):
+            yield match["case"], match["place"], ast.literal_eval(match["value"])
 
 
 def write(code: str) -> None:

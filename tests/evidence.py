@@ -169,10 +169,10 @@ def dump_samples(samples: tuple[Sample, ...], about: str) -> str:
 def cases(code: str) -> list[Json]:
     """The cases of one rule, one per base."""
     path = FIXTURES / code / "cases.toml"
-    found = in_full(tomllib.loads(path.read_text())["case"]) if path.exists() else []
+    listed = in_full(tomllib.loads(path.read_text())["case"]) if path.exists() else []
     return [
         case | {"base": base}
-        for case in found
+        for case in listed
         for base in (case["base"] if isinstance(case["base"], list) else [case["base"]])
     ]
 
@@ -340,8 +340,8 @@ def _add_reply(sample: Json, edit: Json) -> None:
 def _add_stored(sample: Json, edit: Json) -> None:
     """A scan as collection writes it, of messages so many seconds old when the stream's leader was asked."""
     listed = [(e, s) for e in sample["exchanges"] if e["endpoint"] == "STREAM.LIST" for s in e["body"]["streams"]]
-    (found,) = [(e, s) for e, s in listed if s["config"]["name"] == edit["stored"]]
-    exchange, stream = found
+    (stored,) = [(e, s) for e, s in listed if s["config"]["name"] == edit["stored"]]
+    exchange, stream = stored
     first_seq, at = edit.get("first_seq", 1), datetime.fromisoformat(stream["ts"])
     count = len(edit["ages"])
     ids, subjects = edit.get("ids", [""] * count), edit.get("subjects", ["orders.new"] * count)
@@ -385,7 +385,7 @@ def _add_acks(sample: Json, edit: Json) -> None:
 def _add_subjects(sample: Json, edit: Json) -> None:
     """What collection keeps of a stream's subjects for those filters."""
     listed = next(e for e in sample["exchanges"] if e["endpoint"] == "CONSUMER.LIST")
-    filters = tuple(stored_filter(one, edit.get("counts", {})) for one in edit["filters"])
+    filters = tuple(stored_filter(filter_text, edit.get("counts", {})) for filter_text in edit["filters"])
     stream = StreamSubjects(edit["subjects_of"], filters, edit.get("too_many", 0))
     body = msgspec.to_builtins(StoredSubjects((stream,)))
     sample["exchanges"].append(listed | {"endpoint": "STREAM.SUBJECTS", "body": body})
@@ -401,7 +401,7 @@ def _keep_consumers(samples: list[Json], kept: set[str]) -> None:
         for exchange in sample["exchanges"]:
             if exchange["endpoint"] == "CONSUMER.LIST":
                 listed = exchange["body"].get("consumers") or []
-                names = {consumer for _, consumer in (one.split("/", 1) for one in kept)}
+                names = {consumer for _, consumer in (path.split("/", 1) for path in kept)}
                 exchange["body"]["consumers"] = [c for c in listed if f"{c['stream_name']}/{c['name']}" in names]
             for account in exchange["body"].get("data", {}).get("account_details") or []:
                 for stream in account.get("stream_detail") or []:

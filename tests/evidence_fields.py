@@ -36,7 +36,9 @@ class Fields:
     def __init__(self, evidence: EvidenceSet, kinds: Iterable[type[Evidence]], subjects: Collection[Subject]) -> None:
         self._evidence, self._subjects = evidence, subjects
         self._streams = {
-            (one.account, one.stream or one.name) for one in subjects if one.kind in ("consumer", "stream")
+            (subject.account, subject.stream or subject.name)
+            for subject in subjects
+            if subject.kind in ("consumer", "stream")
         }
         self._roots = [value for kind in KINDS if kind in set(kinds) and (value := evidence.get(kind)) is not None]
         self._parents: dict[int, set[int]] = {}
@@ -66,7 +68,7 @@ class Fields:
     def default(self, field: Field) -> Any:
         """What the field is if it is left out."""
         shape = type(self._values[field.shape][0])
-        return next(_default(one) for one in msgspec.structs.fields(shape) if one.name == field.name)
+        return next(_default(known) for known in msgspec.structs.fields(shape) if known.name == field.name)
 
     def changed(self, field: Field, value: object) -> EvidenceSet:
         """The evidence with this value. A time is moved by so many microseconds."""
@@ -104,14 +106,14 @@ class Fields:
         return [value for value in values if self._nearness[id(value)] == nearest]
 
     def _ancestors(self, ids: Iterable[int]) -> set[int]:
-        found: set[int] = set()
+        ancestors: set[int] = set()
         waiting = list(ids)
         while waiting:
-            one = waiting.pop()
-            if one not in found:
-                found.add(one)
-                waiting.extend(self._parents.get(one, ()))
-        return found
+            address = waiting.pop()
+            if address not in ancestors:
+                ancestors.add(address)
+                waiting.extend(self._parents.get(address, ()))
+        return ancestors
 
     def _index(self, node: Any, nearness: int) -> None:
         """`nearness`: 2 inside of the subject of a fault, 1 inside of its stream, else 0."""

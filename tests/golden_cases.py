@@ -72,8 +72,8 @@ def _examples(rule: Rule) -> Iterator[dict[str, Any]]:
     lines = [line for signature in rule.signatures for line in signature.examples]
     if len(lines) > 1:
         yield {"about": "all signatures", "text": {"n1.log": _repeated(lines), "n2.log": _repeated(lines[1:])}}
-    heads = [(line, found[1]) for line in lines if (found := _SERVER.match(line))]
-    starting = {f"s{number}.log": _while_starting(*one) for number, one in enumerate(heads, 1)}
+    heads = [(line, match[1]) for line in lines if (match := _SERVER.match(line))]
+    starting = {f"s{number}.log": _while_starting(*head) for number, head in enumerate(heads, 1)}
     if starting:
         yield {"about": "all signatures, while the server starts", "text": starting, "beside": True}
 

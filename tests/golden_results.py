@@ -45,17 +45,17 @@ def results_of(code: str) -> list[tuple[str, tuple[Result, ...]]]:
     """Title and results, with commands, of each case of a rule, of its first fault with less evidence, and of faults
     with a threshold that they reach exactly.
     """
-    found, exact = [], {}
+    entries, exact = [], {}
     first = None
     for title, case, evidence in golden_cases.cases_of(code):
         results = _offered(run_rule(code, evidence, case.get("params"), keep_passes=True))
-        found.append((f"{title}: {case['about']}", results))
+        entries.append((f"{title}: {case['about']}", results))
         if first is None and case.get("kind") == "fires":
             first = case, evidence, results
         for name, value in _reached(code, case, results):
             if name not in exact:
                 exact[name] = f"{name} = {value}: {case['about']}", _with(code, case, evidence, {name: value})
-    return [*found, *(_with_less(code, *first) if first else ()), *exact.values()]
+    return [*entries, *(_with_less(code, *first) if first else ()), *exact.values()]
 
 
 def _with(

@@ -24,19 +24,25 @@ _PARTS: dict[type[Servers | Links], tuple[str, ...]] = {
 def less_evidence(rule: Rule, evidence: EvidenceSet) -> Iterator[tuple[str, EvidenceSet]]:
     """What is missing, and the rest: each kind that a check of the rule can do without, and each reply of servers."""
     used = [checks()[name] for name in rule.checks]
-    for kind in sorted({one for check in used for one in check.optional.values()}, key=lambda one: one.__name__):
+    for kind in sorted(
+        {optional_kind for check in used for optional_kind in check.optional.values()},
+        key=lambda optional_kind: optional_kind.__name__,
+    ):
         if evidence.get(kind) is not None and kind is not Gaps:
             yield f"without {kind.__name__}", evidence.without(kind, _MISSING)
     kinds = {kind for check in used for kind in check.kinds}
     for part_of, parts in _PARTS.items():
-        found = evidence.get(part_of)
-        if part_of in kinds and isinstance(found, (Servers, Links)):
+        part_evidence = evidence.get(part_of)
+        if part_of in kinds and isinstance(part_evidence, (Servers, Links)):
             for part in parts:
-                yield f"without {part} of any server", evidence.joined(_without(found, part, len(found.servers)))
-                yield f"without {part} of one server", evidence.joined(_without(found, part, 1))
+                yield (
+                    f"without {part} of any server",
+                    evidence.joined(_without(part_evidence, part, len(part_evidence.servers))),
+                )
+                yield f"without {part} of one server", evidence.joined(_without(part_evidence, part, 1))
 
 
-def _without(found: Servers | Links, part: str, count: int) -> Servers | Links:
+def _without(part_evidence: Servers | Links, part: str, count: int) -> Servers | Links:
     """What so many servers, the first of all, did not show of themselves."""
-    shown = [msgspec.structs.replace(server, **{part: None}) for server in found.servers[:count]]
-    return msgspec.structs.replace(found, servers=(*shown, *found.servers[count:]))
+    shown = [msgspec.structs.replace(server, **{part: None}) for server in part_evidence.servers[:count]]
+    return msgspec.structs.replace(part_evidence, servers=(*shown, *part_evidence.servers[count:]))

@@ -89,14 +89,14 @@ def log_evidence_of(code: str, case: Json, selected: bool = False) -> EvidenceSe
 
     `selected`: only the lines that a bundle keeps are there.
     """
-    said = {key: value for key, value in case.items() if key not in ("kind", "about", "expect", "params")}
+    contents = {key: value for key, value in case.items() if key not in ("kind", "about", "expect", "params")}
     own = any((FIXTURES / code / "logs").glob(pattern) for pattern in case.get("files", []))
-    return _evidence_of(code if own else "", json.dumps(said, sort_keys=True), selected)
+    return _evidence_of(code if own else "", json.dumps(contents, sort_keys=True), selected)
 
 
 @cache
-def _evidence_of(code: str, said: str, selected: bool) -> EvidenceSet:
-    case: Json = json.loads(said)
+def _evidence_of(code: str, contents: str, selected: bool) -> EvidenceSet:
+    case: Json = json.loads(contents)
     with TemporaryDirectory(prefix="jsdoctor-case-") as directory:
         for name, original in _files(code, case).items():
             lines = original
@@ -138,15 +138,15 @@ def only_logs(logs: LogEvidence) -> EvidenceSet:
 
 
 def _files(code: str, case: Json) -> dict[str, list[str]]:
-    found = {name: text.strip("\n").split("\n") for name, text in case.get("text", {}).items()}
+    lines_by_file = {name: text.strip("\n").split("\n") for name, text in case.get("text", {}).items()}
     for pattern in case.get("files", []):
         paths = sorted((FIXTURES / code / "logs").glob(pattern)) or sorted(LOGS.glob(pattern))
         assert paths, f"{code}: no file is named {pattern}"
         for path in paths:
-            assert path.name not in found, f"{code}: two files are named {path.name}"
-            found[path.name] = path.read_text(errors="surrogateescape").splitlines()
-    assert found, f"{code}: a case without logs"
-    return found
+            assert path.name not in lines_by_file, f"{code}: two files are named {path.name}"
+            lines_by_file[path.name] = path.read_text(errors="surrogateescape").splitlines()
+    assert lines_by_file, f"{code}: a case without logs"
+    return lines_by_file
 
 
 def _edited(lines: list[str], edit: Json) -> list[str]:
@@ -172,9 +172,9 @@ def _edited(lines: list[str], edit: Json) -> list[str]:
 
 
 def _first(lines: list[str], pattern: str) -> int:
-    found = next((number for number, line in enumerate(lines) if re.search(pattern, line)), None)
-    assert found is not None, f"no line matches {pattern!r}"
-    return found
+    line_number = next((number for number, line in enumerate(lines) if re.search(pattern, line)), None)
+    assert line_number is not None, f"no line matches {pattern!r}"
+    return line_number
 
 
 def healthy_logs() -> list[Path]:

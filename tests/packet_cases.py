@@ -84,8 +84,8 @@ def packet_cases(code: str) -> list[Json]:
 
 def capture_path(name: str) -> Path:
     """The file of a capture that is named as in cases."""
-    (found,) = (path for path in CAPTURES.glob(f"{name}.pcap*.gz") if path.name.startswith(f"{name}.pcap"))
-    return found
+    (capture,) = (path for path in CAPTURES.glob(f"{name}.pcap*.gz") if path.name.startswith(f"{name}.pcap"))
+    return capture
 
 
 @cache
@@ -114,12 +114,12 @@ def only_packets(packets: PacketEvidence) -> EvidenceSet:
 
 
 def _apply(tree: Json, edit: Json) -> None:
-    found = _list(tree, edit["where"])
-    chosen = [entry for entry in found if all(entry[name] == value for name, value in edit.get("match", {}).items())]
+    entries = _list(tree, edit["where"])
+    chosen = [entry for entry in entries if all(entry[name] == value for name, value in edit.get("match", {}).items())]
     assert chosen, f"the edit touches nothing: {edit}"
     for entry in chosen:
         if edit.get("drop"):
-            found.remove(entry)
+            entries.remove(entry)
         for holder, name, value in _places(entry, edit.get("set", {})):
             assert name in holder, f"no such field: {name}"
             holder[name] = None if value == "none" else value
@@ -130,8 +130,8 @@ def _apply(tree: Json, edit: Json) -> None:
 def _list(tree: Any, path: str) -> list[Json]:
     for part in path.split("."):
         tree = tree[int(part)] if isinstance(tree, list) else tree[part]
-    found: list[Json] = tree
-    return found
+    entries: list[Json] = tree
+    return entries
 
 
 def _places(entry: Json, values: Json) -> Iterator[tuple[Json, str, Any]]:

@@ -212,13 +212,13 @@ async def compressed(cluster: Cluster) -> None:
             running.callback(process.wait)
             running.callback(process.terminate)
         await asyncio.sleep(2)
-        one, other = [await nats.connect(f"nats://127.0.0.1:{port}") for port in ports[:2]]
-        got = await one.subscribe("over")
-        await one.flush()
+        first, other = [await nats.connect(f"nats://127.0.0.1:{port}") for port in ports[:2]]
+        got = await first.subscribe("over")
+        await first.flush()
         await asyncio.sleep(0.3)
         await other.publish("over", b"compressed " * 50)
         await got.next_msg(timeout=5)
-        await one.close()
+        await first.close()
         await other.close()
         await asyncio.sleep(0.3)
         keep(raw, "routes-s2")
@@ -287,12 +287,12 @@ def capturing(path: Path, ports: list[int]) -> Iterator[None]:
 
 def ports_of(cluster: Cluster, which: str) -> list[int]:
     """The ports of that kind."""
-    told = [cluster.monitor(name, "/varz") for name in cluster.names]
+    varz_replies = [cluster.monitor(name, "/varz") for name in cluster.names]
     if which == "client":
-        return [int(varz["port"]) for varz in told]
+        return [int(varz["port"]) for varz in varz_replies]
     if which == "websocket":
-        return [int(varz["websocket"]["port"]) for varz in told]
-    return [int(varz["cluster"]["cluster_port"]) for varz in told]
+        return [int(varz["websocket"]["port"]) for varz in varz_replies]
+    return [int(varz["cluster"]["cluster_port"]) for varz in varz_replies]
 
 
 def keep(raw: Path, name: str) -> None:

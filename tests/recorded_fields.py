@@ -48,7 +48,7 @@ class Answer:
     """What the server did. `code`: of its refusal, 0 if it took the change; `deleted`: messages that were gone then."""
 
     code: int = 0
-    says: str = ""
+    message: str = ""
     deleted: int = 0
 
 
@@ -74,8 +74,8 @@ class Judged:
     @property
     def codes(self) -> list[int]:
         """The error codes that jsdoctor names."""
-        found = [_CODE.findall(r.finding.message) for r in self._failed() if r.severity is Severity.ERROR]
-        return [int(code) for several in found for code in several]
+        codes = [_CODE.findall(r.finding.message) for r in self._failed() if r.severity is Severity.ERROR]
+        return [int(code) for several in codes for code in several]
 
     @property
     def mistake(self) -> str:
@@ -84,8 +84,12 @@ class Judged:
         if self.refused and not self.answer.code:
             return "falsely refused"
         if self.answer.code:
-            return "" if self.refused or self.undecided else f"not foreseen: {self.answer.code} {self.answer.says}"
-        exact = [one.measured for one in deletions if one.confidence is Confidence.HIGH and one.measured is not None]
+            return "" if self.refused or self.undecided else f"not foreseen: {self.answer.code} {self.answer.message}"
+        exact = [
+            deletion.measured
+            for deletion in deletions
+            if deletion.confidence is Confidence.HIGH and deletion.measured is not None
+        ]
         if exact and exact != [self.answer.deleted]:
             return f"{exact[0]} deletions foreseen, {self.answer.deleted} made"
         if bool(deletions) != bool(self.answer.deleted) and not self.undecided:
@@ -103,7 +107,7 @@ class Judged:
         for result in self._failed():
             finding, name = result.finding, self.change.name
             amount = f" [{finding.measured}, {finding.confidence.value}]" if finding.measured is not None else ""
-            fields = ", ".join(dict.fromkeys(self._field(one.path) for one in finding.evidence))
+            fields = ", ".join(dict.fromkeys(self._field(item.path) for item in finding.evidence))
             text = f"{result.rule.code} {result.severity.value}: {finding.message}{amount} ({fields})"
             yield text.replace(self.change.asset, "{asset}").replace(name, "{n}")
 
@@ -112,8 +116,8 @@ class Judged:
         place = _PLACE.fullmatch(path)
         if not place:
             return path
-        found = _KEY.match(self.manifest.split("\n")[int(place[1]) - 1])
-        return found[1] if found else "the whole"
+        match = _KEY.match(self.manifest.split("\n")[int(place[1]) - 1])
+        return match[1] if match else "the whole"
 
     def _failed(self) -> list[Result]:
         return [r for r in self.results if r.finding.outcome is Outcome.FAIL]
@@ -149,21 +153,21 @@ def written() -> str:
 
 def findings(changes: Iterable[Judged]) -> dict[str, str]:
     """Every different finding on some changes, with the first of them."""
-    found: dict[str, str] = {}
-    for one in changes:
-        for line in one.lines():
-            found.setdefault(line, one.change.setting)
-    return found
+    setting_by_line: dict[str, str] = {}
+    for change in changes:
+        for line in change.lines():
+            setting_by_line.setdefault(line, change.change.setting)
+    return setting_by_line
 
 
 @cache
 def golden() -> dict[str, dict[str, str]]:
     """The content of the golden file: findings with their changes, by version and start."""
-    found: dict[str, dict[str, str]] = {}
+    settings: dict[str, dict[str, str]] = {}
     for section in PATH.read_text(encoding="utf-8").split("\n\n"):
         title, *lines = section.rstrip("\n").split("\n")
-        found[title.removeprefix("# ")] = dict(zip((line.strip() for line in lines[1::2]), lines[::2], strict=True))
-    return found
+        settings[title.removeprefix("# ")] = dict(zip((line.strip() for line in lines[1::2]), lines[::2], strict=True))
+    return settings
 
 
 @cache
@@ -193,22 +197,22 @@ def _stored(version: str) -> dict[tuple[str, str], Json]:
     """Configurations of deployed streams, and of their consumers `reader`, by stream and kind."""
     (sample,) = read_samples(DIRECTORY / f"{version}.json")
     listed = {Endpoint.STREAM_LIST: "streams", Endpoint.CONSUMER_LIST: "consumers"}
-    found: dict[tuple[str, str], Json] = {}
+    configurations: dict[tuple[str, str], Json] = {}
     for exchange in sample.exchanges:
-        for one in json.loads(exchange.body).get(listed.get(exchange.endpoint, "")) or []:
+        for asset in json.loads(exchange.body).get(listed.get(exchange.endpoint, "")) or []:
             if exchange.endpoint is Endpoint.STREAM_LIST:
-                found["stream", one["config"]["name"]] = one["config"]
-            elif one["name"] == "reader":
-                found["consumer", one["stream_name"]] = one["config"]
-    return found
+                configurations["stream", asset["config"]["name"]] = asset["config"]
+            elif asset["name"] == "reader":
+                configurations["consumer", asset["stream_name"]] = asset["config"]
+    return configurations
 
 
 @cache
 def _by_start(version: str) -> dict[str, list[FieldChange]]:
-    found: dict[str, list[FieldChange]] = {}
+    by_start: dict[str, list[FieldChange]] = {}
     for change in changes(version, one_name=True):
-        found.setdefault(start_of(change), []).append(change)
-    return found
+        by_start.setdefault(start_of(change), []).append(change)
+    return by_start
 
 
 @cache
@@ -218,7 +222,7 @@ def _declared(version: str, start: str) -> Sequence[tuple[FieldChange, Answer, M
     answers = every["answers"].get(start, {})
     assert every["tried"][start] == len(kept), f"{start} has other changes than recorded: make record-fields"
     assert answers.keys() <= {change.setting for change in kept}, f"{start} has other values: make record-fields"
-    found = []
+    declared = []
     with TemporaryDirectory(prefix="jsdoctor-case-") as directory:
         file = Path(directory) / "change.json"
         for change in kept:
@@ -230,12 +234,12 @@ def _declared(version: str, start: str) -> Sequence[tuple[FieldChange, Answer, M
             manifests = load_manifests([str(file)])
             if counts := every["messages"].get(change.name):
                 manifests = replace(manifests, subject_counts={change.name: counts})
-            found.append((change, _answer(answers.get(change.setting, 0)), manifests, text))
-    return found
+            declared.append((change, _answer(answers.get(change.setting, 0)), manifests, text))
+    return declared
 
 
 def _answer(recorded: str | int) -> Answer:
     if isinstance(recorded, int):
         return Answer(deleted=recorded)
-    code, _, says = recorded.partition(" ")
-    return Answer(int(code), says)
+    code, _, message = recorded.partition(" ")
+    return Answer(int(code), message)

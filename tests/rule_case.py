@@ -25,7 +25,7 @@ def in_full(cases: Iterable[Case]) -> list[Case]:
     """
     whole: list[Case] = []
     for case in cases:
-        other = next((one for one in whole if one["about"] == case["like"]), None) if "like" in case else {}
+        other = next((earlier for earlier in whole if earlier["about"] == case["like"]), None) if "like" in case else {}
         assert other is not None, f"no case before it is named {case['like']!r}"
         whole.append(_like(other, case))
     return whole
@@ -47,7 +47,7 @@ def label(subject: Subject) -> str:
     return "/".join(part for part in (subject.account, subject.stream, subject.name) if part) or subject.kind
 
 
-def found(results: Iterable[Result]) -> list[Entry]:
+def entries_of(results: Iterable[Result]) -> list[Entry]:
     """What a rule found, in the order of `expected`."""
     return in_order(
         {"subject": label(r.finding.subject), "severity": r.severity.value, "outcome": r.finding.outcome.value}

@@ -31,8 +31,8 @@ def read(name: str) -> Any:
 
 def step(name: str) -> str:
     [action] = read("action.yml")
-    [found] = [one["run"] for one in action["runs"]["steps"] if one["name"] == name]
-    return str(found)
+    [script] = [step["run"] for step in action["runs"]["steps"] if step["name"] == name]
+    return str(script)
 
 
 def run_action(place: Path, arguments: str, **inputs: str) -> tuple[int, str, str]:
@@ -59,9 +59,9 @@ def run_action(place: Path, arguments: str, **inputs: str) -> tuple[int, str, st
 
 def test_the_action_annotates_and_fails_on_findings(tmp_path: Path) -> None:
     (tmp_path / "n 1.log").write_text(LOG)
-    code, said, set_ = run_action(tmp_path, "--isolated --logs 'n 1.log'", SARIF="found.sarif", HTML="found.html")
+    code, output, set_ = run_action(tmp_path, "--isolated --logs 'n 1.log'", SARIF="found.sarif", HTML="found.html")
     assert (code, set_) == (1, "exit-code=1\n")
-    assert "::error" in said
+    assert "::error" in output
     assert "JSD702" in (tmp_path / "found.sarif").read_text()
     assert "JSD702" in (tmp_path / "found.html").read_text()
 
@@ -187,8 +187,8 @@ def test_the_action_posts_one_comment_and_replaces_it(tmp_path: Path) -> None:
 
 def resolved(text: str, given: dict[str, str]) -> str:
     """A value of a step's environment, with its one expression replaced."""
-    found = re.fullmatch(r"\$\{\{ (\S+) \}\}(.*)", text)
-    return given[found[1]] + found[2] if found else text
+    match = re.fullmatch(r"\$\{\{ (\S+) \}\}(.*)", text)
+    return given[match[1]] + match[2] if match else text
 
 
 @pytest.mark.nightly
@@ -200,7 +200,7 @@ def test_all_steps_of_the_action_in_one_run(tmp_path: Path) -> None:
     server = ThreadingHTTPServer(("127.0.0.1", 0), _GitHub)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     [action] = read("action.yml")
-    given = {f"inputs.{name}": str(one.get("default", "")) for name, one in action["inputs"].items()}
+    given = {f"inputs.{name}": str(declared.get("default", "")) for name, declared in action["inputs"].items()}
     given |= {"inputs.arguments": "--isolated --logs n1.log", "inputs.comment": "true", "inputs.upload-sarif": "true"}
     given |= {"inputs.token": "t0ken", "inputs.python": sys.executable}
     given |= {"runner.temp": str(tmp_path), "github.action_path": str(ROOT)}
@@ -212,10 +212,10 @@ def test_all_steps_of_the_action_in_one_run(tmp_path: Path) -> None:
     }
     codes = []
     try:
-        for one in action["runs"]["steps"]:
-            if "run" in one:
-                environment = {name: resolved(value, given) for name, value in one["env"].items()}
-                bash = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", one["run"]]
+        for step in action["runs"]["steps"]:
+            if "run" in step:
+                environment = {name: resolved(value, given) for name, value in step["env"].items()}
+                bash = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
                 done = subprocess.run(
                     bash, cwd=tmp_path, env=os.environ | runner | environment, check=False, timeout=600
                 )

@@ -18,7 +18,7 @@ from tests.log_cases import (
     logged_rules,
     takes_logs,
 )
-from tests.rule_case import expected, found, label
+from tests.rule_case import entries_of, expected, label
 from tests.ruleset import actions, rules, run_all, run_rule
 
 CODES = logged_rules()
@@ -37,7 +37,7 @@ def test_case(code: str, case: dict[str, Any]) -> None:
     assert case["kind"] in KINDS
     fails = any(entry["outcome"] == "fail" and entry["severity"] != "info" for entry in wanted)
     assert fails == (case["kind"] in ("fires", "above")), "fires and above expect more than info, the others do not"
-    assert found(evaluation.results) == wanted, (
+    assert entries_of(evaluation.results) == wanted, (
         case["about"],
         [result.finding.message for result in evaluation.results],
     )

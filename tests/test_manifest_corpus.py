@@ -30,14 +30,14 @@ def test_findings(file: str) -> None:
     """Each as `CODE subject severity line:column`, or the problem that keeps the file from being read."""
     results = run_all(manifest_evidence_of({"files": [file]})).results
     assert [r.finding.message for r in results if r.finding.outcome is Outcome.ERROR] == []
-    found = [
+    findings = [
         f"{r.rule.code} {label(r.finding.subject)} {r.severity} {spot(r.finding)}"
         for r in results
         if r.finding.outcome is Outcome.FAIL
     ]
-    problems = [one.problem for one in read(file).files if one.problem]
+    problems = [read_file.problem for read_file in read(file).files if read_file.problem]
     expected = EXPECTED.get(file, {})
-    assert (sorted(found), problems) == (sorted(expected.get("findings", [])), expected.get("problems", []))
+    assert (sorted(findings), problems) == (sorted(expected.get("findings", [])), expected.get("problems", []))
 
 
 @pytest.mark.parametrize("file", [file for file in FILES if "good" in file])
@@ -62,8 +62,8 @@ def test_bad_ones_hold_secrets() -> None:
 def test_the_whole_corpus_at_once() -> None:
     """Files that others include are no servers of their own."""
     manifests = load_manifests([str(CORPUS.relative_to(ROOT))])
-    assert not [one for one in manifests.servers if Path(one.place.file).name == "accounts.conf"]
-    read_ones = {one.path for one in manifests.files if one.found}
+    assert not [server for server in manifests.servers if Path(server.place.file).name == "accounts.conf"]
+    read_ones = {file.path for file in manifests.files if file.found}
     assert read_ones >= {f"fixtures/manifests/{file}" for file in FILES if "good" in file}
 
 

@@ -12,7 +12,7 @@ from jsdoctor.model.finding import Finding, Outcome
 from jsdoctor.remedy.offer import with_offers
 from jsdoctor.render.places import places
 from tests.manifest_cases import KINDS, declared_rules, manifest_cases, manifest_evidence_of, takes_manifests
-from tests.rule_case import expected, found, in_order
+from tests.rule_case import entries_of, expected, in_order
 from tests.ruleset import actions, rules, run_rule
 
 CODES = declared_rules()
@@ -32,7 +32,7 @@ def test_case(code: str, case: dict[str, Any]) -> None:
     assert case["kind"] in KINDS
     fails = any(entry["outcome"] == "fail" for entry in due)
     assert fails == (case["kind"] in ("fires", "above")), "fires and above expect failures, the others do not"
-    seen = [entry | {"subject": DIRECTORY.sub("", entry["subject"])} for entry in found(evaluation.results)]
+    seen = [entry | {"subject": DIRECTORY.sub("", entry["subject"])} for entry in entries_of(evaluation.results)]
     assert in_order(seen) == due, (
         case["about"],
         [result.finding.message for result in evaluation.results],

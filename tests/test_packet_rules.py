@@ -19,7 +19,7 @@ from tests.packet_cases import (
     packet_evidence_of,
     takes_packets,
 )
-from tests.rule_case import expected, found, in_order, label
+from tests.rule_case import entries_of, expected, in_order, label
 from tests.ruleset import actions, rules, run_all, run_rule
 
 CODES = captured_rules()
@@ -42,7 +42,7 @@ def test_case(code: str, case: dict[str, Any]) -> None:
         for entry in wanted
     )
     assert loud == (case["kind"] in ("fires", "above")), "fires and above expect more than info, the others do not"
-    seen = [entry | {"subject": file_name(entry["subject"])} for entry in found(evaluation.results)]
+    seen = [entry | {"subject": file_name(entry["subject"])} for entry in entries_of(evaluation.results)]
     assert in_order(seen) == wanted, (
         case["about"],
         [result.finding.message for result in evaluation.results],

@@ -11,7 +11,7 @@ from tests.evidence import FIXTURES, KINDS, base_names, cases, evidence_of
 from tests.log_cases import takes_logs
 from tests.manifest_cases import takes_manifests
 from tests.packet_cases import takes_packets
-from tests.rule_case import expected, found, label
+from tests.rule_case import entries_of, expected, label
 from tests.ruleset import checks, rules, run_all, run_rule
 
 CODES = [rule.code for rule in rules()]
@@ -35,7 +35,7 @@ def test_case(code: str, case: dict[str, Any]) -> None:
     assert case["kind"] in KINDS
     fails = any(entry["outcome"] == "fail" for entry in wanted)
     assert fails == (case["kind"] in ("fires", "above")), "fires and above expect a failure, the others none"
-    assert found(evaluation.results) == wanted, case["about"]
+    assert entries_of(evaluation.results) == wanted, case["about"]
 
 
 @pytest.mark.parametrize("code", STATE_CODES)

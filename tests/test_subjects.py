@@ -33,18 +33,18 @@ def matches(pattern: str, subject: tuple[str, ...]) -> bool:
 
 
 def matches_tokens(wanted: list[str], subject: tuple[str, ...]) -> bool:
-    return all(token in ("*", found) for token, found in zip(wanted, subject, strict=True))
+    return all(token in ("*", part) for token, part in zip(wanted, subject, strict=True))
 
 
 @given(patterns, patterns)
-def test_overlap_means_that_some_subject_matches_both(one: str, other: str) -> None:
-    expected = any(matches(one, subject) and matches(other, subject) for subject in EVERY_SUBJECT)
-    assert subjects_overlap(one, other) is expected
+def test_overlap_means_that_some_subject_matches_both(first: str, other: str) -> None:
+    expected = any(matches(first, subject) and matches(other, subject) for subject in EVERY_SUBJECT)
+    assert subjects_overlap(first, other) is expected
 
 
 @given(patterns, patterns)
-def test_overlap_has_no_direction(one: str, other: str) -> None:
-    assert subjects_overlap(one, other) is subjects_overlap(other, one)
+def test_overlap_has_no_direction(first: str, other: str) -> None:
+    assert subjects_overlap(first, other) is subjects_overlap(other, first)
 
 
 @given(patterns)
@@ -54,7 +54,7 @@ def test_everything_overlaps_itself_and_the_full_wildcard(pattern: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "expected"),
+    ("first", "other", "expected"),
     [
         ("orders.>", "orders", False),  # ">" is at least one token
         ("orders.>", "orders.new", True),
@@ -68,8 +68,8 @@ def test_everything_overlaps_itself_and_the_full_wildcard(pattern: str) -> None:
         ("a.>.c", "a.b.c", True),  # not a valid subject: treated as if it ended there, so nothing is said of it
     ],
 )
-def test_known_pairs(one: str, other: str, expected: bool) -> None:
-    assert subjects_overlap(one, other) is expected
+def test_known_pairs(first: str, other: str, expected: bool) -> None:
+    assert subjects_overlap(first, other) is expected
 
 
 def test_any_of_several() -> None:
