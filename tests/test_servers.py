@@ -16,7 +16,7 @@ pytestmark = pytest.mark.real
 NIGHTLY = pytest.mark.nightly
 
 
-def test_deployment_is_of_the_version_asked_for(cluster_factory: ClusterFactory, server_version: str) -> None:
+def test_deployment_is_of_the_requested_version(cluster_factory: ClusterFactory, server_version: str) -> None:
     cluster = cluster_factory(server_version)
     varz = cluster.monitor("n1", "/varz")
     assert (varz["version"], varz["server_name"]) == (server_version, "n1")
@@ -50,7 +50,7 @@ def test_without_quorum_there_is_no_leader(cluster_factory: ClusterFactory) -> N
         cluster.wait_ready(timeout=0.5)
 
 
-def test_paused_node_does_not_answer_until_resumed(cluster_factory: ClusterFactory) -> None:
+def test_paused_node_does_not_respond_until_resumed(cluster_factory: ClusterFactory) -> None:
     cluster = cluster_factory()
     cluster.pause("n1")
     with pytest.raises(httpx.TimeoutException):

@@ -27,7 +27,7 @@ def test_run_takes_what_the_process_used() -> None:
     assert done.seconds > 0
 
 
-def test_run_does_not_take_a_failure_for_a_fast_answer() -> None:
+def test_run_does_not_take_a_failure_for_a_fast_run() -> None:
     failing = [sys.executable, "-c", "import sys; print('no such thing', file=sys.stderr); sys.exit(3)"]
     with pytest.raises(CannotMeasureError, match=r"exit code 3: no such thing"):
         run(failing)
@@ -75,7 +75,7 @@ def test_growth_large_cluster_and_captured(monkeypatch: pytest.MonkeyPatch, caps
 
 
 @pytest.mark.real
-def test_an_answer_about_something_else_is_no_answer(shared_cluster: ClusterFactory) -> None:
+def test_a_report_about_something_else_is_not_measured(shared_cluster: ClusterFactory) -> None:
     with pytest.raises(CannotMeasureError, match="something else than what was created"):
         check_json(shared_cluster().url("sys"), 1000, 10_000)
 
@@ -86,7 +86,7 @@ def test_without_the_nats_command_the_figure_is_missing(monkeypatch: pytest.Monk
         commands.audit("nats://127.0.0.1:1", 0, tmp_path / "archive.zip")
 
 
-def test_what_cannot_be_measured_is_said_and_changes_the_exit_code(
+def test_what_cannot_be_measured_is_reported_and_changes_the_exit_code(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(startup, "SUBJECTS", {"jsdoctor --version": [tmp_path / "jsdoctor", "--version"]})

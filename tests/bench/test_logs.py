@@ -29,7 +29,7 @@ def test_an_archive_is_the_same_for_the_same_seed(tmp_path: Path) -> None:
     assert content(tmp_path / "a") == content(tmp_path / "b") != content(tmp_path / "c")
 
 
-def test_an_archive_has_the_size_that_was_asked_for_and_what_was_planted(tmp_path: Path) -> None:
+def test_an_archive_has_the_requested_size_and_what_was_planted(tmp_path: Path) -> None:
     planted = write_archive(tmp_path, ArchivePlan(megabytes=6, servers=2, days=2))
     files = content(tmp_path)
     assert 0.85 < sum(map(len, files.values())) / (6 * MEGABYTE) < 1.15
@@ -68,7 +68,7 @@ def test_logs(capsys: pytest.CaptureFixture[str]) -> None:
     assert "a third of lines hit" in output
 
 
-def test_what_is_missing_is_said() -> None:
+def test_what_is_missing_is_reported() -> None:
     assert log_peers.no_program("no-such-program") == "no no-such-program on this machine"
     assert log_peers.no_module("no_such_module") == "no_such_module is not installed in .cache/bench"
     assert not log_peers.no_program(sys.executable)

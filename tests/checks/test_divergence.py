@@ -114,7 +114,7 @@ def test_copies_that_the_leader_does_not_follow_are_left_to_other_rules() -> Non
     assert divergences(consumers([20, 20], {"n2": [17, 17]}, peer("n3"))) == []
 
 
-def test_equal_copies_need_no_second_look_and_missing_ones_are_not_judged() -> None:
+def test_equal_copies_need_no_second_sample_and_missing_ones_are_not_judged() -> None:
     assert divergences(consumers([20, 20], {"n2": [7, 20]}, peer("n2"))) == []
     assert divergences(consumers([20, 20], {"n2": [-1, 17]}, peer("n2"))) is None
     assert divergences(consumers([20, 20], {})) is None

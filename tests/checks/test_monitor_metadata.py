@@ -116,7 +116,7 @@ def test_a_page_that_declares_no_parameters_has_only_metadata() -> None:
 
 
 @given(st.dictionaries(st.sampled_from([ENABLED, *(PREFIX + key for key in KEYS)]), st.text(max_size=12)))
-def test_every_value_is_used_off_or_told(metadata: dict[str, str]) -> None:
+def test_every_value_is_used_off_or_reported(metadata: dict[str, str]) -> None:
     thresholds = read_thresholds(metadata, KEYS)
     if thresholds is None:
         return

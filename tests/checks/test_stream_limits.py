@@ -77,7 +77,7 @@ def test_dead_servers_count_in_a_plain_cluster() -> None:
     assert (room.servers_for(limited), room.is_exact(limited)) == (4, True)
 
 
-def test_nothing_tells_how_many_servers_there_are() -> None:
+def test_nothing_shows_how_many_servers_there_are() -> None:
     limited = stream()
     assert Room(ClusterSnapshot(taken_at=NOON, streams=(limited,)), None, None).servers_for(limited) is None
 

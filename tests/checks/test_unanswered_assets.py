@@ -31,7 +31,7 @@ def test_silent_in_each_sample_is_worse_than_in_the_last() -> None:
     assert always.remedy == lately.remedy != {}
 
 
-def test_it_answers_again() -> None:
+def test_it_responds_again() -> None:
     assert judged((asset("A"),), ()) == []
 
 

@@ -38,7 +38,7 @@ def requested(report: dict[str, Any]) -> list[dict[str, Any]]:
     return [gap for gap in report["gaps"] if gap["requested"]]
 
 
-def test_the_report_says_what_was_read_by_which_engine_and_why(logs: Path, tmp_path: Path) -> None:
+def test_the_report_names_what_was_read_the_engine_and_why(logs: Path, tmp_path: Path) -> None:
     code, report = report_of("audit", *LOCAL, str(logs), cwd=tmp_path)
     assert code in (0, 1)
     assert "6 files" in report["summary"]["headline"]
@@ -92,7 +92,7 @@ def cut_gzip(directory: Path, logs: Path) -> Path:
     return cut
 
 
-def test_what_is_cut_off_is_told_and_counts_when_it_was_named(logs: Path, tmp_path: Path) -> None:
+def test_what_is_cut_off_is_reported_and_counts_when_it_was_named(logs: Path, tmp_path: Path) -> None:
     cut = cut_gzip(tmp_path / "some", logs)
     code, report = report_of("check", "--logs", str(cut), "--isolated", "--exit-zero", cwd=tmp_path)
     assert code == 3

@@ -68,7 +68,7 @@ def test_configuration_file(text: str, message: str, tmp_path: Path) -> None:
     assert message in done.stderr
 
 
-def test_pyproject_is_read_when_it_speaks_of_us(tmp_path: Path) -> None:
+def test_pyproject_is_read_when_it_has_a_table_of_jsdoctor(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text('[project]\nname = "x"\n\n[tool.jsdoctor]\nignor = ["JSD4"]\n')
     done = jsdoctor("check", *NOWHERE, cwd=tmp_path)
     assert (done.returncode, "pyproject.toml:5: unknown key 'ignor'; did you mean 'ignore'?" in done.stderr) == (

@@ -129,7 +129,7 @@ def test_capture_and_check(shared_cluster: ClusterFactory, tmp_path: Path) -> No
 
 
 @pytest.mark.real
-def test_what_was_missed_is_told_and_kept(cluster_factory: ClusterFactory, tmp_path: Path) -> None:
+def test_what_was_missed_is_reported_and_kept(cluster_factory: ClusterFactory, tmp_path: Path) -> None:
     server = cluster_factory()
     addresses = ("--monitor", server.monitor_urls[0], "--monitor", "http://127.0.0.1:1")
     done = jsdoctor("capture", "-o", "b.zip", "--samples", "1", *addresses, cwd=tmp_path)
@@ -154,7 +154,7 @@ def test_interrupted_in_the_middle(cluster_factory: ClusterFactory, tmp_path: Pa
     assert not [entry for entry in tmp_path.iterdir() if "b.zip" in entry.name]
 
 
-def test_nothing_answers(tmp_path: Path) -> None:
+def test_nothing_responds(tmp_path: Path) -> None:
     done = jsdoctor("capture", "-o", "b.zip", "-s", "nats://127.0.0.1:1", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (3, "")
     assert "connection refused" in done.stderr

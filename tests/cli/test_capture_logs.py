@@ -54,7 +54,7 @@ def site(shared_cluster: ClusterFactory, tmp_path: Path) -> tuple[Path, str]:
     return tmp_path, shared_cluster().url("sys")
 
 
-def test_a_bundle_tells_what_its_logs_tell(site: tuple[Path, str]) -> None:
+def test_a_bundle_shows_what_its_logs_show(site: tuple[Path, str]) -> None:
     top, url = site
     done = jsdoctor("capture", "-o", "b.zip", "-s", url, "--interval", "100ms", "--logs", "logs", cwd=top)
     assert done.returncode == 0, done.stderr
@@ -81,7 +81,7 @@ def test_findings_name_the_log_in_the_bundle(site: tuple[Path, str]) -> None:
     assert all(place.startswith("b.zip!") for place in places)
 
 
-def test_what_cannot_be_kept_is_told_then_and_later(site: tuple[Path, str]) -> None:
+def test_what_cannot_be_kept_is_reported_then_and_later(site: tuple[Path, str]) -> None:
     top, url = site
     (top / "logs" / "n8.log.bz2").write_bytes(b"BZh91AY&SY not what it says\n")
     done = jsdoctor("capture", "-o", "b.zip", "-s", url, "--samples", "1", "--logs", "logs", cwd=top)

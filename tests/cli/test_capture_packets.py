@@ -34,7 +34,7 @@ def checked(cwd: Path, *words: str) -> Json:
 
 
 @pytest.mark.parametrize("name", [CAPTURE, "lab-lost-rtt20.client.pcap.gz", "own-routes.pcap.gz"])
-def test_a_bundle_tells_what_its_packets_tell(shared_cluster: ClusterFactory, tmp_path: Path, name: str) -> None:
+def test_a_bundle_shows_what_its_packets_show(shared_cluster: ClusterFactory, tmp_path: Path, name: str) -> None:
     shutil.copy(CAPTURES / name, tmp_path / "c.pcap.gz")
     url = shared_cluster().url("sys")
     words = ("-s", url, "--samples", "1", "--pcap", "c.pcap.gz")

@@ -26,7 +26,7 @@ def settings(place: Path, *arguments: str, env: dict[str, str] | None = None) ->
     return {setting["name"]: (setting["value"], setting["origin"]) for setting in json.loads(done.stdout)["settings"]}
 
 
-def test_defaults_say_that_they_are_defaults(tmp_path: Path) -> None:
+def test_defaults_are_marked_as_defaults(tmp_path: Path) -> None:
     shown = settings(tmp_path)
     assert shown["server"] == ("nats://127.0.0.1:4222", "default")
     assert shown["timeout"] == ("5s", "default")
@@ -63,7 +63,7 @@ def test_text_for_people(tmp_path: Path) -> None:
     assert "(jsdoctor.toml:8)" in done.stdout
 
 
-def test_a_mistake_in_the_file_is_told(tmp_path: Path) -> None:
+def test_a_mistake_in_the_file_is_reported(tmp_path: Path) -> None:
     (tmp_path / "jsdoctor.toml").write_text("tiemout = '3s'\n")
     done = jsdoctor("config", "show", cwd=tmp_path)
     assert done.returncode == 2

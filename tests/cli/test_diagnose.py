@@ -66,7 +66,7 @@ def test_offline_only_recognises(say: Say) -> None:
     assert diagnosis["sources"] == []
 
 
-def test_what_is_not_known_is_said_with_what_would_help(say: Say) -> None:
+def test_what_is_not_known_is_reported_with_what_would_help(say: Say) -> None:
     code, diagnosis = document(say, "--offline", "the printer is out of paper")
     assert (code, diagnosis["symptom"], diagnosis["causes"]) == (3, None, [])
     assert diagnosis["needs"]

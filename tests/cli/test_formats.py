@@ -50,7 +50,7 @@ def test_nothing_found_is_ok_in_nagios(logs: Path) -> None:
     assert (done.returncode, done.stdout.split(" - ")[0]) == (0, "JSDOCTOR OK")
 
 
-def test_what_ends_a_plugin_early_is_unknown_and_said_where_plugins_are_read(tmp_path: Path) -> None:
+def test_what_ends_a_plugin_early_is_unknown_and_reported_where_plugins_are_read(tmp_path: Path) -> None:
     done = jsdoctor("check", *NOBODY, "--select", "JSD999|<b>", "--format", "nagios", cwd=tmp_path)
     assert done.returncode == 3
     assert done.stdout.startswith("JSDOCTOR UNKNOWN - ")

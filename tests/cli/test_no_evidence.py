@@ -53,7 +53,7 @@ def test_wrong_password(shared_cluster: ClusterFactory, tmp_path: Path) -> None:
 
 
 @pytest.mark.real
-def test_plain_account_says_what_it_cannot_see(shared_cluster: ClusterFactory, tmp_path: Path) -> None:
+def test_plain_account_reports_what_it_cannot_see(shared_cluster: ClusterFactory, tmp_path: Path) -> None:
     done = jsdoctor("check", "-s", shared_cluster().url("app"), "--format", "json", cwd=tmp_path)
     report = json.loads(done.stdout)
     jsonschema.validate(report, SCHEMA)
@@ -88,7 +88,7 @@ def test_a_rule_named_without_its_evidence_is_inconclusive(shared_cluster: Clust
 
 
 @pytest.mark.real
-def test_nobody_is_told_to_get_what_no_selected_rule_asks_for(shared_cluster: ClusterFactory, tmp_path: Path) -> None:
+def test_no_gap_is_reported_for_what_no_selected_rule_requests(shared_cluster: ClusterFactory, tmp_path: Path) -> None:
     url = shared_cluster().url("app")
     for rules, missed in (
         ("JSD603", []),
@@ -101,7 +101,7 @@ def test_nobody_is_told_to_get_what_no_selected_rule_asks_for(shared_cluster: Cl
 
 
 @pytest.mark.parametrize("content", ["", "\n \n", "the cat sat on the mat\n"])
-def test_a_log_that_tells_nothing_is_no_pass(content: str, tmp_path: Path) -> None:
+def test_a_log_that_shows_nothing_is_no_pass(content: str, tmp_path: Path) -> None:
     (tmp_path / "some.log").write_text(content)
     done = jsdoctor("check", "--logs", "some.log", "--format", "json", cwd=tmp_path)
     report = json.loads(done.stdout)

@@ -29,7 +29,7 @@ def test_a_capture_alone_is_judged(tmp_path: Path) -> None:
     assert not judged & {"JSD403", "JSD601"}, "no rule is named of which packets cannot tell"
 
 
-def test_a_clean_network_is_said_to_be_clean(tmp_path: Path) -> None:
+def test_a_clean_network_is_reported_as_clean(tmp_path: Path) -> None:
     done = jsdoctor("check", "--pcap", str(capture_path("nats-clean.client")), cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -82,7 +82,7 @@ def test_what_is_no_capture_makes_the_run_inconclusive(tmp_path: Path) -> None:
         (["--sniff", "no-such-interface-0"], "no-such-interface-0"),
     ],
 )
-def test_mistakes_are_said_in_a_sentence(tmp_path: Path, arguments: list[str], message: str) -> None:
+def test_mistakes_are_reported_in_a_sentence(tmp_path: Path, arguments: list[str], message: str) -> None:
     done = jsdoctor("check", *arguments, cwd=tmp_path)
     assert done.returncode in (2, 3)
     assert message in done.stderr

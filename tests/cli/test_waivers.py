@@ -81,7 +81,7 @@ def test_a_waiver_holds_until_its_day_is_over(place: Place) -> None:
     assert not [r for r in report["results"] if r["code"] == "JSD902" and r["outcome"] == "fail"]
 
 
-def test_an_expired_waiver_says_so_and_waives_nothing(place: Place) -> None:
+def test_an_expired_waiver_is_reported_and_waives_nothing(place: Place) -> None:
     waive(place, -2)
     code, report = check(place)
     assert (code, result(report, "JSD702")["suppressed"]) == (1, None)
@@ -123,7 +123,7 @@ def test_what_is_waived_is_named_on_request(place: Place) -> None:
         ('rule = "JSD702"\nreason = " "\nexpires = 2099-01-01', "'reason' must be a text"),
     ],
 )
-def test_a_waiver_that_says_too_little_is_refused_with_its_line(place: Place, written: str, message: str) -> None:
+def test_an_incomplete_waiver_is_refused_with_its_line(place: Place, written: str, message: str) -> None:
     (place.path / "jsdoctor.toml").write_text(f"# waivers\n\n[[suppress]]\n{written}\n")
     done = place.run("check", *LOGS)
     assert (done.returncode, done.stdout) == (2, "")
@@ -170,7 +170,7 @@ def test_a_finding_that_became_more_severe_counts_again(place: Place) -> None:
     assert check(place, "--baseline", "known.json")[0] == 1
 
 
-def test_what_is_mended_is_forgotten_and_what_was_not_judged_is_not(place: Place) -> None:
+def test_what_is_fixed_is_removed_and_what_was_not_judged_is_kept(place: Place) -> None:
     baseline(place, "write")
     file = place.path / "known.json"
     content = json.loads(file.read_text())

@@ -106,7 +106,7 @@ def test_pages_of_streams_and_consumers(cluster_factory: ClusterFactory) -> None
     assert gaps(samples) == []
 
 
-def test_consumers_that_cannot_have_changed_are_not_asked_for_again(cluster_factory: ClusterFactory) -> None:
+def test_consumers_that_cannot_have_changed_are_not_requested_again(cluster_factory: ClusterFactory) -> None:
     cluster = cluster_factory()
     names = ("IDLE", "STORES", "WAITS", "HOLDS", "GROWS")
 

@@ -233,7 +233,7 @@ def test_a_server_without_one_reply(kind: str, tmp_path: Path) -> None:
     assert not [v for v in run_all(evidence).verdicts if v.outcome is Outcome.ERROR]
 
 
-def test_a_server_without_any_reply_is_told_by_the_others(tmp_path: Path) -> None:
+def test_a_server_without_any_reply_is_named_by_the_others(tmp_path: Path) -> None:
     archive = Archive("nats-0.1.6")
     archive.drop(*archive.find(server="n3"))
     gaps = requested(archive.evidence(tmp_path))
@@ -266,7 +266,7 @@ def test_streams_only_in_jsz(tmp_path: Path) -> None:
         assert stream.state == streams_of(evidence_of("nats-0.2.2"))[name].state
 
 
-def test_a_stream_that_jsz_shows_and_nobody_asked_for(tmp_path: Path) -> None:
+def test_a_stream_that_jsz_shows_and_nobody_requested(tmp_path: Path) -> None:
     archive = Archive("nats-0.2.2")
     archive.drop(*archive.find(artifact_type="stream_info", stream="ONE"))
     assert streams_of(archive.evidence(tmp_path)).keys() == streams_of(evidence_of("nats-0.2.2")).keys()
@@ -362,7 +362,7 @@ def test_a_reply_that_is_none(kind: str, body: bytes, tmp_path: Path) -> None:
         assert not [v for v in run_all(evidence).verdicts if v.outcome is Outcome.ERROR]
 
 
-def test_without_metadata_the_servers_tell_the_time(tmp_path: Path) -> None:
+def test_without_metadata_the_time_is_that_of_the_servers(tmp_path: Path) -> None:
     archive = Archive("nats-0.1.6")
     taken_at = datetime.fromisoformat(archive.json(METADATA)["capture_timestamp"])
     archive.drop(METADATA)

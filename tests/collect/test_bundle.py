@@ -325,7 +325,7 @@ def test_a_missing_member_is_a_gap(bundle: Callable[[bytes], Path]) -> None:
     assert "$SYS.REQ.SERVER.PING.JSZ" in gap.reason
 
 
-def test_what_a_later_version_may_ask_is_a_gap(bundle: Callable[[bytes], Path]) -> None:
+def test_what_a_later_version_may_request_is_a_gap(bundle: Callable[[bytes], Path]) -> None:
     _, samples, *_ = read_bundle(bundle(with_manifest(_set("members.0.endpoint", "TOMORROWZ"))))
     (gap,) = [gap for gap in samples[0].gaps if gap != GAP]
     assert "TOMORROWZ" in gap.reason

@@ -24,7 +24,7 @@ from tests.collect.operator_mode import Key, Operator, creds
 CROWD = MAX_CLAIMS + 6
 
 
-def test_many_accounts_are_asked_in_part(start_server: StartServer, tmp_path: Path) -> None:
+def test_of_many_accounts_some_are_requested(start_server: StartServer, tmp_path: Path) -> None:
     operator = Operator({"conn": 5})
     accounts = [Key(nkeys.PREFIX_BYTE_ACCOUNT) for _ in range(CROWD)]
     preload = "resolver_preload: {\n"

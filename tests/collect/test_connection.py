@@ -19,7 +19,7 @@ pytestmark = pytest.mark.real
 # --- it works ---------------------------------------------------------------------------------------------------
 
 
-def test_plain_server_tells_about_itself(start_server: StartServer, attempt: Attempt) -> None:
+def test_plain_server_reports_about_itself(start_server: StartServer, attempt: Attempt) -> None:
     info = attempt(server=f"127.0.0.1:{start_server('server_name: alone').port}")
     assert info["server_name"] == "alone"
     assert info["headers"] is True
@@ -338,7 +338,7 @@ def test_certificate_files_that_cannot_be_used(
     assert expected in refused(UsageProblem, server=f"127.0.0.1:{closed_port}", **options).message
 
 
-def test_every_supported_server_says_no_in_words_we_know(
+def test_every_supported_server_refuses_in_known_words(
     start_server: StartServer, attempt: Attempt, refused: Refused, server_version: str
 ) -> None:
     may = 'permissions: {publish: "ok", subscribe: ">"}'
@@ -363,7 +363,7 @@ def test_every_supported_server_says_no_in_words_we_know(
 # --- after the login --------------------------------------------------------------------------------------------
 
 
-def test_what_is_denied_can_be_told_from_what_is_late(start_server: StartServer, attempt: Attempt) -> None:
+def test_what_is_denied_is_distinguished_from_what_is_late(start_server: StartServer, attempt: Attempt) -> None:
     denied = f"$JS.API.CONSUMER.LIST.{'Long' * 40}"
     may = 'publish: "ok", subscribe: "_INBOX.>"'
     server = start_server(f"authorization {{ users: [{{user: a, password: b, permissions: {{{may}}}}}] }}\n")
@@ -384,7 +384,9 @@ def test_what_is_denied_can_be_told_from_what_is_late(start_server: StartServer,
     assert other is None
 
 
-def test_a_server_that_ends_the_session_says_why(start_server: StartServer, attempt: Attempt, tmp_path: Path) -> None:
+def test_a_server_that_ends_the_session_reports_why(
+    start_server: StartServer, attempt: Attempt, tmp_path: Path
+) -> None:
     operator = Operator()
     server = start_server(operator.config)
     expires = int(time.time()) + 2

@@ -116,7 +116,7 @@ def test_empty_files_and_other_files_are_no_contexts(home: Path, write: Write) -
     assert known_contexts(home / "nowhere") == []
 
 
-def test_unknown_context_is_told_with_the_nearest_and_all_names(problem: Problem, write: Write, home: Path) -> None:
+def test_unknown_context_is_reported_with_the_nearest_and_all_names(problem: Problem, write: Write, home: Path) -> None:
     write("production", {})
     write("staging", {})
     error = problem(context="prodution")
@@ -144,7 +144,7 @@ def test_names_that_cannot_be_contexts(problem: Problem, name: str) -> None:
         ('{"tls_first": "yes"}', ":1:", "'tls_first' must be true or false, it is a text"),
     ],
 )
-def test_damaged_contexts_are_told_with_their_place(
+def test_damaged_contexts_are_reported_with_their_place(
     problem: Problem, write: Write, content: str, place: str, what: str
 ) -> None:
     path = write("bad", content)
@@ -218,7 +218,7 @@ def test_empty_values_are_not_given(settings: Settings, write: Write) -> None:
     assert not resolved.login
 
 
-def test_the_nearest_place_alone_says_who_to_be(settings: Settings, write: Write, tmp_path: Path) -> None:
+def test_the_nearest_place_alone_decides_the_login(settings: Settings, write: Write, tmp_path: Path) -> None:
     operator = Operator()
     (tmp_path / "sys.creds").write_text(creds(*operator.user(operator.system)))
     write("c", {**CONTEXT, "url": f"nats://url:{SECRET}@ctx:1"}, selected=True)
@@ -519,7 +519,7 @@ def test_tls_files_that_cannot_be_used(problem: Problem, tmp_path: Path, options
     assert what in problem(**given).message
 
 
-def test_what_jsdoctor_cannot_do_is_said(settings: Settings, problem: Problem, write: Write) -> None:
+def test_what_jsdoctor_cannot_do_is_reported(settings: Settings, problem: Problem, write: Write) -> None:
     path = write("proxied", {"socks_proxy": "socks5://p:1080"})
     assert str(path) in problem(context="proxied").message
     assert "SOCKS" in problem({"NATS_SOCKS_PROXY": "p:1"}).message

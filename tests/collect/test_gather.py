@@ -89,7 +89,7 @@ def test_readings_of_a_sample_are_later_than_all_of_the_one_before(shared_cluste
             assert consumer.delivered.stream_seq <= later.state.last_seq
 
 
-def test_phases_are_told(shared_cluster: ClusterFactory) -> None:
+def test_phases_are_reported(shared_cluster: ClusterFactory) -> None:
     cluster = furnished(shared_cluster)
     phases: list[str] = []
     look(cluster.url("app"), cluster.monitor_urls, CollectionPlan(interval_s=3), progress=phases.append)
@@ -102,7 +102,7 @@ def test_phases_are_told(shared_cluster: ClusterFactory) -> None:
     assert phases == ["finding out what this login may see", "asking the server"]
 
 
-def test_a_plan_without_wishes_asks_for_nothing(shared_cluster: ClusterFactory) -> None:
+def test_a_plan_without_parts_requests_nothing(shared_cluster: ClusterFactory) -> None:
     cluster = furnished(shared_cluster)
     (of_system,) = look(cluster.url("sys"), plan=NOTHING)
     assert asked(of_system) == {"CONNECT": 1}
@@ -112,14 +112,14 @@ def test_a_plan_without_wishes_asks_for_nothing(shared_cluster: ClusterFactory) 
         assert assemble([sample]).get(SnapshotSeries) is None
 
 
-def test_without_the_streams_no_snapshot_says_that_there_are_none(shared_cluster: ClusterFactory) -> None:
+def test_without_the_streams_no_snapshot_claims_that_there_are_none(shared_cluster: ClusterFactory) -> None:
     cluster = furnished(shared_cluster)
     plan = CollectionPlan(samples=1, assets=False, consumers=False)
     for url, monitors in ((cluster.url("sys"), []), (None, cluster.monitor_urls)):
         assert assemble(look(url, monitors, plan)).get(SnapshotSeries) is None
 
 
-def test_a_system_login_that_may_not_ask_says_so(start_server: StartServer) -> None:
+def test_a_system_login_without_permission_to_request_is_a_gap(start_server: StartServer) -> None:
     user = '{user: sys, password: sys, permissions: { publish: { deny: "$SYS.REQ.>" } }}'
     server = start_server(f"system_account: SYS\naccounts: {{ SYS: {{ users: [{user}] }} }}\n")
     samples = look(f"nats://sys:sys@127.0.0.1:{server.port}", plan=CollectionPlan(timeout_s=2 * NET_S))

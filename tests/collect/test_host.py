@@ -95,7 +95,7 @@ def test_a_full_volume_in_memory_and_few_files_live_and_from_a_bundle(tmp_path: 
         }
 
 
-def test_a_server_that_does_not_answer_does_not_hide_its_host(tmp_path: Path) -> None:
+def test_a_server_that_does_not_respond_does_not_hide_its_host(tmp_path: Path) -> None:
     with a_small_volume(tmp_path / "data"), a_server(tmp_path, "data") as (url, pid):
         (tmp_path / "data" / "others").write_bytes(bytes(8_350_000))
         os.kill(pid, signal.SIGSTOP)

@@ -60,7 +60,7 @@ def test_a_healthy_deployment_is_seen_whole(shared_cluster: ClusterFactory, serv
 
 
 @real
-def test_one_server_of_three_tells_what_it_cannot_see(shared_cluster: ClusterFactory) -> None:
+def test_one_server_of_three_reports_what_it_cannot_see(shared_cluster: ClusterFactory) -> None:
     cluster = furnished(shared_cluster, nodes=3)
     samples = look(None, cluster.monitor_urls[:1])
     listed = streams(samples).values()
@@ -144,7 +144,7 @@ def test_ports_that_are_no_monitoring_ports(start_server: StartServer, closed_po
     assert samples[1].gaps == ()
 
 
-def test_when_no_port_answers_one_look_is_enough(closed_port: int) -> None:
+def test_when_no_port_responds_one_sample_is_enough(closed_port: int) -> None:
     samples = look(None, [f"127.0.0.1:{closed_port}"])
     assert [(asked(sample), len(sample.gaps)) for sample in samples] == [({}, 1)]
 

@@ -76,7 +76,7 @@ def test_what_cannot_be_believed_is_a_gap_with_the_reason(mode: str, reason: str
     assert reason in gap_reason
 
 
-def test_a_spoofed_answer_before_the_true_one_changes_nothing() -> None:
+def test_a_spoofed_reply_before_the_true_one_changes_nothing() -> None:
     with ntp_server("lying_then_good") as host:
         ntp, gaps, _ = ask(host)
     assert is_within(ntp, 0)

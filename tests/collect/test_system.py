@@ -196,7 +196,7 @@ def test_more_accounts_than_a_page_holds(start_server: StartServer, server_versi
         assert [account.name for account in accounts_seen.accounts] == names
 
 
-def test_only_what_the_plan_wants_is_asked(shared_cluster: ClusterFactory) -> None:
+def test_only_what_the_plan_wants_is_requested(shared_cluster: ClusterFactory) -> None:
     cluster = furnished(shared_cluster)
     plan = msgspec.structs.replace(NOTHING, accounts=True)
     (sample,) = look(cluster.url("sys"), plan=plan)

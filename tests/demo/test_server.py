@@ -28,7 +28,7 @@ def alive(pid: int) -> bool:
         return False
 
 
-def test_ready_server_answers_and_stops(tmp_path: Path) -> None:
+def test_ready_server_responds_and_stops(tmp_path: Path) -> None:
     with NatsServer.start(server_binary(), JETSTREAM, tmp_path) as server:
         assert httpx.get(f"{server.monitor_url}/healthz").json() == {"status": "ok"}
         with socket.create_connection(("127.0.0.1", server.ports.client)) as client:
@@ -46,12 +46,12 @@ def test_restart_keeps_ports_store_and_log(tmp_path: Path) -> None:
         assert second.log_path.read_text(encoding="utf-8").count("Server is ready") == 2
 
 
-def test_mistake_in_the_configuration_is_told_with_the_log(tmp_path: Path) -> None:
+def test_mistake_in_the_configuration_is_reported_with_the_log(tmp_path: Path) -> None:
     with pytest.raises(ServerStartError, match=r"ended with exit code 1(?s:.*)server\.conf:3.*bogus"):
         NatsServer.start(server_binary(), "bogus: 1\n", tmp_path)
 
 
-def test_server_that_never_gets_ready_is_killed_and_told(tmp_path: Path) -> None:
+def test_server_that_never_gets_ready_is_killed_and_reported(tmp_path: Path) -> None:
     never = tmp_path / "never-ready"
     never.write_text("#!/bin/sh\necho $$ > pid\necho still thinking\nexec sleep 60\n", encoding="utf-8")
     never.chmod(0o755)

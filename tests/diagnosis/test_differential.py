@@ -88,7 +88,7 @@ def test_a_consumer_that_was_not_seen_decides_nothing() -> None:
     assert cause(diagnosis, "JSD403").verdict is Verdict.UNDECIDED
 
 
-def test_a_stream_without_its_leaders_answer_decides_nothing_by_silence() -> None:
+def test_a_stream_without_its_leaders_reply_decides_nothing_by_silence() -> None:
     evidence = edited({"stream": "APP/ORDERS", "remove": ["cluster.leader"]})
     diagnosis = differential("insufficient-resources", evidence, Narrowing(stream="ORDERS"))
     assert diagnosis.notes == ("stream ORDERS was not seen from a leader, so its state says nothing",)
@@ -109,7 +109,7 @@ def test_missing_servers_leave_silence_undecided_where_nothing_is_narrowed() -> 
 
 
 @pytest.mark.parametrize("symptom", book().symptoms, ids=lambda symptom: symptom.slug)
-def test_without_evidence_everything_is_undecided_and_says_how_to_go_on(symptom: Symptom) -> None:
+def test_without_evidence_everything_is_undecided_with_a_next_step(symptom: Symptom) -> None:
     for diagnosis in (differential(symptom.slug, nothing()), undiagnosed(Question(symptom), rules(), checks())):
         evidence_rules = [cause for cause in diagnosis.causes if cause.rule.failure_mode != "collection"]
         assert {cause.verdict for cause in evidence_rules} == {Verdict.UNDECIDED}
@@ -167,7 +167,7 @@ def test_expected_sequences_against_the_stream() -> None:
     assert expected(RefusedPublish(None, actual_seq=last)) == {STALE: undecided, AHEAD: undecided}
 
 
-def test_a_retry_of_a_stored_message_is_told_from_a_conflict() -> None:
+def test_a_retry_of_a_stored_message_is_distinguished_from_a_conflict() -> None:
     last = orders().state.last_seq
     same, other = StoredMessage(last, "orders.new", "id-1"), StoredMessage(last, "orders.new", "id-2")
     retry = told_by(RefusedPublish(last - 1, "id-1", None, same), orders())[STALE]

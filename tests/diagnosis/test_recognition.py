@@ -39,7 +39,7 @@ def test_unrelated_text(text: str) -> None:
 
 
 @pytest.mark.parametrize("symptom", book().symptoms, ids=lambda symptom: symptom.slug)
-def test_every_signature_that_a_symptom_names_tells_of_it(symptom) -> None:  # type: ignore[no-untyped-def]
+def test_every_signature_that_a_symptom_names_leads_to_it(symptom) -> None:  # type: ignore[no-untyped-def]
     for name in symptom.matching.signatures:
         for line in SIGNATURES[name].examples:
             recognition = recogniser().text(line)
@@ -50,7 +50,7 @@ def test_every_signature_that_a_symptom_names_tells_of_it(symptom) -> None:  # t
 
 
 @pytest.mark.parametrize("symptom", book().symptoms, ids=lambda symptom: symptom.slug)
-def test_every_code_tells_its_symptom_however_a_client_writes_it(symptom) -> None:  # type: ignore[no-untyped-def]
+def test_every_code_leads_to_its_symptom_however_a_client_writes_it(symptom) -> None:  # type: ignore[no-untyped-def]
     for code in symptom.matching.codes:
         recognition = recogniser().code(code)
         assert recognition.symptom == symptom

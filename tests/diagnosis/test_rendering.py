@@ -55,7 +55,7 @@ def test_what_is_confirmed_comes_first_with_its_fix() -> None:
     assert "maintainers" not in shown
 
 
-def test_without_a_confirmed_cause_it_says_what_maintainers_ask_for() -> None:
+def test_without_a_confirmed_cause_it_lists_what_maintainers_request() -> None:
     shown = text(consultation(Narrowing(stream="NOWHERE")))
     assert "Note: no stream NOWHERE was seen" in shown
     assert "undecided  JSD403" in shown
@@ -68,7 +68,7 @@ def test_one_line_for_each_cause_when_quiet() -> None:
     assert sum(line.startswith("confirmed JSD403") for line in lines) == 1
 
 
-def test_what_servers_say_cannot_move_the_cursor() -> None:
+def test_what_servers_report_cannot_move_the_cursor() -> None:
     gap = Gap("server", CLUSTER, "\x1b[2Jgone\u202e", "look")
     probe = Probe(subject="a\x1bb", stream="S", error="no\x07")
     shown = text(consultation(gaps=(gap,), probe=probe), ascii_only=True)

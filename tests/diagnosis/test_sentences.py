@@ -83,7 +83,7 @@ def test_every_symptom_of_a_topic_is_the_first_of_some_complaint_or_stands_behin
         (ONE_TOPIC + 'slow = ["server-slow"]', "topic 'stream': no complaint is named 'slow'"),
     ],
 )
-def test_mistakes_in_the_vocabulary_are_said(text: str, problem: str) -> None:
+def test_mistakes_in_the_vocabulary_are_reported(text: str, problem: str) -> None:
     with pytest.raises(PageError) as caught:
         parse_vocabulary(ORIGIN, text)
     assert problem in str(caught.value)

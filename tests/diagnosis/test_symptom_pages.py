@@ -106,7 +106,7 @@ def test_every_api_error_belongs_to_a_symptom() -> None:
     assert [error.code for error in book().api_errors if book().of_code(error.code) is None] == []
 
 
-def test_every_cause_says_how_it_makes_the_symptom() -> None:
+def test_every_cause_describes_how_it_makes_the_symptom() -> None:
     for symptom in book().symptoms:
         assert set(symptom.because) == set(symptom.causes)
         assert symptom.next
@@ -142,7 +142,7 @@ def test_a_page_is_read() -> None:
         ("+++\nslug", "slug", "front matter"),
     ],
 )
-def test_mistakes_in_a_page_are_said(old: str, new: str, message: str) -> None:
+def test_mistakes_in_a_page_are_reported(old: str, new: str, message: str) -> None:
     assert message in problems(old, new)
 
 
@@ -157,5 +157,5 @@ def test_mistakes_in_a_page_are_said(old: str, new: str, message: str) -> None:
         ("[because]", '[ruled_out_with]\nJSD403 = ["luck"]\n[because]', "no evidence source is named 'luck'"),
     ],
 )
-def test_what_does_not_fit_the_rules_is_said(old: str, new: str, message: str) -> None:
+def test_what_does_not_fit_the_rules_is_reported(old: str, new: str, message: str) -> None:
     assert message in misfits(old, new)

@@ -146,7 +146,7 @@ def test_the_real_command_knows_these_states(nats_cli: Path) -> None:
 
 
 @pytest.mark.real
-def test_what_the_page_says_of_metadata_in_server_check(shared_cluster: ClusterFactory, nats_cli: Path) -> None:
+def test_what_the_page_states_of_metadata_in_server_check(shared_cluster: ClusterFactory, nats_cli: Path) -> None:
     """Of a stream it replaces what is on the command line, enabled or not; of a consumer nobody looks at it."""
     cluster = shared_cluster()
     asyncio.run(_threshold_of_five(cluster.url("app")))

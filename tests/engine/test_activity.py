@@ -76,7 +76,7 @@ def test_memory_is_bounded() -> None:
     assert {len(activity.rates) for activity in activities.values()} == {MAX_POINTS}
 
 
-def test_a_clock_that_stands_still_makes_no_rate() -> None:
+def test_a_stalled_clock_makes_no_rate() -> None:
     same = stream("ORDERS", 0, 10, 0)
     assert all(not activity.rates for activity in followed(check(0, same), check(0, same)).values())
 

@@ -128,7 +128,7 @@ def test_the_other_rule_passes() -> None:
         }
 
 
-def test_what_cannot_be_told() -> None:
+def test_what_cannot_be_decided() -> None:
     right = told_by(RefusedPublish(1100), orders())
     assert right[AHEAD].outcome is Outcome.PASS
     assert (right[STALE].outcome, right[STALE].message, right[STALE].how_to_get) == (

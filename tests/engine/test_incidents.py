@@ -124,7 +124,7 @@ def test_a_slow_disk_explains_a_server_that_does_not_respond() -> None:
     assert len(incidents(others, seen(placed("ORDERS", "n2", "n3", "n4")), NOW)) == 2
 
 
-def test_an_asset_that_nobody_answers_for_belongs_to_the_server_that_is_away() -> None:
+def test_an_asset_without_a_response_belongs_to_the_server_that_is_away() -> None:
     silent = (UnresponsiveAsset(stream("SOLO"), "no responders"),)
     results = [failed("JSD702", stream("SOLO"), "no server answers"), failed("JSD703", server("n3"), "not heard")]
     [incident] = incidents(results, seen(silent=silent), NOW)
@@ -218,7 +218,7 @@ def test_a_circle_and_an_unknown_code_are_mistakes_of_the_pages() -> None:
     assert "no rule has the code 'JSD3'" in unknown
 
 
-def test_a_page_says_what_is_wrong_with_its_graph() -> None:
+def test_a_page_reports_what_is_wrong_with_its_graph() -> None:
     page = '+++\ncode = "X101"\nslug = "x"\ntitle = "x"\ncheck = "c"\nseverity = "error"\nstatus = "stable"\n'
     page += 'impact = "terrible"\nexplained_by = [{ code = "X102", link = "near" }]\n+++\n'
     with pytest.raises(PageError) as raised:

@@ -150,7 +150,7 @@ def test_lanes_share_the_events_and_each_has_at_least_sixty() -> None:
     assert (latest - START_US) / SECOND_US == 37 * 300
 
 
-def test_notes_say_what_times_do_not_tell() -> None:
+def test_notes_state_what_times_do_not_show() -> None:
     undated = Occurrence(
         signature="slow-write",
         logged_by="n1",

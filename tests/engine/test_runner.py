@@ -125,7 +125,7 @@ def test_precedence_of_exit_codes() -> None:
     assert exit_code(report(run(crashes)), error, exit_zero=True, allow_gaps=True) is ExitCode.INTERNAL
 
 
-def test_a_check_may_only_ask_for_evidence() -> None:
+def test_a_check_may_only_request_evidence() -> None:
     def wants_a_text(text: str) -> Iterator[Finding]:
         yield passed(CLUSTER)
 

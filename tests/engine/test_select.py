@@ -36,7 +36,7 @@ def test_prefix_slug_and_case() -> None:
     assert codes(select_rules(RULES, ["ALL"], ignore=["JSD4"])) == ["JSD701", "JSD799"]
 
 
-def test_preview_rules_run_when_asked_for_and_retired_ones_never() -> None:
+def test_preview_rules_run_when_requested_and_retired_ones_never() -> None:
     assert "JSD799" in codes(select_rules(RULES, extend_select=["new-one"]))
     with pytest.raises(SelectionError, match="no rule is left"):
         select_rules(RULES, ["JSD798"])

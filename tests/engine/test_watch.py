@@ -43,7 +43,7 @@ def test_a_finding_appears_once_and_is_resolved_once() -> None:
     ]
 
 
-def test_what_gets_worse_is_said_and_what_gets_milder_is_not() -> None:
+def test_what_gets_worse_is_reported_and_what_gets_milder_is_not() -> None:
     mild = reports.stuck(reports.consumer("billing"), severity=Severity.WARNING)
     assert watched(report(mild), report(STUCK), report(mild)) == [
         [("appeared", "billing")],
@@ -65,7 +65,7 @@ def test_a_finding_stays_open_while_it_cannot_be_judged() -> None:
         assert ("resolved", "billing") in checks[4]
 
 
-def test_a_rule_that_was_not_asked_says_nothing() -> None:
+def test_a_rule_that_was_not_run_resolves_nothing() -> None:
     assert watched(report(STUCK), reports.report(), report())[1:] == [[], [("resolved", "billing")]]
 
 

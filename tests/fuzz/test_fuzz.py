@@ -92,7 +92,7 @@ def test_a_planted_bug_is_found_kept_and_replayed(tmp_path: Path, monkeypatch: p
     assert program.main(["--target", "duration", "--replay", str(path)]) == 0
 
 
-def test_the_program_says_what_it_found(
+def test_the_program_reports_what_it_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def picky(data: bytes) -> None:

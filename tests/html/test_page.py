@@ -127,7 +127,7 @@ def test_clocks_that_are_off_by_known_times_are_drawn_in_true_order(tmp_path: Pa
 @pytest.mark.parametrize(
     "shifts", [(90.0, -37.5, 0.0), (0.0, 4.2, 7.7), (-300.0, 0.0, 600.0), (0.75, -0.75, 0.25), (3600.5, 12.0, -1800.0)]
 )
-def test_events_of_several_servers_keep_their_order_whatever_their_clocks_say(
+def test_events_of_several_servers_keep_their_order_whatever_their_clocks_show(
     tmp_path: Path, shifts: tuple[float, ...]
 ) -> None:
     """Real logs of three servers, each shifted by a known time. Where two events of different servers lie further apart

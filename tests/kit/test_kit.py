@@ -19,7 +19,7 @@ RECORDED = {record["record"] for record in records()}
 NAME = re.compile(r"jsdoctor:\w+")
 
 
-def test_the_files_are_what_the_rule_pages_say() -> None:
+def test_the_files_are_those_of_the_rule_pages() -> None:
     for name, content in files().items():
         assert (DEPLOY / name).read_text("utf-8") == content, f"deploy/{name} is out of date: make kit"
 

@@ -21,7 +21,7 @@ def test_without_kubectl(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["check", "capture"])
-def test_a_cluster_that_does_not_answer(command: str, tmp_path: Path) -> None:
+def test_a_cluster_that_does_not_respond(command: str, tmp_path: Path) -> None:
     """Kubectl stands in for itself: a program that ends with its error, as it does with a broken kubeconfig."""
     fake = tmp_path / "bin" / "kubectl"
     fake.parent.mkdir()

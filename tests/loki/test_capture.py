@@ -43,7 +43,7 @@ def both(loki: DocumentedLoki, *options: str, query: str = QUERY) -> tuple[dict[
 
 
 @pytest.mark.parametrize("name", INCIDENTS)
-def test_a_bundle_tells_what_loki_tells(name: str) -> None:
+def test_a_bundle_shows_what_loki_shows(name: str) -> None:
     live, kept = both(shipped(name))
     assert judged(kept) == judged(live)
 
@@ -161,7 +161,7 @@ def test_a_deployment_and_loki_in_one_bundle(shared_cluster: ClusterFactory) -> 
 
 
 @pytest.mark.real
-def test_a_bundle_of_a_deployment_tells_that_loki_was_not_read(shared_cluster: ClusterFactory) -> None:
+def test_a_bundle_of_a_deployment_shows_that_loki_was_not_read(shared_cluster: ClusterFactory) -> None:
     words = ("-s", shared_cluster().url("sys"), "--samples", "1", "--loki", "http://127.0.0.1:1")
     done = jsdoctor("capture", "-o", "b.zip", *words, "--loki-query", QUERY)
     assert done.exit_code == 3

@@ -71,7 +71,7 @@ def test_the_report_names_the_label_and_the_span() -> None:
     assert "of 3 logs from Loki, distinguished by pod" in " ".join(done.stdout.split())
 
 
-def test_servers_are_told_apart_by_metadata_of_lines(tmp_path: Path) -> None:
+def test_servers_are_distinguished_by_metadata_of_lines(tmp_path: Path) -> None:
     loki, paths = DocumentedLoki(), INCIDENTS["c1"]
 
     def push(labels: Mapping[str, str], lines: Sequence[tuple[int, str]]) -> None:
@@ -83,7 +83,7 @@ def test_servers_are_told_apart_by_metadata_of_lines(tmp_path: Path) -> None:
     assert reported(done.report) == reported(from_files(paths, tmp_path).report)
 
 
-def test_an_empty_answer_is_a_gap() -> None:
+def test_an_empty_reply_is_a_gap() -> None:
     done = check(DocumentedLoki(), "--format", "json")
     assert done.exit_code == 3
     report = done.report
@@ -185,7 +185,7 @@ def test_a_refusal_is_one_sentence(refusal: tuple[int, str], said_so: str) -> No
     assert not done.stdout
 
 
-def test_a_redirect_to_a_login_is_told() -> None:
+def test_a_redirect_to_a_login_is_reported() -> None:
     loki = DocumentedLoki(before=_refuse(302, "", Location="/login"))
     assert "redirects to /login" in check(loki).stderr
 

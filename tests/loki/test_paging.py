@@ -87,7 +87,7 @@ def test_a_time_with_more_lines_than_a_page_is_read_stream_by_stream() -> None:
     assert not missing
 
 
-def test_a_stream_with_more_lines_of_one_time_than_loki_gives_is_told() -> None:
+def test_a_stream_with_more_lines_of_one_time_than_loki_gives_is_reported() -> None:
     loki = DocumentedLoki()
     loki.push({"app": "nats", "pod": "a"}, [(START + S, f"{number}") for number in range(30)])
     loki.push({"app": "nats", "pod": "a"}, [(START, "old"), (END - 1, "new")])
@@ -136,7 +136,7 @@ def test_an_error_that_passes_loses_nothing(status: int) -> None:
     assert not missing
 
 
-def test_an_error_half_way_keeps_the_newest_lines_and_is_told() -> None:
+def test_an_error_half_way_keeps_the_newest_lines_and_is_reported() -> None:
     loki = DocumentedLoki()
     loki.push({"app": "nats", "pod": "a"}, [(END - 100 + number, str(number)) for number in range(100)])
 
@@ -172,7 +172,7 @@ def test_an_error_of_the_first_query_ends_the_reading() -> None:
         (PagingLimits(lines_per_page=10, max_seconds=0.0), "0 s of one run"),
     ],
 )
-def test_a_limit_of_a_run_is_told(budget: PagingLimits, why: str) -> None:
+def test_a_limit_of_a_run_is_reported(budget: PagingLimits, why: str) -> None:
     loki = DocumentedLoki()
     loki.push({"app": "nats", "pod": "a"}, [(END - 100 + number, str(number)) for number in range(100)])
     lines, missing = read(loki, budget=budget)
@@ -182,7 +182,7 @@ def test_a_limit_of_a_run_is_told(budget: PagingLimits, why: str) -> None:
     assert why in missing[0]
 
 
-def test_a_warning_of_missing_lines_is_told() -> None:
+def test_a_warning_of_missing_lines_is_reported() -> None:
     loki = DocumentedLoki(warnings=("Query was executed using the next-generation Loki query engine.",))
     loki.push({"app": "nats", "pod": "a"}, [(START, "x")])
     assert not read(loki)[1]

@@ -47,7 +47,7 @@ def test_findings_are_those_of_the_files(loki: Loki, name: str, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("name", INCIDENTS)
-def test_a_bundle_tells_what_loki_tells(loki: Loki, name: str) -> None:
+def test_a_bundle_shows_what_loki_shows(loki: Loki, name: str) -> None:
     ship(loki.push_as(f"kept-{name}"), INCIDENTS[name], time.time_ns() - S)
     words = ("--loki", loki.url, "--loki-header", f"X-Scope-OrgID: kept-{name}", "--loki-query")
     live, kept = live_and_kept(*words, QUERY[1])
@@ -82,7 +82,7 @@ def test_times_to_the_tenth_of_a_second_keep_the_order_of_lines(loki: Loki, tmp_
     assert reported(check(loki, "coarse").report) == reported(from_files(paths, tmp_path).report)
 
 
-def test_servers_are_told_apart_by_metadata_of_lines(loki: Loki, tmp_path: Path) -> None:
+def test_servers_are_distinguished_by_metadata_of_lines(loki: Loki, tmp_path: Path) -> None:
     paths = INCIDENTS["2.15.1-c1"]
     ship(loki.push_as("metadata", of_lines=["pod", "level"]), paths, time.time_ns() - S)
     assert reported(check(loki, "metadata").report) == reported(from_files(paths, tmp_path).report)

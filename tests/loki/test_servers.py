@@ -58,13 +58,13 @@ def spans(streams: Iterable[Labels]) -> dict[Labels, Span]:
         ([{"level": "warn"}], ["unnamed"], ()),
     ],
 )  # fmt: skip
-def test_servers_are_told_apart(streams: Streams, names: list[str], labels: tuple[str, ...]) -> None:
+def test_servers_are_distinguished(streams: Streams, names: list[str], labels: tuple[str, ...]) -> None:
     named = named_streams(spans(map(labels_of, streams)))
     assert [named.names[labels_of(stream)] for stream in streams] == names
     assert named.labels == labels
 
 
-def test_pods_of_one_name_are_told_apart_by_what_differs_at_the_same_time() -> None:
+def test_pods_of_one_name_are_distinguished_by_what_differs_at_the_same_time() -> None:
     """An unknown label that changes with an upgrade is of one pod; one under which two log at once is of two."""
     old, new = (labels_of(helm("nats-0", site=site)) for site in ("x", "y"))
     assert named_streams({old: (1, 5), new: (5, 9)}).logs == ("nats-0",)

@@ -241,7 +241,7 @@ def test_a_root_that_is_no_directory_is_refused(tmp_path: Path) -> None:
     assert "--root missing is no directory" in done.stderr
 
 
-def test_without_the_extra_a_sentence_says_how_to_get_it(tmp_path: Path) -> None:
+def test_without_the_extra_an_error_names_how_to_get_it(tmp_path: Path) -> None:
     (tmp_path / "mcp.py").write_text("raise ModuleNotFoundError(\"No module named 'mcp'\", name='mcp')\n")
     done = jsdoctor("mcp", cwd=tmp_path, env={"PYTHONPATH": str(tmp_path)})
     assert done.returncode == 2

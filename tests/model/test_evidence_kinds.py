@@ -17,7 +17,7 @@ def test_parts_are_those_of_a_plan() -> None:
     assert {part for declaration in DECLARED for part in declaration.parts} <= set(CollectionPlan.__struct_fields__)
 
 
-def test_an_absent_kind_says_how_to_get_it() -> None:
+def test_an_absent_kind_has_how_to_get_it() -> None:
     for declaration in DECLARED:
         gap = declaration.absent(CollectionFacts())
         assert gap.reason, declaration.kind

@@ -31,7 +31,7 @@ def test_span(duration_ns: int, expected: str) -> None:
 
 
 @given(st.integers(min_value=1, max_value=10**19))
-def test_span_never_says_nothing(duration_ns: int) -> None:
+def test_span_of_a_duration_is_never_zero(duration_ns: int) -> None:
     assert span(duration_ns) != "0s"
     assert span(-duration_ns) == "-" + span(duration_ns)
 

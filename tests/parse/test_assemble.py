@@ -317,7 +317,7 @@ def test_the_api_of_a_plain_account(version: str) -> None:
     assert requested(assembled) == []
 
 
-def test_streams_that_do_not_answer_are_silent_assets() -> None:
+def test_streams_that_do_not_respond_are_silent_assets() -> None:
     def edit(page: Json) -> None:
         page["missing"] = ["R1", "GONE"]
         page["offline"] = {"NEWER": "unsupported - required API level: 9"}
@@ -333,7 +333,7 @@ def test_streams_that_do_not_answer_are_silent_assets() -> None:
     assert not streams(assembled)["R1"].consumers_seen
 
 
-def test_very_many_streams_that_do_not_answer_are_counted() -> None:
+def test_very_many_streams_that_do_not_respond_are_counted() -> None:
     """All names are kept, so that no stream is taken for missing; reports stay of bounded size."""
 
     def edit(page: Json) -> None:
@@ -353,7 +353,7 @@ def test_very_many_streams_that_do_not_answer_are_counted() -> None:
     assert [finding.measured for finding in failed if finding.subject.kind == "cluster"] == [7]
 
 
-def test_consumers_that_do_not_answer_are_silent_assets() -> None:
+def test_consumers_that_do_not_respond_are_silent_assets() -> None:
     def edit(page: Json) -> None:
         page["missing"] = ["lost"]
         page["total"] += 1
@@ -371,7 +371,7 @@ def test_a_list_that_is_short_of_its_total_is_not_taken_for_whole() -> None:
     assert not streams(evidence(account("2.15.1", consumer_list_ORDERS=edit)))["ORDERS"].consumers_seen
 
 
-def test_a_stream_deleted_while_we_look_is_no_gap() -> None:
+def test_a_stream_deleted_during_the_sample_is_no_gap() -> None:
     def edit(page: Json) -> None:
         page.clear()
         page["error"] = {"code": 404, "err_code": 10059, "description": "stream not found"}
@@ -451,7 +451,7 @@ def test_an_unhealthy_server_is_evidence(state: str) -> None:
     assert server.health.errors[0].type in ("STREAM", "JETSTREAM")
 
 
-def test_a_server_that_was_not_asked_for_streams_does_not_show_that_there_are_none() -> None:
+def test_a_server_without_a_reply_about_streams_does_not_show_that_there_are_none() -> None:
     def edit(reply: Json) -> None:
         del reply["data"]["account_details"]
 

@@ -62,7 +62,7 @@ def test_two_servers_compared_by_way_of_us(one_us: int, other_us: int, trips: tu
     assert difference.low_ns <= (one_us - other_us) * 1_000 <= difference.high_ns
 
 
-def test_a_clock_that_is_set_while_we_look_is_not_sure_of_anything() -> None:
+def test_a_clock_that_is_set_during_the_sample_is_not_steady() -> None:
     before, after = reading(0, 100, 100), reading(3600 * SECOND_US, 100, 100)
     (clock,) = clocks(before, before, after).servers
     assert not clock.steady
@@ -71,7 +71,7 @@ def test_a_clock_that_is_set_while_we_look_is_not_sure_of_anything() -> None:
     assert not clock.offset.exceeds(10**9)
 
 
-def test_each_kind_of_reply_tells_whose_time_it_is() -> None:
+def test_each_kind_of_reply_shows_whose_time_it_is() -> None:
     time = (NOON + timedelta(seconds=5)).isoformat()
     cluster = {"name": "C", "leader": "n2", "replicas": []}
     bodies: list[tuple[Access, dict[str, object]]] = [

@@ -70,7 +70,7 @@ def test_two_clusters_with_the_same_domain_and_servers_are_two_domains() -> None
     assert len({domains.names[s.key] for s in (*first, *two)}) == 6
 
 
-def test_a_name_once_told_from_another_stays_so_when_the_other_is_gone() -> None:
+def test_a_name_once_distinguished_from_another_stays_so_when_the_other_is_gone() -> None:
     twins: set[str] = set()
     hub, other = group("HUB", "hub", "n1", "n2", "n3"), site("a", "n1", "east")
     domains_of([*hub, other], twins)

@@ -117,7 +117,7 @@ def test_values_and_places() -> None:
     assert inner.place == FilePosition("n.conf", 9, 11)
 
 
-def test_includes_are_taken_in_and_missing_ones_told_of() -> None:
+def test_includes_are_taken_in_and_missing_ones_reported() -> None:
     files = {"accounts.conf": "accounts { A: {} }\ninclude more.conf\n"}
     included = configuration(
         "etc/n.conf",

@@ -102,7 +102,7 @@ def test_the_cluster_of_a_server(labels: dict[str, str], cluster: str) -> None:
     assert varz["cluster"] == {"name": cluster}
 
 
-def test_links_that_are_gone_are_asked_for_by_the_prefix_of_the_others() -> None:
+def test_links_that_are_gone_are_requested_by_the_prefix_of_the_others() -> None:
     assert "gnatsd_leafz_info" in names_of_links(["gnatsd_varz_mem", "jetstream_stream_last_seq"])
     assert "my_leafz_info" in names_of_links(["my_varz_mem"])
     assert "nats_core_gatewayz_outbound_gateway_configured" in names_of_links(["nats_core_mem_bytes"])

@@ -145,7 +145,7 @@ def test_a_given_password_in_a_url_is_taken_out_once() -> None:
     assert done.counts == {"password": 1, "url_login": 1}
 
 
-def test_short_passwords_are_told_not_searched() -> None:
+def test_short_passwords_are_reported_not_searched() -> None:
     clean, done = body({"name": "app"}, (Secret("password", "app"), Secret("token", ""), Secret("password", "pw")))
     assert json.loads(clean) == {"name": "app"}
     assert done.too_short == ("password",)

@@ -72,7 +72,7 @@ def test_nothing_else_changes() -> None:
     assert scrubbed(plain) is plain
 
 
-def test_a_value_under_a_key_that_says_so() -> None:
+def test_a_value_under_a_key_of_a_secret() -> None:
     seen = Observation("n1", "connect", {"user": "app", "auth_token": "hunter2hunter2", "key": "max_age"})
     assert scrubbed(seen).value == {"user": "app", "auth_token": "[redacted:key]", "key": "max_age"}
 

@@ -113,5 +113,5 @@ def test_the_newest_server_agrees_with_some(tmp_path: Path) -> None:
         "operator: /etc/operator.jwt\nsystem_account: ADXYZ",
     ],
 )
-def test_what_the_file_does_not_tell_is_not_judged(text: str) -> None:
+def test_what_the_file_does_not_show_is_not_judged(text: str) -> None:
     assert mistakes(text) == []

@@ -140,7 +140,7 @@ def test_server_info_gives_exact_figures_only() -> None:
         assert "mem" not in document.value
 
 
-def test_a_list_of_servers_in_json_shows_what_each_says_of_itself() -> None:
+def test_a_list_of_servers_in_json_shows_what_each_reports_of_itself() -> None:
     for page in PAGES.glob("*_server_list_json.txt"):
         documents = _replies(page.read_text("utf-8"))
         assert {document.server for document in documents} == {"n1", "n2", "n3"}
@@ -203,7 +203,7 @@ def test_what_no_rule_judges_is_no_fault_and_no_pass(name: str) -> None:
     assert faults(report) <= {"JSD901"}
 
 
-def test_a_crash_is_told_from_the_stacks_of_a_server(tmp_path: Path) -> None:
+def test_a_crash_is_distinguished_from_the_stacks_of_a_server(tmp_path: Path) -> None:
     stacks = (PAGES / "n1_stacksz.txt").read_text("utf-8")
     crash = tmp_path / "crash.txt"
     crash.write_text("panic: runtime error: invalid memory address or nil pointer dereference\n\n" + stacks, "utf-8")

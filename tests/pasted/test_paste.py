@@ -47,7 +47,7 @@ def passed(report: Report) -> set[str]:
 
 
 @pytest.mark.parametrize("state", ["stuck", "offline"])
-def test_a_reply_of_all_servers_shows_what_a_live_look_shows(state: str) -> None:
+def test_a_reply_of_all_servers_shows_what_a_live_sample_shows(state: str) -> None:
     codes = faults(judged(PASTED / state / "request_jetstream.json"))
     assert codes == {"stuck": {"JSD403"}, "offline": {"JSD403", "JSD703"}}[state]
 
@@ -104,7 +104,7 @@ def test_fields_that_are_shown_are_judged_in_a_cut_reply(tmp_path: Path) -> None
     assert any("is not shown" in reason for reason in reasons), reasons
 
 
-def test_a_file_that_is_no_evidence_is_said_and_is_no_pass(tmp_path: Path) -> None:
+def test_a_file_that_is_no_evidence_is_reported_and_is_no_pass(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("the cat sat on the mat\n")
     (tmp_path / "image.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 4)
     (tmp_path / "empty").write_text("")
@@ -112,7 +112,7 @@ def test_a_file_that_is_no_evidence_is_said_and_is_no_pass(tmp_path: Path) -> No
     assert {Path(gap.subject.name).name for gap in gaps} == {"notes.txt", "image.png", "empty"}
 
 
-def test_kinds_are_told_by_content_whatever_the_names(tmp_path: Path) -> None:
+def test_kinds_are_recognised_by_content_whatever_the_names(tmp_path: Path) -> None:
     for number, source in enumerate(
         (
             PASTED / "stuck" / "n1_varz.json",
@@ -223,7 +223,7 @@ def test_the_cluster_section_alone_shows_who_is_missing(tmp_path: Path) -> None:
     assert "JSD703" not in passed(report)
 
 
-def test_the_state_of_a_consumer_alone_says_nothing_of_its_settings(tmp_path: Path) -> None:
+def test_the_state_of_a_consumer_alone_shows_nothing_of_its_settings(tmp_path: Path) -> None:
     whole = (PASTED / "stuck" / "0.5.0_consumer_info_ORDERS_billing.txt").read_text()
     page = tmp_path / "page.txt"
     page.write_text("State:" + whole.partition("State:")[2])

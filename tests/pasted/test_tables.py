@@ -119,7 +119,7 @@ def test_errors_of_the_health_report_belong_to_the_server_above_them() -> None:
         ),
     ],
 )
-def test_what_no_rule_judges_is_said_with_its_words(text: str, what: str, words: str) -> None:
+def test_what_no_rule_judges_is_reported_with_its_words(text: str, what: str, words: str) -> None:
     (refused,) = refusals(text)
     assert refused.what == what
     assert words in refused.reason

@@ -148,7 +148,7 @@ def test_watch_without_a_terminal_of_unix_writes_lines(platform: str, faulty: Cl
     assert done.returncode in {0, 1}, done.stderr
 
 
-def test_the_simulation_takes_away_what_it_says(tmp_path: Path) -> None:
+def test_the_simulation_takes_away_what_it_declares(tmp_path: Path) -> None:
     """Otherwise all of the above would pass without a reason."""
     (tmp_path / "jsdoctor").mkdir()
     (tmp_path / "jsdoctor" / "__init__.py").write_text("")

@@ -159,7 +159,7 @@ def test_a_narrow_terminal(check: Check, monkeypatch: pytest.MonkeyPatch) -> Non
     assert max(map(len, done.stdout.splitlines())) <= 40
 
 
-def test_a_store_that_did_not_answer_is_a_gap(check: Check) -> None:
+def test_a_store_that_did_not_respond_is_a_gap(check: Check) -> None:
     count = {"metric": {"__name__": "jetstream_stream_last_seq"}, "value": [1, "0"]}
     body = {"status": "success", "data": {"resultType": "vector", "result": [count]}, "warnings": ["store x failed"]}
     with serving(lambda *_: (200, json.dumps(body).encode())) as url:

@@ -111,7 +111,7 @@ def test_slow_workers_are_measured(
         typed(nats_cli, command, cluster.url("app"))
 
 
-def test_who_may_not_listen_is_told(cluster_factory: ClusterFactory) -> None:
+def test_who_may_not_listen_is_reported(cluster_factory: ClusterFactory) -> None:
     cluster = cluster_factory(accounts=DEAF)
     address = cluster.urls[0].removeprefix("nats://")
     with_client([f"nats://hears:hears-secret@{address}"], furnish)

@@ -97,7 +97,7 @@ def test_what_whole_archives_show(taken: Taken) -> None:
         ]
 
 
-def test_what_is_left_out_is_said(taken: Taken) -> None:
+def test_what_is_left_out_is_reported(taken: Taken) -> None:
     for name in FLAGS:
         assert not [gap for gap in taken.evidence(name).gaps if gap.requested], name
     evidence = taken.evidence("copies only")

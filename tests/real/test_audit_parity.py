@@ -128,7 +128,7 @@ def test_their_false_alarms_are_not_repeated(verdicts: dict[str, Verdicts]) -> N
             assert not judged.ours(code, example), why
 
 
-def test_every_check_that_can_speak_did(verdicts: dict[str, Verdicts]) -> None:
+def test_every_check_that_can_fail_did(verdicts: dict[str, Verdicts]) -> None:
     """All but one of their checks were made to speak, so that this comparison leaves none out.
 
     ACCOUNTS_001 reads its file without the envelope that is around it since 0.2.0, and finds no account's limits.
@@ -139,7 +139,7 @@ def test_every_check_that_can_speak_did(verdicts: dict[str, Verdicts]) -> None:
     assert known - spoke == {"ACCOUNTS_001"}
 
 
-def test_profiles_put_time_between_two_looks(verdicts: dict[str, Verdicts]) -> None:
+def test_profiles_put_time_between_two_samples(verdicts: dict[str, Verdicts]) -> None:
     """Rates need two looks. An archive without profiles has them too close together, and says so."""
     apart, close = ({r["code"]: r for r in verdicts[state].report["rules"]} for state in ("worn", "one server down"))
     for code in ("JSD205", "JSD206", "JSD704"):

@@ -69,7 +69,7 @@ def _aged(sample: Sample) -> Sample:
     return msgspec.structs.replace(sample, exchanges=tuple(map(aged, sample.exchanges)))
 
 
-def test_a_consumer_that_goes_while_servers_are_asked(cluster_factory: ClusterFactory) -> None:
+def test_a_consumer_that_goes_during_the_requests(cluster_factory: ClusterFactory) -> None:
     cluster = cluster_factory(nodes=3)
     leader = _make(cluster)
     (before,) = map(_aged, look(cluster.url("sys"), plan=ONCE))

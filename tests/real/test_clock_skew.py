@@ -180,7 +180,7 @@ def test_ntp_that_cannot_be_believed_makes_the_run_inconclusive(shared_cluster: 
     assert [rule["outcome"] for rule in report["rules"] if rule["code"] == "JSD103"] == ["not_evaluated"]
 
 
-def test_a_bundle_tells_the_same(cluster_factory: ClusterFactory, shift_clock: ShiftClock, tmp_path: Path) -> None:
+def test_a_bundle_shows_the_same(cluster_factory: ClusterFactory, shift_clock: ShiftClock, tmp_path: Path) -> None:
     cluster = cluster_factory(nodes=3)
     shift_clock(cluster.node("n1").pid, 5)
     with ntp_server() as host:

@@ -48,7 +48,7 @@ def fetch(url: str) -> dict[str, float]:
     }
 
 
-def test_metrics_are_served_grow_old_and_say_so(exporter: tuple[subprocess.Popen[str], str, Cluster]) -> None:
+def test_metrics_are_served_grow_old_and_show_their_age(exporter: tuple[subprocess.Popen[str], str, Cluster]) -> None:
     process, url, cluster = exporter
     wait_until(lambda: "jsdoctor_report_age_seconds" in fetch(url), "a first report", timeout=60)
     first = fetch(url)
@@ -88,7 +88,7 @@ def test_what_is_no_address_is_refused(address: str, tmp_path: Path) -> None:
     assert "HOST:PORT" in done.stderr
 
 
-def test_an_address_that_is_taken_is_told(cluster_factory: ClusterFactory, tmp_path: Path) -> None:
+def test_an_address_that_is_taken_is_reported(cluster_factory: ClusterFactory, tmp_path: Path) -> None:
     cluster = cluster_factory()
     taken = cluster.url("app").rpartition(":")[2]
     done = jsdoctor("check", "--listen", f"127.0.0.1:{taken}", "-s", cluster.url("sys"), "--isolated", cwd=tmp_path)

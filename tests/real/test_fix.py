@@ -47,7 +47,7 @@ async def plant(client: Client) -> None:
     await add_stream(client, "FIX_FREE", subjects=["fix.free"])
 
 
-def test_a_plan_changes_nothing_and_says_what_it_would(cluster: Cluster, tmp_path: Path) -> None:
+def test_a_plan_changes_nothing_and_shows_what_it_would(cluster: Cluster, tmp_path: Path) -> None:
     before = {asset: config_of(cluster, *asset) for asset in ASSETS}
     done = fix(cluster, tmp_path, *SELECTED, "-o", "plan.json")
     assert done.returncode == 0, done.stderr
@@ -172,7 +172,7 @@ def test_rollback_deletes_no_message_that_came_since(cluster: Cluster, tmp_path:
     assert info_of(cluster, "FIX_FULL")["state"]["messages"] == 14
 
 
-def test_it_asks_or_wants_to_be_told(cluster: Cluster, tmp_path: Path) -> None:
+def test_without_a_terminal_yes_is_required(cluster: Cluster, tmp_path: Path) -> None:
     before = config_of(cluster, "FIX_WINDOW")
     done = fix(cluster, tmp_path, "--select", "JSD301", "--apply")
     assert done.returncode == 2
@@ -205,7 +205,7 @@ def test_on_a_terminal_it_asks(cluster: Cluster, tmp_path: Path, answer: str, co
     assert len(list(tmp_path.glob("jsdoctor-fix-*.jsonl"))) == (answer == "y")
 
 
-def test_what_is_not_allowed_is_said_to_machines_too(cluster: Cluster, tmp_path: Path) -> None:
+def test_what_is_not_allowed_is_reported_to_machines_too(cluster: Cluster, tmp_path: Path) -> None:
     ended = apply(cluster, tmp_path, "--select", "JSD601,JSD610")
     assert endings(ended) == {"stream.acknowledge FIX_MUTE": "not allowed", "stream.bound FIX_FREE": "for a person"}
     assert not (tmp_path / "j.jsonl").exists()
@@ -220,7 +220,7 @@ def test_a_login_of_another_account_changes_nothing(cluster: Cluster, tmp_path: 
 
 
 @pytest.mark.nightly
-def test_what_cannot_be_proved_is_kept_and_said(cluster: Cluster, tmp_path: Path) -> None:
+def test_what_cannot_be_proved_is_kept_and_reported(cluster: Cluster, tmp_path: Path) -> None:
     """The proof asks for a rule that only the system account can judge, which it then does."""
     before = config_of(cluster, "FIX_WINDOW")
     fix(cluster, tmp_path, "--select", "JSD301", "-o", "plan.json")

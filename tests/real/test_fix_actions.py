@@ -67,7 +67,7 @@ def configs(cluster: Cluster, names: list[str]) -> dict[str, Json]:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize(("version", "topology"), CASES)
-def test_every_fault_is_mended_and_put_back(
+def test_every_fault_is_fixed_and_put_back(
     cluster_factory: ClusterFactory, tmp_path: Path, version: str, topology: str
 ) -> None:
     cluster = cluster_factory(version, TOPOLOGIES[topology])

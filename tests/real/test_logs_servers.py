@@ -262,7 +262,7 @@ def test_no_store_directory(version: str, tmp_path: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_resolver_that_nobody_answers(version: str, tmp_path: Path) -> None:
+def test_a_resolver_without_a_response(version: str, tmp_path: Path) -> None:
     operator = Operator()
     (tmp_path / "user.creds").write_text(creds(*operator.user(operator.app)))
     known = "\n".join(line for line in operator.config.splitlines() if operator.app.public not in line)
@@ -338,7 +338,7 @@ def test_a_mirror_that_repeated_ids_stop(version: str, cluster_factory: ClusterF
 # --- the command line ---------------------------------------------------------------------------------------------
 
 
-def test_the_command_line_tells_it(cluster_factory: ClusterFactory, tmp_path: Path) -> None:
+def test_the_command_line_reports_it(cluster_factory: ClusterFactory, tmp_path: Path) -> None:
     cluster = cluster_factory()
     cluster.kill("n1")
     cluster.start("n1")

@@ -130,7 +130,7 @@ def test_drift_fails_in_both_directions(cluster_factory: ClusterFactory, tmp_pat
     assert jsdoctor("check", "--drift", cwd=tmp_path).returncode == 2
 
 
-def test_a_server_that_was_not_asked_may_have_the_stream(shared_cluster: ClusterFactory, tmp_path: Path) -> None:
+def test_a_server_that_was_not_contacted_may_have_the_stream(shared_cluster: ClusterFactory, tmp_path: Path) -> None:
     cluster = shared_cluster(nodes=3)
 
     async def plant(client: Any) -> str:

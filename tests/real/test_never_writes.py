@@ -59,7 +59,7 @@ READS = re.compile(
 OWN_CONSUMER = re.compile(r"\$JS\.API\.CONSUMER\.(CREATE|INFO|MSG\.NEXT|DELETE)\.(\w+)\.(jsdoctor-\w+)")
 
 
-def test_every_command_is_proven_or_known_to_look_at_no_server() -> None:
+def test_every_command_is_proven_or_known_to_contact_no_server() -> None:
     commands = set(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
     assert commands - OFFLINE - WRITERS - STARTERS <= {words[0] for words in LIVE.values()}
 

@@ -46,7 +46,7 @@ def test_streams_piled_on_one_server_are_found(cluster_factory: ClusterFactory, 
 
 
 @EVERY_VERSION
-def test_writes_that_a_power_cut_can_take_are_said_once(cluster_factory: ClusterFactory, version: str) -> None:
+def test_writes_that_a_power_cut_can_take_are_reported_once(cluster_factory: ClusterFactory, version: str) -> None:
     async def fill(client: Client) -> None:
         for name in ("ONE", "TWO"):
             await add_stream(client, name, subjects=[name.lower()], num_replicas=1, max_bytes=1 << 24)

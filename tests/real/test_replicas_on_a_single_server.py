@@ -41,7 +41,7 @@ async def on(url: str, apply: bool) -> int:
 
 @pytest.mark.parametrize("mended", [True, False])
 @pytest.mark.parametrize("version", VERSIONS)
-def test_it_is_found_and_mended_before_the_restart(
+def test_it_is_found_and_fixed_before_the_restart(
     version: str, mended: bool, cluster_factory: ClusterFactory, tmp_path: Path
 ) -> None:
     cluster = cluster_factory(version, 1)

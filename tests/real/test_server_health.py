@@ -201,7 +201,7 @@ OTHER = "OTHER: { users: [{ user: other, password: other }], jetstream: enabled 
 
 
 @EVERY_VERSION
-def test_accounts_without_limits_are_told_of_where_they_share(cluster_factory: ClusterFactory, version: str) -> None:
+def test_accounts_without_limits_are_reported_where_they_share(cluster_factory: ClusterFactory, version: str) -> None:
     cluster = cluster_factory(version, 1, accounts=OTHER, app_account="jetstream: {max_file: 100MB}\n")
     for user in ("app", "other"):
         with_client(cluster, _publish("SHARED", 1, 10, max_bytes=1 << 20), user)

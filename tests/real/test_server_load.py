@@ -63,7 +63,7 @@ def test_restart_between_samples_is_found(cluster_factory: ClusterFactory, versi
     assert said(report, "JSD805") == {}
 
 
-def test_restart_of_everything_is_told_of_where_there_is_older_data(
+def test_restart_of_everything_is_reported_where_there_is_older_data(
     cluster_factory: ClusterFactory, tmp_path: Path
 ) -> None:
     cluster = cluster_factory("2.12.8", 1)
@@ -248,7 +248,7 @@ def test_failed_logins_are_found(cluster_factory: ClusterFactory, version: str) 
 
 
 @versions("2.10.26")
-def test_tokens_of_failed_logins_are_not_told(cluster_factory: ClusterFactory, version: str) -> None:
+def test_tokens_of_failed_logins_are_not_reported(cluster_factory: ClusterFactory, version: str) -> None:
     """Up to 2.11.1 the list of closed connections has the token in the place of the user."""
     cluster = cluster_factory(version, 1)
     failed_logins(cluster, [{"auth_token": "t0p-s3cret", "verbose": False}] * 22)
@@ -257,7 +257,7 @@ def test_tokens_of_failed_logins_are_not_told(cluster_factory: ClusterFactory, v
     assert "s3cret" not in str(report)
 
 
-def test_health_check_of_the_wrong_kind_is_told_from_a_client(cluster_factory: ClusterFactory) -> None:
+def test_health_check_of_the_wrong_kind_is_distinguished_from_a_client(cluster_factory: ClusterFactory) -> None:
     cluster = cluster_factory("2.15.1", 1)
     for _ in range(22):
         with dial(cluster, None) as raw:

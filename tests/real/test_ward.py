@@ -41,7 +41,7 @@ def ward(tmp_path_factory: pytest.TempPathFactory) -> object:
 
 
 @pytest.mark.parametrize(("version", "topology", "plant"), CASES)
-def test_fault_is_found_and_gone_after_the_cure(ward, version: str, topology: str, plant: Plant) -> None:  # type: ignore[no-untyped-def]
+def test_fault_is_found_and_gone_after_the_fix(ward, version: str, topology: str, plant: Plant) -> None:  # type: ignore[no-untyped-def]
     report = ward(version, topology)
     severities = failures(report.sick, plant.subject)
     assert severities.get(plant.code) == plant.severity, severities

@@ -110,7 +110,7 @@ def test_the_nats_command_reads_ours_and_we_read_its(house: Cluster, nats_cli: P
     with_api(house.url(), use)
 
 
-def test_what_changes_meanwhile_is_told_apart_from_what_is_missing(house: Cluster, tmp_path: Path) -> None:
+def test_what_changes_meanwhile_is_distinguished_from_what_is_missing(house: Cluster, tmp_path: Path) -> None:
     async def use(to: PlainApi) -> None:
         await stored(to, "MOVING")
         directory = await backed_up(to, "MOVING", tmp_path)
@@ -203,7 +203,7 @@ def test_damaged_metadata_is_a_sentence(content: bytes, tmp_path: Path) -> None:
         require_verified(tmp_path)
 
 
-def test_what_cannot_be_done_is_said_before_anything_is_written(house: Cluster, tmp_path: Path) -> None:
+def test_what_cannot_be_done_is_reported_before_anything_is_written(house: Cluster, tmp_path: Path) -> None:
     async def use(to: PlainApi) -> None:
         await add_stream(to.client, "MEMORY", storage="memory")
         with pytest.raises(BackupProblem, match="kept in memory"):

@@ -95,14 +95,14 @@ def test_one_process_at_a_time(tmp_path: Path) -> None:
         (b"\xff\n", "not a line of a journal"),
     ],
 )
-def test_what_is_no_journal_is_said(tmp_path: Path, content: bytes, word: str) -> None:
+def test_what_is_no_journal_is_reported(tmp_path: Path, content: bytes, word: str) -> None:
     (tmp_path / "j").write_bytes(content)
     with pytest.raises(JournalError, match=word):
         Journal.reopen(tmp_path / "j")
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")  # noqa: PTH110
-def test_a_full_disk_is_said_before_anything_is_written(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_before_anything_is_written(tmp_path: Path) -> None:
     handle = os.open("/dev/full", os.O_WRONLY)
     journal = Journal(tmp_path / "j", handle)
     with pytest.raises(JournalError, match="No space left on device"):

@@ -54,7 +54,7 @@ def test_what_is_not_known_counts_as_a_loss() -> None:
 @pytest.mark.parametrize("version", NIGHTLY_UNLESS_DEFAULT)
 @pytest.mark.parametrize("storage", ["file", "memory"])
 @pytest.mark.parametrize("limit", [{"max_msgs": 4}, {"max_bytes": 200}])
-def test_servers_delete_what_it_says(
+def test_servers_delete_what_it_predicts(
     shared_cluster: ClusterFactory, version: str, storage: str, limit: dict[str, int]
 ) -> None:
     """A lower limit deletes nothing while new messages are refused, and all that is over it once old ones go."""

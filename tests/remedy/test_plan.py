@@ -200,7 +200,7 @@ def test_what_is_so_already_is_no_step() -> None:
     assert "it is so already" in refusal.reason
 
 
-def test_a_planner_says_what_it_lacks() -> None:
+def test_a_planner_reports_what_it_lacks() -> None:
     planner = actions()["stream.set_max_age"].planner
     assert planner
     target = Target(subject=S, config={"name": "S"}, evidence=evidence_of(cases("JSD602")[0]))
@@ -278,7 +278,7 @@ def test_new_replicas_wait_for_a_server_that_is_away() -> None:
         assert [step.needs for step in drafted.steps] == needs
 
 
-def test_steps_for_a_person_that_say_the_same_are_one_paragraph() -> None:
+def test_steps_for_a_person_with_the_same_text_are_one_paragraph() -> None:
     by_hand = [
         step(
             id=str(number),

@@ -48,7 +48,7 @@ async def renewed(to: PlainApi, stream: str, name: str) -> None:
     await add_consumer(to.client, stream, name)
 
 
-def test_a_backup_says_where_its_consumers_stood(cluster: Cluster, tmp_path: Path) -> None:
+def test_a_backup_shows_where_its_consumers_stood(cluster: Cluster, tmp_path: Path) -> None:
     async def run(to: PlainApi) -> None:
         directory = await backed_up(to, "STOOD", tmp_path)
         live = await consumers_of(to, "STOOD")

@@ -26,14 +26,14 @@ LOST = Subject(kind="stream", name="ALONE", account="APP")
 WITHIN = Subject(kind="consumer", name="worker", stream="ALONE", account="APP")
 
 
-def test_what_does_not_answer_is_a_loss_of_unknown_size() -> None:
+def test_what_does_not_respond_is_a_loss_of_unknown_size() -> None:
     silent = (UnresponsiveAsset(LOST, "offline"), UnresponsiveAsset(WITHIN, "offline"))
     (loss,) = losses("n1", ClusterSnapshot(taken_at=MOMENT, streams=(), silent=silent), [])
     assert (loss.subject, loss.messages) == (LOST, None)
     assert "nobody has seen how many messages" in loss.text
 
 
-def test_a_system_login_shows_what_a_server_holds_only_while_it_answers() -> None:
+def test_a_system_login_shows_what_a_server_holds_only_while_it_responds() -> None:
     snapshot = ClusterSnapshot(taken_at=MOMENT, streams=())
     accounts = frozenset({"APP"})
     assert Witness(snapshot, accounts, frozenset({"n1"})).shows("n1") == accounts

@@ -25,6 +25,6 @@ def test_a_key_that_was_not_there_is_gone_again() -> None:
     assert restored({"name": "C", "inactive_threshold": 5}, [change], {"name": "C"}) == {"name": "C"}
 
 
-def test_off_is_off_whether_it_is_said_or_not() -> None:
+def test_off_is_off_whether_it_is_written_or_not() -> None:
     assert is_set({"name": "S"}, [Change("no_ack", True, False)])
     assert not is_set({"name": "S", "no_ack": True}, [Change("no_ack", True, False)])

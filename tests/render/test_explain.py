@@ -112,5 +112,5 @@ def test_list_for_machines() -> None:
     assert document["rules"][1]["remedy"] == {"action": "consumer.raise_ack_wait", "risk": "safe"}
 
 
-def test_an_empty_list_is_said_to_be_empty() -> None:
+def test_an_empty_list_is_reported_as_empty() -> None:
     assert rules_text((), RenderOptions()).startswith("0 rules")

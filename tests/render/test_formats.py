@@ -51,7 +51,7 @@ def test_hostile_text_looks_as_it_was_looked_at(format_: str) -> None:
 
 
 @given(report=any_report, options=any_options)
-def test_any_report_is_written_in_every_format_in_the_encoding_asked_for(
+def test_any_report_is_written_in_every_format_in_the_requested_encoding(
     report: Report, options: RenderOptions
 ) -> None:
     for format_, render in FORMATS.items():

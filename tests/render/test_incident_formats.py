@@ -48,7 +48,7 @@ def test_sarif_relates_each_consequence_to_its_cause() -> None:
     assert sorted(listed) == sorted(r["partialFingerprints"]["jsdoctor/v1"] for r in run["results"])
 
 
-def test_gitlab_says_what_explains_an_entry() -> None:
+def test_gitlab_names_what_explains_an_entry() -> None:
     entries = {entry["check_name"]: entry["description"] for entry in json.loads(written("gitlab"))}
     assert {code for code, description in entries.items() if WHY in description} == EXPLAINED
 

@@ -65,7 +65,7 @@ def test_a_finding_in_full() -> None:
     ]
 
 
-def test_what_does_not_fail_the_run_fails_no_case_but_is_told() -> None:
+def test_what_does_not_fail_the_run_fails_no_case_but_is_reported() -> None:
     mild = reports.report(results=[reports.nearly_full()])
     [case] = cases(mild)
     assert isinstance(case.result[0], Skipped)

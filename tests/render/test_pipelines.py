@@ -89,7 +89,7 @@ def test_github_reads_any_report(report: Report, options: RenderOptions) -> None
     assert not text.splitlines()[-1].lstrip().startswith("::")
 
 
-def test_github_lists_end_and_say_so() -> None:
+def test_github_lists_end_with_a_count() -> None:
     parsed = commands(written("github", reports.flood(1000)))
     assert len(parsed) == 6
     assert parsed[-1][2] == "and 995 more"
@@ -169,7 +169,7 @@ def test_markdown_commands_can_be_copied() -> None:
     assert "nats stream info EVENTS" in copied
 
 
-def test_markdown_lists_end_and_say_so() -> None:
+def test_markdown_lists_end_with_a_count() -> None:
     text = written("markdown", reports.flood(1000))
     assert "and 995 more" in text
     assert len(text) < 5000
@@ -197,6 +197,6 @@ def test_nagios_counts_in_its_performance_data_what_it_cannot_list() -> None:
 @pytest.mark.parametrize(
     ("fail_on", "word"), [(Severity.ERROR, "WARNING"), (Severity.WARNING, "CRITICAL"), (Severity.INFO, "CRITICAL")]
 )
-def test_nagios_says_what_fails_the_run(fail_on: Severity, word: str) -> None:
+def test_nagios_reports_what_fails_the_run(fail_on: Severity, word: str) -> None:
     text = written("nagios", reports.report(results=[reports.nearly_full()]), fail_on=fail_on)
     assert text.startswith(f"JSDOCTOR {word} - 1 warning in 1 of 1 rule")

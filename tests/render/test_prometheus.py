@@ -73,7 +73,7 @@ def test_healthy_is_zero_and_unknown_is_absent() -> None:
     assert value(night, "jsdoctor_rules", outcome="error") == 1
 
 
-def test_a_run_says_when_it_was_how_long_it_took_and_how_it_ended() -> None:
+def test_a_run_reports_when_it_was_how_long_it_took_and_how_it_ended() -> None:
     night = series(reports.busy())
     assert value(night, "jsdoctor_run_timestamp_seconds") == pytest.approx(reports.STARTED.timestamp() + 2.4)
     assert value(night, "jsdoctor_run_duration_seconds") == pytest.approx(2.4)

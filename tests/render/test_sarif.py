@@ -77,7 +77,7 @@ def test_the_schema_refuses(path: tuple[str | int, ...], value: object) -> None:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_indices_lead_where_they_say(case: str) -> None:
+def test_indices_refer_to_their_rules(case: str) -> None:
     written = run(CASES[case])
     driver = written["tool"]["driver"]
     for result in written["results"]:

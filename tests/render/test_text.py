@@ -62,7 +62,7 @@ def test_the_verdict_and_the_first_command_are_at_both_ends(findings: int, first
         assert any(line.strip() == f"→ {first}" for line in end), end
 
 
-def test_what_only_looks_is_not_called_a_fix() -> None:
+def test_what_only_inspects_is_not_called_a_fix() -> None:
     written = text(outages.outage(200), width=200, max_examples=0, verbose=1)
     fixes = {line.split(": ", 1)[1] for line in written.splitlines() if line.lstrip().startswith("Fix (")}
     inspections = {line.split(": ", 1)[1] for line in written.splitlines() if line.lstrip().startswith("Look: ")}
@@ -141,7 +141,7 @@ def test_thousands_of_gaps_and_reasons_are_a_few_lines() -> None:
     assert "and 4,995 more reasons (JSD401)" in written
 
 
-def test_a_gap_is_told_once_but_counted_as_the_finding_it_is() -> None:
+def test_a_gap_is_reported_once_but_counted_as_the_finding_it_is() -> None:
     gap, finding = reports.silent_gap("PAYMENTS")
     written = text(reports.report(results=[finding], gaps=[gap]))
     assert written.count("PAYMENTS: its leader") == 1
@@ -154,7 +154,7 @@ def test_a_gap_finding_without_its_gap_is_not_lost() -> None:
     assert "APP > PAYMENTS\n" in text(reports.report(results=[finding]))
 
 
-def test_says_what_was_looked_at_when_nothing_was_found() -> None:
+def test_lists_what_was_inspected_when_nothing_was_found() -> None:
     written = text(CALM)
     assert f"Looked at {reports.HEADLINE}\n" in written
     assert written.endswith("\nNothing found by 4 rules · 4 passed\n")
@@ -281,7 +281,7 @@ def test_any_report_is_rendered_and_harmless(report: Report, options: RenderOpti
     assert written.isascii() or not options.ascii_only
 
 
-def test_much_evidence_is_cut_until_all_of_it_is_asked_for() -> None:
+def test_much_evidence_is_cut_until_all_of_it_is_requested() -> None:
     evidence = tuple(Observation(source="n1", path=f"values[{n}]", value=n) for n in range(15))
     written = reports.report(results=[Result(reports.META, Finding(subject=CLUSTER, evidence=evidence))])
     assert "and 5 values more (-vv)" in text(written, verbose=1)

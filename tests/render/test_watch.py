@@ -80,7 +80,7 @@ def test_the_selected_incident_is_on_the_screen_and_so_is_what_to_type() -> None
         assert f" {number + 1}. {incident.causes[0].rule.code}" in marked
 
 
-def test_before_the_first_look_and_without_a_report() -> None:
+def test_before_the_first_sample_and_without_a_report() -> None:
     first = ScreenView(deployment="", now=LATER, every_s=10.0)
     assert "first check · checking" in screen(first, 24, RenderOptions())
     shown = screen(replace(first, problem="n1 refused the connection", next_check_s=3.0), 24, RenderOptions())
@@ -88,7 +88,7 @@ def test_before_the_first_look_and_without_a_report() -> None:
     assert "next in 3s" in shown
 
 
-def test_what_a_look_could_not_see_is_not_called_resolved() -> None:
+def test_what_a_sample_could_not_see_is_not_called_resolved() -> None:
     blind = reports.report(verdicts=[reports.not_evaluated(STUCK.rule, "no consumer was seen", "log in")])
     shown = ScreenView(deployment="", now=LATER, every_s=10.0, watch=seen(reports.report([STUCK]), blind), report=blind)
     written = screen(shown, 24, RenderOptions(width=120))

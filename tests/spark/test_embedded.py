@@ -73,7 +73,7 @@ def test_a_cut_off_file_is_read_as_far_as_it_goes(read: Read) -> None:
     assert cut.problem
 
 
-def test_a_file_that_executors_do_not_find_is_told_of(read: Read) -> None:
+def test_a_file_that_executors_do_not_find_is_reported(read: Read) -> None:
     for result in (read.spark[2], read.local[2]):
         (gone,) = (file for file in evidence_of(result).files if file.path.endswith(GONE))
         assert gone.problem
