@@ -135,11 +135,11 @@ class _Writer:
             yield again
         for _ in range((len(segments) + 1) // 2):
             yield self._packet(link.server, link.client, _ACK)
-        answers = b"".join(self._answer(link, number) for number in range(first, link.published))
-        yield self._packet(link.server, link.client, _PUSH_ACK, answers)
+        replies = b"".join(self._reply(link, number) for number in range(first, link.published))
+        yield self._packet(link.server, link.client, _PUSH_ACK, replies)
         yield self._packet(link.client, link.server, _ACK)
 
-    def _answer(self, link: _Link, number: int) -> bytes:
+    def _reply(self, link: _Link, number: int) -> bytes:
         body = b'{"stream":"ORDERS","seq":%d}' % (1_000_000 * link.number + number + 1)
         return b"MSG _INBOX.%04d.%08d 1 %d\r\n%b\r\n" % (link.number, number, len(body), body)
 

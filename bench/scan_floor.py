@@ -18,7 +18,7 @@ async def main(url: str, stream: str, messages: int) -> None:
     request = {"stream_name": stream, "config": config | {"inactive_threshold": 10_000_000_000}}
     await client.request(f"$JS.API.CONSUMER.CREATE.{stream}.floor", json.dumps(request).encode(), timeout=10)
 
-    async def ask() -> None:
+    async def pull_batch() -> None:
         nonlocal asked
         asked += _BATCH
         pull = json.dumps({"batch": _BATCH, "expires": 60_000_000_000}).encode()
@@ -30,11 +30,11 @@ async def main(url: str, stream: str, messages: int) -> None:
         if count >= messages:
             done.set()
         elif asked - count <= 3 * _BATCH:
-            await ask()
+            await pull_batch()
 
     inbox = await client.subscribe(client.new_inbox(), cb=on_message, pending_bytes_limit=0)
     for _ in range(4):
-        await ask()
+        await pull_batch()
     await done.wait()
     await client.request(f"$JS.API.CONSUMER.DELETE.{stream}.floor", b"", timeout=10)
     await client.close()

@@ -89,13 +89,18 @@ def page() -> str:
     book = {rule.code: rule for rule in rules()}
     checks = _table(
         ("check", "its threshold", "worst", "jsdoctor", "where we differ"),
-        [(f"{c.code} {c.name}", _thresholds(c), c.worst, _answer(c, book), c.differ) for c in peers.audit],
+        [(f"{c.code} {c.name}", _thresholds(c), c.worst, _response_here(c, book), c.differ) for c in peers.audit],
     )
     options = [
         _table(
             (f"`{command}`", "its default", "jsdoctor", "where we differ"),
             [
-                (f"`{entry.option}`", f"`{entry.default}`" if entry.default else "", _answer(entry, book), entry.differ)
+                (
+                    f"`{entry.option}`",
+                    f"`{entry.default}`" if entry.default else "",
+                    _response_here(entry, book),
+                    entry.differ,
+                )
                 for entry in peers.check
                 if entry.command == command
             ],
@@ -104,18 +109,18 @@ def page() -> str:
     ]
     states = _table(
         ("command", "state", "means", "jsdoctor", "where we differ"),
-        [(f"`{s.command}`", f"`{s.name}`", s.means, _answer(s, book), s.differ) for s in peers.state],
+        [(f"`{s.command}`", f"`{s.name}`", s.means, _response_here(s, book), s.differ) for s in peers.state],
     )
     insights = _table(
         ("check", "about", "its threshold", "jsdoctor", "where we differ"),
-        [(i.codes, i.name, i.theirs, _answer(i, book), i.differ) for i in peers.insights],
+        [(i.codes, i.name, i.theirs, _response_here(i, book), i.differ) for i in peers.insights],
     )
     return _TEXT.format(
         version=peers.nats_version, audit=checks, options="\n\n".join(options), states=states, insights=insights
     )
 
 
-def _answer(entry: Entry, book: Mapping[str, Rule]) -> str:
+def _response_here(entry: Entry, book: Mapping[str, Rule]) -> str:
     """Each rule once, with its parameters and their defaults as its page has them."""
     if entry.not_built or entry.not_needed:
         return f"not built: {entry.not_built}" if entry.not_built else f"not needed: {entry.not_needed}"

@@ -142,7 +142,7 @@ async def refusals(cluster: Cluster) -> None:
                 await retrying.jetstream().publish("ORDERS.new", b"z", headers={"Nats-Expected-Last-Sequence": "99"})
 
 
-async def slow_answers(cluster: Cluster) -> None:
+async def slow_responses(cluster: Cluster) -> None:
     """A server that stands still: briefly for many publishes, then for longer than clients wait."""
     async with connected(cluster, "waiting") as client, connected(cluster, "patient") as patient:
         await orders(client)
@@ -249,7 +249,7 @@ SCENARIOS: dict[str, tuple[Scenario, int, str, str]] = {
     "late-acks": (late_acks, 1, "client", ""),
     "deliveries": (deliveries, 1, "client", _WEBSOCKET),
     "refusals": (refusals, 1, "client", ""),
-    "slow-answers": (slow_answers, 1, "client", ""),
+    "slow-answers": (slow_responses, 1, "client", ""),
     "permissions": (permissions, 1, "client", ""),
     "routes": (routes, 3, "route", ""),
     "unreachable": (unreachable, 1, "", ""),

@@ -31,11 +31,11 @@ class Done:
     stderr: str
 
 
-Say = Callable[..., Done]
+Command = Callable[..., Done]
 
 
 @pytest.fixture
-def say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Say:
+def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
     """Runs `jsdoctor` in an empty directory, without this machine's contexts and variables."""
     monkeypatch.chdir(tmp_path)
     for name in ("NATS_URL", "NATS_CONTEXT", "NO_COLOR", "FORCE_COLOR", "COLUMNS"):
@@ -49,15 +49,15 @@ def say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     return command
 
 
-def document(say: Say, *arguments: str) -> tuple[int, dict[str, Any]]:
-    done = say("diagnose", "--format", "json", *arguments)
+def document(command: Command, *arguments: str) -> tuple[int, dict[str, Any]]:
+    done = command("diagnose", "--format", "json", *arguments)
     diagnosis: dict[str, Any] = json.loads(done.stdout)
     VALIDATOR.validate(diagnosis)
     return done.returncode, diagnosis
 
 
-def test_offline_only_recognises(say: Say) -> None:
-    code, diagnosis = document(say, "--offline", "nats: wrong last sequence: 5123")
+def test_offline_only_recognises(command: Command) -> None:
+    code, diagnosis = document(command, "--offline", "nats: wrong last sequence: 5123")
     assert (code, diagnosis["symptom"]) == (0, "wrong-last-sequence")
     assert [cause["code"] for cause in diagnosis["causes"]][:2] == ["JSD201", "JSD202"]
     assert {cause["verdict"] for cause in diagnosis["causes"]} == {"undecided"}
@@ -66,54 +66,54 @@ def test_offline_only_recognises(say: Say) -> None:
     assert diagnosis["sources"] == []
 
 
-def test_what_is_not_known_is_reported_with_what_would_help(say: Say) -> None:
-    code, diagnosis = document(say, "--offline", "the printer is out of paper")
+def test_what_is_not_known_is_reported_with_what_would_help(command: Command) -> None:
+    code, diagnosis = document(command, "--offline", "the printer is out of paper")
     assert (code, diagnosis["symptom"], diagnosis["causes"]) == (3, None, [])
     assert diagnosis["needs"]
-    done = say("diagnose", "--offline", "the printer is out of paper")
+    done = command("diagnose", "--offline", "the printer is out of paper")
     assert "Not recognised." in done.stdout
     assert not any(f"--symptom {symptom.slug}" in done.stdout for symptom in book().symptoms)
 
 
-def test_the_nearest_symptoms_are_offered_where_none_is_recognised(say: Say) -> None:
-    done = say("diagnose", "--offline", "deliveries repeat although workers acknowledge in time")
+def test_the_nearest_symptoms_are_offered_where_none_is_recognised(command: Command) -> None:
+    done = command("diagnose", "--offline", "deliveries repeat although workers acknowledge in time")
     assert done.returncode == 3
     assert "--symptom messages-redelivered" in done.stdout
     assert done.stdout.count("--symptom") <= 5
 
 
-def test_a_file_is_the_symptom(say: Say, tmp_path: Path) -> None:
+def test_a_file_is_the_symptom(command: Command, tmp_path: Path) -> None:
     log = tmp_path / "app.log"
     log.write_text(
         "".join(f"2026-11-21T10:00:{n:02} ERROR create failed: err_code=10008 retry {n}\n" for n in range(9))
     )
     for arguments in (("app.log",), ("--logs", "app.log")):
-        assert document(say, *arguments)[1]["symptom"] == "stream-offline"
+        assert document(command, *arguments)[1]["symptom"] == "stream-offline"
 
 
-def test_pasted_pages_are_judged_without_a_word(say: Say) -> None:
+def test_pasted_pages_are_judged_without_a_word(command: Command) -> None:
     paste = FIXTURES / "pasted" / "stuck" / "0.5.0_consumer_info_ORDERS_billing.txt"
-    code, diagnosis = document(say, str(paste))
+    code, diagnosis = document(command, str(paste))
     assert (code, diagnosis["symptom"]) == (1, "consumer-stalled")
     assert [cause["code"] for cause in diagnosis["causes"] if cause["verdict"] == "confirmed"] == ["JSD403"]
 
 
-def test_words_and_files_together(say: Say) -> None:
+def test_words_and_files_together(command: Command) -> None:
     paste = FIXTURES / "pasted" / "stuck" / "0.5.0_consumer_info_ORDERS_billing_json.txt"
-    assert document(say, "consumer is stalled", str(paste))[0] == 1
+    assert document(command, "consumer is stalled", str(paste))[0] == 1
 
 
-def test_words_need_no_quotes(say: Say) -> None:
+def test_words_need_no_quotes(command: Command) -> None:
     assert (
-        document(say, "--offline", "duplicate", "orders", "since", "the", "restart")[1]["symptom"]
+        document(command, "--offline", "duplicate", "orders", "since", "the", "restart")[1]["symptom"]
         == "duplicate-messages"
     )
 
 
-def test_code_and_symptom_name_it_as_well(say: Say) -> None:
-    assert document(say, "--offline", "--code", "10077")[1]["symptom"] == "insufficient-resources"
-    assert document(say, "--offline", "--symptom", "consumer-stalled")[1]["symptom"] == "consumer-stalled"
-    code, diagnosis = document(say, "--offline", "--code", "10065")
+def test_code_and_symptom_name_it_as_well(command: Command) -> None:
+    assert document(command, "--offline", "--code", "10077")[1]["symptom"] == "insufficient-resources"
+    assert document(command, "--offline", "--symptom", "consumer-stalled")[1]["symptom"] == "consumer-stalled"
+    code, diagnosis = document(command, "--offline", "--code", "10065")
     assert (code, diagnosis["symptom"]) == (0, "configuration-refused")
     assert diagnosis["api_error"]["text"] == "subjects overlap with an existing stream"
 
@@ -134,10 +134,10 @@ def test_logs_on_stdin_are_read_once() -> None:
     assert done.returncode == 1
 
 
-def test_logs_alone_decide_what_they_can(say: Say, tmp_path: Path) -> None:
+def test_logs_alone_decide_what_they_can(command: Command, tmp_path: Path) -> None:
     line = "2026-11-21 16:04:5{} ERROR publish failed: nats: wrong last sequence: 5\n"
     (tmp_path / "app.log").write_text("".join(line.format(second) for second in range(4)))
-    code, diagnosis = document(say, "nats: wrong last sequence: 5", "--logs", "app.log", "--stream", "ORDERS")
+    code, diagnosis = document(command, "nats: wrong last sequence: 5", "--logs", "app.log", "--stream", "ORDERS")
     verdicts = {cause["code"]: cause["verdict"] for cause in diagnosis["causes"]}
     assert code == 1
     assert verdicts["JSD201"] == "confirmed"
@@ -145,24 +145,24 @@ def test_logs_alone_decide_what_they_can(say: Say, tmp_path: Path) -> None:
     assert diagnosis["sources"][0]["kind"] == "logs"
 
 
-def test_text_for_a_person(say: Say) -> None:
-    done = say("diagnose", "--offline", "consumer is stalled")
+def test_text_for_a_person(command: Command) -> None:
+    done = command("diagnose", "--offline", "consumer is stalled")
     assert done.returncode == 0
     assert "undecided  JSD403 consumer-ack-pending-at-limit" in done.stdout
     assert "Next: " in done.stdout
-    quiet = say("diagnose", "-q", "--offline", "consumer is stalled").stdout.splitlines()
+    quiet = command("diagnose", "-q", "--offline", "consumer is stalled").stdout.splitlines()
     assert len(quiet) == len(next(symptom for symptom in book().symptoms if symptom.slug == "consumer-stalled").causes)
 
 
-def test_hostile_text_does_not_reach_the_terminal(say: Say) -> None:
-    done = say("diagnose", "--offline", "\x1b[2J nats: no responders [red]x[/red] \u202e")
+def test_hostile_text_does_not_reach_the_terminal(command: Command) -> None:
+    done = command("diagnose", "--offline", "\x1b[2J nats: no responders [red]x[/red] \u202e")
     assert "\x1b" not in done.stdout
     assert "\u202e" not in done.stdout
 
 
-def test_nobody_there(say: Say) -> None:
+def test_nobody_there(command: Command) -> None:
     """The differential is written all the same, undecided, and the run is inconclusive."""
-    code, diagnosis = document(say, "consumer is stalled", "-s", "nats://127.0.0.1:1", "--timeout", "1s")
+    code, diagnosis = document(command, "consumer is stalled", "-s", "nats://127.0.0.1:1", "--timeout", "1s")
     assert code == 3
     assert {cause["verdict"] for cause in diagnosis["causes"]} == {"undecided"}
     assert diagnosis["gaps"]
@@ -183,8 +183,8 @@ def test_nobody_there(say: Say) -> None:
         (("wrong last sequence", "--bundle", "x.zip", "-s", "localhost"), "--bundle judges what was captured"),
     ],
 )
-def test_what_does_not_fit_together_is_refused(say: Say, arguments: tuple[str, ...], message: str) -> None:
-    done = say("diagnose", *arguments)
+def test_what_does_not_fit_together_is_refused(command: Command, arguments: tuple[str, ...], message: str) -> None:
+    done = command("diagnose", *arguments)
     assert done.returncode == 2
     assert message in done.stderr
 
@@ -193,37 +193,37 @@ def test_the_schema_is_a_schema() -> None:
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
 
 
-def test_explain_knows_rules_symptoms_and_api_errors(say: Say) -> None:
-    symptom = say("explain", "duplicate-messages").stdout
+def test_explain_knows_rules_symptoms_and_api_errors(command: Command) -> None:
+    symptom = command("explain", "duplicate-messages").stdout
     assert symptom.startswith("# duplicate-messages\n")
     assert "## What runbooks claim" in symptom
     assert "JSD305 duplicates-stored" in symptom
-    error = say("explain", "10071").stdout
+    error = command("explain", "10071").stdout
     assert "wrong last sequence: {seq}" in error
     assert "Symptom: wrong-last-sequence" in error
     assert "JSD201" in error
-    assert say("explain", "JSD403").stdout.startswith("# JSD403 ")
-    both = say("explain", "wrong-last-sequence").stdout
+    assert command("explain", "JSD403").stdout.startswith("# JSD403 ")
+    both = command("explain", "wrong-last-sequence").stdout
     assert both.startswith("# JSD201 wrong-last-sequence")
     assert "\n# wrong-last-sequence\n" in both
-    wrong = say("explain", "duplicate-mesages")
+    wrong = command("explain", "duplicate-mesages")
     assert wrong.returncode == 2
     assert "did you mean 'duplicate-messages'" in wrong.stderr
 
 
-def test_every_symptom_can_be_explained_to_a_terminal(say: Say) -> None:
-    done = say("explain", "messages-missing", "--color", "always")
+def test_every_symptom_can_be_explained_to_a_terminal(command: Command) -> None:
+    done = command("explain", "messages-missing", "--color", "always")
     assert done.returncode == 0
     assert "JSD206" in done.stdout
 
 
-def test_offline_judges_files_and_opens_no_connection(say: Say, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_offline_judges_files_and_opens_no_connection(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     paste = str(ROOT / "fixtures" / "pasted" / "stuck" / "0.5.0_consumer_info_ORDERS_billing.txt")
     monkeypatch.setenv("NATS_URL", "nats://127.0.0.1:9")
-    done = say("diagnose", "--offline", paste)
+    done = command("diagnose", "--offline", paste)
     assert done.returncode == 1, done.stderr
     assert "confirmed  JSD403" in done.stdout
     assert done.stderr == ""
-    live = say("diagnose", "--offline", "-s", "nats://127.0.0.1:9", paste)
+    live = command("diagnose", "--offline", "-s", "nats://127.0.0.1:9", paste)
     assert live.returncode == 2
     assert "--offline opens no connection, --server does" in live.stderr

@@ -135,7 +135,7 @@ class Seen(NamedTuple):
         return [talk for capture in self.packets.nats for talk in capture.connections]
 
 
-def _said(code: str, *words: str) -> Callable[[Seen], bool]:
+def _finding(code: str, *words: str) -> Callable[[Seen], bool]:
     """A finding of that rule has all these words in its subject or message."""
     return lambda seen: any(all(word in text for word in words) for text in seen.findings.get(code, []))
 
@@ -157,38 +157,38 @@ def _consumers(what: str, least: int) -> Callable[[Seen], bool]:
 
 
 CONDITIONS: dict[str, Callable[[Seen], bool]] = {
-    "publishes refused by a full stream": _said("JSD511", "FULL", "maximum messages exceeded"),
-    "publishes refused because they are too large": _said("JSD511", "FULL", "message size exceeds"),
-    "expected last message id": _said("JSD201", "ORDERS", "id of the last message"),
-    "expected stream": _said("JSD511", "expected stream does not match"),
-    "expected last sequence behind": _said("JSD201", "ORDERS"),
-    "expected last sequence ahead": _said("JSD202", "ORDERS"),
-    "publishes without a listener": _said("JSD512", "nobody.listens"),
-    "requests without a responder": _said("JSD512", "no.service"),
-    "duplicates by id": _said("JSD308"),
-    "publishes again under the same id": _said("JSD504"),
-    "stream not found": _said("JSD517", "stream not found"),
-    "consumer not found": _said("JSD517", "consumer not found"),
-    "subjects overlap": _said("JSD517", "subjects overlap"),
-    "messages refused by a worker": _said("JSD513", "ORDERS > NAKS"),
-    "messages given up": _said("JSD514", "ORDERS > TERMS"),
-    "redeliveries": _said("JSD515", "ORDERS > SLOW"),
-    "acknowledgements behind ack_wait": _said("JSD410", "ORDERS > LATE"),
-    "max_deliver reached": _said("JSD520", "ORDERS > NAKS"),
+    "publishes refused by a full stream": _finding("JSD511", "FULL", "maximum messages exceeded"),
+    "publishes refused because they are too large": _finding("JSD511", "FULL", "message size exceeds"),
+    "expected last message id": _finding("JSD201", "ORDERS", "id of the last message"),
+    "expected stream": _finding("JSD511", "expected stream does not match"),
+    "expected last sequence behind": _finding("JSD201", "ORDERS"),
+    "expected last sequence ahead": _finding("JSD202", "ORDERS"),
+    "publishes without a listener": _finding("JSD512", "nobody.listens"),
+    "requests without a responder": _finding("JSD512", "no.service"),
+    "duplicates by id": _finding("JSD308"),
+    "publishes again under the same id": _finding("JSD504"),
+    "stream not found": _finding("JSD517", "stream not found"),
+    "consumer not found": _finding("JSD517", "consumer not found"),
+    "subjects overlap": _finding("JSD517", "subjects overlap"),
+    "messages refused by a worker": _finding("JSD513", "ORDERS > NAKS"),
+    "messages given up": _finding("JSD514", "ORDERS > TERMS"),
+    "redeliveries": _finding("JSD515", "ORDERS > SLOW"),
+    "acknowledgements behind ack_wait": _finding("JSD410", "ORDERS > LATE"),
+    "max_deliver reached": _finding("JSD520", "ORDERS > NAKS"),
     "work in progress": _consumers("in_progress", 5),
     "acknowledgements": _consumers("acks", 20),
-    "too many pulls wait": _said("JSD516", "MaxWaiting"),
-    "a pull asks for too much": _said("JSD516", "MaxRequestBatch"),
-    "a consumer is deleted under its pulls": _said("JSD516", "Consumer Deleted"),
+    "too many pulls wait": _finding("JSD516", "MaxWaiting"),
+    "a pull asks for too much": _finding("JSD516", "MaxRequestBatch"),
+    "a consumer is deleted under its pulls": _finding("JSD516", "Consumer Deleted"),
     "no messages": _status(404),
     "a pull expires": _status(408),
     "idle heartbeats": _summed(lambda talk: talk.heartbeats.count, 3),
-    "idle heartbeats stop": _said("JSD518"),
+    "idle heartbeats stop": _finding("JSD518"),
     "flow control, answered": _summed(lambda talk: talk.flow_control.answered, 1),
-    "flow control, not answered": _said("JSD519"),
-    "publishes answered late": _said("JSD505"),
-    "permissions violation": _said("JSD506", "Permissions Violation"),
-    "authorization violation": _said("JSD506", "Authorization Violation"),
+    "flow control, not answered": _finding("JSD519"),
+    "publishes answered late": _finding("JSD505"),
+    "permissions violation": _finding("JSD506", "Permissions Violation"),
+    "authorization violation": _finding("JSD506", "Authorization Violation"),
 }
 """What must be said of the capture of any client."""
 

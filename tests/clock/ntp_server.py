@@ -29,7 +29,7 @@ def stamp(moment_s: float) -> int:
     return (whole + EPOCH_S << 32) + int((moment_s - whole) * (1 << 32))
 
 
-def answer(question: bytes, mode: str, ahead_s: float) -> bytes:
+def reply_to(question: bytes, mode: str, ahead_s: float) -> bytes:
     """What such a server says to that question."""
     now = time.time() + ahead_s
     sent = PACKET.unpack(question[:48])[-1]
@@ -54,13 +54,13 @@ def serve(udp: socket.socket, mode: str, ahead_s: float) -> None:
             continue
         if mode == "late":
             if kept:
-                udp.sendto(answer(kept, "good", ahead_s), asker)
+                udp.sendto(reply_to(kept, "good", ahead_s), asker)
             kept = question
             continue
         if mode == "lying_then_good":
-            udp.sendto(answer(question, "spoofed", 3600), asker)
+            udp.sendto(reply_to(question, "spoofed", 3600), asker)
         reply = {"short": b"no time", "garbled": bytes(48)}.get(mode)
-        udp.sendto(answer(question, mode, ahead_s) if reply is None else reply, asker)
+        udp.sendto(reply_to(question, mode, ahead_s) if reply is None else reply, asker)
 
 
 @contextlib.contextmanager

@@ -56,20 +56,20 @@ def info(**more: Any) -> bytes:
 def flooding(line: bytes) -> Handler:
     """Takes the login, and then sends a line without end."""
 
-    def answer(talk: Talk, _: str, __: bytes) -> None:
+    def respond(talk: Talk, _: str, __: bytes) -> None:
         forever(talk, line * 1000)
 
-    return greeted(lambda talk: talk.serve(answer))
+    return greeted(lambda talk: talk.serve(respond))
 
 
-def beside_ping(answer: Reply) -> Handler:
+def beside_ping(respond: Reply) -> Handler:
     """A system account whose server answers who it is, and everything else so."""
 
     def both(talk: Talk, subject: str, inbox: bytes) -> None:
         if subject.endswith("PING"):
             talk.reply(inbox, pong())
         else:
-            answer(talk, subject, inbox)
+            respond(talk, subject, inbox)
 
     return greeted(lambda talk: talk.serve(both))
 
@@ -81,9 +81,9 @@ def api(**answers: Any) -> Handler:
     return greeted(lambda talk: talk.serve(plain(given | {k: v for k, v in known.items() if k not in given})))
 
 
-def ping(answer: Any) -> Handler:
-    """A system account whose servers answer the first request so."""
-    return greeted(lambda talk: talk.serve(plain({"SERVER.PING": answer})))
+def ping(reply: Any) -> Handler:
+    """A system account whose servers reply to the first request so."""
+    return greeted(lambda talk: talk.serve(plain({"SERVER.PING": reply})))
 
 
 def pong(**more: Any) -> bytes:
@@ -121,13 +121,13 @@ def drip_reply(talk: Talk, _: str, inbox: bytes) -> None:
 
 
 def many_replies(body: bytes, count: int) -> Callable[[Talk, str, bytes], None]:
-    def answer(talk: Talk, _: str, inbox: bytes) -> None:
+    def respond(talk: Talk, _: str, inbox: bytes) -> None:
         sid = talk.sid_of(inbox)
         message = b"MSG %s %s %d\r\n" % (inbox, sid, len(body)) + body + b"\r\n"
         for _i in range(count // 1000):
             talk.send(message * 1000)
 
-    return answer
+    return respond
 
 
 def huge_reply(talk: Talk, _: str, inbox: bytes) -> None:

@@ -47,8 +47,8 @@ class Talk:
     def reply(self, inbox: bytes, body: bytes) -> None:
         self.send(b"MSG %s %s %d\r\n" % (inbox, self.sid_of(inbox), len(body)) + body + b"\r\n")
 
-    def serve(self, answer: Reply, pong: bytes = b"PONG\r\n") -> None:
-        """Speak the protocol as a server does; `answer` takes the requests."""
+    def serve(self, respond: Reply, pong: bytes = b"PONG\r\n") -> None:
+        """Speak the protocol as a server does; `respond` takes the requests."""
         while line := self.file.readline():
             verb, _, rest = line.strip().partition(b" ")
             if verb == b"PING":
@@ -60,7 +60,7 @@ class Talk:
                 words = rest.split()
                 self.file.read(int(words[-1]) + 2)
                 if len(words) > 2 + (verb == b"HPUB"):
-                    answer(self, words[0].decode(), words[1])
+                    respond(self, words[0].decode(), words[1])
 
 
 Handler = Callable[[Talk], None]
@@ -83,13 +83,13 @@ def no_responders(talk: Talk, inbox: bytes) -> None:
 def plain(answers: dict[str, bytes | Reply]) -> Reply:
     """As the API of a plain account; other subjects have no responders."""
 
-    def answer(talk: Talk, subject: str, inbox: bytes) -> None:
+    def respond(talk: Talk, subject: str, inbox: bytes) -> None:
         for part, what in answers.items():
             if part in subject:
                 return what(talk, subject, inbox) if callable(what) else talk.reply(inbox, what)
         return no_responders(talk, inbox)
 
-    return answer
+    return respond
 
 
 @contextlib.contextmanager

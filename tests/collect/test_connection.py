@@ -348,13 +348,13 @@ def test_every_supported_server_refuses_in_known_words(
         server_version,
     )
 
-    async def ask(connection: Connection) -> tuple[str, str | None]:
+    async def publish_denied(connection: Connection) -> tuple[str, str | None]:
         await connection.client.publish("Denied", b"")
-        await _heard(connection)
+        await _all_received(connection)
         return connection.server_info["version"], connection.denial("Denied")
 
     words = 'Permissions Violation for Publish to "Denied"'
-    assert attempt(ask, server=f"bob:{SECRET}@127.0.0.1:{server.port}") == (server_version, words)
+    assert attempt(publish_denied, server=f"bob:{SECRET}@127.0.0.1:{server.port}") == (server_version, words)
     assert "wrong user or password" in refused(server=f"bob:{SECRET}x@127.0.0.1:{server.port}").message
     assert "requires a login" in refused(server=f"127.0.0.1:{server.port}").message
     assert "not a client port" in refused(server=f"127.0.0.1:{server.ports['cluster']}").message
@@ -368,14 +368,14 @@ def test_what_is_denied_is_distinguished_from_what_is_late(start_server: StartSe
     may = 'publish: "ok", subscribe: "_INBOX.>"'
     server = start_server(f"authorization {{ users: [{{user: a, password: b, permissions: {{{may}}}}}] }}\n")
 
-    async def ask(connection: Connection) -> tuple[list[str], str | None, str | None]:
+    async def denials(connection: Connection) -> tuple[list[str], str | None, str | None]:
         with pytest.raises(errors.TimeoutError):
             await connection.client.request(denied, b"", timeout=0.5)
         await connection.client.subscribe("Other")
-        await _heard(connection)
+        await _all_received(connection)
         return connection.permission_errors, connection.denial(denied), connection.denial("$JS.API.CONSUMER.LIST")
 
-    words, publish, other = attempt(ask, server=f"a:b@127.0.0.1:{server.port}")
+    words, publish, other = attempt(denials, server=f"a:b@127.0.0.1:{server.port}")
     assert words == [
         f'Permissions Violation for Publish to "{denied}"',
         'Permissions Violation for Subscription to "Other"',
@@ -413,7 +413,7 @@ def test_a_lost_server_ends_requests_instead_of_blocking(start_server: StartServ
     assert attempt(lose, server=f"127.0.0.1:{server.port}")
 
 
-async def _heard(connection: Connection) -> None:
+async def _all_received(connection: Connection) -> None:
     """Until the server's answers to all that was sent are in: nats-py's PING overtakes what it still holds, once."""
     await connection.client.flush()
     await connection.client.flush()

@@ -36,7 +36,7 @@ class Ended:
     """How a run ended."""
 
     code: int
-    said: str
+    output: str
     took_s: float
     peak_mb: int
 
@@ -51,7 +51,7 @@ def check(option: str, url: str, tmp_path: Path) -> Ended:
             stderr=file,
             check=True,
         )
-    return Ended(said=output.read_text(), **json.loads(result.read_text()))
+    return Ended(output=output.read_text(), **json.loads(result.read_text()))
 
 
 def _marked(scenarios: dict[str, Handler]) -> list[object]:
@@ -59,13 +59,13 @@ def _marked(scenarios: dict[str, Handler]) -> list[object]:
 
 
 def _assert_sane(ended: Ended) -> None:
-    assert ended.code in (0, 1, 3), ended.said
-    assert ended.said.strip()
-    assert "Traceback" not in ended.said
-    assert "internal error" not in ended.said
-    assert not set(ended.said) & {chr(n) for n in range(32) if chr(n) not in "\n\r\t"}
-    assert ended.took_s < MAX_S, ended.said
-    assert ended.peak_mb < MAX_MB, ended.said
+    assert ended.code in (0, 1, 3), ended.output
+    assert ended.output.strip()
+    assert "Traceback" not in ended.output
+    assert "internal error" not in ended.output
+    assert not set(ended.output) & {chr(n) for n in range(32) if chr(n) not in "\n\r\t"}
+    assert ended.took_s < MAX_S, ended.output
+    assert ended.peak_mb < MAX_MB, ended.output
 
 
 @pytest.mark.parametrize("name", _marked(NATS_SCENARIOS))

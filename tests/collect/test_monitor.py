@@ -192,12 +192,12 @@ class _Guard(http.server.BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         login = base64.b64encode(f"ops:{self.password}".encode()).decode()
         if self.headers.get("Authorization") != f"Basic {login}":
-            self._answer(401, b"who are you?")
+            self._respond(401, b"who are you?")
             return
         response = httpx.get(self.behind + self.path)
-        self._answer(response.status_code, response.content)
+        self._respond(response.status_code, response.content)
 
-    def _answer(self, status: int, content: bytes) -> None:
+    def _respond(self, status: int, content: bytes) -> None:
         self.send_response(status)
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
@@ -239,7 +239,7 @@ def test_a_login_in_the_url_is_used_and_never_kept(shared_cluster: ClusterFactor
 def test_a_web_server_is_not_taken_for_a_nats_server() -> None:
     class Cheerful(_Guard):
         def do_GET(self) -> None:
-            self._answer(200, b'{"status": "ok"}')
+            self._respond(200, b'{"status": "ok"}')
 
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Cheerful) as server:
         thread = threading.Thread(target=server.serve_forever)

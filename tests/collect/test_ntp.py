@@ -29,7 +29,7 @@ SHORT_S = 0.5
 SECOND_NS = 1_000_000_000
 
 
-def ask(*hosts: str, wait_s: float = 2.0) -> tuple[NtpTime | None, list[Gap], CollectionResult]:
+def query(*hosts: str, wait_s: float = 2.0) -> tuple[NtpTime | None, list[Gap], CollectionResult]:
     """True time as those servers have it, what was not believed or not answered, and what was brought in."""
     collection = asyncio.run(ask_ntp([parse_ntp_host(host) for host in hosts], wait_s))
     ntp, gaps = ntp_time(collection.exchanges)
@@ -43,7 +43,7 @@ def is_within(ntp: NtpTime | None, ahead_s: float) -> bool:
 @pytest.mark.parametrize("ahead_s", [0, 0.25, -5, 3600, -90_000])
 def test_true_time_is_within_the_bound(ahead_s: float) -> None:
     with ntp_server("good", ahead_s) as host:
-        ntp, gaps, _ = ask(host)
+        ntp, gaps, _ = query(host)
     assert is_within(ntp, ahead_s), ntp
     assert gaps == []
     assert ntp is not None
@@ -69,7 +69,7 @@ def test_true_time_is_within_the_bound(ahead_s: float) -> None:
 )
 def test_what_cannot_be_believed_is_a_gap_with_the_reason(mode: str, reason: str) -> None:
     with ntp_server(mode) as host:
-        ntp, gaps, _ = ask(host, wait_s=SHORT_S)
+        ntp, gaps, _ = query(host, wait_s=SHORT_S)
     assert ntp is None
     ((kind, subject, gap_reason, requested),) = [(g.kind, g.subject.label, g.reason, g.requested) for g in gaps]
     assert (kind, subject, requested) == ("ntp", f"NTP server {host}", True)
@@ -78,14 +78,14 @@ def test_what_cannot_be_believed_is_a_gap_with_the_reason(mode: str, reason: str
 
 def test_a_spoofed_reply_before_the_true_one_changes_nothing() -> None:
     with ntp_server("lying_then_good") as host:
-        ntp, gaps, _ = ask(host)
+        ntp, gaps, _ = query(host)
     assert is_within(ntp, 0)
     assert gaps == []
 
 
 def test_nobody_listens_and_nobody_is_called_so() -> None:
     (port,) = free_ports(1)
-    ntp, gaps, collection = ask(f"127.0.0.1:{port}", "nobody.invalid")
+    ntp, gaps, collection = query(f"127.0.0.1:{port}", "nobody.invalid")
     assert ntp is None
     assert collection.exchanges == []
     assert ["refused" in gaps[0].reason, "cannot be queried" in gaps[1].reason] == [True, True], gaps
@@ -93,7 +93,7 @@ def test_nobody_listens_and_nobody_is_called_so() -> None:
 
 def test_a_majority_outvotes_a_liar_and_names_it() -> None:
     with ntp_server() as true, ntp_server("good", 7.0) as liar, ntp_server() as other:
-        ntp, gaps, _ = ask(true, liar, other)
+        ntp, gaps, _ = query(true, liar, other)
     assert is_within(ntp, 0)
     assert ntp is not None
     assert (ntp.sources, ntp.outvoted) == ((true, other), (liar,))
@@ -105,7 +105,7 @@ def test_a_majority_outvotes_a_liar_and_names_it() -> None:
 
 def test_two_that_contradict_each_other_prove_nothing() -> None:
     with ntp_server() as first, ntp_server("good", 7.0) as other:
-        ntp, gaps, _ = ask(first, other)
+        ntp, gaps, _ = query(first, other)
     assert ntp is None
     assert [gap.requested for gap in gaps] == [True]
     assert all(host in gaps[0].reason for host in (first, other))
@@ -113,7 +113,7 @@ def test_two_that_contradict_each_other_prove_nothing() -> None:
 
 def test_the_good_ones_count_beside_those_that_fail() -> None:
     with ntp_server("good", 2.0) as good, ntp_server("kiss") as kiss, ntp_server("silent") as silent:
-        ntp, gaps, _ = ask(good, kiss, silent)
+        ntp, gaps, _ = query(good, kiss, silent)
     assert is_within(ntp, 2)
     assert sorted(gap.subject.name for gap in gaps) == sorted(f"NTP server {host}" for host in (kiss, silent))
 
@@ -146,7 +146,7 @@ def test_a_real_chronyd_whose_clock_is_off(tmp_path: Path, ahead_s: float) -> No
     shift_clock = clock_shifter(tmp_path)
     with chronyd(tmp_path) as (pid, host):
         shift_clock(pid, ahead_s)
-        ntp, gaps, _ = ask(host)
+        ntp, gaps, _ = query(host)
     assert is_within(ntp, ahead_s), ntp
     assert gaps == []
 
@@ -161,7 +161,7 @@ def chronyd(directory: Path) -> Iterator[tuple[int, str]]:
     command = ["chronyd", "-x", "-d", "-u", "root", "-f", str(config)]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         try:
-            wait_until(lambda: ask(f"127.0.0.1:{port}")[0] is not None, "chronyd to serve time")
+            wait_until(lambda: query(f"127.0.0.1:{port}")[0] is not None, "chronyd to serve time")
             yield process.pid, f"127.0.0.1:{port}"
         finally:
             process.kill()

@@ -14,7 +14,7 @@ PAGE = (ROOT / "docs" / "fields.md").read_text("utf-8")
 ROW = re.compile(r"^\| `([a-z0-9_.]+)` \| (.+) \|$", re.MULTILINE)
 
 
-def answers(heading: str) -> dict[str, str]:
+def entries(heading: str) -> dict[str, str]:
     """The answer to each field or type of one table."""
     section = PAGE.split(f"## {heading}\n")[1].split("\n## ")[0]
     rows = ROW.findall(section)
@@ -33,16 +33,16 @@ def test_every_field_of_streams_and_consumers_has_an_answer() -> None:
     for heading, model in tables.items():
         known = {field.encode_name for field in msgspec.structs.fields(model)}
         known -= (identity | {"name"}) if model is ConsumerReply else set()
-        assert answers(heading).keys() == known, heading
+        assert entries(heading).keys() == known, heading
 
 
 def test_every_answer_is_a_rule_or_a_reason() -> None:
     for heading in re.findall("^## (.+)$", PAGE, re.MULTILINE):
-        for name, answer in answers(heading).items():
+        for name, answer in entries(heading).items():
             assert "JSD" in answer or ": " in answer, name
             for page in re.findall(r"\]\(\.\./(rules/[^)]+)\)", answer):
                 assert (ROOT / page).exists(), (name, page)
 
 
 def test_every_advisory_has_an_answer() -> None:
-    assert len(answers("Advisories and metrics")) == 29
+    assert len(entries("Advisories and metrics")) == 29

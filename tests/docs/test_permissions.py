@@ -59,7 +59,7 @@ def matches(pattern: str, subject: str) -> bool:
     return len(wanted) == len(tokens) and all(w in ("*", t) for w, t in zip(wanted, tokens, strict=True))
 
 
-def looking(block: str) -> str:
+def block_for_samples(block: str) -> str:
     """The block for looking with a login of the same account."""
     return "look-system" if block.endswith("-system") else "look-account"
 
@@ -67,7 +67,7 @@ def looking(block: str) -> str:
 def accounts() -> str:
     """A user for each block, beside one of each account that may do everything."""
     users = {"SYS": ["{user: sys, password: sys}"], "APP": ["{user: app, password: app}"]}
-    logins = {name: blocks for name, (blocks, _) in SAMPLES.items()} | {n: (looking(n), n) for n in STEPS}
+    logins = {name: blocks for name, (blocks, _) in SAMPLES.items()} | {n: (block_for_samples(n), n) for n in STEPS}
     for name, blocks in logins.items():
         account = "SYS" if name.endswith("-system") else "APP"
         users[account].append(f"{{user: {name}, password: {name}, {permissions(blocks)}}}")

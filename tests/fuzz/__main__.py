@@ -30,32 +30,32 @@ def main(arguments: Sequence[str]) -> int:
         refused, error = attempt(target, options.replay.read_bytes())
         if error is not None:
             raise error
-        _say("refused, as it should be" if refused else "no crash")
+        _report("refused, as it should be" if refused else "no crash")
         return 0
     rules()  # a rulebook with mistakes would make every input crash
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, resource.getrlimit(resource.RLIMIT_AS)[1]))
-    _say(f"seed {options.seed}, {options.seconds:g} s")
+    _report(f"seed {options.seed}, {options.seconds:g} s")
     outcome = fuzz(targets, options.seed, seconds=options.seconds)
     for name in targets:
         slowest = outcome.slowest_s.get(name, 0.0)
         done = f"{outcome.inputs[name]:>9,} inputs, {outcome.refused[name]:,} refused, slowest {slowest:.2f} s"
-        _say(f"  {name:<14} {done if outcome.inputs[name] else 'has no corpus'}")
+        _report(f"  {name:<14} {done if outcome.inputs[name] else 'has no corpus'}")
     for crash in outcome.crashes.values():
         _show(crash)
-    _say(f"{len(outcome.crashes)} crashes")
+    _report(f"{len(outcome.crashes)} crashes")
     return 1 if outcome.crashes else 0
 
 
-def _say(text: str) -> None:
+def _report(text: str) -> None:
     sys.stdout.write(text + "\n")
     sys.stdout.flush()
 
 
 def _show(crash: Crash) -> None:
     path = keep(crash, FOUND).relative_to(ROOT)
-    _say(f"\n{crash.target}: {crash.place}\n{crash.error}")
-    _say(f"seed {crash.seed}, input {crash.number}, {len(crash.data):,} bytes: {crash.data[:200]!r}")
-    _say(f"again: python -m tests.fuzz --target {crash.target} --replay {path}")
+    _report(f"\n{crash.target}: {crash.place}\n{crash.error}")
+    _report(f"seed {crash.seed}, input {crash.number}, {len(crash.data):,} bytes: {crash.data[:200]!r}")
+    _report(f"again: python -m tests.fuzz --target {crash.target} --replay {path}")
 
 
 def _parser() -> argparse.ArgumentParser:

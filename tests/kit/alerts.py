@@ -32,7 +32,7 @@ class Alert(msgspec.Struct, frozen=True, kw_only=True):
     severity: str
     expr: str
     wait: str
-    says: str
+    description: str
     fires: Values
     silent: Sequence[Values]
 
@@ -46,7 +46,7 @@ ALERTS = (
         " and jsdoctor:consumer_pending / rate(jsdoctor:consumer_acked[5m]) > {min_wait}"
         " and deriv(jsdoctor:consumer_pending[10m]) >= 0",
         wait="5m",
-        says="{{ $value | humanize }} messages wait for consumer {{ $labels.stream }} > {{ $labels.consumer }},"
+        description="{{ $value | humanize }} messages wait for consumer {{ $labels.stream }} > {{ $labels.consumer }},"
         " and they do not become fewer",
         fires={"consumer_pending": "20000+0x30", "consumer_acked": "0+60x30"},
         silent=(
@@ -63,7 +63,7 @@ ALERTS = (
         " and jsdoctor:consumer_pending / rate(jsdoctor:consumer_acked[15m]) > {min_wait}"
         " and deriv(jsdoctor:consumer_pending[15m]) > 0.05 * rate(jsdoctor:consumer_acked[15m])",
         wait="15m",
-        says="{{ $value | humanize }} messages wait for consumer {{ $labels.stream }} > {{ $labels.consumer }},"
+        description="{{ $value | humanize }} messages wait for consumer {{ $labels.stream }} > {{ $labels.consumer }},"
         " and more arrive than are acknowledged",
         fires={"consumer_pending": "2000+600x60", "consumer_acked": "0+60x60"},
         silent=(
@@ -78,8 +78,8 @@ ALERTS = (
         expr="jsdoctor:consumer_pending > 0 and min_over_time(jsdoctor:consumer_waiting[5m]) > 0"
         " and changes(jsdoctor:consumer_delivered[5m]) == 0 and min_over_time(jsdoctor:consumer_pending[5m]) > 0",
         wait="5m",
-        says="clients of {{ $labels.stream }} > {{ $labels.consumer }} wait, {{ $value | humanize }} messages are"
-        " there, and none is delivered; a paused consumer looks the same",
+        description="clients of {{ $labels.stream }} > {{ $labels.consumer }} wait, {{ $value | humanize }} messages"
+        " are there, and none is delivered; a paused consumer looks the same",
         fires={"consumer_pending": "5+0x30", "consumer_waiting": "1+0x30", "consumer_delivered": "7+0x30"},
         silent=(
             {"consumer_pending": "0+0x30", "consumer_waiting": "1+0x30", "consumer_delivered": "7+0x30"},
@@ -95,8 +95,8 @@ ALERTS = (
         " and increase(jsdoctor:consumer_delivered[10m]) > {min_deliveries}"
         " and increase(jsdoctor:consumer_acked[10m]) > 0",
         wait="5m",
-        says="{{ $value | humanizePercentage }} of the deliveries of {{ $labels.stream }} > {{ $labels.consumer }} are"
-        " repeats",
+        description="{{ $value | humanizePercentage }} of the deliveries of {{ $labels.stream }}"
+        " > {{ $labels.consumer }} are repeats",
         fires={
             "consumer_delivered": "0+100x30",
             "consumer_delivered_stream_seq": "0+50x30",
@@ -116,7 +116,7 @@ ALERTS = (
         severity="warning",
         expr="jsdoctor:stream_subjects > {warn_subjects}",
         wait="10m",
-        says="stream {{ $labels.stream }} has {{ $value | humanize }} subjects",
+        description="stream {{ $labels.stream }} has {{ $value | humanize }} subjects",
         fires={"stream_subjects": "1000001+0x30"},
         silent=({"stream_subjects": "1000000+0x30"},),
     ),
@@ -126,7 +126,7 @@ ALERTS = (
         severity="warning",
         expr="jsdoctor:stream_consumers > {many}",
         wait="10m",
-        says="stream {{ $labels.stream }} has {{ $value | humanize }} consumers",
+        description="stream {{ $labels.stream }} has {{ $value | humanize }} consumers",
         fires={"stream_consumers": "10001+0x30"},
         silent=({"stream_consumers": "10000+0x30"},),
     ),
@@ -136,7 +136,7 @@ ALERTS = (
         severity="critical",
         expr="jsdoctor:server_unhealthy == 1",
         wait="{start_up}s",
-        says="the health check of server {{ $labels.server }} fails",
+        description="the health check of server {{ $labels.server }} fails",
         fires={"server_unhealthy": "1+0x30"},
         silent=({"server_unhealthy": "0+0x30"}, {"server_unhealthy": "0x14 1 0x14"}),
     ),
@@ -146,7 +146,7 @@ ALERTS = (
         severity="warning",
         expr="jsdoctor:server_storage_used_ratio > {warn_fraction}",
         wait="5m",
-        says="server {{ $labels.server }} uses {{ $value | humanizePercentage }} of its JetStream storage",
+        description="server {{ $labels.server }} uses {{ $value | humanizePercentage }} of its JetStream storage",
         fires={"server_storage_used_ratio": "0.85+0x30"},
         silent=({"server_storage_used_ratio": "0.79+0x30"},),
     ),
@@ -156,7 +156,7 @@ ALERTS = (
         severity="critical",
         expr="jsdoctor:server_storage_used_ratio > {max_fraction}",
         wait="5m",
-        says="server {{ $labels.server }} uses {{ $value | humanizePercentage }} of its JetStream storage",
+        description="server {{ $labels.server }} uses {{ $value | humanizePercentage }} of its JetStream storage",
         fires={"server_storage_used_ratio": "0.91+0x30"},
         silent=({"server_storage_used_ratio": "0.89+0x30"},),
     ),
@@ -166,7 +166,7 @@ ALERTS = (
         severity="warning",
         expr="changes(jsdoctor:server_start_ms[10m]) > 0",
         wait="0s",
-        says="server {{ $labels.server }} was started anew {{ $value }} times in ten minutes",
+        description="server {{ $labels.server }} was started anew {{ $value }} times in ten minutes",
         fires={"server_start_ms": "1000x24 2000x5"},
         silent=({"server_start_ms": "1000+0x30"},),
     ),
@@ -176,7 +176,7 @@ ALERTS = (
         severity="warning",
         expr="increase(jsdoctor:server_slow_consumers[{recent}s]) > 0",
         wait="0s",
-        says="server {{ $labels.server }} dropped {{ $value | humanize }} connections that read too slowly",
+        description="server {{ $labels.server }} dropped {{ $value | humanize }} connections that read too slowly",
         fires={"server_slow_consumers": "3x24 4x5"},
         silent=({"server_slow_consumers": "3+0x30"},),
     ),
@@ -186,7 +186,7 @@ ALERTS = (
         severity="warning",
         expr="rate(jsdoctor:server_connections_total[5m]) > {warn_rate}",
         wait="5m",
-        says="server {{ $labels.server }} gets {{ $value | humanize }} new connections a second",
+        description="server {{ $labels.server }} gets {{ $value | humanize }} new connections a second",
         fires={"server_connections_total": "0+900x30"},
         silent=({"server_connections_total": "0+540x30"},),
     ),
@@ -205,7 +205,7 @@ def alert_rules() -> Iterator[dict[str, Any]]:
             "labels": {"severity": alert.severity, "code": alert.code},
             "annotations": {
                 "summary": f"{alert.code} {rule.slug}",
-                "description": alert.says,
+                "description": alert.description,
                 "runbook_url": link(rule),
             },
         }

@@ -17,15 +17,15 @@ class Kubelet:
 
     def __init__(self, address: str, directory: Path) -> None:
         self.logs: dict[str, Path] = {}
-        self.asked: list[str] = []
+        self.requested_paths: list[str] = []
         kubelet = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
-                kubelet.answer(self)
+                kubelet.respond(self)
 
             def log_message(self, *_: object) -> None:
-                """Requests are in `asked`."""
+                """Requests are in `requested_paths`."""
 
         certificate, key = Certificates(directory).localhost
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -44,9 +44,9 @@ class Kubelet:
         self._server.server_close()
         self._thread.join(5)
 
-    def answer(self, request: BaseHTTPRequestHandler) -> None:
+    def respond(self, request: BaseHTTPRequestHandler) -> None:
         """`/containerLogs/NAMESPACE/POD/CONTAINER?previous=true&limitBytes=N`."""
-        self.asked.append(request.path)
+        self.requested_paths.append(request.path)
         parts = urlsplit(request.path)
         options = parse_qs(parts.query)
         pod = parts.path.split("/")[3]

@@ -28,12 +28,12 @@ def pod(number: int) -> dict[str, Any]:
 
 
 @contextmanager
-def api(directory: Path, answer: Callable[[str, dict[str, str]], Reply], timeout_s: float = 5) -> Iterator[KubeApi]:
+def api(directory: Path, respond: Callable[[str, dict[str, str]], Reply], timeout_s: float = 5) -> Iterator[KubeApi]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             parts = urlsplit(self.path)
             query = {key: values[0] for key, values in parse_qs(parts.query).items()}
-            status, body = answer(parts.path.rpartition("/")[2], query)
+            status, body = respond(parts.path.rpartition("/")[2], query)
             data = body if isinstance(body, bytes) else json.dumps(body).encode()
             self.send_response(status)
             self.send_header("Content-Length", str(len(data)))
@@ -58,23 +58,23 @@ def api(directory: Path, answer: Callable[[str, dict[str, str]], Reply], timeout
             server.shutdown()
 
 
-def listed(directory: Path, answer: Callable[[str, dict[str, str]], Reply], timeout_s: float = 5) -> KubeSample:
-    with api(directory, answer, timeout_s) as client:
+def listed(directory: Path, respond: Callable[[str, dict[str, str]], Reply], timeout_s: float = 5) -> KubeSample:
+    with api(directory, respond, timeout_s) as client:
         return read_cluster(client, "nats")
 
 
 def test_pages_are_joined(tmp_path: Path) -> None:
-    def answer(what: str, query: dict[str, str]) -> Reply:
+    def respond(what: str, query: dict[str, str]) -> Reply:
         if what != "pods":
             return _EMPTY
         page = int(query.get("continue", "p/0").removeprefix("p/"))  # a token may have any character
         return 200, {"items": [pod(page)], "metadata": {"continue": f"p/{page + 1}" if page < 2 else ""}}
 
-    assert [pod.name for pod in listed(tmp_path, answer).facts.pods] == ["n0", "n1", "n2"]
+    assert [pod.name for pod in listed(tmp_path, respond).facts.pods] == ["n0", "n1", "n2"]
 
 
 def test_a_list_that_expires_is_read_again_whole(tmp_path: Path) -> None:
-    def answer(what: str, query: dict[str, str]) -> Reply:
+    def respond(what: str, query: dict[str, str]) -> Reply:
         if what != "pods":
             return _EMPTY
         if "continue" in query:
@@ -83,7 +83,7 @@ def test_a_list_that_expires_is_read_again_whole(tmp_path: Path) -> None:
             return 200, {"items": [pod(0)], "metadata": {"continue": "next"}}
         return 200, {"items": [pod(0), pod(1)]}
 
-    assert [pod.name for pod in listed(tmp_path, answer).facts.pods] == ["n0", "n1"]
+    assert [pod.name for pod in listed(tmp_path, respond).facts.pods] == ["n0", "n1"]
 
 
 def test_pages_that_do_not_end(tmp_path: Path) -> None:
@@ -111,18 +111,18 @@ def test_objects_with_missing_fields(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("refused", ["persistentvolumeclaims", "poddisruptionbudgets", "events", "nodes"])
 def test_one_refusal_leaves_the_rest(refused: str, tmp_path: Path) -> None:
-    def answer(what: str, _query: dict[str, str]) -> Reply:
+    def respond(what: str, _query: dict[str, str]) -> Reply:
         return (403, {"message": "no"}) if what == refused else (200, {"items": [pod(0)] if what == "pods" else []})
 
-    (gap,) = listed(tmp_path, answer).gaps
+    (gap,) = listed(tmp_path, respond).gaps
     assert gap.how_to_get == f"allow `list` on {refused}"
 
 
 def test_one_slow_list_is_a_gap(tmp_path: Path) -> None:
-    def answer(what: str, _query: dict[str, str]) -> Reply:
+    def respond(what: str, _query: dict[str, str]) -> Reply:
         if what == "events":
             time.sleep(1)
         return 200, {"items": [pod(0)] if what == "pods" else []}
 
-    sample = listed(tmp_path, answer, timeout_s=0.3)
+    sample = listed(tmp_path, respond, timeout_s=0.3)
     assert (sample.facts.warnings, sample.facts.claims, "timed out" in sample.gaps[0].reason) == (None, (), True)

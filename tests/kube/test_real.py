@@ -92,7 +92,7 @@ def test_faults_of_pods_are_named(nats: Cluster, tmp_path: Path) -> None:
     )
     assert not_ready["subject"]["name"] == "n3"
     assert "Unhealthy, Readiness probe failed" in not_ready["message"]
-    assert any("previous=true" in path for path in kubelet.asked)
+    assert any("previous=true" in path for path in kubelet.requested_paths)
 
 
 def test_what_a_login_may_not_do_is_named(nats: Cluster, tmp_path: Path) -> None:

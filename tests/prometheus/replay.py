@@ -13,17 +13,17 @@ from urllib.parse import parse_qs
 
 import httpx
 
-Answer = tuple[int, bytes]
+Reply = tuple[int, bytes]
 
 
 @contextmanager
-def serving(answer: Callable[[str, bytes, dict[str, str]], Answer]) -> Iterator[str]:
-    """An HTTP server for POST requests: its URL. `answer` gets path, body and headers."""
+def serving(respond: Callable[[str, bytes, dict[str, str]], Reply]) -> Iterator[str]:
+    """An HTTP server for POST requests: its URL. `respond` gets path, body and headers."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
-            status, content = answer(self.path, body, {key.lower(): value for key, value in self.headers.items()})
+            status, content = respond(self.path, body, {key.lower(): value for key, value in self.headers.items()})
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(content)))
@@ -48,14 +48,14 @@ def recording(prometheus: str, file: Path) -> Iterator[str]:
     """A proxy before a real Prometheus that keeps each reply."""
     kept: list[dict[str, str]] = []
 
-    def answer(path: str, body: bytes, _: dict[str, str]) -> Answer:
+    def respond(path: str, body: bytes, _: dict[str, str]) -> Reply:
         reply = httpx.post(
             prometheus + path, content=body, headers={"Content-Type": "application/x-www-form-urlencoded"}
         )
         kept.append({"path": path, "query": parse_qs(body.decode())["query"][0], "reply": reply.text})
         return reply.status_code, reply.content
 
-    with serving(answer) as url:
+    with serving(respond) as url:
         yield url
     with gzip.GzipFile(file, "wb", mtime=0) as output:
         output.write(json.dumps(kept, indent=0).encode())
@@ -66,7 +66,7 @@ def replayed(file: Path) -> Iterator[str]:
     """The recorded replies, in their order, each to the very query that it answered."""
     left = json.loads(gzip.decompress(file.read_bytes()))
 
-    def answer(path: str, body: bytes, _: dict[str, str]) -> Answer:
+    def respond(path: str, body: bytes, _: dict[str, str]) -> Reply:
         expected = left.pop(0) if left else {"path": "", "query": "none more", "reply": ""}
         asked = (path, parse_qs(body.decode())["query"][0])
         if asked != (expected["path"], expected["query"]):
@@ -74,5 +74,5 @@ def replayed(file: Path) -> Iterator[str]:
             return 400, json.dumps({"status": "error", "error": text}).encode()
         return 200, expected["reply"].encode()
 
-    with serving(answer) as url:
+    with serving(respond) as url:
         yield url

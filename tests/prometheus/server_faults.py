@@ -9,7 +9,7 @@ import nats
 
 from tests.deployment import add_stream
 from tests.prometheus.stack import SCRAPE_S
-from tests.real.load import LOGIN, answer, dial, stalled_reader
+from tests.real.load import LOGIN, dial, next_line, stalled_reader
 from tests.real.ward import Site
 
 MAX_CONNECTIONS = 100
@@ -43,7 +43,7 @@ async def _full_account(site: Site) -> None:
 def _many_connections(site: Site, open_: contextlib.ExitStack) -> None:
     """JSD808: most of the connections that a server may have are open."""
     for _ in range(_OPEN):
-        assert answer(open_.enter_context(dial(site.cluster, LOGIN))) == "PONG"
+        assert next_line(open_.enter_context(dial(site.cluster, LOGIN))) == "PONG"
 
 
 async def _slow_readers(site: Site) -> None:

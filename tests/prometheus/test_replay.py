@@ -13,7 +13,7 @@ import pytest
 
 from jsdoctor.cli.app import run
 from tests.evidence import FIXTURES
-from tests.prometheus.replay import Answer, replayed, serving
+from tests.prometheus.replay import Reply, replayed, serving
 
 RECORDED = FIXTURES / "prometheus"
 
@@ -100,7 +100,7 @@ def test_every_way_in_is_used_and_a_refusal_is_one_sentence(
 ) -> None:
     seen: list[dict[str, str]] = []
 
-    def refuse(_: str, __: bytes, headers: dict[str, str]) -> Answer:
+    def refuse(_: str, __: bytes, headers: dict[str, str]) -> Reply:
         seen.append(headers)
         return 401, b"Unauthorized"
 
@@ -134,13 +134,13 @@ def test_metrics_of_servers_alone_clear_no_rule_on_streams(check: Check) -> None
     """An exporter without `-jsz=all`: the recorded replies, of which only the variables of the server are left."""
     left = [entry["reply"] for entry in json.loads(gzip.decompress((RECORDED / "exporter.json.gz").read_bytes()))]
 
-    def answer(*_: object) -> Answer:
+    def respond(*_: object) -> Reply:
         reply = json.loads(left.pop(0))
         series = reply["data"]["result"]
         reply["data"]["result"] = [line for line in series if "_varz_" in line["metric"].get("__name__", "_varz_")]
         return 200, json.dumps(reply).encode()
 
-    with serving(answer) as url:
+    with serving(respond) as url:
         done = check("--prometheus", url, "--prometheus-since", "30s", "--format", "json")
     report = json.loads(done.stdout)
     assert done.exit_code == 3

@@ -77,14 +77,14 @@ def misconfigured(directory: Path) -> Iterator[str]:
             f"cluster {{name: L, {listen(free_ports(1)[0])}}}\n"
             f'leafnodes {{remotes: [{{url: "nats://app:app@127.0.0.1:{leafs}", account: APP}}]}}\n',
         )
-        wait_until(lambda: _told(edge, "/leafz", "leafs"), "the leaf node to connect")
-        wait_until(lambda: _told(edge, "/gatewayz", "outbound_gateways"), "a gateway to C one")
-        wait_until(lambda: all(_told(n, "/gatewayz", "outbound_gateways") for n in nodes), "gateways to D")
-        wait_until(lambda: _told(nodes[0], "/jsz", "meta_cluster").get("leader"), "a meta leader")
+        wait_until(lambda: _reported(edge, "/leafz", "leafs"), "the leaf node to connect")
+        wait_until(lambda: _reported(edge, "/gatewayz", "outbound_gateways"), "a gateway to C one")
+        wait_until(lambda: all(_reported(n, "/gatewayz", "outbound_gateways") for n in nodes), "gateways to D")
+        wait_until(lambda: _reported(nodes[0], "/jsz", "meta_cluster").get("leader"), "a meta leader")
         yield nodes[0].url
 
 
-def _told(server: NatsServer, path: str, key: str) -> Any:
+def _reported(server: NatsServer, path: str, key: str) -> Any:
     return httpx.get(server.monitor_url + path, timeout=5).json().get(key) or {}
 
 

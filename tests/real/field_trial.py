@@ -105,7 +105,7 @@ def answers(
     run(cluster, origins)
     rest = iter(changes)
     while some := list(islice(rest, batch)):
-        real = _answered(cluster, some, before_applied)
+        real = _outcomes_of_batch(cluster, some, before_applied)
         yield from ((change, real[change.name]) for change in some)
 
 
@@ -126,7 +126,7 @@ async def origins(client: Client) -> None:
         await api(client, f"STREAM.CREATE.{name}", config)
 
 
-def _answered(
+def _outcomes_of_batch(
     cluster: Cluster,
     changes: Sequence[FieldChange],
     before_applied: Callable[[Sequence[FieldChange], Mapping[str, Json]], None],

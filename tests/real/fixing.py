@@ -59,12 +59,12 @@ def with_client(cluster: Cluster, work: Callable[[Client], Awaitable[T]], user: 
 def config_of(cluster: Cluster, stream: str, consumer: str = "") -> bytes:
     """The configuration byte for byte as the server sends it."""
 
-    async def ask(client: Client) -> bytes:
+    async def read_config(client: Client) -> bytes:
         subject = f"CONSUMER.INFO.{stream}.{consumer}" if consumer else f"STREAM.INFO.{stream}"
         body = (await client.request(f"$JS.API.{subject}", b"", timeout=10)).data
         return json.dumps(json.loads(body)["config"]).encode()
 
-    return with_client(cluster, ask)
+    return with_client(cluster, read_config)
 
 
 def own(config: bytes) -> Json:
@@ -78,12 +78,12 @@ def own(config: bytes) -> Json:
 def info_of(cluster: Cluster, stream: str, consumer: str = "") -> Json:
     """STREAM.INFO or CONSUMER.INFO."""
 
-    async def ask(client: Client) -> Json:
+    async def read_config(client: Client) -> Json:
         subject = f"CONSUMER.INFO.{stream}.{consumer}" if consumer else f"STREAM.INFO.{stream}"
         answer: Json = json.loads((await client.request(f"$JS.API.{subject}", b"", timeout=10)).data)
         return answer
 
-    return with_client(cluster, ask)
+    return with_client(cluster, read_config)
 
 
 def endings(steps: list[Json]) -> dict[str, str]:

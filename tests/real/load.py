@@ -30,7 +30,7 @@ def dial(cluster: Cluster, login: Json | None, node: str = "n1", *, buffer: int 
     return raw
 
 
-def answer(raw: socket.socket) -> str:
+def next_line(raw: socket.socket) -> str:
     """The next line from the server; empty when it closed the connection."""
     return _line(raw).decode()
 
@@ -46,9 +46,9 @@ def _line(raw: socket.socket) -> bytes:
 def stalled_reader(cluster: Cluster, subject: str, name: str) -> socket.socket:
     """A subscriber that never reads what it is sent."""
     raw = dial(cluster, LOGIN | {"name": name, "lang": "raw"}, buffer=4096)
-    assert answer(raw) == "PONG"
+    assert next_line(raw) == "PONG"
     raw.sendall(f"SUB {subject} 1\r\nPING\r\n".encode())
-    assert answer(raw) == "PONG"
+    assert next_line(raw) == "PONG"
     return raw
 
 
@@ -56,14 +56,14 @@ def failed_logins(cluster: Cluster, logins: Iterable[Json]) -> None:
     """Log in with each and be refused."""
     for login in logins:
         with dial(cluster, login) as raw:
-            assert "Authorization Violation" in answer(raw)
+            assert "Authorization Violation" in next_line(raw)
 
 
 def come_and_go(cluster: Cluster, times: int) -> None:
     """Connect, log in and leave."""
     for _ in range(times):
         with dial(cluster, LOGIN) as raw:
-            assert answer(raw) == "PONG"
+            assert next_line(raw) == "PONG"
 
 
 def check_during(cluster: Cluster, work: Callable[[], Any], *arguments: str) -> tuple[int, Json]:
@@ -93,20 +93,20 @@ class _FirstSample:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._begun = self._asked()
+        self._begun = self._requests()
         self._last = self._begun
 
     def is_over(self) -> bool:
-        asked, last = self._asked(), self._last
+        asked, last = self._requests(), self._last
         self._last = asked
         return asked == last and all(
             asked[name].get(path, 0) > self._begun[name].get(path, 0) for name in asked for path in _ONCE
         )
 
     def was_left(self) -> bool:
-        return any(paths["/jsz"] != self._last[name]["/jsz"] for name, paths in self._asked().items())
+        return any(paths["/jsz"] != self._last[name]["/jsz"] for name, paths in self._requests().items())
 
-    def _asked(self) -> dict[str, Json]:
+    def _requests(self) -> dict[str, Json]:
         """Requests by path and server, but for those of this look itself."""
         requests_by_path = {
             name: self._cluster.monitor(name, "/varz")["http_req_stats"] for name in self._cluster.names

@@ -163,7 +163,7 @@ async def unreadable_store(site: Site) -> None:
     block.rename(block.with_suffix(".kept"))
     block.mkdir()
     for _ in range(5):
-        if not await still_remembered(site, "P404", "worker"):
+        if not await still_delivers(site, "P404", "worker"):
             break
         # A busy server may keep what it wrote in memory, until nobody has asked for it for ten seconds.
         await asyncio.sleep(11)
@@ -179,7 +179,7 @@ async def readable_store(site: Site) -> None:
     assert await site.fetch("P404", "worker", 70)
 
 
-async def still_remembered(site: Site, stream: str, consumer: str) -> bool:
+async def still_delivers(site: Site, stream: str, consumer: str) -> bool:
     """Whether the server delivers one message; if not, the request for it stays open."""
     inbox = site.client.new_inbox()
     subscription = await site.client.subscribe(inbox)

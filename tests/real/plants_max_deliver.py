@@ -34,12 +34,12 @@ async def deleted(site: Site) -> None:
 
 
 @plant("JSD409", "APP/P4090/worker", severity="warning")
-async def given_up_and_nobody_asks(site: Site) -> None:
+async def exhausted_without_requests(site: Site) -> None:
     """All of them had their last delivery, and nobody asked for more since: they still count as pending."""
     await give_up(site, "P4090", 2)
 
 
-@given_up_and_nobody_asks.cure
+@exhausted_without_requests.cure
 async def purged(site: Site) -> None:
     await site.api("STREAM.PURGE.P4090")
 

@@ -119,14 +119,14 @@ def test_a_consumer_that_is_missing_from_both_samples_although_it_lives(cluster_
     torn = _edited(look(cluster.url("app"), plan=ONCE)[0], Endpoint.CONSUMER_LIST, _call_missing)
     assert [gap.subject.name for gap in gaps([torn, torn])] == ["job"]
 
-    async def asked_singly(client: Client) -> Exchange:
+    async def requested_singly(client: Client) -> Exchange:
         subject = f"$JS.API.CONSUMER.INFO.{NAME}.job"
         reply = await client.request(subject, timeout=5)
         return Exchange(Access.ACCOUNT, Endpoint.CONSUMER_INFO_AGAIN, subject, torn.taken_at, 1, reply.data)
 
-    lives = with_client(cluster, asked_singly)
+    lives = with_client(cluster, requested_singly)
     _delete(cluster)
-    gone = with_client(cluster, asked_singly)
+    gone = with_client(cluster, requested_singly)
     for answer, left in ((lives, {"stays", "job"}), (gone, {"stays"})):
         whole = msgspec.structs.replace(torn, exchanges=(*torn.exchanges, answer))
         assert gaps([torn, whole]) == []

@@ -77,7 +77,7 @@ async def absent_and_mute(cluster: Cluster, version: str, configuration: Path) -
         await site.publish("l417", 80, size=60_000)
         _, before = await asyncio.to_thread(run_check, *arguments)
         await mute.unsubscribe()
-        await client.subscribe("deliver.l417", cb=answer_all)
+        await client.subscribe("deliver.l417", cb=reply_to_all)
         await client.subscribe("deliver.l405i", cb=acknowledge)
         for stream in ("L405", "L405W"):
             await site.fetch(stream, "left", 5)
@@ -99,7 +99,7 @@ async def left_alone(site: Site) -> None:
         await site.publish(subject, 5)
 
 
-async def answer_all(msg: Msg) -> None:
+async def reply_to_all(msg: Msg) -> None:
     """A subscriber that knows flow control: requests for it come as status messages that want a reply."""
     stalled = (msg.headers or {}).get("Nats-Consumer-Stalled")
     if stalled:

@@ -52,13 +52,13 @@ async def fresh(client: Client, cluster: Cluster, stream: str) -> None:
         await publish(client, stream.lower(), headers={MSG_ID: f"m{number}"})
 
 
-def as_go_says_it(answer: Json) -> str:
+def as_go_prints_it(answer: Json) -> str:
     error = answer["error"]
     return f"nats: API error: code={error['code']} err_code={error['err_code']} description={error['description']}"
 
 
 def diagnosis(directory: Path, cluster: Cluster, answer: Json, stream: str, *arguments: str) -> tuple[int, Json]:
-    return diagnosed(directory, as_go_says_it(answer), "-s", cluster.url("app"), "--stream", stream, *arguments)
+    return diagnosed(directory, as_go_prints_it(answer), "-s", cluster.url("app"), "--stream", stream, *arguments)
 
 
 @pytest.mark.parametrize(("version", "nodes"), DEPLOYMENTS)

@@ -71,10 +71,10 @@ def test_every_fault_is_fixed_and_put_back(
     cluster_factory: ClusterFactory, tmp_path: Path, version: str, topology: str
 ) -> None:
     cluster = cluster_factory(version, TOPOLOGIES[topology])
-    asyncio.run(_mend(cluster, tmp_path, version, fitting(version, topology)))
+    asyncio.run(_fix_all(cluster, tmp_path, version, fitting(version, topology)))
 
 
-async def _mend(cluster: Cluster, cwd: Path, version: str, plants: dict[str, Plant]) -> None:
+async def _fix_all(cluster: Cluster, cwd: Path, version: str, plants: dict[str, Plant]) -> None:
     client = await nats.connect(cluster.servers("app"))
     site = Site(cluster, version, client)
     codes = ",".join(sorted({plant.code for plant in plants.values()}))

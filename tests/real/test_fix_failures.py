@@ -52,11 +52,11 @@ def test_denied_in_the_middle(cluster: Cluster, tmp_path: Path) -> None:
     with_client(cluster, plant, user="half")
 
     def configs() -> list[bytes]:
-        async def ask(client: Client) -> list[bytes]:
+        async def read_configs(client: Client) -> list[bytes]:
             replies = [await client.request(f"$JS.API.STREAM.INFO.{s}", timeout=10) for s in ("ALLOWED", "DENIED")]
             return [json.dumps(json.loads(reply.data)["config"]).encode() for reply in replies]
 
-        return with_client(cluster, ask, user="half")
+        return with_client(cluster, read_configs, user="half")
 
     before = configs()
     ended = apply(cluster, tmp_path, "--select", "JSD301", user="half")

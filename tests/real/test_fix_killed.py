@@ -66,13 +66,13 @@ def configs(cluster: Cluster) -> list[bytes]:
 
 
 @pytest.fixture
-def cured(cluster: Cluster, tmp_path: Path) -> list[bytes]:
+def fixed(cluster: Cluster, tmp_path: Path) -> list[bytes]:
     """What an undisturbed fix makes of it; then the faults are planted again."""
-    return _cured(cluster)
+    return _fixed(cluster)
 
 
 @cache
-def _cured(cluster: Cluster) -> list[bytes]:
+def _fixed(cluster: Cluster) -> list[bytes]:
     directory = Path(cluster.directory) / "undisturbed"
     directory.mkdir(exist_ok=True)
     done = halted(cluster, directory, "NONE", *APPLY)
@@ -84,7 +84,7 @@ def _cured(cluster: Cluster) -> list[bytes]:
 
 
 @pytest.mark.parametrize("point", EVERY)
-def test_killed_then_resumed(cluster: Cluster, cured: list[bytes], tmp_path: Path, point: int) -> None:
+def test_killed_then_resumed(cluster: Cluster, fixed: list[bytes], tmp_path: Path, point: int) -> None:
     before = configs(cluster)
     done = halted(cluster, tmp_path, f"KILL:{point}", *APPLY)
     assert done.returncode == -9, done.stderr
@@ -95,7 +95,7 @@ def test_killed_then_resumed(cluster: Cluster, cured: list[bytes], tmp_path: Pat
         assert configs(cluster) == before
     else:
         assert resumed.returncode == 0, resumed.stdout + resumed.stderr
-        assert configs(cluster) == cured
+        assert configs(cluster) == fixed
 
 
 @pytest.mark.parametrize("point", EVERY)

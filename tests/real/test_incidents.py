@@ -141,7 +141,7 @@ def _wait_without_leader(cluster: Cluster, stream: str, asked: str) -> None:
     wait_until(silent, "ten seconds without a leader", timeout=90)
 
 
-def _look(cluster: Cluster, user: str) -> Json:
+def _report(cluster: Cluster, user: str) -> Json:
     return run_check("--server", cluster.url(user))[1]
 
 
@@ -153,9 +153,9 @@ def test_dead_server(cluster_factory: ClusterFactory, tmp_path: Path, version: s
     dead = _furnish(cluster)
     cluster.kill(dead)
     _settled(cluster, dead)
-    system = _look(cluster, "sys")
+    system = _report(cluster, "sys")
     first_is(system, f"JSD703 {dead}", "JSD901", place=1)  # refused publishers of JOBS come before redundancy
-    plain = _look(cluster, "app")
+    plain = _report(cluster, "app")
     first_is(plain, f"JSD703 {dead}", "JSD702")
     with contexts(cluster, "sys", "app", at=tmp_path) as words:
         both = run_check(*words)[1]
@@ -169,7 +169,7 @@ def test_dead_server(cluster_factory: ClusterFactory, tmp_path: Path, version: s
     cluster.kill(second)
     wait_until(lambda: not cluster.monitor(last, "/jsz")["meta_cluster"].get("leader"), "no meta leader", timeout=90)
     _wait_without_leader(cluster, "ORDERS", last)
-    first_is(_look(cluster, "sys"), "JSD701 cluster", "JSD702")
+    first_is(_report(cluster, "sys"), "JSD701 cluster", "JSD702")
 
 
 @pytest.mark.nightly
@@ -181,7 +181,7 @@ def test_server_away(cluster_factory: ClusterFactory, version: str, how: str) ->
     (cluster.pause if how == "frozen" else cluster.stop)(away)
     try:
         _settled(cluster, away)
-        first_is(_look(cluster, "sys"), f"JSD703 {away}", "JSD901", place=1)
+        first_is(_report(cluster, "sys"), f"JSD703 {away}", "JSD901", place=1)
     finally:
         if how == "frozen":
             cluster.resume(away)
@@ -196,7 +196,7 @@ def test_removed_server_that_runs(cluster_factory: ClusterFactory, version: str)
     removed = next(name for name in cluster.names if name != leader)
     with_client(cluster, lambda client: api(client, "SERVER.REMOVE", {"peer": removed}), "sys")
     wait_until(lambda: cluster.monitor(removed, "/jsz").get("disabled"), "JetStream to be switched off")
-    first_is(_look(cluster, "sys"), f"JSD803 {removed}", "JSD801", "JSD706")
+    first_is(_report(cluster, "sys"), f"JSD803 {removed}", "JSD801", "JSD706")
 
 
 @pytest.mark.nightly
@@ -216,7 +216,7 @@ def test_full_disk_of_a_follower(cluster_factory: ClusterFactory, tmp_path: Path
         with_client(cluster, lambda client: fill(client, "FULL", "n2", is_stuck))
         wait_until(lambda: peers_of(cluster, "FULL"), "the stream to have a leader", timeout=30)
         cause = "JSD803 n2" if is_off() else "JSD713 APP/FULL"
-        first_is(_look(cluster, "sys"), cause, "JSD801")
+        first_is(_report(cluster, "sys"), cause, "JSD801")
         cluster.close()
 
 
@@ -226,7 +226,7 @@ def test_halted_stream(cluster_factory: ClusterFactory) -> None:
     with_client(cluster, _halt)
     wait_until(lambda: not peers_of(cluster, "P713"), "the stream to lose its leader", timeout=60)
     wait_until(lambda: _quiet_ns(cluster, "P713") > SILENCE_NS, "the members to be silent for ten seconds", timeout=30)
-    first_is(_look(cluster, "sys"), "JSD713 APP/P713", "JSD801")
+    first_is(_report(cluster, "sys"), "JSD713 APP/P713", "JSD801")
 
 
 @pytest.mark.nightly
@@ -240,5 +240,5 @@ def test_healthy_cluster_has_no_incident(cluster_factory: ClusterFactory, versio
         await client.request("calm", json.dumps({"order": 1}).encode(), timeout=10)
 
     with_client(cluster, furnish)
-    report = _look(cluster, "sys")
+    report = _report(cluster, "sys")
     assert not [i for i in report["incidents"] if i["severity"] in LOUD], shown(report)

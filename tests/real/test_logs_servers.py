@@ -83,7 +83,7 @@ def test_a_server_that_is_used_badly(version: str, cluster_factory: ClusterFacto
     if version != "2.10.26":
         with_client(cluster, publish_without_waiting)
         wait_for_line(cluster, "excessive stream ingest rate")
-        with_client(cluster, ask_too_much)
+        with_client(cluster, request_too_much)
         wait_for_line(cluster, "limit reached, dropping")
     reload_with(cluster, "store_dir: store", "store_dir: elsewhere")
     wait_for_line(cluster, "Failed to reload server configuration")
@@ -126,7 +126,7 @@ async def publish_without_waiting(client: Client) -> None:
     await client.flush(timeout=20)
 
 
-async def ask_too_much(client: Client) -> None:
+async def request_too_much(client: Client) -> None:
     for _ in range(20_000):
         await client.publish("$JS.API.STREAM.INFO.FAST", b"", reply="nobody.listens")
     await client.flush(timeout=20)

@@ -80,7 +80,7 @@ async def fate_of(client: Client, change: Change, version: str) -> Fate:
     """What the server makes of the change."""
     before = await messages(client, change.name) if change.before else 0
     verb = "CREATE" if change.before is None else "UPDATE"
-    answer = await ask(client, f"STREAM.{verb}.{change.name}", change.after)
+    answer = await request(client, f"STREAM.{verb}.{change.name}", change.after)
     if "error" in answer:
         return REFUSED
     if change.fate_on(version) is DELETES:
@@ -111,7 +111,7 @@ def test_changes_of_consumers(cluster_factory: ClusterFactory, tmp_path: Path, v
 
     async def apply(client: Client) -> dict[str, Json]:
         return {
-            change.name: await ask(
+            change.name: await request(
                 client,
                 f"CONSUMER.DURABLE.CREATE.{change.name}.reader",
                 {"stream_name": change.name, "config": change.after},
@@ -146,7 +146,7 @@ def test_replicas_that_nobody_can_hold(cluster_factory: ClusterFactory, tmp_path
             _, report = check("-s", cluster.url("sys"), "--manifest", str(tmp_path / f"R{replicas}.json"))
             answer = with_client(
                 cluster,
-                lambda c, config=config: ask(c, f"STREAM.CREATE.{config['name']}", config),  # type: ignore[misc]
+                lambda c, config=config: request(c, f"STREAM.CREATE.{config['name']}", config),  # type: ignore[misc]
             )
             assert (said(report, "JSD605").get(f"R{replicas}") == "error") == ("error" in answer), (nodes, replicas)
             assert ("error" in answer) == (replicas == refused)
@@ -156,7 +156,7 @@ async def create(client: Client, stream: str, name: str, config: Json) -> None:
     await api(client, f"CONSUMER.DURABLE.CREATE.{stream}.{name}", {"stream_name": stream, "config": config})
 
 
-async def ask(client: Client, subject: str, body: Json) -> Json:
+async def request(client: Client, subject: str, body: Json) -> Json:
     reply = await client.request(f"$JS.API.{subject}", json.dumps(body).encode(), timeout=10)
     answer: Json = json.loads(reply.data)
     return answer

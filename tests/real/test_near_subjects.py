@@ -19,7 +19,7 @@ from tests.servers import ClusterFactory
 pytestmark = pytest.mark.real
 
 
-def subjects_asked(report: Json) -> list[str]:
+def subjects_requested(report: Json) -> list[str]:
     return [r["outcome"] for r in report["results"] if r["code"] == "JSD429" and r["outcome"] == "not_evaluated"]
 
 
@@ -44,10 +44,10 @@ def test_a_filter_with_a_typing_error(shared_cluster: ClusterFactory, tmp_path: 
         assert failures(report, "APP/P429/typo") == {"JSD429": "warning"}, selected
         assert failures(report, "APP/P429/one-of-two") == {"JSD429": "warning"}, selected
         assert failures(report, "APP/P429/quiet") == {}
-        assert not subjects_asked(report)
+        assert not subjects_requested(report)
     _, system = run_check("--server", cluster.url("sys"), *words)
     assert failures(system, "APP/P429/typo") == {}
-    assert subjects_asked(system), "a login that cannot ask for subjects must not call the filter right"
+    assert subjects_requested(system), "a login that cannot ask for subjects must not call the filter right"
 
     with contexts(cluster, "sys", "app", at=tmp_path) as both:
         _, joined = run_check(*both, *words)
@@ -56,13 +56,13 @@ def test_a_filter_with_a_typing_error(shared_cluster: ClusterFactory, tmp_path: 
     _, captured = run_check("--bundle", str(tmp_path / "both.zip"), "--select=JSD429,JSD416")
     for report in (joined, captured):
         assert failures(report, "APP/P429/typo") == {"JSD429": "warning"}
-        assert not subjects_asked(report)
+        assert not subjects_requested(report)
         assert not [gap for gap in report["gaps"] if gap["requested"]]
 
-    async def cure(client: Client) -> None:
+    async def fix(client: Client) -> None:
         await api(client, "CONSUMER.DELETE.P429.typo")
         await add_consumer(client, "P429", "typo", filter_subject="p429.shipped")
 
-    with_client(cluster, cure)
-    _, cured = run_check("--server", cluster.url("app"), *words)
-    assert failures(cured, "APP/P429/typo") == {}
+    with_client(cluster, fix)
+    _, fixed = run_check("--server", cluster.url("app"), *words)
+    assert failures(fixed, "APP/P429/typo") == {}

@@ -14,7 +14,7 @@ import pytest
 from nats.aio.client import Client
 
 from tests.deployment import add_stream
-from tests.real.load import LOGIN, answer, check_during, come_and_go, dial, failed_logins, stalled_reader
+from tests.real.load import LOGIN, check_during, come_and_go, dial, failed_logins, next_line, stalled_reader
 from tests.real.outage import Json, check, peers_of, said, with_client
 from tests.servers import VERSIONS, Cluster, ClusterFactory, wait_until
 
@@ -132,12 +132,12 @@ def test_reader_that_stalls_between_samples_is_found(cluster_factory: ClusterFac
 def test_errors_of_the_api_are_found(cluster_factory: ClusterFactory, version: str) -> None:
     cluster = cluster_factory(version, 1)
 
-    async def ask(client: Client) -> None:
+    async def send_requests(client: Client) -> None:
         subjects = ("$JS.API.STREAM.INFO.ABSENT", "$JS.API.INFO")
         for _ in range(40):
             await asyncio.gather(*(client.request(subject, b"", timeout=20) for subject in subjects * 25))
 
-    _, report = check_during(cluster, lambda: with_client(cluster, ask))
+    _, report = check_during(cluster, lambda: with_client(cluster, send_requests))
     assert said(report, "JSD807") == {"n1": "warning"}
     assert said(check(*monitors(cluster), *ONCE)[1], "JSD807") == {}
 
@@ -173,7 +173,7 @@ def _flood_of_requests(cluster: Cluster, most: int) -> Iterator[None]:
 @pytest.mark.nightly
 @versions(since="2.11")
 def test_requests_that_pile_up_are_found(cluster_factory: ClusterFactory, version: str) -> None:
-    """2.10 works off what its own clients ask at once; it queues only what other servers send on."""
+    """2.10 works off what its own clients request at once; it queues only what other servers send on."""
     cluster = cluster_factory(version, 1)
     with _flood_of_requests(cluster, 2500):
         _, report = check(*monitors(cluster), "--interval", "500ms")
@@ -202,7 +202,7 @@ def test_clients_that_come_and_stay_are_no_flood(cluster_factory: ClusterFactory
 
         def arrive() -> None:
             for _ in range(300):
-                assert answer(open_.enter_context(dial(cluster, LOGIN))) == "PONG"
+                assert next_line(open_.enter_context(dial(cluster, LOGIN))) == "PONG"
 
         _, report = check_during(cluster, arrive)
     assert said(report, "JSD808") == {}
@@ -213,12 +213,12 @@ def test_clients_that_are_turned_away_are_found(cluster_factory: ClusterFactory,
     cluster = cluster_factory(version, 1, extra_config="max_connections: 20\n")
     with contextlib.ExitStack() as open_:
         for _ in range(16):
-            assert answer(open_.enter_context(dial(cluster, LOGIN))) == "PONG"
+            assert next_line(open_.enter_context(dial(cluster, LOGIN))) == "PONG"
         assert said(check(*monitors(cluster), *ONCE)[1], "JSD808") == {"n1": "warning"}
         for _ in range(4):
-            assert answer(open_.enter_context(dial(cluster, LOGIN))) == "PONG"
+            assert next_line(open_.enter_context(dial(cluster, LOGIN))) == "PONG"
         with dial(cluster, None) as one_too_many:
-            answer(one_too_many)
+            next_line(one_too_many)
         code, report = check(*monitors(cluster), *ONCE)
         assert said(report, "JSD808") == {"n1": "error"}
         assert "1 client turned away" in message(report, "JSD808")
@@ -262,7 +262,7 @@ def test_health_check_of_the_wrong_kind_is_distinguished_from_a_client(cluster_f
     for _ in range(22):
         with dial(cluster, None) as raw:
             raw.sendall(b"GET / HTTP/1.1\r\nHost: nats\r\n\r\n")
-            assert "Authorization Violation" in answer(raw)
+            assert "Authorization Violation" in next_line(raw)
     _, report = check("--server", cluster.url("sys"), *ONCE)
     assert said(report, "JSD809") == {"n1": "warning"}
     assert "health check of the wrong kind" in message(report, "JSD809")
@@ -286,9 +286,9 @@ def test_client_near_its_number_of_subscriptions_is_found(cluster_factory: Clust
 
 
 def _subscribe(raw: socket.socket, count: int) -> None:
-    assert answer(raw) == "PONG"
+    assert next_line(raw) == "PONG"
     raw.sendall("".join(f"SUB t.{number} {number}\r\n" for number in range(count)).encode() + b"PING\r\n")
-    assert answer(raw) == "PONG"
+    assert next_line(raw) == "PONG"
 
 
 def test_many_raft_groups_are_found(cluster_factory: ClusterFactory, tmp_path: Path) -> None:
@@ -315,7 +315,7 @@ def test_leader_without_a_majority_is_found_by_its_backlog(cluster_factory: Clus
     with_client(
         cluster, lambda client: add_stream(client, "P707", subjects=["p707"], num_replicas=3, max_bytes=64 << 20)
     )
-    reports = (_look_without_a_majority(cluster) for _ in range(4))
+    reports = (_sample_without_a_majority(cluster) for _ in range(4))
     report = next((report for report in reports if report), None)
     assert report, "the leader always stepped down before it was looked at: this machine is too slow"
     assert said(report, "JSD707")["APP/P707"] == "warning"
@@ -323,7 +323,7 @@ def test_leader_without_a_majority_is_found_by_its_backlog(cluster_factory: Clus
     assert said(check("--server", cluster.url("sys"), "--interval", "500ms")[1], "JSD707") == {}
 
 
-def _look_without_a_majority(cluster: Cluster) -> Json | None:
+def _sample_without_a_majority(cluster: Cluster) -> Json | None:
     """Freeze both followers while messages come in: the leader writes them down, and nobody confirms.
 
     None when it stepped down meanwhile, which it does after ten seconds at most.

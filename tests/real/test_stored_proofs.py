@@ -62,7 +62,7 @@ async def plant(cluster: Cluster) -> None:
         await client.close()
 
 
-async def cure(cluster: Cluster) -> None:
+async def fix(cluster: Cluster) -> None:
     client = await nats.connect(cluster.servers("app"))
     try:
         for name in ("P301", "P304", "P307"):
@@ -140,7 +140,7 @@ def test_faults_of_deduplication_are_in_the_messages(
     assert states["JSD304", "P304"] == "not_evaluated", "contents were not compared, and nobody can know"
     assert failures(unread, "APP/P304")["JSD305"] == "warning", "nor that it is no retry"
 
-    asyncio.run(cure(cluster))
+    asyncio.run(fix(cluster))
     _, cured = run_check(*arguments, "--digests")
     assert {name: failures(cured, f"APP/{name}") for name in expected} == {name: {} for name in expected}
 

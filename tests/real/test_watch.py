@@ -41,7 +41,7 @@ async def plant(client: Any) -> None:
     await client.request("jobs", b"1")
 
 
-async def cure(client: Any) -> None:
+async def fix(client: Any) -> None:
     await api(client, "STREAM.PURGE.JOBS")
 
 
@@ -102,7 +102,7 @@ def test_a_fault_comes_and_goes(cluster_factory: ClusterFactory, tmp_path: Path)
             wait_until(lambda: len(receiver.bodies["/am"]) > 2, "the alert to be repeated", timeout=60)
             assert {alert["labels"]["code"] for body in receiver.bodies["/am"] for alert in body} == {"JSD603"}
             receiver.refuses = True
-            with_client(cluster, cure)
+            with_client(cluster, fix)
             line = process.stdout.readline()
             assert " resolved error JSD603 APP > JOBS: after " in line
             assert receiver.changes() == [("appeared", "JSD603")]
@@ -125,7 +125,7 @@ def test_once_healthy_and_for(cluster_factory: ClusterFactory, tmp_path: Path) -
     )
     assert timed_out.returncode == 1, timed_out.stderr
     assert timed_out.stdout.splitlines()[-1].startswith("1 error in 1 of ")
-    with_client(cluster, cure)
+    with_client(cluster, fix)
     healthy = subprocess.run(
         watch(cluster, "--once-healthy", "--for", "60s"), cwd=tmp_path, capture_output=True, text=True, check=False
     )
@@ -164,7 +164,7 @@ def test_a_terminal(cluster_factory: ClusterFactory, tmp_path: Path) -> None:
         screen.shows(".zip: ")
         resize(terminal, 40, 120)
         screen.shows(" " * 100)
-        with_client(cluster, cure)
+        with_client(cluster, fix)
         screen.shows("resolved")
         os.write(main, b"q")
         screen.shows("Nothing found")

@@ -20,7 +20,7 @@ from shlex import join
 import pytest
 
 from tests.real.fixing import with_client
-from tests.real.test_watch import cure, plant
+from tests.real.test_watch import fix, plant
 from tests.servers import ClusterFactory, wait_until
 
 pytestmark = [
@@ -92,7 +92,7 @@ def test_faults_come_and_go_and_memory_stays_flat(cluster_factory: ClusterFactor
     options = ("--no-context", "--timeout", "2s", "--every", f"{EVERY_S:g}s", "-s", cluster.url("sys"))
     command = [sys.executable, "-m", "jsdoctor", "watch", *options]
     faults: dict[str, tuple[Callable[[], object], Callable[[], object]]] = {
-        "JSD603": (lambda: with_client(cluster, plant), lambda: with_client(cluster, cure)),
+        "JSD603": (lambda: with_client(cluster, plant), lambda: with_client(cluster, fix)),
         "JSD7": (lambda: cluster.stop("n3"), lambda: cluster.start("n3")),
     }
     memory: list[int] = []

@@ -66,11 +66,11 @@ def publish(cluster: Cluster, count: int) -> None:
 def call(cluster: Cluster, *subjects: str) -> None:
     """JetStream API calls."""
 
-    async def ask(client: Client) -> None:
+    async def call_each(client: Client) -> None:
         for subject in subjects:
             await api(client, subject)
 
-    with_client(cluster, ask)
+    with_client(cluster, call_each)
 
 
 def settled(cluster: Cluster) -> Samples:

@@ -48,7 +48,7 @@ async def backed_up(to: PlainApi, name: str, parent: Path) -> Path:
 
 
 @pytest.fixture(params=NIGHTLY_UNLESS_DEFAULT)
-def house(shared_cluster: ClusterFactory, request: pytest.FixtureRequest) -> Cluster:
+def cluster(shared_cluster: ClusterFactory, request: pytest.FixtureRequest) -> Cluster:
     return shared_cluster(request.param, extra_config="# backups\n")
 
 
@@ -61,7 +61,7 @@ SHAPES: dict[str, dict[str, Any]] = {
 }
 
 
-def test_every_message_comes_back(house: Cluster, tmp_path: Path) -> None:
+def test_every_message_comes_back(cluster: Cluster, tmp_path: Path) -> None:
     async def use(to: PlainApi) -> None:
         for shape, config in SHAPES.items():
             name = f"{shape}-A"
@@ -83,12 +83,12 @@ def test_every_message_comes_back(house: Cluster, tmp_path: Path) -> None:
             # The restored stream is compared with the backup as the first one was, and has the same content.
             assert (await verify(to, directory)).digest == note.digest, name
 
-    with_api(house.url(), use)
+    with_api(cluster.url(), use)
 
 
-def test_the_nats_command_reads_ours_and_we_read_its(house: Cluster, nats_cli: Path, tmp_path: Path) -> None:
+def test_the_nats_command_reads_ours_and_we_read_its(cluster: Cluster, nats_cli: Path, tmp_path: Path) -> None:
     def run(*words: str) -> None:
-        done = subprocess.run([nats_cli, "-s", house.url(), *words], capture_output=True, text=True, check=False)
+        done = subprocess.run([nats_cli, "-s", cluster.url(), *words], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
 
     async def use(to: PlainApi) -> None:
@@ -107,10 +107,10 @@ def test_the_nats_command_reads_ours_and_we_read_its(house: Cluster, nats_cli: P
         await restore(to, theirs)
         assert (await verify(to, ours)).digest == note.digest
 
-    with_api(house.url(), use)
+    with_api(cluster.url(), use)
 
 
-def test_what_changes_meanwhile_is_distinguished_from_what_is_missing(house: Cluster, tmp_path: Path) -> None:
+def test_what_changes_meanwhile_is_distinguished_from_what_is_missing(cluster: Cluster, tmp_path: Path) -> None:
     async def use(to: PlainApi) -> None:
         await stored(to, "MOVING")
         directory = await backed_up(to, "MOVING", tmp_path)
@@ -127,10 +127,10 @@ def test_what_changes_meanwhile_is_distinguished_from_what_is_missing(house: Clu
         with pytest.raises(BackupProblem, match="message 1 of the backup is not that of the stream"):
             await verify(to, directory)
 
-    with_api(house.url(), use)
+    with_api(cluster.url(), use)
 
 
-def test_a_message_that_the_backup_lacks_is_found(house: Cluster, tmp_path: Path) -> None:
+def test_a_message_that_the_backup_lacks_is_found(cluster: Cluster, tmp_path: Path) -> None:
     """A stream with more messages at the backup's places than the backup has: of another life of the same name."""
 
     async def use(to: PlainApi) -> None:
@@ -147,10 +147,10 @@ def test_a_message_that_the_backup_lacks_is_found(house: Cluster, tmp_path: Path
         with pytest.raises(BackupProblem, match="message 3 of the stream is not in the backup"):
             await verify(to, holed)
 
-    with_api(house.url(), use)
+    with_api(cluster.url(), use)
 
 
-def test_damaged_backups_are_refused(house: Cluster, tmp_path: Path) -> None:
+def test_damaged_backups_are_refused(cluster: Cluster, tmp_path: Path) -> None:
     async def use(to: PlainApi) -> None:
         await stored(to, "DAMAGE")
         directory = await backed_up(to, "DAMAGE", tmp_path)
@@ -172,7 +172,7 @@ def test_damaged_backups_are_refused(house: Cluster, tmp_path: Path) -> None:
         with pytest.raises(BackupProblem):
             await verify(to, directory)
 
-    with_api(house.url(), use)
+    with_api(cluster.url(), use)
 
 
 DAMAGED = (
@@ -203,7 +203,7 @@ def test_damaged_metadata_is_a_sentence(content: bytes, tmp_path: Path) -> None:
         require_verified(tmp_path)
 
 
-def test_what_cannot_be_done_is_reported_before_anything_is_written(house: Cluster, tmp_path: Path) -> None:
+def test_what_cannot_be_done_is_reported_before_anything_is_written(cluster: Cluster, tmp_path: Path) -> None:
     async def use(to: PlainApi) -> None:
         await add_stream(to.client, "MEMORY", storage="memory")
         with pytest.raises(BackupProblem, match="kept in memory"):
@@ -220,7 +220,7 @@ def test_what_cannot_be_done_is_reported_before_anything_is_written(house: Clust
             await restore(to, directory, stalled_s=10.0)
         assert not await exists(to, "THERE")
 
-    with_api(house.url(), use)
+    with_api(cluster.url(), use)
 
 
 @pytest.mark.nightly

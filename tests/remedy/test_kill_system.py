@@ -66,14 +66,14 @@ class SystemLab:
         """What is there, once there is a leader again: one that was stopped may have led."""
         state: Json = {}
 
-        def answered() -> bool:
+        def responds() -> bool:
             try:
                 state.update(with_api(self.reachable("app"), seen))
             except NoResponseError:
                 return False
             return True
 
-        wait_until(answered, "the stream and its consumer to have leaders", timeout=60)
+        wait_until(responds, "the stream and its consumer to have leaders", timeout=60)
         return state
 
     def members(self) -> set[str]:

@@ -39,7 +39,7 @@ def seen(*checks: Report) -> Watch:
     return watch
 
 
-def view(report: Report, **changed: object) -> ScreenView:
+def screen_state(report: Report, **changed: object) -> ScreenView:
     before = reports.report([reports.stuck(reports.consumer("shipping"))])
     shown = ScreenView(
         deployment="nats://n1.example:4222",
@@ -55,14 +55,20 @@ def view(report: Report, **changed: object) -> ScreenView:
 
 @pytest.mark.parametrize("width", [60, 100])
 def test_looks_as_it_was_looked_at(width: int) -> None:
-    assert_golden(f"watch-{width}.txt", screen(view(reports.busy(), selected=1), 30, RenderOptions(width=width)) + "\n")
+    assert_golden(
+        f"watch-{width}.txt", screen(screen_state(reports.busy(), selected=1), 30, RenderOptions(width=width)) + "\n"
+    )
 
 
 @pytest.mark.parametrize("report", [reports.busy(), reports.clean(), reports.flood(300), reports.hostile()])
 @pytest.mark.parametrize(("width", "height"), [(40, 8), (80, 24), (200, 60)])
 def test_fits_the_terminal_and_harms_it_not(report: Report, width: int, height: int) -> None:
     text = incident_text(report.incidents[0], 1, RenderOptions(width=width)) if report.incidents else "nothing"
-    for shown in (view(report), view(report, selected=299, problem="n1 is away"), view(report, text=text, offset=1)):
+    for shown in (
+        screen_state(report),
+        screen_state(report, selected=299, problem="n1 is away"),
+        screen_state(report, text=text, offset=1),
+    ):
         for ascii_only in (False, True):
             written = screen(shown, height, RenderOptions(width=width, ascii_only=ascii_only))
             lines = written.split("\n")
@@ -75,7 +81,7 @@ def test_fits_the_terminal_and_harms_it_not(report: Report, width: int, height: 
 def test_the_selected_incident_is_on_the_screen_and_so_is_what_to_type() -> None:
     report = reports.busy()
     for number, incident in enumerate(report.incidents):
-        shown = screen(view(report, selected=number), 24, RenderOptions(width=200))
+        shown = screen(screen_state(report, selected=number), 24, RenderOptions(width=200))
         [marked] = [line for line in shown.splitlines() if line.startswith("> ")]
         assert f" {number + 1}. {incident.causes[0].rule.code}" in marked
 

@@ -20,16 +20,16 @@ print(client.send_command("c\\n", retry=False))
 
 
 def broken_connection(how: str) -> subprocess.CompletedProcess[str]:
-    """A process that talks to a JVM whose answer is cut and is no text."""
+    """A process that talks to a JVM whose reply is cut and is no text."""
     with socket.create_server(("127.0.0.1", 0)) as server:
 
-        def answer() -> None:
+        def respond() -> None:
             connection, _ = server.accept()
             with connection:
                 connection.recv(100)
                 connection.sendall(b"\xff\xfe\n")
 
-        thread = threading.Thread(target=answer, daemon=True)
+        thread = threading.Thread(target=respond, daemon=True)
         thread.start()
         command = [sys.executable, "-c", BREAKS, str(server.getsockname()[1]), how]
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
