@@ -108,7 +108,7 @@ def tried(code: str) -> dict[str, Tried]:
     return {title: Tried(code, case) for title, case in chosen.items()}
 
 
-def found_edges(cases: Mapping[str, Tried]) -> Iterator[Edge]:
+def edges_of(cases: Mapping[str, Tried]) -> Iterator[Edge]:
     """Search. Of fields that can be left out with one effect, only the first is an edge."""
     for title, case in cases.items():
         effects: set[tuple[str, ...]] = set()
@@ -207,5 +207,5 @@ def listed(text: str) -> Iterator[Edge]:
 def write(code: str) -> None:
     """Search and write the golden file of a rule."""
     cases = tried(code)
-    lines = written(code, cases, list(found_edges(cases)))
+    lines = written(code, cases, list(edges_of(cases)))
     path_of(code).write_text("\n".join(lines) + "\n", encoding="utf-8", errors="backslashreplace")

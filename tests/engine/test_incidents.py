@@ -69,13 +69,13 @@ def seen(*streams: Stream, silent: tuple[UnresponsiveAsset, ...] = ()) -> Eviden
     return EvidenceSet({SnapshotSeries: SnapshotSeries((snapshot,))}, {})
 
 
-def causes_and_consequences(found_incidents: tuple[Incident, ...]) -> list[tuple[list[str], list[str]]]:
+def causes_and_consequences(listed: tuple[Incident, ...]) -> list[tuple[list[str], list[str]]]:
     return [
         (
             [f"{r.rule.code} {r.finding.subject.label}" for r in incident.causes],
             [f"{c.result.rule.code} {c.result.finding.subject.label}" for c in incident.consequences],
         )
-        for incident in found_incidents
+        for incident in listed
     ]
 
 
@@ -233,10 +233,10 @@ def test_a_full_stream_that_discards_is_the_cause_of_what_its_consumer_missed() 
     slow = consumer("ORDERS", "slow")
     for severity in (Severity.WARNING, Severity.ERROR):
         evicts = failed("JSD618", slow, severity=severity)
-        [told_of] = causes_and_consequences(
+        [explained] = causes_and_consequences(
             incidents([failed("JSD206", slow), evicts], seen(placed("ORDERS", "n1")), NOW)
         )
-        assert told_of == (["JSD618 APP > ORDERS > slow"], ["JSD206 APP > ORDERS > slow"])
+        assert explained == (["JSD618 APP > ORDERS > slow"], ["JSD206 APP > ORDERS > slow"])
 
 
 def test_a_wrong_filter_explains_what_no_consumer_takes() -> None:

@@ -162,7 +162,7 @@ def _refuse(status: int, body: str, kind: str = "text/plain", **headers: str):  
 
 
 @pytest.mark.parametrize(
-    ("refusal", "said_so"),
+    ("refusal", "message"),
     [
         ((401, "no org id"), "wants a tenant (HTTP 401: no org id)"),
         ((404, "404 page not found"), "there is no Loki API (HTTP 404)"),
@@ -176,11 +176,11 @@ def _refuse(status: int, body: str, kind: str = "text/plain", **headers: str):  
         ((502, "<html>Bad Gateway</html>", "text/html"), "(HTTP 502): a page of HTML"),
     ],
 )  # fmt: skip
-def test_a_refusal_is_one_sentence(refusal: tuple[int, str], said_so: str) -> None:
+def test_a_refusal_is_one_sentence(refusal: tuple[int, str], message: str) -> None:
     loki = DocumentedLoki(before=_refuse(*refusal))
     done = check(loki)
     assert done.exit_code == 3
-    assert said_so in done.stderr
+    assert message in done.stderr
     assert len(done.stderr.splitlines()) == 2
     assert not done.stdout
 
@@ -270,7 +270,7 @@ def test_other_commands_read_loki(command: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "said_so"),
+    ("options", "message"),
     [
         (["--loki", "h"], "which log lines"),
         (["--loki-query", '{app="nats"}'], "no Loki is named"),
@@ -284,10 +284,10 @@ def test_other_commands_read_loki(command: list[str]) -> None:
         (["--show-queries"], "no Prometheus is named"),
     ],
 )  # fmt: skip
-def test_options_that_mean_nothing_are_refused(options: list[str], said_so: str) -> None:
+def test_options_that_mean_nothing_are_refused(options: list[str], message: str) -> None:
     done = jsdoctor("check", *options)
     assert done.exit_code == 2, done.stderr
-    assert said_so in done.stderr
+    assert message in done.stderr
     assert "s3cret" not in done.stderr
 
 

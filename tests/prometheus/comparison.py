@@ -18,10 +18,10 @@ LOUD = ("warning", "error", "critical")
 _PAIRS = {"JSD401": "JSD402", "JSD402": "JSD401"}
 """A consumer whose lag grows in one look may just be far behind in another."""
 
-_OF_THE_LOOK = "JSD9"
+_OF_THE_SAMPLE = "JSD9"
 """Rules on what a look could not see, not on the deployment."""
 
-Found = Mapping[str, str]
+Faults = Mapping[str, str]
 """Severity by subject."""
 
 
@@ -30,8 +30,8 @@ class RuleRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     why they could not judge a subject that the login found.
     """
 
-    login: Found = {}
-    metrics: Found = {}
+    login: Faults = {}
+    metrics: Faults = {}
     outcome: str = ""
     unseen: str = ""
 
@@ -84,7 +84,7 @@ def _check(*arguments: str) -> Json:
 
 def _compared(login: Json, metrics: Json) -> dict[str, RuleRecord]:
     """The rules of which either found a fault."""
-    with_login, shown = _found(login), _found(metrics)
+    with_login, shown = _faults_of(login), _faults_of(metrics)
     outcomes = {rule["code"]: rule["outcome"] for rule in metrics["rules"]}
     return {
         code: RuleRecord(
@@ -100,14 +100,14 @@ def _compared(login: Json, metrics: Json) -> dict[str, RuleRecord]:
 def _silent(login: Json, metrics: Json) -> tuple[str, ...]:
     """The rules that both pass."""
     passed = [{rule["code"] for rule in report["rules"] if rule["outcome"] == "pass"} for report in (login, metrics)]
-    return tuple(sorted(code for code in passed[0] & passed[1] if not code.startswith(_OF_THE_LOOK)))
+    return tuple(sorted(code for code in passed[0] & passed[1] if not code.startswith(_OF_THE_SAMPLE)))
 
 
 def _contradictions(login: Json, again: Json, metrics: Json) -> list[str]:
     """What metrics show and neither look with a login found, and what they pass although both found it."""
-    with_login, later = _found(login), _found(again)
+    with_login, later = _faults_of(login), _faults_of(again)
     contradictions = []
-    for code, subjects in _found(metrics).items():
+    for code, subjects in _faults_of(metrics).items():
         known = {**with_login.get(code, {}), **later.get(code, {}), **with_login.get(_PAIRS.get(code, ""), {})}
         contradictions += [f"{code} {subject}: only metrics show it" for subject in subjects if subject not in known]
     for result in metrics["results"]:
@@ -123,16 +123,16 @@ def _contradictions(login: Json, again: Json, metrics: Json) -> list[str]:
     ]
 
 
-def _found(report: Json) -> dict[str, Found]:
+def _faults_of(report: Json) -> dict[str, Faults]:
     """Faults at warning or above, by rule and subject."""
     faults: dict[str, dict[str, str]] = {}
     for result in report["results"]:
-        if result["outcome"] == "fail" and result["severity"] in LOUD and not result["code"].startswith(_OF_THE_LOOK):
+        if result["outcome"] == "fail" and result["severity"] in LOUD and not result["code"].startswith(_OF_THE_SAMPLE):
             faults.setdefault(result["code"], {})[label(result["subject"])] = result["severity"]
     return dict(faults)
 
 
-def _unseen(metrics: Json, code: str, faults: Found) -> str:
+def _unseen(metrics: Json, code: str, faults: Faults) -> str:
     """The reason why metrics could not judge the rule, of a faulty subject where there is one."""
     reasons = {
         label(result["subject"]): result["message"]

@@ -26,7 +26,7 @@ from tests.ruleset import run_all
 from tests.servers import Cluster, ClusterFactory
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("ward")]
-Found = dict[tuple[str, ...], object]
+Outcomes = dict[tuple[str, ...], object]
 WHERE = [("2.15.1", "one-node"), ("2.10.26", "three-nodes")]
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 
@@ -35,14 +35,14 @@ NOW = datetime(2030, 1, 1, tzinfo=UTC)
 class Visit:
     """The same faults, looked at in two ways: one collection judged at once and from a bundle; live, captured, live."""
 
-    in_process: Found
-    from_bundle: Found
-    before: Found
-    captured: Found
-    after: Found
+    in_process: Outcomes
+    from_bundle: Outcomes
+    before: Outcomes
+    captured: Outcomes
+    after: Outcomes
 
 
-def of_report(report: Json) -> Found:
+def of_report(report: Json) -> Outcomes:
     """Everything said in a report, by rule and subject."""
     return {
         (result["code"], *(result["subject"][part] for part in ("kind", "account", "stream", "name"))): (
@@ -55,7 +55,7 @@ def of_report(report: Json) -> Found:
     }
 
 
-def severities(results: Found) -> dict[tuple[str, ...], object]:
+def severities(results: Outcomes) -> dict[tuple[str, ...], object]:
     """Codes, subjects and severities of what failed: what does not move with the traffic."""
     return {key: outcome[1] for key, outcome in results.items() if isinstance(outcome, tuple) and outcome[0] == "fail"}
 

@@ -21,19 +21,19 @@ class Trace:
             file.seek(self._from)
             return file.read().decode(errors="replace")
 
-    def _found(self, pattern: re.Pattern[str]) -> list[re.Match[str]]:
+    def _matches(self, pattern: re.Pattern[str]) -> list[re.Match[str]]:
         lines = self._lines()
         ours = set(_OURS.findall(lines))
         return [match for match in pattern.finditer(lines) if match[1] in ours]
 
     def published(self) -> set[str]:
         """Subjects that connections of jsdoctor published to, denied ones too."""
-        return {match[3] for match in self._found(_SENT) if match[2] != "SUB"}
+        return {match[3] for match in self._matches(_SENT) if match[2] != "SUB"}
 
     def subscribed(self) -> set[str]:
         """Subjects that they subscribed to."""
-        return {match[3] for match in self._found(_SENT) if match[2] == "SUB"}
+        return {match[3] for match in self._matches(_SENT) if match[2] == "SUB"}
 
     def violations(self) -> list[str]:
         """What the server denied them."""
-        return [match[0] for match in self._found(_VIOLATION)]
+        return [match[0] for match in self._matches(_VIOLATION)]

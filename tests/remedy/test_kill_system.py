@@ -147,8 +147,8 @@ def test_remove_peer(cluster_factory: ClusterFactory, version: str, tmp_path: Pa
         def wrong(ended: Ran, how: str, lab: SystemLab = lab, victim: str = victim) -> str:
             left = victim in lab.members()
             reported = ended.code == 1 and GONE in " ".join(ended.output.split())
-            kept_or_told = (ended.code == 0 and left) or (reported and not left)
-            good = (ended.code == 0 and not left) if how == "resume" else kept_or_told
+            kept_or_reported = (ended.code == 0 and left) or (reported and not left)
+            good = (ended.code == 0 and not left) if how == "resume" else kept_or_reported
             return "" if good else f"exit {ended.code}, still a member: {left}: {ended.output}"
 
         if incident := trial(lab, planned, number, how, wrong):

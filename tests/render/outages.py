@@ -20,12 +20,12 @@ _RULES = {rule.code: rule for rule in rules()}
 
 def outage(findings: int) -> Report:
     """That many findings: a dead server first, then what follows from it, then other faults."""
-    results = with_offers(islice(_found(), findings), actions())
+    results = with_offers(islice(_results(), findings), actions())
     built = reports.report(results, verdicts=reports.passed(reports.META, reports.CLOCK))
     return replace(built, incidents=incidents(built.failures(), EvidenceSet({}, {}), built.finished))
 
 
-def _found() -> Iterator[Result]:
+def _results() -> Iterator[Result]:
     n3 = reports.server("n3")
     yield _fails("JSD703", n3, "n3 has not been seen for 31s: the meta group, 40 streams and 12 consumers run")
     yield _fails("JSD702", reports.stream("SOLO"), "it has no leader and cannot be published to or read", "n3")
