@@ -34,6 +34,8 @@ class Operator:
 
     `app_limits` are limits in the JWT of APP (conn, leaf, subs), in place of none. `jetstream` gives every account but
     SYS JetStream without limits; `tiers` are limits of APP instead, by tier. `others` are names of more accounts.
+    `app_expires` is when the JWT of APP ends, in seconds since 1970. `resolver` replaces the preloaded one, which
+    then has SYS alone.
     """
 
     def __init__(
@@ -43,8 +45,11 @@ class Operator:
         jetstream: bool = False,
         tiers: dict[str, dict[str, int]] | None = None,
         others: tuple[str, ...] = (),
+        app_expires: int | None = None,
+        resolver: str = "",
     ) -> None:
         self._jetstream, self._tiers = jetstream, tiers
+        self._expires = {"APP": app_expires}
         self._limits = {"APP": app_limits or {}}
         self._operator = Key(nkeys.PREFIX_BYTE_OPERATOR)
         self.app, self.system = Key(nkeys.PREFIX_BYTE_ACCOUNT), Key(nkeys.PREFIX_BYTE_ACCOUNT)
@@ -52,9 +57,9 @@ class Operator:
         more = "".join(f"  {key.public}: {self._account(key, name)}\n" for name, key in self.others.items())
         self.config = (
             f"operator: {self._operator.jwt(self._operator.public, 'op', {'type': 'operator'})}\n"
-            f"system_account: {self.system.public}\nresolver: MEMORY\nresolver_preload: {{\n"
-            f"  {self.app.public}: {self._account(self.app, 'APP')}\n"
-            f"  {self.system.public}: {self._account(self.system, 'SYS')}\n{more}}}\n"
+            f"system_account: {self.system.public}\nresolver: {resolver or 'MEMORY'}\nresolver_preload: {{\n"
+            + ("" if resolver else f"  {self.app.public}: {self._account(self.app, 'APP')}\n")
+            + f"  {self.system.public}: {self._account(self.system, 'SYS')}\n{more}}}\n"
         )
 
     def user(self, account: Key, expires: int | None = None) -> tuple[str, str]:
@@ -69,7 +74,8 @@ class Operator:
             limits |= {"tiered_limits": {tier: {**_NO_JETSTREAM_LIMITS, **of} for tier, of in self._tiers.items()}}
         elif self._jetstream and name != "SYS":
             limits |= _NO_JETSTREAM_LIMITS
-        return self._operator.jwt(account.public, name, {"limits": limits, "type": "account"})
+        claims: dict[str, object] = {"limits": limits, "type": "account"}
+        return self._operator.jwt(account.public, name, claims, self._expires.get(name))
 
 
 def creds(jwt: str, seed: str) -> str:

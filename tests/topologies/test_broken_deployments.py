@@ -13,6 +13,7 @@ import pytest
 from tests.real.outage import requested, said
 from tests.real.ward import run_check
 from tests.servers import VERSIONS
+from tests.topologies.deployments_met import MET
 from tests.topologies.deployments_reported import REPORTED
 from tests.topologies.faults_of_deployments import BROKEN, Broken
 from tests.topologies.landscape import Landscape
@@ -28,7 +29,7 @@ CASES = [
         marks=pytest.mark.xfail(reason=one.missed, strict=True) if one.missed else (),
     )
     for version in VERSIONS
-    for one in (*BROKEN, *REPORTED)
+    for one in (*BROKEN, *REPORTED, *MET)
     if one.fits(version)
 ]
 
