@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from jsdoctor.checks.cluster_health.leadership import Asset, EarlierReadings, LeaderAbsence, lost_majority
 from jsdoctor.checks.cluster_health.raft import is_heard, is_late, quorum
+from jsdoctor.checks.cluster_health.required_level import is_offline, level_of, required_level
 from jsdoctor.checks.logs.bursts import bursts
 from jsdoctor.checks.logs.log_findings import detailed_finding
 from jsdoctor.checks.logs.log_incidents import LogIncident, log_incidents
@@ -19,6 +20,7 @@ from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Observation, Severity, passed, unknown
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.params import Params
+from jsdoctor.model.server import Server, Servers
 from jsdoctor.model.snapshot import MAX_UNRESPONSIVE, Consumer, SnapshotSeries, Stream, UnresponsiveAsset
 from jsdoctor.model.trend import Trend
 from jsdoctor.model.wording import span
@@ -30,15 +32,22 @@ _UNANSWERED = {"unanswered": True}
 
 
 @check("cluster_health.asset_leaderless")
-def asset_leaderless(snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
+def asset_leaderless(snapshots: SnapshotSeries, servers: Servers | None, params: Params) -> Iterator[Finding]:
     """A group without a leader accepts and delivers nothing (server: raft.go, jetstream_cluster.go)."""
     silence_ns = params.integer("silence")
     history = EarlierReadings(snapshots)
+    by_name = {server.name: server for server in servers.servers} if servers else {}
     for stream in snapshots.last.streams:
+        if is_offline(stream, by_name.get(stream.answered_by)):
+            yield _offline(stream, by_name[stream.answered_by])
+            continue
         yield _judged(stream, stream, history, silence_ns)
         if stream.from_leader:
             for consumer in stream.consumers:
-                yield _judged(consumer, stream, history, silence_ns)
+                if is_offline(consumer, by_name.get(consumer.answered_by)):
+                    yield _offline(consumer, by_name[consumer.answered_by])
+                else:
+                    yield _judged(consumer, stream, history, silence_ns)
     always = set.intersection(*({asset.subject for asset in sample.silent} for sample in snapshots.snapshots))
     for silent in snapshots.last.silent[:MAX_UNRESPONSIVE]:
         yield _silent(silent, None if silent.subject in always else Severity.ERROR)
@@ -50,6 +59,25 @@ def asset_leaderless(snapshots: SnapshotSeries, params: Params) -> Iterator[Find
             unit="count",
             evidence=(Observation("$JS.API", "missing", more),),
         )
+
+
+def _offline(asset: Asset, server: Server) -> Finding:
+    """A server that does not know its settings lists it as if it led it, and refuses its clients (10194, 10195)."""
+    return Finding(
+        subject=asset.subject,
+        message=(
+            f"it needs API level {required_level(asset)} and {server.name} of version {server.version} has"
+            f" {level_of(server)}: it is offline, and its clients are refused"
+        ),
+        measured=level_of(server),
+        threshold=required_level(asset),
+        unit="count",
+        evidence=(
+            asset.observed("config.metadata._nats.req.level", required_level(asset)),
+            server.observed("api.level", level_of(server)),
+        ),
+        remedy=_UNANSWERED,
+    )
 
 
 def _judged(asset: Asset, stream: Stream, history: EarlierReadings, silence_ns: int) -> Finding:

@@ -1,0 +1,49 @@
+"""The API level that a stream or consumer needs, and the one that a server has.
+
+A server of 2.11 or later writes the level into the metadata of what it stores (server: jetstream_versioning.go), and
+every version keeps metadata, also one that does not know the level.
+"""
+
+from __future__ import annotations
+
+from jsdoctor.model.release import release
+from jsdoctor.model.server import Server
+from jsdoctor.model.snapshot import Consumer, Stream
+
+_REQUIRED = "_nats.req.level"
+_LEVELS_SINCE = (2, 11)
+_OFFLINE_SINCE = (2, 12)
+"""From here on, and from 2.11.9, a server takes what it does not know out of service; before, it runs without it."""
+_OFFLINE_SINCE_OF_2_11 = (2, 11, 9)
+
+
+def required_level(asset: Stream | Consumer) -> int:
+    """The API level that it needs; 0 where it states none."""
+    text = asset.config.metadata.get(_REQUIRED, "")
+    return int(text) if text.isascii() and text.isdigit() else 0
+
+
+def level_of_version(version: str) -> int | None:
+    """The level of a version that has none or the first; None for those whose patches differ, and unknown ones."""
+    known = release(version)[:2]
+    if not known or known > _LEVELS_SINCE:
+        return None
+    return int(known == _LEVELS_SINCE)
+
+
+def level_of(server: Server) -> int | None:
+    """The API level of a server; None where it shows neither its level nor a version that has one."""
+    reported = server.jetstream.api.level if server.jetstream else None
+    return reported if reported is not None else level_of_version(server.version)
+
+
+def goes_offline(version: str) -> bool:
+    """Whether that version refuses to run what needs a higher level than it has."""
+    known = release(version)
+    return known >= _OFFLINE_SINCE or _OFFLINE_SINCE_OF_2_11 <= known < _OFFLINE_SINCE
+
+
+def is_offline(asset: Stream | Consumer, server: Server | None) -> bool:
+    """Whether that server, which lists the asset, has taken it out of service for its level."""
+    level = level_of(server) if server else None
+    return bool(server and level is not None and goes_offline(server.version) and required_level(asset) > level)
