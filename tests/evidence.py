@@ -8,7 +8,8 @@
     about = "all slots taken while messages wait"
     like = "..."                       # an earlier case by its `about`: this has all of it, and more
     base = "three-nodes-2.15.1"        # or several: base = ["a", "b"]: the case holds on each
-    samples = 2                        # what a run with --samples N would have (default: all)
+    samples = 2                        # what a run with --samples N would have (default: all); the recorded ones again
+                                       # and again where N is more
     history = true                     # all samples but the last are those of earlier bundles (--history)
     keep_consumers = ["APP/A/b"]       # take all other consumers away first
     params = { warn_fraction = 0.5 }   # optional overrides, in the parameter's unit (durations as text)
@@ -16,7 +17,7 @@
     consumer = "APP/ORDERS/billing"    # or stream = "APP/ORDERS", account = "APP", server = "n1", all_servers = true,
                                        # connected = true (the INFO line of the server we are connected to)
     endpoint = "JSZ"                   # for servers: JSZ (default), VARZ, CONNZ.closed...; SENDER: who sent its replies
-    samples = "all"                    # all (default) | first | last
+    samples = "all"                    # all (default) | first | last | a number: that one, from 1 on
     copies = "all"                     # all (default) | leader | followers | name of one server
     set = { num_ack_pending = 1000, "config.max_ack_pending" = 1000 }
     add = { "state.last_seq" = 100 }   # adds to what was recorded
@@ -180,7 +181,7 @@ def cases(code: str) -> list[Json]:
 def evidence_of(case: Json) -> EvidenceSet:
     """The evidence that a case describes."""
     samples = _base(case["base"])
-    samples = samples[: case.get("samples", len(samples))]
+    samples = [copy.deepcopy(samples[n % len(samples)]) for n in range(case.get("samples", len(samples)))]
     if "keep_consumers" in case:
         _keep_consumers(samples, set(case["keep_consumers"]))
     for edit in case.get("edit", []):
@@ -216,7 +217,9 @@ def _with_history(samples: list[Sample]) -> EvidenceSet:
     return assemble(samples[-1:]).joined(History(series.snapshots))
 
 
-def _chosen(samples: list[Json], which: str) -> list[Json]:
+def _chosen(samples: list[Json], which: str | int) -> list[Json]:
+    if isinstance(which, int):
+        return samples[which - 1 : which]
     return {"all": samples, "first": samples[:1], "last": samples[-1:]}[which]
 
 

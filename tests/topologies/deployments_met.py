@@ -265,15 +265,31 @@ def two_deployers_of_one_stream(land: Landscape) -> str:
     return land.url(user="sys")
 
 
-@broken("JSD624", "APP/ORDERS/worker", *OFTEN)
-def two_deployers_of_one_consumer(land: Landscape) -> str:
+def _one_consumer(land: Landscape) -> None:
     cluster(land)
     furnished(land, ("ORDERS", {"num_replicas": 3}), ("ORDERS", "worker", {}))
     common = {"name": "worker", "durable_name": "worker", "ack_policy": "explicit"}
     bodies = [{"stream_name": "ORDERS", "config": {**common, "max_ack_pending": n}} for n in (100, 1000)]
     _rivals(land, *(("CONSUMER.CREATE.ORDERS.worker", body) for body in bodies))
     time.sleep(1)
+
+
+@broken(
+    "JSD624",
+    "APP/ORDERS/worker",
+    *OFTEN,
+    missed="a plain account does not request consumers again while their stream is at rest",
+)
+def two_deployers_of_one_consumer(land: Landscape) -> str:
+    _one_consumer(land)
     return land.url()
+
+
+@broken("JSD624", "APP/ORDERS/worker", *OFTEN)
+def two_deployers_of_one_consumer_seen_by_the_system_account(land: Landscape) -> str:
+    """Added after the first run, which missed the one above for its login."""
+    _one_consumer(land)
+    return land.url(user="sys")
 
 
 @broken("JSD624", "APP/ORDERS", *OFTEN)

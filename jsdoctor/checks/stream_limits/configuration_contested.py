@@ -1,0 +1,87 @@
+"""JSD624: a stream or consumer whose configuration is changed and changed back while samples are taken."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any
+
+import msgspec
+
+from jsdoctor.checks.registry import check
+from jsdoctor.model.finding import Finding, Severity, passed, unknown
+from jsdoctor.model.params import Params
+from jsdoctor.model.snapshot import Consumer, Stream
+from jsdoctor.model.trend import Trend
+from jsdoctor.model.wording import counted, span
+
+_OF_SERVERS = "_nats."
+"""Metadata of the server's own, which differs with the version of the leader (server: jetstream_versioning.go)."""
+_BY_DESIGN = frozenset({"pause_until"})
+"""Operators pause and resume a consumer; JSD414 reports that."""
+_MORE = "run with --samples 8 --interval 2s"
+
+Fields = dict[str, Any]
+
+
+@check("stream_limits.configuration_contested")
+def configuration_contested(trend: Trend, params: Params) -> Iterator[Finding]:
+    """Each update is an entry of the meta group, whether or not another one takes it back."""
+    for stream in trend.streams():
+        yield _judged(stream.readings, stream.elapsed_s, params)
+    for consumer in trend.consumers():
+        yield _judged(consumer.readings, consumer.elapsed_s, params)
+
+
+def _judged(readings: Sequence[Stream] | Sequence[Consumer], elapsed_s: float, params: Params) -> Finding:
+    last = readings[-1]
+    states = [_fields(reading) for reading in readings]
+    changes = [index for index, (before, after) in enumerate(pairwise(states), 1) if before != after]
+    returns = [index for index in changes if states[index] in states[: index - 1]]
+    if not changes:
+        return passed(last.subject)
+    names = sorted({name for index in changes for name in _changed(states[index - 1], states[index])})
+    if not returns:
+        if len(readings) > 2:
+            return passed(last.subject)
+        text = f"its configuration ({', '.join(names)}) differs between the two samples"
+        return unknown(last.subject, f"{text}: whether it is changed back shows in more of them", _MORE)
+    values = "; ".join(f"{name}: {_values(states, name)}" for name in names)
+    often = len(changes) >= params.integer("min_changes")
+    return Finding(
+        subject=last.subject,
+        severity=None if often else Severity.INFO,
+        message=(
+            f"its configuration was changed {counted(len(changes), 'time')} within {span(int(elapsed_s * 1e9))} and"
+            f" returned to what it was ({values}): "
+            + (
+                "two deployers that do not agree take back what the other one sets"
+                if often
+                else "a change that was taken back, or the first of several"
+            )
+        ),
+        measured=len(changes),
+        threshold=params.integer("min_changes"),
+        unit="count",
+        evidence=tuple(last.observed(f"config.{name}", states[-1].get(name)) for name in names),
+    )
+
+
+def _fields(reading: Stream | Consumer) -> Fields:
+    fields = msgspec.to_builtins(reading.config)
+    kept = {key: value for key, value in fields.items() if key not in _BY_DESIGN}
+    own = {key: value for key, value in fields.get("metadata", {}).items() if not key.startswith(_OF_SERVERS)}
+    return {**kept, "metadata": own}
+
+
+def _changed(before: Fields, after: Fields) -> Iterator[str]:
+    return (name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
+
+
+def _values(states: Sequence[Fields], name: str) -> str:
+    seen: list[str] = []
+    for state in states:
+        text = msgspec.json.encode(state.get(name)).decode()
+        if text not in seen:
+            seen.append(text)
+    return " and ".join(seen[:3])
