@@ -31,6 +31,7 @@ class JetStreamConfig(msgspec.Struct, frozen=True, gc=False):
     domain: str = ""
     sync_interval_ns: int = msgspec.field(name="sync_interval", default=0)
     sync_always: bool = False
+    unique_tag: str = ""
 
 
 class MetaGroup(msgspec.Struct, frozen=True):
@@ -81,11 +82,12 @@ class RemoteLeaf(msgspec.Struct, frozen=True):
 
 class ListenerOptions(msgspec.Struct, frozen=True):
     """The parts of a listener's options that rules look at. `gateways` are those named in the configuration,
-    `remotes` the hubs of a leaf node, `urls` the addresses of routes.
+    `remotes` the hubs of a leaf node, `urls` the addresses of routes, `cluster_port` the port for these.
     """
 
     name: str = ""
     port: int = 0
+    cluster_port: int = 0
     tls_cert_not_after: datetime | None = None
     tls_required: bool = False
     gateways: tuple[RemoteGateway, ...] = ()
@@ -103,9 +105,13 @@ class SlowConsumers(msgspec.Struct, frozen=True, gc=False):
 
 
 class JetStreamDefaults(msgspec.Struct, frozen=True, gc=False):
-    """Limits that a server has for streams that state none (2.15). `default_max_consumers`: of one stream; 0: none."""
+    """Limits of a server for its streams; 0: none. `default_max_consumers`: of a stream that states none (2.15).
+
+    `max_ha_assets`: streams and consumers with replicas from which it takes no further stream.
+    """
 
     default_max_consumers: int = 0
+    max_ha_assets: int = 0
 
 
 class JetStreamVarz(msgspec.Struct, frozen=True, gc=False):

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
+from jsdoctor.checks.cluster_health.clusters import Members, clusters
 from jsdoctor.checks.cluster_health.links import all_young, by_server
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, passed, unknown
-from jsdoctor.model.links import Links, Route
+from jsdoctor.model.finding import Finding, Severity, passed, unknown
+from jsdoctor.model.links import Links, Route, ServerLinks
 from jsdoctor.model.params import Params
-from jsdoctor.model.server import Servers
+from jsdoctor.model.server import ListenerOptions, Server, Servers
+from jsdoctor.model.wording import counted
 
 _OWN = 1
 """One of the addresses is mostly the server's own: a list that all servers share has it."""
+_DEFAULT_PORT = "6222"
 _ATTEMPT = timedelta(seconds=5)
 """The side that connects lists a route before the other side has checked its login (server: route.go addRoute)."""
 _TWICE = 2
@@ -22,6 +25,7 @@ _TWICE = 2
 @check("cluster_health.route_none")
 def route_none(servers: Servers, links: Links, params: Params) -> Iterator[Finding]:
     """A server that its cluster refuses, or that refuses it, runs on alone, and its clients stay."""
+    yield from _unreached(servers, links, params)
     by_name = by_server(links)
     for server in servers.servers:
         options = server.varz.cluster if server.varz else None
@@ -36,7 +40,7 @@ def route_none(servers: Servers, links: Links, params: Params) -> Iterator[Findi
         attempts = bool(own.route_connections) and all(_is_attempt(route, own.at) for route in own.route_connections)
         if own.route_count and not (attempts and without):
             yield passed(server.subject)
-        elif len(addresses) <= _OWN:
+        elif len(addresses) <= _OWN and not _is_of_another(addresses[0], options):
             reason = "it has no route, and the only address in its configuration may be its own"
             yield unknown(server.subject, reason, "compare `cluster.routes` with the server's own address")
         elif all_young([server], params.integer("start_up")):
@@ -46,7 +50,7 @@ def route_none(servers: Servers, links: Links, params: Params) -> Iterator[Findi
         else:
             yield Finding(
                 subject=server.subject,
-                message=f"it has no route to any server, and its configuration names {len(addresses):,} addresses of"
+                message=f"it has no route to any server, and its configuration names {_addresses(len(addresses))} of"
                 f" cluster {options.name}: it is alone. Its clients do not reach those of the other servers, and its"
                 " JetStream has no leader or goes apart",
                 measured=0,
@@ -57,6 +61,55 @@ def route_none(servers: Servers, links: Links, params: Params) -> Iterator[Findi
                     server.observed("cluster.urls", addresses),
                 ),
             )
+
+
+def _addresses(number: int) -> str:
+    return "1 address" if number == 1 else f"{number:,} addresses"
+
+
+def _unreached(servers: Servers, links: Links, params: Params) -> Iterator[Finding]:
+    """Addresses that lead to no server, as the first server sees it that has them in its configuration.
+
+    One of them may be the server's own.
+    """
+    by_name = by_server(links)
+    for group in clusters(servers):
+        if all_young(group.servers, params.integer("start_up")):
+            continue
+        for server in group.servers:
+            own, options = by_name.get(server.name), server.varz.cluster if server.varz else None
+            if own is None or options is None or not own.routes or len(links.readings_of(server.name)) < _TWICE:
+                continue
+            certain = sum(_is_of_another(url, options) for url in set(options.urls))
+            others = max(certain, len(set(options.urls)) - _OWN)
+            reached = max(len(set(reading.routes or ())) for reading in links.readings_of(server.name))
+            if others > reached:
+                yield _unreached_finding(group, server, others, reached, own)
+                break
+
+
+def _unreached_finding(group: Members, server: Server, others: int, reached: int, own: ServerLinks) -> Finding:
+    addresses = server.varz.cluster.urls if server.varz and server.varz.cluster else ()
+    return Finding(
+        subject=group.subject,
+        severity=Severity.INFO,
+        message=f"the configuration of {server.name} names {_addresses(others)} of other servers of cluster"
+        f" {group.name}, and it has routes to {counted(reached, 'server')}: the rest are down, refuse the route"
+        " (another cluster name, user or password), do not exist, or are other names of these servers",
+        measured=reached,
+        threshold=others,
+        unit="count",
+        evidence=(
+            own.observed("routes", sorted(own.routes or ())),
+            server.observed("cluster.urls", sorted(addresses)),
+        ),
+    )
+
+
+def _is_of_another(address: str, options: ListenerOptions) -> bool:
+    """Whether an address cannot be the server's own: it has another port than its routes."""
+    port = address.rpartition(":")[2] if ":" in address else _DEFAULT_PORT
+    return options.cluster_port > 0 and port.isdigit() and int(port) != options.cluster_port
 
 
 def _is_attempt(route: Route, at: datetime) -> bool:
