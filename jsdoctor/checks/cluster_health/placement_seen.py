@@ -1,4 +1,4 @@
-"""JSD716 without logs: clusters in which replicas find no servers, and streams with fewer replicas than they ask for.
+"""JSD716 without logs: clusters in which replicas find no servers, and streams that lack replicas.
 
 A refused stream leaves no trace but in the log of its client, so the servers are judged by what they could take.
 """

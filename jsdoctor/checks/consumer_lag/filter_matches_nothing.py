@@ -5,14 +5,14 @@ From manifests: a filter outside the subjects that its stream will have.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from jsdoctor.checks.consumer_lag.stored_subjects import stored_subjects
 from jsdoctor.checks.declared.deployed import Deployed
 from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
 from jsdoctor.checks.declared.index import Declarations
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, passed, unknown
+from jsdoctor.model.finding import Finding, Severity, passed, unknown
 from jsdoctor.model.jetstream import StreamConfig
 from jsdoctor.model.manifest import DeclaredConsumer, Manifests
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
@@ -25,15 +25,20 @@ def filter_matches_nothing(snapshots: SnapshotSeries) -> Iterator[Finding]:
 
     A consumer with pending messages matches something, be it under subjects that the stream no longer takes in.
     """
+    streams = {stream.key: stream for stream in snapshots.last.led_streams()}
     for stream, consumer in snapshots.last.led_consumers():
         filters, config = consumer.config.filters, stream.config
-        subjects = stored_subjects(config.subjects, config.subject_transform)
+        copied = _copied_subjects(stream, streams)
+        subjects = (*stored_subjects(config.subjects, config.subject_transform), *(copied or ()))
         if not filters:
             continue
         idle = [wanted for wanted in filters if not overlaps_any(wanted, subjects)]
-        elsewhere = _other_origin(stream, bool(idle))
+        elsewhere = "" if copied is not None else _other_origin(stream, bool(idle))
         # What was delivered before proves nothing of a plain stream: its subjects may have been changed since.
-        if consumer.num_pending or not (idle or elsewhere) or (elsewhere and consumer.delivered.consumer_seq):
+        hidden = bool(consumer.num_pending) and 0 < len(idle) < len(filters) and not elsewhere
+        if not hidden and (
+            consumer.num_pending or not (idle or elsewhere) or (elsewhere and consumer.delivered.consumer_seq)
+        ):
             yield passed(consumer.subject)
         elif elsewhere:
             yield unknown(
@@ -45,15 +50,34 @@ def filter_matches_nothing(snapshots: SnapshotSeries) -> Iterator[Finding]:
             which = repr(idle[0]) if len(filters) == 1 else f"{len(idle)} of its {len(filters)} ({idle[0]!r})"
             yield Finding(
                 subject=consumer.subject,
+                severity=Severity.INFO if hidden else None,
                 message=(
                     f"filter {which} lies outside the subjects {_of_stream(stream)} ({_listed(subjects)}): "
-                    "no message will ever match it"
+                    f"no {'new ' if hidden else ''}message will ever match it"
                 ),
                 evidence=(
                     consumer.observed("config.filter_subjects", list(filters)),
                     stream.observed("config.subjects", list(config.subjects)),
                 ),
             )
+
+
+def _copied_subjects(stream: Stream, streams: Mapping[tuple[str, str], Stream]) -> tuple[str, ...] | None:
+    """The subjects of the streams that it copies; None if they do not show, or the copy stores others.
+
+    Origins that copy others themselves, and those of other accounts or domains, are not followed.
+    """
+    config = stream.config
+    sources = (config.mirror,) if config.mirror else config.sources
+    if not sources or config.subject_transform:
+        return None
+    found: list[str] = []
+    for source in sources:
+        origin = streams.get((stream.account, source.name)) if source.external is None else None
+        if origin is None or source.subject_transforms or origin.config.mirror or origin.config.sources:
+            return None
+        found += stored_subjects(origin.config.subjects, origin.config.subject_transform)
+    return tuple(dict.fromkeys(found))
 
 
 def _other_origin(stream: Stream, outside: bool) -> str:
@@ -68,6 +92,8 @@ def _other_origin(stream: Stream, outside: bool) -> str:
 
 
 def _of_stream(stream: Stream) -> str:
+    if stream.config.mirror or stream.config.sources:
+        return "of the stream and of what it copies"
     return "that the stream rewrites its messages to" if stream.config.subject_transform else "of the stream"
 
 

@@ -14,7 +14,11 @@ from jsdoctor.checks.logs.log_findings import finding_of, is_recent
 from jsdoctor.checks.logs.words import no_server_lines
 from jsdoctor.checks.monitor_metadata import own_duration_ns
 from jsdoctor.checks.registry import check
-from jsdoctor.checks.stream_limits.origin_filters import filters_without_subjects, sizes_below_origin
+from jsdoctor.checks.stream_limits.origin_filters import (
+    filters_without_subjects,
+    sizes_below_origin,
+    starts_past_origin,
+)
 from jsdoctor.checks.stream_limits.origins import (
     NO_SUCH_STREAM,
     Deployment,
@@ -111,8 +115,13 @@ def _stalls(stream: Stream, history: StreamHistory | None, deployment: Deploymen
         stall = _of_origin(stream, origin, history, deployment, params)
         if stall:
             yield stall
-    for name, text in (*filters_without_subjects(stream, deployment), *sizes_below_origin(stream, deployment)):
+    for name, text in (
+        *filters_without_subjects(stream, deployment),
+        *sizes_below_origin(stream, deployment),
+    ):
         yield Stall(text, Severity.WARNING, name)
+    for name, text, severity in starts_past_origin(stream, deployment):
+        yield Stall(text, severity, name)
     if surplus(stream):
         text = (
             f"it holds {stream.state.messages:,} messages in {stream.state.last_seq - stream.state.first_seq + 1:,}"
@@ -202,11 +211,12 @@ def _finding(stream: Stream, stalls: Sequence[Stall], deployment: Deployment) ->
     gone |= {name for name in local if deployment.has_no(stream, name)}
     asked = {stall.origin for stall in stalls if stall.origin} & local
     again = deployment.counts_again(stream)
+    doubtful = worst.severity is Severity.INFO and worst.measured is not None
     return Finding(
         subject=stream.subject,
         severity=None if worst.severity is Severity.ERROR else worst.severity,
-        confidence=Confidence.LOW if worst.severity is Severity.INFO else Confidence.HIGH,
-        how_to_get=("" if worst.severity is not Severity.INFO else _LONGER if again else "run again in a minute"),
+        confidence=Confidence.LOW if doubtful else Confidence.HIGH,
+        how_to_get=("" if not doubtful else _LONGER if again else "run again in a minute"),
         message="; ".join(dict.fromkeys(stall.text for stall in stalls)),
         measured=worst.measured,
         threshold=worst.threshold,
