@@ -21,7 +21,10 @@ class ClaimedLimits(msgspec.Struct, frozen=True, gc=False):
 
 
 class AccountUse(msgspec.Struct, frozen=True, kw_only=True):
-    """One account on one server. `account` is its public key, `name` its name tag. `at` is the server's clock."""
+    """One account on one server. `account` is its public key, `name` its name tag. `at` is the server's clock.
+
+    `expires`: when its JWT ends, None for never. `expired`: the server has taken it out of use for that.
+    """
 
     server: str
     account: str
@@ -31,6 +34,8 @@ class AccountUse(msgspec.Struct, frozen=True, kw_only=True):
     leafs: int = 0
     subscriptions: int = 0
     limits: ClaimedLimits = ClaimedLimits()
+    expires: datetime | None = None
+    expired: bool = False
 
     @property
     def subject(self) -> Subject:
@@ -43,6 +48,10 @@ class AccountUse(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AccountClaims(msgspec.Struct, frozen=True):
-    """Every account with a JWT, on every server that knows it; empty outside of operator mode."""
+    """Every account with a JWT, on every server that knows it; empty outside of operator mode.
+
+    `listed` has the public keys of all accounts that a server knows, by the server's name.
+    """
 
     uses: tuple[AccountUse, ...]
+    listed: dict[str, frozenset[str]] = {}

@@ -13,7 +13,10 @@ from jsdoctor.model.finding import Observation, Subject
 
 
 class ClientConnection(msgspec.Struct, frozen=True):
-    """One connection. `stop` and `reason` are there once it is closed. `account` and `authorized_user` need a login."""
+    """One connection. `stop` and `reason` are there once it is closed. `account` and `authorized_user` need a login.
+
+    `issuer_account` is the public key of the account that its JWT is of, for logins that failed.
+    """
 
     cid: int = 0
     kind: str = ""
@@ -34,6 +37,7 @@ class ClientConnection(msgspec.Struct, frozen=True):
     account: str = ""
     authorized_user: str = ""
     name_tag: str = ""
+    issuer_account: str = ""
 
 
 class ServerConnections(msgspec.Struct, frozen=True, kw_only=True):

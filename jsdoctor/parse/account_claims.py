@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import UTC, datetime
 
 import msgspec
 
@@ -14,6 +14,8 @@ from jsdoctor.parse.missing_replies import unreadable
 from jsdoctor.parse.opening import Identities, open_reply
 from jsdoctor.parse.replies import Instant, ReplyError, decode
 
+_LATEST_S = 253_402_300_800
+"""The year 10000: what is later is no moment, and no end either."""
 _NOT_HERE = "does not exist"
 """A server that never had a client of an account does not know it (server: monitor.go accountInfo)."""
 
@@ -24,6 +26,7 @@ class _Nats(msgspec.Struct, frozen=True):
 
 class _Claim(msgspec.Struct, frozen=True):
     nats: _Nats = _Nats()
+    exp: int = 0
 
 
 class _Detail(msgspec.Struct, frozen=True):
@@ -33,6 +36,7 @@ class _Detail(msgspec.Struct, frozen=True):
     leafnode_connections: int = 0
     subscriptions: int = 0
     decoded_jwt: _Claim | None = None
+    expired: bool = False
 
 
 class _AccountzReply(_Detail, frozen=True):
@@ -40,11 +44,13 @@ class _AccountzReply(_Detail, frozen=True):
 
     now: Instant | None = None
     account_detail: _Detail | None = None
+    accounts: tuple[str, ...] | None = None
 
 
 def account_claims(exchanges: Iterable[Exchange], identities: Identities) -> tuple[AccountClaims | None, list[Gap]]:
     """The accounts that have a JWT, and gaps for what cannot be read; None if no server was queried."""
     uses: dict[tuple[str, str], AccountUse] = {}
+    listed: dict[str, frozenset[str]] = {}
     gaps: list[Gap] = []
     asked = [
         e
@@ -59,12 +65,14 @@ def account_claims(exchanges: Iterable[Exchange], identities: Identities) -> tup
             if _NOT_HERE not in str(error):
                 gaps.append(unreadable(exchange, error))
             continue
+        if reply.accounts is not None:
+            listed[identities.name(identity)] = frozenset(reply.accounts)
         detail = reply.account_detail or reply
         if detail.decoded_jwt is not None:
             at = reply.now or identity.time or exchange.asked_at
             name = identities.name(identity)
             uses[name, detail.account_name] = _use(name, at, detail, detail.decoded_jwt)
-    return AccountClaims(tuple(uses[key] for key in sorted(uses))) if asked else None, gaps
+    return AccountClaims(tuple(uses[key] for key in sorted(uses)), listed) if asked else None, gaps
 
 
 def _use(server: str, at: datetime, detail: _Detail, claim: _Claim) -> AccountUse:
@@ -77,4 +85,6 @@ def _use(server: str, at: datetime, detail: _Detail, claim: _Claim) -> AccountUs
         leafs=detail.leafnode_connections,
         subscriptions=detail.subscriptions,
         limits=claim.nats.limits,
+        expires=datetime.fromtimestamp(claim.exp, UTC) if 0 < claim.exp < _LATEST_S else None,
+        expired=detail.expired,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from typing import TypeVar
@@ -24,10 +25,31 @@ _ShapeT = TypeVar("_ShapeT")
 _RaftzReply = dict[str, dict[str, RaftState]]
 
 
+class _Closed(ClientConnection, frozen=True):
+    """The JWT of a client is read for its account, and not kept."""
+
+    jwt: str = ""
+
+
 class _ConnzReply(msgspec.Struct, frozen=True):
     now: Instant | None = None
     total: int = 0
     connections: tuple[ClientConnection, ...] | None = None
+
+
+class _ClosedReply(msgspec.Struct, frozen=True):
+    now: Instant | None = None
+    total: int = 0
+    connections: tuple[_Closed, ...] | None = None
+
+
+class _UserClaims(msgspec.Struct, frozen=True):
+    issuer_account: str = ""
+
+
+class _UserJwt(msgspec.Struct, frozen=True):
+    iss: str = ""
+    nats: _UserClaims = _UserClaims()
 
 
 class _GatewayConnection(msgspec.Struct, frozen=True):
@@ -94,10 +116,10 @@ class ServerReports:
             server_connections[identity.name] = ServerConnections(
                 server=identity.name, at=at, open=reply.connections or (), open_total=reply.total
             )
-        for identity, at, reply in self._told(Endpoint.CONNZ_CLOSED, _ConnzReply, _now):
+        for identity, at, ended in self._told(Endpoint.CONNZ_CLOSED, _ClosedReply, _now):
             known = server_connections.get(identity.name) or ServerConnections(server=identity.name, at=at)
             server_connections[identity.name] = msgspec.structs.replace(
-                known, closed=reply.connections or (), closed_total=reply.total
+                known, closed=tuple(map(_with_issuer, ended.connections or ())), closed_total=ended.total
             )
         return Connections(tuple(server_connections[name] for name in sorted(server_connections)))
 
@@ -163,7 +185,25 @@ def _is_none(body: bytes | msgspec.Raw) -> bool:
     return bytes(memoryview(body)[: len(begin)]) == begin
 
 
-def _now(reply: _ConnzReply | _GatewayzReply | _LeafzReply | _RoutezReply) -> datetime | None:
+def _with_issuer(closed: _Closed) -> ClientConnection:
+    """A connection whose login failed has no account, but the JWT that it gave (server: monitor.go ConnInfo.fill)."""
+    fields = {name: getattr(closed, name) for name in ClientConnection.__struct_fields__}
+    if closed.jwt and not closed.account:
+        fields["issuer_account"] = _issuer(closed.jwt)
+    return ClientConnection(**fields)
+
+
+def _issuer(jwt: str) -> str:
+    """The account of a user's JWT, which is signed by its key or by another one of the account; else nothing."""
+    payload = jwt.split(".")[1] if jwt.count(".") == 2 else ""
+    try:
+        user = msgspec.json.decode(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)), type=_UserJwt)
+    except (ValueError, msgspec.MsgspecError):
+        return ""
+    return user.nats.issuer_account or user.iss
+
+
+def _now(reply: _ConnzReply | _ClosedReply | _GatewayzReply | _LeafzReply | _RoutezReply) -> datetime | None:
     return reply.now
 
 

@@ -423,7 +423,9 @@ def account_whose_jwt_has_expired(land: Landscape) -> str:
 
 @broken("JSD822", "n1")
 def resolver_that_cannot_be_reached(land: Landscape) -> str:
-    operator = Operator(jetstream=True, resolver=f'URL("http://127.0.0.1:{land.port("resolver")}/jwt/v1/accounts/")')
+    """Declared first with a resolver of type URL, which takes no preloaded accounts: the server does not start."""
+    resolver = '{ type: cache, dir: "jwt", ttl: "1h", timeout: "500ms" }'
+    operator = Operator(jetstream=True, resolver=resolver)
     land.start("n1", server("n1", accounts=operator.config))
     _logs_in(land, operator, operator.app)
     return land.node("n1").monitor_url

@@ -1,15 +1,24 @@
-"""JSD822: accounts that a server could not fetch or use, and clients whose account has expired."""
+"""JSD822: accounts whose JWT has expired or soon does, and logins of accounts that a server does not know.
+
+From logs: accounts that a server could not fetch or use, and clients whose account has expired.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 
 from jsdoctor.checks.logs.bursts import Burst, bursts
 from jsdoctor.checks.logs.clients import client_of
 from jsdoctor.checks.logs.log_findings import finding_of, is_recent
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import CLUSTER, Finding, Severity, Subject, passed
+from jsdoctor.checks.server_health.closings import closed_within, most_common, observed_closings
+from jsdoctor.model.account_claims import AccountClaims, AccountUse
+from jsdoctor.model.connections import ClientConnection, Connections, ServerConnections
+from jsdoctor.model.finding import CLUSTER, Finding, Severity, Subject, passed, unknown
 from jsdoctor.model.log import LogEvidence
+from jsdoctor.model.params import Params
+from jsdoctor.model.wording import counted, span
 
 _FAILED = {
     "account-fetch-failed": "the JWT of an account could not be fetched",
@@ -24,6 +33,67 @@ _MANY = 3
 def _owner(fields: Mapping[str, str], logged_by: str) -> Subject:
     account = fields.get("account", "")
     return Subject(kind="account", account=account) if account else Subject(kind="server", name=logged_by)
+
+
+@check("server_health.account_unresolved")
+def account_unresolved(claims: AccountClaims, connections: Connections | None, params: Params) -> Iterator[Finding]:
+    """A login that fails has no account in the server's list, but the JWT that its client gave."""
+    by_account: dict[str, list[AccountUse]] = defaultdict(list)
+    for use in claims.uses:
+        by_account[use.account].append(use)
+    for _, uses in sorted(by_account.items()):
+        yield _expiry(uses, params.integer("expires_within"))
+    for server in connections.servers if connections and claims.uses else ():
+        known = claims.listed.get(server.server)
+        if server.closed is None or known is None:
+            yield unknown(server.subject, "its closed connections or accounts were not listed", "see the gaps")
+            continue
+        strange = [
+            connection
+            for connection in closed_within(server, params.integer("window"))
+            if connection.issuer_account and connection.issuer_account not in known
+        ]
+        yield _strange(server, strange) if strange else passed(server.subject)
+
+
+def _expiry(uses: Sequence[AccountUse], within_ns: int) -> Finding:
+    """The end of its JWT, by the server that has the oldest one: the others may have a newer one already."""
+    first = min(uses, key=lambda use: (use.expires is None, use.expires or use.at))
+    if any(use.expired for use in uses) or (first.expires and first.expires <= first.at):
+        servers = ", ".join(sorted(u.server for u in uses if u.expired or (u.expires and u.expires <= u.at)))
+        return Finding(
+            subject=first.subject,
+            severity=Severity.ERROR,
+            message=f"its JWT has expired on {servers}: its clients were disconnected and cannot log in",
+            evidence=tuple(use.observed("expired", use.expired) for use in uses),
+        )
+    left_ns = int((first.expires - first.at).total_seconds() * 1e9) if first.expires else within_ns + 1
+    if left_ns > within_ns:
+        return passed(first.subject)
+    return Finding(
+        subject=first.subject,
+        message=f"its JWT on {first.server} expires in {span(left_ns)}: then its clients are disconnected",
+        measured=left_ns,
+        threshold=within_ns,
+        unit="duration",
+        evidence=(first.observed("decoded_jwt.exp", first.expires),),
+    )
+
+
+def _strange(server: ServerConnections, strange: Sequence[ClientConnection]) -> Finding:
+    return Finding(
+        subject=server.subject,
+        severity=None if len(strange) >= _MANY else Severity.INFO,
+        message=(
+            f"{counted(len(strange), 'login')} failed of accounts that it does not know"
+            f" ({most_common(connection.issuer_account for connection in strange)}): it has no JWT of them and could"
+            " not fetch one, or they are those of another operator"
+        ),
+        measured=len(strange),
+        threshold=_MANY,
+        unit="count",
+        evidence=observed_closings(server, strange),
+    )
 
 
 @check("server_health.account_unresolved_logged")
