@@ -107,6 +107,13 @@ SETTINGS = (
         "requests that name the domain get a response from some servers and not from others",
     ),
     ComparedSetting(
+        "unique_tag",
+        "jetstream.config.unique_tag",
+        _of_jetstream(lambda config: config.unique_tag),
+        Severity.WARNING,
+        "which streams can be placed, and where, depends on the server that leads the meta group",
+    ),
+    ComparedSetting(
         "the number of accounts with JetStream",
         "jetstream.accounts",
         _jetstream_accounts,
