@@ -79,7 +79,8 @@ def _pinned_finding(history: ConsumerHistory, still_for: int) -> Finding:
         severity=Severity.INFO,
         message=(
             f"{counted(last.num_pending, 'message')} and {counted(last.num_waiting, 'pull request')} wait for a client"
-            f" that the server has pinned and that was delivered nothing for {span(still_ns(history))}: the others get"
+            f" that the server has pinned, that holds {counted(last.num_ack_pending, 'message')} without an"
+            f" acknowledgement, and that was delivered nothing for {span(still_ns(history))}: the others get"
             f" nothing until the server unpins it, {span(config.priority_timeout_ns)} after its last request"
         ),
         measured=still_ns(history),

@@ -96,8 +96,8 @@ def _possible(history: ConsumerHistory) -> Finding:
     return _finding(
         history,
         f"the stream now begins at message {first_seq:,} and this consumer had not yet come past message {next_seq:,}: "
-        "messages that match its filter may have been removed before it got them",
-        None,
+        f"of the {first_seq - next_seq:,} between them, those that match its filter were removed before it got them",
+        first_seq - next_seq,
         Severity.INFO,
         Confidence.LOW,
     )
