@@ -72,7 +72,7 @@ def account_claims(exchanges: Iterable[Exchange], identities: Identities) -> tup
             at = reply.now or identity.time or exchange.asked_at
             name = identities.name(identity)
             uses[name, detail.account_name] = _use(name, at, detail, detail.decoded_jwt)
-    return AccountClaims(tuple(uses[key] for key in sorted(uses)), listed) if asked else None, gaps
+    return AccountClaims(tuple(uses[key] for key in sorted(uses)), listed if uses else {}) if asked else None, gaps
 
 
 def _use(server: str, at: datetime, detail: _Detail, claim: _Claim) -> AccountUse:
