@@ -153,14 +153,14 @@ async def application_that_never_unsubscribes_the_inboxes_of_its_requests(place:
     """https://github.com/nats-io/nats-server/issues/2063: memory grows on every server of the cluster."""
 
 
-def tries(subject: str, code: int, pause_s: float = 0.3, **headers: str) -> Furnish:
+def tries(subject: str, code: int, **headers: str) -> Furnish:
     """A publisher whose messages are refused with that error."""
 
     async def publish(place: Place) -> None:
         while True:
             reply = await place.client.request(subject, b"1", timeout=10, headers=headers or None)
             assert f'"err_code":{code}'.encode() in reply.data, reply.data
-            await asyncio.sleep(pause_s)
+            await asyncio.sleep(0.3)
 
     return publish
 
@@ -272,17 +272,17 @@ async def client_that_polls_in_a_loop_without_waiting(place: Place) -> None:
 
 async def create_in_vain(place: Place) -> None:
     """What a worker does that starts, is refused, ends, and is started again."""
-    config = {"durable_name": "worker", "ack_policy": "explicit", "filter_subject": "another.>"}
+    config = {"durable_name": "second", "ack_policy": "explicit", "filter_subject": "m_refused.x"}
     while True:
         body = json.dumps({"stream_name": "M_REFUSED", "config": config}).encode()
-        reply = await place.client.request("$JS.API.CONSUMER.DURABLE.CREATE.M_REFUSED.worker", body, timeout=10)
+        reply = await place.client.request("$JS.API.CONSUMER.DURABLE.CREATE.M_REFUSED.second", body, timeout=10)
         assert b'"error"' in reply.data, reply.data
         await asyncio.sleep(0.5)
 
 
 @fault("JSD807", ".", create_in_vain)
 async def worker_whose_consumer_is_refused_again_and_again(place: Place) -> None:
-    """A work queue has one consumer for each subject, and the worker that starts names the subject of another."""
+    """A work queue has one consumer for each subject, and another worker names the same one."""
     await place.stream("M_REFUSED", retention="workqueue")
     await add_consumer(place.client, "M_REFUSED", "worker", filter_subject="m_refused.x")
 
