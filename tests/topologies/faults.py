@@ -43,10 +43,9 @@ class Fault:
         """Whether one of those subjects is the declared one; any below it, where it ends in `/`, and any server, where
         it is empty.
         """
-        return any(
-            not self.subject or one.startswith(self.subject) if self.subject.endswith("/") else one == self.subject
-            for one in found
-        )
+        if not self.subject:
+            return any(found)
+        return any(one.startswith(self.subject) if self.subject.endswith("/") else one == self.subject for one in found)
 
 
 class Table(list[Fault]):
