@@ -184,18 +184,6 @@ async def seal(place: Place, name: str) -> None:
     await api(place.client, f"STREAM.UPDATE.{name}", {**info["config"], "sealed": True})
 
 
-async def acknowledge(place: Place) -> None:
-    await place.work("M_CLOSED", "worker")
-
-
-@fault("JSD604", "M_CLOSED", acknowledge)
-async def sealed_work_queue_that_keeps_what_was_acknowledged(place: Place) -> None:
-    await place.stream("M_CLOSED", retention="workqueue")
-    await add_consumer(place.client, "M_CLOSED", "worker")
-    await place.publish("m_closed.x", 30)
-    await seal(place, "M_CLOSED")
-
-
 @fault("JSD623", "M_TTL", tries("m_ttl.x", 10166, **{"Nats-TTL": "60s"}), since=(2, 11))
 async def publisher_with_a_time_to_live_that_the_stream_does_not_allow(place: Place) -> None:
     """https://github.com/nats-io/nats-server/discussions: every publish ends with `per-message TTL is disabled`."""
@@ -294,7 +282,12 @@ async def read_one_message_for_each_consumer(place: Place) -> None:
         await asyncio.sleep(0.15)
 
 
-@fault("JSD420", "M_READERS/", read_one_message_for_each_consumer)
+@fault(
+    "JSD420",
+    "M_READERS",
+    read_one_message_for_each_consumer,
+    missed="not evaluated: consumers without a client are judged ten minutes after they were created",
+)
 async def reader_that_leaves_a_consumer_for_each_message(place: Place) -> None:
     await place.stream("M_READERS")
     await place.publish("m_readers.x", 10)
