@@ -184,7 +184,10 @@ async def seal(place: Place, name: str) -> None:
     await api(place.client, f"STREAM.UPDATE.{name}", {**info["config"], "sealed": True})
 
 
-@fault("JSD623", "M_TTL", tries("m_ttl.x", 10166, **{"Nats-TTL": "60s"}), since=(2, 11))
+REFUSED = "no rule: servers count and log no refused publish; client logs, packets and `diagnose` show it"
+
+
+@fault("JSD623", "M_TTL", tries("m_ttl.x", 10166, **{"Nats-TTL": "60s"}), since=(2, 11), missed=REFUSED)
 async def publisher_with_a_time_to_live_that_the_stream_does_not_allow(place: Place) -> None:
     """https://github.com/nats-io/nats-server/discussions: every publish ends with `per-message TTL is disabled`."""
     await place.stream("M_TTL")
@@ -195,12 +198,13 @@ async def publisher_with_a_time_to_live_that_the_stream_does_not_allow(place: Pl
     "M_ATOMIC",
     tries("m_atomic.x", 10174, **{"Nats-Batch-Id": "b", "Nats-Batch-Sequence": "1", "Nats-Batch-Commit": "1"}),
     since=(2, 12),
+    missed=REFUSED,
 )
 async def batch_on_a_stream_that_does_not_allow_it(place: Place) -> None:
     await place.stream("M_ATOMIC")
 
 
-@fault("JSD623", "M_COUNTER", tries("m_counter.x", 10168, **{"Nats-Incr": "+1"}), since=(2, 12))
+@fault("JSD623", "M_COUNTER", tries("m_counter.x", 10168, **{"Nats-Incr": "+1"}), since=(2, 12), missed=REFUSED)
 async def increment_on_a_stream_that_counts_nothing(place: Place) -> None:
     await place.stream("M_COUNTER")
 
@@ -232,7 +236,13 @@ async def two_subscribers(place: Place) -> None:
     await asyncio.sleep(3600)
 
 
-@fault("JSD422", "M_BOTH/push", two_subscribers, publishes("m_both.x", 1, 0.3))
+@fault(
+    "JSD422",
+    "M_BOTH/push",
+    two_subscribers,
+    publishes("m_both.x", 1, 0.3),
+    missed="a consumer shows that somebody subscribes, not how many; lists of all subscriptions are not requested",
+)
 async def two_subscribers_of_one_push_consumer_without_a_queue_group(place: Place) -> None:
     """https://github.com/nats-io/nats.go/issues/1174: each message is worked on twice."""
     await place.stream("M_BOTH")
@@ -251,7 +261,12 @@ async def workers_that_acknowledge_the_messages_of_each_other(place: Place) -> N
     await add_consumer(place.client, "M_SHARED", "workers", ack_policy="all")
 
 
-@fault("JSD426", "M_POLLED/worker", *(asks("M_POLLED", "worker", 0.005, batch=1, no_wait=True) for _ in range(2)))
+@fault(
+    "JSD426",
+    "M_POLLED/worker",
+    *(asks("M_POLLED", "worker", 0.005, batch=1, no_wait=True) for _ in range(2)),
+    missed="no rule: pull requests are no API calls, and a consumer does not count those that ended at once",
+)
 async def client_that_polls_in_a_loop_without_waiting(place: Place) -> None:
     """Hundreds of requests a second for nothing."""
     await place.stream("M_POLLED")
@@ -319,6 +334,7 @@ MET_FAULTS[-1].busy += (publishes("m_replayed.x", 2, 0.3),)
     "M_QUEUES/",
     *(asks("M_QUEUES", f"billing-{number}", 1, batch=10, expires=SECOND_NS) for number in range(2)),
     publishes("m_queues.x", 1, 0.3),
+    missed="nothing is wrong for the servers: two services that each read all orders are set up in the same way",
 )
 async def two_durables_of_one_service_that_each_take_every_message(place: Place) -> None:
     """Each replica of a service made a durable of its own: `billing-0` and `billing-1` both work on all orders."""
