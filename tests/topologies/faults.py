@@ -31,13 +31,17 @@ class Fault:
     clustered: bool = False
     missed: str = ""
     """Why no rule names it; empty where one must."""
+    blurred: bool = False
+    """Whether clusters of versions that count removals among the errors of the API do not show it."""
     mentions: str = ""
     """What the message of the finding must contain, where its subject alone does not tell which fault it means."""
 
     def fits(self, version: str, servers: int) -> bool:
         """Whether that version and so many servers have what the fault needs."""
+        release = tuple(int(part) for part in version.split(".")[:2])
         enough = servers > 1 or not self.clustered
-        return enough and self.since <= tuple(int(part) for part in version.split(".")[:2]) < self.before
+        shown = not (self.blurred and servers > 1 and (2, 11) <= release < (2, 15))
+        return enough and shown and self.since <= release < self.before
 
     def named(self, found: Iterable[str]) -> bool:
         """Whether one of those subjects is the declared one; any below it, where it ends in `/`, and any server, where

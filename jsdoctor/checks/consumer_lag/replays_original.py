@@ -1,4 +1,4 @@
-"""JSD428: a durable consumer that repeats the pace of the past never reaches the present."""
+"""JSD428: a durable consumer that repeats the pace of the past, and stays as far behind as it began."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def replays_original(snapshots: SnapshotSeries, params: Params) -> Iterator[Find
         yield Finding(
             subject=consumer.subject,
             message=f"{consumer.num_pending:,} messages wait and replay_policy is original: the server delivers them at"
-            " the pace at which they were published, so the consumer stays as far behind as it is",
+            " the pace at which they were published, so the consumer stays as far behind until publishers pause",
             measured=pending,
             threshold=least,
             unit="count",

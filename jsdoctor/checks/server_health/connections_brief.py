@@ -24,6 +24,7 @@ _BROKEN = {
     " connection",
 }
 """The server or the network ended it. Slow readers are JSD806's, refused logins JSD809's, limits JSD845's."""
+_RESETS = ("Read Error", "Write Error")
 _ENDED_ITSELF = "Client Closed"
 """The client closed it in order, or its process ended: the server receives the same for both."""
 _TYPES = ("", "nats")
@@ -104,9 +105,15 @@ def _in_succession(closings: Sequence[_Closing]) -> int:
 
 
 def _broken(client: Subject, closings: Sequence[_Closing], times: int, open_now: int | None, params: Params) -> Finding:
-    """A warning where each client of that name lost its connection so often: of many that share it, some always do."""
+    """A warning where each client of that name lost its connection so often: of many that share it, some always do.
+
+    Jobs that end with unread messages reset their connections, so that resets must be more frequent than jobs.
+    """
     often = params.integer("often")
-    each = open_now is not None and len(closings) >= often * max(1, open_now)
+    resets = [closing for closing in closings if closing.connection.reason in _RESETS]
+    frequent = _in_succession([closing for closing in resets if _is_late(closing, params)]) >= params.integer("many")
+    certain = len(closings) - (0 if frequent else len(resets))
+    each = open_now is not None and certain >= often * max(1, open_now)
     reasons = sorted({closing.connection.reason for closing in closings})
     why = "; ".join(f"{reason}: {_BROKEN[reason]}" for reason in reasons)
     shared = f", {open_now:,} of that name are open" if open_now is not None and open_now > 1 else ""
