@@ -1,4 +1,4 @@
-"""JSD428: a durable consumer that repeats the pace of the past, and stays as far behind as it began."""
+"""JSD428: a durable consumer that repeats the pace of the past, behind the present."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def replays_original(snapshots: SnapshotSeries, params: Params) -> Iterator[Find
             continue
         yield Finding(
             subject=consumer.subject,
-            message=f"{consumer.num_pending:,} messages wait and replay_policy is original: the server delivers them at"
-            " the pace at which they were published, so the consumer stays as far behind until publishers pause",
+            message=f"{consumer.num_pending:,} messages wait and replay_policy is original: the server waits between"
+            " two of them as long as passed between their publishes, however fast their client is",
             measured=pending,
             threshold=least,
             unit="count",
