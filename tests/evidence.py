@@ -54,6 +54,7 @@
     filters = ["orders.shiped"]        # filters that nothing ever matched
     counts = { "orders.shipped" = 12 } # messages by subject
     too_many = 0                       # so many subjects: it was not asked (default: it was)
+    full = 3                           # so many subjects have all the messages that they may (default: not counted)
     [[case.edit]]                      # instead: what a scan of stored messages read (only with account access)
     stored = "ORDERS"
     ages = ["60s", "65s", "10s"]       # of its messages, oldest first; "-5s": in the future
@@ -388,8 +389,8 @@ def _add_acks(sample: Json, edit: Json) -> None:
 def _add_subjects(sample: Json, edit: Json) -> None:
     """What collection keeps of a stream's subjects for those filters."""
     listed = next(e for e in sample["exchanges"] if e["endpoint"] == "CONSUMER.LIST")
-    filters = tuple(stored_filter(filter_text, edit.get("counts", {})) for filter_text in edit["filters"])
-    stream = StreamSubjects(edit["subjects_of"], filters, edit.get("too_many", 0))
+    filters = tuple(stored_filter(filter_text, edit.get("counts", {})) for filter_text in edit.get("filters", ()))
+    stream = StreamSubjects(edit["subjects_of"], filters, edit.get("too_many", 0), edit.get("full"))
     body = msgspec.to_builtins(StoredSubjects((stream,)))
     sample["exchanges"].append(listed | {"endpoint": "STREAM.SUBJECTS", "body": body})
 

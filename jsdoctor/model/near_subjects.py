@@ -38,18 +38,34 @@ class FilterSubjects(msgspec.Struct, frozen=True):
     near: tuple[NearSubject, ...] = ()
 
 
+class FullSubjects(msgspec.Struct, frozen=True):
+    """How many subjects of a stream have as many messages as it allows for each, or more."""
+
+    account: str
+    stream: str
+    full: int
+
+
 class NearSubjects(msgspec.Struct, frozen=True):
     """Every filter whose stream was queried for its subjects.
 
-    `too_many`: streams that were not queried, with the number of their subjects.
+    `too_many`: streams that were not queried, with the number of their subjects. `full`: of the streams that refuse
+    messages of a subject that has enough.
     """
 
     filters: tuple[FilterSubjects, ...]
     too_many: tuple[tuple[str, str, int], ...] = ()
+    full: tuple[FullSubjects, ...] = ()
 
     def joined(self, other: NearSubjects) -> NearSubjects:
         """These and those of another login."""
-        return NearSubjects((*other.filters, *self.filters), (*other.too_many, *self.too_many))
+        return NearSubjects(
+            (*other.filters, *self.filters), (*other.too_many, *self.too_many), (*other.full, *self.full)
+        )
+
+    def full_subjects(self, account: str, stream: str) -> int | None:
+        """How many subjects of that stream are full, None if they were not counted."""
+        return next((each.full for each in self.full if (each.account, each.stream) == (account, stream)), None)
 
     def of(self, account: str, stream: str, filter_: str) -> FilterSubjects | None:
         """The result for a filter, None if the stream was not queried."""

@@ -22,6 +22,13 @@ class ApiStats(msgspec.Struct, frozen=True, gc=False):
     inflight: int = 0
 
 
+class AccountCalls(msgspec.Struct, frozen=True, gc=False):
+    """JetStream API calls of one account that a server has responded to, since its start."""
+
+    account: str
+    api: ApiStats = ApiStats()
+
+
 class JetStreamConfig(msgspec.Struct, frozen=True, gc=False):
     """JetStream settings of one server."""
 
@@ -203,6 +210,7 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
     varz: Varz | None = None
     jetstream: JetStreamStats | None = None
     health: Health | None = None
+    calls: tuple[AccountCalls, ...] = ()
 
     @property
     def subject(self) -> Subject:

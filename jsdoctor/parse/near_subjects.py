@@ -8,7 +8,7 @@ import msgspec
 
 from jsdoctor.model.exchange import Endpoint, Exchange
 from jsdoctor.model.gap import Gap
-from jsdoctor.model.near_subjects import FilterSubjects, NearSubject, NearSubjects
+from jsdoctor.model.near_subjects import FilterSubjects, FullSubjects, NearSubject, NearSubjects
 from jsdoctor.parse.missing_replies import unreadable
 from jsdoctor.parse.replies import ReplyError, decode
 
@@ -22,11 +22,15 @@ class StoredFilter(msgspec.Struct, frozen=True):
 
 
 class StreamSubjects(msgspec.Struct, frozen=True):
-    """A stream's filters in doubt. `too_many`: number of its subjects, if these were too many to request."""
+    """A stream's filters in doubt. `too_many`: number of its subjects, if these were too many to request.
+
+    `full`: number of its subjects that have as many messages as it allows for each; None if it is not in doubt.
+    """
 
     stream: str
     filters: tuple[StoredFilter, ...] = ()
     too_many: int = 0
+    full: int | None = None
 
 
 class StoredSubjects(msgspec.Struct, frozen=True):
@@ -40,6 +44,7 @@ def near_subjects(exchanges: Iterable[Exchange], account: str) -> tuple[NearSubj
     gaps: list[Gap] = []
     filters: list[FilterSubjects] = []
     too_many: list[tuple[str, str, int]] = []
+    full: list[FullSubjects] = []
     asked = False
     for exchange in exchanges:
         if exchange.endpoint is not Endpoint.STREAM_SUBJECTS:
@@ -53,4 +58,5 @@ def near_subjects(exchanges: Iterable[Exchange], account: str) -> tuple[NearSubj
         for stream in streams:
             filters += [FilterSubjects(account, stream.stream, f.filter, f.matching, f.near) for f in stream.filters]
             too_many += [(account, stream.stream, stream.too_many)] if stream.too_many else []
-    return (NearSubjects(tuple(filters), tuple(too_many)) if asked else None), gaps
+            full += [FullSubjects(account, stream.stream, stream.full)] if stream.full is not None else []
+    return (NearSubjects(tuple(filters), tuple(too_many), tuple(full)) if asked else None), gaps

@@ -17,7 +17,7 @@ from jsdoctor.model.jetstream import (
     StreamConfig,
     StreamState,
 )
-from jsdoctor.model.server import JetStreamStats, Tier
+from jsdoctor.model.server import ApiStats, JetStreamStats, Tier
 from jsdoctor.model.typed import decode_as
 
 Shape = TypeVar("Shape")
@@ -108,6 +108,7 @@ class AccountDetail(msgspec.Struct, frozen=True):
     storage: int = 0
     reserved_memory: int = 0
     reserved_storage: int = 0
+    api: ApiStats = ApiStats()
     stream_detail: tuple[msgspec.Raw, ...] | None = None
 
 

@@ -14,6 +14,7 @@ from jsdoctor.model.gap import Gap
 from jsdoctor.model.server import (
     UNLIMITED,
     Account,
+    AccountCalls,
     AccountLimits,
     Accounts,
     Health,
@@ -191,8 +192,9 @@ class ServerReplies:
     def _server(self, key: str) -> Server:
         identity, varz, jsz = self._identity[key], self._varz.get(key), self._jsz.get(key)
         at = (jsz and jsz.now) or (varz and varz.now) or identity.time
+        name = self._domains.names.get(key, identity.name)
         return Server(
-            name=self._domains.names.get(key, identity.name),
+            name=name,
             server_id=identity.id,
             cluster=identity.cluster,
             domain=self._domains.label(key),
@@ -201,6 +203,7 @@ class ServerReplies:
             varz=varz,
             jetstream=_stats(jsz, self._domains.renamed(key)) if jsz else None,
             health=self._health.get(key),
+            calls=tuple(AccountCalls(view.name, view.detail.api) for view in self._details if view.server == name),
         )
 
     def silent_servers(self) -> list[Gap]:

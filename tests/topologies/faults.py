@@ -31,14 +31,24 @@ class Fault:
     clustered: bool = False
     missed: str = ""
     """Why no rule names it; empty where one must."""
+    blurred: bool = False
+    """Whether clusters of versions that count removals among the errors of the API do not show it."""
+    mentions: str = ""
+    """What the message of the finding must contain, where its subject alone does not tell which fault it means."""
 
     def fits(self, version: str, servers: int) -> bool:
         """Whether that version and so many servers have what the fault needs."""
+        release = tuple(int(part) for part in version.split(".")[:2])
         enough = servers > 1 or not self.clustered
-        return enough and self.since <= tuple(int(part) for part in version.split(".")[:2]) < self.before
+        shown = not (self.blurred and servers > 1 and (2, 11) <= release < (2, 15))
+        return enough and shown and self.since <= release < self.before
 
     def named(self, found: Iterable[str]) -> bool:
-        """Whether one of those subjects is the declared one; any consumer of the stream, where it ends in `/`."""
+        """Whether one of those subjects is the declared one; any below it, where it ends in `/`, and any server, where
+        it is empty.
+        """
+        if not self.subject:
+            return any(found)
         return any(one.startswith(self.subject) if self.subject.endswith("/") else one == self.subject for one in found)
 
 
@@ -46,10 +56,13 @@ class Table(list[Fault]):
     """Faults that fit beside each other on one deployment."""
 
     def fault(self, code: str, subject: str, *busy: Furnish, **needs: Any) -> Callable[[Furnish], Furnish]:
-        """Register a fault; `subject` is below the account. `needs` are the last fields of `Fault`."""
+        """Register a fault; `subject` is below the account, which it is where it is `.`, and empty for a server.
+        `needs` are the last fields of `Fault`.
+        """
 
         def register(furnish: Furnish) -> Furnish:
-            self.append(Fault(code, f"APP/{subject}", furnish, busy, **needs))
+            label = subject and ("APP" if subject == "." else f"APP/{subject}")
+            self.append(Fault(code, label, furnish, busy, **needs))
             return furnish
 
         return register

@@ -14,6 +14,7 @@ from nats.aio.msg import Msg
 from tests.real.outage import Json, requested
 from tests.real.ward import run_check
 from tests.topologies.habits import HABITS, Habit, Place
+from tests.topologies.habits_of_clients import CLIENT_HABITS
 from tests.topologies.habits_of_consumers import CONSUMER_HABITS
 from tests.topologies.habits_of_examples import EXAMPLE_HABITS
 from tests.topologies.habits_of_projects import LAST_HABITS, PARTITIONS, PROJECT_HABITS
@@ -30,6 +31,7 @@ TABLES = {
     "projects": PROJECT_HABITS,
     "last": LAST_HABITS,
     "examples": EXAMPLE_HABITS,
+    "clients": CLIENT_HABITS,
 }
 """All habits, in tables that fit on one deployment each."""
 

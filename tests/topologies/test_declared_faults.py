@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import nats
 import pytest
 
-from tests.real.outage import Json, said
 from tests.real.ward import run_check
 from tests.servers import VERSIONS
 from tests.topologies.deployments import cluster, single
-from tests.topologies.faults import FAULTS, Fault, Table
+from tests.topologies.faults import FAULTS, Fault
+from tests.topologies.faults_met import MET_FAULTS, SERVER_SETTINGS
 from tests.topologies.faults_of_applications import APPLICATION_FAULTS
 from tests.topologies.faults_of_streams import STREAM_FAULTS
 from tests.topologies.faults_reported import REPORTED_FAULTS
@@ -24,9 +25,12 @@ from tests.topologies.landscape import Landscape
 pytestmark = [pytest.mark.real, pytest.mark.nightly, pytest.mark.xdist_group("topologies")]
 SETTLE_S = 35
 """Past the default `idle_for` of rules that judge activity."""
+OPTIONS = ("--isolated", "--samples", "3", "--interval", "3s")
+Result = dict[str, Any]
 
 
-async def looked_at(land: Landscape, replicas: int, faults: list[Fault], *options: str) -> Json:
+async def looked_at(land: Landscape, replicas: int, faults: list[Fault], users: tuple[str, ...]) -> list[Result]:
+    """What checks with the logins of those users report, at the same time."""
     client = await nats.connect(land.url().split(","))
     place = Place(client, replicas)
     try:
@@ -34,35 +38,55 @@ async def looked_at(land: Landscape, replicas: int, faults: list[Fault], *option
             await one.furnish(place)
         tasks: list[asyncio.Future[None]] = [asyncio.ensure_future(work(place)) for one in faults for work in one.busy]
         await asyncio.sleep(SETTLE_S)
-        _, report = await asyncio.to_thread(run_check, "--isolated", "--server", land.url(), *options)
+        reports = await asyncio.gather(
+            *(asyncio.to_thread(run_check, "--server", land.url(user=user), *OPTIONS) for user in users)
+        )
         failed = [task.exception() for task in tasks if task.done() and not task.cancelled()]
         assert not any(failed), failed
         await ended(tasks)
-        return report
+        return [result for _, report in reports for result in report["results"]]
     finally:
         await client.close()
 
 
-TABLES = {"first": FAULTS, "second": STREAM_FAULTS, "applications": APPLICATION_FAULTS, "reported": REPORTED_FAULTS}
+TABLES = {
+    "first": FAULTS,
+    "second": STREAM_FAULTS,
+    "applications": APPLICATION_FAULTS,
+    "reported": REPORTED_FAULTS,
+    "met": MET_FAULTS,
+}
 
 
-@pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
+@pytest.mark.parametrize("name", TABLES)
 @pytest.mark.parametrize("shape", [single, cluster], ids=["single", "cluster"])
 @pytest.mark.parametrize("version", VERSIONS)
-def test_every_fault_is_named(
-    tmp_path: Path, version: str, shape: Callable[[Landscape], list[str]], table: Table
-) -> None:
+def test_every_fault_is_named(tmp_path: Path, version: str, shape: Callable[..., list[str]], name: str) -> None:
+    settings, users = (SERVER_SETTINGS, ("sys", "app")) if name == "met" else ("", ("app",))
     with Landscape(tmp_path, version) as land:
-        replicas = len(shape(land))
-        faults = [one for one in table if one.fits(version, replicas)]
-        report = asyncio.run(looked_at(land, replicas, faults, "--samples", "3", "--interval", "3s"))
-    missed = [one for one in faults if one.named(said(report, one.code)) is bool(one.missed)]
-    assert not missed, "\n".join(f"{one.code} {one.subject}: {named(report, one.subject)}" for one in missed)
+        replicas = len(shape(land, settings))
+        faults = [one for one in TABLES[name] if one.fits(version, replicas)]
+        results = asyncio.run(looked_at(land, replicas, faults, users))
+    missed = [one for one in faults if one.named(_said(results, one)) is bool(one.missed)]
+    assert not missed, "\n".join(f"{one.code} {one.subject}: {_named(results, one)}" for one in missed)
 
 
-def named(report: Json, subject: str) -> list[str]:
-    """What is said of that subject, for the message of a failed test."""
-    found = [
-        r for r in report["results"] if "/".join(v for k, v in r["subject"].items() if k != "kind" and v) == subject
+def _label(result: Result) -> str:
+    subject = result["subject"]
+    parts = (subject.get(key) for key in ("account", "stream", "name"))
+    return "/".join(part for part in parts if part) or subject["kind"]
+
+
+def _said(results: list[Result], one: Fault) -> list[str]:
+    """Subjects of which the declared rule reports that fault."""
+    return [
+        _label(result)
+        for result in results
+        if result["code"] == one.code and result["outcome"] == "fail" and one.mentions in result["message"]
     ]
+
+
+def _named(results: list[Result], one: Fault) -> list[str]:
+    """What is reported of its subject, for the message of a failed test."""
+    found = [r for r in results if one.named([_label(r)]) and (one.subject or r["code"] == one.code)]
     return [f"{r['code']} {r['outcome']} {r['severity']} {r['message'] or r.get('reason')}"[:200] for r in found]

@@ -14,14 +14,15 @@ from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, passed, unknown
 from jsdoctor.model.jetstream import ConsumerConfig
 from jsdoctor.model.manifest import DeclaredConsumer, Manifests, Tool
-from jsdoctor.model.snapshot import SnapshotSeries
+from jsdoctor.model.params import Params
+from jsdoctor.model.snapshot import Consumer, SnapshotSeries
 
 _OWN_STREAMS = "$MQTT_"
 """Streams that the server itself keeps; it reads some of them without acknowledgements by design (server: mqtt.go)."""
 
 
 @check("consumer_lag.ack_policy_risk")
-def ack_policy_risk(snapshots: SnapshotSeries) -> Iterator[Finding]:
+def ack_policy_risk(snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
     """`none` acknowledges what is sent, `all` everything below what is acknowledged (server: consumer.go).
 
     Ephemeral consumers without acknowledgements (ordered consumers, watchers) repair themselves and are left alone.
@@ -30,6 +31,9 @@ def ack_policy_risk(snapshots: SnapshotSeries) -> Iterator[Finding]:
         if stream.name.startswith(_OWN_STREAMS):
             continue
         risk = risk_of(consumer.config, stream.config.retention)
+        if risk is None and _shares(consumer):
+            yield _pulled_by_several(snapshots, consumer, params.integer("pullers"))
+            continue
         if risk is None:
             yield passed(consumer.subject)
             continue
@@ -44,6 +48,35 @@ def ack_policy_risk(snapshots: SnapshotSeries) -> Iterator[Finding]:
                 consumer.observed("config.deliver_group", consumer.config.deliver_group),
             ),
         )
+
+
+def _shares(consumer: Consumer) -> bool:
+    return consumer.config.ack_policy == "all" and not consumer.config.is_push
+
+
+def _pulled_by_several(snapshots: SnapshotSeries, consumer: Consumer, pullers: int) -> Finding:
+    """Information: one client may have two requests waiting at a time, as some libraries do, or more."""
+    waiting = [
+        reading.num_waiting
+        for snapshot in snapshots.snapshots
+        for _, reading in snapshot.led_consumers()
+        if (reading.account, reading.stream, reading.name) == (consumer.account, consumer.stream, consumer.name)
+    ]
+    if min(waiting) < pullers:
+        return passed(consumer.subject)
+    return Finding(
+        subject=consumer.subject,
+        severity=Severity.INFO,
+        message=f"{min(waiting):,} pull requests or more wait in each sample: if they are of several clients, an"
+        " acknowledgement by one (ack_policy all) covers all earlier messages, also those that another still works on",
+        measured=min(waiting),
+        threshold=pullers,
+        unit="count",
+        evidence=(
+            consumer.observed("config.ack_policy", consumer.config.ack_policy),
+            consumer.observed("num_waiting", consumer.num_waiting),
+        ),
+    )
 
 
 def risk_of(config: ConsumerConfig, retention: str) -> tuple[Severity, str] | None:

@@ -5,6 +5,7 @@ From logs: JetStream API requests that a server threw away because too many were
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 import msgspec
@@ -13,7 +14,7 @@ from jsdoctor.checks.logs.bursts import bursts
 from jsdoctor.checks.logs.log_findings import by_server, finding_of, is_recent
 from jsdoctor.checks.logs.words import no_server_lines
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed, unknown
+from jsdoctor.model.finding import CLUSTER, Finding, Severity, Subject, passed, unknown
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.params import Params
 from jsdoctor.model.release import release
@@ -68,6 +69,8 @@ def api_overloaded(
             yield _piled_up(server, waits, params)
         else:
             yield _by_errors(server, _errors(histories.get(server.name)), blurred, params)
+    if not any(_counts_deletes(server, blurred) for server in servers.servers):
+        yield from _by_account(trend.servers if trend else (), params)
 
 
 def _has_shared_queues(snapshots: SnapshotSeries | None) -> bool:
@@ -118,8 +121,7 @@ def _errors(history: ServerHistory | None) -> _Errors | None:
 def _by_errors(server: Server, errors: _Errors | None, blurred: bool, params: Params) -> Finding:
     if errors is None or errors.total < params.integer("min_requests"):
         return passed(server.subject)
-    first, end = _COUNTS_DELETES
-    counts_deletes = blurred and server.meta is not None and first <= release(server.version)[:2] < end
+    counts_deletes = _counts_deletes(server, blurred)
     if errors.share < params.number("warn_errors"):
         many = errors.calls >= params.number("many_calls") and not counts_deletes
         return _many_calls(server, errors, params) if many else passed(server.subject)
@@ -144,6 +146,47 @@ def _by_errors(server: Server, errors: _Errors | None, blurred: bool, params: Pa
             server.observed("api.total", server.jetstream.api.total if server.jetstream else 0),
         ),
     )
+
+
+def _counts_deletes(server: Server, blurred: bool) -> bool:
+    first, end = _COUNTS_DELETES
+    return blurred and server.meta is not None and first <= release(server.version)[:2] < end
+
+
+def _by_account(histories: Sequence[ServerHistory], params: Params) -> Iterator[Finding]:
+    """A single client that is refused once a second is lost among the calls of a server, not among those of its
+    account.
+    """
+    grown: dict[str, list[_Errors]] = defaultdict(list)
+    for history in histories:
+        before = {calls.account: calls.api for calls in history.first.calls}
+        if history.restarted:
+            continue
+        for calls in history.last.calls:
+            first = before.get(calls.account, calls.api)
+            total, errors = calls.api.total - first.total, calls.api.errors - first.errors
+            grown[calls.account].append(_Errors(total, errors, history.elapsed_s))
+    for account, of_servers in grown.items():
+        errors, rate = sum(each.errors for each in of_servers), sum(each.rate for each in of_servers)
+        subject, total = Subject(kind="account", name=account), sum(each.total for each in of_servers)
+        if errors < params.integer("min_account_errors") or rate < params.number("account_error_rate"):
+            yield passed(subject)
+            continue
+        last = histories[-1].last
+        yield Finding(
+            subject=subject,
+            severity=Severity.INFO,
+            message=f"{errors:,} of its {total:,} JetStream API calls between the samples returned an error,"
+            f" {rate:,.1f} a second: some client repeats what is refused, or looks for what is not there",
+            measured=rate,
+            threshold=params.number("account_error_rate"),
+            unit="per_second",
+            evidence=(
+                last.observed("account_details.api.errors", errors),
+                last.observed("account_details.api.total", total),
+            ),
+            how_to_get="watch which: nats events --js-advisory --all, or subscribe to $JS.EVENT.ADVISORY.API",
+        )
 
 
 def _many_calls(server: Server, errors: _Errors, params: Params) -> Finding:

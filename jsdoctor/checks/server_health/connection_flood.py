@@ -43,7 +43,7 @@ def connection_flood(
         closed = list(closed_within(listed, window_ns)) if listed else []
         findings = [
             *_full(server, server.varz, closed, params),
-            *_churning(server, _churn(histories.get(server.name), closed, window_ns), closed, params),
+            *_churning(server, _churn(histories.get(server.name), closed, params), closed, params),
         ]
         yield max(findings, key=lambda f: (f.severity or Severity.WARNING).rank) if findings else passed(server.subject)
 
@@ -75,15 +75,20 @@ def _full(server: Server, varz: Varz, closed: Sequence[ClientConnection], params
     )
 
 
-def _churn(history: ServerHistory | None, closed: Sequence[ClientConnection], window_ns: int) -> float:
-    """Connections per second that were opened and closed: between the samples, else from the list of closed ones."""
+def _churn(history: ServerHistory | None, closed: Sequence[ClientConnection], params: Params) -> float:
+    """Connections per second that were opened and closed: between the samples, else from the list of closed ones.
+
+    Some dozen clients that reconnect once, as behind a proxy that restarts, are a high rate in a second or two only.
+    """
+    window_ns = params.integer("window")
     by_list = len(closed) / (window_ns / 1e9) if window_ns else 0.0
     if history is None or history.restarted or not (history.first.varz and history.last.varz):
         return by_list
     first, last = history.first.varz, history.last.varz
     came = last.total_connections - first.total_connections
     stayed = max(0, last.connections - first.connections)
-    return max(by_list, (came - stayed - _OURS) / history.elapsed_s)
+    replaced = came - stayed - _OURS
+    return max(by_list, replaced / history.elapsed_s) if replaced >= params.integer("min_between") else by_list
 
 
 def _churning(server: Server, per_s: float, closed: Sequence[ClientConnection], params: Params) -> Iterator[Finding]:

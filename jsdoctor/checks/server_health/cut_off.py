@@ -17,6 +17,8 @@ _LIMITS = {
     "Maximum Control Line Exceeded": "a subject or a CONNECT line is longer than max_control_line",
     "Maximum Subscriptions Exceeded": "a connection has more subscriptions than the server or its account allows",
     "Message Header Violation": "a message has headers that this server does not take",
+    "No Responders Requires Headers": "a client requests the status of no responders, and takes no headers, in which"
+    " it would be",
 }
 """A client of NATS ran into a limit. Each closing costs it its connection and what was on its way."""
 _STRANGERS = {

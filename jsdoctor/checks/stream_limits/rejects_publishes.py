@@ -17,28 +17,35 @@ from jsdoctor.checks.logs.log_findings import finding_of, is_recent
 from jsdoctor.checks.logs.words import no_client_lines, subject_of
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.stream_limits.limits import larger_limits, refuses_when_full, storage_fills
-from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed
+from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed, unknown
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.manifest import DeclaredStream, Manifests
+from jsdoctor.model.near_subjects import NearSubjects
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
+from jsdoctor.model.stream_room import full_for_sure, full_in_doubt, refuses_per_subject
+from jsdoctor.model.wording import counted
 
+_MAX_NAMED = 3
 _DECIDE = ("discard", "subjects", "retention", "max_age", "max_bytes", "max_msgs", "max_msg_size")
 
 
 @check("stream_limits.rejects_publishes")
-def rejects_publishes(snapshots: SnapshotSeries) -> Iterator[Finding]:
+def rejects_publishes(snapshots: SnapshotSeries, subjects: NearSubjects | None) -> Iterator[Finding]:
     """Error 10077, and nothing in the server's log (server: filestore.go storeRawMsg, jetstream_batching.go).
 
-    `discard_new_per_subject` alone is a write-once switch that people choose; only the stream's own limits are judged.
+    One message for each subject with `discard_new_per_subject` is a switch that is set once, as people choose it.
     """
     for stream in snapshots.last.led_streams():
+        if stream.config.sealed:
+            yield from _sealed(stream)
+            continue
         fills = storage_fills(stream)
-        if not fills or not refuses_when_full(stream):
+        if not refuses_when_full(stream) or not (fills or refuses_per_subject(stream.config)):
             continue
         full = [fill for fill in fills if fill.no_room]
         # A replicated mirror goes on past its limit on newer servers: then nothing is refused.
         if not full or (stream.config.mirror and any(fill.share > 1 for fill in full)):
-            yield passed(stream.subject)
+            yield _per_subject(stream, subjects) if refuses_per_subject(stream.config) else passed(stream.subject)
             continue
         reached = " and ".join(f"{fill.used:,} of {fill.limit:,} {fill.noun}" for fill in full)
         yield Finding(
@@ -53,6 +60,55 @@ def rejects_publishes(snapshots: SnapshotSeries) -> Iterator[Finding]:
             ),
             remedy=larger_limits(stream, *full),
         )
+
+
+def _sealed(stream: Stream) -> Iterator[Finding]:
+    """Information: it is sealed on purpose, and whether anybody still publishes does not show. Objects are sealed."""
+    if stream.config.subjects and not stream.config.mirror and not stream.name.startswith("OBJ_"):
+        yield Finding(
+            subject=stream.subject,
+            severity=Severity.INFO,
+            message=f"the stream is sealed: each publish to {', '.join(stream.config.subjects[:_MAX_NAMED])} is refused"
+            " (error 10109), and a sealed stream cannot be opened again",
+            measured=True,
+            evidence=(
+                stream.observed("config.sealed", value=True),
+                stream.observed("state.last_ts", stream.state.last_ts),
+            ),
+            remedy={"action": "stream.inspect"},
+        )
+
+
+def _per_subject(stream: Stream, subjects: NearSubjects | None) -> Finding:
+    """Information: producers may rely on being refused. The numbers of messages and subjects decide it or do not."""
+    config, state = stream.config, stream.state
+    counted_ones = subjects.full_subjects(stream.account, stream.name) if subjects else None
+    full = counted_ones if counted_ones is not None else full_for_sure(config, state)
+    if not full and counted_ones is None and full_in_doubt(config, state):
+        return unknown(
+            stream.subject,
+            f"whether one of its {counted(state.num_subjects, 'subject')} has {config.max_msgs_per_subject:,} messages"
+            " or more, and takes no more, was not counted",
+            f"run: nats stream subjects {stream.name}",
+        )
+    if not full:
+        return passed(stream.subject)
+    least = "" if counted_ones is not None else "at least "
+    return Finding(
+        subject=stream.subject,
+        severity=Severity.INFO,
+        message=f"{least}{full:,} of {counted(state.num_subjects, 'subject')} have {config.max_msgs_per_subject:,}"
+        " messages (max_msgs_per_subject) and discard_new_per_subject is set: publishes to them fail now, error 10077",
+        measured=full,
+        threshold=1,
+        unit="count",
+        evidence=(
+            stream.observed("config.max_msgs_per_subject", config.max_msgs_per_subject),
+            stream.observed("state.messages", state.messages),
+            stream.observed("state.num_subjects", state.num_subjects),
+        ),
+        remedy={"action": "stream.inspect"},
+    )
 
 
 def _effect(stream: Stream) -> str:

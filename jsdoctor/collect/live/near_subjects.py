@@ -1,7 +1,8 @@
-"""Requests the subjects of a login's streams if a consumer's filter never matched anything (JSD429).
+"""Requests the subjects of a login's streams if a consumer's filter never matched anything (JSD429), or some subject
+may be full in a stream that refuses messages of such a one (JSD603).
 
 One request per stream, of `MAX_STREAMS` streams with at most `MAX_SUBJECTS` subjects. Of a reply, only the subjects
-that miss a filter by one letter are kept: all others may be names of customers.
+that miss a filter by one letter are kept, and how many are full: all others may be names of customers.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from jsdoctor.collect.live.collection_result import CollectionResult
 from jsdoctor.model.exchange import Access, Endpoint, Exchange, Sample
 from jsdoctor.model.jetstream import ConsumerConfig, SequencePair, StreamConfig, StreamState
 from jsdoctor.model.near_subjects import NearSubject, nearness
+from jsdoctor.model.stream_room import full_in_doubt
 from jsdoctor.model.subjects import subject_contains
 from jsdoctor.parse.near_subjects import StoredFilter, StoredSubjects, StreamSubjects
 from jsdoctor.parse.replies import ReplyError, decode
@@ -53,12 +55,14 @@ class _Info(msgspec.Struct, frozen=True):
 async def ask_near_subjects(asker: Asker, prefix: str, samples: Sequence[Sample], collection: CollectionResult) -> None:
     """Add an exchange on the streams of the last sample to `collection`; none if no filter is in doubt."""
     pages = _pages(samples[-1].exchanges, Endpoint.STREAM_LIST)
-    states = {stream.config.name: stream.state for page in pages for stream in page.streams or ()}
+    streams = {stream.config.name: stream for page in pages for stream in page.streams or ()}
+    states = {name: stream.state for name, stream in streams.items()}
     filters: dict[str, set[str]] = defaultdict(set)
     for consumer in _newest_consumers(samples):
         if _in_doubt(consumer):
             filters[consumer.stream_name] |= set(consumer.config.filters)
-    wanted = [name for name in sorted(filters) if name in states and states[name].messages]
+    limits = {name: s.config.max_msgs_per_subject for name, s in streams.items() if full_in_doubt(s.config, s.state)}
+    wanted = [name for name in sorted({*filters, *limits}) if name in states and states[name].messages]
     small = [name for name in wanted if states[name].num_subjects <= MAX_SUBJECTS][:MAX_STREAMS]
     stream_subjects: list[StreamSubjects] = [
         StreamSubjects(name, too_many=states[name].num_subjects) for name in wanted if name not in small
@@ -71,9 +75,9 @@ async def ask_near_subjects(asker: Asker, prefix: str, samples: Sequence[Sample]
             counts = decode(answer.body, _Info).state.subjects or {}
         except (NoReplyError, ReplyError):
             continue  # the rule reports these filters as not evaluated
-        stream_subjects.append(
-            StreamSubjects(name, tuple(stored_filter(candidate, counts) for candidate in sorted(filters[name])))
-        )
+        stored_filters = tuple(stored_filter(candidate, counts) for candidate in sorted(filters[name]))
+        full = sum(number >= limits[name] for number in counts.values()) if name in limits else None
+        stream_subjects.append(StreamSubjects(name, stored_filters, full=full))
     if answer is not None:
         body = msgspec.json.encode(StoredSubjects(tuple(stream_subjects)))
         target = f"{prefix}.STREAM.INFO.*"

@@ -1,0 +1,36 @@
+"""JSD427: workers that receive headers only, of messages that are deleted when they are acknowledged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jsdoctor.checks.registry import check
+from jsdoctor.model.finding import Finding, passed
+from jsdoctor.model.snapshot import SnapshotSeries, Stream
+
+
+@check("consumer_lag.headers_only")
+def headers_only(snapshots: SnapshotSeries) -> Iterator[Finding]:
+    """On a work queue each message has one consumer; with interest retention any of them may receive the body."""
+    for stream, consumer in snapshots.last.led_consumers():
+        if not consumer.config.headers_only:
+            continue
+        if not _nobody_receives_bodies(stream):
+            yield passed(consumer.subject)
+            continue
+        yield Finding(
+            subject=consumer.subject,
+            message="it delivers headers only, and the stream deletes each message when it is acknowledged: no consumer"
+            " receives its body",
+            measured=True,
+            evidence=(
+                consumer.observed("config.headers_only", consumer.config.headers_only),
+                stream.observed("config.retention", stream.config.retention),
+            ),
+        )
+
+
+def _nobody_receives_bodies(stream: Stream) -> bool:
+    if stream.config.retention == "interest":
+        return stream.consumers_seen and all(consumer.config.headers_only for consumer in stream.consumers)
+    return stream.config.retention == "workqueue"

@@ -1,0 +1,40 @@
+"""JSD428: a durable consumer that repeats the pace of the past, behind the present."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jsdoctor.checks.registry import check
+from jsdoctor.model.finding import Finding, passed
+from jsdoctor.model.params import Params
+from jsdoctor.model.snapshot import SnapshotSeries
+
+
+@check("consumer_lag.replays_original")
+def replays_original(snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
+    """The server waits between two messages as long as passed between their publishes (server: consumer.go)."""
+    least = params.integer("min_pending")
+    waiting: dict[tuple[str, str, str], list[int]] = {}
+    for snapshot in snapshots.snapshots:
+        for _, consumer in snapshot.led_consumers():
+            waiting.setdefault((consumer.account, consumer.stream, consumer.name), []).append(consumer.num_pending)
+    for _, consumer in snapshots.last.led_consumers():
+        config = consumer.config
+        if config.replay_policy != "original" or not config.durable_name or consumer.paused:
+            continue
+        pending = min(waiting[consumer.account, consumer.stream, consumer.name])
+        if pending < least:
+            yield passed(consumer.subject)
+            continue
+        yield Finding(
+            subject=consumer.subject,
+            message=f"{consumer.num_pending:,} messages wait and replay_policy is original: the server waits between"
+            " two of them as long as passed between their publishes, however fast their client is",
+            measured=pending,
+            threshold=least,
+            unit="count",
+            evidence=(
+                consumer.observed("config.replay_policy", config.replay_policy),
+                consumer.observed("num_pending", consumer.num_pending),
+            ),
+        )

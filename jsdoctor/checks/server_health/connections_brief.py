@@ -1,0 +1,162 @@
+"""JSD846: a client whose connections end again and again."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+
+import msgspec
+
+from jsdoctor.checks.registry import check
+from jsdoctor.checks.server_health.closings import closed_within, most_common, not_listed
+from jsdoctor.model.connections import ClientConnection, Connections, ServerConnections
+from jsdoctor.model.finding import Finding, Observation, Severity, Subject, passed
+from jsdoctor.model.params import Params
+from jsdoctor.model.wording import counted, span
+
+_BROKEN = {
+    "Stale Connection": "the client does not respond to PING, as when its event loop is blocked or something between"
+    " drops what it sends",
+    "Read Error": "the connection was reset, by the client's host or by something between",
+    "Write Error": "the connection was reset, by the client's host or by something between",
+    "Duplicate Client ID": "another MQTT client connects with the same client ID, and each closes the other's"
+    " connection",
+}
+"""The server or the network ended it. Slow readers are JSD806's, refused logins JSD809's, limits JSD845's."""
+_RESETS = ("Read Error", "Write Error")
+_ENDED_ITSELF = "Client Closed"
+"""The client closed it in order, or its process ended: the server receives the same for both."""
+_TYPES = ("", "nats")
+"""Browsers and devices come and go as people use them: of theirs, one reason counts only."""
+_OWN_NAME = "jsdoctor"
+
+
+class _Closing(msgspec.Struct, frozen=True):
+    """A connection that ended, with the server that listed it."""
+
+    server: ServerConnections
+    connection: ClientConnection
+    start: datetime
+    stop: datetime
+
+    @property
+    def lived_ns(self) -> int:
+        return int((self.stop - self.start).total_seconds() * 1e9)
+
+
+@check("server_health.connections_brief")
+def connections_brief(connections: Connections, params: Params) -> Iterator[Finding]:
+    """The lists of all servers count together: a client of a cluster reconnects to any of them."""
+    closings: dict[Subject, list[_Closing]] = defaultdict(list)
+    open_now: dict[Subject, int] = defaultdict(int)
+    for server in connections.servers:
+        for connection in server.open or ():
+            open_now[_client(connection)] += 1
+        if server.closed is None:
+            yield not_listed(server)
+            continue
+        for closing in _closings(server, params):
+            closings[_client(closing.connection)].append(closing)
+        yield passed(server.subject)
+    every_open_listed = all(server.open is not None for server in connections.servers)
+    for client, of_client in closings.items():
+        yield from _judged(client, of_client, open_now[client] if every_open_listed else None, params)
+
+
+def _closings(server: ServerConnections, params: Params) -> Iterator[_Closing]:
+    """Of clients that logged in: what only opens the port, as a load balancer does, sends no library."""
+    for connection in closed_within(server, params.integer("window")):
+        if connection.start is None or connection.stop is None or connection.name == _OWN_NAME:
+            continue
+        counts = connection.reason in _BROKEN or connection.reason == _ENDED_ITSELF
+        if connection.reason == "Duplicate Client ID" or (counts and connection.lang and connection.type in _TYPES):
+            yield _Closing(server, connection, connection.start, connection.stop)
+
+
+def _client(connection: ClientConnection) -> Subject:
+    """Whoever has the same name; without one, who has the same address."""
+    return Subject(kind="client", account=connection.account, name=connection.name or connection.ip)
+
+
+def _judged(client: Subject, closings: Sequence[_Closing], open_now: int | None, params: Params) -> Iterator[Finding]:
+    broken = [closing for closing in closings if closing.connection.reason in _BROKEN]
+    times = _in_succession(broken)
+    if times >= params.integer("often"):
+        yield _broken(client, broken, times, open_now, params)
+        return
+    brief = [c for c in closings if c.lived_ns < params.integer("short") and _is_late(c, params)]
+    times = _in_succession(brief)
+    if times >= params.integer("many"):
+        yield _brief(client, brief, times, params)
+
+
+def _is_late(closing: _Closing, params: Params) -> bool:
+    return (closing.server.at - closing.stop).total_seconds() * 1e9 <= params.integer("lately")
+
+
+def _in_succession(closings: Sequence[_Closing]) -> int:
+    """How many of them began after another one had ended: clients that lose their connections together count as one."""
+    times, last_stop = 0, None
+    for closing in sorted(closings, key=lambda each: each.stop):
+        if last_stop is None or closing.start >= last_stop:
+            times, last_stop = times + 1, closing.stop
+    return times
+
+
+def _broken(client: Subject, closings: Sequence[_Closing], times: int, open_now: int | None, params: Params) -> Finding:
+    """A warning where each client of that name lost its connection so often: of many that share it, some always do.
+
+    Jobs that end with unread messages reset their connections, so that resets must be more frequent than jobs.
+    """
+    often = params.integer("often")
+    resets = [closing for closing in closings if closing.connection.reason in _RESETS]
+    frequent = _in_succession([closing for closing in resets if _is_late(closing, params)]) >= params.integer("many")
+    certain = len(closings) - (0 if frequent else len(resets))
+    each = open_now is not None and certain >= often * max(1, open_now)
+    reasons = sorted({closing.connection.reason for closing in closings})
+    why = "; ".join(f"{reason}: {_BROKEN[reason]}" for reason in reasons)
+    shared = f", {open_now:,} of that name are open" if open_now is not None and open_now > 1 else ""
+    return Finding(
+        subject=client,
+        severity=None if each else Severity.INFO,
+        message=f"{counted(len(closings), 'connection')} broke within {span(params.integer('window'))}, {times:,} of"
+        f" them one after the other{shared} ({why})",
+        measured=times,
+        threshold=often,
+        unit="count",
+        evidence=_observed(closings),
+    )
+
+
+def _brief(client: Subject, closings: Sequence[_Closing], times: int, params: Params) -> Finding:
+    lives = sorted(closing.lived_ns for closing in closings)
+    return Finding(
+        subject=client,
+        severity=Severity.INFO,
+        message=f"{counted(len(closings), 'connection')} ended within {span(params.integer('lately'))}, {times:,} of"
+        f" them one after the other, half of them after {span(lives[len(lives) // 2])} or less: the application opens"
+        " a connection for each task, or it ends and is started again",
+        measured=times,
+        threshold=params.integer("many"),
+        unit="count",
+        evidence=_observed(closings),
+    )
+
+
+def _observed(closings: Sequence[_Closing]) -> tuple[Observation, ...]:
+    """What each server lists of them."""
+    by_server: Mapping[str, list[_Closing]] = defaultdict(list)
+    for closing in closings:
+        by_server[closing.server.server].append(closing)
+    return tuple(
+        observation for of_server in by_server.values() for observation in _listed(of_server[0].server, of_server)
+    )
+
+
+def _listed(server: ServerConnections, closings: Sequence[_Closing]) -> Iterator[Observation]:
+    closed = [closing.connection for closing in closings]
+    yield server.observed("connz.closed by reason", most_common(connection.reason for connection in closed))
+    yield server.observed("connz.closed by address", most_common(connection.ip for connection in closed))
+    yield server.observed("connz.closed by library", most_common(connection.lang for connection in closed))
+    yield server.observed("last stop", max(closing.stop for closing in closings))
