@@ -18,7 +18,7 @@ def _histogram(spans: list[tuple[int, int, int]]) -> Histogram:
 @given(st.lists(_SPANS, max_size=4))
 def test_together_is_the_spans_of_all(parts: list[list[tuple[int, int, int]]]) -> None:
     histograms = [_histogram(spans) for spans in parts]
-    spans = [span for one in histograms for span in one.spans()]
+    spans = [span for histogram in histograms for span in histogram.spans()]
     assert Histogram.together(histograms, _WIDTH) == Histogram.joined(spans, _WIDTH)
 
 
