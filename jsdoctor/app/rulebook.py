@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import entry_points
 from pathlib import Path
 
+from jsdoctor.app.plugins import load_plugins
 from jsdoctor.checks.registry import Check, load_checks
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.collect.rule_pages import api_errors, shipped_pages, symptom_pages, user_pages, vocabulary
@@ -35,12 +35,7 @@ def open_rulebook(directories: Sequence[Path] = (), policies: Sequence[Policy] =
     Raises `PageError` with every mistake in a page, `UsageProblem` for an unreadable one, and `ConfigurationError` for
     a policy with the code of a rule.
     """
-    for entry in entry_points(group="jsdoctor.checks"):
-        try:
-            entry.load()
-        except Exception as error:  # a plug-in may fail in any way
-            message = f"the plug-in {entry.name!r} ({entry.value}) cannot be loaded: {error}"
-            raise UsageProblem(message, "repair or uninstall it") from error
+    load_plugins()
     try:
         pages = [*shipped_pages(), *user_pages(directories)]
     except (OSError, UnicodeDecodeError) as error:

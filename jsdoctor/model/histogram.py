@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import struct
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import Final, Self
 
 import msgspec
@@ -44,6 +46,17 @@ class Histogram(msgspec.Struct, frozen=True, gc=False):
                 buckets[first // width] = (min(low, first), max(high, last), counted + count)
         return cls.of([buckets[number] for number in sorted(buckets)])
 
+    @classmethod
+    def together(cls, histograms: Iterable[Self], width: int) -> Self:
+        """Histograms of this width as one. Those of files that follow each other are only put one behind the other."""
+        ordered = sorted(filter(None, histograms), key=lambda histogram: _first_us(histogram.packed, 0))
+        if all(
+            _first_us(earlier.packed, -1) // width < _first_us(later.packed, 0) // width
+            for earlier, later in pairwise(ordered)
+        ):
+            return cls(b"".join([histogram.packed for histogram in ordered]))
+        return cls.joined([span for histogram in ordered for span in histogram.spans()], width)
+
     def __len__(self) -> int:
         return len(self.packed) // SPAN_BYTES
 
@@ -57,6 +70,23 @@ class Histogram(msgspec.Struct, frozen=True, gc=False):
         """First time, last time and count of each, as plain numbers: for callers that read all of them."""
         return _SPAN.iter_unpack(self.packed)
 
-    def lasts(self) -> list[int]:
+    def firsts(self) -> tuple[int, ...]:
+        """The first time of each."""
+        return self._numbers()[::3]
+
+    def lasts(self) -> tuple[int, ...]:
         """The last time of each."""
-        return [last for _, last, _ in self.spans()]
+        return self._numbers()[1::3]
+
+    def lines_from(self, us: int) -> int:
+        """The lines of those that begin at this time or later."""
+        return sum(self._numbers()[2 + 3 * bisect_left(self.firsts(), us) :: 3])
+
+    def _numbers(self) -> tuple[int, ...]:
+        """All at once: where there are many, this takes a tenth of the time of a loop."""
+        return struct.unpack(f"<{len(self.packed) // 8}q", self.packed)
+
+
+def _first_us(packed: bytes, number: int) -> int:
+    first_us: int = _SPAN.unpack_from(packed, number * SPAN_BYTES)[0]
+    return first_us

@@ -8,6 +8,7 @@ ordinary words, public keys and names of streams stay. See docs/adr/0008.
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 # No pattern may search on from every place of a long word: a line of 64 KB would take minutes.
 LOGIN = re.compile(
@@ -41,19 +42,21 @@ _ISSUED = re.compile(
     rb"|\$2[abxy]\$\d\d\$[./A-Za-z0-9]{53}"
     rb"|(?<=hooks\.slack\.com/)[\w/-]{20,}|(?<=/api/webhooks/)\d+/[\w-]{20,}"
 )
-_SIGNS = (b"@", b"eyJ", b"-----BEGIN", *_PREFIXES)
+SIGNS = (b"@", b"eyJ", b"-----BEGIN", *_PREFIXES)
 """What a login, a shape other than a seed, or an issued token cannot do without."""
-_WORDS = tuple(b"pass pwd token secret key cred seed jwt auth bearer cookie sig".split())
-_NAMED = re.compile(rb"(?i)" + rb"|".join(_WORDS))
+WORDS = tuple(b"pass pwd token secret key cred seed jwt auth bearer cookie sig".split())
+"""What the name of a secret cannot do without, in letters of either size."""
 _GOES_ON = re.compile(rb"[\w.-]*[\s:=\\']")
 _MAYBE = re.compile("@|eyJ|-----BEGIN|S[UAOCNX][A-Z2-7]{20}|" + rb"|".join(map(re.escape, _PREFIXES)).decode())
-_MAYBE_NAMED = re.compile(_NAMED.pattern.decode())
+_MAYBE_NAMED = re.compile("(?i)" + rb"|".join(WORDS).decode())
 _NAME = (
     rb"(?:[a-z0-9_.-]*(?:token|passw(?:or)?d|passphrase|secret)"
     rb"|(?:[a-z0-9_.-]*[_.-])?(?:pass|pwd|seed|jwt|authorization"
     rb"|(?:client)?secret[_-]?(?:access[_-]?)?key"
     rb"|(?:shared[_-]?)?(?:api|access|account|private|signing|encryption|cipher)[_-]?key))"
 )
+_OF_NAMES = b"token pass pwd secret seed jwt authorization key"
+"""Each `_NAME` has one of these."""
 _IS = rb"[\\\"']*\s*[:=]\s*[\\\"']*"
 _MARKED = rb"(?!\[redacted:|\(not shown|<<|\$\{?[A-Z_]+\b|[{\[](?:[\s\"'\\{]|[\w-]+\s*[:=])"
 _MARKED += rb"|(?:yes|no|true|false|null|none|on|off)\b)(?:(?<=[\"'=])|(?![a-z]{1,9}\s+[a-z]))"
@@ -61,25 +64,45 @@ _MARKED += rb"|(?:yes|no|true|false|null|none|on|off)\b)(?:(?<=[\"'=])|(?![a-z]{
 _VALUE = rb"(?:(?<=\")[^\"\\]+|(?<=')[^'\\]+|[^\s\"',;\\&]+)"
 _WORD = rb"(?![a-z]{1,9}(?![^\s,.;:)]))(?![A-Z_]+(?![^\s,.;:)]))(?![<$\[{(.])"
 """Not a word of a sentence, not the name of a value as in `--token TOKEN`."""
+
+
+class _Form(NamedTuple):
+    """`words`, in small letters: each text of this form has one of them. Few lines do, so the rest is compiled late."""
+
+    words: tuple[bytes, ...]
+    pattern: bytes
+
+    @property
+    def shape(self) -> re.Pattern[bytes]:
+        """What a text of this form is; `re` keeps it."""
+        return re.compile(self.pattern)
+
+
+def _form(words: bytes, pattern: bytes) -> _Form:
+    return _Form(tuple(words.split()), pattern)
+
+
 _BESIDE_A_NAME = (
-    re.compile(
-        rb"(?i)(?<![a-z0-9_.-])(" + _NAME + _IS + rb"(?:(?:bearer|basic|digest)\s+)?+)" + _MARKED + _VALUE,
+    _form(
+        _OF_NAMES, rb"(?i)(?<![a-z0-9_.-])(" + _NAME + _IS + rb"(?:(?:bearer|basic|digest)\s+)?+)" + _MARKED + _VALUE
     ),
     # After the form with a colon: of `JWT "token": "VALUE"` both names are followed by something in quotes.
-    re.compile(rb"(?i)(?<![a-z0-9_.-])(" + _NAME + rb"\s+\\?\")" + _MARKED + _VALUE),
-    re.compile(
-        rb"((?i:(?<![a-z0-9_.-])(?:[a-z0-9_.-]*[_.-])?(?:credentials?|creds)" + _IS + rb"))" + _MARKED + _WORD + _VALUE
+    _form(_OF_NAMES, rb"(?i)(?<![a-z0-9_.-])(" + _NAME + rb"\s+\\?\")" + _MARKED + _VALUE),
+    _form(
+        b"cred",
+        rb"((?i:(?<![a-z0-9_.-])(?:[a-z0-9_.-]*[_.-])?(?:credentials?|creds)" + _IS + rb"))" + _MARKED + _WORD + _VALUE,
     ),
-    re.compile(rb"((?i:--(?:[a-z]+-)*(?:token|password|passwd|pass|secret|seed|jwt|api-key)\s+))" + _WORD + _VALUE),
-    re.compile(rb"((?i:\b(?:password|passwd|passphrase)\s+))(?=\S*[A-Za-z])(?=\S*\d)[^\s\"',;\\]{8,}"),
-    re.compile(
+    _form(b"--", rb"((?i:--(?:[a-z]+-)*(?:token|password|passwd|pass|secret|seed|jwt|api-key)\s+))" + _WORD + _VALUE),
+    _form(b"pass", rb"((?i:\b(?:password|passwd|passphrase)\s+))(?=\S*[A-Za-z])(?=\S*\d)[^\s\"',;\\]{8,}"),
+    _form(
+        b"value",
         rb"(?i)(\b(?:name|key)" + _IS + rb"[a-z0-9_.-]*(?:password|passwd|pwd|token|secret|seed|jwt|creds|key)"
-        rb"[\\\"']*,?\s*[\\\"']*value" + _IS + rb")" + _MARKED + _VALUE
+        rb"[\\\"']*,?\s*[\\\"']*value" + _IS + rb")" + _MARKED + _VALUE,
     ),
-    re.compile(rb"(?i)(\bbearer\s+)[a-z0-9._~+/=-]{16,}"),
-    re.compile(rb"(?i)(\bauth" + _IS + rb")[a-z0-9+/]{16,}={0,2}"),
-    re.compile(rb"(?i)(\b(?:x-amz-)?sig(?:nature)?" + _IS + rb")[a-z0-9+/%_=-]{16,}"),
-    re.compile(rb"(?i)(\b(?:set-)?cookie[\\\"']*\s*:\s*[\\\"']*)[^\s\"=;]{1,256}=[^\"\\\r\n]+"),
+    _form(b"bearer", rb"(?i)(\bbearer\s+)[a-z0-9._~+/=-]{16,}"),
+    _form(b"auth", rb"(?i)(\bauth" + _IS + rb")[a-z0-9+/]{16,}={0,2}"),
+    _form(b"sig", rb"(?i)(\b(?:x-amz-)?sig(?:nature)?" + _IS + rb")[a-z0-9+/%_=-]{16,}"),
+    _form(b"cookie", rb"(?i)(\b(?:set-)?cookie[\\\"']*\s*:\s*[\\\"']*)[^\s\"=;]{1,256}=[^\"\\\r\n]+"),
 )
 
 
@@ -97,11 +120,11 @@ def may_hold_a_secret(text: str) -> bool:
 
 def has_no_secret(line: bytes) -> bool:
     """Whether nothing in a line can be part of a secret of any form. Most log lines are such lines."""
-    for sign in _SIGNS:  # a loop: a generator takes twice the time, and an audit calls this for each line that it shows
+    for sign in SIGNS:  # a loop: a generator takes twice the time, and an audit calls this for each line that it shows
         if sign in line:
             return False
     lower = line.lower()
-    for word in _WORDS:
+    for word in WORDS:
         if word in lower:
             return False
     return SHAPES["seed"].search(line) is None
@@ -110,7 +133,7 @@ def has_no_secret(line: bytes) -> bool:
 def may_name_a_secret_inside(body: bytes) -> bool:
     """Whether a string of a JSON document may name one. Names of fields, which a quote follows, do not count."""
     lower = body.lower()
-    for word in _WORDS:
+    for word in WORDS:
         at = lower.find(word)
         while at >= 0:
             if _GOES_ON.match(body, at + len(word)):
@@ -121,7 +144,8 @@ def may_name_a_secret_inside(body: bytes) -> bool:
 
 def without_named(text: bytes, mark: bytes) -> bytes:
     """Values beside the name of a secret (`password=…`, `--token …`, `Cookie: …`), replaced."""
-    if _NAMED.search(text):
-        for pattern in _BESIDE_A_NAME:
-            text = pattern.sub(lambda match: match[1] + mark, text)
+    lower = text.lower()
+    for form in _BESIDE_A_NAME:
+        if any(word in lower for word in form.words):
+            text = form.shape.sub(lambda match: match[1] + mark, text)
     return text

@@ -230,8 +230,8 @@ impl Counts {
         for mine in by_name {
             let shared =
                 mine.iter().fold(usize::MAX, |shared, number| shared.min(common(subject(mine[0]), subject(*number))));
-            let mut keyed: Vec<(u64, u32)> =
-                mine.iter().map(|number| (eight(&subject(*number)[shared..]), *number)).collect();
+            let mut keyed: Vec<(u128, u32)> =
+                mine.iter().map(|number| (sixteen(&subject(*number)[shared..]), *number)).collect();
             keyed.sort_unstable_by(|one, other| {
                 one.0.cmp(&other.0).then_with(|| {
                     let rank = |number: u32| (subject(number), all[number as usize].first_us(), number);
@@ -485,10 +485,10 @@ fn common(one: &[u8], other: &[u8]) -> usize {
     one.iter().zip(other).take_while(|(one, other)| one == other).count()
 }
 
-/// The first eight bytes as a number that sorts as they do.
-fn eight(bytes: &[u8]) -> u64 {
-    let mut first = [0; 8];
-    let length = bytes.len().min(8);
+/// The first sixteen bytes as a number that sorts as they do. Names of an account and a stream are often as long as eight.
+fn sixteen(bytes: &[u8]) -> u128 {
+    let mut first = [0; 16];
+    let length = bytes.len().min(16);
     first[..length].copy_from_slice(&bytes[..length]);
-    u64::from_be_bytes(first)
+    u128::from_be_bytes(first)
 }

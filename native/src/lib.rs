@@ -1,5 +1,6 @@
 //! The hot loops of jsdoctor, compiled. `jsdoctor.parse.logs` has the reference in Python: both give the same rows.
 
+pub mod absent;
 pub mod counts;
 pub mod hit_groups;
 pub mod measure;
@@ -9,6 +10,7 @@ pub mod packets;
 pub mod patterns;
 pub mod scan;
 pub mod segments;
+pub mod shape;
 pub mod signatures;
 pub mod stamp;
 mod unpack;

@@ -7,6 +7,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use crate::absent::Words;
 use crate::hit_groups::{self, Groups};
 use crate::measure;
 use crate::pack;
@@ -17,7 +18,7 @@ use crate::segments::Jump;
 use crate::signatures::{Described, Signatures};
 
 /// What Python may rely on. It changes with every change of what a scan is given or gives: Python then uses its own.
-const REVISION: u32 = 2;
+const REVISION: u32 = 3;
 
 type Description = (String, String, String, Vec<(String, bool, bool)>, Vec<String>, bool, bool);
 type PackedRun<'py> = (String, i64, Bound<'py, PyBytes>);
@@ -225,6 +226,27 @@ fn server_number<'a>(server_of: &'a Bound<'_, PyAny>) -> impl FnMut(&[u8]) -> Py
     |source| server_of.call1((PyBytes::new(server_of.py(), source),))?.extract()
 }
 
+/// Words that a text may have.
+#[pyclass(frozen, name = "Words")]
+struct PyWords {
+    words: Words,
+}
+
+#[pymethods]
+impl PyWords {
+    /// Words that count as they are, and words that count in letters of either size.
+    #[new]
+    fn new(exact: Vec<Vec<u8>>, of_any_case: Vec<Vec<u8>>) -> PyResult<Self> {
+        let words = Words::new(&exact, &of_any_case).map_err(|error| PyValueError::new_err(error.to_string()))?;
+        Ok(Self { words })
+    }
+
+    /// Whether a text has none of them.
+    fn are_absent(&self, text: &[u8]) -> bool {
+        self.words.are_absent(text)
+    }
+}
+
 /// Whether a captured value is understood here, and the number that it is.
 #[pyfunction]
 fn measured(value: &str) -> (bool, Option<i64>) {
@@ -242,6 +264,7 @@ fn jsdoctor_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PySignatures>()?;
     module.add_class::<PyScan>()?;
     module.add_class::<PyHitGroups>()?;
+    module.add_class::<PyWords>()?;
     module.add_function(wrap_pyfunction!(measured, module)?)?;
     module.add_class::<python_packets::PyWalk>()?;
     module.add_class::<python_nats::PyBook>()?;

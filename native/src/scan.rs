@@ -16,6 +16,7 @@ use crate::counts::{Captured, Counts, Key, Line, Run};
 use crate::measure::{Measure, measured};
 use crate::pack;
 use crate::segments::Segments;
+use crate::shape::Matched;
 use crate::signatures::{DEBUG, FATAL, LEVELS, LevelSet, Signatures};
 use crate::stamp::{self, STAMP};
 
@@ -118,6 +119,8 @@ pub struct Scan {
     last: (u64, i64, i32),
     candidates: Vec<u16>,
     locations: Vec<Option<regex::bytes::CaptureLocations>>,
+    /// Where the groups of the last pattern are.
+    groups: Vec<Option<Range<usize>>>,
     found: Found,
 }
 
@@ -202,6 +205,7 @@ impl Scan {
             last: (0, 0, -1),
             candidates: vec![],
             locations,
+            groups: vec![],
             found: Found::default(),
         }
     }
@@ -383,20 +387,19 @@ impl Scan {
         }
         let signatures = Arc::clone(&self.signatures);
         let set = &signatures.levels[level];
-        let opened = set.opened(message).unwrap_or_default();
+        let opened = set.may_be_opened(message);
         // Where most lines are known, to look them up is quicker than to search them.
         let searched = level >= DEBUG || 4 * self.heard <= self.asked;
-        if opened.is_empty() && searched && !set.has_literal(message) {
+        if !opened && searched && !set.has_literal(message) {
             return Ok(Act::Done);
         }
-        self.told(&signatures, set, opened, &Plain { line, text, message, us, offset, number }, host)
+        self.told(&signatures, set, &Plain { line, text, message, us, offset, number }, host)
     }
 
     fn told<H: Host>(
         &mut self,
         signatures: &Signatures,
         set: &LevelSet,
-        opened: &[u16],
         plain: &Plain<'_>,
         host: &mut H,
     ) -> Result<Act, H::Error> {
@@ -425,7 +428,7 @@ impl Scan {
             return Ok(Act::Done);
         }
         self.candidates.clear();
-        self.candidates.extend(opened);
+        set.add_by_opening(plain.message, &mut self.candidates);
         set.add_by_literal(plain.message, &mut self.candidates);
         self.candidates.sort_unstable();
         self.candidates.dedup();
@@ -487,10 +490,19 @@ impl Scan {
         if signature.contains.find(message).is_none() {
             return Ok(Act::Done);
         }
-        let Some(regex) = signature.regex() else { return Ok(Act::Ask) };
-        let locations = self.locations[usize::from(number)].get_or_insert_with(|| regex.capture_locations());
-        if regex.captures_read(locations, message).is_none() {
-            return Ok(Act::Done);
+        let by_shape = signature.shape.as_ref().map(|shape| shape.matches(message, &mut self.groups));
+        match by_shape {
+            Some(Matched::Yes) => {}
+            Some(Matched::No) => return Ok(Act::Done),
+            Some(Matched::Unknown) | None => {
+                let Some(regex) = signature.regex() else { return Ok(Act::Ask) };
+                let locations = self.locations[usize::from(number)].get_or_insert_with(|| regex.capture_locations());
+                if regex.captures_read(locations, message).is_none() {
+                    return Ok(Act::Done);
+                }
+                self.groups.clear();
+                self.groups.extend((1..locations.len()).map(|group| locations.get(group).map(|(from, to)| from..to)));
+            }
         }
         if signature.marked {
             return Ok(Act::Ask);
@@ -498,11 +510,11 @@ impl Scan {
         let found = &mut self.found;
         let (subject, packed) = (found.subjects.len(), found.packed_subjects.len());
         let (others, measures) = (found.others.len(), found.measures.len());
-        let fields = &signature.fields[..signature.fields.len().min(locations.len() - 1)];
+        let fields = &signature.fields[..signature.fields.len().min(self.groups.len())];
         pack::array(&mut found.packed_subjects, fields.iter().filter(|field| field.subject).count());
         pack::array(&mut found.others, fields.iter().filter(|field| field.other).count());
-        for (place, field) in (1..).zip(fields) {
-            let raw = locations.get(place).map_or(&b""[..], |(from, to)| &message[from..to]);
+        for (group, field) in self.groups.iter().zip(fields) {
+            let raw = group.clone().map_or(&b""[..], |place| &message[place]);
             let value = pack::lossy(&raw[..raw.len().min(VALUE_CAP)]);
             if field.numbers_out && !value.is_ascii() {
                 return Ok(Act::Ask); // Python knows other digits

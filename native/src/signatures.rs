@@ -9,6 +9,7 @@ use regex::bytes::{Regex, RegexBuilder};
 use rustc_hash::FxHashMap;
 
 use crate::patterns;
+use crate::shape::Shape;
 
 /// Levels by number. `FTL` lines go to Python: each of them is told by itself.
 pub const LEVELS: [&[u8; 3]; 6] = [b"INF", b"WRN", b"ERR", b"FTL", b"DBG", b"TRC"];
@@ -49,6 +50,8 @@ pub struct Signature {
     pub contains: memmem::Finder<'static>,
     pub fields: Vec<Field>,
     pub marked: bool,
+    /// Its pattern, where that is of a kind that takes no regex to match.
+    pub shape: Option<Shape>,
     pattern: String,
     regex: OnceLock<Option<Regex>>,
 }
@@ -67,11 +70,17 @@ impl Signature {
     }
 }
 
+/// A signature, and all of what its messages begin with.
+struct Opened {
+    text: Vec<u8>,
+    signature: u16,
+}
+
 /// The signatures that lines of one level may have.
 #[derive(Default)]
 pub struct LevelSet {
     /// By the first four bytes of the message.
-    by_opening: FxHashMap<u32, Vec<u16>>,
+    by_opening: FxHashMap<u32, Vec<Opened>>,
     /// By a literal anywhere in the message.
     by_literal: Vec<Vec<u16>>,
     literals: Vec<Vec<u8>>,
@@ -83,7 +92,7 @@ impl LevelSet {
     fn add(&mut self, number: u16, signature: &Described) {
         let opening = patterns::opening(&signature.pattern);
         if let Some(four) = first_four(&opening) {
-            self.by_opening.entry(four).or_default().push(number);
+            self.by_opening.entry(four).or_default().push(Opened { text: opening, signature: number });
             return;
         }
         let literal = signature.contains.as_bytes();
@@ -104,13 +113,17 @@ impl LevelSet {
         Ok(())
     }
 
-    /// Signatures of messages that begin so.
+    /// Whether there may be signatures of messages that begin so.
     #[inline(always)]
-    pub fn opened(&self, message: &[u8]) -> Option<&[u16]> {
-        if self.by_opening.is_empty() {
-            return None;
+    pub fn may_be_opened(&self, message: &[u8]) -> bool {
+        !self.by_opening.is_empty() && first_four(message).is_some_and(|four| self.by_opening.contains_key(&four))
+    }
+
+    /// Adds the signatures of messages that begin so.
+    pub fn add_by_opening(&self, message: &[u8], found: &mut Vec<u16>) {
+        if let Some(opened) = first_four(message).and_then(|four| self.by_opening.get(&four)) {
+            found.extend(opened.iter().filter(|one| message.starts_with(&one.text)).map(|one| one.signature));
         }
-        self.by_opening.get(&first_four(message)?).map(Vec::as_slice)
     }
 
     /// Whether a message has the literal of another signature.
@@ -125,7 +138,9 @@ impl LevelSet {
 
     /// Adds the signatures whose literals a message has, some perhaps twice.
     pub fn add_by_literal(&self, message: &[u8], found: &mut Vec<u16>) {
-        if let Some(all) = &self.all {
+        if let Some(all) = &self.all
+            && self.has_literal(message)
+        {
             for hit in all.find_overlapping_iter(message) {
                 found.extend(&self.by_literal[hit.pattern().as_usize()]);
             }
@@ -203,6 +218,7 @@ fn signature(described: Described) -> Signature {
         fields: fields.collect(),
         name: described.name,
         marked: described.marked,
+        shape: Shape::of(&described.pattern).filter(|_| !patterns::is_foreign(&described.pattern)),
         pattern: described.pattern,
         regex: OnceLock::new(),
     }

@@ -33,7 +33,7 @@ def _finding(view: View, publishing: Publishing, params: Params) -> Finding:
     share = Share(publishing.retries, publishing.identified)
     often = share.reaches(params.number("warn"), params.integer("enough"))
     usual_ns = publishing.retry_ns.quantile_ns(0.5)
-    first = publishing.retry_examples[0]
+    first = next(iter(publishing.retry_examples), None)
     return Finding(
         subject=view.subject,
         severity=None if often else Severity.INFO,
@@ -50,9 +50,11 @@ def _finding(view: View, publishing: Publishing, params: Params) -> Finding:
             retries=publishing.retries,
             retries_after_an_answer=publishing.retries_answered,
             answered_as_duplicate=publishing.duplicates,
-            first_retry=f"{first.subject}, {rounded(first.again_ns - first.first_ns)} after the first copy",
+            first_retry=f"{first.subject}, {rounded(first.again_ns - first.first_ns)} after the first copy"
+            if first
+            else "not kept",
         ),
-        first_seen=moment(first.again_ns),
+        first_seen=moment(first.again_ns if first else view.tcp.first_ns),
         last_seen=moment(view.tcp.last_ns),
     )
 

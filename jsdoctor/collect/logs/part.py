@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-import tarfile
 import tempfile
-import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from io import BytesIO
-from typing import BinaryIO, Protocol
+from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 import msgspec
 
@@ -29,6 +27,10 @@ from jsdoctor.parse.logs.scan.native_core import have_native
 from jsdoctor.parse.logs.scan.native_scan import NativeScan
 from jsdoctor.parse.logs.scan.part import BLOCK, PartReader, PartScan
 from jsdoctor.parse.logs.scan.time_segments import ClockReader
+
+if TYPE_CHECKING:  # archives are rare, and their modules take as long to load as a small log
+    import tarfile
+    import zipfile
 
 Sink = Callable[[list[LogEvent]], None]
 Progress = Callable[[int], None]
@@ -237,6 +239,8 @@ class Scanner:
         yield from scan.finish(last=True, read=size)
 
     def _archive(self, part: Part, tape: ForwardReader, reader: _Counted, depth: int) -> Iterator[Row]:
+        import tarfile
+
         problem = ""
         try:
             with tarfile.open(fileobj=tape, mode="r|") as archive:  # type: ignore[call-overload]  # it only reads
@@ -250,6 +254,8 @@ class Scanner:
         yield from self._scan(part).finish(last=True, problem=problem, skipped=skipped, read=0)
 
     def _zipped(self, part: Part, packed: _Readable, depth: int) -> Iterator[Row]:
+        import zipfile
+
         problem = ""
         with tempfile.SpooledTemporaryFile(max_size=REWRITTEN_BYTES) as copy:
             while data := packed.read(BLOCK):
@@ -328,6 +334,9 @@ class _Inner(_Counted):
 
 
 def _pieces(read: Callable[[int], bytes]) -> Iterator[bytes]:
+    import tarfile
+    import zipfile
+
     while True:
         try:
             piece = read(1 << 20)

@@ -5,7 +5,6 @@ scapy is an extra (`pip install 'jsdoctor[pcap]'`) and slow to import: nothing o
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,8 @@ _SECOND_NS = 1_000_000_000
 
 def link_offset(link: int) -> Callable[[bytes], int | None] | None:
     """Where IP begins in frames of that link type; None without scapy, or when scapy does not know it either."""
+    import logging  # noqa: PLC0415 - few captures need scapy
+
     logging.getLogger("scapy").setLevel(logging.ERROR)  # it would tell the user of its own settings
     try:
         from scapy.config import conf  # noqa: PLC0415

@@ -20,8 +20,8 @@ from jsdoctor.parse.packets.tcp.connections import ConnectionTable
 from jsdoctor.parse.packets.tcp.follow import follow
 from jsdoctor.parse.packets.tcp.state import Noticed
 
-BLOCK = 1 << 18
-"""So many bytes of a file are best given at once: larger ones do not stay in the cache of a processor."""
+BLOCK = 1 << 16
+"""So many bytes of a file are best given at once: for larger ones each allocation gets fresh pages from the kernel."""
 
 _FORGET_EVERY = 1 << 16
 _MAGIC_SIZE = 4

@@ -8,7 +8,6 @@ import signal
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
@@ -53,6 +52,8 @@ class Spark:
 
     def in_thread(self, work: Callable[[], Any]) -> Any:
         """Run `work` in another thread, so that Ctrl-C works: Spark's own wait ends only with the job."""
+        from concurrent.futures import Future  # not at the start of each run: few use Spark
+
         future: Future[Any] = Future()
 
         def run() -> None:

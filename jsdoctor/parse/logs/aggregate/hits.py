@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import heapq
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from jsdoctor.model.log import DATED_US, MINUTE_US, Exemplar, Histogram, Measure, Occurrence, SignatureTotal
 from jsdoctor.parse.logs.aggregate.series import NO_TIME, File
-from jsdoctor.parse.logs.scan.rows import Fields, HitRow, KeptLine
+from jsdoctor.parse.logs.scan.rows import HitRow, KeptLine
 from jsdoctor.parse.logs.scan.signature_counter import EXEMPLARS
-from jsdoctor.parse.redact import scrub_line
+from jsdoctor.parse.redact import scrub_lines
 from jsdoctor.parse.scrubbed import scrubbed_fields
 
 BUCKETS = 512
@@ -19,10 +19,6 @@ BUCKETS = 512
 
 KEPT = 1000
 """Subjects of a signature kept of one series, those with most lines first."""
-
-
-_Span = tuple[int, int, int]
-"""First and last time of some lines, and how many they are."""
 
 
 class ServerHits(NamedTuple):
@@ -75,29 +71,28 @@ def _occurrence(signature: str, server: str, zoned: bool, rows: list[ServerHits]
         for field, count, low, high in row.hits.measures:
             known = measures.get(field)
             measures[field] = Measure(field, count, low, high) if known is None else _wider(known, count, low, high)
-    width, histogram = _histogram([span for row in rows for span in row.hits.minutes.spans()])
+    width, histogram = _histogram([row.hits.minutes for row in rows])
     firsts = [(seen, row) for row in rows for seen in row.hits.firsts]
     lasts = [(latest, row) for row in rows if (latest := row.hits.latest) is not None]
+    shown = _shown(firsts, lasts)
+    texts = scrub_lines([seen.text for seen, _ in (*shown, *firsts[:1])])
     return Occurrence(
         signature=signature,
         logged_by=server,
-        fields=_subject(rows[0].hits.subject, firsts),
+        fields=scrubbed_fields(rows[0].hits.subject, firsts[0][0].text, texts[-1]) if firsts else rows[0].hits.subject,
         count=sum(row.hits.count for row in rows),
-        dated=sum(count for first, _, count in histogram.spans() if first >= DATED_US),
+        dated=histogram.lines_from(DATED_US),
         zoned=zoned,
         bucket_us=width,
         histogram=histogram,
         measures=tuple(measures[field] for field in sorted(measures)),
-        exemplars=tuple([row.file.exemplar(row.hits.start, seen) for seen, row in _shown(firsts, lasts)]),
+        exemplars=tuple(
+            [
+                row.file.exemplar(row.hits.start, seen, text=text)
+                for (seen, row), text in zip(shown, texts, strict=False)
+            ]
+        ),
     )
-
-
-def _subject(captured: Fields, firsts: list[_SeenIn]) -> Fields:
-    """The subject without secrets: a pattern may have cut a login so that only its line still shows what it is."""
-    if not firsts:
-        return captured
-    text = firsts[0][0].text
-    return scrubbed_fields(captured, text, scrub_line(text))
 
 
 def _shown(firsts: list[_SeenIn], lasts: list[_SeenIn]) -> list[_SeenIn]:
@@ -106,7 +101,7 @@ def _shown(firsts: list[_SeenIn], lasts: list[_SeenIn]) -> list[_SeenIn]:
     def rank(undated: int) -> Callable[[_SeenIn], tuple[int, str, int]]:
         return lambda item: (undated if item[0].us is None else item[0].us, item[1].hits.file, item[0].offset)
 
-    kept = heapq.nsmallest(EXEMPLARS, firsts, key=rank(NO_TIME))
+    kept = sorted(firsts, key=rank(NO_TIME))[:EXEMPLARS]
     last = max(lasts, key=rank(-1), default=None)
     places = [(seen.offset, row.hits.file) for seen, row in kept]
     return kept if last is None or (last[0].offset, last[1].hits.file) in places else [*kept, last]
@@ -126,14 +121,15 @@ def _rank(undated: int) -> Callable[[Exemplar], tuple[int, str, int]]:
     return lambda line: (undated if line.at is None else line.at.us, line.file, line.offset)
 
 
-def _histogram(spans: Iterable[_Span], width: int = MINUTE_US) -> tuple[int, Histogram]:
-    """Spans that fell into the same bucket joined; buckets are as narrow as their number allows."""
-    spans = list(spans)
-    keys = {first // width for first, _, _ in spans}
+def _histogram(parts: Sequence[Histogram], width: int = MINUTE_US) -> tuple[int, Histogram]:
+    """Histograms of at most this width as one; its buckets are as narrow as their number allows."""
+    if width == MINUTE_US and sum(map(len, parts)) <= BUCKETS:
+        return width, Histogram.together(parts, width)
+    keys = {first // width for part in parts for first in part.firsts()}
     while len(keys) > BUCKETS:
         keys = {key // 2 for key in keys}
         width *= 2
-    return width, Histogram.joined(spans, width)
+    return width, Histogram.joined([span for part in parts for span in part.spans()], width)
 
 
 def merged(same: list[Occurrence]) -> Occurrence:
@@ -141,8 +137,7 @@ def merged(same: list[Occurrence]) -> Occurrence:
     if len(same) == 1:
         return same[0]
     width, histogram = _histogram(
-        [span for occurrence in same for span in occurrence.histogram.spans()],
-        max(occurrence.bucket_us for occurrence in same),
+        [occurrence.histogram for occurrence in same], max(occurrence.bucket_us for occurrence in same)
     )
     measures: dict[str, Measure] = {}
     for measure in (measure for occurrence in same for measure in occurrence.measures):

@@ -8,9 +8,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from jsdoctor.model.log import SUBJECT_FIELDS, Histogram, LogTime, Occurrence, OutageInterval
+from jsdoctor.model.log import CLOCK_US, SUBJECT_FIELDS, Histogram, LogTime, Occurrence, OutageInterval
 from jsdoctor.model.rule import Signature
 from jsdoctor.parse.logs.aggregate.offsets import CommonTime
+from jsdoctor.parse.logs.aggregate.series import NO_TIME
 
 PAUSE_US = 300_000_000
 """A problem that is not logged for this time, in microseconds, is over; the next line begins another interval."""
@@ -24,6 +25,22 @@ class _Line(NamedTuple):
     signature: str
 
 
+class _Lines(NamedTuple):
+    """Lines of one trouble: first and last time, how many they are, and what ended them."""
+
+    began: int
+    last: int
+    lines: int
+    ended: _Line | None
+
+    @property
+    def importance(self) -> tuple[bool, int]:
+        """Those that nothing ended come first, then those that lasted longest; see `_importance`."""
+        if self.began < CLOCK_US:
+            return self.ended is not None, 0
+        return self.ended is not None, self.began - (self.ended.us if self.ended else self.last)
+
+
 _Key = tuple[str, tuple[str, ...], tuple[bool, str]]
 """A signature, what it has in common with the trouble, and the clock it is on."""
 
@@ -33,27 +50,22 @@ class _Endings:
 
     def __init__(self, signature: str) -> None:
         self.signature = signature
-        self._firsts: list[int] = []
-        self._lasts: list[int] = []
+        self._times: list[int] = []
         self._sorted = True
 
     def add(self, buckets: Histogram, shift: int) -> None:
         """`shift`: what to add to be on the common clock."""
-        for first, last, _ in buckets.spans():
-            self._firsts.append(first + shift)
-            self._lasts.append(last + shift)
+        times = (*buckets.firsts(), *buckets.lasts())
+        self._times.extend([us + shift for us in times] if shift else times)
         self._sorted = False
 
     def after(self, us: int) -> int | None:
         """The first known time at or after `us`: that of a first line, or of the last one of a bucket around `us`."""
         if not self._sorted:
-            self._firsts.sort()
-            self._lasts.sort()
+            self._times.sort()
             self._sorted = True
-        times = [
-            times[index] for times in (self._firsts, self._lasts) if (index := bisect_left(times, us)) < len(times)
-        ]
-        return min(times, default=None)
+        index = bisect_left(self._times, us)
+        return self._times[index] if index < len(self._times) else None
 
 
 class _Resolvers:
@@ -129,7 +141,7 @@ def intervals(
         mine = _Chosen(doubtful)
         for occurrence in by_name[signature.name]:
             end_us = ends.get((occurrence.logged_by, occurrence.zoned))
-            mine.add(_of(occurrence, *resolvers.of(occurrence), end_us))
+            mine.add(occurrence, _of(occurrence, *resolvers.of(occurrence)), end_us)
         chosen = mine.most_important()
         omitted += mine.count - len(chosen)
         kept.extend(chosen)
@@ -143,15 +155,20 @@ class _Chosen:
         self.count = 0
         self._doubtful = doubtful
         self._intervals: list[OutageInterval] = []
+        self._least: tuple[bool, int] | None = None
 
-    def add(self, intervals: Iterable[OutageInterval]) -> None:
-        """Those of one more subject."""
-        for interval in intervals:
+    def add(self, occurrence: Occurrence, intervals: Iterable[_Lines], end_us: int | None) -> None:
+        """Those of one more subject. Of thousands few are important: of the others no interval is made."""
+        for lines in intervals:
             self.count += 1
-            if interval.resolved is not None or not self._doubtful:
-                self._intervals.append(interval)
-        if len(self._intervals) > 10 * INTERVALS_KEPT:
+            if lines.ended is None and self._doubtful:
+                continue
+            if self._least is None or lines.importance <= self._least:
+                self._intervals.append(_interval(occurrence, lines, end_us))
+        if len(self._intervals) > 2 * INTERVALS_KEPT:
             self._intervals = self.most_important()
+            least = self._intervals[-1]
+            self._least = (least.resolved is not None, -least.duration_ns // 1000)
 
     def most_important(self) -> list[OutageInterval]:
         """The unresolved ones first, then the longest."""
@@ -162,27 +179,26 @@ def _common(signature: Signature, others: set[str]) -> tuple[str, ...]:
     return tuple(field for field in signature.fields if field in SUBJECT_FIELDS and field in others)
 
 
-def _of(
-    occurrence: Occurrence, endings: Sequence[_Endings], shift: int, end_us: int | None
-) -> Iterator[OutageInterval]:
+def _of(occurrence: Occurrence, endings: Sequence[_Endings], shift: int) -> Iterator[_Lines]:
     """Its intervals: after a pause, or an end between two of its lines, the later line begins another one."""
     began = last = count = 0
+    ended, until = None, -NO_TIME  # what ends the trouble whose last line is at this time or before
     for first_us, last_us, lines in occurrence.histogram.spans():
         if count:
-            ended = _after(endings, last, shift)
+            if last > until:
+                ended = _after(endings, last, shift)
+                until = ended.us if ended is not None else NO_TIME
             if first_us - last > PAUSE_US or (ended is not None and ended.us < first_us):
-                yield _interval(occurrence, (began, last, count), ended, end_us)
+                yield _Lines(began, last, count, ended)
                 count = 0
         began = began if count else first_us
         last, count = max(last, last_us) if count else last_us, count + lines
     if count:
-        yield _interval(occurrence, (began, last, count), _after(endings, last, shift), end_us)
+        yield _Lines(began, last, count, _after(endings, last, shift))
 
 
-def _interval(
-    occurrence: Occurrence, lines: tuple[int, int, int], ended: _Line | None, end_us: int | None
-) -> OutageInterval:
-    began, last, count = lines
+def _interval(occurrence: Occurrence, lines: _Lines, end_us: int | None) -> OutageInterval:
+    began, last, count, ended = lines
     zoned = occurrence.zoned
     return OutageInterval(
         signature=occurrence.signature,

@@ -46,10 +46,10 @@ class File:
             return LogTime(self._zone.utc_us(native_us), zoned=True)
         return LogTime(native_us)
 
-    def exemplar(self, start: int, seen: KeptLine, at: LogTime | None = None) -> Exemplar:
-        """A line of the part that begins at `start`, with its number in the file."""
+    def exemplar(self, start: int, seen: KeptLine, at: LogTime | None = None, text: str | None = None) -> Exemplar:
+        """A line of the part that begins at `start`, with its number in the file. `text`: already without secrets."""
         time = at or (None if seen.us is None else LogTime(seen.us, seen.zoned))
-        text, line = scrub_line(seen.text), self._first_line[start] + seen.line
+        text, line = scrub_line(seen.text) if text is None else text, self._first_line[start] + seen.line
         fields = scrubbed_fields(seen.fields, seen.text, text)
         return Exemplar(self.part.name, line, seen.offset, text, time, fields)
 

@@ -117,7 +117,7 @@ class _Core(Protocol):
     def HitGroups(self, kept: int, /) -> NativeGroups: ...  # noqa: N802  # a class
 
 
-_core = CompiledCore[_Core]("REVISION", 2)
+_core = CompiledCore[_Core]("REVISION", 3)
 
 
 def have_native() -> bool:

@@ -1,0 +1,25 @@
+"""Lines searched at once, and by the compiled core, give what they give one by one."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jsdoctor.parse.redact import scrub_line, scrub_lines
+from jsdoctor.parse.secret_finder import secret_finder
+from jsdoctor.parse.secret_forms import SIGNS, WORDS, has_no_secret
+
+_PIECES = [*SIGNS, *WORDS, *(word.upper() for word in WORDS), *(sign.swapcase() for sign in SIGNS)]
+_PIECES += [b" ", b"=", b"hunter-22", b"SU" + 28 * b"AB", b"SU" + 28 * b"ab", b"stream 'A > B'", b"\xc3\xa9"]
+_LINE = st.lists(st.sampled_from(_PIECES), max_size=4).map(b"".join)
+
+
+@given(_LINE)
+def test_the_finder_is_the_reference(line: bytes) -> None:
+    assert secret_finder()(line) == has_no_secret(line)
+
+
+@given(st.lists(_LINE, max_size=4))
+def test_lines_at_once_are_the_lines_one_by_one(lines: list[bytes]) -> None:
+    texts = [line.decode() for line in lines]
+    assert scrub_lines(texts) == [scrub_line(text) for text in texts]
