@@ -22,7 +22,7 @@ from jsdoctor.collect.logs.part import scan_part
 from jsdoctor.model.log import LogEvidence, LogFile
 from jsdoctor.parse.logs.scan.rows import PART, PartRow
 from jsdoctor.parse.logs.scan.rows import read as decoded
-from tests.logs.corpus import REAL, SETTINGS, evidence, found
+from tests.logs.corpus import REAL, SETTINGS, counts_of, evidence
 
 LOG = (REAL / "2.15.1" / "c2-n1.log").read_bytes()
 CODECS: dict[str, Callable[[bytes], bytes]] = {
@@ -53,7 +53,7 @@ def test_compression_is_known_by_its_bytes(codec: str, name: str, tmp_path: Path
     file.write_bytes(CODECS[codec](LOG))
     read, row = read_one(file)
     assert (row.codec, row.read, row.lines, row.problem) == (codec, len(LOG), LOG.count(b"\n"), "")
-    assert found(read) == found(plain)
+    assert counts_of(read) == counts_of(plain)
     assert [run.end for run in read.runs] == [run.end for run in plain.runs]
 
 
@@ -64,7 +64,7 @@ def test_several_members_are_one_text(codec: str, tmp_path: Path, plain: LogEvid
     file.write_bytes(CODECS[codec](LOG[:half]) + CODECS[codec](LOG[half:]))
     read, row = read_one(file)
     assert (row.read, row.problem) == (len(LOG), "")
-    assert found(read) == found(plain)
+    assert counts_of(read) == counts_of(plain)
 
 
 @pytest.mark.parametrize("codec", CODECS)
@@ -167,7 +167,7 @@ def test_odd_bytes_change_nothing(odd: str, tmp_path: Path, plain: LogEvidence) 
     file = tmp_path / "n1.log"
     file.write_bytes(ODD[odd](LOG))
     read, row = read_one(file)
-    assert found(read) == found(plain)
+    assert counts_of(read) == counts_of(plain)
     assert row.torn == (odd == "torn")
     assert [(run.server, run.started, run.end) for run in read.runs] == [
         (run.server, run.started, run.end) for run in plain.runs
@@ -254,7 +254,7 @@ def test_concatenation_with_headers(tmp_path: Path) -> None:
     assert {server.known_from for server in read.servers} == {"prefix"}
     assert read.clock_steps == ()
     apart = evidence([REAL / "2.15.1" / f"c2-n{n}.log" for n in (1, 2, 3)])
-    assert found(read) == found(apart)
+    assert counts_of(read) == counts_of(apart)
     assert len(read.runs) == len(apart.runs)
 
 
@@ -267,7 +267,7 @@ def test_interleaved_servers_are_told_apart_by_their_banners(tmp_path: Path) -> 
     (tmp_path / "all.log").write_bytes(b"".join(line for *_, line in sorted(lines)))
     read = evidence([tmp_path])
     apart = evidence([REAL / "2.15.1" / f"c2-n{n}.log" for n in (1, 2, 3)])
-    assert found(read) == found(apart)
+    assert counts_of(read) == counts_of(apart)
     assert read.clock_steps == ()
     assert [(run.server, run.started, run.end) for run in read.runs] == [
         (run.server, run.started, run.end) for run in apart.runs

@@ -80,14 +80,14 @@ def test_literals_inside_each_other_are_all_present() -> None:
 
 
 def test_reasons_count_together_without_their_numbers() -> None:
-    (signature,) = [one for one in SIGNATURES if one.name == "t-route-dial"]
+    (signature,) = [known for known in SIGNATURES if known.name == "t-route-dial"]
     matcher = Matcher([signature])
     texts = [
         b"Error trying to connect to route (attempt %d): dial tcp 10.0.0.%d:6222: refused" % (n, n) for n in (1, 22)
     ]
-    found = [matcher.match(True, "ERR", text)[0] for text in texts]
-    assert found[0].subject == found[1].subject == (("reason", "dial tcp N.N.N.N:N: refused"),)
-    assert [match.measures for match in found] == [(("attempt", 1),), (("attempt", 22),)]
+    matches = [matcher.match(True, "ERR", text)[0] for text in texts]
+    assert matches[0].subject == matches[1].subject == (("reason", "dial tcp N.N.N.N:N: refused"),)
+    assert [match.measures for match in matches] == [(("attempt", 1),), (("attempt", 22),)]
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from tests.ruleset import rules, run_all, run_rule
 
 _DECIDED = {Outcome.FAIL, Outcome.NOT_EVALUATED}
 
-ENDINGS = {name for rule in rules() for one in rule.signatures for name in one.resolved_by}
+ENDINGS = {name for rule in rules() for signature in rule.signatures for name in signature.resolved_by}
 EXAMPLES = [
     pytest.param(rule.code, example, id=f"{rule.code}-{signature.name}-{number}")
     for rule in rules()
