@@ -30,8 +30,8 @@ def scan(cluster: Cluster, *targets: str | ScanTarget, user: str = "app", ids: b
 
 def stored(samples: Iterable[Sample]) -> dict[str, StoredStream]:
     """What was read, by stream."""
-    found = assemble(list(samples)).get(StoredMessages)
-    return {stream.stream: stream for stream in found.streams} if isinstance(found, StoredMessages) else {}
+    messages = assemble(list(samples)).get(StoredMessages)
+    return {stream.stream: stream for stream in messages.streams} if isinstance(messages, StoredMessages) else {}
 
 
 def ways(samples: Iterable[Sample]) -> dict[str, str]:
