@@ -98,7 +98,7 @@ def test_what_is_read_adds_up(large: Path) -> None:
         assert file.long_lines == 28
 
 
-def test_exemplars_are_where_they_say(large: Path) -> None:
+def test_exemplars_are_at_their_offsets(large: Path) -> None:
     read = evidence([large], size=1_000_003)
     lines = [line for occurrence in read.found for line in occurrence.exemplars]
     lines += [run.exemplar for run in read.runs if run.exemplar is not None]

@@ -69,7 +69,7 @@ def plain(second: float, text: str = "Trace is on", minute: int = 0) -> str:
     return f"[1] 2026/11/20 10:{minute:02}:{second:09.6f} [INF] {text}"
 
 
-def test_what_tells_nothing_is_left_out() -> None:
+def test_what_shows_nothing_is_left_out() -> None:
     lines = [plain(number / 10) for number in range(500)]
     assert kept(*lines) == [lines[0], lines[-1]]
 
@@ -105,7 +105,7 @@ def test_lines_of_a_stack_trace_stay_with_their_error() -> None:
     assert kept("begin", "nothing", *trace, "nothing", "nothing", "end")[1:-1] == trace[:4]
 
 
-def test_what_has_no_room_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_does_not_fit_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jsdoctor.parse.logs.scan.selection.MAX_KEPT_BYTES", 200)
     selection = LineSelection(Matcher(settings().signatures))
     selection.feed(b"".join(f"{plain(number)[:-5]} [ERR] bad\n".encode() for number in range(20)))

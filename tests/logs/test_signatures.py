@@ -18,7 +18,7 @@ ALL = [signature for rule in rules() for signature in rule.signatures]
 
 
 @pytest.mark.parametrize("signature", ALL, ids=lambda signature: signature.name)
-def test_signature_does_what_it_says(signature: Signature) -> None:
+def test_signature_matches_its_examples(signature: Signature) -> None:
     assert list(signature_problems(signature)) == []
 
 
@@ -50,7 +50,7 @@ GOOD = Signature(
         ({"levels": ("ERR",)}, "level WRN"),
     ],
 )
-def test_mistakes_are_told(change: dict[str, object], problem: str | None) -> None:
+def test_mistakes_are_reported(change: dict[str, object], problem: str | None) -> None:
     fields = {name: getattr(GOOD, name) for name in GOOD.__struct_fields__}
     problems = list(signature_problems(Signature(**{**fields, **change})))
     assert bool(problems) == (problem is not None)

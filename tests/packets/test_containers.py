@@ -84,7 +84,7 @@ def test_sections_and_interfaces_of_their_own() -> None:
     assert analyzed.capture.interfaces == ("eth0",)
 
 
-def test_drops_that_the_capture_admits_are_told() -> None:
+def test_drops_that_the_capture_admits_are_reported() -> None:
     drops = b"\x00" * 12 + pcapng_option(5, (7).to_bytes(8, "little")) + pcapng_option(7, (2).to_bytes(8, "little"))
     content = in_pcapng("<", 10**6, None) + pcapng_block(5, drops)
     assert analyze(content).capture.kernel_drops == 9
@@ -128,7 +128,7 @@ def test_packed_files_are_unpacked(tmp_path: Path, suffix: str, pack: Callable[[
         (in_pcapng("<", 10**6, None) + b"\x06\x00\x00\x00\x03\x00\x00\x00" + b"\x00" * 40, "a block of 3 bytes cannot"),
     ],
 )
-def test_damage_is_told_and_what_came_before_counts(tmp_path: Path, content: bytes, problem: str) -> None:
+def test_damage_is_reported_and_what_came_before_counts(tmp_path: Path, content: bytes, problem: str) -> None:
     path = tmp_path / "odd.pcap"
     path.write_bytes(content)
     capture = read_capture(path).capture
@@ -137,7 +137,7 @@ def test_damage_is_told_and_what_came_before_counts(tmp_path: Path, content: byt
         assert capture.packets >= 5
 
 
-def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_is_reported(tmp_path: Path) -> None:
     (capture,) = read_captures([tmp_path / "none.pcap"]).captures
     assert capture.problem == "cannot be read: No such file or directory"
     assert read_captures([tmp_path]).captures[0].problem.startswith("cannot be read: ")

@@ -80,7 +80,7 @@ def test_a_disturbed_network_is_judged_right(tmp_path: Path) -> None:
     assert shifted.connections == plain.connections
 
 
-def test_two_captures_tell_exactly_what_was_lost(tmp_path: Path) -> None:
+def test_two_captures_show_exactly_what_was_lost(tmp_path: Path) -> None:
     plan = Disturbance(lost=0.04, duplicated=0.04, data_only=False)
     with Lab.open(tmp_path, plan) as lab:
         lab.publish(200)

@@ -42,7 +42,7 @@ def sockets(lab: Lab) -> int:
 
 
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
-def test_what_is_heard_is_judged_as_what_is_captured(tmp_path: Path, ending: signal.Signals) -> None:
+def test_what_is_sniffed_is_judged_as_what_is_captured(tmp_path: Path, ending: signal.Signals) -> None:
     command = [sys.executable, "-m", "jsdoctor", "check", "--isolated", "--format", "json"]
     with Lab.open(tmp_path / "lab", Disturbance(lost=0.05, delay=2)) as lab:
         before = sockets(lab)
@@ -92,7 +92,7 @@ def listened(namespace: str, datagrams: int, seconds: float) -> Analyzed:
     return analyses[0]
 
 
-def test_what_the_kernel_drops_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_kernel_drops_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(interface, "_BUFFER_BYTES", 4096)
     with Lab.open(tmp_path / "lab", Disturbance()) as lab:
         assert listened(lab.server, 500, seconds=0.1).capture.kernel_drops

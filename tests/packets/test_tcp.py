@@ -53,7 +53,7 @@ def warm(count: int = 20) -> list[Packet]:
     return packets
 
 
-def test_a_quiet_connection_has_nothing_to_tell() -> None:
+def test_a_quiet_connection_has_nothing_to_report() -> None:
     connection = connection_of(warm())
     flow = connection.to_server
     assert (flow.segments, flow.distinct_segments, flow.bytes) == (20, 20, 2000)
@@ -168,7 +168,7 @@ def test_numbers_in_the_upper_half() -> None:
     assert connection.to_server.distinct_bytes == 600
 
 
-def test_copies_at_one_place_are_told_by_their_hops() -> None:
+def test_copies_at_one_place_are_recognised_by_their_hops() -> None:
     frames: list[tuple[int, bytes]] = []
     for packet in warm():
         frame = bytearray(packet.ethernet())
@@ -310,7 +310,7 @@ def test_marks_of_congestion_are_counted() -> None:
     assert analyze(pcap(marked)).connections[0].to_server.congestion_marks == 22
 
 
-def test_what_is_over_is_forgotten_and_still_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_over_is_removed_and_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jsdoctor.parse.packets.analysis._FORGET_EVERY", 10)
     monkeypatch.setattr(table, "MAX_FOLLOWED", 4)
     packets = []
@@ -325,7 +325,7 @@ def test_what_is_over_is_forgotten_and_still_reported(monkeypatch: pytest.Monkey
     assert observer.closed_connections == list(range(1, 13))
 
 
-def test_the_connections_with_most_to_tell_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_connections_with_most_to_report_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table, "MAX_REPORTED", 2)
     packets: list[Packet] = []
     for number in range(5):

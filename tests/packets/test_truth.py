@@ -67,7 +67,7 @@ def test_loss_is_not_taken_for_reordering(name: str) -> None:
     )
 
 
-def test_every_packet_twice_is_told_and_left_out() -> None:
+def test_every_packet_twice_is_reported_and_left_out() -> None:
     for name in ("nats-any-dup-sll2", "nats-two-interfaces"):
         connections = read_capture(next(CAPTURES.glob(f"{name}.pcap*"))).connections
         assert len(connections) == 2

@@ -233,7 +233,7 @@ def test_an_interrupt_leaves_no_consumer(cluster_factory: ClusterFactory, tmp_pa
     assert consumers(cluster) == 0
 
 
-def test_the_server_is_told_to_delete_the_consumer_without_us(shared_cluster: ClusterFactory) -> None:
+def test_the_server_can_delete_the_consumer_without_us(shared_cluster: ClusterFactory) -> None:
     """What matters when jsdoctor is killed. And nothing else is asked that could change anything."""
     cluster = furnished(shared_cluster(extra_config="# scan\n"), **STREAMS)
 

@@ -69,7 +69,7 @@ def test_the_middle_of_a_connection_is_read_from_its_first_line() -> None:
     )
 
 
-def test_who_is_the_server_shows_by_what_it_says() -> None:
+def test_who_is_the_server_shows_by_what_it_sends() -> None:
     ear = Ear(midstream=True)
     ear.server(b"\r\n", pub("orders.new"))
     assert ear.only().swapped
@@ -86,7 +86,7 @@ def test_bodies_that_the_capture_cut_are_skipped_by_their_length() -> None:
     assert (observed.publishing.messages, observed.resyncs, observed.whole) == (2, 0, True)
 
 
-def test_lines_that_the_capture_cut_are_missed_and_said_so() -> None:
+def test_lines_that_the_capture_cut_are_missed_and_reported() -> None:
     ear = Ear()
     ear.server(INFO)
     ear.client(CONNECT)

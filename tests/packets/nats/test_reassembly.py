@@ -51,7 +51,7 @@ def test_what_was_held_back_has_the_time_of_what_filled_the_hole() -> None:
     assert (stream.held_back, stream.longest_hold_ns) == (1, 240)
 
 
-def test_a_gap_is_told_when_it_is_acknowledged() -> None:
+def test_a_gap_is_reported_when_it_is_acknowledged() -> None:
     received = Received()
     stream = Reassembly(received, 0)
     stream.segment(5, 1, memoryview(b"fgh"), 3)
@@ -60,7 +60,7 @@ def test_a_gap_is_told_when_it_is_acknowledged() -> None:
     assert bytes(received.bytes) == b"?????fgh"
 
 
-def test_a_gap_is_told_when_too_much_waits_behind_it() -> None:
+def test_a_gap_is_reported_when_too_much_waits_behind_it() -> None:
     received = Received()
     stream = Reassembly(received, 0)
     for number in range(HELD_BYTES // 1024 + 1):
@@ -68,7 +68,7 @@ def test_a_gap_is_told_when_too_much_waits_behind_it() -> None:
     assert received.bytes.startswith(b"?x")
 
 
-def test_what_the_capture_cut_off_is_told() -> None:
+def test_what_the_capture_cut_off_is_reported() -> None:
     received = Received()
     stream = Reassembly(received, 0)
     stream.segment(0, 1, memoryview(b"abc"), 5)

@@ -91,7 +91,7 @@ def test_acks_of_eleven_tokens_are_read() -> None:
     assert by_name["PUSH"].deliveries == 20
 
 
-def test_late_acks_are_told_from_others() -> None:
+def test_late_acks_are_distinguished_from_others() -> None:
     by_name = {consumer.consumer: consumer for consumer in traffic("own-late-acks").consumers}
     assert (by_name["SLOW"].acked_late, by_name["SLOW"].redeliveries) == (15, 15)
     assert by_name["SLOW"].late_ns.least_ns >= 700 * MILLISECOND
@@ -152,7 +152,7 @@ def test_a_header_counts_as_it_is_written() -> None:
     assert ear.only().publishing.identified == 0
 
 
-def test_answers_of_other_requests_are_no_acknowledgements() -> None:
+def test_replies_to_other_requests_are_no_acknowledgements() -> None:
     ear = talking()
     ear.client(pub("service.echo", "_INBOX.1"), pub("$JS.API.STREAM.INFO.ORDERS", "_INBOX.2"))
     ear.server(msg("_INBOX.1", payload=b'{"answer":42}'), msg("_INBOX.2", payload=b'{"type":"x","stream":"ORDERS"}'))
@@ -160,7 +160,7 @@ def test_answers_of_other_requests_are_no_acknowledgements() -> None:
     assert (publishing.requests, publishing.acks, publishing.unanswered) == (1, 0, 0)
 
 
-def test_a_publish_that_nobody_answers_waits() -> None:
+def test_a_publish_without_a_response_waits() -> None:
     ear = talking()
     ear.client(pub("orders.new", "_INBOX.1"), pub("orders.new", "_INBOX.2"))
     ear.server(msg("_INBOX.1", payload=ack()))
@@ -169,14 +169,14 @@ def test_a_publish_that_nobody_answers_waits() -> None:
     assert (publishing.acks, publishing.unanswered, publishing.waiting_ns.largest_ns) == (1, 1, 2 * MILLISECOND)
 
 
-def test_a_service_that_does_not_answer_is_no_publish() -> None:
+def test_a_service_that_does_not_respond_is_no_publish() -> None:
     ear = talking()
     ear.client(pub("orders.1", "_INBOX.1"), pub("service.report", "_INBOX.2"), pub("orders.2", "_INBOX.3"))
     ear.server(msg("_INBOX.1", payload=ack()))
     assert ear.only().publishing.unanswered == 1
 
 
-def test_a_retry_of_what_was_stored_is_told_from_a_repetition() -> None:
+def test_a_retry_of_what_was_stored_is_distinguished_from_a_repetition() -> None:
     refused = (
         b'{"error":{"code":400,"err_code":10071,"description":"wrong last sequence: 8"},"stream":"ORDERS","seq":0}'
     )
@@ -237,7 +237,7 @@ def test_heartbeats_that_are_ahead() -> None:
     assert (consumer.heartbeats, consumer.heartbeats_ahead) == (2, 1)
 
 
-def test_pings_are_answered_in_order() -> None:
+def test_pings_are_matched_in_order() -> None:
     ear = talking()
     ear.client(b"PING\r\n")
     ear.server(b"PING\r\n")

@@ -119,7 +119,7 @@ def test_short_cuts_change_nothing(segments: list[Segment], midstream: bool) -> 
         assert traffic_of(segments, midstream) == shortened
 
 
-def test_a_row_of_publishes_and_answers_takes_the_short_cuts() -> None:
+def test_a_row_of_publishes_and_replies_takes_the_short_cuts() -> None:
     """Cut anywhere, and in one piece: the long way is never asked."""
     asked: list[list[bytes]] = []
 
