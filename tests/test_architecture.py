@@ -34,15 +34,8 @@ CLEAN_TESTS = (
     *("platforms", "policies", "prometheus", "proof", "public", "real", "remedy", "render", "scan", "secrets"),
     *("servers", "site", "spark", "topologies"),
 )
-# Modules of these packages with names from before: the tables of faults and the tests that run them.
-WITH_FORMER_NAMES = {
-    ROOT / "tests" / "topologies" / f"{stem}.py"
-    for stem in ("faults", "test_broken_deployments", "test_declared_faults")
-}
 CLEAN = [ROOT / "bench", *(ROOT / "tests" / package for package in CLEAN_TESTS)]
-CLEAN_MODULES = sorted(
-    {*(ROOT / "tests").glob("*.py"), *(module for part in CLEAN for module in part.rglob("*.py"))} - WITH_FORMER_NAMES
-)
+CLEAN_MODULES = sorted([*(ROOT / "tests").glob("*.py"), *(module for part in CLEAN for module in part.rglob("*.py"))])
 SAY_NOTHING = {"utils", "util", "helpers", "helper", "common", "manager", "misc"}
 
 # The clock behind datetime, and files: what import-linter cannot see because it needs no forbidden import.

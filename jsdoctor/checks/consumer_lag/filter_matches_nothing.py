@@ -71,13 +71,13 @@ def _copied_subjects(stream: Stream, streams: Mapping[tuple[str, str], Stream]) 
     sources = (config.mirror,) if config.mirror else config.sources
     if not sources or config.subject_transform:
         return None
-    found: list[str] = []
+    copied: list[str] = []
     for source in sources:
         origin = streams.get((stream.account, source.name)) if source.external is None else None
         if origin is None or source.subject_transforms or origin.config.mirror or origin.config.sources:
             return None
-        found += stored_subjects(origin.config.subjects, origin.config.subject_transform)
-    return tuple(dict.fromkeys(found))
+        copied += stored_subjects(origin.config.subjects, origin.config.subject_transform)
+    return tuple(dict.fromkeys(copied))
 
 
 def _other_origin(stream: Stream, outside: bool) -> str:
