@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.real.outage import requested, said
+from tests.real.outage import failures_of, requested
 from tests.real.ward import run_check
 from tests.servers import VERSIONS
 from tests.topologies.deployments_met import MET
@@ -40,7 +40,7 @@ def test_the_broken_deployment_is_named(tmp_path: Path, version: str, broken: Br
         login = broken.build(land)
         access = "--monitor" if login.startswith("http") else "--server"
         _, report = run_check("--isolated", access, login, *broken.options)
-        by_code = {r["code"]: said(report, r["code"]) for r in report["results"] if r["outcome"] == "fail"}
+        by_code = {r["code"]: failures_of(report, r["code"]) for r in report["results"] if r["outcome"] == "fail"}
         judged = [
             f"{r['outcome']} {r['subject'].get('name')} {r.get('message') or r.get('reason')}"
             for r in report["results"]
