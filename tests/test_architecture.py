@@ -30,8 +30,9 @@ FORMER_LIMITS = re.compile(r"_?(MOST|LONGEST|FEWEST|SHORTEST|LEAST|LARGEST)(_|$)
 # The packages of tests/ that keep to the same words, beside its own modules and bench/.
 CLEAN_TESTS = (
     *("api", "bench", "checks", "cli", "clients", "clock", "collect", "demo", "diagnosis", "docs", "engine", "fuzz"),
-    *("html", "kit", "kube", "lab", "loki", "mcp", "model", "mutation", "parse", "pasted", "platforms", "policies"),
-    *("prometheus", "proof", "public", "real", "remedy", "render", "secrets", "servers", "site", "spark"),
+    *("html", "kit", "kube", "lab", "logs", "loki", "mcp", "model", "mutation", "packets", "parse", "pasted"),
+    *("platforms", "policies", "prometheus", "proof", "public", "real", "remedy", "render", "scan", "secrets"),
+    *("servers", "site", "spark", "topologies"),
 )
 CLEAN = [ROOT / "bench", *(ROOT / "tests" / package for package in CLEAN_TESTS)]
 CLEAN_MODULES = sorted([*(ROOT / "tests").glob("*.py"), *(module for part in CLEAN for module in part.rglob("*.py"))])

@@ -1,4 +1,4 @@
-"""Looking at a deployment as `jsdoctor check` does, and at what a look consists of."""
+"""Samples of a deployment as `jsdoctor check` takes them, and what a sample consists of."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ NIGHTLY_UNLESS_DEFAULT = [
 ]
 
 
-def look(
+def take_samples(
     url: str | None,
     monitors: Iterable[str] = (),
     plan: CollectionPlan = PLAN,
@@ -64,7 +64,7 @@ async def connected(url: str, use: Callable[[Connection], Awaitable[Any]]) -> An
 
 
 def furnished(shared_cluster: ClusterFactory, version: str = DEFAULT_VERSION, nodes: int = 1) -> Cluster:
-    """A deployment with every habit that users have, the same one for all tests of a session. Only look at it."""
+    """A deployment with every habit that users have, the same one for all tests of a session. For reading only."""
     cluster = shared_cluster(version, nodes, extra_config="# collection\n")
     if not any(cluster.monitor(name, "/jsz")["streams"] for name in cluster.names):
         asyncio.run(furnish(cluster.url("app"), nodes))

@@ -33,10 +33,10 @@ from tests.collect.looking import (
     furnished,
     gaps,
     leaders,
-    look,
     missing,
     seen,
     streams,
+    take_samples,
 )
 from tests.deployment import add_consumer, add_stream
 from tests.deployment import streams as furniture
@@ -96,7 +96,7 @@ def test_pages_of_streams_and_consumers(cluster_factory: ClusterFactory) -> None
         await client.close()
 
     asyncio.run(fill())
-    samples = look(cluster.url("app"))
+    samples = take_samples(cluster.url("app"))
     assert [asked(sample)["STREAM.LIST"] for sample in samples] == [3, 3]
     assert [asked(sample)["CONSUMER.LIST"] for sample in samples] == [2, 0]
     by_name = streams(samples)
@@ -146,7 +146,7 @@ def test_streams_of_a_killed_server_are_silent_assets(cluster_factory: ClusterFa
     meta = cluster.meta_leader()
     victim = next(leader for leader in led.values() if leader != meta)
     cluster.kill(victim)
-    samples = look(_survivors(cluster, victim))
+    samples = take_samples(_survivors(cluster, victim))
     lost = {name for name, leader in led.items() if leader == victim}
     lists = [e.target for e in samples[0].exchanges if e.endpoint == "CONSUMER.LIST"]
     assert sorted(lists) == [f"$JS.API.CONSUMER.LIST.{name}" for name in sorted(led.keys() - lost)]
@@ -163,8 +163,8 @@ def test_streams_of_a_stopped_server_keep_their_name_and_are_not_judged(cluster_
     victim = next(leader for leader in led.values() if leader != meta)
     cluster.stop(victim)  # a clean shutdown is soon known: the list then has its streams, with an empty state
     lost = {name for name, leader in led.items() if leader == victim}
-    wait_until(lambda: _silent(look(_survivors(cluster, victim), plan=ONCE)) == lost, "the stop to be known")
-    samples = look(_survivors(cluster, victim), plan=ONCE)
+    wait_until(lambda: _silent(take_samples(_survivors(cluster, victim), plan=ONCE)) == lost, "the stop to be known")
+    samples = take_samples(_survivors(cluster, victim), plan=ONCE)
     assert _silent(samples) == lost
     for name, stream in streams(samples).items():
         assert (stream.from_leader, stream.consumers_seen) == (name not in lost, name not in lost)
@@ -178,8 +178,8 @@ def test_without_a_meta_leader_there_is_one_clear_gap(cluster_factory: ClusterFa
     survivor = next(name for name in cluster.names if name != meta)
     for name in set(cluster.names) - {survivor}:
         cluster.kill(name)
-    samples = look(cluster.servers("app")[cluster.names.index(survivor)], plan=type(PLAN)(timeout_s=1.0))
-    assert len(samples) == 1  # no second look at what does not answer
+    samples = take_samples(cluster.servers("app")[cluster.names.index(survivor)], plan=type(PLAN)(timeout_s=1.0))
+    assert len(samples) == 1  # no second sample of what does not respond
     incomplete = {(gap.kind, gap.subject.label) for gap in gaps(samples)}
     assert incomplete in ({("access", "APP")}, {("stream", "APP"), ("endpoint", "APP")})
 
@@ -187,14 +187,14 @@ def test_without_a_meta_leader_there_is_one_clear_gap(cluster_factory: ClusterFa
 def test_an_account_without_jetstream(start_server: StartServer, tmp_path: Path) -> None:
     users = "accounts { A: { users: [{user: a, password: a}] }, B: { users: [{user: b, password: b}], jetstream: on } }"
     server = start_server(f"jetstream: {{ store_dir: '{tmp_path}' }}\n{users}\n")
-    samples = look(f"nats://a:a@127.0.0.1:{server.port}")
+    samples = take_samples(f"nats://a:a@127.0.0.1:{server.port}")
     assert [gap.reason for gap in gaps(samples)] == ["JetStream is not enabled for this account (error 10039)"]
     assert missing(samples) == [("access", "A")]
 
 
 def test_a_server_without_jetstream(start_server: StartServer) -> None:
     server = start_server("")
-    samples = look(f"nats://127.0.0.1:{server.port}")
+    samples = take_samples(f"nats://127.0.0.1:{server.port}")
     (gap,) = gaps(samples)
     assert gap.reason == "no JetStream responds at $JS.API"
     assert "--js-domain" in gap.how_to_get
@@ -228,7 +228,7 @@ def test_a_missing_permission_is_named(start_server: StartServer, tmp_path: Path
 
     asyncio.run(fill())
     # A timeout longer than the net: a denial is no reason to wait.
-    samples = look(f"nats://b:b@127.0.0.1:{server.port}", plan=type(PLAN)(interval_s=0.1, timeout_s=2 * NET_S))
+    samples = take_samples(f"nats://b:b@127.0.0.1:{server.port}", plan=type(PLAN)(interval_s=0.1, timeout_s=2 * NET_S))
     assert missing(samples) == expected
     for gap in gaps(samples):
         assert "ermissions Violation" in gap.reason
@@ -324,12 +324,12 @@ def test_another_domain_over_a_leaf_node(start_server: StartServer, tmp_path: Pa
 
     asyncio.run(fill())
     url = f"nats://app:app@127.0.0.1:{leaf.port}"
-    through = look(url, plan=ONCE, js_api_prefix="$JS.hub.API")
+    through = take_samples(url, plan=ONCE, js_api_prefix="$JS.hub.API")
     assert streams(through).keys() == {"AT_HUB"}
     assert missing(through) == []
     assert [consumer.name for consumer in streams(through)["AT_HUB"].consumers] == ["c"]
-    assert streams(look(url, plan=ONCE)).keys() == {"AT_LEAF"}
-    (gap,) = gaps(look(url, plan=ONCE, js_api_prefix="$JS.elsewhere.API"))
+    assert streams(take_samples(url, plan=ONCE)).keys() == {"AT_LEAF"}
+    (gap,) = gaps(take_samples(url, plan=ONCE, js_api_prefix="$JS.elsewhere.API"))
     assert "$JS.elsewhere.API" in gap.reason
 
 
@@ -351,7 +351,7 @@ async def _audited(cluster: Cluster) -> tuple[Any, Counter[str]]:
 
     await client.subscribe("$JS.EVENT.ADVISORY.API", cb=note)
     await client.flush()
-    samples = await asyncio.to_thread(look, cluster.url("app"))
+    samples = await asyncio.to_thread(take_samples, cluster.url("app"))
     expected = sum(e.target.startswith("$JS.API") for sample in samples for e in sample.exchanges)
     for _ in range(100):  # advisories of other nodes come by way of routes
         if calls.total() >= expected:

@@ -24,7 +24,7 @@ from jsdoctor.model.snapshot import SnapshotSeries, Stream
 from jsdoctor.model.trend import Trend
 from jsdoctor.parse.assemble import assemble
 from tests.collect.conftest import StartServer
-from tests.collect.looking import NET_S, NOTHING, asked, bodies, furnished, gaps, look, missing, seen
+from tests.collect.looking import NET_S, NOTHING, asked, bodies, furnished, gaps, missing, seen, take_samples
 from tests.collect.operator_mode import Key, Operator, creds
 from tests.deployment import Traffic, add_stream
 from tests.servers import ClusterFactory
@@ -33,17 +33,17 @@ pytestmark = pytest.mark.real
 
 
 def test_no_way_in_gives_no_samples() -> None:
-    assert look(None) == ()
+    assert take_samples(None) == ()
 
 
 def test_a_bad_monitoring_url_is_a_usage_problem() -> None:
     with pytest.raises(UsageProblem, match="nats"):
-        look(None, ["nats://host:4222"])
+        take_samples(None, ["nats://host:4222"])
 
 
 def test_the_greeting_is_evidence_without_the_login(shared_cluster: ClusterFactory, server_version: str) -> None:
     cluster = furnished(shared_cluster, server_version)
-    samples = look(cluster.url("app"))
+    samples = take_samples(cluster.url("app"))
     (greeting,) = bodies(samples[0], "CONNECT")
     assert (greeting["server_name"], greeting["version"], greeting["jetstream"]) == ("n1", server_version, True)
     connected = assemble(samples).get(ConnectedServer)
@@ -57,7 +57,7 @@ def test_the_greeting_is_evidence_without_the_login(shared_cluster: ClusterFacto
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_as_many_samples_as_planned(shared_cluster: ClusterFactory, user: str, count: int) -> None:
     cluster = furnished(shared_cluster)
-    samples = look(cluster.url(user), plan=CollectionPlan(samples=count, interval_s=0.2))
+    samples = take_samples(cluster.url(user), plan=CollectionPlan(samples=count, interval_s=0.2))
     assert len(samples) == count
     for earlier, later in pairwise(samples):
         assert (later.taken_at - earlier.taken_at).total_seconds() >= 0.2
@@ -74,7 +74,7 @@ def test_readings_of_a_sample_are_later_than_all_of_the_one_before(shared_cluste
 
     async def while_busy() -> tuple[Sample, ...]:
         async with Traffic(cluster.url("app")):
-            return await asyncio.to_thread(look, cluster.url(user), (), CollectionPlan(interval_s=0.0))
+            return await asyncio.to_thread(take_samples, cluster.url(user), (), CollectionPlan(interval_s=0.0))
 
     series = assemble(asyncio.run(while_busy())).get(SnapshotSeries)
     assert isinstance(series, SnapshotSeries)
@@ -92,21 +92,21 @@ def test_readings_of_a_sample_are_later_than_all_of_the_one_before(shared_cluste
 def test_phases_are_reported(shared_cluster: ClusterFactory) -> None:
     cluster = furnished(shared_cluster)
     phases: list[str] = []
-    look(cluster.url("app"), cluster.monitor_urls, CollectionPlan(interval_s=3), progress=phases.append)
+    take_samples(cluster.url("app"), cluster.monitor_urls, CollectionPlan(interval_s=3), progress=phases.append)
     assert phases[0] == "finding out what this login may see"
     assert "sample 1 of 2: requesting streams" in phases
     assert "sample 2 of 2: asking the monitoring port" in phases
     assert any(phase.startswith("waiting ") for phase in phases)
     phases.clear()
-    look(cluster.url("sys"), plan=CollectionPlan(samples=1), progress=phases.append)
+    take_samples(cluster.url("sys"), plan=CollectionPlan(samples=1), progress=phases.append)
     assert phases == ["finding out what this login may see", "asking the server"]
 
 
 def test_a_plan_without_parts_requests_nothing(shared_cluster: ClusterFactory) -> None:
     cluster = furnished(shared_cluster)
-    (of_system,) = look(cluster.url("sys"), plan=NOTHING)
+    (of_system,) = take_samples(cluster.url("sys"), plan=NOTHING)
     assert asked(of_system) == {"CONNECT": 1}
-    (of_account,) = look(cluster.url("app"), plan=NOTHING)
+    (of_account,) = take_samples(cluster.url("app"), plan=NOTHING)
     assert asked(of_account) == {"CONNECT": 1, "USER.INFO": 1}
     for sample in (of_system, of_account):
         assert assemble([sample]).get(SnapshotSeries) is None
@@ -116,13 +116,13 @@ def test_without_the_streams_no_snapshot_claims_that_there_are_none(shared_clust
     cluster = furnished(shared_cluster)
     plan = CollectionPlan(samples=1, assets=False, consumers=False)
     for url, monitors in ((cluster.url("sys"), []), (None, cluster.monitor_urls)):
-        assert assemble(look(url, monitors, plan)).get(SnapshotSeries) is None
+        assert assemble(take_samples(url, monitors, plan)).get(SnapshotSeries) is None
 
 
 def test_a_system_login_without_permission_to_request_is_a_gap(start_server: StartServer) -> None:
     user = '{user: sys, password: sys, permissions: { publish: { deny: "$SYS.REQ.>" } }}'
     server = start_server(f"system_account: SYS\naccounts: {{ SYS: {{ users: [{user}] }} }}\n")
-    samples = look(f"nats://sys:sys@127.0.0.1:{server.port}", plan=CollectionPlan(timeout_s=2 * NET_S))
+    samples = take_samples(f"nats://sys:sys@127.0.0.1:{server.port}", plan=CollectionPlan(timeout_s=2 * NET_S))
     assert ("access", "$SYS.REQ.SERVER.PING") in missing(samples)
 
 

@@ -30,9 +30,9 @@ from tests.collect.looking import (
     everything,
     furnished,
     gaps,
-    look,
     missing,
     streams,
+    take_samples,
 )
 from tests.deployment import streams as furniture
 from tests.servers import ClusterFactory, wait_until
@@ -44,7 +44,7 @@ real = pytest.mark.real
 @pytest.mark.parametrize("nodes", [1, 3])
 def test_a_healthy_deployment_is_seen_whole(shared_cluster: ClusterFactory, server_version: str, nodes: int) -> None:
     cluster = furnished(shared_cluster, server_version, nodes)
-    first, second = samples = look(None, cluster.monitor_urls)
+    first, second = samples = take_samples(None, cluster.monitor_urls)
     assert asked(first) == everything(nodes)
     assert asked(second) == changing(nodes)
     assert gaps(samples) == []
@@ -62,7 +62,7 @@ def test_a_healthy_deployment_is_seen_whole(shared_cluster: ClusterFactory, serv
 @real
 def test_one_server_of_three_reports_what_it_cannot_see(shared_cluster: ClusterFactory) -> None:
     cluster = furnished(shared_cluster, nodes=3)
-    samples = look(None, cluster.monitor_urls[:1])
+    samples = take_samples(None, cluster.monitor_urls[:1])
     listed = streams(samples).values()
     led_elsewhere = {("stream", stream.subject.label) for stream in listed if not stream.from_leader}
     led_elsewhere |= {
@@ -80,7 +80,7 @@ def test_one_server_of_three_reports_what_it_cannot_see(shared_cluster: ClusterF
 def test_both_ways_at_once_show_each_copy_once(shared_cluster: ClusterFactory) -> None:
     cluster = furnished(shared_cluster, nodes=3)
     for user in ("sys", "app"):
-        samples = look(cluster.url(user), cluster.monitor_urls)
+        samples = take_samples(cluster.url(user), cluster.monitor_urls)
         by_name = streams(samples)
         assert {stream.account for stream in by_name.values()} == {"APP"}
         assert len(by_name["ORDERS"].replicas) == (3 if user == "sys" else 0)
@@ -92,16 +92,16 @@ def test_a_base_path_and_https(start_server: StartServer, certificates: Certific
     config = f'https: "127.0.0.1:-1"\nhttp_base_path: /nats\n{tls_block(certificates.localhost)}'
     address = f"127.0.0.1:{start_server(config).ports['monitoring']}"
     trusted = ssl.create_default_context(cafile=certificates.ca)
-    samples = look(None, [f"https://{address}/nats/"], ONCE, monitor_tls=trusted)
+    samples = take_samples(None, [f"https://{address}/nats/"], ONCE, monitor_tls=trusted)
     assert asked(samples[0]) == everything(1)
     assert gaps(samples) == []
 
-    (untrusted,) = gaps(look(None, [f"https://{address}/nats"], ONCE))
+    (untrusted,) = gaps(take_samples(None, [f"https://{address}/nats"], ONCE))
     assert "certificate is not trusted" in untrusted.reason
-    (plain,) = gaps(look(None, [f"http://{address}/nats"], ONCE))
+    (plain,) = gaps(take_samples(None, [f"http://{address}/nats"], ONCE))
     assert "speaks TLS only" in plain.reason
     assert f"https://{address}/nats" in plain.how_to_get
-    (elsewhere,) = gaps(look(None, [f"https://{address}/wrong"], ONCE, monitor_tls=trusted))
+    (elsewhere,) = gaps(take_samples(None, [f"https://{address}/wrong"], ONCE, monitor_tls=trusted))
     assert "that is not NATS monitoring (HTTP 404" in elsewhere.reason
 
 
@@ -117,7 +117,7 @@ def test_a_connection_that_is_closed_early_is_no_other_protocol(sent: bytes) -> 
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
         threading.Thread(target=close_early, args=(listener,), daemon=True).start()
-        reported_gaps = gaps(look(None, [f"http://127.0.0.1:{listener.getsockname()[1]}"], ONCE))
+        reported_gaps = gaps(take_samples(None, [f"http://127.0.0.1:{listener.getsockname()[1]}"], ONCE))
         listener.shutdown(socket.SHUT_RDWR)
     assert {gap.reason.partition(": ")[2] for gap in reported_gaps} == {
         "it closed the connection without a complete HTTP response"
@@ -134,7 +134,7 @@ def test_ports_that_are_no_monitoring_ports(start_server: StartServer, closed_po
         f"https://127.0.0.1:{server.ports['monitoring']}": "no TLS there",
         "http://no-such-host.invalid:8222": "no such host name",
     }
-    samples = look(None, [*reasons, f"127.0.0.1:{server.ports['monitoring']}"])
+    samples = take_samples(None, [*reasons, f"127.0.0.1:{server.ports['monitoring']}"])
     assert {gap.subject.name: reasons[gap.subject.name] in gap.reason for gap in gaps(samples)} == dict.fromkeys(
         reasons, True
     )
@@ -145,12 +145,12 @@ def test_ports_that_are_no_monitoring_ports(start_server: StartServer, closed_po
 
 
 def test_when_no_port_responds_one_sample_is_enough(closed_port: int) -> None:
-    samples = look(None, [f"127.0.0.1:{closed_port}"])
+    samples = take_samples(None, [f"127.0.0.1:{closed_port}"])
     assert [(asked(sample), len(sample.gaps)) for sample in samples] == [({}, 1)]
 
 
 def test_a_port_that_stays_silent(silent_port: int) -> None:
-    samples = look(None, [f"http://127.0.0.1:{silent_port}"], type(PLAN)(timeout_s=0.5))
+    samples = take_samples(None, [f"http://127.0.0.1:{silent_port}"], type(PLAN)(timeout_s=0.5))
     (gap,) = gaps(samples)
     assert "no response within 0.5 s" in gap.reason
     assert "--timeout" in gap.how_to_get
@@ -160,7 +160,7 @@ def test_a_port_that_stays_silent(silent_port: int) -> None:
 def test_a_server_that_falls_silent_is_given_up(cluster_factory: ClusterFactory) -> None:
     cluster = cluster_factory(nodes=3)
     cluster.pause("n3")
-    samples = look(None, cluster.monitor_urls, type(PLAN)(timeout_s=1.0, interval_s=0.1))
+    samples = take_samples(None, cluster.monitor_urls, type(PLAN)(timeout_s=1.0, interval_s=0.1))
     cluster.resume("n3")
     assert [asked(sample)["JSZ"] for sample in samples] == [2, 2]
     assert missing(samples) == [("endpoint", cluster.monitor_urls[2])]
@@ -176,7 +176,7 @@ def test_an_unhealthy_server_is_no_gap(cluster_factory: ClusterFactory) -> None:
     for name in set(cluster.names) - {survivor}:
         cluster.kill(name)
     wait_until(lambda: httpx.get(f"{url}/healthz").status_code == 503, f"{survivor} to be unhealthy", timeout=30)
-    samples = look(None, [url], ONCE)
+    samples = take_samples(None, [url], ONCE)
     assert asked(samples[0]) == everything(1) | {"RAFTZ": 2}
     (health,) = bodies(samples[0], "HEALTHZ")
     assert health["status"] != "ok"
@@ -224,10 +224,10 @@ def _guarded(behind: str, password: str) -> Iterator[str]:
 def test_a_login_in_the_url_is_used_and_never_kept(shared_cluster: ClusterFactory) -> None:
     cluster = furnished(shared_cluster)
     with _guarded(cluster.monitor_urls[0], f"{SECRET}@/") as address:
-        samples = look(None, [f"http://ops:{SECRET}%40%2F@{address}"])
+        samples = take_samples(None, [f"http://ops:{SECRET}%40%2F@{address}"])
         assert [asked(sample)["JSZ"] for sample in samples] == [1, 1]
         assert gaps(samples) == []
-        refused = look(None, [f"http://ops:wrong-{SECRET}@{address}"])
+        refused = take_samples(None, [f"http://ops:wrong-{SECRET}@{address}"])
     (gap,) = gaps(refused)
     assert "wants a login (HTTP 401)" in gap.reason
     assert f"USER:PASSWORD@{address}" in gap.how_to_get
@@ -244,7 +244,7 @@ def test_a_web_server_is_not_taken_for_a_nats_server() -> None:
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Cheerful) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
-        samples = look(None, [f"127.0.0.1:{server.server_address[1]}"], net_s=NET_S)
+        samples = take_samples(None, [f"127.0.0.1:{server.server_address[1]}"], net_s=NET_S)
         server.shutdown()
         thread.join()
     (gap,) = gaps(samples)

@@ -35,10 +35,10 @@ from tests.collect.looking import (
     furnished,
     gaps,
     leaders,
-    look,
     missing,
     seen,
     streams,
+    take_samples,
 )
 from tests.deployment import add_consumer, add_stream
 from tests.deployment import streams as furniture
@@ -50,7 +50,7 @@ pytestmark = pytest.mark.real
 @pytest.mark.parametrize("nodes", [1, 3])
 def test_a_healthy_deployment_is_seen_whole(shared_cluster: ClusterFactory, server_version: str, nodes: int) -> None:
     cluster = furnished(shared_cluster, server_version, nodes)
-    first, second = samples = look(cluster.url("sys"))
+    first, second = samples = take_samples(cluster.url("sys"))
     assert asked(first) == {"CONNECT": 1} | everything(nodes)
     assert asked(second) == changing(nodes)
     assert gaps(samples) == []
@@ -80,7 +80,7 @@ def test_no_jetstream_api_is_called(shared_cluster: ClusterFactory) -> None:
 
         await client.subscribe("$JS.>", cb=note)
         await client.flush()
-        await asyncio.to_thread(look, cluster.url("sys"))
+        await asyncio.to_thread(take_samples, cluster.url("sys"))
         await client.flush()
         await client.close()
         return calls
@@ -94,7 +94,7 @@ def test_a_killed_server_is_a_gap_and_is_not_waited_for(cluster_factory: Cluster
     victim, led = _plant(cluster)
     cluster.kill(victim)
     # A timeout longer than the net: waiting for the dead one even once would be caught in it.
-    samples = look(_survivors(cluster, victim), plan=_patient(2 * NET_S))
+    samples = take_samples(_survivors(cluster, victim), plan=_patient(2 * NET_S))
     assert ("server", victim) in missing(samples)
     assert [asked(sample)["JSZ"] for sample in samples] == [2, 2]
     by_name = streams(samples)
@@ -107,7 +107,7 @@ def test_the_dead_meta_leader_of_2_10_is_counted_where_nobody_names_it(cluster_f
     leader = cluster.meta_leader()
     assert leader is not None
     cluster.kill(leader)
-    samples = look(_survivors(cluster, leader), plan=ONCE)
+    samples = take_samples(_survivors(cluster, leader), plan=ONCE)
     assert "server" in {kind for kind, _ in missing(samples)}
 
 
@@ -143,7 +143,7 @@ def _endpoints(collection: CollectionResult) -> Counter[str]:
 def test_a_silent_server_with_routes_up_is_a_gap(cluster_factory: ClusterFactory) -> None:
     cluster = cluster_factory(nodes=3)
     cluster.pause("n3")
-    samples = look(cluster.servers("sys")[0], plan=_patient(2 * NET_S, samples=1))
+    samples = take_samples(cluster.servers("sys")[0], plan=_patient(2 * NET_S, samples=1))
     assert missing(samples) == [("server", "n3")]
 
 
@@ -155,7 +155,7 @@ def test_without_quorum_nothing_is_judged_and_nothing_hangs(cluster_factory: Clu
     lost = set(cluster.names) - {survivor}
     for name in lost:
         cluster.kill(name)
-    samples = look(cluster.servers("sys")[cluster.names.index(survivor)], plan=_patient(2 * NET_S))
+    samples = take_samples(cluster.servers("sys")[cluster.names.index(survivor)], plan=_patient(2 * NET_S))
     absent = missing(samples)
     assert {("server", name) for name in lost} <= set(absent) or ("server", "cluster") in absent
     stream = streams(samples)["R3"]
@@ -173,7 +173,7 @@ def test_replies_larger_than_a_megabyte_arrive(cluster_factory: ClusterFactory) 
         await client.close()
 
     asyncio.run(fill())
-    samples = look(cluster.url("sys"), plan=ONCE)
+    samples = take_samples(cluster.url("sys"), plan=ONCE)
     assert max(len(exchange.body) for exchange in samples[0].exchanges) > 1 << 20
     assert gaps(samples) == []
     assert len(streams(samples)) == 12
@@ -189,7 +189,7 @@ def test_more_accounts_than_a_page_holds(start_server: StartServer, server_versi
     server = start_server(f'http: "127.0.0.1:-1"\n{config}', version=server_version)
     for source in (f"nats://sys:sys@127.0.0.1:{server.port}", f"http://127.0.0.1:{server.ports['monitoring']}"):
         with_login = source.startswith("nats")
-        samples = look(source if with_login else None, () if with_login else [source], ONCE)
+        samples = take_samples(source if with_login else None, () if with_login else [source], ONCE)
         assert asked(samples[0])["JSZ"] == 1
         accounts_seen = assemble(samples).get(Accounts)
         assert isinstance(accounts_seen, Accounts)
@@ -199,11 +199,11 @@ def test_more_accounts_than_a_page_holds(start_server: StartServer, server_versi
 def test_only_what_the_plan_wants_is_requested(shared_cluster: ClusterFactory) -> None:
     cluster = furnished(shared_cluster)
     plan = msgspec.structs.replace(NOTHING, accounts=True)
-    (sample,) = look(cluster.url("sys"), plan=plan)
+    (sample,) = take_samples(cluster.url("sys"), plan=plan)
     assert asked(sample) == {"CONNECT": 1, "JSZ": 1}
     (reply,) = bodies(sample, "JSZ")
     assert "stream_detail" not in reply["data"]["account_details"][0]
-    (sample,) = look(cluster.url("sys"), plan=type(PLAN)(samples=1, consumers=False))
+    (sample,) = take_samples(cluster.url("sys"), plan=type(PLAN)(samples=1, consumers=False))
     (reply,) = bodies(sample, "JSZ")
     shown = {stream["name"]: stream for stream in reply["data"]["account_details"][0]["stream_detail"]}
     assert "consumer_detail" not in shown["ORDERS"]
@@ -236,7 +236,7 @@ def test_streams_of_the_same_name_in_two_domains_are_not_one(start_server: Start
         url = f"nats://sys:sys@127.0.0.1:{servers['hub'].port}"
         samples: tuple[Sample, ...] = ()
         for _ in range(100):  # the leaf connects in its own time
-            samples = await asyncio.to_thread(look, url, (), ONCE)
+            samples = await asyncio.to_thread(take_samples, url, (), ONCE)
             if asked(samples[0])["JSZ"] == 2:
                 break
             await asyncio.sleep(0.1)

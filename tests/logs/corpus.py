@@ -92,14 +92,16 @@ def evidence(
     return assemble(settings, aggregate(sorted(rows)))
 
 
-def same(one: LogEvidence, other: LogEvidence) -> bool:
+def same(evidence: LogEvidence, other: LogEvidence) -> bool:
     """Whether two readings agree, byte for byte."""
-    return canonical(one) == canonical(other)
+    return canonical(evidence) == canonical(other)
 
 
-def found(read: LogEvidence) -> dict[tuple[str, str, tuple[tuple[str, str], ...]], int]:
+def counts_of(read: LogEvidence) -> dict[tuple[str, str, tuple[tuple[str, str], ...]], int]:
     """How many lines of each signature, server and subject."""
-    return {(one.signature, one.logged_by, one.fields): one.count for one in read.found}
+    return {
+        (occurrence.signature, occurrence.logged_by, occurrence.fields): occurrence.count for occurrence in read.found
+    }
 
 
 def docker(line: bytes) -> bytes:

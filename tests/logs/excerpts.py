@@ -34,10 +34,10 @@ class Excerpt(NamedTuple):
 
 def faults() -> Iterator[Excerpt]:
     """Every cause that one line of a server tells of, in every shape."""
-    endings = {name for rule in rules() for one in rule.signatures for name in one.resolved_by}
+    endings = {name for rule in rules() for declared in rule.signatures for name in declared.resolved_by}
     for rule in rules():
         for signature in rule.signatures:
-            examples = [one for one in signature.examples if _SERVER_LINE.match(one)]
+            examples = [example for example in signature.examples if _SERVER_LINE.match(example)]
             if signature.source is LineOrigin.SERVER and examples and signature.name not in endings:
                 for shape in SHAPES:
                     yield Excerpt(rule.code, signature.name, shape, dressed(shape, examples[0]))
@@ -58,12 +58,14 @@ def named(excerpt: Excerpt, directory: Path) -> list[str]:
     path = directory / "paste.txt"
     path.write_text(excerpt.text + "\n", errors="surrogateescape")
     results = run_all(evidence_of_files(path)).results
-    failed = [one for one in results if one.finding.outcome is Outcome.FAIL]
+    failed = [result for result in results if result.finding.outcome is Outcome.FAIL]
     shown = [
-        one for one in results if one.finding.outcome is Outcome.NOT_EVALUATED and one.finding.message[:6] == "logged"
+        result
+        for result in results
+        if result.finding.outcome is Outcome.NOT_EVALUATED and result.finding.message[:6] == "logged"
     ]
-    ranked = [*sorted(failed, key=lambda one: -one.severity.rank), *shown]
-    return list(dict.fromkeys(one.rule.code for one in ranked))
+    ranked = [*sorted(failed, key=lambda result: -result.severity.rank), *shown]
+    return list(dict.fromkeys(result.rule.code for result in ranked))
 
 
 def loud(excerpt: Excerpt, directory: Path) -> list[str]:
@@ -71,7 +73,7 @@ def loud(excerpt: Excerpt, directory: Path) -> list[str]:
     path = directory / "paste.txt"
     path.write_text(excerpt.text + "\n", errors="surrogateescape")
     return [
-        one.rule.code
-        for one in run_all(evidence_of_files(path)).results
-        if one.finding.outcome is Outcome.FAIL and one.severity.rank >= Severity.WARNING.rank
+        result.rule.code
+        for result in run_all(evidence_of_files(path)).results
+        if result.finding.outcome is Outcome.FAIL and result.severity.rank >= Severity.WARNING.rank
     ]

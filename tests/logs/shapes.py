@@ -21,9 +21,9 @@ def _without_header(text: str) -> str:
 
 UNDATED: dict[str, Shape] = {
     "bare": _without_header,
-    "process id": lambda text: _HEADER.sub(lambda found: found[1] or "", text),
-    "time": lambda text: _HEADER.sub(lambda found: found[3][:8] + " ", text),
-    "process id and time": lambda text: _HEADER.sub(lambda found: f"{found[1] or ''}{found[3]} ", text),
+    "process id": lambda text: _HEADER.sub(lambda match: match[1] or "", text),
+    "time": lambda text: _HEADER.sub(lambda match: match[3][:8] + " ", text),
+    "process id and time": lambda text: _HEADER.sub(lambda match: f"{match[1] or ''}{match[3]} ", text),
 }
 """Lines as `logtime: false` and log viewers leave them."""
 
@@ -133,10 +133,10 @@ def enveloped(name: str, text: str) -> str:
 
 def _timed(enveloped_line: str, line: str) -> str:
     """The envelope with the time of its line: collectors write it as lines come."""
-    found = _NATIVE.match(line)
-    if found is None:
+    match = _NATIVE.match(line)
+    if match is None:
         return enveloped_line
-    year, month, day, time, us, _, _ = found.groups("")
+    year, month, day, time, us, _, _ = match.groups("")
     at = datetime.fromisoformat(f"{year}-{month}-{day}T{time}.{us}+00:00")
     at_ms = int(at.timestamp() * 1000)
     written = enveloped_line.replace(_AT, f"{at:%Y-%m-%dT%H:%M:%S.%f}Z")
@@ -150,9 +150,9 @@ _NATIVE = re.compile(r"^(?:\[\d+\] )?(\d{4})/(\d\d)/(\d\d) (\d\d:\d\d:\d\d)\.(\d
 
 def _fields(line: str) -> tuple[str, str, str, str, str, str, str]:
     """Year, month, day, time, microseconds, level and message."""
-    found = _NATIVE.match(line)
-    assert found, line
-    return tuple(found.groups(""))  # type: ignore[return-value]
+    match = _NATIVE.match(line)
+    assert match, line
+    return tuple(match.groups(""))  # type: ignore[return-value]
 
 
 def _each(dress: Callable[[int, str], str]) -> Shape:

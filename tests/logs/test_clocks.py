@@ -20,19 +20,19 @@ LINE = b"[7119] 2026/11/21 10:05:13.354814 [DBG] Apply stream entries for 'A > Q
 
 def cuts(text: bytes, chance: random.Random) -> list[bytes]:
     """The text, its ends, pieces shorter than a stamp and what is before and behind it, and damaged ones."""
-    found = [text, text[5:], text[:-7], *(text[:size] for size in (0, 1, 27, 28, 40, 47, 56, 60, 100))]
+    texts = [text, text[5:], text[:-7], *(text[:size] for size in (0, 1, 27, 28, 40, 47, 56, 60, 100))]
     for _ in range(8):
         begin = chance.randrange(len(text) + 1)
-        found.append(text[begin : begin + chance.choice((30, 40, 50, 56, 80, 300, 5000))])
+        texts.append(text[begin : begin + chance.choice((30, 40, 50, 56, 80, 300, 5000))])
     for _ in range(4):
         damaged = bytearray(text[:20_000])
         for _ in range(60):
             damaged[chance.randrange(len(damaged))] = chance.randrange(256)
-        found.append(bytes(damaged))
-    return found
+        texts.append(bytes(damaged))
+    return texts
 
 
-def told(lines: FoundLines) -> list[tuple[object, ...]]:
+def columns_of(lines: FoundLines) -> list[tuple[object, ...]]:
     """Where a stamp stands counts only where there is one."""
     columns = zip(lines.begins, lines.ends, lines.stamps, lines.us, strict=True)
     return [(begin, end, stamp if us is not None else None, us) for begin, end, stamp, us in columns]
@@ -43,18 +43,18 @@ def alike(block: bytes) -> None:
     assert (fast.lines, fast.long_lines) == (plain.lines, plain.long_lines)
     positions = range(0, len(block), 37)
     single = range(0, fast.lines, 3)
-    found = fast.lines_of(single, positions)
-    assert told(found) == told(plain.lines_of(single, positions))
-    for begin, end in found.runs:
+    found_lines = fast.lines_of(single, positions)
+    assert columns_of(found_lines) == columns_of(plain.lines_of(single, positions))
+    for begin, end in found_lines.runs:
         prefixes = {
             None if us is None else block[start:stamp]
             for start, stamp, us in zip(
-                found.begins[begin:end], found.stamps[begin:end], found.us[begin:end], strict=True
+                found_lines.begins[begin:end], found_lines.stamps[begin:end], found_lines.us[begin:end], strict=True
             )
         }
         assert len(prefixes) == 1, "a run has one prefix"
-    assert [end for _, end in found.runs[:-1]] == [begin for begin, _ in found.runs[1:]]
-    skip = [found.begins[0]] if found.begins else []
+    assert [end for _, end in found_lines.runs[:-1]] == [begin for begin, _ in found_lines.runs[1:]]
+    skip = [found_lines.begins[0]] if found_lines.begins else []
     for left_out in ([], skip):
         assert list(fast.segments([], left_out, ProcessKeys(2026))) == list(
             plain.segments([], left_out, ProcessKeys(2026))

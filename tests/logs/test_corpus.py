@@ -45,29 +45,29 @@ def corpus() -> Json:
 @cache
 def templates() -> tuple[Json, ...]:
     """Format strings of the server's source, and lines that it puts together while it runs."""
-    found: list[Json] = json.loads((HERE.parents[1] / "fixtures" / "log_templates.json").read_text())
+    recorded: list[Json] = json.loads((HERE.parents[1] / "fixtures" / "log_templates.json").read_text())
     put_together = [{"file": "", "func": "", "versions": list(VERSIONS), **line} for line in corpus()["line"]]
-    return (*found, *put_together)
+    return (*recorded, *put_together)
 
 
 @cache
 def left_out() -> dict[str, str]:
     """Templates that no rule wants: the reason."""
-    found: dict[str, str] = {}
+    reasons: dict[str, str] = {}
     for group in corpus()["ignored"]:
         for template in group.get("templates", ()):
-            assert template not in found, f"listed twice: {template}"
-            found[template] = group["reason"]
+            assert template not in reasons, f"listed twice: {template}"
+            reasons[template] = group["reason"]
         for template in templates():
             if template["file"] in group.get("files", ()) and template["level"] in group.get("levels", LEVELS):
-                found.setdefault(template["template"], group["reason"])
-    return found
+                reasons.setdefault(template["template"], group["reason"])
+    return reasons
 
 
 @cache
 def signatures() -> tuple[tuple[Signature, Pattern], ...]:
     own = [signature for rule in rules() for signature in rule.signatures]
-    return tuple((one, Pattern(one.pattern, use_re2=False)) for one in (*own, *BUILTIN))
+    return tuple((signature, Pattern(signature.pattern, use_re2=False)) for signature in (*own, *BUILTIN))
 
 
 def number(version: str) -> tuple[int, ...]:
@@ -91,12 +91,12 @@ def line_with_values(text: str, level: str, prefix: str) -> str:
     text = text.replace("'%s > %s > %s'", "'APP > ORDERS > billing'").replace("'%s > %s'", "'APP > ORDERS'")
     text = text.replace("'%s' > '%s'", "'APP' > 'ORDERS'")
 
-    def value(found: re.Match[str]) -> str:
+    def value(verb: re.Match[str]) -> str:
         given = next(values, None)
         if given is not None:
-            return f'"{given}"' if found[0] == "%q" else str(given)
-        before = text[: found.start()].rstrip("(").rstrip()
-        match found[0]:
+            return f'"{given}"' if verb[0] == "%q" else str(given)
+        before = text[: verb.start()].rstrip("(").rstrip()
+        match verb[0]:
             case "%q":
                 return '"ORDERS"'
             case "%d":

@@ -42,7 +42,7 @@ def random_hits(chance: random.Random, place: Part, subjects: int, count: int) -
         subject = (("stream", f"S{chance.randrange(subjects)}"),)
         name = chance.choice(NAMES)
         seen = [KeptLine(us if dated else None, zoned, number, place.start + number, "a line", ())]
-        found = HitRow(
+        hit_row = HitRow(
             place.name,
             place.start,
             chance.choice(("", "", "n2")),
@@ -55,7 +55,7 @@ def random_hits(chance: random.Random, place: Part, subjects: int, count: int) -
             seen,
             None,
         )
-        hits.append(hit("\x1f".join((name, subject[0][1])), found))
+        hits.append(hit("\x1f".join((name, subject[0][1])), hit_row))
     return list(runs_of(place, hits))
 
 
@@ -69,9 +69,9 @@ def test_the_core_leaves_out_what_is_not_kept_anyway(seed: int, subjects: int) -
         for _ in range(3):
             rows += random_hits(chance, place, subjects, chance.randrange(500, 1_500))
     rows.sort()
-    found = list(aggregate(rows, native=True))
-    assert found == list(aggregate(rows, native=False))
-    totals = [read_aggregated(SignatureTotal, one) for one in found if one.analysis == aggregated.TOTAL]
+    aggregates = list(aggregate(rows, native=True))
+    assert aggregates == list(aggregate(rows, native=False))
+    totals = [read_aggregated(SignatureTotal, row) for row in aggregates if row.analysis == aggregated.TOTAL]
     assert {total.signature for total in totals} == set(NAMES)
     assert any(total.omitted_subjects for total in totals) == (subjects > 3)  # of so few all are kept
 
@@ -86,14 +86,14 @@ def test_both_scans_aggregate_to_the_same(tmp_path: Path) -> None:
         (tmp_path / name).write_text("".join(made), encoding="utf-8")
     matcher, parts = Matcher(SIGNATURES), parts_of([tmp_path], 500_000)
     assert len(parts) > 4
-    found = []
+    by_scan = []
     for scanner, native in ((Scanner(matcher, native=True), True), (reference(matcher), False)):
         with RowSorter() as sorter:
-            for one in parts:
-                sorter.add(scanner.rows(one))
-            found.append(list(aggregate(sorter.rows(), native)))
-    assert found[0] == found[1]
-    total = next(read_aggregated(SignatureTotal, one) for one in found[0] if one.analysis == aggregated.TOTAL)
+            for part in parts:
+                sorter.add(scanner.rows(part))
+            by_scan.append(list(aggregate(sorter.rows(), native)))
+    assert by_scan[0] == by_scan[1]
+    total = next(read_aggregated(SignatureTotal, row) for row in by_scan[0] if row.analysis == aggregated.TOTAL)
     assert (total.count, total.subjects - total.omitted_subjects) == (60_000, KEPT)
 
 
@@ -109,7 +109,7 @@ def test_runs_are_in_order_and_short() -> None:
     runs = random_hits(random.Random(5), part("n1.log"), 1_000, 3_000)  # noqa: S311  # no secret
     assert len(runs) > 3
     assert max(len(run.value) for run in runs) < 40_000
-    keys = [(one.key, one.at_us) for run in runs for one in hits_of(run)]
+    keys = [(hit.key, hit.at_us) for run in runs for hit in hits_of(run)]
     assert len(keys) == 3_000
     assert keys == sorted(keys)
 
@@ -120,7 +120,7 @@ def test_groups_have_all_hits_of_a_key() -> None:
     runs = sorted(run for start in range(0, 900, 100) for run in random_hits(chance, part("n", start), 50, 500))
     groups = list(groups_of(runs))
     assert sum(len(group.rows) for group in groups) == 4_500
-    subjects = [(group.signature, {read(HitRow, one).subject for one in group.rows}) for group in groups]
+    subjects = [(group.signature, {read(HitRow, row).subject for row in group.rows}) for group in groups]
     assert all(len(same) == 1 for _, same in subjects)
     assert len({(name, *same) for name, same in subjects}) == len(groups)
 
@@ -128,6 +128,6 @@ def test_groups_have_all_hits_of_a_key() -> None:
 def test_a_run_of_a_file_that_was_renamed() -> None:
     runs = random_hits(random.Random(8), part("n1.log"), 10, 20)  # noqa: S311  # no secret
     again = [
-        read(HitRow, one.row).file for run in runs for one in hits_of(run._replace(value=renamed(run, "n1.log.1")))
+        read(HitRow, hit.row).file for run in runs for hit in hits_of(run._replace(value=renamed(run, "n1.log.1")))
     ]
     assert again == ["n1.log.1"] * 20

@@ -22,7 +22,7 @@ from jsdoctor.collect.logs.part import scan_part
 from jsdoctor.model.log import LogEvidence, LogFile
 from jsdoctor.parse.logs.scan.rows import PART, PartRow
 from jsdoctor.parse.logs.scan.rows import read as decoded
-from tests.logs.corpus import REAL, SETTINGS, evidence, found
+from tests.logs.corpus import REAL, SETTINGS, counts_of, evidence
 
 LOG = (REAL / "2.15.1" / "c2-n1.log").read_bytes()
 CODECS: dict[str, Callable[[bytes], bytes]] = {
@@ -53,7 +53,7 @@ def test_compression_is_known_by_its_bytes(codec: str, name: str, tmp_path: Path
     file.write_bytes(CODECS[codec](LOG))
     read, row = read_one(file)
     assert (row.codec, row.read, row.lines, row.problem) == (codec, len(LOG), LOG.count(b"\n"), "")
-    assert found(read) == found(plain)
+    assert counts_of(read) == counts_of(plain)
     assert [run.end for run in read.runs] == [run.end for run in plain.runs]
 
 
@@ -64,11 +64,11 @@ def test_several_members_are_one_text(codec: str, tmp_path: Path, plain: LogEvid
     file.write_bytes(CODECS[codec](LOG[:half]) + CODECS[codec](LOG[half:]))
     read, row = read_one(file)
     assert (row.read, row.problem) == (len(LOG), "")
-    assert found(read) == found(plain)
+    assert counts_of(read) == counts_of(plain)
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_cut_short_is_told(codec: str, tmp_path: Path) -> None:
+def test_cut_short_is_reported(codec: str, tmp_path: Path) -> None:
     packed = CODECS[codec](LOG * 20)
     file = tmp_path / "n1.log"
     file.write_bytes(packed[: len(packed) * 2 // 3])
@@ -81,7 +81,7 @@ def test_cut_short_is_told(codec: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("codec", ["gzip", "zstd", "bzip2"])
-def test_damage_is_told(codec: str, tmp_path: Path) -> None:
+def test_damage_is_reported(codec: str, tmp_path: Path) -> None:
     packed = bytearray(CODECS[codec](os.urandom(3000) + LOG * 5))
     packed[len(packed) // 2 : len(packed) // 2 + 64] = bytes(64)
     file = tmp_path / "n1.log"
@@ -91,7 +91,7 @@ def test_damage_is_told(codec: str, tmp_path: Path) -> None:
     assert row.read >= len(LOG)
 
 
-def test_something_behind_the_compressed_data_is_told(tmp_path: Path) -> None:
+def test_something_behind_the_compressed_data_is_reported(tmp_path: Path) -> None:
     file = tmp_path / "n1.log"
     file.write_bytes(gzip.compress(LOG) + LOG)
     _, row = read_one(file)
@@ -129,7 +129,7 @@ def test_archives(mode: str, tmp_path: Path, plain: LogEvidence) -> None:
         (os.urandom(2048), "not text"),
     ],
 )
-def test_what_is_no_log_is_told(data: bytes, reason: str, tmp_path: Path) -> None:
+def test_what_is_no_log_is_reported(data: bytes, reason: str, tmp_path: Path) -> None:
     file = tmp_path / "n1.log"
     file.write_bytes(data)
     _, row = read_one(file)
@@ -137,7 +137,7 @@ def test_what_is_no_log_is_told(data: bytes, reason: str, tmp_path: Path) -> Non
     assert (row.skipped, row.read, row.named) == (len(data), 0, True)
 
 
-def test_what_is_not_there_is_told(tmp_path: Path) -> None:
+def test_what_is_not_there_is_reported(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     read = evidence([tmp_path / "none.log", tmp_path / "empty", f"{tmp_path}/*.gz"])
     assert len(read.files) == 3
@@ -167,7 +167,7 @@ def test_odd_bytes_change_nothing(odd: str, tmp_path: Path, plain: LogEvidence) 
     file = tmp_path / "n1.log"
     file.write_bytes(ODD[odd](LOG))
     read, row = read_one(file)
-    assert found(read) == found(plain)
+    assert counts_of(read) == counts_of(plain)
     assert row.torn == (odd == "torn")
     assert [(run.server, run.started, run.end) for run in read.runs] == [
         (run.server, run.started, run.end) for run in plain.runs
@@ -254,11 +254,11 @@ def test_concatenation_with_headers(tmp_path: Path) -> None:
     assert {server.known_from for server in read.servers} == {"prefix"}
     assert read.clock_steps == ()
     apart = evidence([REAL / "2.15.1" / f"c2-n{n}.log" for n in (1, 2, 3)])
-    assert found(read) == found(apart)
+    assert counts_of(read) == counts_of(apart)
     assert len(read.runs) == len(apart.runs)
 
 
-def test_interleaved_servers_are_told_apart_by_their_banners(tmp_path: Path) -> None:
+def test_interleaved_servers_are_distinguished_by_their_banners(tmp_path: Path) -> None:
     lines = [
         (line[8:34], n, line)
         for n in (1, 2, 3)
@@ -267,7 +267,7 @@ def test_interleaved_servers_are_told_apart_by_their_banners(tmp_path: Path) -> 
     (tmp_path / "all.log").write_bytes(b"".join(line for *_, line in sorted(lines)))
     read = evidence([tmp_path])
     apart = evidence([REAL / "2.15.1" / f"c2-n{n}.log" for n in (1, 2, 3)])
-    assert found(read) == found(apart)
+    assert counts_of(read) == counts_of(apart)
     assert read.clock_steps == ()
     assert [(run.server, run.started, run.end) for run in read.runs] == [
         (run.server, run.started, run.end) for run in apart.runs
@@ -297,7 +297,7 @@ def test_names_and_zones_that_the_user_gives(tmp_path: Path) -> None:
     assert str(evidence([tmp_path]).runs[0].started) == "2026-11-21 09:23:30 (local time)"
 
 
-def test_every_part_says_so_when_its_file_vanishes(tmp_path: Path) -> None:
+def test_every_part_reports_that_its_file_vanished(tmp_path: Path) -> None:
     file = tmp_path / "n1.log"
     file.write_bytes(LOG)
     (part,) = discover([str(file)]).files

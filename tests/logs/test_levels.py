@@ -11,10 +11,10 @@ from bench.log_archive import ArchivePlan, write_archive
 from jsdoctor.app.rulebook import open_rulebook
 from jsdoctor.model.log import canonical
 from jsdoctor.model.log_scan import ScanSettings
-from tests.logs.corpus import WRAPPINGS, evidence, found
+from tests.logs.corpus import WRAPPINGS, counts_of, evidence
 
-SETTINGS = ScanSettings(signatures=tuple(one for rule in open_rulebook().rules for one in rule.signatures))
-QUIET = [one for one in SETTINGS.signatures if {"DBG", "TRC"} & {*one.levels}]
+SETTINGS = ScanSettings(signatures=tuple(signature for rule in open_rulebook().rules for signature in rule.signatures))
+QUIET = [signature for signature in SETTINGS.signatures if {"DBG", "TRC"} & {*signature.levels}]
 ODD = (
     b"panic: nil map",
     b"==> n2.log <==",
@@ -35,7 +35,7 @@ def mixed(directory: Path, wrapping: str | None = None) -> Path:
     write_archive(directory, ArchivePlan(1, servers=1, days=1, storm=True))
     (path,) = directory.rglob("*.log")
     chance = random.Random(7)  # noqa: S311 - the same again is what is wanted
-    odd = [*ODD, *(example.encode() for one in QUIET for example in one.examples)]
+    odd = [*ODD, *(example.encode() for signature in QUIET for example in signature.examples)]
     lines = path.read_bytes().split(b"\n")
     for _ in range(600):
         lines.insert(chance.randrange(len(lines)), chance.choice(odd))
@@ -49,8 +49,8 @@ def test_levels_are_only_a_shortcut(tmp_path: Path) -> None:
     """The plain reader of stamps searches the whole text."""
     logs = mixed(tmp_path)
     whole = evidence([logs], plain_clock=True, settings=SETTINGS)
-    names = {one for one, _, _ in found(whole)}
-    assert {one.name for one in QUIET} <= names, "what counts at DBG and TRC is found there"
+    names = {name for name, _, _ in counts_of(whole)}
+    assert {signature.name for signature in QUIET} <= names, "what counts at DBG and TRC is found there"
     for block in (2 << 20, 100_000, 20_000):  # the smaller ones look lines up, after the first of them
         assert canonical(evidence([logs], block=block, settings=SETTINGS)) == canonical(whole)
     assert canonical(evidence([logs], block=50_000, use_re2=False, settings=SETTINGS)) == canonical(whole)

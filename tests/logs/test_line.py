@@ -48,8 +48,8 @@ def test_wrapping_comes_off(wrapping: str) -> None:
     ],
 )
 def test_headers_of_servers(line: bytes, level: str, pid: int | None) -> None:
-    found = read(line)
-    assert (found.text, found.level, found.pid, found.server) == (b"text", level, pid, True)
+    parsed = read(line)
+    assert (parsed.text, parsed.level, parsed.pid, parsed.server) == (b"text", level, pid, True)
 
 
 @pytest.mark.parametrize(
@@ -77,8 +77,8 @@ def test_headers_of_servers(line: bytes, level: str, pid: int | None) -> None:
     ],
 )
 def test_lines_of_applications(line: bytes, text: bytes, us: int | None, zoned: bool) -> None:
-    found = read(line)
-    assert (found.text, found.us, found.zoned, found.server) == (text, us, zoned, False)
+    parsed = read(line)
+    assert (parsed.text, parsed.us, parsed.zoned, parsed.server) == (text, us, zoned, False)
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from jsdoctor.parse.logs.lines.matcher import Matcher
 from jsdoctor.parse.logs.paste.documents import document_lines
 from jsdoctor.parse.logs.paste.rewrite import Rewriter
 from tests.log_cases import settings as signatures
-from tests.logs.corpus import REAL, evidence, found
+from tests.logs.corpus import REAL, counts_of, evidence
 from tests.logs.excerpts import Excerpt, benign, faults, loud, named
 from tests.logs.shapes import DRESSED, ENVELOPES
 
@@ -39,33 +39,33 @@ def one_matcher(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _missed(excerpts: Sequence[Excerpt], directory: Path) -> list[tuple[str, str, list[str]]]:
-    read = [(one, named(one, directory)) for one in excerpts]
-    return [(one.cause, one.shape, codes) for one, codes in read if one.code not in codes[:3]]
+    read = [(excerpt, named(excerpt, directory)) for excerpt in excerpts]
+    return [(excerpt.cause, excerpt.shape, codes) for excerpt, codes in read if excerpt.code not in codes[:3]]
 
 
 def test_causes_are_named_in_every_shape(tmp_path: Path) -> None:
-    some = list(islice((one for one in faults() if not one.kept_aside), 0, None, 23))
+    some = list(islice((excerpt for excerpt in faults() if not excerpt.kept_aside), 0, None, 23))
     missed = _missed(some, tmp_path)
     assert len(missed) <= (1 - SHARE) * len(some), missed
 
 
 def test_healthy_logs_are_silent_in_every_shape(tmp_path: Path) -> None:
-    some = [one for one in benign() if not one.kept_aside][::29]
-    assert [(one.cause, one.shape, codes) for one in some if (codes := loud(one, tmp_path))] == []
+    some = [excerpt for excerpt in benign() if not excerpt.kept_aside][::29]
+    assert [(excerpt.cause, excerpt.shape, codes) for excerpt in some if (codes := loud(excerpt, tmp_path))] == []
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("aside", [False, True])
 def test_all_causes_in_all_shapes(aside: bool, tmp_path: Path) -> None:
-    chosen = [one for one in faults() if one.kept_aside == aside]
+    chosen = [excerpt for excerpt in faults() if excerpt.kept_aside == aside]
     missed = _missed(chosen, tmp_path)
-    assert len({one.cause for one in chosen}) >= 60
+    assert len({excerpt.cause for excerpt in chosen}) >= 60
     assert len(missed) <= (1 - SHARE) * len(chosen), missed
 
 
 @pytest.mark.nightly
 def test_all_healthy_logs_in_all_shapes(tmp_path: Path) -> None:
-    assert [(one.cause, one.shape, codes) for one in benign() if (codes := loud(one, tmp_path))] == []
+    assert [(excerpt.cause, excerpt.shape, codes) for excerpt in benign() if (codes := loud(excerpt, tmp_path))] == []
 
 
 def test_the_words_of_a_server_in_an_unknown_form_are_no_pass(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_texts_of_windows(encoding: str, tmp_path: Path) -> None:
     log = (REAL / "2.15.1" / "c2-n1.log").read_text()
     (tmp_path / "plain.log").write_text(log)
     (tmp_path / "n1.log").write_bytes(log.encode(encoding))
-    assert found(evidence([tmp_path / "n1.log"])) == found(evidence([tmp_path / "plain.log"]))
+    assert counts_of(evidence([tmp_path / "n1.log"])) == counts_of(evidence([tmp_path / "plain.log"]))
 
 
 def test_zip(tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ def test_an_endpoint_without_a_server_is_refused(monkeypatch: pytest.MonkeyPatch
     assert "check the endpoint" in file.problem
 
 
-def test_a_store_that_never_answers_is_given_up(monkeypatch: pytest.MonkeyPatch, silent_store: int) -> None:
+def test_a_store_that_never_responds_is_given_up(monkeypatch: pytest.MonkeyPatch, silent_store: int) -> None:
     monkeypatch.setattr(remote, "ANSWER_S", 1.0)
     started = time.monotonic()
     (file,) = discover([f"s3://bucket/logs?endpoint_override=127.0.0.1:{silent_store}&scheme=http"]).files

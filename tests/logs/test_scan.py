@@ -13,8 +13,8 @@ from tests.logs.corpus import REAL, SETTINGS, WRAPPINGS, evidence, same
 CLUSTER = [REAL / "2.15.1" / f"c2-n{n}.log" for n in (1, 2, 3)]
 
 
-def assert_same(one: LogEvidence, other: LogEvidence) -> None:
-    assert canonical(one).decode() == canonical(other).decode()
+def assert_same(evidence: LogEvidence, other: LogEvidence) -> None:
+    assert canonical(evidence).decode() == canonical(other).decode()
 
 
 @pytest.fixture(scope="module")
@@ -85,8 +85,8 @@ def test_bins_are_stable_and_complete(large: Path) -> None:
     parts = split(discover([str(large)]).files, 1 << 18)
     packed = bins(parts, 4)
     assert packed == bins(list(reversed(parts)), 4)
-    assert sorted(part.start for one in packed for part in one) == sorted(part.start for part in parts)
-    weights = [sum(part.weight for part in one) for one in packed]
+    assert sorted(part.start for batch in packed for part in batch) == sorted(part.start for part in parts)
+    weights = [sum(part.weight for part in batch) for batch in packed]
     assert max(weights) - min(weights) <= 1 << 18
 
 
@@ -98,9 +98,9 @@ def test_what_is_read_adds_up(large: Path) -> None:
         assert file.long_lines == 28
 
 
-def test_exemplars_are_where_they_say(large: Path) -> None:
+def test_exemplars_are_at_their_offsets(large: Path) -> None:
     read = evidence([large], size=1_000_003)
-    lines = [line for found in read.found for line in found.exemplars]
+    lines = [line for occurrence in read.found for line in occurrence.exemplars]
     lines += [run.exemplar for run in read.runs if run.exemplar is not None]
     assert len(lines) > 20
     for line in lines:

@@ -52,8 +52,8 @@ def test_healthy_logs_stay_silent(directory: Path, tmp_path: Path) -> None:
     copy = tmp_path / "logs"
     shutil.copytree(directory, copy)
     select_lines(copy)
-    found = [result for result in run_all(evidence_of_files(copy)).results if result.finding.outcome is Outcome.FAIL]
-    assert [result.rule.code for result in found if result.severity > Severity.INFO] == []
+    failures = [result for result in run_all(evidence_of_files(copy)).results if result.finding.outcome is Outcome.FAIL]
+    assert [result.rule.code for result in failures if result.severity > Severity.INFO] == []
 
 
 def kept(*lines: str) -> list[str]:
@@ -69,7 +69,7 @@ def plain(second: float, text: str = "Trace is on", minute: int = 0) -> str:
     return f"[1] 2026/11/20 10:{minute:02}:{second:09.6f} [INF] {text}"
 
 
-def test_what_tells_nothing_is_left_out() -> None:
+def test_what_shows_nothing_is_left_out() -> None:
     lines = [plain(number / 10) for number in range(500)]
     assert kept(*lines) == [lines[0], lines[-1]]
 
@@ -105,7 +105,7 @@ def test_lines_of_a_stack_trace_stay_with_their_error() -> None:
     assert kept("begin", "nothing", *trace, "nothing", "nothing", "end")[1:-1] == trace[:4]
 
 
-def test_what_has_no_room_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_does_not_fit_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jsdoctor.parse.logs.scan.selection.MAX_KEPT_BYTES", 200)
     selection = LineSelection(Matcher(settings().signatures))
     selection.feed(b"".join(f"{plain(number)[:-5]} [ERR] bad\n".encode() for number in range(20)))
@@ -118,9 +118,9 @@ def test_texts_of_trace_lines_are_left_out() -> None:
     """They quote payloads and logins. Such a line can be the first, the last, stand beside a minute, or quote ERR."""
     payload = 'cid:5 - <<- MSG_PAYLOAD: ["planted [ERR] Slow Consumer Detected"]'
     lines = [plain(number, payload, minute=number).replace("[INF]", "[TRC]") for number in range(4)]
-    found = kept(*lines)
-    assert len(found) == 4
-    assert all(line.endswith("[TRC] [text left out]") for line in found)
+    kept_lines = kept(*lines)
+    assert len(kept_lines) == 4
+    assert all(line.endswith("[TRC] [text left out]") for line in kept_lines)
 
 
 def test_texts_of_wrapped_trace_lines_are_left_out() -> None:
@@ -131,14 +131,18 @@ def test_texts_of_wrapped_trace_lines_are_left_out() -> None:
 
 def test_lines_that_a_rule_wants_of_debug_stay() -> None:
     wanted = next(
-        line for one in settings().signatures if "DBG" in one.levels for line in one.examples if "[DBG]" in line
+        line
+        for signature in settings().signatures
+        if "DBG" in signature.levels
+        for line in signature.examples
+        if "[DBG]" in line
     )
     assert kept(wanted) == [wanted]
 
 
 def test_what_was_not_searched_for_is_known() -> None:
     signatures = settings().signatures
-    every = [signature_identity(one) for one in signatures]
+    every = [signature_identity(signature) for signature in signatures]
     assert unsearched(every, signatures, left_out=False) == ()
     assert unsearched(every[1:], signatures, left_out=False) == (signatures[0].name,)
     assert len(unsearched(every, signatures, left_out=True)) == len(signatures)

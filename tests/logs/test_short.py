@@ -19,8 +19,8 @@ def outcomes(lines: list[str], directory: Path) -> set[Outcome]:
     log.write_text("".join(f"{line}\n" for line in lines))
     of_logs = {*logged_rules()}
     selection = Selection(rules=tuple(rule for rule in rules() if rule.code in of_logs), named=frozenset())
-    said = evaluate(selection, checks(), evidence_of_files(log), {}, keep_passes=True)
-    return {result.finding.outcome for result in said.results}
+    evaluation = evaluate(selection, checks(), evidence_of_files(log), {}, keep_passes=True)
+    return {result.finding.outcome for result in evaluation.results}
 
 
 def ordinary(lines: int) -> list[str]:
@@ -33,9 +33,9 @@ def ordinary(lines: int) -> list[str]:
 
 @pytest.mark.parametrize("lines", [1, 4, 19])
 def test_an_excerpt_passes_nothing(lines: int, tmp_path: Path) -> None:
-    said = outcomes(ordinary(lines), tmp_path)
-    assert Outcome.NOT_EVALUATED in said
-    assert said <= {Outcome.NOT_EVALUATED, Outcome.NOT_APPLICABLE}
+    of_excerpt = outcomes(ordinary(lines), tmp_path)
+    assert Outcome.NOT_EVALUATED in of_excerpt
+    assert of_excerpt <= {Outcome.NOT_EVALUATED, Outcome.NOT_APPLICABLE}
 
 
 def test_twenty_lines_pass(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ ALL = [signature for rule in rules() for signature in rule.signatures]
 
 
 @pytest.mark.parametrize("signature", ALL, ids=lambda signature: signature.name)
-def test_signature_does_what_it_says(signature: Signature) -> None:
+def test_signature_matches_its_examples(signature: Signature) -> None:
     assert list(signature_problems(signature)) == []
 
 
@@ -50,7 +50,7 @@ GOOD = Signature(
         ({"levels": ("ERR",)}, "level WRN"),
     ],
 )
-def test_mistakes_are_told(change: dict[str, object], problem: str | None) -> None:
+def test_mistakes_are_reported(change: dict[str, object], problem: str | None) -> None:
     fields = {name: getattr(GOOD, name) for name in GOOD.__struct_fields__}
     problems = list(signature_problems(Signature(**{**fields, **change})))
     assert bool(problems) == (problem is not None)
@@ -80,14 +80,14 @@ def test_literals_inside_each_other_are_all_present() -> None:
 
 
 def test_reasons_count_together_without_their_numbers() -> None:
-    (signature,) = [one for one in SIGNATURES if one.name == "t-route-dial"]
+    (signature,) = [known for known in SIGNATURES if known.name == "t-route-dial"]
     matcher = Matcher([signature])
     texts = [
         b"Error trying to connect to route (attempt %d): dial tcp 10.0.0.%d:6222: refused" % (n, n) for n in (1, 22)
     ]
-    found = [matcher.match(True, "ERR", text)[0] for text in texts]
-    assert found[0].subject == found[1].subject == (("reason", "dial tcp N.N.N.N:N: refused"),)
-    assert [match.measures for match in found] == [(("attempt", 1),), (("attempt", 22),)]
+    matches = [matcher.match(True, "ERR", text)[0] for text in texts]
+    assert matches[0].subject == matches[1].subject == (("reason", "dial tcp N.N.N.N:N: refused"),)
+    assert [match.measures for match in matches] == [(("attempt", 1),), (("attempt", 22),)]
 
 
 @pytest.mark.parametrize(

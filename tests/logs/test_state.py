@@ -160,11 +160,11 @@ def grown(tmp_path: Path, first: int, second: int) -> tuple[Path, Path]:
 def test_only_what_is_new_is_read(processes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     logs, kept = grown(tmp_path, 2000, 20)
     size = (logs / "n1.log").stat().st_size
-    found, known = incremental(logs, kept, processes)
-    assert found == whole(logs)
+    evidence, known = incremental(logs, kept, processes)
+    assert evidence == whole(logs)
     assert size - known < 5_000
     again, known = incremental(logs, kept)
-    assert again == found
+    assert again == evidence
     assert size - known < 500, "all but the last line is known"
 
 
@@ -186,8 +186,8 @@ def test_a_rotated_log_is_known_under_its_new_name(tmp_path: Path) -> None:
     logs, kept = grown(tmp_path, 2000, 0)
     (logs / "n1.log").rename(logs / "n1.log.1")
     (logs / "n1.log").write_bytes(b"".join(lines_of("2.15.1/c2-n3.log")[:3]))
-    found, known = incremental(logs, kept)
-    assert found == whole(logs)
+    evidence, known = incremental(logs, kept)
+    assert evidence == whole(logs)
     assert known > 0.9 * (logs / "n1.log.1").stat().st_size
 
 
@@ -209,8 +209,8 @@ def test_an_interrupted_run_leaves_the_state_of_the_one_before(tmp_path: Path) -
     with AuditState(str(kept), settings(), slot=SLOT) as state:
         run_local(settings(), state.plan(discover([str(logs)]).files), scan=state.scan)
     assert {name: (kept / name).read_bytes() for name in before} == before
-    found, known = incremental(logs, kept)
-    assert (found, known > 0) == (whole(logs), True)
+    evidence, known = incremental(logs, kept)
+    assert (evidence, known > 0) == (whole(logs), True)
 
 
 def test_rows_that_cannot_be_kept_are_scanned_the_next_time(tmp_path: Path) -> None:

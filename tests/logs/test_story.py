@@ -42,12 +42,12 @@ def read(tmp_path: Path, **files: bytes) -> LogEvidence:
 
 
 def test_servers_of_a_real_cluster() -> None:
-    found = evidence(CLUSTER)
-    assert [(server.name, server.known_from, server.cluster, server.versions) for server in found.servers] == [
+    log_evidence = evidence(CLUSTER)
+    assert [(server.name, server.known_from, server.cluster, server.versions) for server in log_evidence.servers] == [
         (f"n{n}", "banner", "C1", ("2.15.1",)) for n in (1, 2, 3)
     ]
-    assert found.has_server_logs
-    assert not found.has_client_logs
+    assert log_evidence.has_server_logs
+    assert not log_evidence.has_client_logs
 
 
 def test_a_killed_server_did_not_end_cleanly() -> None:
@@ -60,12 +60,12 @@ def test_a_killed_server_did_not_end_cleanly() -> None:
 
 @pytest.mark.parametrize("version", ["2.10.26", "2.15.1"])
 def test_lame_duck_is_no_crash(version: str) -> None:
-    found = evidence(sorted((REAL / version).glob("l5-lameduck_*.log")))
-    assert "lame duck" in {run.end for run in found.runs}
-    assert not {"unclean", "failed", "interrupted"} & {run.end for run in found.runs}
-    assert found.crash_loops == ()
-    assert found.clock_steps == ()
-    assert all(run.jetstream_stopped is None for run in found.runs)
+    log_evidence = evidence(sorted((REAL / version).glob("l5-lameduck_*.log")))
+    assert "lame duck" in {run.end for run in log_evidence.runs}
+    assert not {"unclean", "failed", "interrupted"} & {run.end for run in log_evidence.runs}
+    assert log_evidence.crash_loops == ()
+    assert log_evidence.clock_steps == ()
+    assert all(run.jetstream_stopped is None for run in log_evidence.runs)
 
 
 def test_lost_messages_show_in_restored_counts(tmp_path: Path) -> None:
@@ -83,30 +83,30 @@ def test_lost_messages_show_in_restored_counts(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("version", ["2.10.26", "2.15.1"])
 def test_one_machine_has_one_clock(version: str) -> None:
-    found = evidence(sorted((REAL / version).glob("c2-*.log")))
-    assert found.clock_steps == ()
-    assert len(found.offsets) == 6
-    assert all(abs(pair.skew_us) <= pair.uncertainty_us and pair.zone_us == 0 for pair in found.offsets)
+    log_evidence = evidence(sorted((REAL / version).glob("c2-*.log")))
+    assert log_evidence.clock_steps == ()
+    assert len(log_evidence.offsets) == 6
+    assert all(abs(pair.skew_us) <= pair.uncertainty_us and pair.zone_us == 0 for pair in log_evidence.offsets)
 
 
 def test_meta_elections_are_counted_once() -> None:
-    found = evidence(CLUSTER)
-    told = (b"cluster new metadata leader: ", b"Self is new JetStream cluster metadata leader")
-    seen = {path.name: sum(map(path.read_bytes().count, told)) for path in CLUSTER}
-    meta = next(group for group in found.leaderships if group.kind == "meta")
+    log_evidence = evidence(CLUSTER)
+    elections = (b"cluster new metadata leader: ", b"Self is new JetStream cluster metadata leader")
+    seen = {path.name: sum(map(path.read_bytes().count, elections)) for path in CLUSTER}
+    meta = next(group for group in log_evidence.leaderships if group.kind == "meta")
     assert max(seen.values()) <= meta.changes < sum(seen.values())
-    stream = [group for group in found.leaderships if group.kind == "stream"]
+    stream = [group for group in log_evidence.leaderships if group.kind == "stream"]
     lines = sum(path.read_bytes().count(b"new stream leader") for path in CLUSTER)
     assert sum(group.changes for group in stream) == lines > 0
 
 
 @pytest.mark.parametrize("version", ["2.10.26", "2.15.1"])
-def test_partition_is_a_spell_that_ended(version: str) -> None:
-    found = evidence(sorted((REAL / version).glob("l4-partition_*.log")))
-    intervals = found.intervals_of("t-no-meta-leader")
+def test_partition_is_an_interval_that_ended(version: str) -> None:
+    log_evidence = evidence(sorted((REAL / version).glob("l4-partition_*.log")))
+    intervals = log_evidence.intervals_of("t-no-meta-leader")
     assert intervals
     assert all(interval.resolved is not None and interval.duration_ns >= 0 for interval in intervals)
-    quorum = found.intervals_of("t-stream-quorum-lost")
+    quorum = log_evidence.intervals_of("t-stream-quorum-lost")
     assert quorum
     assert {interval.logged_by for interval in quorum} == {"n3"}
 
@@ -114,11 +114,11 @@ def test_partition_is_a_spell_that_ended(version: str) -> None:
 def test_a_clock_set_back_inside_a_process(tmp_path: Path) -> None:
     log = banner(0, "n1") + b"".join(stamped(s, "line") for s in (10, 20, 30))
     log += b"".join(stamped(s, "line") for s in (-60 + 40, -60 + 50, 300))
-    found = read(tmp_path, n1=log)
-    (step,) = found.clock_steps
+    log_evidence = read(tmp_path, n1=log)
+    (step,) = log_evidence.clock_steps
     assert (step.server, step.step_ns, step.only, step.whole_hour) == ("n1", -50_000_000_000, True, False)
     assert step.exemplar.line == 9
-    (gap,) = found.gaps
+    (gap,) = log_evidence.gaps
     assert gap.duration_ns == 310_000_000_000
 
 
@@ -128,9 +128,9 @@ def test_restarts_and_rotation_are_no_clock_steps(tmp_path: Path) -> None:
         + stamped(200, "line")
         + b'[1] 2026/11/21 09:00:00.000000 [INF] Rotated log, backup saved as "x"\r\n'
     )
-    found = read(tmp_path, n1=early + stamped(201, "line") + banner(50, "n1") + stamped(60, "line"))
-    assert found.clock_steps == ()
-    assert len(found.runs) == 2
+    log_evidence = read(tmp_path, n1=early + stamped(201, "line") + banner(50, "n1") + stamped(60, "line"))
+    assert log_evidence.clock_steps == ()
+    assert len(log_evidence.runs) == 2
 
 
 def test_summer_time_ends(tmp_path: Path) -> None:
@@ -139,8 +139,8 @@ def test_summer_time_ends(tmp_path: Path) -> None:
 
 
 def test_crash_loop(tmp_path: Path) -> None:
-    found = read(tmp_path, n1=b"".join(banner(60 * n, "n1", pid=100 + n) for n in range(5)))
-    (loop,) = found.crash_loops
+    log_evidence = read(tmp_path, n1=b"".join(banner(60 * n, "n1", pid=100 + n) for n in range(5)))
+    (loop,) = log_evidence.crash_loops
     assert (loop.server, loop.starts, loop.unclean) == ("n1", 5, 4)
     slow = read(tmp_path, n1=b"".join(banner(500 * n, "n1", pid=100 + n) for n in range(5)))
     assert slow.crash_loops == ()
@@ -187,21 +187,21 @@ def elections(name: str, shift: float) -> bytes:
 
 
 def test_a_clock_that_is_wrong_and_a_zone_that_is_not(tmp_path: Path) -> None:
-    found = read(tmp_path, n1=elections("n1", 0), n2=elections("n2", 7.5), n3=elections("n3", 3600))
-    skewed, zoned = found.offset("n1", "n2"), found.offset("n1", "n3")
+    log_evidence = read(tmp_path, n1=elections("n1", 0), n2=elections("n2", 7.5), n3=elections("n3", 3600))
+    skewed, zoned = log_evidence.offset("n1", "n2"), log_evidence.offset("n1", "n3")
     assert skewed is not None
     assert zoned is not None
     assert (skewed.offset_us, skewed.skew_us, skewed.zone_us, skewed.events) == (7_500_000, 7_500_000, 0, 4)
     assert (zoned.offset_us, zoned.skew_us, zoned.zone_us) == (3_600_000_000, 0, 3_600_000_000)
     assert skewed.uncertainty_us <= 1_000_000
-    back = found.offset("n2", "n1")
+    back = log_evidence.offset("n2", "n1")
     assert back is not None
     assert back.offset_us == -7_500_000
-    (meta,) = [group for group in found.leaderships if group.kind == "meta"]
+    (meta,) = [group for group in log_evidence.leaderships if group.kind == "meta"]
     assert (meta.changes, meta.leaders) == (4, (("n1", 2), ("n2", 1), ("n3", 1)))
 
 
-def test_unresolved_trouble(tmp_path: Path) -> None:
+def test_unresolved_failure(tmp_path: Path) -> None:
     lost = "JetStream cluster stream 'A > S' has NO quorum, stalled"
     log = banner(0, "n1") + stamped(10, lost, level="WRN") + stamped(15, lost, level="WRN")
     (interval,) = read(tmp_path, n1=log + stamped(900, "line")).intervals
@@ -215,7 +215,7 @@ def test_unresolved_trouble(tmp_path: Path) -> None:
     assert read(tmp_path, n1=log + other).intervals[0].resolved is None
 
 
-def test_trouble_that_comes_back_is_another_spell(tmp_path: Path) -> None:
+def test_a_failure_that_comes_back_is_another_interval(tmp_path: Path) -> None:
     """Even within five minutes: what lies between the end of one and the beginning of the next was no trouble."""
     lost = "JetStream cluster stream 'A > S' has NO quorum, stalled"
     leader = "JetStream cluster new stream leader for 'A > S'"
@@ -234,11 +234,11 @@ def test_what_ends_on_another_server_counts_only_when_clocks_compare(tmp_path: P
     assert compared.intervals[0].resolved == LogTime(compared.intervals[0].began.us + 30_000_000)
 
 
-def test_a_month_of_trouble_stays_small(tmp_path: Path) -> None:
+def test_a_month_of_failures_stays_small(tmp_path: Path) -> None:
     day = b"".join(stamped(30 * n, "Healthcheck failed: 1 errors", level="WRN") for n in range(1680))
     log = b"".join(day.replace(b"2026/11/21", b"2026/11/%02d" % n) for n in range(1, 29))
-    found = read(tmp_path, n1=log)
-    (occurrence,) = found.occurrences("t-healthcheck")
+    log_evidence = read(tmp_path, n1=log)
+    (occurrence,) = log_evidence.occurrences("t-healthcheck")
     assert occurrence.count == occurrence.dated == 28 * 1680
     assert sum(bucket.count for bucket in occurrence.histogram) == occurrence.count
     assert len(occurrence.histogram) <= 512
@@ -249,22 +249,22 @@ def test_subjects_are_bounded_and_counted(tmp_path: Path) -> None:
     log = b"".join(
         stamped(n / 10, f"JetStream cluster stream 'A > S{n}' has NO quorum, stalled", level="WRN") for n in range(5000)
     )
-    found = read(tmp_path, n1=log)
-    (total,) = found.totals
+    log_evidence = read(tmp_path, n1=log)
+    (total,) = log_evidence.totals
     assert (total.count, total.subjects) == (5000, 5000)
-    assert total.omitted_subjects == 5000 - len(found.occurrences("t-stream-quorum-lost"))
-    assert found.total("t-stream-quorum-lost") == 5000
+    assert total.omitted_subjects == 5000 - len(log_evidence.occurrences("t-stream-quorum-lost"))
+    assert log_evidence.total("t-stream-quorum-lost") == 5000
 
 
 def test_a_subject_with_many_lines_is_kept_although_it_comes_after_thousands_with_one(tmp_path: Path) -> None:
     single = (f"JetStream cluster stream 'A > S{number:05}' has NO quorum, stalled" for number in range(3000))
     often = ["JetStream cluster stream 'Z > LAST' has NO quorum, stalled"] * 3
     log = b"".join(stamped(second, text, level="WRN") for second, text in enumerate([*single, *often]))
-    found = read(tmp_path, n1=log)
-    kept = found.occurrences("t-stream-quorum-lost")
+    log_evidence = read(tmp_path, n1=log)
+    kept = log_evidence.occurrences("t-stream-quorum-lost")
     assert (dict(kept[0].fields), kept[0].count) == ({"account": "Z", "stream": "LAST"}, 3)
-    assert [dict(one.fields)["stream"] for one in kept[1:4]] == ["S00000", "S00001", "S00002"]
-    (total,) = found.totals
+    assert [dict(occurrence.fields)["stream"] for occurrence in kept[1:4]] == ["S00000", "S00001", "S00002"]
+    (total,) = log_evidence.totals
     assert (total.count, total.subjects, total.omitted_subjects) == (3003, 3001, 3001 - len(kept))
     assert total.omitted_count == 3003 - 3 - (len(kept) - 1)
 
@@ -274,12 +274,12 @@ def test_client_logs(tmp_path: Path) -> None:
         b'{"level":"error","ts":1795252318.2,"msg":"publish failed","error":"nats: timeout"}\n'
         b"2026-11-21 10:00:00,123 ERROR worker\nTraceback (most recent call last):\nnats.E: nats: no responders\n"
     )
-    found = evidence([tmp_path])
-    assert found.has_client_logs
-    assert not found.has_server_logs
-    assert {one.value("reason") for one in found.found} == {"nats: timeout", "nats: no responders"}
-    assert all(one.dated == one.count for one in found.found)
-    assert found.runs == ()
+    log_evidence = evidence([tmp_path])
+    assert log_evidence.has_client_logs
+    assert not log_evidence.has_server_logs
+    assert {occurrence.value("reason") for occurrence in log_evidence.found} == {"nats: timeout", "nats: no responders"}
+    assert all(occurrence.dated == occurrence.count for occurrence in log_evidence.found)
+    assert log_evidence.runs == ()
 
 
 def test_levels_and_sources_are_kept_apart(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from tests.ruleset import rules, run_all, run_rule
 
 _DECIDED = {Outcome.FAIL, Outcome.NOT_EVALUATED}
 
-ENDINGS = {name for rule in rules() for one in rule.signatures for name in one.resolved_by}
+ENDINGS = {name for rule in rules() for signature in rule.signatures for name in signature.resolved_by}
 EXAMPLES = [
     pytest.param(rule.code, example, id=f"{rule.code}-{signature.name}-{number}")
     for rule in rules()
@@ -72,7 +72,7 @@ NO_LEADER = """\
 
 
 @pytest.mark.parametrize("shape", ["dated", *UNDATED])
-def test_two_lines_that_say_that_there_is_no_leader(shape: str, tmp_path: Path) -> None:
+def test_two_lines_that_report_that_there_is_no_leader(shape: str, tmp_path: Path) -> None:
     text = UNDATED[shape](NO_LEADER) if shape in UNDATED else NO_LEADER
     (tmp_path / "paste.txt").write_text(text)
     codes = [code for code, _, _ in _loud(tmp_path / "paste.txt")]
@@ -80,7 +80,7 @@ def test_two_lines_that_say_that_there_is_no_leader(shape: str, tmp_path: Path) 
     assert "JSD701" in codes or shape not in ("bare", "process id")
 
 
-def test_order_tells_what_ended(tmp_path: Path) -> None:
+def test_order_shows_what_ended(tmp_path: Path) -> None:
     lines = _without(NO_LEADER) + "[INF] JetStream cluster new metadata leader: n1/C\n"
     (tmp_path / "paste.txt").write_text(lines)
     assert [code for code, _, _ in _loud(tmp_path / "paste.txt")] == ["JSD702"]
@@ -120,7 +120,7 @@ def test_warnings_of_a_month_are_no_outage_of_a_month(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("after", "expected"), [("", ["JSD701", "JSD801"]), ("new", [])])
-def test_a_cluster_without_a_leader_at_the_end_is_told_however_short_the_log(
+def test_a_cluster_without_a_leader_at_the_end_is_reported_however_short_the_log(
     after: str, expected: list[str], tmp_path: Path
 ) -> None:
     text = (

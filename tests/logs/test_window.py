@@ -82,18 +82,20 @@ def check(*arguments: str) -> tuple[int, str, str]:
 
 
 def test_the_report_names_the_window_and_evidence_keeps_its_place() -> None:
-    _, said, _ = check("--timezone", "UTC", "--since", "2026-11-21T10:06:00Z", "--until", "2026-11-21T10:06:04Z", "-v")
-    assert "only from 2026-11-21 10:06:00Z to 2026-11-21 10:06:04Z" in said
+    _, output, _ = check(
+        "--timezone", "UTC", "--since", "2026-11-21T10:06:00Z", "--until", "2026-11-21T10:06:04Z", "-v"
+    )
+    assert "only from 2026-11-21 10:06:00Z to 2026-11-21 10:06:04Z" in output
     text = LOG.read_bytes()
     number = next(n for n, line in enumerate(text.splitlines(), 1) if b"JetStream cluster no metadata leader" in line)
     offset = text.index(text.splitlines()[number - 1])
-    assert f"line {number}, byte {offset}" in said
+    assert f"line {number}, byte {offset}" in output
 
 
 def test_a_window_without_lines_is_no_pass_and_a_wrong_one_is_refused() -> None:
-    code, said, _ = check("--since", "2030-01-01")
+    code, output, _ = check("--since", "2030-01-01")
     assert code == 3
-    assert "no log line lies in the time window" in said
+    assert "no log line lies in the time window" in output
     assert check("--since", "1h", "--until", "2h")[0] == 2
     code, _, problem = check("--since", "yesterday")
     assert (code, "is no moment" in problem) == (2, True)

@@ -85,7 +85,9 @@ def _lose(records: Records, chance: Random) -> None:
 def _double(records: Records, chance: Random) -> None:
     share = chance.random()
     records.packets = [
-        packet for one in records.packets for packet in ([one, bytearray(one)] if chance.random() < share else [one])
+        packet
+        for original in records.packets
+        for packet in ([original, bytearray(original)] if chance.random() < share else [original])
     ]
 
 
@@ -98,7 +100,7 @@ def _shuffle(records: Records, chance: Random) -> None:
 def _one_direction(records: Records, chance: Random) -> None:
     port = struct.pack(">H", 4222)
     forward = chance.random() < 0.5
-    records.packets = [one for one in records.packets if (one[_RECORD + 34 : _RECORD + 36] == port) is forward]
+    records.packets = [packet for packet in records.packets if (packet[_RECORD + 34 : _RECORD + 36] == port) is forward]
 
 
 def _cut_packets(records: Records, chance: Random) -> None:

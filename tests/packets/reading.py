@@ -57,10 +57,10 @@ class Bytes:
     def text(self, connection: int, direction: str) -> bytes:
         """What is there without a hole from offset 0 on."""
         stream = self.content.get((connection, direction), {})
-        found = bytearray()
-        while len(found) in stream:
-            found.append(stream[len(found)])
-        return bytes(found)
+        text_bytes = bytearray()
+        while len(text_bytes) in stream:
+            text_bytes.append(stream[len(text_bytes)])
+        return bytes(text_bytes)
 
 
 def analyze(

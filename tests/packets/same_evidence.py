@@ -18,22 +18,22 @@ def evidence(paths: Sequence[Path], *, native: bool) -> PacketEvidence:
     """Everything that these captures show, with what NATS says in them."""
     with mock.patch.dict(os.environ, JSDOCTOR_NATIVE="1" if native else "0"):
         observer = nats_observer()
-        found = read_captures(paths, lambda _: observer)
-    return msgspec.structs.replace(found, nats=observer.traffic())
+        packets = read_captures(paths, lambda _: observer)
+    return msgspec.structs.replace(packets, nats=observer.traffic())
 
 
-def differences(one: object, other: object, place: str = "") -> list[str]:
+def differences(value: object, other: object, place: str = "") -> list[str]:
     """Where two pieces of evidence differ, in words."""
-    if isinstance(one, msgspec.Struct) and isinstance(other, msgspec.Struct) and type(one) is type(other):
+    if isinstance(value, msgspec.Struct) and isinstance(other, msgspec.Struct) and type(value) is type(other):
         return [
             line
-            for name in one.__struct_fields__
-            for line in differences(getattr(one, name), getattr(other, name), f"{place}.{name}")
+            for name in value.__struct_fields__
+            for line in differences(getattr(value, name), getattr(other, name), f"{place}.{name}")
         ]
-    if isinstance(one, tuple) and isinstance(other, tuple) and len(one) == len(other):
+    if isinstance(value, tuple) and isinstance(other, tuple) and len(value) == len(other):
         return [
             line
-            for number, pair in enumerate(zip(one, other, strict=True))
+            for number, pair in enumerate(zip(value, other, strict=True))
             for line in differences(*pair, f"{place}[{number}]")
         ]
-    return [] if one == other else [f"{place}: {one!r} is {other!r}"]
+    return [] if value == other else [f"{place}: {value!r} is {other!r}"]

@@ -36,13 +36,17 @@ def test_a_step_before_a_new_connection_is_found() -> None:
     """Of its first packets nobody knows how old they are; the next one of a known connection tells."""
     known = [replace(packet, ts_val=1000 + packet.at // MILLISECOND) for packet in handshake()]
     new = [replace(packet, client_port=41_000, ts_val=7) for packet in handshake(at=90 * SECOND)]
-    said = [Packet(10 * MILLISECOND, 1001, b"PING\r\n", ack=9001, ts_val=1010)]
+    ping = [Packet(10 * MILLISECOND, 1001, b"PING\r\n", ack=9001, ts_val=1010)]
     later = [Packet(90 * SECOND + 20 * MILLISECOND, 1007, b"PING\r\n", ack=9001, ts_val=1020)]
-    analyzed = analyze(ethernet_pcap([*known, *said, *new, *later]))
+    analyzed = analyze(ethernet_pcap([*known, *ping, *new, *later]))
     (step,) = analyzed.capture.clock_steps
     assert abs(step.by_ns - 90 * SECOND) < SECOND
-    assert analyzed.capture.tcp == sum(flow.packets for one in analyzed.connections for flow in one.flows) == 8
-    assert all(one.last_ns - one.first_ns < SECOND for one in analyzed.connections)
+    assert (
+        analyzed.capture.tcp
+        == sum(flow.packets for connection in analyzed.connections for flow in connection.flows)
+        == 8
+    )
+    assert all(connection.last_ns - connection.first_ns < SECOND for connection in analyzed.connections)
 
 
 def test_silence_is_no_step() -> None:
@@ -54,4 +58,4 @@ def test_silence_is_no_step() -> None:
         assert analyzed.capture.clock_steps == ()
         assert analyzed.capture.last_ns is not None
         assert analyzed.capture.last_ns - (analyzed.capture.first_ns or 0) >= 90 * SECOND
-        assert sum(flow.packets for one in analyzed.connections for flow in one.flows) == len(packets)
+        assert sum(flow.packets for connection in analyzed.connections for flow in connection.flows) == len(packets)

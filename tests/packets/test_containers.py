@@ -72,19 +72,19 @@ def test_every_format_has_the_same_packets(name: str) -> None:
 
 
 def test_sections_and_interfaces_of_their_own() -> None:
-    one = pcapng_section("<") + pcapng_interface(name="eth0") + b"".join(pcapng_packet(*each) for each in FRAMES[:3])
-    two = pcapng_section(">") + pcapng_interface(101, ">", resolution=9)
-    two += b"".join(
+    first = pcapng_section("<") + pcapng_interface(name="eth0") + b"".join(pcapng_packet(*each) for each in FRAMES[:3])
+    second = pcapng_section(">") + pcapng_interface(101, ">", resolution=9)
+    second += b"".join(
         pcapng_packet(packet.at, packet.ip(), ">", per_second=10**9)
         for packet in handshake(like=Packet(0, 0, client_port=50_000), at=9 * MILLISECOND)
     )
-    analyzed = analyze(one + two)
+    analyzed = analyze(first + second)
     assert [str(connection.client) for connection in analyzed.connections] == ["192.0.2.1:40000", "192.0.2.1:50000"]
     assert analyzed.capture.links == ("Ethernet", "raw IP")
     assert analyzed.capture.interfaces == ("eth0",)
 
 
-def test_drops_that_the_capture_admits_are_told() -> None:
+def test_drops_that_the_capture_admits_are_reported() -> None:
     drops = b"\x00" * 12 + pcapng_option(5, (7).to_bytes(8, "little")) + pcapng_option(7, (2).to_bytes(8, "little"))
     content = in_pcapng("<", 10**6, None) + pcapng_block(5, drops)
     assert analyze(content).capture.kernel_drops == 9
@@ -116,7 +116,7 @@ def test_packed_files_are_unpacked(tmp_path: Path, suffix: str, pack: Callable[[
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "problem"),
     [
         (b"", "nothing in it"),
         (b"\xd4\xc3", "cut short"),
@@ -128,16 +128,16 @@ def test_packed_files_are_unpacked(tmp_path: Path, suffix: str, pack: Callable[[
         (in_pcapng("<", 10**6, None) + b"\x06\x00\x00\x00\x03\x00\x00\x00" + b"\x00" * 40, "a block of 3 bytes cannot"),
     ],
 )
-def test_damage_is_told_and_what_came_before_counts(tmp_path: Path, content: bytes, told: str) -> None:
+def test_damage_is_reported_and_what_came_before_counts(tmp_path: Path, content: bytes, problem: str) -> None:
     path = tmp_path / "odd.pcap"
     path.write_bytes(content)
     capture = read_capture(path).capture
-    assert told in capture.problem
+    assert problem in capture.problem
     if content[4:8] == ethernet_pcap(SESSION)[4:8] and len(content) > 100:
         assert capture.packets >= 5
 
 
-def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_is_reported(tmp_path: Path) -> None:
     (capture,) = read_captures([tmp_path / "none.pcap"]).captures
     assert capture.problem == "cannot be read: No such file or directory"
     assert read_captures([tmp_path]).captures[0].problem.startswith("cannot be read: ")
@@ -188,10 +188,10 @@ def test_a_pipe_is_read_as_a_file_is(tmp_path: Path, pack: Callable[[bytes], byt
     os.mkfifo(path)
     writer = threading.Thread(target=path.write_bytes, args=(pack(ethernet_pcap(SESSION)),))
     writer.start()
-    found = read_capture(path)
+    evidence = read_capture(path)
     writer.join()
-    assert found.connections == analyze(ethernet_pcap(SESSION)).connections
-    assert found.capture.problem == ""
+    assert evidence.connections == analyze(ethernet_pcap(SESSION)).connections
+    assert evidence.capture.problem == ""
 
 
 @pytest.mark.parametrize("order", ["<", ">"])
@@ -205,5 +205,7 @@ def test_records_with_interface_and_protocol_are_read(order: str) -> None:
     plain = analyze(pcap((packet.at, packet.ethernet()) for packet in SESSION))
     for cut in (0, 30, 47, 60, len(content) // 2):
         analyzed = analyze(content, pieces=(cut,))
-        assert [one.flows for one in analyzed.connections] == [one.flows for one in plain.connections]
+        assert [connection.flows for connection in analyzed.connections] == [
+            connection.flows for connection in plain.connections
+        ]
         assert analyzed.capture.problem == ""

@@ -19,12 +19,12 @@ def test_both_directions_are_named_when_both_lost_packets() -> None:
         )
     }
     edit = {"where": "connections", "match": {"number": 1}, "set": lost}
-    found = [
+    findings = [
         result.finding
         for result in run_all(packet_evidence_of({"captures": ["nats-clean.client"], "edit": [edit]})).results
         if result.rule.code == "JSD502" and result.finding.outcome is Outcome.FAIL
     ]
-    (finding,) = found
+    (finding,) = findings
     assert "from the server to the client 50 of 1,000" in finding.message
     assert "from the client to the server 30 of 1,000" in finding.message
     assert finding.measured == 0.05

@@ -41,7 +41,9 @@ def test_files_of_a_ring_are_one_capture(tmp_path: Path) -> None:
     whole = read_captures([SOURCE])
     evidence = read_captures([*reversed(pieces(SOURCE, tmp_path, 5))])
     assert [(capture.files, capture.packets) for capture in evidence.captures] == [(5, whole.captures[0].packets)]
-    assert [one.flows for one in evidence.connections] == [one.flows for one in whole.connections]
+    assert [connection.flows for connection in evidence.connections] == [
+        connection.flows for connection in whole.connections
+    ]
 
 
 def test_views_of_one_time_are_two_captures(tmp_path: Path) -> None:
@@ -56,10 +58,10 @@ def test_views_of_one_time_are_two_captures(tmp_path: Path) -> None:
 
 
 def test_a_directory_and_a_glob(tmp_path: Path) -> None:
-    found = pieces(SOURCE, tmp_path, 3)
+    paths = pieces(SOURCE, tmp_path, 3)
     (tmp_path / "notes.txt").write_text("no capture\n")
-    assert capture_files([tmp_path]) == tuple(found)
-    assert capture_files([tmp_path / "ring*.pcap", found[1]]) == tuple(found)
+    assert capture_files([tmp_path]) == tuple(paths)
+    assert capture_files([tmp_path / "ring*.pcap", paths[1]]) == tuple(paths)
     done = jsdoctor("check", "--pcap", str(tmp_path), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
 

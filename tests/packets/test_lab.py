@@ -57,8 +57,8 @@ def _lab() -> None:
 def disturbed(directory: Path, plan: Disturbance, traffic: Callable[[Lab], str]) -> tuple[Lab, Score]:
     """A lab that has run, and how the labels at both ends compare with the truth."""
     with Lab.open(directory, plan) as lab:
-        said = traffic(lab)
-    assert '"stored"' in said
+        output = traffic(lab)
+    assert '"stored"' in output
     score = Score()
     for path, at_server in ((lab.client_capture, False), (lab.server_capture, True)):
         noted = Noted()
@@ -80,14 +80,14 @@ def test_a_disturbed_network_is_judged_right(tmp_path: Path) -> None:
     assert shifted.connections == plain.connections
 
 
-def test_two_captures_tell_exactly_what_was_lost(tmp_path: Path) -> None:
+def test_two_captures_show_exactly_what_was_lost(tmp_path: Path) -> None:
     plan = Disturbance(lost=0.04, duplicated=0.04, data_only=False)
     with Lab.open(tmp_path, plan) as lab:
         lab.publish(200)
         later = f"import socket, time; time.sleep(0.8); socket.create_connection(('{SERVER_V4}', 4222), 30).recv(10)"
         lab.run(lab.client, sys.executable, "-c", later)
     evidence = read_captures([lab.server_capture, lab.client_capture])
-    copies = Counter(one.direction for one in lab.report.passed if one.copy and one.number >= 0)
+    copies = Counter(passed.direction for passed in lab.report.passed if passed.copy and passed.number >= 0)
     pairs = evidence.pairs
     unmatched = sum(map(_packets, evidence.connections)) - sum(map(_packets, _of_pairs(evidence.connections, pairs)))
     lost = {TO_SERVER: sum(p.to_server.lost for p in pairs), TO_CLIENT: sum(p.to_client.lost for p in pairs)}
@@ -119,9 +119,9 @@ def test_every_condition(tmp_path: Path, name: str, seed: int) -> None:
     assert score.right >= 0.985 * score.odd
     connections = read_captures([lab.server_capture, lab.client_capture]).connections
     if not plan.reordered:
-        assert not sum(flow.reordering.segments for one in connections for flow in one.flows)
-        assert sum(flow.reordering.downstream for one in connections for flow in one.flows) <= 2
-    assert not sum(flow.missed_bytes for one in connections for flow in one.flows)
+        assert not sum(flow.reordering.segments for connection in connections for flow in connection.flows)
+        assert sum(flow.reordering.downstream for connection in connections for flow in connection.flows) <= 2
+    assert not sum(flow.missed_bytes for connection in connections for flow in connection.flows)
 
 
 @pytest.mark.nightly
@@ -146,4 +146,4 @@ def _packets(connection: TcpConnection) -> int:
 
 def _of_pairs(connections: tuple[TcpConnection, ...], pairs: tuple[PairedConnection, ...]) -> list[TcpConnection]:
     known = {(pair.client, pair.server) for pair in pairs}
-    return [one for one in connections if (one.client, one.server) in known]
+    return [connection for connection in connections if (connection.client, connection.server) in known]

@@ -47,9 +47,9 @@ def test_loss_is_called_loss_and_nothing_else(tmp_path: Path) -> None:
     with Lab.open(tmp_path, Disturbance(lost=0.06, delay=5, seed=3)) as lab:
         lab.publish(200)
     for paths in ends(lab):
-        found = loud(paths)
-        assert found >= _BLAMED_FOR_LOSS
-        assert not found & (_BLAMED_FOR_LATENESS | {"JSD201", "JSD202", "JSD209", "JSD506", "JSD107", "JSD903"})
+        codes = loud(paths)
+        assert codes >= _BLAMED_FOR_LOSS
+        assert not codes & (_BLAMED_FOR_LATENESS | {"JSD201", "JSD202", "JSD209", "JSD506", "JSD107", "JSD903"})
 
 
 @pytest.mark.nightly
@@ -65,7 +65,7 @@ def test_loss_is_called_loss_and_nothing_else(tmp_path: Path) -> None:
     ],
     ids=["clean", "far", "reordered", "doubled", "both"],
 )
-def test_every_trouble_has_its_name(tmp_path: Path, plan: Disturbance, expected: set[str], seed: int) -> None:
+def test_every_disturbance_has_its_name(tmp_path: Path, plan: Disturbance, expected: set[str], seed: int) -> None:
     with Lab.open(tmp_path, plan.seeded(seed)) as lab:
         lab.publish(1000)
     blamed = _BLAMED_FOR_LATENESS | _BLAMED_FOR_LOSS

@@ -46,12 +46,12 @@ def sessions(draw: st.DrawFn) -> Session:
         body = b"x" * draw(st.sampled_from((0, 1, 100, 1400, 3000, 40_000)))
         reply = f"_INBOX.{number}"
         headers = draw(st.booleans())
-        said = (
+        publish = (
             hpub("ORDERS.new", reply, {"Nats-Msg-Id": f"id-{number}"}, body)
             if headers
             else pub("ORDERS.new", reply, body)
         )
-        turns += [(True, said), (False, msg(reply, payload=ack(seq=number + 1)))]
+        turns += [(True, publish), (False, msg(reply, payload=ack(seq=number + 1)))]
         if draw(st.booleans()):
             delivered += 1
             where = f"$JS.ACK.ORDERS.C.1.{number + 1}.{delivered}.1790000000000000000.0"
@@ -70,7 +70,7 @@ def sessions(draw: st.DrawFn) -> Session:
 def packets_of(session: Session) -> list[Packet]:
     """Every turn is answered by an ack; ids count up, are zero, or are rewritten to one number for all."""
     numbers = {True: 1001, False: 9001}
-    packets = [replace(one, ts_val=100 if session.timestamps else -1) for one in handshake()]
+    packets = [replace(packet, ts_val=100 if session.timestamps else -1) for packet in handshake()]
     at, count = 3 * MILLISECOND, 3
 
     def add(to_server: bool, payload: bytes, flags: int = ACK) -> None:
@@ -83,11 +83,11 @@ def packets_of(session: Session) -> list[Packet]:
         )
         numbers[to_server] += len(payload) + (1 if flags & FIN else 0)
 
-    for number, (to_server, said) in enumerate(session.turns):
+    for number, (to_server, text) in enumerate(session.turns):
         start = 0
-        while start < len(said):
-            size = max(session.cuts[(number + start) % len(session.cuts)], len(said) // 40)
-            add(to_server, said[start : start + size])
+        while start < len(text):
+            size = max(session.cuts[(number + start) % len(session.cuts)], len(text) // 40)
+            add(to_server, text[start : start + size])
             start += size
         add(not to_server, b"")
     if session.closes:
@@ -134,7 +134,9 @@ def check(session: Session, directory: Path) -> None:
     assert connection.copies == (session.places - 1) * sum(flow.packets for flow in connection.flows)
     if not session.skipped:
         (talk,) = evidence.nats[0].connections
-        published = sum(said.startswith((b"PUB ORDERS", b"HPUB")) for to_server, said in session.turns if to_server)
+        published = sum(
+            payload.startswith((b"PUB ORDERS", b"HPUB")) for to_server, payload in session.turns if to_server
+        )
         assert (talk.publishing.messages, talk.publishing.acks, talk.whole) == (published, published, True)
 
 

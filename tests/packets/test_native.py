@@ -18,7 +18,7 @@ from jsdoctor.parse.packets.nats.observer import NatsObserver
 from tests.packet_cases import CAPTURES
 from tests.packets.mutations import mutated
 from tests.packets.nats.speech import CONNECT, INFO, Ear
-from tests.packets.nats.test_usual import Said, talks
+from tests.packets.nats.test_usual import Segment, talks
 from tests.packets.same_evidence import differences, evidence
 
 pytestmark = pytest.mark.skipif(not have_native(), reason="the compiled core is not installed: `make native` builds it")
@@ -49,11 +49,11 @@ def test_damaged_captures(tmp_path: Path, runs: int, seed: int) -> None:
     for number in range(runs):
         chance = Random(seed * 1_000_000 + number)  # noqa: S311 - seeded on purpose
         path.write_bytes(mutated(chance.choice(sources), chance))
-        found = differences(evidence([path], native=False), evidence([path], native=True))
-        assert (number, found) == (number, [])
+        differing = differences(evidence([path], native=False), evidence([path], native=True))
+        assert (number, differing) == (number, [])
 
 
-class _Said(Ear):
+class _ObservedBy(Ear):
     """An ear for one of both readers."""
 
     def __init__(self, observer: NatsObserver, midstream: bool) -> None:
@@ -61,24 +61,27 @@ class _Said(Ear):
         self.observer = observer
         observer.opened(self.connection)
 
-    def heard(self, said: list[Said], midstream: bool) -> NatsTraffic:
+    def traffic_of(self, segments: list[Segment], midstream: bool) -> NatsTraffic:
         """What it makes of that."""
         if not midstream:
             self.server(INFO)
             self.client(CONNECT)
-        for one in said:
-            if one.captured is None:
-                self.skip(len(one.data), to_server=one.to_server)
+        for segment in segments:
+            if segment.captured is None:
+                self.skip(len(segment.data), to_server=segment.to_server)
             else:
-                captured = len(one.data) if one.captured < 0 else one.captured
-                self.say(one.data, to_server=one.to_server, captured=captured)
+                captured = len(segment.data) if segment.captured < 0 else segment.captured
+                self.say(segment.data, to_server=segment.to_server, captured=captured)
         return self.hang_up()
 
 
 @given(talks(), st.booleans())
-def test_conversations_cut_anywhere(said: list[Said], midstream: bool) -> None:
-    reference = _Said(NatsObserver(), midstream).heard(said, midstream)
-    assert differences(reference, _Said(CompiledObserver(native_core()), midstream).heard(said, midstream)) == []
+def test_conversations_cut_anywhere(segments: list[Segment], midstream: bool) -> None:
+    reference = _ObservedBy(NatsObserver(), midstream).traffic_of(segments, midstream)
+    assert (
+        differences(reference, _ObservedBy(CompiledObserver(native_core()), midstream).traffic_of(segments, midstream))
+        == []
+    )
 
 
 def test_the_environment_turns_it_off(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -58,20 +58,20 @@ def test_what_the_card_cuts_is_not_lost(tmp_path: Path) -> None:
 
 def seen(*packets: tuple[int, int]) -> SeenPackets:
     """Packets of one direction: first byte and length."""
-    found = SeenPackets()
+    seen_packets = SeenPackets()
     for at, (seq, length) in enumerate(packets):
-        found.seqs.append(seq)
-        found.lengths.append(length)
-        found.times.append(at * MILLISECOND)
-    return found
+        seen_packets.seqs.append(seq)
+        seen_packets.lengths.append(length)
+        seen_packets.times.append(at * MILLISECOND)
+    return seen_packets
 
 
 def test_what_is_lost_behind_the_card_is_counted_in_packets() -> None:
     sent = seen((0, 10 * FULL), (2 * FULL, FULL), (5 * FULL, 2 * FULL), (10 * FULL, FULL))
     first = [(number * FULL, FULL) for number in range(10) if number not in (2, 5, 6)]
     came = seen(*first, (2 * FULL, FULL), (5 * FULL, 2 * FULL), (10 * FULL, FULL))
-    found = compare_bytes(sent, came, 11 * FULL)
-    assert (found.sent, found.lost, found.lost_bytes, found.duplicated) == (14, 3, 3 * FULL, 0)
+    loss = compare_bytes(sent, came, 11 * FULL)
+    assert (loss.sent, loss.lost, loss.lost_bytes, loss.duplicated) == (14, 3, 3 * FULL, 0)
 
 
 def test_what_was_acknowledged_was_not_lost_though_the_capture_missed_it(tmp_path: Path) -> None:
@@ -120,5 +120,7 @@ def without_every(content: bytes, nth: int) -> bytes:
     """As a capturing host writes it that is too slow: every nth packet is missing, but not the first and last ones."""
     records = Records.of(content, most=100_000)
     last = len(records.packets) - nth
-    records.packets = [one for number, one in enumerate(records.packets) if number % nth or not nth <= number < last]
+    records.packets = [
+        packet for number, packet in enumerate(records.packets) if number % nth or not nth <= number < last
+    ]
     return records.content()

@@ -55,20 +55,20 @@ def test_a_clean_network_loses_nothing() -> None:
 
 def test_the_order_of_the_files_does_not_matter() -> None:
     client, server = both("lab-mixed")
-    one, other = read_captures((client, server)).pairs, read_captures((server, client)).pairs
-    assert {(pair.near, pair.far) for pair in one} == {(0, 1)}
+    pairs, other = read_captures((client, server)).pairs, read_captures((server, client)).pairs
+    assert {(pair.near, pair.far) for pair in pairs} == {(0, 1)}
     assert {(pair.near, pair.far) for pair in other} == {(1, 0)}
-    plain = [(pair.client, pair.to_server, pair.to_client, pair.clock_low_ns) for pair in one]
+    plain = [(pair.client, pair.to_server, pair.to_client, pair.clock_low_ns) for pair in pairs]
     assert plain == [(pair.client, pair.to_server, pair.to_client, pair.clock_low_ns) for pair in other]
 
 
 @pytest.mark.parametrize("name", ["lab-lost-rtt20", "lab-mixed", "lab-mixed-ipv6"])
 def test_loss_is_exact(name: str) -> None:
     pairs = read_captures(both(name)).pairs
-    told = (CAPTURES / f"{name}.server.truth.tsv").read_text(encoding="utf-8").splitlines()[0].partition(";")[0]
+    in_truth = (CAPTURES / f"{name}.server.truth.tsv").read_text(encoding="utf-8").splitlines()[0].partition(";")[0]
     for direction in ("to_server", "to_client"):
         paths = [getattr(pair, direction) for pair in pairs]
-        assert f"'{direction}': {sum(path.lost for path in paths)}" in told
+        assert f"'{direction}': {sum(path.lost for path in paths)}" in in_truth
         assert all(bool(path.lost_bytes) >= bool(path.lost) for path in paths if name != "lab-mixed")
         assert bool(sum(path.duplicated for path in paths)) is name.startswith("lab-mixed")
         assert bool(sum(path.reordered for path in paths)) is name.startswith("lab-mixed")

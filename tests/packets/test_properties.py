@@ -38,14 +38,14 @@ def journeys(draw: st.DrawFn) -> list[Arrival]:
             again = chance.choice(sent)
             sent.append(Arrival(again.start, again.end, len(sent)))
     arriving: list[tuple[float, Arrival]] = []
-    for one in sent:
-        if chance.random() < 0.1 and one.start:
+    for segment in sent:
+        if chance.random() < 0.1 and segment.start:
             continue
-        late = chance.uniform(1, 12) if chance.random() < 0.2 and one.start else 0
-        arriving.append((one.sent + late, one))
+        late = chance.uniform(1, 12) if chance.random() < 0.2 and segment.start else 0
+        arriving.append((segment.sent + late, segment))
         if chance.random() < 0.1:
-            arriving.append((one.sent + late + chance.uniform(0, 3), one))
-    return [one for _, one in sorted(arriving, key=lambda pair: pair[0])]
+            arriving.append((segment.sent + late + chance.uniform(0, 3), segment))
+    return [arrival for _, arrival in sorted(arriving, key=lambda pair: pair[0])]
 
 
 def packets_of(journey: list[Arrival], isn: int, *, like: Packet | None = None, offset: int = 1000) -> list[Packet]:
@@ -61,13 +61,13 @@ def packets_of(journey: list[Arrival], isn: int, *, like: Packet | None = None, 
             replace(
                 template,
                 at=(5 + position) * MILLISECOND,
-                seq=isn + 1 + one.start,
-                payload=_STREAM[one.start : one.end],
+                seq=isn + 1 + arrival.start,
+                payload=_STREAM[arrival.start : arrival.end],
                 ack=9001,
-                ip_id=20 + one.sent,
-                ts_val=offset + one.sent,
+                ip_id=20 + arrival.sent,
+                ts_val=offset + arrival.sent,
             )
-            for position, one in enumerate(journey)
+            for position, arrival in enumerate(journey)
         ]
     )
 
@@ -76,27 +76,29 @@ def expected(journey: list[Arrival]) -> dict[int, Label]:
     """By position: what each arrival is, from the set of bytes that were seen, and who had been sent before whom."""
     seen: set[int] = set()
     copies: set[int] = set()
-    found: dict[int, Label] = {}
+    labels: dict[int, Label] = {}
     sent_before: dict[int, list[Arrival]] = {}
-    for position, one in enumerate(journey):
-        own = set(range(one.start, one.end))
+    for position, arrival in enumerate(journey):
+        own = set(range(arrival.start, arrival.end))
         due = max(seen, default=-1) + 1
-        if one.sent in copies:
-            found[position] = Label.DUPLICATE
+        if arrival.sent in copies:
+            labels[position] = Label.DUPLICATE
         elif own <= seen:
-            found[position] = Label.REORDERED_NEEDLESS if one.sent < _last(sent_before, one) else Label.SENT_AGAIN
-        elif one.start < due:
-            opener = next(other for other in journey[:position] if other.start > one.start)
-            found[position] = Label.REORDERED if one.sent < opener.sent else Label.LOST_UPSTREAM
-        copies.add(one.sent)
+            labels[position] = (
+                Label.REORDERED_NEEDLESS if arrival.sent < _last(sent_before, arrival) else Label.SENT_AGAIN
+            )
+        elif arrival.start < due:
+            opener = next(other for other in journey[:position] if other.start > arrival.start)
+            labels[position] = Label.REORDERED if arrival.sent < opener.sent else Label.LOST_UPSTREAM
+        copies.add(arrival.sent)
         seen |= own
-        sent_before.setdefault(one.start, []).append(one)
-    return found
+        sent_before.setdefault(arrival.start, []).append(arrival)
+    return labels
 
 
-def _last(arrived: dict[int, list[Arrival]], one: Arrival) -> int:
+def _last(arrived: dict[int, list[Arrival]], arrival: Arrival) -> int:
     """The most recent arrival of the same bytes."""
-    return arrived[one.start][-1].sent
+    return arrived[arrival.start][-1].sent
 
 
 @given(journeys(), st.integers(0, 2**32 - 1))
@@ -108,10 +110,10 @@ def test_labels_and_bytes_are_those_of_the_oracle(journey: list[Arrival], isn: i
     (connection,) = analyzed.connections
     before = len(packets) - len(journey)
     assert {frame - before - 1: label for frame, label in noted.labels["to_server"].items()} == expected(journey)
-    seen = {byte for one in journey for byte in range(one.start, one.end)}
+    seen = {byte for arrival in journey for byte in range(arrival.start, arrival.end)}
     flow = connection.to_server
     assert flow.distinct_bytes >= len(seen)
-    assert flow.bytes == sum(one.end - one.start for one in journey)
+    assert flow.bytes == sum(arrival.end - arrival.start for arrival in journey)
     assert flow.unfilled_bytes == len(set(range(max(seen) + 1)) - seen)
     content = observer.content[1, "to_server"]
     assert content == {byte: _STREAM[byte] for byte in seen}
@@ -191,9 +193,11 @@ def _figures(flow: Flow) -> list[int]:
 
 
 def _by_client(connections: tuple[TcpConnection, ...]) -> dict[str, list[object]]:
-    found: dict[str, list[object]] = {}
-    for one in connections:
-        flows = [(flow, [event.label for event in flow.events]) for flow in one.flows]
+    by_client: dict[str, list[object]] = {}
+    for connection in connections:
+        flows = [(flow, [event.label for event in flow.events]) for flow in connection.flows]
         plain = [(_figures(flow), labels) for flow, labels in flows]
-        found.setdefault(str(one.client), []).append((plain, one.handshake_ns, one.first_ns, one.last_ns, one.closed))
-    return found
+        by_client.setdefault(str(connection.client), []).append(
+            (plain, connection.handshake_ns, connection.first_ns, connection.last_ns, connection.closed)
+        )
+    return by_client

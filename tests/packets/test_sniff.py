@@ -30,7 +30,9 @@ def _lab() -> None:
 def findings(report: str) -> set[tuple[str, str, str]]:
     results = json.loads(report)["results"]
     return {
-        (one["code"], one["severity"], one["subject"].get("name", "")) for one in results if one["code"] != "JSD903"
+        (result["code"], result["severity"], result["subject"].get("name", ""))
+        for result in results
+        if result["code"] != "JSD903"
     }
 
 
@@ -40,7 +42,7 @@ def sockets(lab: Lab) -> int:
 
 
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
-def test_what_is_heard_is_judged_as_what_is_captured(tmp_path: Path, ending: signal.Signals) -> None:
+def test_what_is_sniffed_is_judged_as_what_is_captured(tmp_path: Path, ending: signal.Signals) -> None:
     command = [sys.executable, "-m", "jsdoctor", "check", "--isolated", "--format", "json"]
     with Lab.open(tmp_path / "lab", Disturbance(lost=0.05, delay=2)) as lab:
         before = sockets(lab)
@@ -55,7 +57,7 @@ def test_what_is_heard_is_judged_as_what_is_captured(tmp_path: Path, ending: sig
             wait_until(lambda: sockets(lab) > before, "jsdoctor to listen", timeout=30)
             lab.publish(150)
             sniffing.send_signal(ending)
-            heard, said = sniffing.communicate(timeout=60)
+            output, errors = sniffing.communicate(timeout=60)
         finally:
             if sniffing.poll() is None:
                 sniffing.kill()
@@ -63,14 +65,14 @@ def test_what_is_heard_is_judged_as_what_is_captured(tmp_path: Path, ending: sig
     captured = subprocess.run(
         [*command, "--pcap", lab.server_capture], capture_output=True, text=True, cwd=ROOT, check=False
     )
-    assert findings(heard) == findings(captured.stdout), said
-    assert any(code == "JSD502" for code, _, _ in findings(heard))
-    assert json.loads(heard)["sources"][0]["name"] == "lab0"
+    assert findings(output) == findings(captured.stdout), errors
+    assert any(code == "JSD502" for code, _, _ in findings(output))
+    assert json.loads(output)["sources"][0]["name"] == "lab0"
 
 
 def listened(namespace: str, datagrams: int, seconds: float) -> Analyzed:
     """What is read of datagrams that wait in the socket's buffer when reading begins."""
-    heard: list[Analyzed] = []
+    analyses: list[Analyzed] = []
     problems: list[BaseException] = []
 
     def listen() -> None:
@@ -79,7 +81,7 @@ def listened(namespace: str, datagrams: int, seconds: float) -> Analyzed:
                 with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
                     for _ in range(datagrams):
                         sender.sendto(b"x" * 1000, ("127.0.0.1", 4789))
-                heard.append(interface._listen(listener, Analysis(0, "lo"), seconds, lambda _: None))
+                analyses.append(interface._listen(listener, Analysis(0, "lo"), seconds, lambda _: None))
         except BaseException as error:  # noqa: BLE001 - raised below, in the test's own thread
             problems.append(error)
 
@@ -87,10 +89,10 @@ def listened(namespace: str, datagrams: int, seconds: float) -> Analyzed:
     thread.start()
     thread.join(60)
     assert not problems
-    return heard[0]
+    return analyses[0]
 
 
-def test_what_the_kernel_drops_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_kernel_drops_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(interface, "_BUFFER_BYTES", 4096)
     with Lab.open(tmp_path / "lab", Disturbance()) as lab:
         assert listened(lab.server, 500, seconds=0.1).capture.kernel_drops

@@ -16,7 +16,7 @@ from tests.packets.reading import Bytes, Noted, analyze
 SECOND = 1000 * MILLISECOND
 
 
-def one(packets: list[Packet], noted: Noted | None = None, observer: Bytes | None = None) -> TcpConnection:
+def connection_of(packets: list[Packet], noted: Noted | None = None, observer: Bytes | None = None) -> TcpConnection:
     (connection,) = analyze(ethernet_pcap(packets), noted=noted, observer=observer).connections
     return connection
 
@@ -53,8 +53,8 @@ def warm(count: int = 20) -> list[Packet]:
     return packets
 
 
-def test_a_quiet_connection_has_nothing_to_tell() -> None:
-    connection = one(warm())
+def test_a_quiet_connection_has_nothing_to_report() -> None:
+    connection = connection_of(warm())
     flow = connection.to_server
     assert (flow.segments, flow.distinct_segments, flow.bytes) == (20, 20, 2000)
     assert (connection.closed, connection.midstream, connection.one_sided) == ("", False, False)
@@ -67,14 +67,14 @@ def test_reordering_has_extent_lateness_and_needs_three() -> None:
     base = 30 * MILLISECOND
     packets = [*warm(), *(sent(number, base + number * 10_000) for number in (21, 22, 23, 20, 24))]
     packets[-2:] = [sent(20, base + MILLISECOND), sent(24, base + 2 * MILLISECOND)]
-    flow = one(packets).to_server
+    flow = connection_of(packets).to_server
     assert (flow.reordering.segments, flow.reordering.three_reordered) == (1, 1)
     assert flow.reordering.extent.largest == 3
     assert flow.reordering.late_ns.largest == MILLISECOND - 210_000
     assert flow.reordering.free_run.largest == 23
     assert flow.retransmission.segments == 0
     two = [*warm(), *(sent(number, base + position) for position, number in enumerate((21, 22, 20)))]
-    assert one(two).to_server.reordering.three_reordered == 0
+    assert connection_of(two).to_server.reordering.three_reordered == 0
 
 
 def test_lost_upstream_and_sent_again_fast() -> None:
@@ -83,7 +83,7 @@ def test_lost_upstream_and_sent_again_fast() -> None:
     packets += [acked(20, base + 1000 * n, sack=(21, 22)) for n in range(1, 4)]
     packets += [sent(20, base + 5 * MILLISECOND, ip_id=40), acked(22, base + 6 * MILLISECOND)]
     noted = Noted()
-    connection = one(packets, noted)
+    connection = connection_of(packets, noted)
     again = connection.to_server.retransmission
     assert list(noted.all.values()) == [Label.LOST_UPSTREAM]
     assert (again.segments, again.upstream, again.fast, again.timeout, again.needless) == (1, 1, 1, 0, 0)
@@ -98,7 +98,7 @@ def test_a_chain_of_timeouts_and_its_wait() -> None:
     for number, after in enumerate((206, 620, 1450)):
         packets.append(sent(20, base + after * MILLISECOND, ip_id=50 + number))
     packets.append(acked(21, base + 1451 * MILLISECOND))
-    flow = one(packets).to_server
+    flow = connection_of(packets).to_server
     again = flow.retransmission
     assert (again.segments, again.downstream, again.timeout, again.longest_chain) == (3, 3, 3, 3)
     assert flow.ack_rtt_ns.largest == 1000, "which copy the last ack is for cannot be known"
@@ -108,14 +108,14 @@ def test_a_chain_of_timeouts_and_its_wait() -> None:
 def test_needless_by_ack_and_by_dsack() -> None:
     base = 30 * MILLISECOND
     by_ack = [*warm(), sent(19, base, ip_id=60)]
-    assert one(by_ack).to_server.retransmission.needless == 1
+    assert connection_of(by_ack).to_server.retransmission.needless == 1
     by_dsack = [
         *warm(),
         sent(20, base),
         sent(20, base + 250 * MILLISECOND, ip_id=60),
         acked(21, base + SECOND, sack=(20, 21)),
     ]
-    connection = one(by_dsack)
+    connection = connection_of(by_dsack)
     assert connection.to_server.retransmission.needless == 1
     assert connection.to_client.dsacks == 1
 
@@ -124,12 +124,12 @@ def test_a_gap_of_the_receiver_that_closes_by_itself_is_reordering_behind_here()
     base = 30 * MILLISECOND
     packets = [*warm(), *(sent(number, base + number) for number in (20, 21, 22))]
     packets += [acked(20, base + MILLISECOND, sack=(21, 22)), acked(23, base + 2 * MILLISECOND)]
-    flow = one(packets).to_server
+    flow = connection_of(packets).to_server
     assert (flow.reordering.downstream, flow.reordering.segments) == (1, 0)
     resent = [*packets[:-1], sent(20, base + 1_500_000, ip_id=60), packets[-1]]
-    assert one(resent).to_server.reordering.downstream == 0
+    assert connection_of(resent).to_server.reordering.downstream == 0
     early = [*packets[:-2], sent(20, base + 900_000, ip_id=60), *packets[-2:]]
-    assert one(early).to_server.reordering.downstream == 0
+    assert connection_of(early).to_server.reordering.downstream == 0
 
 
 def test_an_ack_that_the_late_original_has_passed_on_the_way_is_no_gap() -> None:
@@ -141,7 +141,7 @@ def test_an_ack_that_the_late_original_has_passed_on_the_way_is_no_gap() -> None
         acked(20, base + 1100, sack=(21, 22)),
         acked(22, base + 1200),
     ]
-    flow = one(packets).to_server
+    flow = connection_of(packets).to_server
     assert (flow.reordering.segments, flow.reordering.downstream) == (1, 0)
 
 
@@ -149,7 +149,7 @@ def test_ids_of_a_whole_host_are_not_compared_across_a_pause() -> None:
     base = 30 * MILLISECOND
     noted = Noted()
     later = replace(sent(20, base + 300 * MILLISECOND), ip_id=31 + 40_000, ts_val=331)
-    flow = one([*warm(), sent(21, base), later], noted).to_server
+    flow = connection_of([*warm(), sent(21, base), later], noted).to_server
     assert list(noted.all.values()) == [Label.LOST_UPSTREAM]
     assert flow.retransmission.timeout == 1
 
@@ -162,13 +162,13 @@ def test_numbers_in_the_upper_half() -> None:
         packets.append(Packet(at, isn + 1 + number * 100, b"x" * 100, ack=server_isn + 1))
         answer = Packet(at + 1, server_isn + 1, ack=isn + 101 + number * 100, flags=ACK, to_server=False)
         packets.append(answer)
-    connection = one(packets)
+    connection = connection_of(packets)
     assert connection.handshake_ns is not None
     assert connection.to_server.ack_rtt_ns.count == 6
     assert connection.to_server.distinct_bytes == 600
 
 
-def test_copies_at_one_place_are_told_by_their_hops() -> None:
+def test_copies_at_one_place_are_recognised_by_their_hops() -> None:
     frames: list[tuple[int, bytes]] = []
     for packet in warm():
         frame = bytearray(packet.ethernet())
@@ -185,7 +185,7 @@ def test_copies_at_one_place_are_told_by_their_hops() -> None:
 def test_some_copies_are_the_network() -> None:
     packets = warm()
     packets.insert(8, replace(packets[7], at=packets[7].at + 300))
-    connection = one(packets)
+    connection = connection_of(packets)
     assert (connection.to_server.duplicates + connection.to_client.duplicate_acks, connection.captured_twice) == (
         1,
         False,
@@ -203,7 +203,7 @@ def test_what_the_peer_acknowledges_was_not_lost() -> None:
         acked(24, base + 2 * SECOND),
     ]
     packets += [acked(26, base + 3 * SECOND), sent(26, base + 4 * SECOND), acked(27, base + 5 * SECOND)]
-    flow = one(packets, observer=observer).to_server
+    flow = connection_of(packets, observer=observer).to_server
     assert flow.missed_bytes == 400
     assert (flow.unfilled_bytes, flow.retransmission.segments) == (0, 0)
     assert observer.lost_spans == [("to_server", 2000, 2200), ("to_server", 2400, 2600)]
@@ -213,7 +213,7 @@ def test_an_ack_that_was_captured_before_its_data_is_no_loss() -> None:
     base = 30 * MILLISECOND
     noted = Noted()
     packets = [*warm(), acked(21, base), sent(20, base + 20_000), sent(21, base + SECOND), acked(22, base + SECOND + 1)]
-    flow = one(packets, noted).to_server
+    flow = connection_of(packets, noted).to_server
     assert (flow.missed_bytes, noted.all, flow.distinct_segments) == (0, {}, 22)
 
 
@@ -225,7 +225,7 @@ def test_a_closed_window() -> None:
         acked(20, base + 3 * SECOND, window=9),
         acked(21, base + 4 * SECOND),
     ]
-    connection = one(packets)
+    connection = connection_of(packets)
     assert (connection.to_client.zero_windows, connection.to_client.duplicate_acks) == (1, 0)
     assert connection.to_client.zero_window_ns == 3 * SECOND - 1
     assert (connection.to_server.into_zero_window, connection.to_server.retransmission.segments) == (1, 0)
@@ -234,7 +234,7 @@ def test_a_closed_window() -> None:
 def test_keep_alives_are_not_sent_again() -> None:
     probe = replace(sent(20, SECOND), seq=1000 + 2000, payload=b"")
     with_a_byte = replace(probe, at=2 * SECOND, payload=b"\x00")
-    flow = one([*warm(), probe, with_a_byte]).to_server
+    flow = connection_of([*warm(), probe, with_a_byte]).to_server
     assert (flow.keep_alives, flow.retransmission.segments, flow.segments) == (2, 0, 20)
 
 
@@ -246,17 +246,17 @@ def test_ends_and_beginnings() -> None:
         replace(answer, at=SECOND + MILLISECOND),
         replace(third, at=SECOND + MILLISECOND),
     ]
-    connection = one(late)
+    connection = connection_of(late)
     assert connection.to_server.retransmission.syn == 1
     assert connection.handshake_ns is None, "nobody knows which SYN was answered"
     fin = Packet(SECOND, 3001, b"", ack=9001, flags=FIN | ACK)
     back = Packet(SECOND + 1, 9001, b"", ack=3002, flags=FIN | ACK, to_server=False)
     last = Packet(SECOND + 2, 3002, b"", ack=9002, flags=ACK)
-    closed = one([*warm(), fin, replace(fin, at=SECOND + 1, ip_id=99), back, last])
+    closed = connection_of([*warm(), fin, replace(fin, at=SECOND + 1, ip_id=99), back, last])
     assert closed.closed == "fin"
     assert closed.to_server.retransmission.fin == 1
     assert [flow.missed_bytes + flow.keep_alives for flow in closed.flows] == [0, 0]
-    broken = one([*warm(), replace(fin, flags=RST)])
+    broken = connection_of([*warm(), replace(fin, flags=RST)])
     assert (broken.closed, broken.to_server.resets) == ("reset", 1)
 
 
@@ -266,7 +266,7 @@ def test_a_lost_segment_before_fin_is_found() -> None:
     noted = Noted()
     packets = [*warm(), fin, sent(20, base + 5 * MILLISECOND, ip_id=32), acked(21, base + 6 * MILLISECOND)]
     packets[-1] = replace(packets[-1], ack=1001 + 2101)
-    connection = one(packets, noted)
+    connection = connection_of(packets, noted)
     assert list(noted.all.values()) == [Label.LOST_UPSTREAM]
     assert connection.to_server.missed_bytes == 0
 
@@ -281,7 +281,7 @@ def test_a_port_that_is_used_again_is_another_connection() -> None:
 
 def test_a_connection_met_midway() -> None:
     observer = Bytes()
-    connection = one([*warm()[23:], replace(sent(9, 40 * MILLISECOND), ip_id=19)], observer=observer)
+    connection = connection_of([*warm()[23:], replace(sent(9, 40 * MILLISECOND), ip_id=19)], observer=observer)
     assert connection.midstream
     assert str(connection.server) == "192.0.2.2:4222"
     assert connection.handshake_ns is None
@@ -289,7 +289,7 @@ def test_a_connection_met_midway() -> None:
 
 
 def test_one_side_only() -> None:
-    connection = one([packet for packet in warm() if packet.to_server])
+    connection = connection_of([packet for packet in warm() if packet.to_server])
     assert connection.one_sided
     assert connection.to_server.missed_bytes == 0
     assert connection.to_client.packets == 0
@@ -299,7 +299,7 @@ def test_data_on_syn() -> None:
     syn, answer, third = handshake()
     observer = Bytes()
     packets = [replace(syn, payload=b"CONNECT"), replace(answer, ack=1008), replace(third, seq=1008)]
-    connection = one([*packets, Packet(9 * MILLISECOND, 1008, b" {}\r\n", ack=9001)], observer=observer)
+    connection = connection_of([*packets, Packet(9 * MILLISECOND, 1008, b" {}\r\n", ack=9001)], observer=observer)
     assert observer.text(1, "to_server") == b"CONNECT {}\r\n"
     assert (connection.to_server.missed_bytes, connection.to_server.packets) == (0, 3)
 
@@ -310,7 +310,7 @@ def test_marks_of_congestion_are_counted() -> None:
     assert analyze(pcap(marked)).connections[0].to_server.congestion_marks == 22
 
 
-def test_what_is_over_is_forgotten_and_still_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_over_is_removed_and_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jsdoctor.parse.packets.analysis._FORGET_EVERY", 10)
     monkeypatch.setattr(table, "MAX_FOLLOWED", 4)
     packets = []
@@ -325,7 +325,7 @@ def test_what_is_over_is_forgotten_and_still_reported(monkeypatch: pytest.Monkey
     assert observer.closed_connections == list(range(1, 13))
 
 
-def test_the_connections_with_most_to_tell_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_connections_with_most_to_report_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table, "MAX_REPORTED", 2)
     packets: list[Packet] = []
     for number in range(5):

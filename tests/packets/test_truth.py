@@ -59,21 +59,27 @@ def test_a_network_without_disturbance_is_cleared(name: str) -> None:
 @pytest.mark.parametrize("name", LOSSY)
 def test_loss_is_not_taken_for_reordering(name: str) -> None:
     connections = read_capture(CAPTURES / f"{name}.pcap.gz").connections
-    assert sum(flow.retransmission.segments for one in connections for flow in one.flows)
-    assert not any(flow.reordering.segments or flow.reordering.downstream for one in connections for flow in one.flows)
+    assert sum(flow.retransmission.segments for connection in connections for flow in connection.flows)
+    assert not any(
+        flow.reordering.segments or flow.reordering.downstream
+        for connection in connections
+        for flow in connection.flows
+    )
 
 
-def test_every_packet_twice_is_told_and_left_out() -> None:
+def test_every_packet_twice_is_reported_and_left_out() -> None:
     for name in ("nats-any-dup-sll2", "nats-two-interfaces"):
         connections = read_capture(next(CAPTURES.glob(f"{name}.pcap*"))).connections
         assert len(connections) == 2
-        for one in connections:
-            assert one.copies * 10 >= 9 * sum(flow.packets for flow in one.flows)
+        for connection in connections:
+            assert connection.copies * 10 >= 9 * sum(flow.packets for flow in connection.flows)
 
 
 def test_a_hole_of_the_capture_is_no_loss_of_the_network() -> None:
     flows = [
-        flow for one in read_capture(CAPTURES / "nats-captureloss.server.pcap.gz").connections for flow in one.flows
+        flow
+        for connection in read_capture(CAPTURES / "nats-captureloss.server.pcap.gz").connections
+        for flow in connection.flows
     ]
     assert sum(flow.missed_bytes for flow in flows) == 5230
     assert not sum(flow.retransmission.segments for flow in flows)
@@ -90,7 +96,11 @@ def test_data_into_a_closed_window_is_no_loss() -> None:
 
 
 def test_an_outage_is_a_chain_of_timeouts() -> None:
-    flows = [flow for one in read_capture(CAPTURES / "nats-blackout.client.pcap.gz").connections for flow in one.flows]
+    flows = [
+        flow
+        for connection in read_capture(CAPTURES / "nats-blackout.client.pcap.gz").connections
+        for flow in connection.flows
+    ]
     worst = max(flows, key=lambda flow: flow.retransmission.longest_chain).retransmission
     assert (worst.timeout, worst.longest_chain) == (3, 3)
     assert 820_000_000 < worst.longest_wait_ns < 870_000_000
@@ -106,7 +116,7 @@ def test_without_ids_timestamps_are_the_proof() -> None:
         position += 16 + captured
     noted = Noted()
     analyzed = analyze(bytes(content), noted=noted)
-    assert {flow.proof for one in analyzed.connections for flow in one.flows} == {OrderProof.TIMESTAMPS}
+    assert {flow.proof for connection in analyzed.connections for flow in connection.flows} == {OrderProof.TIMESTAMPS}
     expected = dict(_truth(name))
     right = sum(label in MEANING[expected[frame]] for frame, label in noted.all.items() if frame in expected)
     assert noted.all.keys() == expected.keys()

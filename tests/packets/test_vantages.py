@@ -30,19 +30,21 @@ Seen = tuple[int, Packet]
 
 def data(*, ids: bool = True) -> list[Packet]:
     """A handshake and many packets, one each millisecond."""
-    said = [
+    segments = [
         Packet((10 + number) * MILLISECOND, 1001 + number * FULL, b"x" * FULL, ack=9001, ip_id=number + 1)
         for number in range(MANY)
     ]
-    packets = [*handshake(), *said]
+    packets = [*handshake(), *segments]
     return [replace(packet, ip_id=packet.ip_id * ids, ts_val=1000 + packet.at // MILLISECOND) for packet in packets]
 
 
 def acknowledged(packets: Sequence[Packet]) -> list[Packet]:
     """With the peer's acknowledgements, half a millisecond behind every second packet."""
     acks = [
-        Packet(one.at + MILLISECOND // 2, 9001, ack=one.seq + FULL, flags=ACK, ts_val=one.ts_val, to_server=False)
-        for one in packets[4::2]
+        Packet(
+            packet.at + MILLISECOND // 2, 9001, ack=packet.seq + FULL, flags=ACK, ts_val=packet.ts_val, to_server=False
+        )
+        for packet in packets[4::2]
     ]
     return sorted([*packets, *acks], key=lambda packet: packet.at)
 
@@ -55,7 +57,7 @@ def passed_on(packets: Sequence[Packet], late: Sequence[int] = ()) -> list[Seen]
         takes = 4_500_000 if packet.to_server and number in late and packet.payload else 100_000
         ways = (1, 2) if packet.to_server else (2, 1)
         seen += [(ways[0], packet), (ways[1], replace(packet, at=packet.at + takes))]
-    return sorted(seen, key=lambda one: one[1].at)
+    return sorted(seen, key=lambda seen_packet: seen_packet[1].at)
 
 
 def cooked_1(interface: int, packet: Packet) -> bytes:
@@ -97,9 +99,13 @@ FORMS = {
 @pytest.mark.parametrize("form", FORMS)
 def test_a_host_that_changes_the_order_between_two_interfaces(form: str, ids: bool) -> None:
     late = range(20, 100, 10)
-    found = reordering(form, passed_on(acknowledged(data(ids=ids)), late))
-    assert (found.segments, found.three_reordered, found.packets) == (len(late), len(late), MANY)
-    assert (found.place, found.in_order_at) == FORMS[form]
+    seen_reordering = reordering(form, passed_on(acknowledged(data(ids=ids)), late))
+    assert (seen_reordering.segments, seen_reordering.three_reordered, seen_reordering.packets) == (
+        len(late),
+        len(late),
+        MANY,
+    )
+    assert (seen_reordering.place, seen_reordering.in_order_at) == FORMS[form]
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -115,8 +121,12 @@ def test_what_one_interface_missed_is_not_late_at_the_other(form: str) -> None:
     ]
     missed = {1001 + number * FULL for number in range(20, 100, 20)}
     kept = sorted(
-        (one for one in seen if not (one[0] == 1 and one[1].seq in missed and one[1].payload)),
-        key=lambda one: one[1].at,
+        (
+            seen_packet
+            for seen_packet in seen
+            if not (seen_packet[0] == 1 and seen_packet[1].seq in missed and seen_packet[1].payload)
+        ),
+        key=lambda seen_packet: seen_packet[1].at,
     )
     assert reordering(form, kept) == Reordering()
 
@@ -150,9 +160,9 @@ def test_reordering_before_both_interfaces_is_seen_at_both() -> None:
     ]
     before.sort(key=lambda packet: packet.at)
     for form in FORMS:
-        found = reordering(form, passed_on(before))
-        assert found.segments == len(late)
-        assert found.in_order_at == ""
+        seen_reordering = reordering(form, passed_on(before))
+        assert seen_reordering.segments == len(late)
+        assert seen_reordering.in_order_at == ""
 
 
 def test_places_without_end_are_bounded() -> None:

@@ -1,4 +1,4 @@
-"""What the tests of broken deployments share: a bounded `jsdoctor check`, and looking at what the servers say."""
+"""What the tests of broken deployments share: a bounded `jsdoctor check`, and what servers report of themselves."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def requested(report: Json) -> list[str]:
     return [f"{gap['kind']}: {gap['reason']}" for gap in report["gaps"] if gap["requested"]]
 
 
-def said(report: Json, code: str) -> dict[str, str]:
+def failures_of(report: Json, code: str) -> dict[str, str]:
     """Severity of every failure of one rule, by the label of its subject."""
     return {
         "/".join(

@@ -11,7 +11,7 @@ from nats.aio.client import Client
 
 from jsdoctor.demo.server import NatsServer
 from tests.collect.operator_mode import Operator, creds
-from tests.real.outage import check, said
+from tests.real.outage import check, failures_of
 from tests.servers import VERSIONS, server_binary
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("account-limits")]
@@ -36,7 +36,7 @@ def test_account_near_its_limits_is_found(tmp_path: Path, version: str) -> None:
         async def near_limits() -> list[dict[str, str]]:
             ways = (("--server", server.url, "--creds", str(system)), ("--monitor", server.monitor_url))
             checks = (asyncio.to_thread(check, *way, "--select", "JSD811", "--samples", "1") for way in ways)
-            return [said(report, "JSD811") for _, report in await asyncio.gather(*checks)]
+            return [failures_of(report, "JSD811") for _, report in await asyncio.gather(*checks)]
 
         clients = await connect(8, server.url)
         try:

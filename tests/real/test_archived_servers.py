@@ -8,7 +8,7 @@ import pytest
 from nats.aio.client import Client
 
 from tests.deployment import add_stream
-from tests.real.outage import check, said, with_client
+from tests.real.outage import check, failures_of, with_client
 from tests.record_archives import capture, gather
 from tests.servers import VERSIONS, ClusterFactory
 from tests.stored import store
@@ -32,8 +32,8 @@ def test_limit_below_usage(cluster_factory: ClusterFactory, nats_cli: Path, tmp_
     cluster.stop("n2")
     cluster._configs["n2"] = cluster._configs["n2"].replace(WIDE, NARROW)
     cluster.start("n2")
-    assert said(check("--server", cluster.url("sys"), "--samples", "1")[1], "JSD816") == {"n2": "error"}
+    assert failures_of(check("--server", cluster.url("sys"), "--samples", "1")[1], "JSD816") == {"n2": "error"}
     for file in (capture(cluster, tmp_path / "own.zip"), gather(nats_cli, cluster.urls, tmp_path / "theirs.zip")):
         _, report = check("--bundle", str(file))
-        assert said(report, "JSD816") == {"n2": "error"}
-        assert said(report, "JSD710") == {"cluster": "info"}, "its limit is not that of the others"
+        assert failures_of(report, "JSD816") == {"n2": "error"}
+        assert failures_of(report, "JSD710") == {"cluster": "info"}, "its limit is not that of the others"

@@ -19,7 +19,7 @@ from jsdoctor.model.finding import Subject
 from jsdoctor.parse.assemble import assemble
 from jsdoctor.parse.bundle import encode_bundle
 from jsdoctor.parse.redact import redact
-from tests.collect.looking import look
+from tests.collect.looking import take_samples
 from tests.once import once
 from tests.real.ward import PLANTS, TOPOLOGIES, Json, Site, run_check
 from tests.ruleset import run_all
@@ -89,7 +89,7 @@ async def _visit(cluster: Cluster, version: str, topology: str, home: Path) -> V
         await asyncio.gather(*(plant.work(site) for plant in plants))
         before = (await asyncio.to_thread(run_check, *live))[1]
         await asyncio.to_thread(_capture, cluster, home / "cli.zip")
-        samples = await asyncio.to_thread(look, cluster.url("sys"), (), CollectionPlan(interval_s=2.0))
+        samples = await asyncio.to_thread(take_samples, cluster.url("sys"), (), CollectionPlan(interval_s=2.0))
         after = (await asyncio.to_thread(run_check, *live))[1]
         await site.rest()
     finally:

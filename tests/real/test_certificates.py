@@ -9,7 +9,7 @@ import pytest
 from jsdoctor.demo.server import NatsServer, free_ports
 from tests.clock import clock_shifter
 from tests.collect.certificates import Certificates
-from tests.real.outage import check, said
+from tests.real.outage import check, failures_of
 from tests.servers import VERSIONS, server_binary
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("certificates")]
@@ -49,9 +49,9 @@ def test_expiring_certificates_are_found(certificates: Certificates, tmp_path: P
         for days, severity in ((14, "error"), (25, "critical")):
             shift(server.pid, days * DAY_S)
             code, report = check("--monitor", server.monitor_url, "--samples", "1")
-            assert said(report, "JSD812") == {"tls": severity}
+            assert failures_of(report, "JSD812") == {"tls": severity}
             assert code == 1
         shift(server.pid, 0)
         renewed = config.replace(_tls(certificates.valid_for(20)), _tls(certificates.valid_for(61)))
     with NatsServer.start(server_binary(version), renewed, tmp_path / "renewed") as server:
-        assert said(check("--monitor", server.monitor_url, "--samples", "1")[1], "JSD812") == {}
+        assert failures_of(check("--monitor", server.monitor_url, "--samples", "1")[1], "JSD812") == {}

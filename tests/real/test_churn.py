@@ -13,7 +13,7 @@ from nats.aio.client import Client
 
 from jsdoctor.model.exchange import Access, Endpoint, Exchange, Sample
 from jsdoctor.parse.assemble import assemble
-from tests.collect.looking import NIGHTLY_UNLESS_DEFAULT, ONCE, PLAN, gaps, look, seen
+from tests.collect.looking import NIGHTLY_UNLESS_DEFAULT, ONCE, PLAN, gaps, seen, take_samples
 from tests.deployment import HOUR_NS, add_consumer, add_stream, api
 from tests.real.outage import with_client
 from tests.real.two_samples import severities
@@ -38,7 +38,7 @@ def _make(cluster: Cluster) -> str:
 
     def led() -> bool:
         nonlocal leader
-        snapshot = seen(assemble(look(cluster.url("sys"), plan=ONCE)))
+        snapshot = seen(assemble(take_samples(cluster.url("sys"), plan=ONCE)))
         leader = next(c.cluster.leader for _, c in snapshot.led_consumers() if c.name == "job" and c.cluster)
         return len(list(snapshot.led_consumers())) == 2
 
@@ -72,9 +72,9 @@ def _aged(sample: Sample) -> Sample:
 def test_a_consumer_that_goes_during_the_requests(cluster_factory: ClusterFactory) -> None:
     cluster = cluster_factory(nodes=3)
     leader = _make(cluster)
-    (before,) = map(_aged, look(cluster.url("sys"), plan=ONCE))
+    (before,) = map(_aged, take_samples(cluster.url("sys"), plan=ONCE))
     _delete(cluster)
-    (after,) = map(_aged, look(cluster.url("sys"), plan=ONCE))
+    (after,) = map(_aged, take_samples(cluster.url("sys"), plan=ONCE))
     # Its leader was asked after the deletion, the others before.
     torn = _with_jsz(before, {**_jsz(before), leader: _jsz(after)[leader]})
     assert [gap.subject.name for gap in gaps([before, torn])] == ["job"]
@@ -93,7 +93,7 @@ def test_a_consumer_that_has_no_leader_yet_is_no_gap_while_it_is_new(cluster_fac
     cluster = cluster_factory(nodes=3)
     _make(cluster)
     for user, endpoint in (("sys", Endpoint.JSZ), ("app", Endpoint.CONSUMER_LIST)):
-        (sample,) = look(cluster.url(user), plan=ONCE)
+        (sample,) = take_samples(cluster.url(user), plan=ONCE)
         leaderless = _edited(sample, endpoint, _without_leader)
         assert gaps([leaderless, leaderless]) == []
         assert [severities(code, (leaderless, leaderless)) for code in ("JSD702", "JSD411", "JSD901")] == [{}] * 3
@@ -116,7 +116,7 @@ def test_a_consumer_that_is_missing_from_both_samples_although_it_lives(cluster_
     """It is deleted and made anew again and again, and both lists waited in vain for it."""
     cluster = cluster_factory(nodes=3)
     _make(cluster)
-    torn = _edited(look(cluster.url("app"), plan=ONCE)[0], Endpoint.CONSUMER_LIST, _call_missing)
+    torn = _edited(take_samples(cluster.url("app"), plan=ONCE)[0], Endpoint.CONSUMER_LIST, _call_missing)
     assert [gap.subject.name for gap in gaps([torn, torn])] == ["job"]
 
     async def requested_singly(client: Client) -> Exchange:
@@ -146,9 +146,9 @@ def _lost(reply: dict[str, Any]) -> None:
 def test_a_consumer_that_goes_while_its_stream_is_listed(cluster_factory: ClusterFactory) -> None:
     cluster = cluster_factory(nodes=3)
     _make(cluster)
-    (before,) = look(cluster.url("app"), plan=ONCE)
+    (before,) = take_samples(cluster.url("app"), plan=ONCE)
     _delete(cluster)
-    (after,) = look(cluster.url("app"), plan=ONCE)
+    (after,) = take_samples(cluster.url("app"), plan=ONCE)
     # What a server answers that waits in vain for the consumer while it is deleted.
     torn = _edited(before, Endpoint.CONSUMER_LIST, _call_missing)
     assert [gap.subject.name for gap in gaps([before, torn])] == ["job"]
@@ -204,7 +204,7 @@ def test_churn_all_the_time(cluster_factory: ClusterFactory, version: str, acces
         jobs = [asyncio.create_task(churn(number)) for number in range(3)]
         url = None if access == "monitor" else cluster.url(access)
         monitors = cluster.monitor_urls if url is None else ()
-        collected = [await asyncio.to_thread(look, url, monitors, PLAN) for _ in range(10)]
+        collected = [await asyncio.to_thread(take_samples, url, monitors, PLAN) for _ in range(10)]
         stop.set()
         await asyncio.gather(*jobs)
         return collected

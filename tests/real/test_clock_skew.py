@@ -19,7 +19,7 @@ from jsdoctor.model.finding import Outcome
 from jsdoctor.parse.assemble import assemble
 from tests.clock import ShiftClock, clock_shifter
 from tests.clock.ntp_server import ntp_server
-from tests.collect.looking import NIGHTLY_UNLESS_DEFAULT, look
+from tests.collect.looking import NIGHTLY_UNLESS_DEFAULT, take_samples
 from tests.deployment import add_consumer, add_stream, api
 from tests.real.test_clock import typed
 from tests.real.ward import Json, failures, run_check
@@ -200,7 +200,7 @@ def alarms(cluster: Cluster, runs: int) -> list[str]:
     """What is found on clocks that are right, by so many looks while this machine has more to do than it can."""
     burning = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(4)]
     try:
-        samples = [assemble(look(cluster.url("sys"), plan=CLOCKS_ONLY)) for _ in range(runs)]
+        samples = [assemble(take_samples(cluster.url("sys"), plan=CLOCKS_ONLY)) for _ in range(runs)]
     finally:
         for process in burning:
             process.kill()

@@ -11,7 +11,17 @@ import pytest
 from nats.aio.client import Client
 
 from tests.deployment import add_consumer, add_stream, api
-from tests.real.outage import Json, check, consumer_peers, fill, peers_of, requested, said, small_disk, with_client
+from tests.real.outage import (
+    Json,
+    check,
+    consumer_peers,
+    failures_of,
+    fill,
+    peers_of,
+    requested,
+    small_disk,
+    with_client,
+)
 from tests.servers import VERSIONS, Cluster, ClusterFactory, wait_until
 from tests.stored import store
 
@@ -135,42 +145,42 @@ def test_dead_servers_are_gaps(downfall: Downfall, phase: str) -> None:
 
 def test_killed_server_is_found(downfall: Downfall) -> None:
     _, report = downfall.runs["one down", "sys"]
-    assert said(report, "JSD703") == {downfall.owner: "warning"}
-    assert said(report, "JSD706") == {"cluster": "warning"}
-    assert said(report, "JSD701") == said(report, "JSD702") == {}
+    assert failures_of(report, "JSD703") == {downfall.owner: "warning"}
+    assert failures_of(report, "JSD706") == {"cluster": "warning"}
+    assert failures_of(report, "JSD701") == failures_of(report, "JSD702") == {}
 
 
 def test_killed_server_is_found_by_a_plain_account(downfall: Downfall) -> None:
-    assert said(downfall.runs["one down", "app"][1], "JSD703") == {downfall.owner: "warning"}
+    assert failures_of(downfall.runs["one down", "app"][1], "JSD703") == {downfall.owner: "warning"}
 
 
 def test_single_copy_of_a_killed_server_is_found_by_a_plain_account(downfall: Downfall) -> None:
     code, report = downfall.runs["one down", "app"]
-    assert said(report, "JSD702") == {"APP/ONE": "critical"}
+    assert failures_of(report, "JSD702") == {"APP/ONE": "critical"}
     assert code == 1
 
 
 def test_lost_quorum_is_found(downfall: Downfall) -> None:
     code, report = downfall.runs["two down", "sys"]
     assert code == 1
-    assert said(report, "JSD701") == {"cluster": "critical"}
-    assert said(report, "JSD702") == {"APP/ALL": "critical"}
-    assert "error" in said(report, "JSD801").values()
+    assert failures_of(report, "JSD701") == {"cluster": "critical"}
+    assert failures_of(report, "JSD702") == {"APP/ALL": "critical"}
+    assert "error" in failures_of(report, "JSD801").values()
 
 
 def test_lost_quorum_is_found_through_monitoring(downfall: Downfall) -> None:
     code, report = downfall.runs["two down", "monitor"]
     assert code == 1
-    assert said(report, "JSD701") == {"cluster": "critical"}
-    assert said(report, "JSD702") == {"APP/ALL": "critical"}
+    assert failures_of(report, "JSD701") == {"cluster": "critical"}
+    assert failures_of(report, "JSD702") == {"APP/ALL": "critical"}
 
 
 @pytest.mark.parametrize("user", ["sys", "app"])
 def test_nothing_is_left_when_all_are_back(downfall: Downfall, user: str) -> None:
     code, report = downfall.runs["back", user]
-    assert {c: said(report, c) for c in ("JSD701", "JSD702", "JSD703", "JSD704", "JSD706", "JSD713", "JSD901")} == {
-        c: {} for c in ("JSD701", "JSD702", "JSD703", "JSD704", "JSD706", "JSD713", "JSD901")
-    }
+    assert {
+        c: failures_of(report, c) for c in ("JSD701", "JSD702", "JSD703", "JSD704", "JSD706", "JSD713", "JSD901")
+    } == {c: {} for c in ("JSD701", "JSD702", "JSD703", "JSD704", "JSD706", "JSD713", "JSD901")}
     assert requested(report) == []
     assert code == 0
 
@@ -179,8 +189,8 @@ def test_nothing_is_left_when_all_are_back(downfall: Downfall, user: str) -> Non
 def test_two_servers_are_no_quorum(cluster_factory: ClusterFactory, version: str) -> None:
     cluster = cluster_factory(version, 2)
     code, report = check("--server", cluster.url("sys"))
-    assert said(report, "JSD706") == {"cluster": "warning"}
-    assert said(report, "JSD701") == said(report, "JSD703") == {}
+    assert failures_of(report, "JSD706") == {"cluster": "warning"}
+    assert failures_of(report, "JSD701") == failures_of(report, "JSD703") == {}
     assert code == 0
 
 
@@ -198,19 +208,24 @@ def test_halted_stream_is_found(cluster_factory: ClusterFactory) -> None:
     with_client(cluster, _halt)
     wait_until(lambda: not peers_of(cluster, "P713"), "the stream to lose its leader", timeout=60)
     code, report = check("--server", cluster.url("sys"))
-    assert said(report, "JSD713") == {"APP/P713": "critical"}
-    assert set(said(report, "JSD801")) == {"n1", "n2", "n3"}
+    assert failures_of(report, "JSD713") == {"APP/P713": "critical"}
+    assert set(failures_of(report, "JSD801")) == {"n1", "n2", "n3"}
     assert code == 1
     wait_until(lambda: _quiet_ns(cluster, "P713") > SILENCE_NS, "the members to be silent for ten seconds", timeout=30)
     _, report = check("--server", cluster.url("sys"))
-    assert said(report, "JSD702") == {"APP/P713": "critical"}
-    assert said(check("--server", cluster.url("app"))[1], "JSD702") == {"APP/P713": "critical"}
+    assert failures_of(report, "JSD702") == {"APP/P713": "critical"}
+    assert failures_of(check("--server", cluster.url("app"))[1], "JSD702") == {"APP/P713": "critical"}
     with_client(cluster, lambda client: api(client, "STREAM.DELETE.P713"))
     wait_until(
         lambda: all(_is_healthy(cluster, name) for name in cluster.names), "all servers to be healthy", timeout=60
     )
     code, report = check("--server", cluster.url("sys"))
-    assert (code, said(report, "JSD713"), said(report, "JSD702"), said(report, "JSD801")) == (0, {}, {}, {})
+    assert (code, failures_of(report, "JSD713"), failures_of(report, "JSD702"), failures_of(report, "JSD801")) == (
+        0,
+        {},
+        {},
+        {},
+    )
 
 
 def _is_healthy(cluster: Cluster, name: str) -> bool:
@@ -235,7 +250,7 @@ def test_wrong_expected_message_id_halts_nothing_before_2_14(cluster_factory: Cl
     cluster = cluster_factory(version, 3)
     with_client(cluster, _halt)
     code, report = check("--server", cluster.url("sys"))
-    assert (code, said(report, "JSD713"), said(report, "JSD702")) == (0, {}, {})
+    assert (code, failures_of(report, "JSD713"), failures_of(report, "JSD702")) == (0, {}, {})
 
 
 def test_replica_on_a_full_disk_is_found(cluster_factory: ClusterFactory, tmp_path: Path) -> None:
@@ -252,9 +267,9 @@ def test_replica_on_a_full_disk_is_found(cluster_factory: ClusterFactory, tmp_pa
         def replica_found() -> dict[str, str]:
             """Behind (JSD704), or after ten seconds missing (JSD703); its lag is not seen in every sample."""
             code, report = check("--server", cluster.url("sys"))
-            assert said(report, "JSD713") == {"APP/FULL": "error"}
+            assert failures_of(report, "JSD713") == {"APP/FULL": "error"}
             assert code == 1
-            return {**said(report, "JSD704"), **said(report, "JSD703")}
+            return {**failures_of(report, "JSD704"), **failures_of(report, "JSD703")}
 
         severities = wait_until(replica_found, "the replica on the full disk to be found", timeout=60)
         # The meta group may lag on the full disk for a moment, too.
@@ -265,5 +280,5 @@ def test_replica_on_a_full_disk_is_found(cluster_factory: ClusterFactory, tmp_pa
             timeout=30,
         )
         _, report = check("--server", cluster.url("sys"))
-        assert said(report, "JSD703") == {"APP/FULL": "error"}
+        assert failures_of(report, "JSD703") == {"APP/FULL": "error"}
         cluster.close()

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from jsdoctor.demo.server import NatsServer, free_ports
-from tests.real.outage import check, said
+from tests.real.outage import check, failures_of
 from tests.servers import VERSIONS, Cluster, ClusterFactory, server_binary, wait_until
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("configuration")]
@@ -43,12 +43,12 @@ def test_server_with_another_version_is_found(cluster_factory: ClusterFactory, o
     cluster._binary = server_binary(new)
     cluster.start("n3")
     code, report = check("--server", cluster.url("sys"), *ONCE)
-    assert said(report, "JSD709") == {"cluster": "warning"}
+    assert failures_of(report, "JSD709") == {"cluster": "warning"}
     assert code == 0
     # n1 runs for at least this long and n3 for less: as if n3 had been upgraded just now.
     since = _uptime(cluster, "n1")
     report = check("--server", cluster.url("sys"), *ONCE, "--set", f"JSD709.roll_out={since}s")[1]
-    assert said(report, "JSD709") == {"cluster": "info"}
+    assert failures_of(report, "JSD709") == {"cluster": "info"}
 
 
 def _uptime(cluster: Cluster, name: str) -> int:
@@ -65,7 +65,7 @@ def test_settings_that_differ_are_named(cluster_factory: ClusterFactory, version
 
     cluster = cluster_factory(version, 3, node_config=own)
     _, report = check("--server", cluster.url("sys"), *ONCE)
-    assert said(report, "JSD710") == {"cluster": "warning"}
+    assert failures_of(report, "JSD710") == {"cluster": "warning"}
     (difference,) = [result for result in report["results"] if result["code"] == "JSD710"]
     assert "max_payload differs (n1, n2: 1,048,576; n3: 4,194,304)" in difference["message"]
     assert "max_connections differs" in difference["message"]
@@ -73,7 +73,7 @@ def test_settings_that_differ_are_named(cluster_factory: ClusterFactory, version
     cluster._configs["n3"] = cluster._configs["n3"].replace("4MB", "1MB").replace("500", "900")
     cluster.start("n3")
     code, report = check("--server", cluster.url("sys"), *ONCE)
-    assert said(report, "JSD710") == {}
+    assert failures_of(report, "JSD710") == {}
     if version >= "2.11":
         digests = {cluster.monitor(name, "/varz")["config_digest"] for name in cluster.names}
         assert len(digests) == 3, "names and ports make every digest another one: no reason to complain"
@@ -123,7 +123,7 @@ def test_white_space_in_names_is_found(tmp_path: Path, version: str) -> None:
     edge = EDGE.format(name=f"edge{gap}one", leaf=leaf)
     with NatsServer.start(server_binary(version), hub, tmp_path / "hub") as server:
         url = server.url.replace("nats://", "nats://sys:sys@")
-        severities = said(check("--server", url, *ONCE)[1], "JSD711")
+        severities = failures_of(check("--server", url, *ONCE)[1], "JSD711")
         assert severities == {f"my{shown}cluster": "error", f"hub{shown}one": "warning"}
     good = hub.replace(f"hub{gap}one", "hub-one").replace(f"my{gap}cluster", "my-cluster")
     with (
@@ -131,8 +131,8 @@ def test_white_space_in_names_is_found(tmp_path: Path, version: str) -> None:
         NatsServer.start(server_binary(version), edge, tmp_path / "edge"),
     ):
         url = server.url.replace("nats://", "nats://sys:sys@")
-        assert said(check("--server", url, *ONCE)[1], "JSD711") in ({}, {f"edge{shown}one": "warning"})
+        assert failures_of(check("--server", url, *ONCE)[1], "JSD711") in ({}, {f"edge{shown}one": "warning"})
         wait_until(
             lambda: httpx.get(server.monitor_url + "/leafz").json()["leafs"], "the leaf node to come", timeout=20
         )
-        assert said(check("--server", url, *ONCE)[1], "JSD711") == {f"edge{shown}one": "warning"}
+        assert failures_of(check("--server", url, *ONCE)[1], "JSD711") == {f"edge{shown}one": "warning"}

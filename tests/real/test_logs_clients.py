@@ -29,7 +29,7 @@ from tests.real.logging_client import (
     refused,
     stream,
 )
-from tests.real.outage import Json, check, said
+from tests.real.outage import Json, check, failures_of
 from tests.servers import Cluster, ClusterFactory, wait_until
 
 pytestmark = pytest.mark.real
@@ -99,16 +99,16 @@ def test_what_applications_log(cluster_factory: ClusterFactory, version: str, tm
     asyncio.run(run())
     report = judge(cluster, logs)
     traced = version != "2.10.26"
-    assert said(report, "JSD201") == {"shop": "warning"} | ({"P201": "warning"} if traced else {})
-    assert said(report, "JSD202") == {"ledger": "warning"} | ({"P203": "warning"} if traced else {})
-    assert said(report, "JSD203") == {"P203": "warning"}
-    assert said(report, "JSD209") == {"shop": "warning"}
-    assert said(report, "JSD301") == {"shop": "warning"}
-    assert said(report, "JSD304") == {"P308": "warning"}
-    assert said(report, "JSD308")["P308"] in ("info", "warning")
-    assert said(report, "JSD409") == {"P201/poison": "warning"}
-    assert said(report, "JSD411") == {"shop": "warning", "P209/push": "info"}
-    assert said(report, "JSD418") == {"shop": "warning"}
+    assert failures_of(report, "JSD201") == {"shop": "warning"} | ({"P201": "warning"} if traced else {})
+    assert failures_of(report, "JSD202") == {"ledger": "warning"} | ({"P203": "warning"} if traced else {})
+    assert failures_of(report, "JSD203") == {"P203": "warning"}
+    assert failures_of(report, "JSD209") == {"shop": "warning"}
+    assert failures_of(report, "JSD301") == {"shop": "warning"}
+    assert failures_of(report, "JSD304") == {"P308": "warning"}
+    assert failures_of(report, "JSD308")["P308"] in ("info", "warning")
+    assert failures_of(report, "JSD409") == {"P201/poison": "warning"}
+    assert failures_of(report, "JSD411") == {"shop": "warning", "P209/push": "info"}
+    assert failures_of(report, "JSD418") == {"shop": "warning"}
 
 
 def test_batch_with_an_id_twice(cluster_factory: ClusterFactory, tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_batch_with_an_id_twice(cluster_factory: ClusterFactory, tmp_path: Path)
 
     asyncio.run(run())
     _, report = check("--logs", str(tmp_path / "shop.log"))
-    assert said(report, "JSD304") == {"shop": "error"}
+    assert failures_of(report, "JSD304") == {"shop": "error"}
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -161,7 +161,7 @@ def test_duplicates_after_a_restart(cluster_factory: ClusterFactory, version: st
     cluster.stop("n1")
     cluster.start("n1")
     asyncio.run(work(take=True))
-    assert said(judge(cluster, logs), "JSD306") == {"APP/P306": "warning"}
+    assert failures_of(judge(cluster, logs), "JSD306") == {"APP/P306": "warning"}
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -179,7 +179,7 @@ def test_consumer_that_a_start_cannot_load(cluster_factory: ClusterFactory, vers
     metadata = next(cluster.store_dir("n1").rglob("obs/c/meta.inf"))
     metadata.unlink()
     cluster.start("n1")
-    assert said(judge(cluster, tmp_path), "JSD411") == {"APP/P411/c": "error"}
+    assert failures_of(judge(cluster, tmp_path), "JSD411") == {"APP/P411/c": "error"}
 
 
 def test_restore(cluster_factory: ClusterFactory, nats_cli: Path, tmp_path: Path) -> None:
@@ -206,7 +206,7 @@ def test_restore(cluster_factory: ClusterFactory, nats_cli: Path, tmp_path: Path
     typed(f"stream backup P203 {tmp_path / 'backup'} --no-progress")
     asyncio.run(create(delete=True))
     typed(f"stream restore {tmp_path / 'backup'} --no-progress")
-    assert said(judge(cluster, logs), "JSD203") == {"APP/P203": "info"}
+    assert failures_of(judge(cluster, logs), "JSD203") == {"APP/P203": "info"}
 
 
 @pytest.fixture(scope="module")
@@ -226,7 +226,7 @@ def test_clock_that_is_set_back(
         if count == 1:
             shift_clock(node.pid, -30)
     report = judge(cluster, tmp_path)
-    assert said(report, "JSD104") == {"n1": "warning"}
+    assert failures_of(report, "JSD104") == {"n1": "warning"}
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -251,5 +251,5 @@ def test_clocks_that_are_apart(
     asyncio.run(elect())
     wait_until(lambda: cluster.meta_leader() is not None, "a meta leader")
     report = judge(cluster, tmp_path)
-    assert said(report, "JSD106") == {"n2": "warning"}
-    assert said(report, "JSD104") == {}
+    assert failures_of(report, "JSD106") == {"n2": "warning"}
+    assert failures_of(report, "JSD104") == {}

@@ -14,7 +14,7 @@ from nats.aio.client import Client
 
 from jsdoctor.demo.server import NatsServer
 from tests.deployment import add_consumer, add_stream, api
-from tests.real.outage import Json, check, said, small_disk, with_client
+from tests.real.outage import Json, check, failures_of, small_disk, with_client
 from tests.servers import Cluster, ClusterFactory, server_binary, wait_until
 from tests.stored import store
 
@@ -79,11 +79,11 @@ def test_lost_majority_is_found_and_so_is_its_return(
     quorum = "JetStream cluster stream 'APP > P702' has NO quorum"
     wait_until(lambda: logged(cluster, survivor, quorum), "the loss of the quorum to be logged", timeout=60)
     alone = {"cluster": "critical"}
-    wait_until(lambda: said(judge(cluster, tmp_path), "JSD701") == alone, "no meta leader for long", timeout=60)
+    wait_until(lambda: failures_of(judge(cluster, tmp_path), "JSD701") == alone, "no meta leader for long", timeout=60)
     report = judge(cluster, tmp_path)
-    assert said(report, "JSD702")["APP/P702"] == "critical"
+    assert failures_of(report, "JSD702")["APP/P702"] == "critical"
     # A server that had only accepted its routes dials nobody anew, and then has nothing to log about them.
-    assert said(report, "JSD714").get(survivor, "error") == "error"
+    assert failures_of(report, "JSD714").get(survivor, "error") == "error"
     leaders = [
         "Self is new JetStream cluster metadata leader",
         "JetStream cluster new stream leader for 'APP > P702'",
@@ -98,7 +98,7 @@ def test_lost_majority_is_found_and_so_is_its_return(
         wait_until(lambda w=words, n=known: times(cluster, w) > n, words, timeout=60)  # type: ignore[misc]
     report = judge(cluster, tmp_path)
     for code in ("JSD701", "JSD702", "JSD714", "JSD713", "JSD204"):
-        assert set(said(report, code).values()) <= {"info", "warning"}, code
+        assert set(failures_of(report, code).values()) <= {"info", "warning"}, code
 
 
 @pytest.mark.parametrize("version", ON_2_12)
@@ -123,8 +123,8 @@ def test_flapping_leaders_and_failed_placement_are_found(
     reply = with_client(cluster, make)
     assert reply["error"]["err_code"] in (10005, 10047)
     report = judge(cluster, tmp_path)
-    assert said(report, "JSD705") == {"APP/P705": "warning"}
-    assert said(report, "JSD716") == {"cluster": "warning"}
+    assert failures_of(report, "JSD705") == {"APP/P705": "warning"}
+    assert failures_of(report, "JSD716") == {"cluster": "warning"}
     assert {code for code, _, _ in loud(report)} == {"JSD705", "JSD716"}
 
 
@@ -153,9 +153,9 @@ def test_lost_messages_are_found(cluster_factory: ClusterFactory, tmp_path: Path
         path.unlink()
     cluster.start("n1")
     report = judge(cluster, tmp_path)
-    assert said(report, "JSD204") == {"APP/P204": "warning"}
+    assert failures_of(report, "JSD204") == {"APP/P204": "warning"}
     expected = {"APP/P204/reader": "error"} if version >= "2.14" else {}
-    assert said(report, "JSD205") == expected
+    assert failures_of(report, "JSD205") == expected
 
 
 @pytest.mark.parametrize("version", ON_2_10)
@@ -172,7 +172,7 @@ def test_full_disk_is_found(cluster_factory: ClusterFactory, tmp_path: Path, ver
         with_client(cluster, fill_up)
         wait_until(lambda: logged(cluster, "n1", "no space left on device"), "the disk to be full", timeout=60)
         report = judge(cluster, tmp_path)
-        assert said(report, "JSD713") == {"APP/P713": "critical" if version >= "2.14" else "error"}
+        assert failures_of(report, "JSD713") == {"APP/P713": "critical" if version >= "2.14" else "error"}
         cluster.close()
 
 
@@ -184,18 +184,20 @@ def test_server_that_does_not_return_and_one_of_another_version(
     upgraded = next(name for name in cluster.names if name != cluster.meta_leader())
     cluster.stop(upgraded)
     gone = ("--set", "JSD703.gone=1s")
-    wait_until(lambda: said(judge(cluster, tmp_path, *gone), "JSD703") != {}, "the others' logs to go on", timeout=30)
-    assert said(judge(cluster, tmp_path, *gone), "JSD703") == {upgraded: "warning"}
-    assert said(judge(cluster, tmp_path), "JSD703") == {}
+    wait_until(
+        lambda: failures_of(judge(cluster, tmp_path, *gone), "JSD703") != {}, "the others' logs to go on", timeout=30
+    )
+    assert failures_of(judge(cluster, tmp_path, *gone), "JSD703") == {upgraded: "warning"}
+    assert failures_of(judge(cluster, tmp_path), "JSD703") == {}
     before = cluster.node(upgraded)
     cluster._servers[upgraded] = NatsServer.start(
         server_binary("2.15.1"), cluster._configs[upgraded], before.directory, ports=before.ports
     )
     cluster.wait_ready()
     report = judge(cluster, tmp_path, *gone)
-    assert said(report, "JSD703") == {}
-    assert said(report, "JSD709") == {"cluster": "info"}
-    assert said(judge(cluster, tmp_path, "--set", "JSD709.roll_out=0s"), "JSD709") == {"cluster": "warning"}
+    assert failures_of(report, "JSD703") == {}
+    assert failures_of(report, "JSD709") == {"cluster": "info"}
+    assert failures_of(judge(cluster, tmp_path, "--set", "JSD709.roll_out=0s"), "JSD709") == {"cluster": "warning"}
     assert loud(judge(cluster, tmp_path)) == []
 
 

@@ -17,7 +17,7 @@ import pytest
 from nats.aio.client import Client
 
 from tests.deployment import add_stream, api
-from tests.real.outage import said, with_client
+from tests.real.outage import failures_of, with_client
 from tests.real.test_logs_cluster import ON_2_10, ON_2_12, ON_2_15, judge, logged, loud, times
 from tests.servers import Cluster, ClusterFactory, wait_until
 from tests.stored import store
@@ -96,7 +96,7 @@ class SentenceMatch:
     def severity(self, code: str, subject: str) -> str | None:
         for name in set(self._cluster.names) - set(self.still):
             os.kill(self._cluster.node(name).pid, signal.SIGHUP)
-        return said(judge(self._cluster, self._directory), code).get(subject)
+        return failures_of(judge(self._cluster, self._directory), code).get(subject)
 
     def wait(self, code: str, subject: str, *severities: str | None) -> None:
         wait_until(lambda: self.severity(code, subject) in severities, f"{code}: {severities}", timeout=120)
@@ -183,7 +183,7 @@ def test_indexes_and_snapshots_that_are_thrown_away(
     with_client(cluster, more)
     cluster.kill(name)
     cluster.start(name)
-    assert said(judge(cluster, tmp_path), "JSD208") == {name: "info"}
+    assert failures_of(judge(cluster, tmp_path), "JSD208") == {name: "info"}
     cluster.stop(name)
     snapshots = list(next(cluster.store_dir(name).rglob(f"_js_/{group}")).glob("snapshots/*"))
     assert bool(snapshots) == (not version.startswith("2.10.")), "2.10 makes none for so little"
@@ -240,7 +240,7 @@ class Parted:
         return copies
 
     def silent(self) -> None:
-        assert said(judge(self.cluster, self._directory), "JSD207") == {}
+        assert failures_of(judge(self.cluster, self._directory), "JSD207") == {}
 
     def reported(self, words: str, what: str) -> dict[str, str]:
         """What JSD207 says once a server has logged those words; one of it is about them."""
@@ -248,7 +248,7 @@ class Parted:
         report = judge(self.cluster, self._directory)
         failed = [result for result in report["results"] if result["code"] == "JSD207" and result["outcome"] == "fail"]
         assert [result for result in failed if result["message"].startswith(what)], failed
-        return said(report, "JSD207")
+        return failures_of(report, "JSD207")
 
 
 async def publish(client: Client) -> None:

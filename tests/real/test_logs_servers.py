@@ -27,7 +27,7 @@ from tests.deployment import add_stream, api
 from tests.log_cases import evidence_of_files
 from tests.real.load import LOGIN, dial, failed_logins, stalled_reader
 from tests.real.logging_client import application, refused
-from tests.real.outage import check, fill, said, small_disk, with_client
+from tests.real.outage import check, failures_of, fill, small_disk, with_client
 from tests.rule_case import label
 from tests.ruleset import run_all
 from tests.servers import Cluster, ClusterFactory, server_binary, wait_until
@@ -348,5 +348,5 @@ def test_the_command_line_reports_it(cluster_factory: ClusterFactory, tmp_path: 
     shutil.copy(cluster.node("n1").log_path, archive / "n1.log")
     (archive / "n2.log.bz2").write_bytes(bz2.compress(bytes(100_000))[:40])
     _, report = check("--logs", str(archive))
-    assert said(report, "JSD805") == {"n1": "warning"}
-    assert list(said(report, "JSD903").values()) == ["warning"]
+    assert failures_of(report, "JSD805") == {"n1": "warning"}
+    assert list(failures_of(report, "JSD903").values()) == ["warning"]

@@ -14,7 +14,7 @@ from jsdoctor.collect.scan.message_recorder import date_ns
 from tests.cli.invoke import jsdoctor
 from tests.deployment import add_stream, api
 from tests.real.manifest_changes import HELD, Change, Fate, Json, consumer_changes, stream_changes
-from tests.real.outage import check, said, with_client
+from tests.real.outage import check, failures_of, with_client
 from tests.servers import DEFAULT_VERSION, VERSIONS, ClusterFactory
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("manifests")]
@@ -34,12 +34,12 @@ def test_changes_of_streams(cluster_factory: ClusterFactory, tmp_path: Path, ver
         (tmp_path / "deploy" / f"{change.name}.json").write_text(json.dumps(change.after, indent=1))
     asked = ("--manifest", str(tmp_path / "deploy"), "--select", "JSD614,JSD615")
     _, report = check("-s", cluster.url("app"), *asked)
-    refused, deleting = said(report, "JSD614"), said(report, "JSD615")
+    refused, deleting = failures_of(report, "JSD614"), failures_of(report, "JSD615")
     # The same of what was captured, with the login that sees every account.
     captured = jsdoctor("capture", "-o", "app.zip", "-s", cluster.url("sys"), "--samples", "1", cwd=tmp_path)
     assert captured.returncode == 0, captured.stderr
     _, report = check("--bundle", str(tmp_path / "app.zip"), *asked)
-    assert (said(report, "JSD614"), said(report, "JSD615")) == (refused, deleting)
+    assert (failures_of(report, "JSD614"), failures_of(report, "JSD615")) == (refused, deleting)
     predicted = {c.name: REFUSED if c.name in refused else DELETES if c.name in deleting else ACCEPTED for c in changes}
 
     async def apply(client: Client) -> dict[str, Fate]:
@@ -107,7 +107,7 @@ def test_changes_of_consumers(cluster_factory: ClusterFactory, tmp_path: Path, v
         manifest = {"stream_name": change.name, "config": change.after}
         (tmp_path / f"{change.name}.json").write_text(json.dumps(manifest))
     _, report = check("-s", cluster.url("app"), "--manifest", str(tmp_path), "--select", "JSD418")
-    refused = said(report, "JSD418")
+    refused = failures_of(report, "JSD418")
 
     async def apply(client: Client) -> dict[str, Json]:
         return {
@@ -148,7 +148,10 @@ def test_replicas_that_nobody_can_hold(cluster_factory: ClusterFactory, tmp_path
                 cluster,
                 lambda c, config=config: request(c, f"STREAM.CREATE.{config['name']}", config),  # type: ignore[misc]
             )
-            assert (said(report, "JSD605").get(f"R{replicas}") == "error") == ("error" in answer), (nodes, replicas)
+            assert (failures_of(report, "JSD605").get(f"R{replicas}") == "error") == ("error" in answer), (
+                nodes,
+                replicas,
+            )
             assert ("error" in answer) == (replicas == refused)
 
 

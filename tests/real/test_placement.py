@@ -8,7 +8,7 @@ import pytest
 from nats.aio.client import Client
 
 from tests.deployment import add_stream
-from tests.real.outage import check, said, with_client
+from tests.real.outage import check, failures_of, with_client
 from tests.servers import VERSIONS, ClusterFactory
 from tests.stored import store
 
@@ -38,11 +38,11 @@ def test_streams_piled_on_one_server_are_found(cluster_factory: ClusterFactory, 
     for user in ("sys", "app"):
         code, report = check("--server", cluster.url(user), *ONCE)
         # A plain account does not know of servers that hold nothing for it.
-        assert said(report, "JSD712") == ({"n2": "info"} if user == "sys" else {})
+        assert failures_of(report, "JSD712") == ({"n2": "info"} if user == "sys" else {})
         assert code == 0
     for other in ("n1", "n3"):
         with_client(cluster, _many([f"{other}_{number}" for number in range(24)], other))
-    assert said(check("--server", cluster.url("sys"), *ONCE)[1], "JSD712") == {}
+    assert failures_of(check("--server", cluster.url("sys"), *ONCE)[1], "JSD712") == {}
 
 
 @EVERY_VERSION
@@ -56,10 +56,10 @@ def test_writes_that_a_power_cut_can_take_are_reported_once(cluster_factory: Clu
             await store(client, name.lower())
 
     cluster = cluster_factory(version, 3)
-    assert said(check("--server", cluster.url("sys"), *ONCE)[1], "JSD813") == {}
+    assert failures_of(check("--server", cluster.url("sys"), *ONCE)[1], "JSD813") == {}
     with_client(cluster, fill)
     code, report = check("--server", cluster.url("sys"), *ONCE)
-    assert (code, said(report, "JSD813")) == (0, {"cluster": "info"})
+    assert (code, failures_of(report, "JSD813")) == (0, {"cluster": "info"})
     for name in cluster.names:
         cluster.stop(name)
         cluster._configs[name] = cluster._configs[name].replace(
@@ -68,4 +68,4 @@ def test_writes_that_a_power_cut_can_take_are_reported_once(cluster_factory: Clu
     for name in cluster.names:
         cluster.start(name, wait=False)
     cluster.wait_ready()
-    assert said(check("--server", cluster.url("sys"), *ONCE)[1], "JSD813") == {}
+    assert failures_of(check("--server", cluster.url("sys"), *ONCE)[1], "JSD813") == {}

@@ -13,7 +13,7 @@ from nats.aio.client import Client
 
 from tests.collect.looking import NIGHTLY_UNLESS_DEFAULT
 from tests.deployment import HOUR_NS, Traffic, add_stream, furnish
-from tests.real.outage import Json, said, with_client
+from tests.real.outage import Json, failures_of, with_client
 from tests.real.two_samples import once
 from tests.real.two_samples import severities as severities_of
 from tests.real.ward import run_check
@@ -103,16 +103,16 @@ def check_207(cluster: Cluster, user: str, *more: str) -> Json:
 def test_follower_without_some_messages(damaged: tuple[Cluster, str]) -> None:
     cluster, node = damaged
     report = check_207(cluster, "sys", *AT_ONCE)
-    assert said(report, "JSD207") == {f"APP/{STREAM}": "error"}
-    assert said(report, "JSD704") == {}, "replication knows nothing of it"
+    assert failures_of(report, "JSD207") == {f"APP/{STREAM}": "error"}
+    assert failures_of(report, "JSD704") == {}, "replication knows nothing of it"
     message = next(r["message"] for r in report["results"] if r["code"] == "JSD207")
     assert message.startswith(f"{node} has {held(cluster)[node]} messages, the leader 100")
 
-    assert said(check_207(cluster, "sys"), "JSD207") == {}, "it might still catch up: not evaluated"
-    assert said(check_207(cluster, "app", *AT_ONCE), "JSD207") == {}, "a plain account sees only leaders"
+    assert failures_of(check_207(cluster, "sys"), "JSD207") == {}, "it might still catch up: not evaluated"
+    assert failures_of(check_207(cluster, "app", *AT_ONCE), "JSD207") == {}, "a plain account sees only leaders"
 
     copy_again(cluster, node)
-    assert said(check_207(cluster, "sys", *AT_ONCE), "JSD207") == {}
+    assert failures_of(check_207(cluster, "sys", *AT_ONCE), "JSD207") == {}
 
 
 @pytest.mark.parametrize("version", NIGHTLY_UNLESS_DEFAULT)

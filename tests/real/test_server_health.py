@@ -12,7 +12,7 @@ from nats.aio.client import Client
 
 from jsdoctor.demo.server import NatsServer
 from tests.deployment import add_stream, api
-from tests.real.outage import check, fill, peers_of, said, small_disk, with_client
+from tests.real.outage import check, failures_of, fill, peers_of, small_disk, with_client
 from tests.servers import DEFAULT_VERSION, VERSIONS, Cluster, ClusterFactory, server_binary, wait_until
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("server-health")]
@@ -37,12 +37,12 @@ def test_full_server_is_found(cluster_factory: ClusterFactory, version: str) -> 
     cluster = cluster_factory(version, 1, jetstream="max_memory_store: 1MB\n  max_file_store: 4MB")
     with_client(cluster, _publish("P802", 19, 200_000))
     code, report = check("--server", cluster.url("sys"))
-    assert said(report, "JSD802") == {"n1": "error"}
-    assert said(report, "JSD816") == {}
+    assert failures_of(report, "JSD802") == {"n1": "error"}
+    assert failures_of(report, "JSD816") == {}
     assert code == 1
     with_client(cluster, lambda client: api(client, "STREAM.PURGE.P802"))
     code, report = check("--server", cluster.url("sys"))
-    assert (code, said(report, "JSD802")) == (0, {})
+    assert (code, failures_of(report, "JSD802")) == (0, {})
 
 
 @EVERY_VERSION
@@ -63,23 +63,23 @@ def test_full_account_is_found(cluster_factory: ClusterFactory, version: str, us
     cluster = cluster_factory(version, 1, app_account="jetstream: {max_file: 1MB, max_mem: 1MB}\n")
     with_client(cluster, _publish("P802", 9, 100_000))
     code, report = check("--server", cluster.url(user))
-    assert said(report, "JSD802") == {"APP": "warning"}
+    assert failures_of(report, "JSD802") == {"APP": "warning"}
     assert code == 0
     with_client(cluster, lambda client: api(client, "STREAM.PURGE.P802"))
-    assert said(check("--server", cluster.url(user))[1], "JSD802") == {}
+    assert failures_of(check("--server", cluster.url(user))[1], "JSD802") == {}
 
 
 @EVERY_VERSION
 def test_limit_below_usage_is_found(cluster_factory: ClusterFactory, version: str) -> None:
     cluster = cluster_factory(version, 1, jetstream="max_memory_store: 1MB\n  max_file_store: 8MB")
     with_client(cluster, _publish("P816", 20, 200_000))
-    assert said(check("--server", cluster.url("sys"))[1], "JSD816") == {}
+    assert failures_of(check("--server", cluster.url("sys"))[1], "JSD816") == {}
     _restart_with(cluster, "max_file_store: 8MB", "max_file_store: 2MB")
     code, report = check("--server", cluster.url("sys"))
-    assert said(report, "JSD816") == {"n1": "error"}
+    assert failures_of(report, "JSD816") == {"n1": "error"}
     assert code == 1
     _restart_with(cluster, "max_file_store: 2MB", "max_file_store: 8MB")
-    assert said(check("--server", cluster.url("sys"))[1], "JSD816") == {}
+    assert failures_of(check("--server", cluster.url("sys"))[1], "JSD816") == {}
 
 
 def _restart_with(cluster: Cluster, old: str, new: str) -> None:
@@ -97,12 +97,12 @@ def test_unset_limit_is_found_where_a_restart_lowers_it(
     with small_disk(tmp_path / "deployment-1" / "attempt-1" / "n1" / "store", 64):
         cluster = cluster_factory(version, 1, jetstream="max_memory_store: 1MB")
         with_client(cluster, _publish("P816", 40, 1_000_000, storage="file"))
-        assert said(check("--server", cluster.url("sys"))[1], "JSD816") == {}
+        assert failures_of(check("--server", cluster.url("sys"))[1], "JSD816") == {}
         cluster.stop("n1")
         cluster.start("n1")
         _, report = check("--server", cluster.url("sys"))
         lowered = {"n1": "error"} if version < "2.14" else {}
-        assert said(report, "JSD816") == lowered
+        assert failures_of(report, "JSD816") == lowered
         judged = [r["outcome"] for r in report["results"] if r["code"] == "JSD816"]
         assert judged == (["fail"] if lowered else ["not_evaluated"])
         cluster.close()
@@ -116,10 +116,10 @@ def test_removed_server_that_still_runs_is_found(cluster_factory: ClusterFactory
     with_client(cluster, lambda client: api(client, "SERVER.REMOVE", {"peer": removed}), "sys")
     wait_until(lambda: cluster.monitor(removed, "/jsz").get("disabled"), "JetStream to be switched off")
     code, report = check("--server", cluster.url("sys"))
-    assert said(report, "JSD803") == {removed: "critical"}
-    assert set(said(report, "JSD801")) == {removed}
-    assert said(report, "JSD706") == {"cluster": "warning"}
-    assert said(report, "JSD703") == {}
+    assert failures_of(report, "JSD803") == {removed: "critical"}
+    assert set(failures_of(report, "JSD801")) == {removed}
+    assert failures_of(report, "JSD706") == {"cluster": "warning"}
+    assert failures_of(report, "JSD703") == {}
     assert code == 1
     # Started again it is healthy, but for some minutes the cluster does not take it back.
     cluster.stop(removed)
@@ -128,8 +128,8 @@ def test_removed_server_that_still_runs_is_found(cluster_factory: ClusterFactory
     patient = tmp_path / "patient.toml"
     patient.write_text('[rules.JSD803]\nstart_up = "0s"\n')
     code, report = check("--server", cluster.url("sys"), "--config", str(patient))
-    assert said(report, "JSD803") == {removed: "warning"}
-    assert said(report, "JSD801") == {}
+    assert failures_of(report, "JSD803") == {removed: "warning"}
+    assert failures_of(report, "JSD801") == {}
 
 
 @contextmanager
@@ -154,7 +154,7 @@ def test_server_without_jetstream_is_legal(cluster_factory: ClusterFactory, vers
             report = check("--server", cluster.url("sys"), "-vv")[1]
             return {
                 "n4 answered": any(r["subject"].get("name") == "n4" for r in report["results"]),
-                **{code: said(report, code) for code in ("JSD703", "JSD706", "JSD801", "JSD803", "JSD816")},
+                **{code: failures_of(report, code) for code in ("JSD703", "JSD706", "JSD801", "JSD803", "JSD816")},
             }
 
         wait_until(lambda: judge()["n4 answered"], "the fourth server to join", timeout=30)
@@ -206,5 +206,5 @@ def test_accounts_without_limits_are_reported_where_they_share(cluster_factory: 
     for user in ("app", "other"):
         with_client(cluster, _publish("SHARED", 1, 10, max_bytes=1 << 20), user)
     code, report = check("--server", cluster.url("sys"))
-    assert said(report, "JSD810") == {"OTHER": "info"}
+    assert failures_of(report, "JSD810") == {"OTHER": "info"}
     assert code == 0

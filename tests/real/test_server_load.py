@@ -15,7 +15,7 @@ from nats.aio.client import Client
 
 from tests.deployment import add_stream
 from tests.real.load import LOGIN, check_during, come_and_go, dial, failed_logins, next_line, stalled_reader
-from tests.real.outage import Json, check, peers_of, said, with_client
+from tests.real.outage import Json, check, failures_of, peers_of, with_client
 from tests.servers import VERSIONS, Cluster, ClusterFactory, wait_until
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("server-load")]
@@ -58,9 +58,9 @@ def test_restart_between_samples_is_found(cluster_factory: ClusterFactory, versi
         cluster.start("n1")
 
     _, report = check_during(cluster, restart)
-    assert said(report, "JSD805") == {"n1": "warning"}
+    assert failures_of(report, "JSD805") == {"n1": "warning"}
     _, report = check(*monitors(cluster), *ONCE)
-    assert said(report, "JSD805") == {}
+    assert failures_of(report, "JSD805") == {}
 
 
 def test_restart_of_everything_is_reported_where_there_is_older_data(
@@ -70,10 +70,12 @@ def test_restart_of_everything_is_reported_where_there_is_older_data(
     with_client(cluster, lambda client: add_stream(client, "OLDER", subjects=["older"]))
     config = tmp_path / "restart.toml"
     config.write_text('[rules.JSD805]\nrecent_data = "0s"\n')
-    assert said(check("--server", cluster.url("sys"), *ONCE, "--config", str(config))[1], "JSD805") == {}
+    assert failures_of(check("--server", cluster.url("sys"), *ONCE, "--config", str(config))[1], "JSD805") == {}
     cluster.stop("n1")
     cluster.start("n1")
-    assert said(check("--server", cluster.url("sys"), *ONCE, "--config", str(config))[1], "JSD805") == {"n1": "info"}
+    assert failures_of(check("--server", cluster.url("sys"), *ONCE, "--config", str(config))[1], "JSD805") == {
+        "n1": "info"
+    }
 
 
 # JSD806
@@ -100,20 +102,20 @@ def _overwhelm(cluster: Cluster, name: str) -> None:
 @versions("2.10.26")
 def test_stalled_reader_is_found_and_named(cluster_factory: ClusterFactory, tmp_path: Path, version: str) -> None:
     cluster = cluster_factory(version, 1, extra_config=SHORT_PATIENCE)
-    assert said(check("--server", cluster.url("sys"), *ONCE)[1], "JSD806") == {}
+    assert failures_of(check("--server", cluster.url("sys"), *ONCE)[1], "JSD806") == {}
     _overwhelm(cluster, "sleeper")
     code, report = check("--server", cluster.url("sys"), *ONCE)
-    assert said(report, "JSD806") == {"n1": "warning"}
+    assert failures_of(report, "JSD806") == {"n1": "warning"}
     assert "APP/sleeper" in message(report, "JSD806")
     assert "Pending Bytes" in message(report, "JSD806") or "Write Deadline" in message(report, "JSD806")
     assert code == 0
     later = tmp_path / "later.toml"
     later.write_text('[rules.JSD806]\nrecent = "1ms"\n')
     _, report = check("--server", cluster.url("sys"), *ONCE, "--config", str(later))
-    assert said(report, "JSD806") == {"n1": "info"}, "the count stays until the next start"
+    assert failures_of(report, "JSD806") == {"n1": "info"}, "the count stays until the next start"
     cluster.stop("n1")
     cluster.start("n1")
-    assert said(check("--server", cluster.url("sys"), *ONCE)[1], "JSD806") == {}
+    assert failures_of(check("--server", cluster.url("sys"), *ONCE)[1], "JSD806") == {}
 
 
 def test_reader_that_stalls_between_samples_is_found(cluster_factory: ClusterFactory, tmp_path: Path) -> None:
@@ -121,7 +123,7 @@ def test_reader_that_stalls_between_samples_is_found(cluster_factory: ClusterFac
     growth = tmp_path / "growth.toml"
     growth.write_text('[rules.JSD806]\nrecent = "1ms"\n')
     _, report = check_during(cluster, lambda: _overwhelm(cluster, "sleeper"), "--config", str(growth))
-    assert said(report, "JSD806") == {"n1": "warning"}
+    assert failures_of(report, "JSD806") == {"n1": "warning"}
     assert "between the samples" in message(report, "JSD806")
 
 
@@ -138,8 +140,8 @@ def test_errors_of_the_api_are_found(cluster_factory: ClusterFactory, version: s
             await asyncio.gather(*(client.request(subject, b"", timeout=20) for subject in subjects * 25))
 
     _, report = check_during(cluster, lambda: with_client(cluster, send_requests))
-    assert said(report, "JSD807") == {"n1": "warning", "APP": "info"}
-    assert said(check(*monitors(cluster), *ONCE)[1], "JSD807") == {}
+    assert failures_of(report, "JSD807") == {"n1": "warning", "APP": "info"}
+    assert failures_of(check(*monitors(cluster), *ONCE)[1], "JSD807") == {}
 
 
 @contextlib.contextmanager
@@ -177,9 +179,9 @@ def test_requests_that_pile_up_are_found(cluster_factory: ClusterFactory, versio
     cluster = cluster_factory(version, 1)
     with _flood_of_requests(cluster, 2500):
         _, report = check(*monitors(cluster), "--interval", "500ms")
-        assert said(report, "JSD807") == {"n1": "warning"}
+        assert failures_of(report, "JSD807") == {"n1": "warning"}
     wait_until(lambda: not cluster.monitor("n1", "/jsz")["api"].get("inflight"), "the queue to be empty", timeout=60)
-    assert said(check(*monitors(cluster), *ONCE)[1], "JSD807") == {}
+    assert failures_of(check(*monitors(cluster), *ONCE)[1], "JSD807") == {}
 
 
 # JSD808
@@ -189,10 +191,10 @@ def test_requests_that_pile_up_are_found(cluster_factory: ClusterFactory, versio
 def test_clients_that_come_and_go_are_found(cluster_factory: ClusterFactory, version: str) -> None:
     cluster = cluster_factory(version, 1)
     _, report = check_during(cluster, lambda: come_and_go(cluster, 300))
-    assert set(said(report, "JSD808")) == {"n1"}
+    assert set(failures_of(report, "JSD808")) == {"n1"}
     assert "a second connect and leave again" in message(report, "JSD808")
     _, report = check("--server", cluster.url("sys"), *ONCE)
-    assert said(report, "JSD808") == {}, "300 in the last minute are five a second"
+    assert failures_of(report, "JSD808") == {}, "300 in the last minute are five a second"
 
 
 @pytest.mark.nightly
@@ -205,7 +207,7 @@ def test_clients_that_come_and_stay_are_no_flood(cluster_factory: ClusterFactory
                 assert next_line(open_.enter_context(dial(cluster, LOGIN))) == "PONG"
 
         _, report = check_during(cluster, arrive)
-    assert said(report, "JSD808") == {}
+    assert failures_of(report, "JSD808") == {}
 
 
 @versions()
@@ -214,18 +216,18 @@ def test_clients_that_are_turned_away_are_found(cluster_factory: ClusterFactory,
     with contextlib.ExitStack() as open_:
         for _ in range(16):
             assert next_line(open_.enter_context(dial(cluster, LOGIN))) == "PONG"
-        assert said(check(*monitors(cluster), *ONCE)[1], "JSD808") == {"n1": "warning"}
+        assert failures_of(check(*monitors(cluster), *ONCE)[1], "JSD808") == {"n1": "warning"}
         for _ in range(4):
             assert next_line(open_.enter_context(dial(cluster, LOGIN))) == "PONG"
         with dial(cluster, None) as one_too_many:
             next_line(one_too_many)
         code, report = check(*monitors(cluster), *ONCE)
-        assert said(report, "JSD808") == {"n1": "error"}
+        assert failures_of(report, "JSD808") == {"n1": "error"}
         assert "1 client turned away" in message(report, "JSD808")
         assert code == 1
     cluster.stop("n1")
     cluster.start("n1")
-    assert said(check(*monitors(cluster), *ONCE)[1], "JSD808") == {}
+    assert failures_of(check(*monitors(cluster), *ONCE)[1], "JSD808") == {}
 
 
 # JSD809
@@ -236,12 +238,12 @@ def test_failed_logins_are_found(cluster_factory: ClusterFactory, version: str) 
     cluster = cluster_factory(version, 1)
     wrong = LOGIN | {"pass": "wrong", "lang": "raw"}
     failed_logins(cluster, [wrong] * 4)
-    assert said(check("--server", cluster.url("sys"), *ONCE)[1], "JSD809") == {}
+    assert failures_of(check("--server", cluster.url("sys"), *ONCE)[1], "JSD809") == {}
     failed_logins(cluster, [wrong] * 6)
-    assert said(check("--server", cluster.url("sys"), *ONCE)[1], "JSD809") == {"n1": "info"}
+    assert failures_of(check("--server", cluster.url("sys"), *ONCE)[1], "JSD809") == {"n1": "info"}
     failed_logins(cluster, [wrong] * 15)
     code, report = check("--server", cluster.url("sys"), *ONCE)
-    assert said(report, "JSD809") == {"n1": "warning"}
+    assert failures_of(report, "JSD809") == {"n1": "warning"}
     assert "127.0.0.1 (25)" in message(report, "JSD809")
     assert ("app (25)" in message(report, "JSD809")) == (version != "2.10.26")
     assert code == 0
@@ -253,7 +255,7 @@ def test_tokens_of_failed_logins_are_not_reported(cluster_factory: ClusterFactor
     cluster = cluster_factory(version, 1)
     failed_logins(cluster, [{"auth_token": "t0p-s3cret", "verbose": False}] * 22)
     _, report = check("--server", cluster.url("sys"), *ONCE)
-    assert said(report, "JSD809") == {"n1": "warning"}
+    assert failures_of(report, "JSD809") == {"n1": "warning"}
     assert "s3cret" not in str(report)
 
 
@@ -264,7 +266,7 @@ def test_health_check_of_the_wrong_kind_is_distinguished_from_a_client(cluster_f
             raw.sendall(b"GET / HTTP/1.1\r\nHost: nats\r\n\r\n")
             assert "Authorization Violation" in next_line(raw)
     _, report = check("--server", cluster.url("sys"), *ONCE)
-    assert said(report, "JSD809") == {"n1": "warning"}
+    assert failures_of(report, "JSD809") == {"n1": "warning"}
     assert "health check of the wrong kind" in message(report, "JSD809")
 
 
@@ -278,10 +280,10 @@ def test_client_near_its_number_of_subscriptions_is_found(cluster_factory: Clust
     with contextlib.ExitStack() as open_:
         for _ in range(3):
             _subscribe(open_.enter_context(dial(cluster, LOGIN)), 50)
-        assert said(check("--server", cluster.url("sys"), *ONCE)[1], "JSD811") == {}
+        assert failures_of(check("--server", cluster.url("sys"), *ONCE)[1], "JSD811") == {}
         _subscribe(open_.enter_context(dial(cluster, LOGIN | {"name": "greedy"})), 95)
         _, report = check("--server", cluster.url("sys"), *ONCE)
-        assert said(report, "JSD811") == {"n1": "warning"}
+        assert failures_of(report, "JSD811") == {"n1": "warning"}
         assert "APP/greedy" in message(report, "JSD811")
 
 
@@ -296,14 +298,14 @@ def test_many_raft_groups_are_found(cluster_factory: ClusterFactory, tmp_path: P
     limits = tmp_path / "limits.toml"
     limits.write_text("[rules.JSD811]\nmax_ha_assets = 3\n")
     arguments = ("--server", cluster.url("sys"), *ONCE, "--config", str(limits))
-    assert said(check(*arguments)[1], "JSD811") == {}
+    assert failures_of(check(*arguments)[1], "JSD811") == {}
 
     async def add(client: Client) -> None:
         for name in ("A", "B", "C"):
             await add_stream(client, name, subjects=[name.lower()], num_replicas=3, max_bytes=1 << 20)
 
     with_client(cluster, add)
-    assert said(check(*arguments)[1], "JSD811") == dict.fromkeys(cluster.names, "warning")
+    assert failures_of(check(*arguments)[1], "JSD811") == dict.fromkeys(cluster.names, "warning")
 
 
 # JSD707
@@ -318,9 +320,9 @@ def test_leader_without_a_majority_is_found_by_its_backlog(cluster_factory: Clus
     reports = (_sample_without_a_majority(cluster) for _ in range(4))
     report = next((report for report in reports if report), None)
     assert report, "the leader always stepped down before it was looked at: this machine is too slow"
-    assert said(report, "JSD707")["APP/P707"] == "warning"
+    assert failures_of(report, "JSD707")["APP/P707"] == "warning"
     wait_until(lambda: all(_uncommitted(cluster, name) == 0 for name in cluster.names), "the backlog to be gone")
-    assert said(check("--server", cluster.url("sys"), "--interval", "500ms")[1], "JSD707") == {}
+    assert failures_of(check("--server", cluster.url("sys"), "--interval", "500ms")[1], "JSD707") == {}
 
 
 def _sample_without_a_majority(cluster: Cluster) -> Json | None:

@@ -11,7 +11,7 @@ from nats.aio.client import Client
 
 from tests.clock import clock_shifter
 from tests.deployment import add_stream, api
-from tests.real.outage import check, said, with_client
+from tests.real.outage import check, failures_of, with_client
 from tests.servers import VERSIONS, ClusterFactory, wait_until
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("stream-limits")]
@@ -39,7 +39,7 @@ def test_stuck_expiry_is_found(cluster_factory: ClusterFactory, tmp_path: Path, 
     # The rule allows for five seconds of delay.
     with_client(cluster, lambda _: asyncio.sleep(9))
     _, report = check("--server", cluster.url("app"))
-    assert said(report, "JSD611") == {"APP/STUCK": "error"}
+    assert failures_of(report, "JSD611") == {"APP/STUCK": "error"}
 
     def left() -> int:
         return int(with_client(cluster, lambda c: api(c, "STREAM.INFO.STUCK"))["state"]["messages"])
@@ -48,7 +48,7 @@ def test_stuck_expiry_is_found(cluster_factory: ClusterFactory, tmp_path: Path, 
     with_client(cluster, lambda c: api(c, "STREAM.MSG.DELETE.STUCK", {"seq": 1, "no_erase": True}))
     wait_until(lambda: left() == 0, "the others to expire", timeout=60)
     _, report = check("--server", cluster.url("app"))
-    assert said(report, "JSD611") == {}
+    assert failures_of(report, "JSD611") == {}
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -62,10 +62,10 @@ def test_more_replicas_than_servers_are_found(cluster_factory: ClusterFactory, v
 
     with_client(cluster, lambda c: add_stream(c, "WIDE", subjects=["wide"], num_replicas=3, max_bytes=1 << 22))
     _, report = check("--server", cluster.url("sys"))
-    assert said(report, "JSD605") == {}
+    assert failures_of(report, "JSD605") == {}
     cluster.stop("n3")
     wait_until(lambda: cluster.meta_leader() in ("n1", "n2"), "a meta leader among the others", timeout=60)
     with_client(cluster, remove, user="sys")
     cluster.wait_ready()
     _, report = check("--server", cluster.url("sys"))
-    assert said(report, "JSD605") == {"APP/WIDE": "error"}
+    assert failures_of(report, "JSD605") == {"APP/WIDE": "error"}

@@ -9,7 +9,7 @@ import pytest
 from nats.aio.client import Client
 
 from tests.deployment import add_stream, api
-from tests.real.outage import check, said, with_client
+from tests.real.outage import check, failures_of, with_client
 from tests.servers import VERSIONS, ClusterFactory, wait_until
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("stream-origins")]
@@ -44,7 +44,7 @@ def test_lost_origin_is_found_and_a_new_one_too(cluster_factory: ClusterFactory,
     cluster = cluster_factory(version, 1)
     with_client(cluster, _copies)
     code, report = check("--server", cluster.url("sys"))
-    assert (code, said(report, "JSD607")) == (0, {})
+    assert (code, failures_of(report, "JSD607")) == (0, {})
     with_client(cluster, lambda client: api(client, "STREAM.DELETE.ORIGIN"))
 
     def complaints() -> list[Any]:
@@ -54,7 +54,7 @@ def test_lost_origin_is_found_and_a_new_one_too(cluster_factory: ClusterFactory,
     wait_until(lambda: sum(map(bool, complaints())) == 2, "both copies to say what is wrong", timeout=60, interval=0.5)
     for user in ("sys", "app"):
         code, report = check("--server", cluster.url(user))
-        assert said(report, "JSD607") == {"APP/MIRROR": "error", "APP/TOTAL": "error"}
+        assert failures_of(report, "JSD607") == {"APP/MIRROR": "error", "APP/TOTAL": "error"}
         assert code == 1
     with_client(cluster, lambda client: _fill(client, "ORIGIN", 2))
     wait_until(lambda: not any(complaints()), "both copies to find their origin again", timeout=60, interval=0.5)
@@ -73,8 +73,8 @@ def test_many_subjects_are_found(cluster_factory: ClusterFactory, version: str) 
     with_client(cluster, lambda client: _fill(client, "WIDE", 300))
     with_client(cluster, lambda client: _fill(client, "NARROW", 299))
     _, report = check("--server", cluster.url("app"), "--set", "JSD606.warn_subjects=300", *ONCE)
-    assert said(report, "JSD606") == {"APP/WIDE": "warning"}
+    assert failures_of(report, "JSD606") == {"APP/WIDE": "warning"}
     with_client(cluster, lambda client: api(client, "STREAM.PURGE.WIDE", {"filter": "wide.7"}))
     _, report = check("--server", cluster.url("app"), "--set", "JSD606.warn_subjects=300", *ONCE)
-    assert said(report, "JSD606") == {}
-    assert said(check("--server", cluster.url("app"), *ONCE)[1], "JSD606") == {}
+    assert failures_of(report, "JSD606") == {}
+    assert failures_of(check("--server", cluster.url("app"), *ONCE)[1], "JSD606") == {}

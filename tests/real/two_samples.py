@@ -10,7 +10,7 @@ from nats.aio.client import Client
 from jsdoctor.model.exchange import Sample
 from jsdoctor.model.finding import Outcome
 from jsdoctor.parse.assemble import assemble
-from tests.collect.looking import ONCE, look
+from tests.collect.looking import ONCE, take_samples
 from tests.deployment import HOUR_NS, add_consumer, add_stream, api
 from tests.real.outage import with_client
 from tests.ruleset import run_rule
@@ -24,7 +24,7 @@ NAME = "P20"
 
 def once(cluster: Cluster, user: str = "sys") -> Samples:
     """One sample, as `jsdoctor check` takes it."""
-    return look(cluster.url(user), plan=ONCE)
+    return take_samples(cluster.url(user), plan=ONCE)
 
 
 def severities(code: str, samples: Samples, params: dict[str, Any] | None = None) -> dict[str, str]:

@@ -13,7 +13,7 @@ from nats.aio.client import Client
 from jsdoctor.model.exchange import Endpoint, Sample
 from jsdoctor.model.stored import ScanTarget, StoredMessages, StoredStream
 from jsdoctor.parse.assemble import assemble
-from tests.collect.looking import NOTHING, look
+from tests.collect.looking import NOTHING, take_samples
 from tests.deployment import add_stream, api
 from tests.servers import Cluster
 from tests.stored import publish as publish_acknowledged
@@ -22,16 +22,16 @@ MESSAGES = 300
 
 
 def scan(cluster: Cluster, *targets: str | ScanTarget, user: str = "app", ids: bool = False) -> tuple[Sample, ...]:
-    """A look that reads these streams and nothing else."""
+    """Samples that read these streams and nothing else."""
     scans = tuple(target if isinstance(target, ScanTarget) else ScanTarget(target) for target in targets)
     plan = msgspec.structs.replace(NOTHING, scan=scans, scan_ids=ids, timeout_s=10.0)
-    return look(cluster.url(user), plan=plan)
+    return take_samples(cluster.url(user), plan=plan)
 
 
 def stored(samples: Iterable[Sample]) -> dict[str, StoredStream]:
     """What was read, by stream."""
-    found = assemble(list(samples)).get(StoredMessages)
-    return {stream.stream: stream for stream in found.streams} if isinstance(found, StoredMessages) else {}
+    messages = assemble(list(samples)).get(StoredMessages)
+    return {stream.stream: stream for stream in messages.streams} if isinstance(messages, StoredMessages) else {}
 
 
 def ways(samples: Iterable[Sample]) -> dict[str, str]:

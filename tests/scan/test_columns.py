@@ -59,12 +59,12 @@ def test_what_goes_in_comes_out(messages: list[tuple[int, int, HasId, bytes]]) -
     many = Counter(digest for *_, digest in added)
     expected = [(seq, at, kind, digest if many[digest] > 1 else bytes(8)) for seq, at, kind, digest in added]
     assert (columns.messages, columns.last_seq) == (len(messages), stream_seq)
-    found = []
+    unpacked = []
     for rows in map(unpack, columns.blocks()):
         packed_digests = rows.digests or bytes(8 * len(rows.ids))
         digests = [packed_digests[at : at + 8] for at in range(0, len(packed_digests), 8)]
-        found += list(zip(rows.sequences, rows.dates, rows.ids, digests, strict=True))
-    assert found == expected
+        unpacked += list(zip(rows.sequences, rows.dates, rows.ids, digests, strict=True))
+    assert unpacked == expected
     assert (columns.messages, columns.last_seq) == (len(messages), stream_seq)
 
 
@@ -156,6 +156,6 @@ def test_what_nobody_wrote_is_a_gap(block: MessageBlock) -> None:
 
 
 def test_blocks_out_of_order_are_a_gap() -> None:
-    one, other = of_dates(AT_NS).blocks(), of_dates(AT_NS, AT_NS).blocks()
-    evidence = assemble([sample_of(Columns(), blocks=(*one, *other))])
+    first, other = of_dates(AT_NS).blocks(), of_dates(AT_NS, AT_NS).blocks()
+    evidence = assemble([sample_of(Columns(), blocks=(*first, *other))])
     assert "not in order" in next(gap.reason for gap in evidence.gaps if gap.requested)

@@ -38,7 +38,7 @@ def test_every_equal_digest_is_found(digests: list[int]) -> None:
     assert sorted(equal_digests(array("Q", digests))) == sorted(expected)
 
 
-def test_a_repeat_is_told_with_the_one_before_it() -> None:
+def test_a_repeat_is_reported_with_the_one_before_it() -> None:
     stream = of_ids("a", "b", "a", "", "a")
     assert (stream.repeats.count, stream.repeats.ids) == (2, 1)
     first, second, third = (AT_NS - seconds * SECOND_NS for seconds in (4, 2, 0))

@@ -88,15 +88,19 @@ def test_every_kind_of_stream_is_read_and_none_is_changed(house: Cluster) -> Non
     before, had = states(house), consumers(house)
     samples = scan(house, *names)
     assert gaps(samples) == []
-    found = stored(samples)
-    assert set(found) == set(names)
+    by_name = stored(samples)
+    assert set(by_name) == set(names)
     for name in names:
         state = before[name]
-        assert (found[name].messages, found[name].account, found[name].whole) == (state["messages"], "APP", True), name
-        assert found[name].inversions.count == found[name].future.count == 0, name
-    assert (found["LIMITS"].first_seq, found["LIMITS"].last_seq) == (1, MESSAGES)
-    assert (found["HOLES"].first_seq, found["HOLES"].last_seq, found["HOLES"].messages) == (3, MESSAGES - 1, 196)
-    assert found["EMPTY"].messages == 0
+        assert (by_name[name].messages, by_name[name].account, by_name[name].whole) == (
+            state["messages"],
+            "APP",
+            True,
+        ), name
+        assert by_name[name].inversions.count == by_name[name].future.count == 0, name
+    assert (by_name["LIMITS"].first_seq, by_name["LIMITS"].last_seq) == (1, MESSAGES)
+    assert (by_name["HOLES"].first_seq, by_name["HOLES"].last_seq, by_name["HOLES"].messages) == (3, MESSAGES - 1, 196)
+    assert by_name["EMPTY"].messages == 0
     gets = dict.fromkeys(("WORK", "EVENTS", "FULL"), "STREAM.MSG.GET")
     assert ways(samples) == dict.fromkeys(names, "CONSUMER") | {"WORKD": "DIRECT.GET"} | gets
     assert states(house) == before
@@ -145,11 +149,11 @@ def test_dates_are_those_of_the_server(house: Cluster) -> None:
 @pytest.mark.parametrize("server_version", NIGHTLY_UNLESS_DEFAULT)
 def test_only_the_newest_are_read(house: Cluster) -> None:
     names = ("LIMITS", "WORK", "WORKD", "HOLES")
-    found = stored(scan(house, *(ScanTarget(name, 10) for name in names)))
+    by_name = stored(scan(house, *(ScanTarget(name, 10) for name in names)))
     for name in names:
-        assert not found[name].whole
-        assert found[name].first_seq == MESSAGES - 9
-        assert found[name].messages == (9 if name == "HOLES" else 10)
+        assert not by_name[name].whole
+        assert by_name[name].first_seq == MESSAGES - 9
+        assert by_name[name].messages == (9 if name == "HOLES" else 10)
 
 
 @pytest.mark.parametrize("server_version", NIGHTLY_UNLESS_DEFAULT)
@@ -191,9 +195,9 @@ def test_three_servers(shared_cluster: ClusterFactory, version: str) -> None:
         "TRIOWORK": {"num_replicas": 3, "retention": "workqueue"},
     }
     cluster = furnished(shared_cluster(version, 3, extra_config="# scan\n"), **streams)
-    found = stored(scan(cluster, *streams))
-    assert {name: stream.messages for name, stream in found.items()} == dict.fromkeys(streams, MESSAGES)
-    assert {stream.answered_by for stream in found.values()} <= set(cluster.names)
+    by_name = stored(scan(cluster, *streams))
+    assert {name: stream.messages for name, stream in by_name.items()} == dict.fromkeys(streams, MESSAGES)
+    assert {stream.answered_by for stream in by_name.values()} <= set(cluster.names)
     wait_until(lambda: consumers(cluster) == 0, "no consumer to be left")
 
 
@@ -229,11 +233,11 @@ def test_an_interrupt_leaves_no_consumer(cluster_factory: ClusterFactory, tmp_pa
     assert consumers(cluster) == 0
 
 
-def test_the_server_is_told_to_delete_the_consumer_without_us(shared_cluster: ClusterFactory) -> None:
+def test_the_server_can_delete_the_consumer_without_us(shared_cluster: ClusterFactory) -> None:
     """What matters when jsdoctor is killed. And nothing else is asked that could change anything."""
     cluster = furnished(shared_cluster(extra_config="# scan\n"), **STREAMS)
 
-    async def look() -> list[dict[str, Any]]:
+    async def advisories_of_a_scan() -> list[dict[str, Any]]:
         client = await nats.connect(cluster.servers("app"))
         events = await client.subscribe("$JS.EVENT.ADVISORY.API")
         await client.flush()
@@ -242,24 +246,24 @@ def test_the_server_is_told_to_delete_the_consumer_without_us(shared_cluster: Cl
             *("--select", "JSD105", "--scan", "LIMITS", "--quiet"),
         )
         assert await scan_process.wait() == 0
-        told = []
+        received = []
         while True:
             event = json.loads((await events.next_msg(timeout=10)).data)
-            told.append(event)
+            received.append(event)
             if ".CONSUMER.DELETE." in event["subject"]:
                 await client.close()
-                return told
+                return received
 
-    told = asyncio.run(look())
+    advisories = asyncio.run(advisories_of_a_scan())
     # Mirrors make consumers of their own.
-    (create,) = [json.loads(e["request"]) for e in told if ".CONSUMER.CREATE.LIMITS.jsdoctor-" in e["subject"]]
+    (create,) = [json.loads(e["request"]) for e in advisories if ".CONSUMER.CREATE.LIMITS.jsdoctor-" in e["subject"]]
     config = create["config"]
     assert config["inactive_threshold"] <= 10_000_000_000
     assert (config["ack_policy"], config["headers_only"], config["mem_storage"]) == ("none", True, True)
     assert "durable_name" not in config
-    deleted = [e["subject"] for e in told if ".CONSUMER.DELETE." in e["subject"]]
+    deleted = [e["subject"] for e in advisories if ".CONSUMER.DELETE." in e["subject"]]
     assert deleted == [f"$JS.API.CONSUMER.DELETE.LIMITS.{config['name']}"]
-    asked = {".".join(e["subject"].split(".")[2:4]) for e in told}
+    asked = {".".join(e["subject"].split(".")[2:4]) for e in advisories}
     assert asked <= {"STREAM.LIST", "CONSUMER.LIST", "STREAM.INFO", "CONSUMER.CREATE", "CONSUMER.DELETE"}
 
 

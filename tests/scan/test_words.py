@@ -64,7 +64,7 @@ def test_what_is_no_target(text: str) -> None:
         scan_target(text)
 
 
-def test_what_is_told_meanwhile() -> None:
+def test_what_is_reported_meanwhile() -> None:
     rate = Rate("ORDERS", 200_000, lambda _: None)
     assert rate.words(0, 0.1) == "reading the headers of ORDERS: 0 of 200,000"
     assert rate.words(40_000, 2.0) == "reading the headers of ORDERS: 40,000 of 200,000, 20,000/s, 8 s left"

@@ -43,13 +43,16 @@ class Fault:
         shown = not (self.blurred and servers > 1 and (2, 11) <= release < (2, 15))
         return enough and shown and self.since <= release < self.before
 
-    def named(self, found: Iterable[str]) -> bool:
+    def named(self, subjects: Iterable[str]) -> bool:
         """Whether one of those subjects is the declared one; any below it, where it ends in `/`, and any server, where
         it is empty.
         """
         if not self.subject:
-            return any(found)
-        return any(one.startswith(self.subject) if self.subject.endswith("/") else one == self.subject for one in found)
+            return any(subjects)
+        return any(
+            subject.startswith(self.subject) if self.subject.endswith("/") else subject == self.subject
+            for subject in subjects
+        )
 
 
 class Table(list[Fault]):

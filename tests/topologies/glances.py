@@ -1,4 +1,4 @@
-"""Looking at a deployment many times, in this process: every login in turn, with samples at several distances."""
+"""Many checks of a deployment, in this process: every login in turn, with samples at several distances."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ _AT_ONCE = 4
 
 
 def glance(login: Login, samples: int, interval_s: float) -> list[str]:
-    """What is wrong with one look: at warning or above, failed checks, gaps, no connection."""
+    """What one check reports: at warning or above, failed checks, gaps, no connection."""
     result = jsdoctor.check(**login, samples=samples, interval_s=interval_s)
-    found = [f"no connection: {result.problem}"] if result.problem else loud(result.document)
+    problems = [f"no connection: {result.problem}"] if result.problem else loud(result.document)
     access = login["monitor"] if "monitor" in login else login["deployment"].server
-    return [f"{samples} samples, {interval_s:g} s apart, {access}: {one}" for one in found]
+    return [f"{samples} samples, {interval_s:g} s apart, {access}: {problem}" for problem in problems]
 
 
 def glances(logins: list[Login], times: int) -> list[str]:
-    """What is wrong with so many looks. Several are under way at a time, as where a team and its pipelines look."""
-    looks = itertools.islice(itertools.cycle(itertools.product(PACES, logins)), times)
+    """What so many checks report. Several run at a time, as where a team and its pipelines run them."""
+    planned = itertools.islice(itertools.cycle(itertools.product(PACES, logins)), times)
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        done = [pool.submit(glance, login, *pace) for pace, login in looks]
-        return [one for found in done for one in found.result()]
+        done = [pool.submit(glance, login, *pace) for pace, login in planned]
+        return [problem for future in done for problem in future.result()]

@@ -1,4 +1,4 @@
-"""Looking at healthy deployments: habits that are set up and at work, and whatever `jsdoctor check` says of them."""
+"""Healthy deployments: habits that are set up and at work, and whatever `jsdoctor check` reports of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.topologies.habits_of_projects import LAST_HABITS, PARTITIONS, PROJECT
 from tests.topologies.habits_of_streams import BRIDGES, STREAM_HABITS
 
 SAMPLES = int(os.environ.get("JSDOCTOR_LOOKS", "2"))
-"""Looks at each state; for the figures of a release, 20."""
+"""Checks of each state; for the figures of a release, 20."""
 
 _CONNECT_S = 10
 TABLES = {
@@ -38,34 +38,34 @@ TABLES = {
 
 def loud(report: Json) -> list[str]:
     """Everything at warning or above, every check that failed to run, every gap."""
-    found = [
+    problems = [
         f"{r['severity']} {r['code']} {'/'.join(v for v in r['subject'].values() if v)}: {r['message']}"
         for r in report["results"]
         if r["outcome"] == "error" or (r["outcome"] == "fail" and r["severity"] != "info")
     ]
-    return [*found, *(f"gap {gap}" for gap in requested(report))]
+    return [*problems, *(f"gap {gap}" for gap in requested(report))]
 
 
-def look(url: str, *options: str, times: int = SAMPLES) -> list[str]:
-    """What is wrong with so many looks."""
-    said = []
+def problems_of(url: str, *options: str, times: int = SAMPLES) -> list[str]:
+    """What so many checks report: findings above information, failed checks, gaps."""
+    problems = []
     for _ in range(times):
         code, report = run_check("--isolated", "--server", url, *options)
-        said += loud(report) or ([] if code == 0 else [f"exit {code}"])
-    return said
+        problems += loud(report) or ([] if code == 0 else [f"exit {code}"])
+    return problems
 
 
 def of_habits(*names: str) -> list[Habit]:
     """The habits of those names."""
-    return [one for table in (*TABLES.values(), BRIDGES, PARTITIONS) for one in table if one.name in names]
+    return [habit for table in (*TABLES.values(), BRIDGES, PARTITIONS) for habit in table if habit.name in names]
 
 
 async def furnish(url: str, replicas: int, habits: list[Habit], **login: Any) -> None:
     """Set the habits up."""
     client = await nats.connect(url.split(","), connect_timeout=_CONNECT_S, **login)
     try:
-        for one in habits:
-            await one.furnish(Place(client, replicas))
+        for habit in habits:
+            await habit.furnish(Place(client, replicas))
     finally:
         await client.close()
 
@@ -75,7 +75,7 @@ async def at_work(url: str, replicas: int, habits: list[Habit], **login: Any) ->
     """The clients of the habits work until what is yielded is awaited; subscribers stay for the whole context."""
     client = await nats.connect(url.split(","), connect_timeout=_CONNECT_S, **login)
     place = Place(client, replicas)
-    tasks: list[asyncio.Future[None]] = [asyncio.ensure_future(work(place)) for one in habits for work in one.busy]
+    tasks: list[asyncio.Future[None]] = [asyncio.ensure_future(work(place)) for habit in habits for work in habit.busy]
 
     async def rest() -> None:
         failed = [task.exception() for task in tasks if task.done() and not task.cancelled()]
@@ -97,9 +97,9 @@ async def at_work(url: str, replicas: int, habits: list[Habit], **login: Any) ->
 async def while_busy(url: str, replicas: int, habits: list[Habit], login: str, *options: str, **who: Any) -> list[str]:
     """What is wrong while the clients of the habits work."""
     async with at_work(url, replicas, habits, **who) as rest:
-        said = await asyncio.to_thread(look, login, *options)
+        problems = await asyncio.to_thread(problems_of, login, *options)
         await rest()
-        return said
+        return problems
 
 
 async def ended(tasks: list[asyncio.Future[None]]) -> None:

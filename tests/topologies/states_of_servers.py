@@ -24,9 +24,9 @@ _PERMISSIONS = (ROOT / "docs/permissions.md").read_text("utf-8")
 
 def documented(block: str) -> str:
     """A block of docs/permissions.md."""
-    found = re.search(rf"```permissions {block}\n(.*?)```", _PERMISSIONS, re.DOTALL)
-    assert found, block
-    return found[1]
+    match = re.search(rf"```permissions {block}\n(.*?)```", _PERMISSIONS, re.DOTALL)
+    assert match, block
+    return match[1]
 
 
 @state()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.real.outage import requested, said
+from tests.real.outage import failures_of, requested
 from tests.real.ward import run_check
 from tests.servers import VERSIONS
 from tests.topologies.deployments_met import MET
@@ -24,27 +24,27 @@ pytestmark = [pytest.mark.real, pytest.mark.nightly, pytest.mark.xdist_group("to
 CASES = [
     pytest.param(
         version,
-        one,
-        id=f"{version}-{one.build.__name__}",
-        marks=pytest.mark.xfail(reason=one.missed, strict=True) if one.missed else (),
+        broken,
+        id=f"{version}-{broken.build.__name__}",
+        marks=pytest.mark.xfail(reason=broken.missed, strict=True) if broken.missed else (),
     )
     for version in VERSIONS
-    for one in (*BROKEN, *REPORTED, *MET)
-    if one.fits(version)
+    for broken in (*BROKEN, *REPORTED, *MET)
+    if broken.fits(version)
 ]
 
 
-@pytest.mark.parametrize(("version", "one"), CASES)
-def test_the_broken_deployment_is_named(tmp_path: Path, version: str, one: Broken) -> None:
+@pytest.mark.parametrize(("version", "broken"), CASES)
+def test_the_broken_deployment_is_named(tmp_path: Path, version: str, broken: Broken) -> None:
     with Landscape(tmp_path, version) as land:
-        login = one.build(land)
+        login = broken.build(land)
         access = "--monitor" if login.startswith("http") else "--server"
-        _, report = run_check("--isolated", access, login, *one.options)
-        found = {r["code"]: said(report, r["code"]) for r in report["results"] if r["outcome"] == "fail"}
+        _, report = run_check("--isolated", access, login, *broken.options)
+        by_code = {r["code"]: failures_of(report, r["code"]) for r in report["results"] if r["outcome"] == "fail"}
         judged = [
             f"{r['outcome']} {r['subject'].get('name')} {r.get('message') or r.get('reason')}"
             for r in report["results"]
-            if r["code"] == one.code
+            if r["code"] == broken.code
         ]
-        named = [label for label in found.get(one.code, {}) if label.startswith(one.subject)]
-        assert named, (found, judged, requested(report))
+        named = [label for label in by_code.get(broken.code, {}) if label.startswith(broken.subject)]
+        assert named, (by_code, judged, requested(report))

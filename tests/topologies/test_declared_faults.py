@@ -34,9 +34,11 @@ async def looked_at(land: Landscape, replicas: int, faults: list[Fault], users: 
     client = await nats.connect(land.url().split(","))
     place = Place(client, replicas)
     try:
-        for one in faults:
-            await one.furnish(place)
-        tasks: list[asyncio.Future[None]] = [asyncio.ensure_future(work(place)) for one in faults for work in one.busy]
+        for fault in faults:
+            await fault.furnish(place)
+        tasks: list[asyncio.Future[None]] = [
+            asyncio.ensure_future(work(place)) for fault in faults for work in fault.busy
+        ]
         await asyncio.sleep(SETTLE_S)
         reports = await asyncio.gather(
             *(asyncio.to_thread(run_check, "--server", land.url(user=user), *OPTIONS) for user in users)
@@ -65,10 +67,10 @@ def test_every_fault_is_named(tmp_path: Path, version: str, shape: Callable[...,
     settings, users = (SERVER_SETTINGS, ("sys", "app")) if name == "met" else ("", ("app",))
     with Landscape(tmp_path, version) as land:
         replicas = len(shape(land, settings))
-        faults = [one for one in TABLES[name] if one.fits(version, replicas)]
+        faults = [fault for fault in TABLES[name] if fault.fits(version, replicas)]
         results = asyncio.run(looked_at(land, replicas, faults, users))
-    missed = [one for one in faults if one.named(_said(results, one)) is bool(one.missed)]
-    assert not missed, "\n".join(f"{one.code} {one.subject}: {_named(results, one)}" for one in missed)
+    missed = [fault for fault in faults if fault.named(_subjects(results, fault)) is bool(fault.missed)]
+    assert not missed, "\n".join(f"{fault.code} {fault.subject}: {_named(results, fault)}" for fault in missed)
 
 
 def _label(result: Result) -> str:
@@ -77,16 +79,18 @@ def _label(result: Result) -> str:
     return "/".join(part for part in parts if part) or subject["kind"]
 
 
-def _said(results: list[Result], one: Fault) -> list[str]:
+def _subjects(results: list[Result], fault: Fault) -> list[str]:
     """Subjects of which the declared rule reports that fault."""
     return [
         _label(result)
         for result in results
-        if result["code"] == one.code and result["outcome"] == "fail" and one.mentions in result["message"]
+        if result["code"] == fault.code and result["outcome"] == "fail" and fault.mentions in result["message"]
     ]
 
 
-def _named(results: list[Result], one: Fault) -> list[str]:
+def _named(results: list[Result], fault: Fault) -> list[str]:
     """What is reported of its subject, for the message of a failed test."""
-    found = [r for r in results if one.named([_label(r)]) and (one.subject or r["code"] == one.code)]
-    return [f"{r['code']} {r['outcome']} {r['severity']} {r['message'] or r.get('reason')}"[:200] for r in found]
+    results_of_fault = [r for r in results if fault.named([_label(r)]) and (fault.subject or r["code"] == fault.code)]
+    return [
+        f"{r['code']} {r['outcome']} {r['severity']} {r['message'] or r.get('reason')}"[:200] for r in results_of_fault
+    ]

@@ -17,7 +17,7 @@ from tests.deployment import add_stream
 from tests.servers import VERSIONS
 from tests.topologies.deployments import HUB, cluster, hub, sites, super_cluster
 from tests.topologies.habits import BOUNDED
-from tests.topologies.healthy import furnish, look, of_habits, while_busy
+from tests.topologies.healthy import furnish, of_habits, problems_of, while_busy
 from tests.topologies.landscape import ACCOUNTS, Landscape, leaf_remotes, routed, server
 
 pytestmark = [pytest.mark.real, pytest.mark.nightly, pytest.mark.xdist_group("topologies")]
@@ -48,12 +48,12 @@ def test_operator_mode_with_tiers_and_many_accounts(tmp_path: Path, version: str
         for name, key in operator.others.items():
             path = login(tmp_path, name, operator.user(key))
             asyncio.run(furnish(urls, 3, of_habits("PACKED"), user_credentials=path))
-        said = {
+        problems = {
             "busy": asyncio.run(while_busy(urls, 3, habits, urls, "--creds", sys, user_credentials=app)),
-            "idle": look(urls, "--creds", sys),
-            "idle, account": look(urls, "--creds", app),
+            "idle": problems_of(urls, "--creds", sys),
+            "idle, account": problems_of(urls, "--creds", app),
         }
-        assert not any(said.values()), said
+        assert not any(problems.values()), problems
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -77,13 +77,13 @@ def test_hub_with_twenty_leaf_sites(tmp_path: Path, version: str) -> None:
             asyncio.run(mirrored(land, site))
         habits = of_habits(*COMMON)
         asyncio.run(furnish(land.url(*HUB), 3, habits))
-        said = {
+        problems = {
             "busy": asyncio.run(while_busy(land.url(*HUB), 3, habits, land.url(*HUB, user="sys"))),
-            "idle": look(land.url(*HUB, user="sys")),
-            "hub's account": look(land.url(*HUB)),
-            "a site": look(land.url("site7", user="sys")),
+            "idle": problems_of(land.url(*HUB, user="sys")),
+            "hub's account": problems_of(land.url(*HUB)),
+            "a site": problems_of(land.url("site7", user="sys")),
         }
-        assert not any(said.values()), said
+        assert not any(problems.values()), problems
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -101,13 +101,13 @@ def test_a_leaf_cluster_that_extends_the_domain_of_its_hub(tmp_path: Path, versi
         land.wait_meta(*HUB, size=5)
         habits = of_habits(*COMMON)
         asyncio.run(furnish(land.url(*HUB), 3, habits))
-        said = {
+        problems = {
             "busy": asyncio.run(while_busy(land.url(*HUB), 3, habits, land.url(*HUB, user="sys"))),
-            "idle": look(land.url(*HUB, user="sys")),
-            "edge": look(land.url(*edge, user="sys")),
-            "edge, account": look(land.url(*edge)),
+            "idle": problems_of(land.url(*HUB, user="sys")),
+            "edge": problems_of(land.url(*edge, user="sys")),
+            "edge, account": problems_of(land.url(*edge)),
         }
-        assert not any(said.values()), said
+        assert not any(problems.values()), problems
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -121,13 +121,13 @@ def test_leaf_nodes_without_a_jetstream_of_their_own(tmp_path: Path, version: st
             land.wait_leafs(key, 2)
         habits = of_habits(*COMMON)
         asyncio.run(furnish(land.url(*HUB), 3, habits))
-        said = {
+        problems = {
             "busy": asyncio.run(while_busy(land.url("l1"), 3, habits, land.url(*HUB, user="sys"))),
-            "idle": look(land.url(*HUB, user="sys")),
-            "leaf": look(land.url("l1", user="sys")),
-            "leaf, account": look(land.url("l2")),
+            "idle": problems_of(land.url(*HUB, user="sys")),
+            "leaf": problems_of(land.url("l1", user="sys")),
+            "leaf, account": problems_of(land.url("l2")),
         }
-        assert not any(said.values()), said
+        assert not any(problems.values()), problems
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -140,12 +140,12 @@ def test_cluster_of_which_some_servers_have_no_jetstream(tmp_path: Path, version
         land.wait_meta("n1", "n2", "n3")
         habits = of_habits(*COMMON)
         asyncio.run(furnish(land.url("c1"), 3, habits))
-        said = {
+        problems = {
             "busy": asyncio.run(while_busy(land.url("c1", "c2"), 3, habits, land.url(*keys, user="sys"))),
-            "idle": look(land.url("c2", user="sys")),
-            "idle, account": look(land.url("c1")),
+            "idle": problems_of(land.url("c2", user="sys")),
+            "idle, account": problems_of(land.url("c1")),
         }
-        assert not any(said.values()), said
+        assert not any(problems.values()), problems
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -154,9 +154,9 @@ def test_super_cluster_of_three_clusters_of_three(tmp_path: Path, version: str) 
         keys = super_cluster(land, size=3)
         habits = of_habits(*COMMON)
         asyncio.run(furnish(land.url("west1"), 3, habits))
-        said = {
+        problems = {
             "busy": asyncio.run(while_busy(land.url("east1"), 3, habits, land.url(*keys, user="sys"))),
-            "idle": look(land.url("north2", user="sys")),
-            "idle, account": look(land.url("east3")),
+            "idle": problems_of(land.url("north2", user="sys")),
+            "idle, account": problems_of(land.url("east3")),
         }
-        assert not any(said.values()), said
+        assert not any(problems.values()), problems

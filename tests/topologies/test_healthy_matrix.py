@@ -18,7 +18,7 @@ from tests.servers import VERSIONS
 from tests.topologies.deployments import HUB, cluster, hub, single, sites, super_cluster, upgrade
 from tests.topologies.glances import glances
 from tests.topologies.habits import BOUNDED, Habit, Habits
-from tests.topologies.healthy import SAMPLES, TABLES, at_work, furnish, look, of_habits
+from tests.topologies.healthy import SAMPLES, TABLES, at_work, furnish, of_habits, problems_of
 from tests.topologies.landscape import Landscape, server
 from tests.topologies.mqtt import mqtt_session
 from tests.topologies.states import usual
@@ -33,12 +33,14 @@ QUIET_S = 62
 @pytest.mark.parametrize("version", VERSIONS)
 def test_habits(tmp_path: Path, version: str, shape: Callable[[Landscape], list[str]], table: Habits) -> None:
     """Every habit of a table beside every other, idle and busy, as the system account and as the account see them."""
-    habits = [one for one in table if one.fits(version)]
+    habits = [habit for habit in table if habit.fits(version)]
     with Landscape(tmp_path, version) as land:
         keys = shape(land)
         asyncio.run(furnish(land.url(), len(keys), habits))
-        said = asyncio.run(busy_and_idle(land, keys, habits))
-        assert not any(said.values()), "\n".join(f"{when}: {one}" for when, found in said.items() for one in found)
+        problems = asyncio.run(busy_and_idle(land, keys, habits))
+        assert not any(problems.values()), "\n".join(
+            f"{when}: {problem}" for when, listed in problems.items() for problem in listed
+        )
 
 
 async def busy_and_idle(land: Landscape, keys: list[str], habits: list[Habit]) -> dict[str, list[str]]:
@@ -79,9 +81,9 @@ def test_hub_and_leaf_sites(tmp_path: Path, version: str) -> None:
         hub(land)
         for site in sites(land, 4):
             asyncio.run(across_domains(land, site))
-        assert look(land.url(*HUB, user="sys")) == []
-        assert look(land.url("site1", user="sys"), times=1) == []
-        assert look(land.url("site1"), times=1) == []
+        assert problems_of(land.url(*HUB, user="sys")) == []
+        assert problems_of(land.url("site1", user="sys"), times=1) == []
+        assert problems_of(land.url("site1"), times=1) == []
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -90,7 +92,7 @@ def test_super_cluster_of_three(tmp_path: Path, version: str) -> None:
         keys = super_cluster(land)
         habits = of_habits("QUEUE", "INTEREST", "ORIGIN", "KV_plain")
         asyncio.run(furnish(land.url(keys[0]), 1, habits))
-        assert look(land.url(*keys, user="sys")) == []
+        assert problems_of(land.url(*keys, user="sys")) == []
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -100,14 +102,14 @@ def test_mqtt(tmp_path: Path, version: str) -> None:
         port = land.port("mqtt")
         single(land, f'mqtt {{ listen: "127.0.0.1:{port}" }}\n')
         sensor = mqtt_session(port, subscribe=False)
-        assert look(land.url(user="sys")) == []
+        assert problems_of(land.url(user="sys")) == []
         reader = mqtt_session(port, subscribe=True)
         mqtt_session(port, subscribe=False).close()
-        assert look(land.url(user="sys")) == []
+        assert problems_of(land.url(user="sys")) == []
         reader.close()
         mqtt_session(port, subscribe=False).close()
         sensor.close()
-        assert look(land.url(user="sys")) == []
+        assert problems_of(land.url(user="sys")) == []
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -118,7 +120,7 @@ def test_encrypted_stores_and_websocket(tmp_path: Path, version: str) -> None:
         land.start("n1", encrypted + f'websocket {{ listen: "127.0.0.1:{port}", no_tls: true }}\n')
         habits = of_habits("QUEUE", "RING", "KV_plain", "PACKED")
         asyncio.run(furnish(land.url(), 1, habits))
-        assert look(land.url(user="sys")) == []
+        assert problems_of(land.url(user="sys")) == []
 
 
 @pytest.mark.parametrize("version", VERSIONS[1:])
@@ -130,7 +132,7 @@ def test_rolling_upgrade_half_way(tmp_path: Path, version: str) -> None:
         asyncio.run(furnish(land.url(*keys), 3, habits))
         asyncio.run(asyncio.sleep(QUIET_S))
         upgrade(land, "n1", keys, version)
-        assert look(land.url(*keys, user="sys"), "--set", "JSD709.roll_out=1m", times=1) == []
+        assert problems_of(land.url(*keys, user="sys"), "--set", "JSD709.roll_out=1m", times=1) == []
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -150,7 +152,7 @@ def test_imports_and_exports_and_limits(tmp_path: Path, version: str) -> None:
         habits = of_habits("QUEUE", "INTEREST", "RING")
         asyncio.run(furnish(land.url(*keys), 3, habits))
         asyncio.run(furnish(land.url(*keys, user="shop"), 3, of_habits("RING")))
-        assert look(land.url(*keys, user="sys")) == []
+        assert problems_of(land.url(*keys, user="sys")) == []
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -163,4 +165,4 @@ def test_after_a_lame_duck_server_came_back(tmp_path: Path, version: str) -> Non
         land.wait_for(lambda: not land.node("n3").running, "the lame duck to be gone", timeout=60)
         land.again("n3")
         land.wait_meta(*keys)
-        assert look(land.url(*keys, user="sys")) == []
+        assert problems_of(land.url(*keys, user="sys")) == []

@@ -20,7 +20,7 @@ from tests.real.ward import run_check
 from tests.servers import VERSIONS
 from tests.topologies.deployments import cluster, single, upgrade
 from tests.topologies.habits import HABITS, Habit, Place
-from tests.topologies.healthy import at_work, ended, furnish, look, loud, of_habits, while_busy
+from tests.topologies.healthy import at_work, ended, furnish, loud, of_habits, problems_of, while_busy
 from tests.topologies.landscape import Landscape, routed, server
 
 pytestmark = [pytest.mark.real, pytest.mark.nightly, pytest.mark.xdist_group("topologies")]
@@ -57,15 +57,15 @@ def test_one_node_in_maintenance(tmp_path: Path, version: str) -> None:
         assert other_than("n3", login) == []
         land.again("n3")
         land.wait_meta(*keys)
-        assert look(land.url(*keys, user="sys")) == []
+        assert problems_of(land.url(*keys, user="sys")) == []
 
 
 def other_than(server: str, login: str) -> list[str]:
     """What is said at warning or above that is critical, or does not name that server, which must be named."""
     code, report = run_check("--isolated", "--server", login)
-    found = failures_above_info(report)
-    assert (code, bool({result["code"] for result in found} & {"JSD703", "JSD803"})) == (1, True), loud(report)
-    return [str(result) for result in found if server not in str(result) or result["severity"] == "critical"]
+    failures = failures_above_info(report)
+    assert (code, bool({result["code"] for result in failures} & {"JSD703", "JSD803"})) == (1, True), loud(report)
+    return [str(result) for result in failures if server not in str(result) or result["severity"] == "critical"]
 
 
 def failures_above_info(report: Json) -> list[Json]:
@@ -85,12 +85,12 @@ def test_rolling_upgrade_at_each_step(tmp_path: Path, version: str) -> None:
         asyncio.run(furnish(land.url(*keys), 3, habits))
         time.sleep(APART_S)
         login, apart = land.url(*keys, user="sys"), ("--set", f"JSD709.apart={APART_S}s")
-        said = {}
+        problems = {}
         for key in keys:
             upgrade(land, key, keys, version)
-            said[f"{key}, idle"] = look(login, *apart)
-            said[f"{key}, busy"] = asyncio.run(while_busy(land.url(*keys), 3, habits, login, *apart))
-        assert not any(said.values()), said
+            problems[f"{key}, idle"] = problems_of(login, *apart)
+            problems[f"{key}, busy"] = asyncio.run(while_busy(land.url(*keys), 3, habits, login, *apart))
+        assert not any(problems.values()), problems
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -104,13 +104,13 @@ def test_encrypted_cluster_before_and_after_a_restart(tmp_path: Path, version: s
         habits = of_habits(*COMMON, "PACKED")
         asyncio.run(furnish(land.url(*keys), 3, habits))
         login = land.url(*keys, user="sys")
-        said = {"busy": asyncio.run(while_busy(land.url(*keys), 3, habits, login))}
+        problems = {"busy": asyncio.run(while_busy(land.url(*keys), 3, habits, login))}
         land.node("n2").stop()
         land.again("n2")
         land.wait_meta(*keys)
-        said["restarted"] = look(login)
-        said["restarted, busy"] = asyncio.run(while_busy(land.url(*keys), 3, habits, login))
-        assert not any(said.values()), said
+        problems["restarted"] = problems_of(login)
+        problems["restarted, busy"] = asyncio.run(while_busy(land.url(*keys), 3, habits, login))
+        assert not any(problems.values()), problems
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -121,7 +121,7 @@ def test_a_quiet_weekend(tmp_path: Path, version: str) -> None:
         single(land)
         pid = land.node("n1").pid
         shift(pid, -2.9 * DAY_S)
-        habits = [one for one in HABITS if one.fits(version) and one.name not in _NOT_AT_REST]
+        habits = [habit for habit in HABITS if habit.fits(version) and habit.name not in _NOT_AT_REST]
         asyncio.run(furnish(land.url(), 1, habits))
 
         async def weekend() -> dict[str, list[str]]:
@@ -132,10 +132,10 @@ def test_a_quiet_weekend(tmp_path: Path, version: str) -> None:
                 shift(pid, 0)
                 await asyncio.sleep(3)
                 logins = {"system account": land.url(user="sys"), "account": land.url()}
-                return {name: await asyncio.to_thread(look, login) for name, login in logins.items()}
+                return {name: await asyncio.to_thread(problems_of, login) for name, login in logins.items()}
 
-        said = asyncio.run(weekend())
-        assert not any(said.values()), said
+        problems = asyncio.run(weekend())
+        assert not any(problems.values()), problems
 
 
 async def done_with(land: Landscape, habits: list[Habit]) -> None:
@@ -169,24 +169,24 @@ def test_scaling_up_and_down_under_load(tmp_path: Path, version: str) -> None:
         await client.close()
 
     async def scaled(land: Landscape, keys: list[str]) -> dict[str, list[str]]:
-        said: dict[str, list[str]] = {}
+        by_step: dict[str, list[str]] = {}
         async with at_work(land.url(*keys), 3, of_habits(*COMMON)) as rest:
             for replicas in (1, 3, 1, 3):
                 await scale(land.url(*keys), replicas)
                 options = ("--ignore", "JSD605") if replicas == 1 else ()
                 login, until = land.url(*keys, user="sys"), time.monotonic() + (0 if replicas == 1 else SCALED_S)
-                found = await asyncio.to_thread(look, login, *options)
+                of_step = await asyncio.to_thread(problems_of, login, *options)
                 while time.monotonic() < until:
-                    found += await asyncio.to_thread(look, login, times=1)
-                said[f"{len(said)}: to {replicas}"] = found
+                    of_step += await asyncio.to_thread(problems_of, login, times=1)
+                by_step[f"{len(by_step)}: to {replicas}"] = of_step
             await rest()
-        return said
+        return by_step
 
     with Landscape(tmp_path, version) as land:
         keys = cluster(land)
         asyncio.run(furnish(land.url(*keys), 3, of_habits(*COMMON)))
-        said = asyncio.run(scaled(land, keys))
-        assert not any(said.values()), said
+        problems = asyncio.run(scaled(land, keys))
+        assert not any(problems.values()), problems
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -204,25 +204,25 @@ def test_a_move_by_tags_and_a_scale_to_five_under_load(tmp_path: Path, version: 
         await client.close()
 
     async def changed(land: Landscape) -> dict[str, list[str]]:
-        said: dict[str, list[str]] = {}
+        by_step: dict[str, list[str]] = {}
         async with at_work(land.url(*keys), 3, of_habits(*COMMON)) as rest:
             for replicas, tag in ((3, "old"), (3, "new"), (5, ""), (3, "")):
                 await change(land.url(*keys), replicas, tag)
                 login, until = land.url(*keys, user="sys"), time.monotonic() + MOVED_S
-                found: list[str] = []
+                of_step: list[str] = []
                 while time.monotonic() < until:
-                    found += await asyncio.to_thread(look, login, times=1)
-                said[f"{replicas} {tag}"] = found
+                    of_step += await asyncio.to_thread(problems_of, login, times=1)
+                by_step[f"{replicas} {tag}"] = of_step
             await rest()
-        return said
+        return by_step
 
     with Landscape(tmp_path, version) as land:
         for key in keys:
             land.start(key, server(key, tags=tags[key]) + routed(land, "C", key, keys))
         land.wait_meta(*keys)
         asyncio.run(furnish(land.url(*keys), 3, of_habits(*COMMON)))
-        said = asyncio.run(changed(land))
-        assert not any(said.values()), said
+        problems = asyncio.run(changed(land))
+        assert not any(problems.values()), problems
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -233,19 +233,19 @@ def test_object_store_with_large_chunks(tmp_path: Path, version: str) -> None:
         client = await nats.connect(land.url())
         bucket = await client.jetstream().create_object_store("videos", max_bytes=1 << 30)
         options = nats.js.api.ObjectMetaOptions(max_chunk_size=4 << 20)
-        said: dict[str, list[str]] = {}
+        by_step: dict[str, list[str]] = {}
         for number in range(2):
             meta = nats.js.api.ObjectMeta(name=f"film{number}", options=options)
             writing = asyncio.create_task(bucket.put(f"film{number}", b"x" * (40 << 20), meta=meta))
-            said[f"writing {number}"] = await asyncio.to_thread(look, land.url(user="sys"))
+            by_step[f"writing {number}"] = await asyncio.to_thread(problems_of, land.url(user="sys"))
             await writing
         assert len((await bucket.get("film1")).data or b"") == 40 << 20
         await bucket.delete("film0")
-        said["idle"] = await asyncio.to_thread(look, land.url())
+        by_step["idle"] = await asyncio.to_thread(problems_of, land.url())
         await client.close()
-        return said
+        return by_step
 
     with Landscape(tmp_path, version) as land:
         single(land, "max_payload: 8MB\n")
-        said = asyncio.run(stored(land))
-        assert not any(said.values()), said
+        problems = asyncio.run(stored(land))
+        assert not any(problems.values()), problems

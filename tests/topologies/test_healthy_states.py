@@ -38,14 +38,24 @@ CASES = [
 
 async def busy_and_idle(setting: Setting, version: str) -> dict[str, list[str]]:
     """What is wrong while all applications work, and after they have stopped."""
-    for one in setting.applications:
-        await furnish(one.url, one.replicas, [habit for habit in one.chosen if habit.fits(version)], **one.login)
+    for application in setting.applications:
+        await furnish(
+            application.url,
+            application.replicas,
+            [habit for habit in application.chosen if habit.fits(version)],
+            **application.login,
+        )
     async with contextlib.AsyncExitStack() as stack:
         ends = [
             await stack.enter_async_context(
-                at_work(one.url, one.replicas, [habit for habit in one.chosen if habit.fits(version)], **one.login)
+                at_work(
+                    application.url,
+                    application.replicas,
+                    [habit for habit in application.chosen if habit.fits(version)],
+                    **application.login,
+                )
             )
-            for one in setting.applications
+            for application in setting.applications
         ]
         busy = await asyncio.to_thread(glances, setting.logins, SAMPLES)
         for end in ends:
@@ -57,5 +67,7 @@ async def busy_and_idle(setting: Setting, version: str) -> dict[str, list[str]]:
 @pytest.mark.parametrize(("version", "state"), CASES)
 def test_nothing_is_found(tmp_path: Path, version: str, state: State) -> None:
     with Landscape(tmp_path, version) as land:
-        said = asyncio.run(busy_and_idle(state.build(land), version))
-        assert not any(said.values()), "\n".join(f"{when}: {one}" for when, found in said.items() for one in found)
+        problems = asyncio.run(busy_and_idle(state.build(land), version))
+        assert not any(problems.values()), "\n".join(
+            f"{when}: {problem}" for when, listed in problems.items() for problem in listed
+        )

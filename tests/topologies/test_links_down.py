@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.real.outage import check, said
+from tests.real.outage import check, failures_of
 from tests.servers import DEFAULT_VERSION, VERSIONS, wait_until
 from tests.topologies.deployments import hub, sites, super_cluster
 from tests.topologies.landscape import Landscape, routed, server
@@ -21,18 +21,18 @@ def test_a_gateway_that_is_down_is_named(tmp_path: Path, version: str) -> None:
     with Landscape(tmp_path, version) as land:
         super_cluster(land, ("west", "east"))
         _, report = check("--server", land.url("west1", user="sys"), *AT_ONCE)
-        assert said(report, "JSD717") == {}
+        assert failures_of(report, "JSD717") == {}
         land.node("east1").kill()
         land.wait_for(lambda: not land.monitor("west1", "/gatewayz")["outbound_gateways"], "the gateway to be down")
         land.wait_for(lambda: not land.monitor("west1", "/jsz")["meta_cluster"].get("leader"), "no meta leader")
         _, report = check("--server", land.url("west1", user="sys"), *AT_ONCE)
-        assert said(report, "JSD717") == {"cluster": "error"}
+        assert failures_of(report, "JSD717") == {"cluster": "error"}
         (lost,) = [r for r in report["results"] if r["code"] == "JSD701"]
         assert "The gateway to east is down" in lost["message"]
         land.again("east1")
         land.wait_meta("west1", "east1")
         _, report = check("--server", land.url("west1", user="sys"), *AT_ONCE)
-        assert (said(report, "JSD717"), said(report, "JSD701")) == ({}, {})
+        assert (failures_of(report, "JSD717"), failures_of(report, "JSD701")) == ({}, {})
 
 
 @pytest.mark.parametrize("version", ALL)
@@ -49,14 +49,14 @@ def test_a_route_that_is_missing_is_named(tmp_path: Path, version: str) -> None:
             land.start(key, config(key, peers))
         land.wait_for(lambda: len(land.monitor("n2", "/routez")["routes"]) >= 2, "the routes of n2")
         _, report = check("--server", land.url("n1", user="sys"), *AT_ONCE)
-        assert said(report, "JSD718") == {"cluster": "error"}
+        assert failures_of(report, "JSD718") == {"cluster": "error"}
         (cut,) = [r for r in report["results"] if r["code"] == "JSD718"]
         assert "n1 and n3" in cut["message"]
         land.node("n1").stop()
         land.start("n1", config("n1", ["n1", "n2", "n3"]))
         land.wait_meta(*keys)
         _, report = check("--server", land.url("n1", user="sys"), *AT_ONCE)
-        assert said(report, "JSD718") == {}
+        assert failures_of(report, "JSD718") == {}
 
 
 @pytest.mark.parametrize("version", ALL)
@@ -65,9 +65,9 @@ def test_a_leaf_node_without_its_hub_is_named(tmp_path: Path, version: str) -> N
         hub(land)
         (site,) = sites(land, 1)
         _, report = check("--server", land.url(site, user="sys"), *AT_ONCE)
-        assert said(report, "JSD719") == {}
+        assert failures_of(report, "JSD719") == {}
         for key in ("h1", "h2", "h3"):
             land.node(key).kill()
         wait_until(lambda: not land.monitor(site, "/leafz").get("leafs"), "the link to be down")
         _, report = check("--server", land.url(site, user="sys"), *AT_ONCE)
-        assert said(report, "JSD719") == {site: "error"}
+        assert failures_of(report, "JSD719") == {site: "error"}

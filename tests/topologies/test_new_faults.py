@@ -11,7 +11,7 @@ import pytest
 from nats.aio.client import Client
 
 from tests.deployment import add_consumer, add_stream, api
-from tests.real.outage import Json, said
+from tests.real.outage import Json, failures_of
 from tests.real.ward import run_check
 from tests.servers import VERSIONS
 from tests.topologies.deployments import single
@@ -87,8 +87,8 @@ def test_leaks_resets_and_limits_are_found_and_gone_once_mended(tmp_path: Path, 
         single(land, accounts=LIMITED)
         by_system, by_account, mended = asyncio.run(sick_and_mended(land))
     for report in (by_system, by_account):
-        assert said(report, "JSD420") == {"APP/LEAK": "warning"}
-        assert said(report, "JSD616") == {"APP/LEAK": "warning"}
-        assert said(report, "JSD421") == {"APP/RESET": "warning"}
-    assert said(by_account, "JSD824") == {"APP": "error"}
-    assert [said(mended, code) for code in ("JSD420", "JSD616", "JSD421", "JSD824")] == [{}, {}, {}, {}]
+        assert failures_of(report, "JSD420") == {"APP/LEAK": "warning"}
+        assert failures_of(report, "JSD616") == {"APP/LEAK": "warning"}
+        assert failures_of(report, "JSD421") == {"APP/RESET": "warning"}
+    assert failures_of(by_account, "JSD824") == {"APP": "error"}
+    assert [failures_of(mended, code) for code in ("JSD420", "JSD616", "JSD421", "JSD824")] == [{}, {}, {}, {}]

@@ -30,11 +30,11 @@ class UnsteadyPath:
         due = time.monotonic() + self._lasts_s
         while not self._end.is_set():
             ready, _, _ = select.select([self._listener, *ends], [], [], 0.05)
-            for one in ready:
-                if one is self._listener:
+            for ready_socket in ready:
+                if ready_socket is self._listener:
                     self._accept(ends)
-                elif one in ends:
-                    _pass_on(one, ends)
+                elif ready_socket in ends:
+                    _pass_on(ready_socket, ends)
             if time.monotonic() >= due:
                 _cut(ends)
                 due = time.monotonic() + self._lasts_s
@@ -50,20 +50,20 @@ class UnsteadyPath:
         ends[near], ends[far] = far, near
 
 
-def _pass_on(one: socket.socket, ends: dict[socket.socket, socket.socket]) -> None:
+def _pass_on(end: socket.socket, ends: dict[socket.socket, socket.socket]) -> None:
     data = b""
     with contextlib.suppress(OSError):
-        data = one.recv(65536)
+        data = end.recv(65536)
         if data:
-            ends[one].sendall(data)
+            ends[end].sendall(data)
             return
-    other = ends.pop(one)
+    other = ends.pop(end)
     ends.pop(other, None)
-    one.close()
+    end.close()
     other.close()
 
 
 def _cut(ends: dict[socket.socket, socket.socket]) -> None:
-    for one in ends:
-        one.close()
+    for end in ends:
+        end.close()
     ends.clear()

@@ -27,7 +27,7 @@ def placement_seen(snapshots: SnapshotSeries, servers: Servers | None) -> Iterat
     samples = [{stream.key: stream for stream in sample.streams} for sample in snapshots.snapshots]
     for stream in snapshots.last.led_streams():
         if stream.cluster is not None and stream.config.num_replicas > 1:
-            readings = [found for sample in samples if (found := sample.get(stream.key))]
+            readings = [reading for sample in samples if (reading := sample.get(stream.key))]
             yield _few_members(stream, readings) or _zones(stream, by_name) or passed(stream.subject)
 
 

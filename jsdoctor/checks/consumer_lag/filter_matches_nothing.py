@@ -15,7 +15,7 @@ from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, passed, unknown
 from jsdoctor.model.jetstream import StreamConfig
 from jsdoctor.model.manifest import DeclaredConsumer, Manifests
-from jsdoctor.model.snapshot import SnapshotSeries, Stream
+from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
 from jsdoctor.model.subjects import overlaps_any
 
 
@@ -47,19 +47,25 @@ def filter_matches_nothing(snapshots: SnapshotSeries) -> Iterator[Finding]:
                 f"compare with: nats stream subjects {stream.name}",
             )
         else:
-            which = repr(idle[0]) if len(filters) == 1 else f"{len(idle)} of its {len(filters)} ({idle[0]!r})"
-            yield Finding(
-                subject=consumer.subject,
-                severity=Severity.INFO if hidden else None,
-                message=(
-                    f"filter {which} lies outside the subjects {_of_stream(stream)} ({_listed(subjects)}): "
-                    f"no {'new ' if hidden else ''}message will ever match it"
-                ),
-                evidence=(
-                    consumer.observed("config.filter_subjects", list(filters)),
-                    stream.observed("config.subjects", list(config.subjects)),
-                ),
-            )
+            yield _no_match(stream, consumer, idle, subjects, hidden)
+
+
+def _no_match(stream: Stream, consumer: Consumer, idle: list[str], subjects: tuple[str, ...], hidden: bool) -> Finding:
+    """The finding of a consumer with these filters outside the subjects; others of its filters may hide them."""
+    filters, config = consumer.config.filters, stream.config
+    which = repr(idle[0]) if len(filters) == 1 else f"{len(idle)} of its {len(filters)} ({idle[0]!r})"
+    return Finding(
+        subject=consumer.subject,
+        severity=Severity.INFO if hidden else None,
+        message=(
+            f"filter {which} lies outside the subjects {_of_stream(stream)} ({_listed(subjects)}): "
+            f"no {'new ' if hidden else ''}message will ever match it"
+        ),
+        evidence=(
+            consumer.observed("config.filter_subjects", list(filters)),
+            stream.observed("config.subjects", list(config.subjects)),
+        ),
+    )
 
 
 def _copied_subjects(stream: Stream, streams: Mapping[tuple[str, str], Stream]) -> tuple[str, ...] | None:
@@ -71,13 +77,13 @@ def _copied_subjects(stream: Stream, streams: Mapping[tuple[str, str], Stream]) 
     sources = (config.mirror,) if config.mirror else config.sources
     if not sources or config.subject_transform:
         return None
-    found: list[str] = []
+    copied: list[str] = []
     for source in sources:
         origin = streams.get((stream.account, source.name)) if source.external is None else None
         if origin is None or source.subject_transforms or origin.config.mirror or origin.config.sources:
             return None
-        found += stored_subjects(origin.config.subjects, origin.config.subject_transform)
-    return tuple(dict.fromkeys(found))
+        copied += stored_subjects(origin.config.subjects, origin.config.subject_transform)
+    return tuple(dict.fromkeys(copied))
 
 
 def _other_origin(stream: Stream, outside: bool) -> str:

@@ -95,8 +95,8 @@ class Ear:
 
     def only(self) -> NatsConnection:
         """What is known of the connection."""
-        (found,) = self.hang_up().connections
-        return found
+        (connection,) = self.hang_up().connections
+        return connection
 
 
 def pieces(data: bytes, cuts: Sequence[int]) -> list[tuple[int, bytes]]:

@@ -29,9 +29,14 @@ def test_cuts_change_nothing(cuts: list[int]) -> None:
     ear.server(INFO)
     for _, part in pieces(FROM_CLIENT, cuts):
         ear.client(part)
-    found = ear.only()
-    assert (found.content, found.who, found.bad_lines, found.resyncs) == (Content.NATS, "billing (go 1.48.0)", 0, 0)
-    assert (found.publishing.messages, found.publishing.requests, found.publishing.identified) == (3, 2, 1)
+    observed = ear.only()
+    assert (observed.content, observed.who, observed.bad_lines, observed.resyncs) == (
+        Content.NATS,
+        "billing (go 1.48.0)",
+        0,
+        0,
+    )
+    assert (observed.publishing.messages, observed.publishing.requests, observed.publishing.identified) == (3, 2, 1)
 
 
 @given(st.integers(0, len(FROM_CLIENT)), st.integers(1, 60))
@@ -45,21 +50,26 @@ def test_after_a_gap_the_rest_is_read(start: int, length: int) -> None:
     ear.segment(direction, 0, whole[:start])
     ear.segment(direction, end, whole[end:])
     ear.observer.lost(direction, start, end)
-    found = ear.only()
-    assert found.content is Content.NATS
-    assert 4 <= found.publishing.messages <= 7
-    assert found.publishing.messages == 7 or not found.whole or end == start
+    observed = ear.only()
+    assert observed.content is Content.NATS
+    assert 4 <= observed.publishing.messages <= 7
+    assert observed.publishing.messages == 7 or not observed.whole or end == start
 
 
 def test_the_middle_of_a_connection_is_read_from_its_first_line() -> None:
     ear = Ear(midstream=True)
     ear.client(b"ayload of something\r\n", pub("orders.new", "_INBOX.1"))
     ear.server(msg("_INBOX.1", payload=ack()))
-    found = ear.only()
-    assert (found.publishing.messages, found.publishing.acks, found.whole, found.swapped) == (1, 1, False, False)
+    observed = ear.only()
+    assert (observed.publishing.messages, observed.publishing.acks, observed.whole, observed.swapped) == (
+        1,
+        1,
+        False,
+        False,
+    )
 
 
-def test_who_is_the_server_shows_by_what_it_says() -> None:
+def test_who_is_the_server_shows_by_what_it_sends() -> None:
     ear = Ear(midstream=True)
     ear.server(b"\r\n", pub("orders.new"))
     assert ear.only().swapped
@@ -72,18 +82,18 @@ def test_bodies_that_the_capture_cut_are_skipped_by_their_length() -> None:
     body = pub("orders.new", payload=b"x" * 500)
     ear.say(body, to_server=True, captured=96)
     ear.client(pub("orders.next"))
-    found = ear.only()
-    assert (found.publishing.messages, found.resyncs, found.whole) == (2, 0, True)
+    observed = ear.only()
+    assert (observed.publishing.messages, observed.resyncs, observed.whole) == (2, 0, True)
 
 
-def test_lines_that_the_capture_cut_are_missed_and_said_so() -> None:
+def test_lines_that_the_capture_cut_are_missed_and_reported() -> None:
     ear = Ear()
     ear.server(INFO)
     ear.client(CONNECT)
     ear.say(pub("orders.new", payload=b"x" * 50) + pub("orders.cut"), to_server=True, captured=40)
     ear.client(pub("orders.next"))
-    found = ear.only()
-    assert (found.publishing.messages, found.resyncs, found.whole) == (2, 1, False)
+    observed = ear.only()
+    assert (observed.publishing.messages, observed.resyncs, observed.whole) == (2, 1, False)
 
 
 @pytest.mark.parametrize(
@@ -111,16 +121,16 @@ def test_what_turns_unreadable_after_info_is_recognised(then: bytes, content: Co
     ear = Ear()
     ear.server(INFO)
     ear.client(then)
-    found = ear.only()
-    assert (found.content, found.server) == (content, "n1")
+    observed = ear.only()
+    assert (observed.content, observed.server) == (content, "n1")
 
 
 def test_routes_are_recognised() -> None:
     ear = Ear()
     ear.server(INFO, b"RS+ APP orders.>\r\n", b"RMSG APP orders.new 1\r\nx\r\n")
     ear.client(b"RS+ APP x\r\n")
-    found = ear.only()
-    assert (found.link, found.publishing.messages) == (NatsPeers.ROUTE, 0)
+    observed = ear.only()
+    assert (observed.link, observed.publishing.messages) == (NatsPeers.ROUTE, 0)
 
 
 def test_secrets_are_not_kept() -> None:
@@ -137,9 +147,9 @@ def test_secrets_are_not_kept() -> None:
 
 
 @given(st.lists(st.tuples(st.booleans(), st.binary(max_size=80), st.booleans()), max_size=12))
-def test_nothing_raises(said: list[tuple[bool, bytes, bool]]) -> None:
+def test_nothing_raises(segments: list[tuple[bool, bytes, bool]]) -> None:
     ear = Ear()
-    for to_server, data, cut in said:
+    for to_server, data, cut in segments:
         ear.say(data, to_server=to_server, captured=len(data) // 2 if cut else None)
     ear.hang_up()
 
@@ -155,8 +165,8 @@ LINES = st.sampled_from(
 
 
 @given(st.lists(st.tuples(st.booleans(), LINES), max_size=30), st.booleans())
-def test_lines_that_make_no_sense_raise_nothing(said: list[tuple[bool, bytes]], midstream: bool) -> None:
+def test_lines_that_make_no_sense_raise_nothing(lines: list[tuple[bool, bytes]], midstream: bool) -> None:
     ear = Ear(midstream)
-    for to_server, line in said:
+    for to_server, line in lines:
         ear.say(line, to_server=to_server)
     ear.hang_up()

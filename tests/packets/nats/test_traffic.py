@@ -20,8 +20,8 @@ def talking() -> Ear:
 
 
 def traffic(name: str) -> NatsTraffic:
-    (found,) = captured((name,)).nats
-    return found
+    (observed,) = captured((name,)).nats
+    return observed
 
 
 @pytest.mark.parametrize(
@@ -46,21 +46,23 @@ def test_publishes_are_counted_as_the_client_counted_them(
 
 @pytest.mark.parametrize("name", ["nats-clean.client", "nats-reorder.server", "nats-loss.server", "nats-retry.client"])
 def test_the_network_leaves_no_gap_in_deliveries(name: str) -> None:
-    found = {consumer.consumer: consumer for consumer in traffic(name).consumers}
-    assert (found["PUSH"].missing, found["PUSH"].restarts, found["PUSH"].exclusive) == (0, 0, True)
-    assert (found["PULL"].deliveries, found["PULL"].redeliveries, found["PULL"].acks) == (15, 2, 13)
-    assert not found["PULL"].exclusive, "others may fetch from it, too"
+    by_name = {consumer.consumer: consumer for consumer in traffic(name).consumers}
+    assert (by_name["PUSH"].missing, by_name["PUSH"].restarts, by_name["PUSH"].exclusive) == (0, 0, True)
+    assert (by_name["PULL"].deliveries, by_name["PULL"].redeliveries, by_name["PULL"].acks) == (15, 2, 13)
+    assert not by_name["PULL"].exclusive, "others may fetch from it, too"
 
 
 def test_errors_are_those_that_were_made() -> None:
     refusals = {
-        one.err_code: one for talk in traffic("nats-errors.client").connections for one in talk.publishing.refusals
+        refusal.err_code: refusal
+        for talk in traffic("nats-errors.client").connections
+        for refusal in talk.publishing.refusals
     }
-    assert {code: one.count for code, one in refusals.items()} == {10071: 2, 10060: 1, 10070: 1}
+    assert {code: refusal.count for code, refusal in refusals.items()} == {10071: 2, 10060: 1, 10070: 1}
     assert (refusals[10071].ahead, refusals[10071].behind) == (1, 1)
     assert sum(talk.publishing.no_responders for talk in traffic("nats-errors.client").connections) == 1
-    said = [error.text for talk in traffic("nats-errors.client").connections for error in talk.errors]
-    assert said == ["Maximum Payload Violation"]
+    texts = [error.text for talk in traffic("nats-errors.client").connections for error in talk.errors]
+    assert texts == ["Maximum Payload Violation"]
 
 
 @pytest.mark.parametrize(
@@ -83,27 +85,27 @@ def test_the_clock_lies_in_its_interval(name: str, truth_ns: int) -> None:
 
 
 def test_acks_of_eleven_tokens_are_read() -> None:
-    found = {consumer.consumer: consumer for consumer in traffic("nats-ackv2-domain.client").consumers}
-    assert {consumer.domain for consumer in found.values()} == {"hub"}
-    assert all(consumer.account_hash for consumer in found.values())
-    assert found["PUSH"].deliveries == 20
+    by_name = {consumer.consumer: consumer for consumer in traffic("nats-ackv2-domain.client").consumers}
+    assert {consumer.domain for consumer in by_name.values()} == {"hub"}
+    assert all(consumer.account_hash for consumer in by_name.values())
+    assert by_name["PUSH"].deliveries == 20
 
 
-def test_late_acks_are_told_from_others() -> None:
-    found = {consumer.consumer: consumer for consumer in traffic("own-late-acks").consumers}
-    assert (found["SLOW"].acked_late, found["SLOW"].redeliveries) == (15, 15)
-    assert found["SLOW"].late_ns.least_ns >= 700 * MILLISECOND
-    assert found["SLOW"].redelivery_ns.least_ns >= 500 * MILLISECOND
-    assert (found["QUICK"].acked_late, found["QUICK"].acks, found["QUICK"].redeliveries) == (0, 15, 0)
-    patient = found["PATIENT"]
+def test_late_acks_are_distinguished_from_others() -> None:
+    by_name = {consumer.consumer: consumer for consumer in traffic("own-late-acks").consumers}
+    assert (by_name["SLOW"].acked_late, by_name["SLOW"].redeliveries) == (15, 15)
+    assert by_name["SLOW"].late_ns.least_ns >= 700 * MILLISECOND
+    assert by_name["SLOW"].redelivery_ns.least_ns >= 500 * MILLISECOND
+    assert (by_name["QUICK"].acked_late, by_name["QUICK"].acks, by_name["QUICK"].redeliveries) == (0, 15, 0)
+    patient = by_name["PATIENT"]
     assert (patient.in_progress, patient.naks, patient.terminated, patient.acks) == (1, 1, 1, 2)
     assert patient.redelivery_ns.count == 0, "what was refused is not sent again for want of an answer"
 
 
 def test_deliveries_of_routes_are_read() -> None:
-    found = traffic("own-routes")
-    assert {talk.link.value for talk in found.connections} >= {"route"}
-    routed = [consumer for consumer in found.consumers if consumer.routed]
+    observed = traffic("own-routes")
+    assert {talk.link.value for talk in observed.connections} >= {"route"}
+    routed = [consumer for consumer in observed.consumers if consumer.routed]
     assert routed
     assert all(consumer.deliveries == 10 and consumer.acks == 10 for consumer in routed)
     assert all(consumer.missing == consumer.restarts == consumer.redeliveries == 0 for consumer in routed)
@@ -131,16 +133,16 @@ def test_what_a_proxy_passes_on_is_no_retry(hung_up: bool, pause_ms: int, retrie
         )
         for number in (1, 2)
     )
-    said = CONNECT + hpub("orders.new", "_INBOX.1", {"Nats-Msg-Id": "a"})
+    text = CONNECT + hpub("orders.new", "_INBOX.1", {"Nats-Msg-Id": "a"})
     for connection, at_ns in ((first, 0), (second, pause_ms * MILLISECOND)):
         observer.opened(connection)
-        observer.data(connection.to_server, 0, at_ns, memoryview(said), len(said))
+        observer.data(connection.to_server, 0, at_ns, memoryview(text), len(text))
         if hung_up:
             observer.closed(connection, at_ns)
     for connection in (first, second):
         observer.closed(connection, pause_ms * MILLISECOND)
-    (found,) = observer.traffic()
-    assert sum(talk.publishing.retries for talk in found.connections) == retries
+    (observed,) = observer.traffic()
+    assert sum(talk.publishing.retries for talk in observed.connections) == retries
 
 
 def test_a_header_counts_as_it_is_written() -> None:
@@ -150,7 +152,7 @@ def test_a_header_counts_as_it_is_written() -> None:
     assert ear.only().publishing.identified == 0
 
 
-def test_answers_of_other_requests_are_no_acknowledgements() -> None:
+def test_replies_to_other_requests_are_no_acknowledgements() -> None:
     ear = talking()
     ear.client(pub("service.echo", "_INBOX.1"), pub("$JS.API.STREAM.INFO.ORDERS", "_INBOX.2"))
     ear.server(msg("_INBOX.1", payload=b'{"answer":42}'), msg("_INBOX.2", payload=b'{"type":"x","stream":"ORDERS"}'))
@@ -158,7 +160,7 @@ def test_answers_of_other_requests_are_no_acknowledgements() -> None:
     assert (publishing.requests, publishing.acks, publishing.unanswered) == (1, 0, 0)
 
 
-def test_a_publish_that_nobody_answers_waits() -> None:
+def test_a_publish_without_a_response_waits() -> None:
     ear = talking()
     ear.client(pub("orders.new", "_INBOX.1"), pub("orders.new", "_INBOX.2"))
     ear.server(msg("_INBOX.1", payload=ack()))
@@ -167,14 +169,14 @@ def test_a_publish_that_nobody_answers_waits() -> None:
     assert (publishing.acks, publishing.unanswered, publishing.waiting_ns.largest_ns) == (1, 1, 2 * MILLISECOND)
 
 
-def test_a_service_that_does_not_answer_is_no_publish() -> None:
+def test_a_service_that_does_not_respond_is_no_publish() -> None:
     ear = talking()
     ear.client(pub("orders.1", "_INBOX.1"), pub("service.report", "_INBOX.2"), pub("orders.2", "_INBOX.3"))
     ear.server(msg("_INBOX.1", payload=ack()))
     assert ear.only().publishing.unanswered == 1
 
 
-def test_a_retry_of_what_was_stored_is_told_from_a_repetition() -> None:
+def test_a_retry_of_what_was_stored_is_distinguished_from_a_repetition() -> None:
     refused = (
         b'{"error":{"code":400,"err_code":10071,"description":"wrong last sequence: 8"},"stream":"ORDERS","seq":0}'
     )
@@ -235,12 +237,12 @@ def test_heartbeats_that_are_ahead() -> None:
     assert (consumer.heartbeats, consumer.heartbeats_ahead) == (2, 1)
 
 
-def test_pings_are_answered_in_order() -> None:
+def test_pings_are_matched_in_order() -> None:
     ear = talking()
     ear.client(b"PING\r\n")
     ear.server(b"PING\r\n")
     ear.server(b"PONG\r\n")
     ear.server(b"PING\r\n")
-    found = ear.only()
-    assert (found.ping_ns.count, found.ping_ns.largest_ns, found.pings_unanswered) == (1, 2 * MILLISECOND, 2)
-    assert found.longest_ping_wait_ns == 2 * MILLISECOND
+    observed = ear.only()
+    assert (observed.ping_ns.count, observed.ping_ns.largest_ns, observed.pings_unanswered) == (1, 2 * MILLISECOND, 2)
+    assert observed.longest_ping_wait_ns == 2 * MILLISECOND

@@ -55,7 +55,7 @@ _SERVER = (
 
 
 @dataclass(frozen=True)
-class Said:
+class Segment:
     """Bytes of one side in one segment: `captured` of it are in the capture, -1 for all; None: it is not in there."""
 
     data: bytes
@@ -64,34 +64,36 @@ class Said:
 
 
 @st.composite
-def talks(draw: st.DrawFn) -> list[Said]:
+def talks(draw: st.DrawFn) -> list[Segment]:
     """Both sides by turns, each turn cut into segments anywhere; here and there one is cut off or missing."""
-    said: list[Said] = []
+    segments: list[Segment] = []
     for _ in range(draw(st.integers(1, 5))):
         for to_server, words in ((True, _CLIENT), (False, _SERVER)):
             text = b"".join(draw(st.lists(st.sampled_from(words), max_size=8)))
             cuts = draw(st.lists(st.integers(0, len(text)), max_size=4))
-            said += [Said(part, to_server, -1) for _, part in pieces(text, cuts) if part]
+            segments += [Segment(part, to_server, -1) for _, part in pieces(text, cuts) if part]
     broken: bool = draw(st.booleans())
-    if said and broken:
-        place = draw(st.integers(0, len(said) - 1))
-        hit = said[place]
+    if segments and broken:
+        place = draw(st.integers(0, len(segments) - 1))
+        hit = segments[place]
         captured = draw(st.one_of(st.none(), st.integers(0, len(hit.data))))
-        said[place] = Said(hit.data, hit.to_server, captured)
-    return said
+        segments[place] = Segment(hit.data, hit.to_server, captured)
+    return segments
 
 
-def heard(said: list[Said], midstream: bool) -> NatsTraffic:
+def traffic_of(segments: list[Segment], midstream: bool) -> NatsTraffic:
     """What an observer makes of it."""
     ear = Ear(midstream)
     if not midstream:
         ear.server(INFO)
         ear.client(CONNECT)
-    for one in said:
-        if one.captured is None:
-            ear.skip(len(one.data), to_server=one.to_server)
+    for segment in segments:
+        if segment.captured is None:
+            ear.skip(len(segment.data), to_server=segment.to_server)
         else:
-            ear.say(one.data, to_server=one.to_server, captured=None if one.captured < 0 else one.captured)
+            ear.say(
+                segment.data, to_server=segment.to_server, captured=None if segment.captured < 0 else segment.captured
+            )
     return ear.hang_up()
 
 
@@ -102,19 +104,22 @@ def _no_short_cut(_tally: PublishTally) -> Usual:
 _NEXT = pub("orders.next", _INBOXES[2])
 
 
-@example(said=[Said(_CLIENT[0] + b"PUB orders.damaged _INBOX.1 2\r\nhi??" + _NEXT, True, -1)], midstream=False)
-@example(said=[Said(b"PUB orders.damaged _INBOX.1 2\r\nhi\r", True, -1), Said(b"x" + _NEXT, True, -1)], midstream=False)
-@example(said=[Said(b"PUB orders.zeros _INBOX.1 0000000002\r\nhi\r\n" + _NEXT, True, -1)], midstream=False)
+@example(segments=[Segment(_CLIENT[0] + b"PUB orders.damaged _INBOX.1 2\r\nhi??" + _NEXT, True, -1)], midstream=False)
+@example(
+    segments=[Segment(b"PUB orders.damaged _INBOX.1 2\r\nhi\r", True, -1), Segment(b"x" + _NEXT, True, -1)],
+    midstream=False,
+)
+@example(segments=[Segment(b"PUB orders.zeros _INBOX.1 0000000002\r\nhi\r\n" + _NEXT, True, -1)], midstream=False)
 @given(talks(), st.booleans())
-def test_short_cuts_change_nothing(said: list[Said], midstream: bool) -> None:
-    shortened = heard(said, midstream)
+def test_short_cuts_change_nothing(segments: list[Segment], midstream: bool) -> None:
+    shortened = traffic_of(segments, midstream)
     with pytest.MonkeyPatch.context() as patch:
         for name in ("publishes", "answers"):
             patch.setattr(conversation, name, _no_short_cut)
-        assert heard(said, midstream) == shortened
+        assert traffic_of(segments, midstream) == shortened
 
 
-def test_a_row_of_publishes_and_answers_takes_the_short_cuts() -> None:
+def test_a_row_of_publishes_and_replies_takes_the_short_cuts() -> None:
     """Cut anywhere, and in one piece: the long way is never asked."""
     asked: list[list[bytes]] = []
 
@@ -132,6 +137,6 @@ def test_a_row_of_publishes_and_answers_takes_the_short_cuts() -> None:
             for part in (text[:cut], text[cut:] if cut else b""):
                 ear.client(part)
             ear.server(*(msg(inbox, payload=ack(seq=number)) for number, inbox in enumerate(_INBOXES)))
-            found = ear.only()
-            assert (found.publishing.messages, found.publishing.acks, found.whole) == (4, 4, True)
+            observed = ear.only()
+            assert (observed.publishing.messages, observed.publishing.acks, observed.whole) == (4, 4, True)
     assert not asked

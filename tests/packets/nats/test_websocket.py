@@ -19,14 +19,14 @@ REQUEST = (
     b"Sec-WebSocket-Extensions: permessage-deflate; client_no_context_takeover; server_no_context_takeover\r\n\r\n"
 )
 REPLY = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n"
-SAID = [
+REQUESTS = [
     CONNECT + b"PING\r\n",
     b"SUB _INBOX.> 1\r\n",
     hpub("orders.new", "_INBOX.1", {"Nats-Msg-Id": "a"}),
     pub("orders.new", "_INBOX.2", b"y" * 300),
     pub("orders.new", "_INBOX.3", b"z" * 70_000),
 ]
-ANSWERED = [INFO, b"PONG\r\n", *(msg(f"_INBOX.{number}", payload=ack(seq=number)) for number in (1, 2, 3))]
+REPLIES = [INFO, b"PONG\r\n", *(msg(f"_INBOX.{number}", payload=ack(seq=number)) for number in (1, 2, 3))]
 _PING, _PONG, _CLOSE = 9, 10, 8
 
 
@@ -47,12 +47,12 @@ def frame(payload: bytes, mask: bytes = b"", opcode: int = 2, *, final: bool = T
     )
 
 
-def message(said: bytes, cuts: list[int], mask: bytes = b"", *, compressed: bool = False) -> bytes:
+def message(text: bytes, cuts: list[int], mask: bytes = b"", *, compressed: bool = False) -> bytes:
     """A message in as many frames as the cuts make of it, with a ping between them."""
     if compressed:
         deflate = zlib.compressobj(wbits=-15)
-        said = (deflate.compress(said) + deflate.flush(zlib.Z_SYNC_FLUSH))[:-4]
-    parts = [part for _, part in pieces(said, cuts)]
+        text = (deflate.compress(text) + deflate.flush(zlib.Z_SYNC_FLUSH))[:-4]
+    parts = [part for _, part in pieces(text, cuts)]
     written = b""
     for number, part in enumerate(parts):
         final = number == len(parts) - 1
@@ -62,11 +62,18 @@ def message(said: bytes, cuts: list[int], mask: bytes = b"", *, compressed: bool
     return written
 
 
-def figures(found: NatsConnection) -> tuple[object, ...]:
-    publishing = found.publishing
+def figures(connection: NatsConnection) -> tuple[object, ...]:
+    publishing = connection.publishing
     return (
-        *(found.content, found.client, found.whole, found.bad_lines, found.resyncs, publishing.messages),
-        *(publishing.requests, publishing.identified, publishing.acks, found.pings_unanswered),
+        *(
+            connection.content,
+            connection.client,
+            connection.whole,
+            connection.bad_lines,
+            connection.resyncs,
+            publishing.messages,
+        ),
+        *(publishing.requests, publishing.identified, publishing.acks, connection.pings_unanswered),
     )
 
 
@@ -86,24 +93,26 @@ def test_frames_change_nothing(head: int, frames: list[int], cuts: list[int], co
     ear.client(REQUEST[:head])
     ear.client(REQUEST[head:])
     ear.server(REPLY)
-    ear.server(message(ANSWERED[0], frames, compressed=compressed))
-    for _, part in pieces(b"".join(message(said, frames, mask, compressed=compressed) for said in SAID), cuts):
+    ear.server(message(REPLIES[0], frames, compressed=compressed))
+    for _, part in pieces(
+        b"".join(message(request, frames, mask, compressed=compressed) for request in REQUESTS), cuts
+    ):
         ear.client(part)
-    for _, part in pieces(b"".join(message(said, frames, compressed=compressed) for said in ANSWERED[1:]), cuts):
+    for _, part in pieces(b"".join(message(reply, frames, compressed=compressed) for reply in REPLIES[1:]), cuts):
         ear.server(part)
     ear.client(frame(b"\x03\xe8", mask, _CLOSE))
-    found = ear.only()
-    assert found.websocket
-    assert figures(found) == _PLAIN
+    observed = ear.only()
+    assert observed.websocket
+    assert figures(observed) == _PLAIN
 
 
 def test_frames_in_the_segment_of_the_handshake_and_its_header_in_two() -> None:
     ear = Ear()
     ear.client(REQUEST[:40])
     ear.client(REQUEST[40:])
-    ear.server(REPLY + frame(ANSWERED[0]))
-    ear.client(b"".join(frame(said, b"abcd") for said in SAID))
-    ear.server(b"".join(frame(said) for said in ANSWERED[1:]))
+    ear.server(REPLY + frame(REPLIES[0]))
+    ear.client(b"".join(frame(request, b"abcd") for request in REQUESTS))
+    ear.server(b"".join(frame(reply) for reply in REPLIES[1:]))
     assert figures(ear.only()) == _PLAIN
 
 
@@ -111,11 +120,11 @@ def test_frames_in_the_segment_of_the_handshake_and_its_header_in_two() -> None:
 def test_the_middle_of_a_connection_is_recognised(compressed: bool) -> None:
     ear = Ear(midstream=True)
     ear.client(b"\x17 the end of some frame")
-    ear.client(message(SAID[3], [], b"wxyz", compressed=compressed))
-    ear.server(message(ANSWERED[3], [], compressed=compressed))
-    found = ear.only()
-    assert (found.content, found.websocket, found.whole) == (Content.NATS, True, False)
-    assert (found.publishing.messages, found.publishing.acks) == (1, 1)
+    ear.client(message(REQUESTS[3], [], b"wxyz", compressed=compressed))
+    ear.server(message(REPLIES[3], [], compressed=compressed))
+    observed = ear.only()
+    assert (observed.content, observed.websocket, observed.whole) == (Content.NATS, True, False)
+    assert (observed.publishing.messages, observed.publishing.acks) == (1, 1)
 
 
 @pytest.mark.parametrize("compressed", [False, True])
@@ -123,26 +132,31 @@ def test_after_a_gap_reading_goes_on_with_the_next_frame(compressed: bool) -> No
     ear = Ear()
     ear.client(REQUEST)
     ear.server(REPLY, frame(INFO))
-    ear.client(message(SAID[0], [], b"abcd", compressed=compressed))
-    lost = message(SAID[2], [], b"abcd", compressed=compressed)
+    ear.client(message(REQUESTS[0], [], b"abcd", compressed=compressed))
+    lost = message(REQUESTS[2], [], b"abcd", compressed=compressed)
     direction = ear.connection.to_server
     ear.skip(len(lost), to_server=True)
-    start = len(REQUEST) + len(message(SAID[0], [], b"abcd", compressed=compressed))
+    start = len(REQUEST) + len(message(REQUESTS[0], [], b"abcd", compressed=compressed))
     ear.observer.lost(direction, start, start + len(lost))
-    ear.client(message(SAID[3], [], b"abcd", compressed=compressed))
-    found = ear.only()
-    assert (found.content, found.publishing.messages, found.whole, found.gapless) == (Content.NATS, 1, False, False)
+    ear.client(message(REQUESTS[3], [], b"abcd", compressed=compressed))
+    observed = ear.only()
+    assert (observed.content, observed.publishing.messages, observed.whole, observed.gapless) == (
+        Content.NATS,
+        1,
+        False,
+        False,
+    )
 
 
 def test_a_frame_that_the_capture_cut_is_harmless_inside_of_a_payload() -> None:
     ear = Ear()
     ear.client(REQUEST)
     ear.server(REPLY, frame(INFO))
-    ear.client(frame(SAID[0], b"abcd"))
-    ear.say(frame(SAID[4], b"abcd"), to_server=True, captured=96)
-    ear.client(frame(SAID[3], b"abcd"))
-    found = ear.only()
-    assert (found.publishing.messages, found.resyncs, found.whole) == (2, 0, True)
+    ear.client(frame(REQUESTS[0], b"abcd"))
+    ear.say(frame(REQUESTS[4], b"abcd"), to_server=True, captured=96)
+    ear.client(frame(REQUESTS[3], b"abcd"))
+    observed = ear.only()
+    assert (observed.publishing.messages, observed.resyncs, observed.whole) == (2, 0, True)
 
 
 def test_a_small_frame_that_becomes_very_large_takes_neither_memory_nor_much_time() -> None:
@@ -151,15 +165,15 @@ def test_a_small_frame_that_becomes_very_large_takes_neither_memory_nor_much_tim
     ear.server(REPLY, frame(INFO))
     size = MAX_INFLATED + 10_000_000
     huge = message(b"PUB x %d\r\n" % size + bytes(size), [], b"abcd", compressed=True)
-    ear.client(frame(SAID[0], b"abcd"))
+    ear.client(frame(REQUESTS[0], b"abcd"))
     tracemalloc.start()
     ear.client(huge)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    ear.client(frame(SAID[3], b"abcd"))
-    found = ear.only()
+    ear.client(frame(REQUESTS[3], b"abcd"))
+    observed = ear.only()
     assert peak < 10_000_000
-    assert (found.publishing.messages, found.resyncs) == (2, 1)
+    assert (observed.publishing.messages, observed.resyncs) == (2, 1)
 
 
 def test_websocket_without_nats_in_it() -> None:
