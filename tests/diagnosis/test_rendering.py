@@ -50,7 +50,8 @@ def test_what_is_confirmed_comes_first_with_its_fix() -> None:
     assert confirmed < ruled_out
     assert "nats consumer edit ORDERS billing --max-pending=" in shown[confirmed:ruled_out]
     assert "jsdoctor explain JSD403" in shown[confirmed:ruled_out]
-    assert "16 causes: 1 confirmed, 15 ruled out." in shown
+    causes = number_of_causes("consumer-stalled")
+    assert f"{causes} causes: 1 confirmed, {causes - 1} ruled out." in shown
     assert "Next: fix JSD403, then run this again." in shown
     assert "maintainers" not in shown
 
@@ -62,9 +63,13 @@ def test_without_a_confirmed_cause_it_lists_what_maintainers_request() -> None:
     assert "jsdoctor capture -o FILE.zip" in shown
 
 
+def number_of_causes(slug: str) -> int:
+    return next(len(symptom.causes) for symptom in book().symptoms if symptom.slug == slug)
+
+
 def test_one_line_for_each_cause_when_quiet() -> None:
     lines = text(consultation(), quiet=True).splitlines()
-    assert len(lines) == 16
+    assert len(lines) == number_of_causes("consumer-stalled")
     assert sum(line.startswith("confirmed JSD403") for line in lines) == 1
 
 

@@ -6,11 +6,14 @@ every version keeps metadata, also one that does not know the level.
 
 from __future__ import annotations
 
+import re
+
 from jsdoctor.model.release import release
 from jsdoctor.model.server import Server
 from jsdoctor.model.snapshot import Consumer, Stream
 
 _REQUIRED = "_nats.req.level"
+_LEVEL = re.compile(r"[0-9]{1,9}")
 _LEVELS_SINCE = (2, 11)
 _OFFLINE_SINCE = (2, 12)
 """From here on, and from 2.11.9, a server takes what it does not know out of service; before, it runs without it."""
@@ -20,7 +23,7 @@ _OFFLINE_SINCE_OF_2_11 = (2, 11, 9)
 def required_level(asset: Stream | Consumer) -> int:
     """The API level that it needs; 0 where it states none."""
     text = asset.config.metadata.get(_REQUIRED, "")
-    return int(text) if text.isascii() and text.isdigit() else 0
+    return int(text) if _LEVEL.fullmatch(text) else 0
 
 
 def level_of_version(version: str) -> int | None:
