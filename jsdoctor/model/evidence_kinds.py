@@ -178,7 +178,8 @@ _NO_ACK_TIMES = _not_offered(
 )
 
 _NO_SUBJECTS = _not_offered(
-    "no subjects of streams were requested: no filter of this account is in doubt, or the login is of another account",
+    "no subjects of streams were requested: no filter or full subject of this account is in doubt, or the login is"
+    " of another account",
     "use a login of the account that owns the stream",
 )
 

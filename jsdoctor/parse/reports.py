@@ -14,6 +14,7 @@ from jsdoctor.model.exchange import Access, Endpoint, Exchange
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.links import Gateway, Leaf, Links, Route, ServerLinks
 from jsdoctor.model.raft import RaftMember, RaftState
+from jsdoctor.model.typed import decode_as
 from jsdoctor.parse.missing_replies import unreadable
 from jsdoctor.parse.opening import Identities, open_reply
 from jsdoctor.parse.replies import Instant, ReplyError, ServerIdentity, decode
@@ -197,8 +198,8 @@ def _issuer(jwt: str) -> str:
     """The account of a user's JWT, which is signed by its key or by another one of the account; else nothing."""
     payload = jwt.split(".")[1] if jwt.count(".") == 2 else ""
     try:
-        user = msgspec.json.decode(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)), type=_UserJwt)
-    except (ValueError, msgspec.MsgspecError):
+        user = decode_as(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)), _UserJwt)
+    except (ValueError, RecursionError, msgspec.MsgspecError):
         return ""
     return user.nats.issuer_account or user.iss
 

@@ -18,7 +18,7 @@ def asset(name: str, *, offline: bool = False) -> UnresponsiveAsset:
 
 def judged(*samples: tuple[UnresponsiveAsset, ...]) -> list[Finding]:
     snapshots = SnapshotSeries(tuple(ClusterSnapshot(taken_at=NOON, streams=(), silent=silent) for silent in samples))
-    return list(asset_leaderless(snapshots, Params({"silence": 10_000_000_000})))
+    return list(asset_leaderless(snapshots, None, Params({"silence": 10_000_000_000})))
 
 
 def test_silent_in_each_sample_is_worse_than_in_the_last() -> None:

@@ -91,7 +91,8 @@ def test_a_rule_named_without_its_evidence_is_inconclusive(shared_cluster: Clust
 def test_no_gap_is_reported_for_what_no_selected_rule_requests(shared_cluster: ClusterFactory, tmp_path: Path) -> None:
     url = shared_cluster().url("app")
     for rules, missed in (
-        ("JSD603", []),
+        ("JSD619", []),
+        ("JSD603", ["access"]),
         ("JSD401", ["samples"]),
         ("JSD8", ["access", "history", "host", "kubernetes", "logs", "manifest"]),
     ):

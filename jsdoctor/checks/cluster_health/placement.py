@@ -1,9 +1,13 @@
-"""JSD716: streams and consumers for which no suitable servers were found, and why."""
+"""JSD716: streams and consumers for which no suitable servers were found, and why; clusters in which none will be.
+
+A refused stream leaves no trace but in logs: without them, servers are judged by what they could take.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from jsdoctor.checks.cluster_health.clusters import Members, clusters
 from jsdoctor.checks.logs.bursts import Burst, bursts
 from jsdoctor.checks.logs.log_findings import detailed_finding
 from jsdoctor.checks.logs.raft_words import cluster_of
@@ -11,6 +15,9 @@ from jsdoctor.checks.logs.words import listed
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed, unknown
 from jsdoctor.model.log import LogEvidence
+from jsdoctor.model.server import Server, Servers
+from jsdoctor.model.snapshot import SnapshotSeries, Stream
+from jsdoctor.model.wording import counted
 
 _PASSED_OVER = ("placement-no-storage", "placement-ha-limit", "ha-assets-full")
 _FAILED = {
@@ -22,6 +29,140 @@ _FAILED = {
     "peer-removal-refused": "a peer was not removed because no server could take its place",
 }
 _THEN = "add storage or servers, raise max_ha_assets, or request less (max_bytes, replicas, tags)"
+_REPLICAS = 3
+"""What a cluster of three or more servers is for: the fewest replicas that survive the loss of a server."""
+
+
+@check("cluster_health.placement_seen")
+def placement_seen(snapshots: SnapshotSeries, servers: Servers | None) -> Iterator[Finding]:
+    """The meta leader compares tags and limits as it places a stream (server: jetstream_cluster.go selectPeerGroup)."""
+    by_name = {server.name: server for server in servers.servers} if servers else {}
+    for group in clusters(servers) if servers else ():
+        yield from _cluster(group)
+    samples = [{stream.key: stream for stream in sample.streams} for sample in snapshots.snapshots]
+    for stream in snapshots.last.led_streams():
+        if stream.cluster is not None and stream.config.num_replicas > 1:
+            readings = [reading for sample in samples if (reading := sample.get(stream.key))]
+            yield _few_members(stream, readings) or _zones(stream, by_name) or passed(stream.subject)
+
+
+def _cluster(group: Members) -> Iterator[Finding]:
+    """What keeps all streams with three replicas out of a cluster of three servers or more."""
+    storing = [server for server in group.servers if server.jetstream and not server.jetstream.disabled]
+    if len(storing) < _REPLICAS:
+        return
+    prefix = _unique_tag(storing)
+    values = {value for server in storing if (value := _value(server, prefix))}
+    full = [server for server in storing if _is_full(server)]
+    if prefix and len(values) < _REPLICAS:
+        without = [server.name for server in storing if not _value(server, prefix)]
+        lacking = f"; {', '.join(without)} have none" if without else ""
+        yield Finding(
+            subject=group.subject,
+            message=(
+                f"`unique_tag` demands servers with different tags {prefix}…, and {len(storing)} servers have"
+                f" {counted(len(values), 'value')} of it ({', '.join(sorted(values))}{lacking}): a stream with"
+                f" {_REPLICAS} replicas is refused (10005)"
+            ),
+            measured=len(values),
+            threshold=_REPLICAS,
+            unit="count",
+            evidence=tuple(server.observed("tags", list(_tags(server))) for server in storing),
+        )
+    elif len(storing) - len(full) < _REPLICAS:
+        yield Finding(
+            subject=group.subject,
+            message=(
+                f"{counted(len(full), 'server')} of {len(storing)} have more replicated streams and consumers than"
+                f" their `max_ha_assets`: a stream with {_REPLICAS} replicas is refused (10005)"
+            ),
+            measured=len(storing) - len(full),
+            threshold=_REPLICAS,
+            unit="count",
+            evidence=tuple(server.observed("ha_assets", _ha_assets(server)) for server in full),
+        )
+    else:
+        yield passed(group.subject)
+
+
+def _few_members(stream: Stream, readings: Sequence[Stream]) -> Finding | None:
+    """A peer was removed, and no server could take its place (server: jetstream_cluster.go remapStreamAssignment)."""
+    wanted, members = stream.config.num_replicas, _members(stream)
+    if len(members) >= wanted:
+        return None
+    if len(readings) < 2:
+        text = f"it has {len(members)} of {wanted} replicas in the only sample"
+        return unknown(stream.subject, text, "run with --samples 2 or more")
+    if any(len(_members(reading)) >= wanted or reading.config.num_replicas != wanted for reading in readings[:-1]):
+        return unknown(stream.subject, "its replicas changed between the samples", "run again in a minute")
+    return Finding(
+        subject=stream.subject,
+        message=(
+            f"it has {len(members)} of {wanted} replicas ({', '.join(members)}): a peer was removed and no other server"
+            " has the room, the tags and the cluster that it needs"
+        ),
+        measured=len(members),
+        threshold=wanted,
+        unit="count",
+        evidence=(
+            stream.observed("config.num_replicas", wanted),
+            stream.observed("cluster.replicas", list(members)),
+        ),
+    )
+
+
+def _zones(stream: Stream, by_name: dict[str, Server]) -> Finding | None:
+    """Replicas on servers that were given the same unique tag later on."""
+    holders = [by_name[name] for name in _members(stream) if name in by_name]
+    prefix = _unique_tag(list(by_name.values()))
+    placed = stream.config.placement.tags if stream.config.placement else ()
+    if not prefix or len(holders) < len(_members(stream)) or any(tag.lower().startswith(prefix) for tag in placed):
+        return None
+    values = [_value(server, prefix) for server in holders]
+    if len({value for value in values if value}) == len(values):
+        return None
+    where = ", ".join(f"{server.name} {value or 'none'}" for server, value in zip(holders, values, strict=True))
+    return Finding(
+        subject=stream.subject,
+        message=(
+            f"`unique_tag` demands servers with different tags {prefix}…, and its replicas share one ({where}): it was"
+            " placed before they had them. A replica that is lost is not replaced"
+        ),
+        measured=len({value for value in values if value}),
+        threshold=len(values),
+        unit="count",
+        evidence=tuple(server.observed("tags", list(_tags(server))) for server in holders),
+    )
+
+
+def _members(stream: Stream) -> tuple[str, ...]:
+    if stream.cluster is None:
+        return ()
+    return tuple(sorted(({peer.name for peer in stream.cluster.replicas} | {stream.cluster.leader}) - {""}))
+
+
+def _unique_tag(servers: Sequence[Server]) -> str:
+    """The prefix that all of them demand; empty where they have none, or differ (JSD710)."""
+    demanded = {s.jetstream.config.unique_tag.lower() for s in servers if s.jetstream and s.jetstream.config}
+    return demanded.pop() if len(demanded) == 1 else ""
+
+
+def _tags(server: Server) -> tuple[str, ...]:
+    return server.varz.tags if server.varz else ()
+
+
+def _value(server: Server, prefix: str) -> str:
+    return next((tag.lower() for tag in _tags(server) if prefix and tag.lower().startswith(prefix)), "")
+
+
+def _ha_assets(server: Server) -> int:
+    return server.jetstream.ha_assets if server.jetstream else 0
+
+
+def _is_full(server: Server) -> bool:
+    """Whether it takes no further replica: the server compares with what it has before it takes one more."""
+    limits = server.varz.jetstream.limits if server.varz and server.varz.jetstream else None
+    return limits is not None and 0 < limits.max_ha_assets < _ha_assets(server)
 
 
 @check("cluster_health.placement_logged")

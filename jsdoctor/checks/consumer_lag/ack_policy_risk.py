@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from jsdoctor.checks.consumer_lag.lowest import lowest_values
 from jsdoctor.checks.declared.deployed import Deployed
 from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
 from jsdoctor.checks.declared.index import Declarations
@@ -27,12 +28,13 @@ def ack_policy_risk(snapshots: SnapshotSeries, params: Params) -> Iterator[Findi
 
     Ephemeral consumers without acknowledgements (ordered consumers, watchers) repair themselves and are left alone.
     """
+    waiting = lowest_values(snapshots, lambda consumer: consumer.num_waiting)
     for stream, consumer in snapshots.last.led_consumers():
         if stream.name.startswith(_OWN_STREAMS):
             continue
         risk = risk_of(consumer.config, stream.config.retention)
         if risk is None and _shares(consumer):
-            yield _pulled_by_several(snapshots, consumer, params.integer("pullers"))
+            yield _pulled_by_several(consumer, waiting[consumer.subject], params.integer("pullers"))
             continue
         if risk is None:
             yield passed(consumer.subject)
@@ -54,22 +56,16 @@ def _shares(consumer: Consumer) -> bool:
     return consumer.config.ack_policy == "all" and not consumer.config.is_push
 
 
-def _pulled_by_several(snapshots: SnapshotSeries, consumer: Consumer, pullers: int) -> Finding:
+def _pulled_by_several(consumer: Consumer, waiting: int, pullers: int) -> Finding:
     """Information: one client may have two requests waiting at a time, as some libraries do, or more."""
-    waiting = [
-        reading.num_waiting
-        for snapshot in snapshots.snapshots
-        for _, reading in snapshot.led_consumers()
-        if (reading.account, reading.stream, reading.name) == (consumer.account, consumer.stream, consumer.name)
-    ]
-    if min(waiting) < pullers:
+    if waiting < pullers:
         return passed(consumer.subject)
     return Finding(
         subject=consumer.subject,
         severity=Severity.INFO,
-        message=f"{min(waiting):,} pull requests or more wait in each sample: if they are of several clients, an"
+        message=f"{waiting:,} pull requests or more wait in each sample: if they are of several clients, an"
         " acknowledgement by one (ack_policy all) covers all earlier messages, also those that another still works on",
-        measured=min(waiting),
+        measured=waiting,
         threshold=pullers,
         unit="count",
         evidence=(

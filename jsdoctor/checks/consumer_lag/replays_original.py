@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from jsdoctor.checks.consumer_lag.lowest import lowest_values
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, passed
 from jsdoctor.model.params import Params
@@ -14,15 +15,12 @@ from jsdoctor.model.snapshot import SnapshotSeries
 def replays_original(snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
     """The server waits between two messages as long as passed between their publishes (server: consumer.go)."""
     least = params.integer("min_pending")
-    waiting: dict[tuple[str, str, str], list[int]] = {}
-    for snapshot in snapshots.snapshots:
-        for _, consumer in snapshot.led_consumers():
-            waiting.setdefault((consumer.account, consumer.stream, consumer.name), []).append(consumer.num_pending)
+    waiting = lowest_values(snapshots, lambda consumer: consumer.num_pending)
     for _, consumer in snapshots.last.led_consumers():
         config = consumer.config
         if config.replay_policy != "original" or not config.durable_name or consumer.paused:
             continue
-        pending = min(waiting[consumer.account, consumer.stream, consumer.name])
+        pending = waiting[consumer.subject]
         if pending < least:
             yield passed(consumer.subject)
             continue
