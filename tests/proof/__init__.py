@@ -6,8 +6,9 @@
     make proof-page                     write docs/proof.md from the results, and keep them in docs/proof.tar.xz
 
 `slices.toml` says what a slice has. A piece of it is one test module; its results are lines of
-`.proof/STATE/SLICE/MODULE.jsonl`, one for each test that started or ended; tracebacks and output of failed tests are in
-`MODULE.failures.txt` beside it. STATE is a digest of jsdoctor/, rules/,
-tests/ and fixtures/, so a change of any of them starts a new proof, and what has a result for a state is not run
-again. A run that was killed goes on with the next test, also on another machine that has the published results.
+`.proof/STATE/SLICE/MODULE.TESTS.jsonl`, one for each test that started or ended; tracebacks and output of failed tests
+are in `MODULE.TESTS.failures.txt` beside it. STATE is a digest of jsdoctor/, rules/ and fixtures/, TESTS one of what
+the module depends on in tests/ (`dependencies.py`). So a change of what is tested starts a new proof, a change of a
+test only that of the modules that depend on it, and what has a result is not run again. A run that was killed goes on
+with the next test, also on another machine that has the published results.
 """

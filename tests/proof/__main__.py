@@ -22,7 +22,7 @@ def main(arguments: Sequence[str]) -> int:
         state = options.state or digest_of()
         try:
             text = page(slices, state)
-            publish(state)
+            publish(slices, state)
         except OSError:
             sys.stderr.write("there are no results for this state of the code; run: make proof\n")
             return 2

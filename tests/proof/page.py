@@ -112,7 +112,7 @@ def _head(state: State, results: Iterable[SliceResults]) -> Iterator[str]:
             ("", ""),
             [
                 ("Commit", f"`{state.commit[:12]}` of {state.committed}{changed}"),
-                ("Digest of the tested directories", f"`{state.digest}`"),
+                ("Digest of jsdoctor/, rules/ and fixtures/", f"`{state.digest}`"),
                 ("Run", when),
                 ("nats-server", ", ".join(VERSIONS)),
                 ("Python", state.python),
@@ -240,10 +240,10 @@ _TEXT = """\
 # Proof
 
 This page lists the tests of jsdoctor that were run for one state of the code, and their results. No figure on it was
-entered by hand. `make proof` runs the tests in slices and keeps each result; a result counts only for the state of the
-code for which it was measured. *Flaky* tests failed in some of their runs. *Cut off* tests started and had not ended
-when the run was stopped. *Not run* means that there is no result for this state; it says nothing about whether the
-tests pass.
+entered by hand. `make proof` runs the tests in slices and keeps each result; a result counts only for the state of
+jsdoctor/, rules/, fixtures/ and the modules of the test for which it was measured. *Flaky* tests failed in some of
+their runs. *Cut off* tests started and had not ended when the run was stopped. *Not run* means that there is no result
+for this state; it says nothing about whether the tests pass.
 
 {table}
 """

@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import io
 import tarfile
+from collections.abc import Sequence
 from pathlib import Path
 
-from tests.proof.results import KEPT, collected_path
+from tests.proof.results import KEPT, collected_path, results_path
+from tests.proof.slices import Slice, modules_of
 from tests.servers import ROOT
 
 PUBLISHED = ROOT / "docs" / "proof.tar.xz"
 
 
-def publish(digest: str, kept: Path = KEPT, published: Path = PUBLISHED) -> None:
-    """Pack the results of a state; the texts of failures, which have paths of a machine, are left out.
+def publish(slices: Sequence[Slice], digest: str, kept: Path = KEPT, published: Path = PUBLISHED) -> None:
+    """Pack the results of a state and of the tests as they are now.
 
+    The texts of failures, which have paths of a machine, are left out.
     Raises OSError where nothing was run for the state.
     """
-    here = kept / digest
-    first = [here / "state.json", collected_path(digest, kept)]
+    first = [kept / digest / "state.json", collected_path(digest, kept)]
+    pieces = [
+        results_path(digest, name, module, kept) for name, of_slice in modules_of(slices).items() for module in of_slice
+    ]
     with tarfile.open(published, "w:xz") as archive:
-        for path in [*first, *sorted(here.glob("*/*.jsonl"))]:
+        for path in [*first, *(piece for piece in pieces if piece.exists())]:
             # Without time and owner: the same results give the same archive.
             member = tarfile.TarInfo(path.relative_to(kept).as_posix())
             member.size = path.stat().st_size

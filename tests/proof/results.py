@@ -6,20 +6,22 @@ import hashlib
 import os
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 
+from tests.proof.dependencies import module_digest
 from tests.servers import ROOT
 
 _Line = TypeVar("_Line")
 
 KEPT = ROOT / ".proof"
-WATCHED = ("jsdoctor", "rules", "tests", "fixtures")
-"""Directories whose content a result depends on."""
+PRODUCT = ("jsdoctor", "rules", "fixtures")
+"""Directories whose content every result depends on. Of tests/, a result depends on what its module does."""
+TESTS = ("tests",)
 
 
 class Collected(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -48,10 +50,12 @@ class Result(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 class State(msgspec.Struct, frozen=True, kw_only=True):
     """What was tested and on what. `clean` is whether the commit has exactly this state.
 
-    `settings` are the variables that shorten or lengthen tests, over all sittings.
+    `tests` is the digest of tests/ for which the tests were listed. `settings` are the variables that shorten or
+    lengthen tests, over all sittings.
     """
 
     digest: str
+    tests: str
     commit: str
     committed: str
     clean: bool
@@ -61,19 +65,19 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     settings: tuple[str, ...] = ()
 
 
-def digest_of(root: Path = ROOT) -> str:
-    """Hexadecimal digest of the watched directories as they are on disk, ignored files left out."""
+def digest_of(root: Path = ROOT, names: Sequence[str] = PRODUCT) -> str:
+    """Hexadecimal digest of directories as they are on disk, ignored files left out."""
     with tempfile.TemporaryDirectory() as scratch:
         index = {**os.environ, "GIT_INDEX_FILE": str(Path(scratch) / "index")}
         git(root, "read-tree", "HEAD", env=index)
-        git(root, "add", "--all", *WATCHED, env=index)
-        trees = [git(root, "write-tree", f"--prefix={name}/", env=index) for name in WATCHED]
+        git(root, "add", "--all", *names, env=index)
+        trees = [git(root, "write-tree", f"--prefix={name}/", env=index) for name in names]
     return hashlib.sha256(" ".join(trees).encode()).hexdigest()[:16]
 
 
 def is_committed(root: Path = ROOT) -> bool:
-    """Whether the watched directories are as in the last commit."""
-    return not git(root, "status", "--porcelain", "--", *WATCHED)
+    """Whether what results depend on is as in the last commit."""
+    return not git(root, "status", "--porcelain", "--", *PRODUCT, *TESTS)
 
 
 def git(root: Path, *arguments: str, env: dict[str, str] | None = None) -> str:
@@ -83,8 +87,8 @@ def git(root: Path, *arguments: str, env: dict[str, str] | None = None) -> str:
 
 
 def results_path(digest: str, slice_name: str, module: str, kept: Path = KEPT) -> Path:
-    """The file of one piece: a module of a slice."""
-    return kept / digest / slice_name / f"{module.removesuffix('.py').replace('/', '.')}.jsonl"
+    """The file of one piece: a module of a slice, with what it depends on in tests/ as it is now."""
+    return kept / digest / slice_name / f"{module.removesuffix('.py').replace('/', '.')}.{module_digest(module)}.jsonl"
 
 
 def failures_path(results: Path) -> Path:

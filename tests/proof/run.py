@@ -20,6 +20,7 @@ from tests.proof.published import restore
 from tests.proof.recorder import Order
 from tests.proof.results import (
     KEPT,
+    TESTS,
     Collected,
     Result,
     State,
@@ -47,16 +48,21 @@ def prepare() -> str:
         sys.stdout.write("going on from the published results\n")
     here.mkdir(parents=True, exist_ok=True)
     # The page is published: of a setting that is a path, its name is enough.
+    tests = digest_of(names=TESTS)
+    listed_for = ""
     settings = {
         name if os.sep in value else f"{name}={value}"
         for name, value in os.environ.items()
         if name.startswith("JSDOCTOR_")
     }
     with contextlib.suppress(OSError):
-        settings |= set(read_state(digest).settings)
+        before = read_state(digest)
+        listed_for = before.tests
+        settings |= set(before.settings)
     commit, committed = git(ROOT, "log", "-1", "--format=%H %cs").split()
     state = State(
         digest=digest,
+        tests=tests,
         commit=commit,
         committed=committed,
         clean=is_committed(),
@@ -65,14 +71,14 @@ def prepare() -> str:
         processors=len(os.sched_getaffinity(0)),
         settings=tuple(sorted(settings)),
     )
-    noted = here / f"state.{os.getpid()}.part"  # renamed when whole: slices that start side by side read it
-    noted.write_bytes(msgspec.json.format(msgspec.json.encode(state)))
-    noted.rename(here / "state.json")
-    if not collected_path(digest).exists():
+    if listed_for != tests or not collected_path(digest).exists():
         listed = here / "collected.part"
         listed.unlink(missing_ok=True)
         _pytest(Order(collect_to=str(listed)), ["--collect-only", "tests"], PATIENCE_S)
         listed.rename(collected_path(digest))
+    noted = here / f"state.{os.getpid()}.part"  # renamed when whole: slices that start side by side read it
+    noted.write_bytes(msgspec.json.format(msgspec.json.encode(state)))
+    noted.rename(here / "state.json")
     return digest
 
 

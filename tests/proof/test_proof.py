@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from tests.proof.dependencies import dependencies, module_digest
 from tests.proof.page import PAGE, page, verdict
 from tests.proof.published import publish, restore
 from tests.proof.recorder import Order
@@ -129,6 +130,7 @@ def test_a_run_that_did_not_end_is_no_pass_and_one_failure_of_many_is_flaky() ->
 def test_the_page_names_failures_reasons_figures_and_what_was_not_run(tmp_path: Path) -> None:
     state = State(
         digest="d",
+        tests="t",
         commit="c" * 40,
         committed="2026-01-01",
         clean=False,
@@ -171,9 +173,9 @@ def test_published_results_are_gone_on_from_in_another_clone(tmp_path: Path) -> 
     for outcome in ("started", "passed", "started"):
         append(path, result(outcome))
     failures_path(path).write_text("/a/path/of/a/machine")
-    publish("d", here, file)
+    publish(load_slices(), "d", here, file)
     first = file.read_bytes()
-    publish("d", here, file)
+    publish(load_slices(), "d", here, file)
     assert file.read_bytes() == first
     assert not restore("another", there, file)
     assert restore("d", there, file)
@@ -191,9 +193,46 @@ def test_a_change_of_a_watched_directory_is_another_state(tmp_path: Path) -> Non
         subprocess.run(command, cwd=tmp_path, check=True)
     before = digest_of(tmp_path)
     (tmp_path / "docs" / "file").write_text("two")
+    (tmp_path / "tests" / "file").write_text("two")
     assert digest_of(tmp_path) == before
     (tmp_path / "rules" / "file").write_text("two")
     assert digest_of(tmp_path) != before
+
+
+def test_a_module_depends_on_what_it_imports_or_starts_and_on_the_data_there(tmp_path: Path) -> None:
+    for name, text in {
+        "conftest.py": "",
+        "real/__init__.py": "",
+        "real/test_a.py": "from tests.lab import net\nPLAYER = ['-m', 'tests.play.one']\nCLIENTS = 'clients'\n",
+        "real/test_b.py": "",
+        "lab/__init__.py": "",
+        "lab/net.py": "import tests.base\n",
+        "lab/rules.toml": "",
+        "lab/other.py": "",
+        "base.py": "",
+        "play/one.py": "",
+        "clients/main.mjs": "",
+        "clients/__init__.py": "",
+    }.items():
+        path = tmp_path / "tests" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    names = {path.relative_to(tmp_path / "tests").as_posix() for path in dependencies("real/test_a.py", tmp_path)}
+    own = {"conftest.py", "real/__init__.py", "real/test_a.py"}
+    assert names == own | {
+        *("lab/__init__.py", "lab/net.py", "lab/rules.toml", "base.py"),
+        *("play/one.py", "clients/main.mjs", "clients/__init__.py"),
+    }
+
+
+def test_a_change_of_a_dependency_is_another_state_of_the_module(tmp_path: Path) -> None:
+    for place, text in (("one", "a = 1\n"), ("two", "a = 2\n")):
+        (tmp_path / place / "tests").mkdir(parents=True)
+        (tmp_path / place / "tests" / "test_a.py").write_text("import tests.base\n")
+        (tmp_path / place / "tests" / "test_b.py").write_text("")
+        (tmp_path / place / "tests" / "base.py").write_text(text)
+    assert module_digest("test_a.py", tmp_path / "one") != module_digest("test_a.py", tmp_path / "two")
+    assert module_digest("test_b.py", tmp_path / "one") == module_digest("test_b.py", tmp_path / "two")
 
 
 def test_the_page_in_the_repository_was_written_by_the_tool() -> None:

@@ -62,6 +62,16 @@ async def named_client(place: Place, name: str) -> Client:
     return await nats.connect(f"nats://app:app@{url.hostname}:{url.port}", name=name, allow_reconnect=False)
 
 
+@contextlib.asynccontextmanager
+async def working_client(place: Place, name: str) -> AsyncIterator[Client]:
+    """A client that is closed whenever its work ends."""
+    client = await named_client(place, name)
+    try:
+        yield client
+    finally:
+        await client.close()
+
+
 async def crash_and_start_again(place: Place) -> None:
     while True:
         async with raw_client(place, "met-crashes"):
@@ -75,9 +85,9 @@ async def application_that_crashes_when_it_has_started(place: Place) -> None:
 
 async def connect_for_each_message(place: Place) -> None:
     while True:
-        client = await named_client(place, "met-each")
-        await client.publish("met.each", b"x")
-        await client.drain()
+        async with working_client(place, "met-each") as client:
+            await client.publish("met.each", b"x")
+            await client.drain()
         await asyncio.sleep(0.2)
 
 
@@ -141,11 +151,11 @@ async def client_that_wants_no_responders_without_headers(place: Place) -> None:
 
 
 async def leak_subscriptions(place: Place) -> None:
-    client = await named_client(place, "met-leak")
-    while True:
-        for _ in range(200):
-            await client.subscribe(client.new_inbox())
-        await asyncio.sleep(0.5)
+    async with working_client(place, "met-leak") as client:
+        while True:
+            for _ in range(200):
+                await client.subscribe(client.new_inbox())
+            await asyncio.sleep(0.5)
 
 
 @fault("JSD847", "met-leak", leak_subscriptions)
@@ -230,10 +240,10 @@ async def two_subscribers(place: Place) -> None:
         if message.reply:
             await message.respond(b"+ACK")
 
-    for name in ("met-first", "met-second"):
-        client = await named_client(place, name)
-        await client.subscribe("deliver.m_both", cb=acknowledge)
-    await asyncio.sleep(3600)
+    async with working_client(place, "met-first") as first, working_client(place, "met-second") as second:
+        for client in (first, second):
+            await client.subscribe("deliver.m_both", cb=acknowledge)
+        await asyncio.sleep(3600)
 
 
 @fault(

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 
 from tests.deployment import HOUR_NS, add_consumer, api
-from tests.topologies.faults_met import named_client, raw_client
+from tests.topologies.faults_met import named_client, raw_client, working_client
 from tests.topologies.habits import Habits, Place, works
 
 CLIENT_HABITS = Habits()
@@ -16,9 +16,8 @@ habit = CLIENT_HABITS.habit
 async def run_a_command(place: Place) -> None:
     """A script that calls a command line tool every few seconds."""
     while True:
-        client = await named_client(place, "k-script")
-        await client.publish("k.script", b"x")
-        await client.close()
+        async with working_client(place, "k-script") as client:
+            await client.publish("k.script", b"x")
         await asyncio.sleep(5)
 
 

@@ -20,7 +20,7 @@ from tests.topologies.glances import glances
 from tests.topologies.habits import BOUNDED, Habit, Habits
 from tests.topologies.healthy import SAMPLES, TABLES, at_work, furnish, of_habits, problems_of
 from tests.topologies.landscape import Landscape, server
-from tests.topologies.mqtt import mqtt_session
+from tests.topologies.mqtt import acknowledge_always, mqtt_session
 from tests.topologies.states import usual
 
 pytestmark = [pytest.mark.real, pytest.mark.nightly, pytest.mark.xdist_group("topologies")]
@@ -97,13 +97,14 @@ def test_super_cluster_of_three(tmp_path: Path, version: str) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_mqtt(tmp_path: Path, version: str) -> None:
-    """Only publishers, then a device that subscribes, then its session while it is off."""
+    """Only publishers, then a device that subscribes and acknowledges, then its session while it is off."""
     with Landscape(tmp_path, version) as land:
         port = land.port("mqtt")
         single(land, f'mqtt {{ listen: "127.0.0.1:{port}" }}\n')
         sensor = mqtt_session(port, subscribe=False)
         assert problems_of(land.url(user="sys")) == []
         reader = mqtt_session(port, subscribe=True)
+        acknowledge_always(reader)
         mqtt_session(port, subscribe=False).close()
         assert problems_of(land.url(user="sys")) == []
         reader.close()
