@@ -36,24 +36,20 @@ async def raw_client(place: Place, name: str, **options: Any) -> AsyncIterator[s
     """A client of its own making, logged in, on a socket that its user reads and writes."""
     url = place.client.connected_url
     assert url is not None
-    connection = socket.socket()
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-    connection.setblocking(False)
-    loop = asyncio.get_running_loop()
-    await loop.sock_connect(connection, (url.hostname, url.port))
-    hello = {"verbose": False, "user": "app", "pass": "app", "name": name, "lang": "own", "version": "1"}
-    await loop.sock_sendall(connection, f"CONNECT {json.dumps({**hello, **options})}\r\nPING\r\n".encode())
-    received = b""
-    while b"PONG" not in received:
-        chunk = await loop.sock_recv(connection, 4096)
-        if not chunk or b"-ERR" in chunk:
-            connection.close()
-            raise ConnectionError(chunk)
-        received += chunk
-    try:
+    with contextlib.closing(socket.socket()) as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.setblocking(False)
+        loop = asyncio.get_running_loop()
+        await loop.sock_connect(connection, (url.hostname, url.port))
+        hello = {"verbose": False, "user": "app", "pass": "app", "name": name, "lang": "own", "version": "1"}
+        await loop.sock_sendall(connection, f"CONNECT {json.dumps({**hello, **options})}\r\nPING\r\n".encode())
+        received = b""
+        while b"PONG" not in received:
+            chunk = await loop.sock_recv(connection, 4096)
+            if not chunk or b"-ERR" in chunk:
+                raise ConnectionError(chunk)
+            received += chunk
         yield connection
-    finally:
-        connection.close()
 
 
 async def named_client(place: Place, name: str) -> Client:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import nats
@@ -101,15 +102,13 @@ def test_mqtt(tmp_path: Path, version: str) -> None:
     with Landscape(tmp_path, version) as land:
         port = land.port("mqtt")
         single(land, f'mqtt {{ listen: "127.0.0.1:{port}" }}\n')
-        sensor = mqtt_session(port, subscribe=False)
-        assert problems_of(land.url(user="sys")) == []
-        reader = mqtt_session(port, subscribe=True)
-        acknowledge_always(reader)
-        mqtt_session(port, subscribe=False).close()
-        assert problems_of(land.url(user="sys")) == []
-        reader.close()
-        mqtt_session(port, subscribe=False).close()
-        sensor.close()
+        with closing(mqtt_session(port, subscribe=False)):
+            assert problems_of(land.url(user="sys")) == []
+            with closing(mqtt_session(port, subscribe=True)) as reader:
+                acknowledge_always(reader)
+                mqtt_session(port, subscribe=False).close()
+                assert problems_of(land.url(user="sys")) == []
+            mqtt_session(port, subscribe=False).close()
         assert problems_of(land.url(user="sys")) == []
 
 
