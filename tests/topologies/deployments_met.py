@@ -12,7 +12,6 @@ import itertools
 import json
 import threading
 import time
-from collections.abc import Callable
 from typing import Any
 
 import nats
@@ -23,7 +22,7 @@ from tests.collect.operator_mode import Key, Operator, creds
 from tests.deployment import HOUR_NS, add_consumer, add_stream, api
 from tests.topologies.deployments import HUB, cluster, hub, single
 from tests.topologies.deployments_reported import goes_on
-from tests.topologies.faults_of_deployments import KEYS, Break, Broken, stored
+from tests.topologies.faults_of_deployments import KEYS, BrokenDeployments, stored
 from tests.topologies.habits import BOUNDED
 from tests.topologies.landscape import (
     ACCOUNTS,
@@ -37,21 +36,10 @@ from tests.topologies.landscape import (
 )
 from tests.topologies.mqtt import mqtt_session
 
-MET: list[Broken] = []
+MET = BrokenDeployments()
 DAY_S = 24 * 3600
 SECOND_NS = 1_000_000_000
-
-
-def broken(
-    code: str, subject: str, *options: str, since: tuple[int, int] = (2, 10), missed: str = ""
-) -> Callable[[Break], Break]:
-    """Register a deployment."""
-
-    def register(build: Break) -> Break:
-        MET.append(Broken(code, subject, build, options, since, missed))
-        return build
-
-    return register
+broken = MET.broken
 
 
 def furnished(land: Landscape, *assets: tuple[Any, ...]) -> None:

@@ -21,7 +21,7 @@ from tests.collect.certificates import Certificates
 from tests.deployment import add_consumer, add_stream
 from tests.topologies.callout import Callout
 from tests.topologies.deployments import cluster, single
-from tests.topologies.faults_of_deployments import KEYS, Break, Broken, stored
+from tests.topologies.faults_of_deployments import KEYS, BrokenDeployments, stored
 from tests.topologies.habits import BOUNDED
 from tests.topologies.landscape import (
     Landscape,
@@ -34,19 +34,10 @@ from tests.topologies.landscape import (
 )
 from tests.topologies.unsteady import UnsteadyPath
 
-REPORTED: list[Broken] = []
+REPORTED = BrokenDeployments()
 CUT_S = 2.0
 """So long a connection over an unsteady path lasts."""
-
-
-def broken(code: str, subject: str, *options: str, missed: str = "") -> Callable[[Break], Break]:
-    """Register a deployment."""
-
-    def register(build: Break) -> Break:
-        REPORTED.append(Broken(code, subject, build, options, missed=missed))
-        return build
-
-    return register
+broken = REPORTED.broken
 
 
 def unsteady(land: Landscape, name: str, target: int) -> int:

@@ -56,20 +56,24 @@ class Broken:
         return tuple(int(part) for part in version.split(".")[:2]) >= self.since
 
 
-BROKEN: list[Broken] = []
+class BrokenDeployments(list[Broken]):
+    """A table of them, in the order in which they are declared."""
+
+    def broken(
+        self, code: str, subject: str, *options: str, since: tuple[int, int] = (2, 10), missed: str = ""
+    ) -> Callable[[Break], Break]:
+        """Register a deployment."""
+
+        def register(build: Break) -> Break:
+            self.append(Broken(code, subject, build, options, since, missed))
+            return build
+
+        return register
+
+
+BROKEN = BrokenDeployments()
 KEYS = ["n1", "n2", "n3"]
-
-
-def broken(
-    code: str, subject: str, *options: str, since: tuple[int, int] = (2, 10), missed: str = ""
-) -> Callable[[Break], Break]:
-    """Register a deployment."""
-
-    def register(build: Break) -> Break:
-        BROKEN.append(Broken(code, subject, build, options, since, missed))
-        return build
-
-    return register
+broken = BROKEN.broken
 
 
 def stored(url: str, name: str, messages: int = 10, **config: object) -> None:
