@@ -10,18 +10,18 @@ import asyncio
 import contextlib
 import itertools
 import json
-import threading
 import time
 from typing import Any
 
 import nats
 import nkeys
+from nats.aio.client import Client
 
 from tests.collect.certificates import Certificates
 from tests.collect.operator_mode import Key, Operator, creds
 from tests.deployment import HOUR_NS, add_consumer, add_stream, api
 from tests.topologies.deployments import HUB, cluster, hub, single
-from tests.topologies.deployments_reported import goes_on
+from tests.topologies.deployments_reported import goes_on, until
 from tests.topologies.faults_of_deployments import KEYS, BrokenDeployments, stored
 from tests.topologies.habits import BOUNDED
 from tests.topologies.landscape import (
@@ -217,18 +217,14 @@ OFTEN = ("--samples", "8", "--interval", "1s")
 
 def _rivals(land: Landscape, *requests: tuple[str, dict[str, Any]], pause_s: float = 0.7) -> None:
     """Deployers that send these requests in turn."""
+    turns = itertools.cycle(requests)
 
-    async def deploy(end: threading.Event) -> None:
-        client = await nats.connect(land.url().split(","))
-        for subject, body in itertools.cycle(requests):
-            if end.is_set():
-                break
-            with contextlib.suppress(Exception):
-                await api(client, subject, body)
-            await asyncio.sleep(pause_s)
-        await client.close()
+    async def deploy(client: Client) -> None:
+        with contextlib.suppress(Exception):
+            await api(client, *next(turns))
+        await asyncio.sleep(pause_s)
 
-    goes_on(land, deploy)
+    goes_on(land, lambda end: until(end, land.url(), deploy))
 
 
 @broken("JSD624", "APP/ORDERS", *OFTEN)

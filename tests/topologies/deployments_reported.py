@@ -202,12 +202,15 @@ def streams_that_republish_to_each_other(land: Landscape) -> str:
     return land.url()
 
 
-async def _until(end: threading.Event, url: str, work: Callable[[Client], Coroutine[Any, Any, None]]) -> None:
-    client = await nats.connect(url)
-    while not end.is_set():
-        with contextlib.suppress(Exception):
-            await work(client)
-    await client.close()
+async def until(end: threading.Event, url: str, work: Callable[[Client], Coroutine[Any, Any, None]]) -> None:
+    """Let a client work again and again, whether or not it succeeds."""
+    client = await nats.connect(url.split(","))
+    try:
+        while not end.is_set():
+            with contextlib.suppress(Exception):
+                await work(client)
+    finally:
+        await client.close()
 
 
 @broken("JSD807", "n1", "--interval", "5s")
@@ -228,7 +231,7 @@ def clients_that_request_information_of_a_consumer_in_a_loop(land: Landscape) ->
     single(land)
     stored(land.url(), "ORDERS")
     asyncio.run(furnish())
-    goes_on(land, lambda end: _until(end, land.url(), fifty))
+    goes_on(land, lambda end: until(end, land.url(), fifty))
     time.sleep(3)
     return land.url(user="sys")
 
@@ -251,7 +254,7 @@ def client_whose_consumer_is_refused_and_that_tries_again(land: Landscape) -> st
     single(land)
     stored(land.url(), "JOBS", retention="workqueue")
     asyncio.run(furnish())
-    goes_on(land, lambda end: _until(end, land.url(), ten))
+    goes_on(land, lambda end: until(end, land.url(), ten))
     time.sleep(3)
     return land.url(user="sys")
 
