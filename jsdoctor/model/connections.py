@@ -15,7 +15,8 @@ from jsdoctor.model.finding import Observation, Subject
 class ClientConnection(msgspec.Struct, frozen=True):
     """One connection. `stop` and `reason` are there once it is closed. `account` and `authorized_user` need a login.
 
-    `issuer_account` is the public key of the account that its JWT is of, for logins that failed.
+    `issuer_account` is the public key of the account that its JWT is of, for logins that failed; None if a bundle has
+    neither the JWT nor that key.
     """
 
     cid: int = 0
@@ -37,7 +38,7 @@ class ClientConnection(msgspec.Struct, frozen=True):
     account: str = ""
     authorized_user: str = ""
     name_tag: str = ""
-    issuer_account: str = ""
+    issuer_account: str | None = ""
 
 
 class ServerConnections(msgspec.Struct, frozen=True, kw_only=True):

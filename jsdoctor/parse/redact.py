@@ -30,6 +30,7 @@ from jsdoctor.parse.secret_forms import (
     without_named,
 )
 from jsdoctor.parse.shown_tokens import hide_shown_tokens
+from jsdoctor.parse.user_jwt import redacted_jwt
 
 MIN_GIVEN = 6
 """Copies of a shorter password are not searched for: words that short are names of streams and accounts, too."""
@@ -44,6 +45,7 @@ _FIELD = re.compile(rb"[a-z_]+")
 _NOT_ONLY_TEXT = re.compile(rb"[a-z_]+|[\s\d+\-.,:{}\[\]aeflnrstuE]+")
 """What may also be the name of a field, or stand outside of a string: numbers, true, false, null, brackets."""
 _BESIDE_A_NAME = b"[redacted:key]"
+_JWT_OF_A_FIELD = re.compile(rb'"eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*"')
 _NOTHING = re.compile(rb"(?!)")
 _WORD = re.compile(r"[a-z_.-]*")
 
@@ -121,7 +123,7 @@ class _Scrubber:
         if not _is_json(body):
             return self.line(body)
         for start, end in reversed(_secret_values(body)):
-            body = body[:start] + b'"' + self._mark("key") + b'"' + body[end:]
+            body = body[:start] + b'"' + self._value(body[start:end]) + b'"' + body[end:]
         if (self._ambiguous and self._ambiguous.search(body)) or may_name_a_secret_inside(body):
             return _STRING.sub(self._string, body)
         # Between strings with escapes, a secret can only be inside of strings, and unchanged.
@@ -171,6 +173,13 @@ class _Scrubber:
     def _mark(self, kind: str) -> bytes:
         self.counts[kind] += 1
         return f"[redacted:{kind}]".encode()
+
+    def _value(self, value: bytes) -> bytes:
+        """What stands in place of the value of a secret's key: of a user's JWT, the account that it is of is kept."""
+        if not _JWT_OF_A_FIELD.fullmatch(value):
+            return self._mark("key")
+        self.counts["jwt"] += 1
+        return redacted_jwt(value[1:-1].decode()).encode()
 
     def _login(self, match: re.Match[bytes]) -> bytes:
         if b"[redacted:" in match[0]:

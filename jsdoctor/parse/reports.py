@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from typing import TypeVar
@@ -14,10 +13,10 @@ from jsdoctor.model.exchange import Access, Endpoint, Exchange
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.links import Gateway, Leaf, Links, Route, ServerLinks
 from jsdoctor.model.raft import RaftMember, RaftState
-from jsdoctor.model.typed import decode_as
 from jsdoctor.parse.missing_replies import unreadable
 from jsdoctor.parse.opening import Identities, open_reply
 from jsdoctor.parse.replies import Instant, ReplyError, ServerIdentity, decode
+from jsdoctor.parse.user_jwt import issuer_account
 
 NO_RAFT_GROUPS = "No Raft nodes"
 """The reply of /raftz, as text, if there are no groups."""
@@ -42,15 +41,6 @@ class _ClosedReply(msgspec.Struct, frozen=True):
     now: Instant | None = None
     total: int = 0
     connections: tuple[_Closed, ...] | None = None
-
-
-class _UserClaims(msgspec.Struct, frozen=True):
-    issuer_account: str = ""
-
-
-class _UserJwt(msgspec.Struct, frozen=True):
-    iss: str = ""
-    nats: _UserClaims = _UserClaims()
 
 
 class _GatewayConnection(msgspec.Struct, frozen=True):
@@ -188,20 +178,11 @@ def _is_none(body: bytes | msgspec.Raw) -> bool:
 
 def _with_issuer(closed: _Closed) -> ClientConnection:
     """A connection whose login failed has no account, but the JWT that it gave (server: monitor.go ConnInfo.fill)."""
-    fields = {name: getattr(closed, name) for name in ClientConnection.__struct_fields__}
-    if closed.jwt and not closed.account:
-        fields["issuer_account"] = _issuer(closed.jwt)
-    return ClientConnection(**fields)
-
-
-def _issuer(jwt: str) -> str:
-    """The account of a user's JWT, which is signed by its key or by another one of the account; else nothing."""
-    payload = jwt.split(".")[1] if jwt.count(".") == 2 else ""
-    try:
-        user = decode_as(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)), _UserJwt)
-    except (ValueError, RecursionError, msgspec.MsgspecError):
-        return ""
-    return user.nats.issuer_account or user.iss
+    if not closed.jwt:
+        return closed
+    return msgspec.structs.replace(
+        closed, jwt="", issuer_account="" if closed.account else issuer_account(closed.jwt)
+    )
 
 
 def _now(reply: _ConnzReply | _ClosedReply | _GatewayzReply | _LeafzReply | _RoutezReply) -> datetime | None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 
 import nats
 import nkeys
+import pytest
+from nats.aio.client import Client
 
 from jsdoctor.collect.connect.connection import connect
 from jsdoctor.collect.connect.options import ConnectionOptions
@@ -17,11 +20,18 @@ from jsdoctor.engine.planner import CollectionPlan
 from jsdoctor.model.account_claims import AccountClaims
 from jsdoctor.model.exchange import Sample
 from jsdoctor.parse.assemble import assemble
+from jsdoctor.parse.redact import redact
 from tests.collect.conftest import StartServer
 from tests.collect.looking import bodies
 from tests.collect.operator_mode import Key, Operator, creds
+from tests.real.two_samples import severities
 
 CROWD = MAX_CLAIMS + 6
+
+
+async def _collect(options: ConnectionOptions, directory: Path, monitors: Sequence[str] = ()) -> tuple[Sample, ...]:
+    async with connect(resolve(options, {}, directory)) as connection:
+        return await gather(connection, monitors, CollectionPlan(samples=1))
 
 
 def test_of_many_accounts_some_are_requested(start_server: StartServer, tmp_path: Path) -> None:
@@ -34,19 +44,15 @@ def test_of_many_accounts_some_are_requested(start_server: StartServer, tmp_path
     (tmp_path / "sys").write_text(creds(*operator.user(operator.system)))
     options = ConnectionOptions(server=url, creds=str(tmp_path / "sys"))
 
-    async def collect(plan: CollectionPlan) -> tuple[Sample, ...]:
-        async with connect(resolve(options, {}, tmp_path)) as connection:
-            return await gather(connection, [monitor], plan)
-
     async def visit() -> tuple[Sample, Sample]:
-        (few,) = await collect(CollectionPlan(samples=1))
+        (few,) = await _collect(options, tmp_path, [monitor])
         clients = []
         for number, key in enumerate((operator.app, *accounts)):  # a server learns of an account by its first client
             path = tmp_path / str(number)
             path.write_text(creds(*operator.user(key)))
             clients.append(await nats.connect(url, user_credentials=str(path)))
         try:
-            (many,) = await collect(CollectionPlan(samples=1))
+            (many,) = await _collect(options, tmp_path, [monitor])
         finally:
             for client in clients:
                 await client.close()
@@ -76,3 +82,29 @@ def test_accounts_of_a_configuration_file_have_no_claims(start_server: StartServ
     (sample,) = asyncio.run(collect())
     assert len(bodies(sample, "ACCOUNTZ")) == 1
     assert assemble([sample]).get(AccountClaims) == AccountClaims(())
+
+
+def test_a_bundle_keeps_the_account_of_a_login_that_failed(start_server: StartServer, tmp_path: Path) -> None:
+    """It has no JWT, and JSD822 reports from it what it reports live."""
+    operator, stranger = Operator(jetstream=True), Key(nkeys.PREFIX_BYTE_ACCOUNT)
+    server = start_server(operator.config)
+    url = f"nats://127.0.0.1:{server.port}"
+    (tmp_path / "sys").write_text(creds(*operator.user(operator.system)))
+    jwt, seed = operator.user(stranger)
+    (tmp_path / "stranger").write_text(creds(jwt, seed))
+
+    async def visit() -> tuple[Sample, ...]:
+        for _ in range(3):
+            client = Client()
+            with pytest.raises(nats.errors.Error):
+                await client.connect(url, user_credentials=str(tmp_path / "stranger"), allow_reconnect=False)
+            await client.close()
+        return await _collect(ConnectionOptions(server=url, creds=str(tmp_path / "sys")), tmp_path)
+
+    live = asyncio.run(visit())
+    kept = redact(live).samples
+    assert [list(severities("JSD822", samples).values()) for samples in (live, kept)] == [["warning"]] * 2
+    payload = jwt.split(".")[1]
+    assert [
+        any(payload in text for text in map(str, bodies(*samples, "CONNZ.closed"))) for samples in (live, kept)
+    ] == [True, False]

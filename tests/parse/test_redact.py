@@ -200,6 +200,25 @@ def test_never_there_afterwards_and_always_json(secret: str, parts: list[str], d
         assert secret not in word
 
 
+def test_the_account_of_a_user_jwt_is_kept() -> None:
+    account, signing_key = Key(nkeys.PREFIX_BYTE_ACCOUNT), Key(nkeys.PREFIX_BYTE_ACCOUNT)
+    issued = account.jwt(USER.public, "app", {"type": "user"})
+    signed = signing_key.jwt(USER.public, "app", {"type": "user", "issuer_account": account.public})
+    clean, done = body({"connections": [{"jwt": issued}, {"jwt": signed}], "info": f"the JWT was {issued}"})
+    kept = f"[redacted:jwt of account {account.public}]"
+    assert json.loads(clean)["connections"] == [{"jwt": kept}, {"jwt": kept}]
+    assert issued.encode() not in clean
+    assert signed.encode() not in clean
+    assert done.counts["jwt"] == 2
+
+
+def test_nothing_is_kept_of_other_jwts() -> None:
+    of_a_user = {"jwt": JWT}
+    of_another_kind = {"jwt": "eyJhbGciOiJIUzI1NiJ9.eyJpc3MiOiJodHRwczovL2lkLmV4YW1wbGUifQ.c2ln"}
+    clean, _ = body([of_a_user, of_another_kind])
+    assert json.loads(clean) == [{"jwt": "[redacted:jwt]"}] * 2
+
+
 @pytest.mark.parametrize(
     "line",
     [

@@ -366,11 +366,12 @@ def _logs_in(land: Landscape, operator: Operator, account: Key, times: int = 3) 
 
     async def attempt() -> None:
         for _ in range(times):
+            client = Client()  # nats.connect would leave the socket of a refused login open
             with contextlib.suppress(Exception):
-                client = await nats.connect(
+                await client.connect(
                     land.node("n1").url, user_credentials=str(path), allow_reconnect=False, max_reconnect_attempts=1
                 )
-                await client.close()
+            await client.close()
 
     asyncio.run(attempt())
 
@@ -587,13 +588,12 @@ def server_that_turns_clients_away(land: Landscape) -> str:
     single(land, "max_connections: 5\n")
 
     async def leak() -> None:
-        clients = []
-        for _ in range(12):
-            with contextlib.suppress(Exception):
-                clients.append(await nats.connect(land.url(), allow_reconnect=False, max_reconnect_attempts=0))
+        clients = [Client() for _ in range(12)]
         for client in clients:
             with contextlib.suppress(Exception):
-                await client.close()
+                await client.connect(land.url(), allow_reconnect=False, max_reconnect_attempts=0)
+        for client in clients:
+            await client.close()
 
     asyncio.run(leak())
     return land.node("n1").monitor_url

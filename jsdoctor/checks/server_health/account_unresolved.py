@@ -48,12 +48,16 @@ def account_unresolved(claims: AccountClaims, connections: Connections | None, p
         if server.closed is None or known is None:
             yield unknown(server.subject, "its closed connections or accounts were not listed", "see the gaps")
             continue
-        strange = [
-            connection
-            for connection in closed_within(server, params.integer("window"))
-            if connection.issuer_account and connection.issuer_account not in known
-        ]
-        yield _strange(server, strange) if strange else passed(server.subject)
+        logins = [login for login in closed_within(server, params.integer("window")) if login.issuer_account != ""]
+        strange = [login for login in logins if login.issuer_account and login.issuer_account not in known]
+        redacted = sum(login.issuer_account is None for login in logins)
+        if strange:
+            yield _strange(server, strange)
+        elif redacted:
+            reason = f"the bundle has neither the JWTs of {counted(redacted, 'failed login')} nor their accounts"
+            yield unknown(server.subject, reason, "capture the bundle with this version of jsdoctor")
+        else:
+            yield passed(server.subject)
 
 
 def _expiry(uses: Sequence[AccountUse], within_ns: int) -> Finding:
@@ -81,13 +85,13 @@ def _expiry(uses: Sequence[AccountUse], within_ns: int) -> Finding:
 
 
 def _strange(server: ServerConnections, strange: Sequence[ClientConnection]) -> Finding:
+    accounts = most_common(login.issuer_account or "" for login in strange)
     return Finding(
         subject=server.subject,
         severity=None if len(strange) >= _MANY else Severity.INFO,
         message=(
             f"{counted(len(strange), 'login')} failed of accounts that it does not know"
-            f" ({most_common(connection.issuer_account for connection in strange)}): it has no JWT of them and could"
-            " not fetch one, or they are those of another operator"
+            f" ({accounts}): it has no JWT of them and could not fetch one, or they are those of another operator"
         ),
         measured=len(strange),
         threshold=_MANY,
