@@ -106,5 +106,5 @@ def test_a_bundle_keeps_the_account_of_a_login_that_failed(start_server: StartSe
     assert [list(severities("JSD822", samples).values()) for samples in (live, kept)] == [["warning"]] * 2
     payload = jwt.split(".")[1]
     assert [
-        any(payload in text for text in map(str, bodies(*samples, "CONNZ.closed"))) for samples in (live, kept)
+        any(payload in text for text in map(str, bodies(samples[0], "CONNZ.closed"))) for samples in (live, kept)
     ] == [True, False]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from tests.proof.causes import CAUSES, Cause, cause_of, load_causes
 from tests.proof.results import (
     KEPT,
     Collected,
@@ -97,10 +98,11 @@ def verdict(test: Collected, results: Sequence[Result]) -> Verdict:
     return Verdict(collected=test, last=every[-1] if every else None, runs=len(counted), failures=failures)
 
 
-def page(slices: Sequence[Slice], digest: str, kept: Path = KEPT) -> str:
+def page(slices: Sequence[Slice], digest: str, kept: Path = KEPT, causes: Path = CAUSES) -> str:
     """The whole page. Raises OSError where nothing was run for the state."""
     results = slice_results(slices, digest, kept)
-    return "\n".join([*_head(read_state(digest, kept), results), *_overview(results), *_details(results)]) + "\n"
+    details = _details(results, load_causes(causes))
+    return "\n".join([*_head(read_state(digest, kept), results), *_overview(results), *details]) + "\n"
 
 
 def _head(state: State, results: Iterable[SliceResults]) -> Iterator[str]:
@@ -134,7 +136,7 @@ def _overview(results: Sequence[SliceResults]) -> Iterator[str]:
     yield _table(("slice", "tests", "run", *_OUTCOMES, "minutes"), rows)
 
 
-def _details(results: Sequence[SliceResults]) -> Iterator[str]:
+def _details(results: Sequence[SliceResults], causes: Sequence[Cause]) -> Iterator[str]:
     for result in results:
         yield f"\n## {result.slice.name.capitalize()}\n"
         yield result.slice.shows
@@ -144,7 +146,7 @@ def _details(results: Sequence[SliceResults]) -> Iterator[str]:
         yield ""
         yield _table(("nats-server", "tests", *_OUTCOMES), list(_by_version(result)))
         yield from _figures(result)
-        yield from _failures(result)
+        yield from _failures(result, causes)
         yield from _cut_off(result)
         yield from _skipped(result)
         yield from _not_run(result)
@@ -177,13 +179,18 @@ def _first_value(row: Mapping[str, object]) -> tuple[float, str]:
     return (value, "") if isinstance(value, int | float) else (0.0, str(value))
 
 
-def _failures(results: SliceResults) -> Iterator[str]:
+def _failures(results: SliceResults, causes: Sequence[Cause]) -> Iterator[str]:
     if failed := results.of("failed"):
         yield "\nFailed:\n"
-        yield from (f"- `{v.collected.test}`{_rate(v)}: {_quoted(v)}" for v in failed)
+        yield from (f"- `{v.collected.test}`{_rate(v)}: {_quoted(v)}{_caused(v, causes)}" for v in failed)
     if flaky := results.of("flaky"):
         yield "\nFailed in some of their runs:\n"
-        yield from (f"- `{v.collected.test}`{_rate(v)}" for v in flaky)
+        yield from (f"- `{v.collected.test}`{_rate(v)}{_caused(v, causes)}" for v in flaky)
+
+
+def _caused(verdict_: Verdict, causes: Sequence[Cause]) -> str:
+    cause = cause_of(verdict_.collected.test, causes)
+    return f". {cause}" if cause else ""
 
 
 def _cut_off(results: SliceResults) -> Iterator[str]:
@@ -240,10 +247,10 @@ _TEXT = """\
 # Proof
 
 This page lists the tests of jsdoctor that were run for one state of the code, and their results. No figure on it was
-entered by hand. `make proof` runs the tests in slices and keeps each result; a result counts only for the state of
-jsdoctor/, rules/, fixtures/ and the modules of the test for which it was measured. *Flaky* tests failed in some of
-their runs. *Cut off* tests started and had not ended when the run was stopped. *Not run* means that there is no result
-for this state; it says nothing about whether the tests pass.
+entered by hand; causes of failures were, in tests/proof/causes.toml. `make proof` runs the tests in slices and keeps
+each result; a result counts only for the state of jsdoctor/, rules/, fixtures/ and the modules of the test for which
+it was measured. *Flaky* tests failed in some of their runs. *Cut off* tests started and had not ended when the run was
+stopped. *Not run* means that there is no result for this state; it says nothing about whether the tests pass.
 
 {table}
 """

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from tests.proof.causes import load_causes
 from tests.proof.dependencies import dependencies, module_digest
 from tests.proof.page import PAGE, page, verdict
 from tests.proof.published import publish, restore
@@ -153,11 +154,17 @@ def test_the_page_names_failures_reasons_figures_and_what_was_not_run(tmp_path: 
         results_path("d", "load", "real/test_many_checks.py", tmp_path),
         result("passed", many, figures={"requests": 1200}),
     )
-    text = page(load_slices(), "d", tmp_path)
+    causes = tmp_path / "causes.toml"
+    causes.write_text(
+        f"[[cause]]\ntest = '{ward.format('b')}'\ncause = 'The disk was full.'\n"
+        "[[cause]]\ntest = 'tests/real/test_ward.py'\ncause = 'Not found.'\n"
+    )
+    text = page(load_slices(), "d", tmp_path, causes)
     assert "with changes that are in no commit" in text
     assert "| Settings | `JSDOCTOR_A=1` |" in text
     assert "| faults | 4 | 2 | 1 | 1 | 0 | 1 | 0 | 1 | 0 |" in text
-    assert f"- `{ward.format('b')}`: `assert '1' == 2`" in text
+    assert f"- `{ward.format('b')}`: `assert '1' == 2`. The disk was full.\n" in text
+    assert "Not found." not in text
     assert "- 1: `no tc | on this machine`" in text
     assert "Not run: `real/test_ward.py` (1)." in text
     assert "| requests |\n| --- |\n| 1,200 |" in text
@@ -233,6 +240,13 @@ def test_a_change_of_a_dependency_is_another_state_of_the_module(tmp_path: Path)
         (tmp_path / place / "tests" / "base.py").write_text(text)
     assert module_digest("test_a.py", tmp_path / "one") != module_digest("test_a.py", tmp_path / "two")
     assert module_digest("test_b.py", tmp_path / "one") == module_digest("test_b.py", tmp_path / "two")
+
+
+def test_each_cause_is_of_tests_that_exist() -> None:
+    for known in load_causes():
+        module, _, name = known.test.partition("::")
+        text = (ROOT / module).read_text("utf-8")
+        assert f"def {name.partition('[')[0]}" in text, known.test
 
 
 def test_the_page_in_the_repository_was_written_by_the_tool() -> None:

@@ -73,8 +73,8 @@ def _stranger(server: Server) -> Finding:
     return Finding(
         subject=server.subject,
         severity=Severity.WARNING,
-        message="it runs JetStream and is no member of the meta group: no stream or consumer is placed on it. Newer"
-        " versions take a server that was removed back some minutes after it was started again",
+        message="it runs JetStream and is no member of the meta group: no stream or consumer is placed on it. It was"
+        " removed, or left out when the cluster was first started; restart it",
         evidence=(server.observed("meta_cluster.leader", server.meta.leader if server.meta else None),),
     )
 
