@@ -76,10 +76,15 @@ def _is_changing(
     last = result[-1]
     if last is None:
         # Deleted between the two requests of a sample, or not listed: only a second sample shows whether it lasts.
-        return len(samples) == 1
+        # Where streams of its account come and go between the samples, it may be one of them that was met twice.
+        return len(samples) == 1 or _identities(samples[0], error.account) != _identities(samples[-1], error.account)
     elected, group = (last.cluster.leader_since, last.cluster.raft_group) if last.cluster else (None, "")
     changes = [change for change in (last.created, elected) if change is not None]
     return group in young or any(last.at - change < within for change in changes)
+
+
+def _identities(sample: Mapping[tuple[str, str], Stream], account: str) -> set[tuple[str, datetime | None]]:
+    return {(stream.name, stream.created) for (owner, _), stream in sample.items() if owner == account}
 
 
 def _young_logs(server: Server, groups: RaftGroups | None, within: timedelta) -> frozenset[str]:
