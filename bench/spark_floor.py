@@ -10,7 +10,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator
 
-from jsdoctor.collect.logs.spark.session import SparkChoice, open_spark
+from jsdoctor.collect.logs.spark.opening import open_spark
+from jsdoctor.collect.logs.spark.session import SparkChoice
 
 _Chunk = tuple[int, bytes]
 

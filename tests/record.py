@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from jsdoctor.collect.connect.connection import connect
 from jsdoctor.collect.connect.options import ConnectionOptions
 from jsdoctor.collect.connect.settings import resolve
-from jsdoctor.collect.live.gather import gather
+from jsdoctor.collect.gather import gather
 from jsdoctor.engine.planner import CollectionPlan
 from jsdoctor.model.exchange import Sample
 from tests.deployment import Traffic, furnish

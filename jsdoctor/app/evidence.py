@@ -55,7 +55,7 @@ def gather_live(
     # Checks of captured evidence and of logs do without: nats-py takes a sixth of a second to load.
     from jsdoctor.collect.connect.connection import connect
     from jsdoctor.collect.connect.tls import plan_tls
-    from jsdoctor.collect.live.gather import gather
+    from jsdoctor.collect.gather import gather
 
     if plan.host:
         from jsdoctor.collect.host.reading import require_linux

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from jsdoctor.app.evidence import Gathered
 from jsdoctor.app.evidence_request import PastedText
 from jsdoctor.model.report import Source
-from jsdoctor.parse.pasted.kinds import pasted_replies
+from jsdoctor.parse.file_kinds import pasted_replies
 from jsdoctor.parse.pasted.sample import Pasted, pasted_sample
 
 

@@ -25,9 +25,9 @@ from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.model.rule import Rule
 from jsdoctor.parse.audit_archive_manifest import ARCHIVE_MANIFEST
 from jsdoctor.parse.bundle import MANIFEST
+from jsdoctor.parse.file_kinds import PEEK, FileKind, IsLog, of_bytes, of_text
 from jsdoctor.parse.logs.lines.matcher import Matcher
 from jsdoctor.parse.logs.paste.rewrite import Rewriter
-from jsdoctor.parse.pasted.kinds import PEEK, FileKind, IsLog, of_bytes, of_text
 
 STDIN = "-"
 _MAX = 8 << 20

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jsdoctor.checks.stream_limits.limits import consumer_fill, storage_fills, time_to_full_ns
 from jsdoctor.checks.stream_limits.placement import Room
+from jsdoctor.checks.streams.limits import consumer_fill, storage_fills, time_to_full_ns
 from jsdoctor.model.jetstream import Cluster, StreamConfig, StreamState
 from jsdoctor.model.server import JetStreamStats, MetaGroup, Server, Servers
 from jsdoctor.model.snapshot import ClusterSnapshot, Stream

@@ -15,7 +15,7 @@ import pytest
 from jsdoctor.collect.connect.connection import Connection, connect
 from jsdoctor.collect.connect.options import ConnectionOptions
 from jsdoctor.collect.connect.settings import resolve
-from jsdoctor.collect.live.gather import gather
+from jsdoctor.collect.gather import gather
 from jsdoctor.engine.planner import CollectionPlan
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.exchange import Endpoint, Sample

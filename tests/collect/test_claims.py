@@ -14,8 +14,8 @@ from nats.aio.client import Client
 from jsdoctor.collect.connect.connection import connect
 from jsdoctor.collect.connect.options import ConnectionOptions
 from jsdoctor.collect.connect.settings import resolve
+from jsdoctor.collect.gather import gather
 from jsdoctor.collect.live.claims import MAX_CLAIMS
-from jsdoctor.collect.live.gather import gather
 from jsdoctor.engine.planner import CollectionPlan
 from jsdoctor.model.account_claims import AccountClaims
 from jsdoctor.model.exchange import Sample

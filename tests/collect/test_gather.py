@@ -14,7 +14,7 @@ import pytest
 from jsdoctor.collect.connect.connection import connect
 from jsdoctor.collect.connect.options import ConnectionOptions
 from jsdoctor.collect.connect.settings import resolve
-from jsdoctor.collect.live.gather import gather
+from jsdoctor.collect.gather import gather
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.engine.planner import CollectionPlan
 from jsdoctor.model.exchange import Sample

@@ -12,9 +12,9 @@ from jsdoctor.engine.runner import evaluate
 from jsdoctor.engine.select import select_rules
 from jsdoctor.model.report import Report
 from jsdoctor.parse.assemble import assemble
+from jsdoctor.parse.file_kinds import pasted_replies
 from jsdoctor.parse.logs.lines.line import read_line
 from jsdoctor.parse.logs.lines.matcher import Matcher
-from jsdoctor.parse.pasted.kinds import pasted_replies
 from jsdoctor.parse.pasted.partial import with_unseen
 from jsdoctor.parse.pasted.sample import pasted_sample
 from jsdoctor.parse.redact import scrub_line

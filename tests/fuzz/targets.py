@@ -29,6 +29,7 @@ from jsdoctor.parse.assemble import assemble
 from jsdoctor.parse.bundle import encode_bundle
 from jsdoctor.parse.configuration import ConfigurationError, parse_configuration
 from jsdoctor.parse.duration import format_duration, parse_duration
+from jsdoctor.parse.file_kinds import pasted_replies
 from jsdoctor.parse.front_matter import PageError
 from jsdoctor.parse.logs.lines.matcher import Matcher
 from jsdoctor.parse.logs.paste.rewrite import Rewriter
@@ -36,7 +37,6 @@ from jsdoctor.parse.manifests.tree import ManifestError
 from jsdoctor.parse.packets.analysis import Analysis
 from jsdoctor.parse.packets.container import Damaged, Foreign
 from jsdoctor.parse.packets.nats.observer import NatsObserver
-from jsdoctor.parse.pasted.kinds import pasted_replies
 from jsdoctor.parse.pasted.partial import with_unseen
 from jsdoctor.parse.pasted.sample import pasted_sample
 from jsdoctor.parse.redact import Secret, redact

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from jsdoctor.collect.packets.native import nats_observer, packet_core
 from jsdoctor.model.nats_traffic import NatsTraffic
 from jsdoctor.parse.packets.native_core import have_native, native_core
-from jsdoctor.parse.packets.nats.compiled import CompiledObserver
+from jsdoctor.parse.packets.native_observer import CompiledObserver
 from jsdoctor.parse.packets.nats.observer import NatsObserver
 from tests.packet_cases import CAPTURES
 from tests.packets.mutations import mutated

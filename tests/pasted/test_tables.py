@@ -9,8 +9,8 @@ import pytest
 
 from jsdoctor.model.exchange import Endpoint
 from jsdoctor.model.finding import Outcome
+from jsdoctor.parse.file_kinds import pasted_replies
 from jsdoctor.parse.pasted.found import RecognisedDocument, Refused
-from jsdoctor.parse.pasted.kinds import pasted_replies
 from jsdoctor.parse.pasted.tables import boxed_tables, spaced_tables
 from tests.evidence import FIXTURES
 from tests.pasted.test_paste import PASTED, faults, judged, passed

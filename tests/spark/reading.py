@@ -15,7 +15,8 @@ from jsdoctor.collect.logs.discover import discover
 from jsdoctor.collect.logs.event_files import EventStore, server_names
 from jsdoctor.collect.logs.local import run_local
 from jsdoctor.collect.logs.spark.driver import run_spark
-from jsdoctor.collect.logs.spark.session import Spark, SparkChoice, open_spark
+from jsdoctor.collect.logs.spark.opening import open_spark
+from jsdoctor.collect.logs.spark.session import Spark, SparkChoice
 from jsdoctor.collect.logs.split import split
 from jsdoctor.collect.logs.state.store import AuditState
 from jsdoctor.model.log import LogEvidence, canonical

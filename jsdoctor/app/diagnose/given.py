@@ -10,7 +10,7 @@ from pathlib import Path
 
 from jsdoctor.app.pieces import STDIN, Piece, pieces_of
 from jsdoctor.model.rule import Rule
-from jsdoctor.parse.pasted.kinds import FileKind
+from jsdoctor.parse.file_kinds import FileKind
 
 _LINES_JUDGED = 3
 """Maximum number of lines of a text that is only a question. A longer one is also evidence: rules judge it as a log."""

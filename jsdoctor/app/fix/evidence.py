@@ -13,7 +13,7 @@ from jsdoctor.app.sampling_plan import pace
 from jsdoctor.collect.connect.connection import Connection
 from jsdoctor.collect.connect.settings import ConnectionSettings
 from jsdoctor.collect.connect.tls import plan_tls
-from jsdoctor.collect.live.gather import gather
+from jsdoctor.collect.gather import gather
 from jsdoctor.engine.planner import plan_collection, plan_scan
 from jsdoctor.engine.runner import Evaluation, evaluate
 from jsdoctor.engine.select import select_rules

@@ -87,7 +87,7 @@ def _in_processes(run: _Run) -> tuple[LogEvidence, str]:
 
 def _with_spark(run: _Run) -> tuple[LogEvidence, str]:
     from jsdoctor.collect.logs.spark.driver import run_spark
-    from jsdoctor.collect.logs.spark.session import open_spark
+    from jsdoctor.collect.logs.spark.opening import open_spark
 
     spark_choice = run.request.spark
     run.show("starting Spark" if spark_choice.embedded else f"reaching {spark_choice.master or spark_choice.remote}")

@@ -8,7 +8,7 @@ from itertools import combinations
 import msgspec
 
 from jsdoctor.checks.cluster_health.clusters import Members
-from jsdoctor.checks.server_health.health import uptime_ns
+from jsdoctor.checks.servers.health import uptime_ns
 from jsdoctor.model.links import Links, ServerLinks
 from jsdoctor.model.server import Server
 

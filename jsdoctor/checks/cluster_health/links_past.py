@@ -7,7 +7,7 @@ from datetime import datetime
 
 import msgspec
 
-from jsdoctor.checks.server_health.health import started_at
+from jsdoctor.checks.servers.health import started_at
 from jsdoctor.model.links import ServerLinks
 from jsdoctor.model.partial import shown_or
 from jsdoctor.model.server import Server

@@ -10,8 +10,8 @@ from itertools import pairwise
 import msgspec
 
 from jsdoctor.checks.registry import check
-from jsdoctor.checks.server_health.closings import closed_within, most_common, not_listed
-from jsdoctor.checks.server_health.health import started_at, uptime_ns
+from jsdoctor.checks.servers.closings import closed_within, most_common, not_listed
+from jsdoctor.checks.servers.health import started_at, uptime_ns
 from jsdoctor.model.connections import ClientConnection, Connections, ServerConnections
 from jsdoctor.model.finding import Finding, Severity, passed, unknown
 from jsdoctor.model.links import Links, ServerLinks

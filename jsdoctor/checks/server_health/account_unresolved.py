@@ -12,7 +12,7 @@ from jsdoctor.checks.logs.bursts import Burst, bursts
 from jsdoctor.checks.logs.clients import client_of
 from jsdoctor.checks.logs.log_findings import finding_of, is_recent
 from jsdoctor.checks.registry import check
-from jsdoctor.checks.server_health.closings import closed_within, most_common, observed_closings
+from jsdoctor.checks.servers.closings import closed_within, most_common, observed_closings
 from jsdoctor.model.account_claims import AccountClaims, AccountUse
 from jsdoctor.model.connections import ClientConnection, Connections, ServerConnections
 from jsdoctor.model.finding import CLUSTER, Finding, Severity, Subject, passed, unknown

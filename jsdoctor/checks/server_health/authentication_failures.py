@@ -16,7 +16,7 @@ from jsdoctor.checks.logs.log_findings import by_server, finding_of
 from jsdoctor.checks.logs.windows import most_within
 from jsdoctor.checks.logs.words import listed
 from jsdoctor.checks.registry import check
-from jsdoctor.checks.server_health.closings import (
+from jsdoctor.checks.servers.closings import (
     closed_within,
     may_name_users,
     most_common,

@@ -9,7 +9,7 @@ from datetime import datetime
 import msgspec
 
 from jsdoctor.checks.registry import check
-from jsdoctor.checks.server_health.closings import closed_within, most_common, not_listed
+from jsdoctor.checks.servers.closings import closed_within, most_common, not_listed
 from jsdoctor.model.connections import ClientConnection, Connections, ServerConnections
 from jsdoctor.model.finding import Finding, Observation, Severity, Subject, passed
 from jsdoctor.model.params import Params

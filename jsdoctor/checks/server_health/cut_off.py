@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from jsdoctor.checks.registry import check
-from jsdoctor.checks.server_health.closings import closed_within, most_common, not_listed, observed_closings
+from jsdoctor.checks.servers.closings import closed_within, most_common, not_listed, observed_closings
 from jsdoctor.model.connections import ClientConnection, Connections, ServerConnections
 from jsdoctor.model.finding import Finding, Severity, passed
 from jsdoctor.model.params import Params

@@ -13,7 +13,7 @@ from jsdoctor.checks.logs.log_findings import by_server, finding_of
 from jsdoctor.checks.logs.log_incidents import LogIncident, log_incidents
 from jsdoctor.checks.logs.words import no_server_lines
 from jsdoctor.checks.registry import check
-from jsdoctor.checks.server_health.health import is_jetstream_off, uptime_ns
+from jsdoctor.checks.servers.health import is_jetstream_off, uptime_ns
 from jsdoctor.model.finding import CLUSTER, Finding, Observation, Severity, Subject, passed, unknown
 from jsdoctor.model.log import LogEvidence, ProcessRun
 from jsdoctor.model.params import Params

@@ -12,7 +12,7 @@ from statistics import fmean
 import msgspec
 
 from jsdoctor.checks.registry import check
-from jsdoctor.checks.server_health.closings import name_of
+from jsdoctor.checks.servers.closings import name_of
 from jsdoctor.model.account_claims import AccountClaims, AccountUse
 from jsdoctor.model.connections import ClientConnection, Connections
 from jsdoctor.model.finding import Finding, Observation, Severity, passed, unknown

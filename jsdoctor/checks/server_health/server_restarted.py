@@ -15,7 +15,7 @@ from jsdoctor.checks.logs.index import index_of
 from jsdoctor.checks.logs.log_findings import by_server, finding_of
 from jsdoctor.checks.logs.words import no_server_lines, times, when, zoned
 from jsdoctor.checks.registry import check
-from jsdoctor.checks.server_health.health import started_at, uptime_ns
+from jsdoctor.checks.servers.health import started_at, uptime_ns
 from jsdoctor.model.finding import CLUSTER, Finding, Observation, Severity, Subject, passed
 from jsdoctor.model.log import CrashLoop, LogEvidence, ProcessRun
 from jsdoctor.model.params import Params

@@ -12,7 +12,7 @@ from jsdoctor.checks.logs.log_findings import by_server, finding_of
 from jsdoctor.checks.logs.log_incidents import LogIncident, log_incidents
 from jsdoctor.checks.logs.words import no_server_lines
 from jsdoctor.checks.registry import check
-from jsdoctor.checks.server_health.health import (
+from jsdoctor.checks.servers.health import (
     lasting_reasons,
     only_lagging_assets,
     reasons,

@@ -12,7 +12,7 @@ from jsdoctor.checks.logs.bursts import Burst, bursts
 from jsdoctor.checks.logs.log_findings import by_server, finding_of, is_recent
 from jsdoctor.checks.logs.words import listed, no_server_lines
 from jsdoctor.checks.registry import check
-from jsdoctor.checks.server_health.closings import closed_within, name_of
+from jsdoctor.checks.servers.closings import closed_within, name_of
 from jsdoctor.model.connections import ClientConnection, Connections, ServerConnections
 from jsdoctor.model.finding import CLUSTER, Finding, Observation, Severity, passed, unknown
 from jsdoctor.model.log import LogEvidence, Occurrence

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.registry import check
-from jsdoctor.checks.server_health.closings import name_of
+from jsdoctor.checks.servers.closings import name_of
 from jsdoctor.model.connections import ClientConnection, Connections, ServerConnections
 from jsdoctor.model.finding import Finding, Subject, passed, unknown
 from jsdoctor.model.params import Params

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
 from jsdoctor.checks.registry import check
-from jsdoctor.checks.stream_limits.limits import histories
 from jsdoctor.checks.stream_limits.oversize import drops_now, emptied, largest_payload, lets_in_too_large
+from jsdoctor.checks.streams.limits import histories
 from jsdoctor.model.finding import Confidence, Finding, Severity, passed, unknown
 from jsdoctor.model.manifest import DeclaredStream, Manifests
 from jsdoctor.model.params import Params

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from jsdoctor.checks.registry import check
-from jsdoctor.checks.stream_limits.limits import histories
+from jsdoctor.checks.streams.limits import histories
 from jsdoctor.model.finding import Finding, passed, unknown
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import SnapshotSeries, Stream

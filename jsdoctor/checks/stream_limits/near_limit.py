@@ -11,7 +11,7 @@ from jsdoctor.checks.declared.deployed import Deployed
 from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
 from jsdoctor.checks.declared.index import Declarations
 from jsdoctor.checks.registry import check
-from jsdoctor.checks.stream_limits.limits import (
+from jsdoctor.checks.streams.limits import (
     StreamLimitUse,
     consumer_fill,
     histories,

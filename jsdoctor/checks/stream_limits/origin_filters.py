@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.consumer_lag.stored_subjects import stored_subjects
 from jsdoctor.checks.stream_limits.origins import Deployment
+from jsdoctor.checks.streams.stored_subjects import stored_subjects
 from jsdoctor.model.finding import Severity
 from jsdoctor.model.jetstream import SourceConfig
 from jsdoctor.model.snapshot import Stream

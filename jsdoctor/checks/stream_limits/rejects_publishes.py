@@ -16,7 +16,7 @@ from jsdoctor.checks.logs.clients import client_of
 from jsdoctor.checks.logs.log_findings import finding_of, is_recent
 from jsdoctor.checks.logs.words import no_client_lines, subject_of
 from jsdoctor.checks.registry import check
-from jsdoctor.checks.stream_limits.limits import larger_limits, refuses_when_full, storage_fills
+from jsdoctor.checks.streams.limits import larger_limits, refuses_when_full, storage_fills
 from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed, unknown
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.manifest import DeclaredStream, Manifests

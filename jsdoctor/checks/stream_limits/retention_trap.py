@@ -11,8 +11,8 @@ from jsdoctor.checks.declared.deployed import Deployed
 from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
 from jsdoctor.checks.declared.index import Declarations
 from jsdoctor.checks.registry import check
-from jsdoctor.checks.stream_limits.claims import readers, reads_safely, stranded, unclaimed, uncovered_subjects
-from jsdoctor.checks.stream_limits.limits import histories
+from jsdoctor.checks.streams.claims import readers, reads_safely, stranded, unclaimed, uncovered_subjects
+from jsdoctor.checks.streams.limits import histories
 from jsdoctor.model.finding import Confidence, Finding, Severity, passed, unknown
 from jsdoctor.model.jetstream import ConsumerConfig
 from jsdoctor.model.manifest import DeclaredStream, Manifests

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.registry import check
-from jsdoctor.checks.stream_limits.limits import storage_fills
+from jsdoctor.checks.streams.limits import storage_fills
 from jsdoctor.model.finding import Finding, Severity, passed
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
 from jsdoctor.model.trend import ConsumerHistory, Trend

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from jsdoctor.parse.packets.native_core import NativeCore, PacketWalk, have_native, native_core
-from jsdoctor.parse.packets.nats.compiled import CompiledObserver
+from jsdoctor.parse.packets.native_observer import CompiledObserver
 from jsdoctor.parse.packets.nats.observer import NatsObserver
 from jsdoctor.parse.packets.segment import StreamObserver
 

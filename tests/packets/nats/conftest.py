@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from jsdoctor.parse.packets.native_core import have_native, native_core
-from jsdoctor.parse.packets.nats.compiled import CompiledObserver
+from jsdoctor.parse.packets.native_observer import CompiledObserver
 from jsdoctor.parse.packets.nats.observer import NatsObserver
 from tests.packets.nats.speech import Ear
 

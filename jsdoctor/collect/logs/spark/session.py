@@ -1,4 +1,4 @@
-"""A Spark session for one run: embedded in this process, on a cluster, or through Spark Connect."""
+"""The Spark of one run and what the user chose for it; what every way to open one needs."""
 
 from __future__ import annotations
 
@@ -6,14 +6,11 @@ import contextlib
 import os
 import signal
 import threading
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 from typing import Any
-
-from jsdoctor.collect.problems import UsageProblem
 
 _STOP_TIMEOUT_S = 20.0
 _OTHER_MODES = ("SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED", "SPARK_LOCAL_REMOTE", "SPARK_API_MODE", "MASTER")
@@ -71,41 +68,6 @@ class Spark:
         """Wait for threads that have lost their JVM: Python aborts when one still reads as it ends."""
         for thread in self.threads:
             thread.join(_STOP_TIMEOUT_S)
-
-
-def require_pyspark(choice: SparkChoice) -> None:
-    """Raise `UsageProblem` where the libraries that Spark needs are not installed."""
-    wanted = ("pyspark", "pyarrow", "pandas", "numpy", *(("grpc",) if choice.remote else ()))
-    for name in wanted:
-        try:
-            __import__(name)
-        except ImportError:
-            raise UsageProblem(
-                f"reading logs with Spark needs {name}, which is not installed",
-                "pip install 'jsdoctor[logs]', or read them without Spark: --engine local",
-            ) from None
-
-
-@contextlib.contextmanager
-def open_spark(choice: SparkChoice) -> Iterator[Spark]:
-    """A session, always closed at the end. Raises `SparkProblem` if none can be opened.
-
-    With `KeyboardInterrupt` the JVM and its workers end before this returns; jobs on a cluster are cancelled.
-    """
-    require_pyspark(choice)
-    from jsdoctor.collect.logs.spark.cluster import open_connect, open_master
-    from jsdoctor.collect.logs.spark.embedded import open_embedded
-
-    opener = open_connect if choice.remote else open_embedded if choice.embedded else open_master
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of pandas and pyspark, about each other
-        opened: Spark | None = None
-        try:
-            with opener(choice) as opened:
-                yield opened
-        finally:
-            if opened is not None:
-                opened.join()
 
 
 @contextlib.contextmanager
