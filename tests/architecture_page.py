@@ -247,8 +247,8 @@ INTRODUCTION = """
 
 ## Layers
 
-Imports run from a layer to those below it; import-linter (`make arch`) refuses others. `model`, `parse`, `checks`,
-`engine` and `render` use no network, no files and no clock.
+Imports run from a layer to those below it; import-linter (`make arch`) refuses others, and circles within a layer.
+`model`, `parse`, `checks`, `engine` and `render` use no network, no files and no clock.
 """
 ON_WALKS = """
 ## Five walks
