@@ -71,11 +71,12 @@ class Topology(msgspec.Struct, frozen=True):
             yield f"{label}: {size}{where}{site}: {', '.join(domain.servers)}"
 
     def _shape(self) -> Iterator[str]:
-        hubs = [domain for domain in self.domains if not domain.is_site]
-        for (clusters, size), number in sorted(
-            Counter((len(d.clusters), d.meta_size) for d in hubs).items(), reverse=True
-        ):
-            what = _kind(clusters, size)
+        hubs = sorted(
+            (domain for domain in self.domains if not domain.is_site),
+            key=lambda domain: (len(domain.clusters), domain.meta_size),
+            reverse=True,
+        )
+        for what, number in Counter(map(_kind, hubs)).items():
             yield what if number == 1 else f"{number:,} times {what}"
         singles = sum(1 for site in self.sites if site.is_single)
         if singles:
@@ -133,12 +134,15 @@ def topology_of(servers: Servers, links: Links | None, snapshots: SnapshotSeries
     )
 
 
-def _kind(clusters: int, size: int) -> str:
-    if size == 0:
+def _kind(domain: Domain) -> str:
+    if domain.is_single:
         return "single server"
-    if clusters > 1:
-        return f"super-cluster of {clusters:,} clusters, {counted(size, 'server')}"
-    return f"cluster of {counted(size, 'server')}"
+    seen, members = len(domain.servers), domain.meta_size
+    outside = f", of which the meta group has {members:,}" if seen > members else ""
+    size = counted(max(seen, members), "server")
+    if len(domain.clusters) > 1:
+        return f"super-cluster of {len(domain.clusters):,} clusters, {size}{outside}"
+    return f"cluster of {size}{outside}"
 
 
 def role_of(stream: Stream) -> str:
