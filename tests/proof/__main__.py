@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -28,13 +29,20 @@ def main(arguments: Sequence[str]) -> int:
             return 2
         PAGE.write_text(text, "utf-8")
         return 0
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends like Ctrl-C: what was under way runs again
     digest = prepare()
     chosen = [candidate for candidate in slices if options.slice in {None, candidate.name}]
     complete = True
     for proof_slice in chosen:
         minutes = options.minutes or proof_slice.minutes
         complete &= run_slice(
-            slices, proof_slice, digest, minutes=minutes, version=options.version, again=options.again
+            slices,
+            proof_slice,
+            digest,
+            minutes=minutes,
+            version=options.version,
+            again=options.again,
+            lanes=options.lanes,
         )
     failed = 0
     for results in slice_results(slices, digest):
@@ -51,10 +59,14 @@ def _parser(names: Sequence[str]) -> argparse.ArgumentParser:
     parser.add_argument("--version", default="", choices=["", *VERSIONS], help="tests of this nats-server alone")
     parser.add_argument("--minutes", type=float, help="how long to work on each slice")
     parser.add_argument("--again", type=int, default=0, help="run the tests that failed so many times more")
+    parser.add_argument("--lanes", type=int, default=1, help="how many pytest processes run side by side")
     parser.add_argument("--page", action="store_true", help="write docs/proof.md and docs/proof.tar.xz")
     parser.add_argument("--state", help="with --page: digest of the state, the present one if left out")
     return parser
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -6,6 +6,7 @@ import hashlib
 import os
 import subprocess
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -121,6 +122,21 @@ def append(path: Path, line: msgspec.Struct) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("ab") as file:
         file.write(msgspec.json.encode(line) + b"\n")
+
+
+def forget_unfinished(path: Path) -> None:
+    """Leave out runs that started and did not end: they were interrupted, and are to run again."""
+    results = read_results(path)
+    ends = Counter(result.test for result in results if result.outcome != "started")
+    kept = []
+    for result in results:
+        if result.outcome == "started":
+            if not ends[result.test]:
+                continue
+            ends[result.test] -= 1
+        kept.append(result)
+    if len(kept) < len(results):
+        path.write_bytes(b"".join(msgspec.json.encode(result) + b"\n" for result in kept))
 
 
 def _lines(path: Path, kind: type[_Line]) -> Iterator[_Line]:

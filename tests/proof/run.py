@@ -12,10 +12,13 @@ import tempfile
 import time
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
+from jsdoctor.model.wording import counted
 from tests.proof.published import restore
 from tests.proof.recorder import Order
 from tests.proof.results import (
@@ -26,6 +29,7 @@ from tests.proof.results import (
     State,
     collected_path,
     digest_of,
+    forget_unfinished,
     git,
     is_committed,
     read_collected,
@@ -82,31 +86,67 @@ def prepare() -> str:
     return digest
 
 
+class Piece(NamedTuple):
+    """Tests of one module that one pytest process runs: those of one server version, or those of none."""
+
+    slice: str
+    module: str
+    results: Path
+    tests: frozenset[str]
+
+    def __str__(self) -> str:
+        return f"{self.slice}: {self.module}, {counted(len(self.tests), 'test')}"
+
+
 def run_slice(
-    slices: Sequence[Slice], proof_slice: Slice, digest: str, *, minutes: float, version: str = "", again: int = 0
+    slices: Sequence[Slice],
+    proof_slice: Slice,
+    digest: str,
+    *,
+    minutes: float,
+    version: str = "",
+    again: int = 0,
+    lanes: int = 1,
 ) -> bool:
-    """Run what is left of a slice, newest server first; with *again*, its failed tests. Whether all was run."""
+    """Run what is left of a slice, newest server first; or its failed tests *again* times. Whether all was run.
+
+    *lanes* is the number of pieces that are run side by side.
+    """
     until = time.time() + 60 * minutes
     tests = _by_module(
         read_collected(digest), modules_of(slices)[proof_slice.name], version, nightly=proof_slice.nightly
     )
-    for round_ in range(again or 1):
-        for module, of_module in tests.items():
-            path = results_path(digest, proof_slice.name, module)
-            wanted = _failing(read_results(path)) if again else {test.test for test in of_module} - _done(path)
-            for group in _by_version(wanted & {test.test for test in of_module}, of_module):
-                if time.time() > until:
-                    return False
-                label = f"{proof_slice.name}: {module}, {len(group)} tests" + (
-                    f", run {round_ + 1} of {again}" if again else ""
-                )
-                sys.stdout.write(f"{label}\n")
-                sys.stdout.flush()
-                order = Order(tests=frozenset(group), results=str(path), until=until)
-                _pytest(order, [f"tests/{module}"], until - time.time() + PATIENCE_S)
+    pieces = [
+        Piece(proof_slice.name, module, path, frozenset(group))
+        for module, of_module in tests.items()
+        for path in [results_path(digest, proof_slice.name, module)]
+        for left in [_failing(read_results(path)) if again else {test.test for test in of_module} - _done(path)]
+        for group in _by_version(left & {test.test for test in of_module}, of_module)
+    ]
+    running: set[subprocess.Popen[str]] = set()
+    with ThreadPoolExecutor(lanes) as pool:
+        waiting = [pool.submit(_run_piece, piece, until, running) for piece in pieces * max(again, 1)]
+        try:
+            for piece in waiting:
+                piece.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in tuple(running):
+                _kill(process)
+            for interrupted in pieces:
+                forget_unfinished(interrupted.results)
+            raise
     return all(
         {test.test for test in of} <= _done(results_path(digest, proof_slice.name, name)) for name, of in tests.items()
     )
+
+
+def _run_piece(piece: Piece, until: float, running: set[subprocess.Popen[str]]) -> None:
+    if time.time() <= until:
+        sys.stdout.write(f"{piece}\n")
+        sys.stdout.flush()
+        order = Order(tests=piece.tests, results=str(piece.results), until=until)
+        _pytest(order, [f"tests/{piece.module}"], until - time.time() + PATIENCE_S, running)
 
 
 def _by_module(
@@ -141,23 +181,36 @@ def _failing(results: Sequence[Result]) -> set[str]:
     return failed | {test for test, count in started.items() if count > ended[test]}
 
 
-def _pytest(order: Order, arguments: Sequence[str], timeout_s: float) -> None:
-    """One pytest process and all that it started; its results are in files, its exit code says nothing more."""
+def _pytest(
+    order: Order, arguments: Sequence[str], timeout_s: float, running: set[subprocess.Popen[str]] | None = None
+) -> None:
+    """One pytest process and all that it started; its results are in files, its exit code says nothing more.
+
+    The process is among *running* while it runs.
+    """
     with tempfile.TemporaryDirectory(prefix="jsdoctor-proof-") as scratch:
         path = Path(scratch) / "order.json"
         path.write_bytes(msgspec.json.encode(order))
         command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.proof.recorder", "-p", "no:cacheprovider"]
         command += ["--proof-order", str(path), "--basetemp", str(Path(scratch) / "tests"), *arguments]
-        with subprocess.Popen(
+        process = subprocess.Popen(
             command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
-        ) as process:
-            try:
-                output, _ = process.communicate(timeout=timeout_s)
-            except BaseException as error:
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
-                if not isinstance(error, subprocess.TimeoutExpired):
-                    raise
-                return
-    if process.returncode not in {0, 1, 2}:  # passed, failed, stopped in time
+        )
+        running = running if running is not None else set()
+        running.add(process)
+        try:
+            output, _ = process.communicate(timeout=timeout_s)
+        except subprocess.TimeoutExpired:
+            return
+        finally:
+            _kill(process)
+            running.discard(process)
+    if process.returncode not in {0, 1, 2, -signal.SIGKILL}:  # passed, failed, stopped in time, interrupted
         sys.stdout.write(output)
+
+
+def _kill(process: subprocess.Popen[str]) -> None:
+    """End a process and what it started."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()

@@ -23,6 +23,7 @@ from tests.proof.results import (
     collected_path,
     digest_of,
     failures_path,
+    forget_unfinished,
     read_results,
     results_path,
 )
@@ -126,6 +127,20 @@ def test_a_run_that_did_not_end_is_no_pass_and_one_failure_of_many_is_flaky() ->
     runs = [result("started"), result("failed"), result("started"), result("passed")]
     assert verdict(test, runs).outcome == "flaky"
     assert verdict(test, runs).failures == 1
+
+
+def test_what_was_interrupted_runs_again(tmp_path: Path) -> None:
+    path = tmp_path / "results.jsonl"
+    lines = [result("started"), result("failed"), result("started"), result("started", "b"), result("passed", "b")]
+    for line in lines:
+        append(path, line)
+    forget_unfinished(path)
+    assert [(kept.test[-1], kept.outcome) for kept in read_results(path)] == [
+        ("]", "started"),
+        ("]", "failed"),
+        ("b", "started"),
+        ("b", "passed"),
+    ]
 
 
 def test_the_page_names_failures_reasons_figures_and_what_was_not_run(tmp_path: Path) -> None:
