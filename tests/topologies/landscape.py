@@ -110,7 +110,7 @@ class Landscape:
         """Until those servers agree on a meta leader, which sees `size` (else as many as they are) current peers.
 
         When a cluster is first started, nats-server 2.10.26 sometimes leaves a server out of the meta group for good
-        (2 of 142 starts on a busy machine). A restart of that server brings it in.
+        (4 of 328 starts on a busy machine). A restart of that server brings it in.
         """
 
         def agreed() -> bool:
