@@ -17,6 +17,7 @@ from tests.topologies.faults import FAULTS, Fault
 from tests.topologies.faults_met import MET_FAULTS, SERVER_SETTINGS
 from tests.topologies.faults_of_applications import APPLICATION_FAULTS
 from tests.topologies.faults_of_streams import STREAM_FAULTS
+from tests.topologies.faults_ordinary import ORDINARY_FAULTS
 from tests.topologies.faults_reported import REPORTED_FAULTS
 from tests.topologies.habits import Place
 from tests.topologies.healthy import ended
@@ -57,6 +58,7 @@ TABLES = {
     "applications": APPLICATION_FAULTS,
     "reported": REPORTED_FAULTS,
     "met": MET_FAULTS,
+    "ordinary": ORDINARY_FAULTS,
 }
 
 
