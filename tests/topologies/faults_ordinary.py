@@ -110,11 +110,18 @@ async def work_slowly(place: Place) -> None:
                 await message.ack()
 
 
-@fault("JSD206", "S_CONTRACTS/worker", work_slowly, publishes("s_contracts.a", 10, 0.1))
+@fault(
+    "JSD206",
+    "S_CONTRACTS/worker",
+    work_slowly,
+    publishes("s_contracts.a", 10, 0.1),
+    missed="a stream that replaces messages by newer ones does so by design: its readers are not judged",
+)
 async def messages_that_newer_ones_replace_while_they_are_worked_on(place: Place) -> None:
     """https://github.com/nats-io/nats.net/issues/860: `max_msgs_per_subject` and acknowledgements."""
     await place.stream("S_CONTRACTS", max_msgs_per_subject=5)
-    await add_consumer(place.client, "S_CONTRACTS", "worker", deliver_policy="last_per_subject")
+    last: dict[str, Any] = {"deliver_policy": "last_per_subject", "filter_subject": "s_contracts.>"}
+    await add_consumer(place.client, "S_CONTRACTS", "worker", **last)
     await place.publish("s_contracts.a", 20)
 
 
@@ -206,6 +213,13 @@ async def queue_whose_jobs_replace_each_other(place: Place) -> None:
     """https://github.com/nats-io/nats-server/issues/4247: one message for a subject, and jobs share a subject."""
     await place.stream("S_JOBS", retention="workqueue", max_msgs_per_subject=1)
     await add_consumer(place.client, "S_JOBS", "worker")
+
+
+@fault("JSD630", "S_STEPS", asks("S_STEPS", "worker", 1, batch=1, expires=SECOND_NS), publishes("s_steps.x", 5, 0.5))
+async def queue_that_was_to_refuse_and_replaces(place: Place) -> None:
+    """The same issue: `discard: new` refuses nothing for a limit per subject, without `discard_new_per_subject`."""
+    await place.stream("S_STEPS", retention="workqueue", max_msgs_per_subject=3, discard="new", max_msgs=1000)
+    await add_consumer(place.client, "S_STEPS", "worker")
 
 
 @fault("JSD629", "S_VOLATILE")

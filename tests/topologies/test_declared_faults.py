@@ -66,7 +66,8 @@ TABLES = {
 @pytest.mark.parametrize("shape", [single, cluster], ids=["single", "cluster"])
 @pytest.mark.parametrize("version", VERSIONS)
 def test_every_fault_is_named(tmp_path: Path, version: str, shape: Callable[..., list[str]], name: str) -> None:
-    settings, users = (SERVER_SETTINGS, ("sys", "app")) if name == "met" else ("", ("app",))
+    settings = SERVER_SETTINGS if name == "met" else ""
+    users = ("sys", "app") if name in ("met", "ordinary") else ("app",)
     with Landscape(tmp_path, version) as land:
         replicas = len(shape(land, settings))
         faults = [fault for fault in TABLES[name] if fault.fits(version, replicas)]
