@@ -169,9 +169,12 @@ def account_at_its_limit_of_connections(land: Landscape) -> str:
     return land.url(user="sys")
 
 
-@broken("JSD811", "n1")
+@broken("JSD825", "APP/user:app", logs=True)
 def connection_at_its_limit_of_subscriptions(land: Landscape) -> str:
-    """https://github.com/nats-io/nats-server/issues/6570: further subscriptions get nothing, and no error."""
+    """https://github.com/nats-io/nats-server/issues/6570: further subscriptions are refused.
+
+    Declared first: JSD811 for the server, which does not show a limit of its configuration for an account.
+    """
 
     async def subscriptions(end: threading.Event) -> None:
         client = await nats.connect(land.url())

@@ -52,6 +52,7 @@ def _undelivered(before: ClusterSnapshot, stream: Stream, params: Params) -> int
 
 
 def _finding(stream: Stream, lost: int, params: Params) -> Finding:
+    """A warning where it was to refuse. With `discard: old` only the newest job of a subject may be meant to count."""
     config = stream.config
     allowed = counted(config.max_msgs_per_subject, "message")
     refuses = ", although discard is new: that holds for the whole stream" if config.discard == "new" else ""
@@ -62,7 +63,7 @@ def _finding(stream: Stream, lost: int, params: Params) -> Finding:
     )
     return Finding(
         subject=stream.subject,
-        severity=None if lost else Severity.INFO,
+        severity=None if lost and config.discard == "new" else Severity.INFO,
         message=f"it keeps {allowed} of each subject, so that a newer one replaces the oldest even if nobody has"
         f" acknowledged it{refuses}{seen}",
         measured=lost,
