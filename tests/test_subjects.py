@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jsdoctor.model.subjects import overlaps_any, subjects_overlap
+from jsdoctor.model.subjects import common_subject, overlaps_any, subjects_overlap
 
 TOKENS = ("a", "b")
 DEPTH = 4
@@ -76,3 +76,10 @@ def test_any_of_several() -> None:
     assert overlaps_any("a.*", ("b.>", "a.c"))
     assert not overlaps_any("a.*", ("b.>", "a.c.d"))
     assert not overlaps_any("a.*", ())
+
+
+@given(patterns, patterns)
+def test_the_common_pattern_matches_what_both_match(first: str, second: str) -> None:
+    both = [subject for subject in EVERY_SUBJECT if matches(first, subject) and matches(second, subject)]
+    common = common_subject(first, second)
+    assert [subject for subject in EVERY_SUBJECT if common and matches(common, subject)] == both

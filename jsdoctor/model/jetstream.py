@@ -6,10 +6,13 @@ Durations are nanoseconds, sizes bytes, times aware datetimes. Unknown keys are 
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from typing import Any
 
 import msgspec
+
+_DOMAIN_API = re.compile(r"\$JS\.([^.]+)\.API")
 
 
 class Peer(msgspec.Struct, frozen=True, gc=False):
@@ -38,6 +41,12 @@ class ExternalStream(msgspec.Struct, frozen=True, gc=False):
 
     api: str = ""
     deliver: str = ""
+
+    @property
+    def domain(self) -> str:
+        """The JetStream domain of the same account that it leads to; empty for the prefix of another account."""
+        match = _DOMAIN_API.fullmatch(self.api)
+        return match.group(1) if match else ""
 
 
 class SubjectTransform(msgspec.Struct, frozen=True, gc=False):

@@ -120,6 +120,11 @@ class Stream(msgspec.Struct, frozen=True, kw_only=True):
         return self.account, self.name
 
     @property
+    def own_account(self) -> str:
+        """The account as its servers name it, without the domain that is added where several domains have it."""
+        return self.account.removesuffix(f"@{self.domain}") if self.domain else self.account
+
+    @property
     def is_key_value(self) -> bool:
         """A key-value bucket is a stream named `KV_…` (ADR-8)."""
         return self.name.startswith("KV_")

@@ -38,3 +38,19 @@ def subject_contains(wide: str, narrow: str) -> bool:
         if number >= len(right) or right[number] == ">" or (token not in ("*", right[number])):
             return False
     return len(left) == len(right)
+
+
+def common_subject(first: str, second: str) -> str:
+    """The pattern of all subjects that match both; empty if there are none."""
+    tokens: list[str] = []
+    left, right = first.split("."), second.split(".")
+    for number in range(max(len(left), len(right))):
+        a = left[number] if number < len(left) else ""
+        b = right[number] if number < len(right) else ""
+        if a == ">" or b == ">":
+            rest = right[number:] if a == ">" else left[number:]
+            return ".".join([*tokens, *rest]) if rest else ""
+        if not a or not b or (a != b and "*" not in (a, b)):
+            return ""
+        tokens.append(b if a == "*" else a)
+    return ".".join(tokens)

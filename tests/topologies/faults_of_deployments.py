@@ -50,6 +50,8 @@ class Broken:
     since: tuple[int, int] = (2, 10)
     missed: str = ""
     """Why no rule names it; empty where one must."""
+    logs: bool = False
+    """Whether the logs of the servers are checked as well."""
 
     def fits(self, version: str) -> bool:
         """Whether that version has what the fault needs."""
@@ -60,12 +62,18 @@ class BrokenDeployments(list[Broken]):
     """A table of them, in the order in which they are declared."""
 
     def broken(
-        self, code: str, subject: str, *options: str, since: tuple[int, int] = (2, 10), missed: str = ""
+        self,
+        code: str,
+        subject: str,
+        *options: str,
+        since: tuple[int, int] = (2, 10),
+        missed: str = "",
+        logs: bool = False,
     ) -> Callable[[Break], Break]:
         """Register a deployment."""
 
         def register(build: Break) -> Break:
-            self.append(Broken(code, subject, build, options, since, missed))
+            self.append(Broken(code, subject, build, options, since, missed, logs))
             return build
 
         return register

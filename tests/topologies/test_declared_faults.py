@@ -17,6 +17,7 @@ from tests.topologies.faults import FAULTS, Fault
 from tests.topologies.faults_met import MET_FAULTS, SERVER_SETTINGS
 from tests.topologies.faults_of_applications import APPLICATION_FAULTS
 from tests.topologies.faults_of_streams import STREAM_FAULTS
+from tests.topologies.faults_ordinary import ORDINARY_FAULTS
 from tests.topologies.faults_reported import REPORTED_FAULTS
 from tests.topologies.habits import Place
 from tests.topologies.healthy import ended
@@ -57,6 +58,7 @@ TABLES = {
     "applications": APPLICATION_FAULTS,
     "reported": REPORTED_FAULTS,
     "met": MET_FAULTS,
+    "ordinary": ORDINARY_FAULTS,
 }
 
 
@@ -64,7 +66,8 @@ TABLES = {
 @pytest.mark.parametrize("shape", [single, cluster], ids=["single", "cluster"])
 @pytest.mark.parametrize("version", VERSIONS)
 def test_every_fault_is_named(tmp_path: Path, version: str, shape: Callable[..., list[str]], name: str) -> None:
-    settings, users = (SERVER_SETTINGS, ("sys", "app")) if name == "met" else ("", ("app",))
+    settings = SERVER_SETTINGS if name == "met" else ""
+    users = ("sys", "app") if name in ("met", "ordinary") else ("app",)
     with Landscape(tmp_path, version) as land:
         replicas = len(shape(land, settings))
         faults = [fault for fault in TABLES[name] if fault.fits(version, replicas)]

@@ -21,6 +21,7 @@ from jsdoctor.model.server_trend import ServerHistory, ServerTrend
 from jsdoctor.model.wording import counted
 
 _TURNED_AWAY = "Maximum Connections Exceeded"
+_ACCOUNT_FULL = "Maximum Account Connections Exceeded"
 _OURS = 2
 """Connections that this run itself may have opened and closed between its samples."""
 
@@ -43,6 +44,7 @@ def connection_flood(
         closed = list(closed_within(listed, window_ns)) if listed else []
         findings = [
             *_full(server, server.varz, closed, params),
+            *_account_full(server, closed),
             *_churning(server, _churn(histories.get(server.name), closed, params), closed, params),
         ]
         yield max(findings, key=lambda f: (f.severity or Severity.WARNING).rank) if findings else passed(server.subject)
@@ -73,6 +75,21 @@ def _full(server: Server, varz: Varz, closed: Sequence[ClientConnection], params
             *_closings(server, turned_away),
         ),
     )
+
+
+def _account_full(server: Server, closed: Sequence[ClientConnection]) -> Iterator[Finding]:
+    """The server does not show what an account may have. Other accounts get in."""
+    turned_away = [connection for connection in closed if connection.reason == _ACCOUNT_FULL]
+    if turned_away:
+        yield Finding(
+            subject=server.subject,
+            message=f"{counted(len(turned_away), 'client')} turned away lately, as their account had as many"
+            f" connections as it may{_from(turned_away)}",
+            measured=len(turned_away),
+            threshold=0,
+            unit="count",
+            evidence=tuple(_closings(server, turned_away)),
+        )
 
 
 def _churn(history: ServerHistory | None, closed: Sequence[ClientConnection], params: Params) -> float:

@@ -11,7 +11,8 @@ from jsdoctor.model.finding import CLUSTER, Finding, Severity, Subject, passed
 from jsdoctor.model.log import LogEvidence, Occurrence
 from jsdoctor.model.params import Params
 
-_SIGNATURES = ("subject-not-permitted", "client-subject-not-permitted")
+_USED_UP = "subscriptions-used-up"
+_SIGNATURES = ("subject-not-permitted", "client-subject-not-permitted", _USED_UP)
 _ACKNOWLEDGEMENTS = "$JS.ACK."
 _EFFECTS = (
     (_ACKNOWLEDGEMENTS, "acknowledgements are dropped, so what was processed is delivered again"),
@@ -44,7 +45,8 @@ def _is_grave(burst: Burst, params: Params) -> bool:
         prefix: sum(occurrence.count for occurrence in burst.found if _prefix(occurrence) == prefix)
         for prefix, _ in _EFFECTS
     }
-    return bool(lines[_ACKNOWLEDGEMENTS]) or sum(lines.values()) >= params.integer("min_violations")
+    used_up = any(occurrence.signature == _USED_UP for occurrence in burst.found)
+    return used_up or bool(lines[_ACKNOWLEDGEMENTS]) or sum(lines.values()) >= params.integer("min_violations")
 
 
 def _prefix(line: Occurrence) -> str:
@@ -53,10 +55,17 @@ def _prefix(line: Occurrence) -> str:
 
 
 def _message(burst: Burst) -> str:
+    """A limit of subscriptions is one of each connection, and its line names no subject."""
+    used_up = (
+        "its connection has as many subscriptions as it may, and further ones are refused; many clients disconnect"
+    )
+    if all(occurrence.signature == _USED_UP for occurrence in burst.found):
+        return f"{used_up}: {burst.story}"
     seen = {_prefix(occurrence) for occurrence in burst.found}
     effects = [effect for prefix, effect in _EFFECTS if prefix in seen]
     verbs = sorted({occurrence.value("kind").lower() for occurrence in burst.found if occurrence.value("kind")})
     stated = (
         f"its permissions do not allow what it does ({' and '.join(verbs)} to {burst.values('reason')}): {burst.story}"
     )
+    effects += [used_up] if any(occurrence.signature == _USED_UP for occurrence in burst.found) else []
     return f"{stated}; {', and '.join(effects)}" if effects else stated

@@ -1,0 +1,131 @@
+"""JSD626: key-value and object buckets whose stream does not have the settings that clients rely on (ADR-8, ADR-20)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from jsdoctor.checks.registry import check
+from jsdoctor.model.finding import Finding, Severity, passed
+from jsdoctor.model.jetstream import StreamConfig
+from jsdoctor.model.params import Params
+from jsdoctor.model.snapshot import SnapshotSeries, Stream
+from jsdoctor.model.wording import counted, span
+
+_LEVEL = "_nats.req.level"
+"""Metadata of every stream from 2.11 on, which has markers for what expires."""
+
+
+class Problem(NamedTuple):
+    """What is wrong, how bad, and the setting with its value."""
+
+    text: str
+    severity: Severity
+    setting: str
+    value: object
+
+
+@check("stream_limits.bucket_settings")
+def bucket_settings(snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
+    """Clients make buckets with these settings; streams of that name that something else made may not have them.
+
+    A mirror is read only, and has the subjects of its origin.
+    """
+    for stream in snapshots.last.led_streams():
+        if stream.config.mirror is not None or not (stream.is_key_value or stream.is_object_store):
+            continue
+        problems = [*_of_key_values(stream)] if stream.is_key_value else [*_of_objects(stream.config)]
+        problems += _common(stream, params)
+        yield _finding(stream, problems) if problems else passed(stream.subject)
+
+
+def _common(stream: Stream, params: Params) -> Iterator[Problem]:
+    config = stream.config
+    if not config.allow_rollup_hdrs:
+        what = "purges of keys" if stream.is_key_value else "writes of objects"
+        text = f"rollups are not allowed, so that {what} are refused"
+        yield Problem(text, Severity.WARNING, "allow_rollup_hdrs", False)
+    limits = {"max_bytes": config.max_bytes, "max_msgs": config.max_msgs}
+    if config.discard == "old" and any(limit > 0 for limit in limits.values()):
+        stored = {"max_bytes": stream.state.bytes, "max_msgs": stream.state.messages}
+        share = max(stored[key] / limit for key, limit in limits.items() if limit > 0)
+        full = share >= params.number("warn_share")
+        oldest = "values" if stream.is_key_value else "parts of objects"
+        yield Problem(
+            f"discard is old, so that it deletes its oldest {oldest} when it is full ({share:.0%} now) instead of"
+            " refusing new ones",
+            Severity.WARNING if full else Severity.INFO,
+            "discard",
+            config.discard,
+        )
+
+
+def _of_objects(config: StreamConfig) -> Iterator[Problem]:
+    """All chunks of an object have the same subject."""
+    if config.max_msgs_per_subject > 0:
+        yield Problem(
+            f"max_msgs_per_subject is {config.max_msgs_per_subject:,}: of an object with more chunks the first ones are"
+            " deleted",
+            Severity.WARNING,
+            "max_msgs_per_subject",
+            config.max_msgs_per_subject,
+        )
+
+
+def _of_key_values(stream: Stream) -> Iterator[Problem]:
+    config, history = stream.config, stream.config.max_msgs_per_subject
+    if history < 1:
+        yield Problem(
+            "max_msgs_per_subject is not set, so that every value is kept, and clients may refuse it as no bucket",
+            Severity.WARNING,
+            "max_msgs_per_subject",
+            history,
+        )
+    if config.allow_msg_ttl and history > 1:
+        yield Problem(
+            f"it keeps up to {history} values of a key and allows a time to live for each: when the newest expires, the"
+            " one before may be the current value again",
+            Severity.INFO,
+            "allow_msg_ttl",
+            True,
+        )
+    own = f"$KV.{stream.name.removeprefix('KV_')}."
+    for source in config.sources:
+        for transform in source.subject_transforms:
+            if transform.dest and not transform.dest.startswith(own):
+                yield Problem(
+                    f"what it copies from {source.name} is stored as {transform.dest}, which is no key of it: keys"
+                    f" begin with {own}",
+                    Severity.WARNING,
+                    "sources.subject_transforms.dest",
+                    transform.dest,
+                )
+    yield from _unannounced(stream)
+
+
+def _unannounced(stream: Stream) -> Iterator[Problem]:
+    """Clients that watch do so with a push consumer that is not durable."""
+    config = stream.config
+    if config.max_age_ns <= 0 or config.subject_delete_marker_ttl_ns > 0 or _LEVEL not in config.metadata:
+        return
+    watchers = [c for c in stream.consumers if c.config.deliver_subject and not c.config.durable_name]
+    if watchers:
+        yield Problem(
+            f"values expire after {span(config.max_age_ns)} without a marker, so that"
+            f" {counted(len(watchers), 'watcher')} of it cannot notice",
+            Severity.INFO,
+            "subject_delete_marker_ttl",
+            0,
+        )
+
+
+def _finding(stream: Stream, problems: list[Problem]) -> Finding:
+    return Finding(
+        subject=stream.subject,
+        severity=max((problem.severity for problem in problems), key=lambda severity: severity.rank),
+        message="; ".join(problem.text for problem in problems),
+        measured=len(problems),
+        threshold=0,
+        unit="count",
+        evidence=tuple(stream.observed(f"config.{problem.setting}", problem.value) for problem in problems),
+    )

@@ -1,0 +1,40 @@
+"""JSD628: streams whose messages expire before a client can read them: a duration in the wrong unit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jsdoctor.checks.registry import check
+from jsdoctor.model.finding import Finding, passed
+from jsdoctor.model.params import Params
+from jsdoctor.model.snapshot import SnapshotSeries
+from jsdoctor.model.wording import span
+
+_MILLI = 1_000_000
+"""Nanoseconds in a millisecond."""
+
+
+@check("stream_limits.expires_at_once")
+def expires_at_once(snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
+    """Servers accept a `max_age` from 100 ms on. A mirror has the messages of its origin and their age."""
+    shortest = params.integer("min_age")
+    for stream in snapshots.last.led_streams():
+        age = stream.config.max_age_ns
+        if age <= 0:
+            continue
+        if age >= shortest:
+            yield passed(stream.subject)
+            continue
+        yield Finding(
+            subject=stream.subject,
+            message=f"its messages expire {span(age)} after they are stored, so that only a client that reads at that"
+            f" moment gets them. The API takes nanoseconds; as milliseconds the same number is {span(age * _MILLI)}",
+            measured=age,
+            threshold=shortest,
+            unit="duration",
+            evidence=(
+                stream.observed("config.max_age", age),
+                stream.observed("state.messages", stream.state.messages),
+                stream.observed("state.last_seq", stream.state.last_seq),
+            ),
+        )

@@ -1,0 +1,78 @@
+"""JSD630: queues whose limit for each subject replaces messages that nobody has worked on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jsdoctor.checks.registry import check
+from jsdoctor.model.finding import Finding, Severity, passed
+from jsdoctor.model.params import Params
+from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries, Stream, same_incarnation
+from jsdoctor.model.wording import counted
+
+
+@check("stream_limits.jobs_replaced")
+def jobs_replaced(snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
+    """With `discard: new` a limit for each subject replaces as well, unless `discard_new_per_subject` is set."""
+    for stream in snapshots.last.led_streams():
+        config = stream.config
+        if config.retention == "limits" or config.max_msgs_per_subject < 1 or config.mirror is not None:
+            continue
+        if config.discard == "new" and config.discard_new_per_subject:
+            yield passed(stream.subject)
+        else:
+            yield _finding(stream, _undelivered(snapshots.snapshots[0], stream, params), params)
+
+
+def _undelivered(before: ClusterSnapshot, stream: Stream, params: Params) -> int:
+    """At least how many messages left the queue since the first sample without having been delivered.
+
+    What was acknowledged was delivered between the samples or pending at the first. An interest stream deletes what no
+    filter matches as well. State and consumers are read one after the other: a share of the delivered is left out.
+    """
+    first = next((each for each in before.led_streams() if each.key == stream.key), None)
+    if first is None or stream.config.retention != "workqueue" or not same_incarnation(first, stream):
+        return 0
+    if not (first.consumers_seen and stream.consumers_seen):
+        return 0
+    earlier = {consumer.name: consumer for consumer in first.consumers}
+    if set(earlier) - {consumer.name for consumer in stream.consumers}:
+        return 0  # one was deleted, and what it was given is not known
+    delivered = 0
+    for consumer in stream.consumers:
+        known = earlier.get(consumer.name)
+        if not consumer.from_leader or (known and not (known.from_leader and same_incarnation(known, consumer))):
+            return 0
+        delivered += consumer.delivered.consumer_seq
+        delivered += known.num_ack_pending - known.delivered.consumer_seq if known else 0
+    stored = stream.state.last_seq - first.state.last_seq
+    left = stored + first.state.messages - stream.state.messages
+    lost = left - delivered
+    return lost if lost >= params.integer("min_messages") and lost > delivered * params.number("margin") else 0
+
+
+def _finding(stream: Stream, lost: int, params: Params) -> Finding:
+    """A warning where it was to refuse. With `discard: old` only the newest job of a subject may be meant to count."""
+    config = stream.config
+    allowed = counted(config.max_msgs_per_subject, "message")
+    refuses = ", although discard is new: that holds for the whole stream" if config.discard == "new" else ""
+    seen = (
+        f"; since the first sample at least {counted(lost, 'message')} left it that no consumer was given"
+        if lost
+        else "; whether some were replaced before they were worked on does not show now"
+    )
+    return Finding(
+        subject=stream.subject,
+        severity=None if lost and config.discard == "new" else Severity.INFO,
+        message=f"it keeps {allowed} of each subject, so that a newer one replaces the oldest even if nobody has"
+        f" acknowledged it{refuses}{seen}",
+        measured=lost,
+        threshold=params.integer("min_messages"),
+        unit="count",
+        evidence=(
+            stream.observed("config.max_msgs_per_subject", config.max_msgs_per_subject),
+            stream.observed("config.discard", config.discard),
+            stream.observed("state.messages", stream.state.messages),
+            stream.observed("state.num_subjects", stream.state.num_subjects),
+        ),
+    )

@@ -1,0 +1,47 @@
+"""JSD629: queues, buckets and streams of durables that are in the memory of one server only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jsdoctor.checks.registry import check
+from jsdoctor.model.finding import Finding, passed
+from jsdoctor.model.snapshot import SnapshotSeries, Stream
+from jsdoctor.model.wording import counted
+
+
+@check("stream_limits.queue_in_memory")
+def queue_in_memory(snapshots: SnapshotSeries) -> Iterator[Finding]:
+    """Where messages are read as they come, as in a cache, memory is a choice: only what waits for somebody counts."""
+    for stream in snapshots.last.led_streams():
+        config = stream.config
+        if config.storage != "memory" or config.mirror is not None or stream.is_mqtt:
+            continue
+        waits = _waits(stream)
+        if config.num_replicas > 1 or not waits:
+            yield passed(stream.subject)
+            continue
+        yield Finding(
+            subject=stream.subject,
+            message=f"it is {waits} in the memory of one server: when that server restarts, its"
+            f" {counted(stream.state.messages, 'message')} are gone, and its sequences begin at 1 again",
+            measured=stream.state.messages,
+            unit="count",
+            evidence=(
+                stream.observed("config.storage", config.storage),
+                stream.observed("config.num_replicas", config.num_replicas),
+                stream.observed("config.retention", config.retention),
+            ),
+        )
+
+
+def _waits(stream: Stream) -> str:
+    """What about it is meant to last; empty if nothing is."""
+    if stream.config.retention == "workqueue":
+        return "a work queue"
+    durables = [c for c in stream.consumers if c.config.durable_name and c.config.ack_policy != "none"]
+    if stream.config.retention == "interest" and durables:
+        return "an interest stream with durable consumers"
+    if stream.is_key_value or stream.is_object_store:
+        return "a bucket"
+    return "a stream with durable consumers" if durables else ""

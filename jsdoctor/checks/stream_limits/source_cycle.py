@@ -1,0 +1,159 @@
+"""JSD625: streams that copy from each other over domains, so that a message comes back to where it was published."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from jsdoctor.checks.registry import check
+from jsdoctor.model.finding import Finding, Severity, passed, unknown
+from jsdoctor.model.jetstream import SourceConfig
+from jsdoctor.model.params import Params
+from jsdoctor.model.snapshot import SnapshotSeries, Stream
+from jsdoctor.model.subjects import common_subject
+from jsdoctor.model.wording import counted, span
+
+Key = tuple[str, str, str]
+"""Domain, account and name of a stream."""
+
+_FUNCTION = re.compile(r"\{\{[^}]*\}\}|\$\d+")
+"""The parts of a destination that the server fills in."""
+
+
+@check("stream_limits.source_cycle")
+def source_cycle(snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
+    """A server compares the streams of its own domain only. Streams without copies of another stream do not count."""
+    streams = {_key(stream): stream for stream in snapshots.last.led_streams()}
+    for key, stream in streams.items():
+        origins = list(_origins(stream))
+        if not origins:
+            continue
+        path = _way_back(key, streams)
+        away = sorted({origin[0] for _, origin in origins if origin not in streams and origin[0] != stream.domain})
+        if path:
+            yield _finding(snapshots, [streams[step] for step in path], params)
+        elif away:
+            yield unknown(
+                stream.subject,
+                f"what it copies from domain {', '.join(away)} was not collected, so that it is not known whether that"
+                " copies from here",
+                "use a login that sees both domains, or one of each",
+            )
+        else:
+            yield passed(stream.subject)
+
+
+def _key(stream: Stream) -> Key:
+    return stream.domain, stream.own_account, stream.name
+
+
+def _origins(stream: Stream) -> Iterator[tuple[SourceConfig, Key]]:
+    """What it copies from, of its own account. Another prefix of the API leads to another account."""
+    for source in (stream.config.mirror, *stream.config.sources):
+        if source is None:
+            continue
+        if source.external is None:
+            yield source, (stream.domain, stream.own_account, source.name)
+        elif source.external.domain:
+            yield source, (source.external.domain, stream.own_account, source.name)
+
+
+def _way_back(start: Key, streams: Mapping[Key, Stream]) -> tuple[Key, ...]:
+    """A shortest path of copies along which a message of `start` comes back to it; empty if there is none.
+
+    A message that came back once goes round for ever: all filters on the path let it through.
+    """
+    copies: dict[Key, list[tuple[SourceConfig, Key]]] = {}
+    for key, stream in streams.items():
+        for source, origin in _origins(stream):
+            copies.setdefault(origin, []).append((source, key))
+    ways: list[tuple[tuple[Key, ...], str]] = [((start,), subject) for subject in streams[start].config.subjects]
+    seen: set[tuple[Key, str]] = set()
+    while ways:
+        way, subject = ways.pop(0)
+        for source, copy in copies.get(way[-1], ()):
+            for stored in _taken(source, subject, streams[copy]):
+                if copy == start and _goes_on(way, stored, copies, streams):
+                    return (*way, copy)
+                if copy not in way and (copy, stored) not in seen:
+                    seen.add((copy, stored))
+                    ways.append(((*way, copy), stored))
+    return ()
+
+
+def _goes_on(
+    way: tuple[Key, ...],
+    subject: str,
+    copies: Mapping[Key, list[tuple[SourceConfig, Key]]],
+    streams: Mapping[Key, Stream],
+) -> bool:
+    """Whether what came back is copied along the same path once more: transforms may lead out of it."""
+    subjects = [subject]
+    for origin, copy in zip(way, (*way[1:], way[0]), strict=True):
+        subjects = [
+            stored
+            for source, to in copies.get(origin, ())
+            if to == copy
+            for before in subjects
+            for stored in _taken(source, before, streams[copy])
+        ]
+    return bool(subjects)
+
+
+def _taken(source: SourceConfig, subject: str, copy: Stream) -> Iterator[str]:
+    """The subjects under which the copy stores messages of that pattern. Its own transform is not followed."""
+    if copy.config.subject_transform is not None:
+        return
+    filters = [(source.filter_subject, "")] if source.filter_subject else []
+    filters += [(transform.src, transform.dest) for transform in source.subject_transforms]
+    for wanted, destination in filters or [(">", "")]:
+        common = common_subject(wanted or ">", subject)
+        if common:
+            yield _pattern(destination) if destination else common
+
+
+def _pattern(destination: str) -> str:
+    """The destination with a wildcard for each token that is filled in."""
+    return ".".join("*" if _FUNCTION.search(token) else token for token in _FUNCTION.sub("$1", destination).split("."))
+
+
+def _finding(snapshots: SnapshotSeries, path: list[Stream], params: Params) -> Finding:
+    """An error if messages go round now, or if nothing stops them; a window stops those that have an id."""
+    stream = path[0]
+    gained = min(_gained(snapshots, each) for each in path)
+    windows = [each for each in path if each.config.duplicate_window_ns > 0]
+    turns = gained >= params.integer("min_messages")
+    circle = " → ".join(_named(each) for each in path)
+    stops = (
+        f"only messages with a Nats-Msg-Id are stopped, by the duplicate window of"
+        f" {', '.join(sorted({each.name for each in windows}))}"
+        if windows
+        else "no stream of them has a duplicate window, which would stop messages with a Nats-Msg-Id"
+    )
+    return Finding(
+        subject=stream.subject,
+        severity=None if turns or not windows else Severity.INFO,
+        message=f"what it stores comes back over {circle}, and is copied again: {stops}; each of these streams stored"
+        f" at least {counted(gained, 'message')} within {_elapsed(snapshots)}",
+        measured=gained,
+        threshold=params.integer("min_messages"),
+        unit="count",
+        evidence=tuple(each.observed(f"{_named(each)}.state.last_seq", each.state.last_seq) for each in path[:-1]),
+    )
+
+
+def _named(stream: Stream) -> str:
+    return f"{stream.name}@{stream.domain}" if stream.domain else stream.name
+
+
+def _gained(snapshots: SnapshotSeries, stream: Stream) -> int:
+    """How many messages it stored between the first and the last sample."""
+    for earlier in snapshots.snapshots[0].led_streams():
+        if _key(earlier) == _key(stream):
+            return max(stream.state.last_seq - earlier.state.last_seq, 0)
+    return 0
+
+
+def _elapsed(snapshots: SnapshotSeries) -> str:
+    elapsed = snapshots.last.taken_at - snapshots.snapshots[0].taken_at
+    return span(int(elapsed.total_seconds() * 1e9)) if len(snapshots.snapshots) > 1 else "one sample"

@@ -1,0 +1,75 @@
+"""JSD627: streams of two domains that listen to the same subjects while one copies the other: messages stored twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jsdoctor.checks.registry import check
+from jsdoctor.model.finding import Finding, Severity, passed, unknown
+from jsdoctor.model.jetstream import SourceConfig
+from jsdoctor.model.params import Params
+from jsdoctor.model.snapshot import SnapshotSeries, Stream
+from jsdoctor.model.subjects import common_subject
+from jsdoctor.model.wording import counted
+
+
+@check("stream_limits.subjects_stored_twice")
+def subjects_stored_twice(snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
+    """A leaf node passes on what somebody on the other side listens to, and a stream is such a listener.
+
+    Within a domain the server refuses streams with overlapping subjects.
+    """
+    streams = {(stream.domain, stream.own_account, stream.name): stream for stream in snapshots.last.led_streams()}
+    for copy in snapshots.last.led_streams():
+        sources = [(source, source.external.domain) for source in copy.config.sources if source.external]
+        linked = [(source, domain) for source, domain in sources if domain not in ("", copy.domain)]
+        if not linked or not copy.config.subjects:
+            continue
+        origins = [(source, streams.get((domain, copy.own_account, source.name))) for source, domain in linked]
+        shared = [
+            (origin, common) for source, origin in origins if origin and (common := _shared(copy, source, origin))
+        ]
+        if shared:
+            yield _finding(copy, shared, params)
+        elif all(origin is None for _, origin in origins):
+            away = ", ".join(sorted({domain for _, domain in linked}))
+            yield unknown(
+                copy.subject,
+                f"what it copies from domain {away} was not collected, so that its subjects are not known",
+                "use a login that sees both domains, or one of each",
+            )
+        else:
+            yield passed(copy.subject)
+
+
+def _shared(copy: Stream, source: SourceConfig, origin: Stream) -> list[str]:
+    """Subjects that both listen to and that the source takes."""
+    transformed = [transform.src or ">" for transform in source.subject_transforms]
+    wanted = transformed or [source.filter_subject or ">"]
+    both = {common_subject(own, other) for own in copy.config.subjects for other in origin.config.subjects} - {""}
+    return sorted({common_subject(subject, taken) for subject in both for taken in wanted} - {""})
+
+
+def _finding(copy: Stream, shared: list[tuple[Stream, list[str]]], params: Params) -> Finding:
+    """A warning where the copy has as many messages as being stored twice makes of those of the origins."""
+    held = sum(origin.state.messages for origin, _ in shared)
+    factor = copy.state.messages / held if held else 0.0
+    twice = factor >= params.number("factor")
+    named = ", ".join(f"{origin.name}@{origin.domain or '(no domain)'}" for origin, _ in shared)
+    subjects = ", ".join(sorted({subject for _, common in shared for subject in common}))
+    return Finding(
+        subject=copy.subject,
+        severity=None if twice else Severity.INFO,
+        message=f"it listens to {subjects} as {named} does, which it copies: unless the link between the domains does"
+        " not let these subjects pass, each message is stored here as it is published and again as a copy. It has"
+        f" {counted(copy.state.messages, 'message')}, and what it copies has {held:,}",
+        measured=round(factor, 3),
+        threshold=params.number("factor"),
+        unit="ratio",
+        evidence=(
+            copy.observed("config.subjects", list(copy.config.subjects)),
+            copy.observed("state.messages", copy.state.messages),
+            *(origin.observed(f"{origin.name}.config.subjects", list(origin.config.subjects)) for origin, _ in shared),
+            *(origin.observed(f"{origin.name}.state.messages", origin.state.messages) for origin, _ in shared),
+        ),
+    )
