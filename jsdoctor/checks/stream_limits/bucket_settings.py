@@ -29,14 +29,20 @@ class Problem(NamedTuple):
 def bucket_settings(snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
     """Clients make buckets with these settings; streams of that name that something else made may not have them.
 
-    A mirror is read only, and has the subjects of its origin.
+    A mirror is read only, and has the subjects of its origin. A stream with other subjects only shares the name.
     """
     for stream in snapshots.last.led_streams():
-        if stream.config.mirror is not None or not (stream.is_key_value or stream.is_object_store):
+        if stream.config.mirror is not None or not _is_bucket(stream):
             continue
         problems = [*_of_key_values(stream)] if stream.is_key_value else [*_of_objects(stream.config)]
         problems += _common(stream, params)
         yield _finding(stream, problems) if problems else passed(stream.subject)
+
+
+def _is_bucket(stream: Stream) -> bool:
+    subjects = stream.config.subjects
+    prefix = "$KV." if stream.is_key_value else "$O." if stream.is_object_store else ""
+    return bool(prefix) and (not subjects or any(subject.startswith(prefix) for subject in subjects))
 
 
 def _common(stream: Stream, params: Params) -> Iterator[Problem]:

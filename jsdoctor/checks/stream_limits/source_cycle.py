@@ -11,7 +11,6 @@ from jsdoctor.model.jetstream import SourceConfig
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
 from jsdoctor.model.subjects import common_subject
-from jsdoctor.model.wording import counted, span
 
 Key = tuple[str, str, str]
 """Domain, account and name of a stream."""
@@ -118,26 +117,25 @@ def _pattern(destination: str) -> str:
 
 
 def _finding(snapshots: SnapshotSeries, path: list[Stream], params: Params) -> Finding:
-    """An error if messages go round now, or if nothing stops them; a window stops those that have an id."""
+    """A window stops what has an id, so that streams which also grow by themselves look the same: never an error."""
     stream = path[0]
-    gained = min(_gained(snapshots, each) for each in path)
-    windows = [each for each in path if each.config.duplicate_window_ns > 0]
-    turns = gained >= params.integer("min_messages")
+    rate = min(_stored_per_s(snapshots, each) for each in path)
+    windows = sorted({each.name for each in path if each.config.duplicate_window_ns > 0})
+    turning = Severity.WARNING if rate >= params.number("min_rate") else Severity.INFO
     circle = " → ".join(_named(each) for each in path)
     stops = (
-        f"only messages with a Nats-Msg-Id are stopped, by the duplicate window of"
-        f" {', '.join(sorted({each.name for each in windows}))}"
+        f"only messages with a Nats-Msg-Id are stopped, by the duplicate window of {', '.join(windows)}"
         if windows
         else "no stream of them has a duplicate window, which would stop messages with a Nats-Msg-Id"
     )
     return Finding(
         subject=stream.subject,
-        severity=None if turns or not windows else Severity.INFO,
-        message=f"what it stores comes back over {circle}, and is copied again: {stops}; each of these streams stored"
-        f" at least {counted(gained, 'message')} within {_elapsed(snapshots)}",
-        measured=gained,
-        threshold=params.integer("min_messages"),
-        unit="count",
+        severity=turning if windows else None,
+        message=f"what it stores comes back over {circle}, and is copied again: {stops}; each of these streams stores"
+        f" at least {rate:,.0f} messages/s now",
+        measured=round(rate, 1),
+        threshold=params.number("min_rate"),
+        unit="per_second",
         evidence=tuple(each.observed(f"{_named(each)}.state.last_seq", each.state.last_seq) for each in path[:-1]),
     )
 
@@ -146,14 +144,10 @@ def _named(stream: Stream) -> str:
     return f"{stream.name}@{stream.domain}" if stream.domain else stream.name
 
 
-def _gained(snapshots: SnapshotSeries, stream: Stream) -> int:
-    """How many messages it stored between the first and the last sample."""
+def _stored_per_s(snapshots: SnapshotSeries, stream: Stream) -> float:
+    """Messages a second that it stored from the first to the last sample; 0 with one sample."""
     for earlier in snapshots.snapshots[0].led_streams():
-        if _key(earlier) == _key(stream):
-            return max(stream.state.last_seq - earlier.state.last_seq, 0)
-    return 0
-
-
-def _elapsed(snapshots: SnapshotSeries) -> str:
-    elapsed = snapshots.last.taken_at - snapshots.snapshots[0].taken_at
-    return span(int(elapsed.total_seconds() * 1e9)) if len(snapshots.snapshots) > 1 else "one sample"
+        elapsed_s = (stream.at - earlier.at).total_seconds()
+        if _key(earlier) == _key(stream) and elapsed_s > 0:
+            return max(stream.state.last_seq - earlier.state.last_seq, 0) / elapsed_s
+    return 0.0
