@@ -13,7 +13,6 @@ import threading
 import time
 
 import nats
-from nats.aio.client import Client
 from nats.aio.msg import Msg
 
 from tests.deployment import add_consumer, add_stream, api
@@ -148,24 +147,29 @@ def streams_that_were_stored_before_there_were_accounts(land: Landscape) -> str:
     return land.url(user="sys")
 
 
+def logged_in(land: Landscape, key: str) -> socket.socket:
+    """A connection of APP, as far as the server lets it in."""
+    connection = socket.create_connection(("127.0.0.1", land.node(key).ports.client), timeout=5)
+    connection.sendall(b'CONNECT {"user":"app","pass":"app","verbose":false}\r\nPING\r\n')
+    return connection
+
+
+def closed_by_server(connection: socket.socket) -> None:
+    """Read until it is."""
+    with connection, contextlib.suppress(ConnectionResetError):
+        while connection.recv(4096):
+            pass
+
+
 @broken("JSD808", "n1")
 def account_at_its_limit_of_connections(land: Landscape) -> str:
     """https://github.com/nats-io/nats-server/pull/7527: `maximum account active connections exceeded`."""
-
-    async def connections(end: threading.Event) -> None:
-        kept: list[Client] = []
-        try:
-            while not end.is_set():
-                with contextlib.suppress(Exception):
-                    kept.append(await nats.connect(land.url(), allow_reconnect=False, connect_timeout=1))
-                await asyncio.sleep(0.2)
-        finally:
-            for client in kept:
-                await client.close()
-
     single(land, accounts=ACCOUNTS.replace("jetstream: enabled", "jetstream: enabled, limits { max_connections: 5 }"))
-    goes_on(land, connections)
-    time.sleep(4)
+    for _ in range(5):
+        land.keep(logged_in(land, "n1"))
+    time.sleep(1)
+    for _ in range(10):
+        closed_by_server(logged_in(land, "n1"))
     return land.url(user="sys")
 
 
@@ -199,10 +203,7 @@ def password_that_was_changed_on_two_of_three_servers(land: Landscape) -> str:
         land.start(key, server(key, accounts=accounts) + routed(land, "C", key, KEYS))
     land.wait_meta(*KEYS)
     for _ in range(10):
-        with socket.create_connection(("127.0.0.1", land.node("n3").ports.client), timeout=5) as connection:
-            connection.sendall(b'CONNECT {"user":"app","pass":"app","verbose":false}\r\nPING\r\n')
-            while connection.recv(4096):
-                pass
+        closed_by_server(logged_in(land, "n3"))
     return land.url("n1", user="sys")
 
 
