@@ -7,7 +7,7 @@ import contextlib
 
 from tests.deployment import HOUR_NS, add_consumer, api
 from tests.topologies.faults_met import named_client, raw_client, working_client
-from tests.topologies.habits import SECOND_NS, Habits, Place, works
+from tests.topologies.habits import Habits, Place, works
 from tests.topologies.habits_of_streams import stores
 
 CLIENT_HABITS = Habits()
@@ -103,9 +103,10 @@ async def queue_that_keeps_the_newest_request_of_each_branch(place: Place) -> No
 
 @habit("K_MEMORY", works("K_MEMORY", "reader"))
 async def queue_in_memory_and_cache_without_readers(place: Place) -> None:
-    await place.stream("K_MEMORY", storage="memory", retention="workqueue", num_replicas=1)
+    own = {"storage": "memory", "num_replicas": 1, "max_bytes": 1 << 20, "max_msg_size": 1000}
+    await place.stream("K_MEMORY", retention="workqueue", **own)
     await add_consumer(place.client, "K_MEMORY", "reader")
-    await place.stream("K_MEMORYCACHE", storage="memory", num_replicas=1, max_age=SECOND_NS, duplicate_window=SECOND_NS)
+    await place.stream("K_MEMORYCACHE", **own)
     await place.publish("k_memory.x", 10)
     await place.publish("k_memorycache.x", 10)
 
