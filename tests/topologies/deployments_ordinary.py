@@ -13,7 +13,6 @@ import threading
 import time
 
 import nats
-from nats.aio.client import Client
 from nats.aio.msg import Msg
 
 from tests.deployment import add_consumer, add_stream, api
@@ -33,6 +32,21 @@ def restricted(permissions: str) -> str:
     """The accounts, with a second user of APP that has those permissions."""
     user = f"{{ user: svc, password: svc, permissions: {permissions} }}"
     return ACCOUNTS.replace(APP_USER, f"{APP_USER}, {user}")
+
+
+def logged_in(land: Landscape, key: str, user: str = "app") -> socket.socket:
+    """A connection of a user of APP, as far as the server lets it in."""
+    connection = socket.create_connection(("127.0.0.1", land.node(key).ports.client), timeout=5)
+    login = f'{{"user":"{user}","pass":"{user}","verbose":false}}'
+    connection.sendall(f"CONNECT {login}\r\nPING\r\n".encode())
+    return connection
+
+
+def closed_by_server(connection: socket.socket) -> None:
+    """Read until it is."""
+    with connection, contextlib.suppress(ConnectionResetError):
+        while connection.recv(4096):
+            pass
 
 
 async def acknowledging(end: threading.Event, url: str) -> None:
@@ -72,31 +86,22 @@ def worker_that_may_not_acknowledge(land: Landscape) -> str:
     return land.url(user="sys")
 
 
-@broken("JSD825", "APP/user:svc", logs=True)
+@broken("JSD825", "APP/user:svc", logs=True, since=(2, 12))
 def worker_that_may_not_acknowledge_as_the_log_has_it(land: Landscape) -> str:
     _worker_without_acknowledgements(land)
     return land.url(user="sys")
 
 
-@broken("JSD825", "APP/user:svc", logs=True)
+@broken("JSD825", "APP/user:svc", logs=True, since=(2, 12))
 def publisher_that_may_not_read_its_inbox(land: Landscape) -> str:
     """https://docs.nats.io/running-a-nats-service/configuration/securing_nats/authorization: no inboxes."""
-
-    async def publish(end: threading.Event) -> None:
-        client = await nats.connect(land.url(user="svc"))
-        try:
-            while not end.is_set():
-                with contextlib.suppress(Exception):
-                    await client.request("orders", b"x", timeout=0.5)
-                await client.close()
-                client = await nats.connect(land.url(user="svc"))
-        finally:
-            await client.close()
-
     single(land, accounts=restricted('{ publish: ["orders", "$JS.API.>"], subscribe: { deny: "_INBOX.>" } }'))
     stored(land.url(), "ORDERS")
-    goes_on(land, publish)
-    time.sleep(4)
+    for _ in range(5):
+        connection = logged_in(land, "n1", "svc")
+        land.keep(connection)
+        connection.sendall(b"SUB _INBOX.a.* 1\r\nPUB orders _INBOX.a.1 1\r\nx\r\nPING\r\n")
+    time.sleep(2)
     return land.url(user="sys")
 
 
@@ -151,42 +156,25 @@ def streams_that_were_stored_before_there_were_accounts(land: Landscape) -> str:
 @broken("JSD808", "n1")
 def account_at_its_limit_of_connections(land: Landscape) -> str:
     """https://github.com/nats-io/nats-server/pull/7527: `maximum account active connections exceeded`."""
-
-    async def connections(end: threading.Event) -> None:
-        kept: list[Client] = []
-        try:
-            while not end.is_set():
-                with contextlib.suppress(Exception):
-                    kept.append(await nats.connect(land.url(), allow_reconnect=False, connect_timeout=1))
-                await asyncio.sleep(0.2)
-        finally:
-            for client in kept:
-                await client.close()
-
     single(land, accounts=ACCOUNTS.replace("jetstream: enabled", "jetstream: enabled, limits { max_connections: 5 }"))
-    goes_on(land, connections)
-    time.sleep(4)
+    for _ in range(5):
+        land.keep(logged_in(land, "n1"))
+    time.sleep(1)
+    for _ in range(10):
+        closed_by_server(logged_in(land, "n1"))
     return land.url(user="sys")
 
 
-@broken("JSD825", "APP/user:app", logs=True)
+@broken("JSD825", "APP/user:app", logs=True, since=(2, 12))
 def connection_at_its_limit_of_subscriptions(land: Landscape) -> str:
     """https://github.com/nats-io/nats-server/issues/6570: further subscriptions are refused.
 
     Declared first: JSD811 for the server, which does not show a limit of its configuration for an account.
     """
-
-    async def subscriptions(end: threading.Event) -> None:
-        client = await nats.connect(land.url())
-        try:
-            for number in range(60):
-                await client.subscribe(f"orders.{number}")
-            await asyncio.to_thread(end.wait)
-        finally:
-            await client.close()
-
     single(land, accounts=ACCOUNTS.replace("jetstream: enabled", "jetstream: enabled, limits { max_subs: 50 }"))
-    goes_on(land, subscriptions)
+    connection = logged_in(land, "n1")
+    land.keep(connection)
+    connection.sendall(b"".join(b"SUB orders.%d %d\r\n" % (number, number + 1) for number in range(60)))
     time.sleep(2)
     return land.url(user="sys")
 
@@ -199,10 +187,7 @@ def password_that_was_changed_on_two_of_three_servers(land: Landscape) -> str:
         land.start(key, server(key, accounts=accounts) + routed(land, "C", key, KEYS))
     land.wait_meta(*KEYS)
     for _ in range(10):
-        with socket.create_connection(("127.0.0.1", land.node("n3").ports.client), timeout=5) as connection:
-            connection.sendall(b'CONNECT {"user":"app","pass":"app","verbose":false}\r\nPING\r\n')
-            while connection.recv(4096):
-                pass
+        closed_by_server(logged_in(land, "n3"))
     return land.url("n1", user="sys")
 
 

@@ -8,6 +8,7 @@ import contextlib
 from tests.deployment import HOUR_NS, add_consumer, api
 from tests.topologies.faults_met import named_client, raw_client, working_client
 from tests.topologies.habits import Habits, Place, works
+from tests.topologies.habits_of_streams import stores
 
 CLIENT_HABITS = Habits()
 habit = CLIENT_HABITS.habit
@@ -91,3 +92,28 @@ async def index_of_headers_beside_a_worker(place: Place) -> None:
     await add_consumer(place.client, "K_INDEX", "bodies")
     await add_consumer(place.client, "K_INDEX", "headers", headers_only=True)
     await place.publish("k_index.x", 30)
+
+
+@habit("K_LATEST", stores("k_latest.main"), stores("k_latest.fix"), works("K_LATEST", "builder"))
+async def queue_that_keeps_the_newest_request_of_each_branch(place: Place) -> None:
+    """A request to build a branch takes the place of the one before, done or not."""
+    await place.stream("K_LATEST", retention="workqueue", max_msgs_per_subject=1)
+    await add_consumer(place.client, "K_LATEST", "builder")
+
+
+@habit("K_MEMORY", works("K_MEMORY", "reader"))
+async def queue_in_memory_and_cache_without_readers(place: Place) -> None:
+    own = {"storage": "memory", "num_replicas": 1, "max_bytes": 1 << 20, "max_msg_size": 1000}
+    await place.stream("K_MEMORY", retention="workqueue", **own)
+    await add_consumer(place.client, "K_MEMORY", "reader")
+    await place.stream("K_MEMORYCACHE", **own)
+    await place.publish("k_memory.x", 10)
+    await place.publish("k_memorycache.x", 10)
+
+
+@habit("KV_k_edited", stores("$KV.k_edited.key"))
+async def bucket_that_a_resource_definition_declares_in_full(place: Place) -> None:
+    """As a stream, with all settings of a bucket, and one that is older than the policy of discarding nothing."""
+    await place.bucket("k_edited", history=3)
+    await place.bucket("k_older", discard="old")
+    await place.publish("$KV.k_older.key", 3)

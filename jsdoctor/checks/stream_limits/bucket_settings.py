@@ -16,7 +16,7 @@ _LEVEL = "_nats.req.level"
 """Metadata of every stream from 2.11 on, which has markers for what expires."""
 
 
-class Problem(NamedTuple):
+class Flaw(NamedTuple):
     """What is wrong, how bad, and the setting with its value."""
 
     text: str
@@ -29,29 +29,35 @@ class Problem(NamedTuple):
 def bucket_settings(snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
     """Clients make buckets with these settings; streams of that name that something else made may not have them.
 
-    A mirror is read only, and has the subjects of its origin.
+    A mirror is read only, and has the subjects of its origin. A stream with other subjects only shares the name.
     """
     for stream in snapshots.last.led_streams():
-        if stream.config.mirror is not None or not (stream.is_key_value or stream.is_object_store):
+        if stream.config.mirror is not None or not _is_bucket(stream):
             continue
         problems = [*_of_key_values(stream)] if stream.is_key_value else [*_of_objects(stream.config)]
         problems += _common(stream, params)
         yield _finding(stream, problems) if problems else passed(stream.subject)
 
 
-def _common(stream: Stream, params: Params) -> Iterator[Problem]:
+def _is_bucket(stream: Stream) -> bool:
+    subjects = stream.config.subjects
+    prefix = "$KV." if stream.is_key_value else "$O." if stream.is_object_store else ""
+    return bool(prefix) and (not subjects or any(subject.startswith(prefix) for subject in subjects))
+
+
+def _common(stream: Stream, params: Params) -> Iterator[Flaw]:
     config = stream.config
     if not config.allow_rollup_hdrs:
         what = "purges of keys" if stream.is_key_value else "writes of objects"
         text = f"rollups are not allowed, so that {what} are refused"
-        yield Problem(text, Severity.WARNING, "allow_rollup_hdrs", False)
+        yield Flaw(text, Severity.WARNING, "allow_rollup_hdrs", False)
     limits = {"max_bytes": config.max_bytes, "max_msgs": config.max_msgs}
     if config.discard == "old" and any(limit > 0 for limit in limits.values()):
         stored = {"max_bytes": stream.state.bytes, "max_msgs": stream.state.messages}
         share = max(stored[key] / limit for key, limit in limits.items() if limit > 0)
         full = share >= params.number("warn_share")
         oldest = "values" if stream.is_key_value else "parts of objects"
-        yield Problem(
+        yield Flaw(
             f"discard is old, so that it deletes its oldest {oldest} when it is full ({share:.0%} now) instead of"
             " refusing new ones",
             Severity.WARNING if full else Severity.INFO,
@@ -60,10 +66,10 @@ def _common(stream: Stream, params: Params) -> Iterator[Problem]:
         )
 
 
-def _of_objects(config: StreamConfig) -> Iterator[Problem]:
+def _of_objects(config: StreamConfig) -> Iterator[Flaw]:
     """All chunks of an object have the same subject."""
     if config.max_msgs_per_subject > 0:
-        yield Problem(
+        yield Flaw(
             f"max_msgs_per_subject is {config.max_msgs_per_subject:,}: of an object with more chunks the first ones are"
             " deleted",
             Severity.WARNING,
@@ -72,17 +78,17 @@ def _of_objects(config: StreamConfig) -> Iterator[Problem]:
         )
 
 
-def _of_key_values(stream: Stream) -> Iterator[Problem]:
+def _of_key_values(stream: Stream) -> Iterator[Flaw]:
     config, history = stream.config, stream.config.max_msgs_per_subject
     if history < 1:
-        yield Problem(
+        yield Flaw(
             "max_msgs_per_subject is not set, so that every value is kept, and clients may refuse it as no bucket",
             Severity.WARNING,
             "max_msgs_per_subject",
             history,
         )
     if config.allow_msg_ttl and history > 1:
-        yield Problem(
+        yield Flaw(
             f"it keeps up to {history} values of a key and allows a time to live for each: when the newest expires, the"
             " one before may be the current value again",
             Severity.INFO,
@@ -93,7 +99,7 @@ def _of_key_values(stream: Stream) -> Iterator[Problem]:
     for source in config.sources:
         for transform in source.subject_transforms:
             if transform.dest and not transform.dest.startswith(own):
-                yield Problem(
+                yield Flaw(
                     f"what it copies from {source.name} is stored as {transform.dest}, which is no key of it: keys"
                     f" begin with {own}",
                     Severity.WARNING,
@@ -103,14 +109,14 @@ def _of_key_values(stream: Stream) -> Iterator[Problem]:
     yield from _unannounced(stream)
 
 
-def _unannounced(stream: Stream) -> Iterator[Problem]:
+def _unannounced(stream: Stream) -> Iterator[Flaw]:
     """Clients that watch do so with a push consumer that is not durable."""
     config = stream.config
     if config.max_age_ns <= 0 or config.subject_delete_marker_ttl_ns > 0 or _LEVEL not in config.metadata:
         return
     watchers = [c for c in stream.consumers if c.config.deliver_subject and not c.config.durable_name]
     if watchers:
-        yield Problem(
+        yield Flaw(
             f"values expire after {span(config.max_age_ns)} without a marker, so that"
             f" {counted(len(watchers), 'watcher')} of it cannot notice",
             Severity.INFO,
@@ -119,7 +125,7 @@ def _unannounced(stream: Stream) -> Iterator[Problem]:
         )
 
 
-def _finding(stream: Stream, problems: list[Problem]) -> Finding:
+def _finding(stream: Stream, problems: list[Flaw]) -> Finding:
     return Finding(
         subject=stream.subject,
         severity=max((problem.severity for problem in problems), key=lambda severity: severity.rank),

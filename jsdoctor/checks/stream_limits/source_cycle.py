@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, passed, unknown
@@ -11,10 +11,12 @@ from jsdoctor.model.jetstream import SourceConfig
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
 from jsdoctor.model.subjects import common_subject
-from jsdoctor.model.wording import counted, span
 
 Key = tuple[str, str, str]
 """Domain, account and name of a stream."""
+
+Copies = Mapping[Key, Sequence[tuple[SourceConfig, Key]]]
+"""By stream, what copies from it."""
 
 _FUNCTION = re.compile(r"\{\{[^}]*\}\}|\$\d+")
 """The parts of a destination that the server fills in."""
@@ -24,14 +26,19 @@ _FUNCTION = re.compile(r"\{\{[^}]*\}\}|\$\d+")
 def source_cycle(snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
     """A server compares the streams of its own domain only. Streams without copies of another stream do not count."""
     streams = {_key(stream): stream for stream in snapshots.last.led_streams()}
+    before = {_key(stream): stream for stream in snapshots.snapshots[0].led_streams()}
+    copies: dict[Key, list[tuple[SourceConfig, Key]]] = {}
+    for key, stream in streams.items():
+        for source, origin in _origins(stream):
+            copies.setdefault(origin, []).append((source, key))
     for key, stream in streams.items():
         origins = list(_origins(stream))
         if not origins:
             continue
-        path = _way_back(key, streams)
+        path = _way_back(key, copies, streams)
         away = sorted({origin[0] for _, origin in origins if origin not in streams and origin[0] != stream.domain})
         if path:
-            yield _finding(snapshots, [streams[step] for step in path], params)
+            yield _finding(before, [streams[step] for step in path], params)
         elif away:
             yield unknown(
                 stream.subject,
@@ -58,15 +65,11 @@ def _origins(stream: Stream) -> Iterator[tuple[SourceConfig, Key]]:
             yield source, (source.external.domain, stream.own_account, source.name)
 
 
-def _way_back(start: Key, streams: Mapping[Key, Stream]) -> tuple[Key, ...]:
+def _way_back(start: Key, copies: Copies, streams: Mapping[Key, Stream]) -> tuple[Key, ...]:
     """A shortest path of copies along which a message of `start` comes back to it; empty if there is none.
 
     A message that came back once goes round for ever: all filters on the path let it through.
     """
-    copies: dict[Key, list[tuple[SourceConfig, Key]]] = {}
-    for key, stream in streams.items():
-        for source, origin in _origins(stream):
-            copies.setdefault(origin, []).append((source, key))
     ways: list[tuple[tuple[Key, ...], str]] = [((start,), subject) for subject in streams[start].config.subjects]
     seen: set[tuple[Key, str]] = set()
     while ways:
@@ -81,12 +84,7 @@ def _way_back(start: Key, streams: Mapping[Key, Stream]) -> tuple[Key, ...]:
     return ()
 
 
-def _goes_on(
-    way: tuple[Key, ...],
-    subject: str,
-    copies: Mapping[Key, list[tuple[SourceConfig, Key]]],
-    streams: Mapping[Key, Stream],
-) -> bool:
+def _goes_on(way: tuple[Key, ...], subject: str, copies: Copies, streams: Mapping[Key, Stream]) -> bool:
     """Whether what came back is copied along the same path once more: transforms may lead out of it."""
     subjects = [subject]
     for origin, copy in zip(way, (*way[1:], way[0]), strict=True):
@@ -117,27 +115,26 @@ def _pattern(destination: str) -> str:
     return ".".join("*" if _FUNCTION.search(token) else token for token in _FUNCTION.sub("$1", destination).split("."))
 
 
-def _finding(snapshots: SnapshotSeries, path: list[Stream], params: Params) -> Finding:
-    """An error if messages go round now, or if nothing stops them; a window stops those that have an id."""
+def _finding(before: Mapping[Key, Stream], path: list[Stream], params: Params) -> Finding:
+    """A window stops what has an id, so that streams which also grow by themselves look the same: never an error."""
     stream = path[0]
-    gained = min(_gained(snapshots, each) for each in path)
-    windows = [each for each in path if each.config.duplicate_window_ns > 0]
-    turns = gained >= params.integer("min_messages")
+    rate = min(_stored_per_s(before.get(_key(each)), each) for each in path)
+    windows = sorted({each.name for each in path if each.config.duplicate_window_ns > 0})
+    turning = Severity.WARNING if rate >= params.number("min_rate") else Severity.INFO
     circle = " → ".join(_named(each) for each in path)
     stops = (
-        f"only messages with a Nats-Msg-Id are stopped, by the duplicate window of"
-        f" {', '.join(sorted({each.name for each in windows}))}"
+        f"only messages with a Nats-Msg-Id are stopped, by the duplicate window of {', '.join(windows)}"
         if windows
         else "no stream of them has a duplicate window, which would stop messages with a Nats-Msg-Id"
     )
     return Finding(
         subject=stream.subject,
-        severity=None if turns or not windows else Severity.INFO,
-        message=f"what it stores comes back over {circle}, and is copied again: {stops}; each of these streams stored"
-        f" at least {counted(gained, 'message')} within {_elapsed(snapshots)}",
-        measured=gained,
-        threshold=params.integer("min_messages"),
-        unit="count",
+        severity=turning if windows else None,
+        message=f"what it stores comes back over {circle}, and is copied again: {stops}; each of these streams stores"
+        f" at least {rate:,.0f} messages/s now",
+        measured=round(rate, 1),
+        threshold=params.number("min_rate"),
+        unit="per_second",
         evidence=tuple(each.observed(f"{_named(each)}.state.last_seq", each.state.last_seq) for each in path[:-1]),
     )
 
@@ -146,14 +143,9 @@ def _named(stream: Stream) -> str:
     return f"{stream.name}@{stream.domain}" if stream.domain else stream.name
 
 
-def _gained(snapshots: SnapshotSeries, stream: Stream) -> int:
-    """How many messages it stored between the first and the last sample."""
-    for earlier in snapshots.snapshots[0].led_streams():
-        if _key(earlier) == _key(stream):
-            return max(stream.state.last_seq - earlier.state.last_seq, 0)
-    return 0
-
-
-def _elapsed(snapshots: SnapshotSeries) -> str:
-    elapsed = snapshots.last.taken_at - snapshots.snapshots[0].taken_at
-    return span(int(elapsed.total_seconds() * 1e9)) if len(snapshots.snapshots) > 1 else "one sample"
+def _stored_per_s(earlier: Stream | None, stream: Stream) -> float:
+    """Messages a second that it stored since then; 0 with one sample."""
+    elapsed_s = (stream.at - earlier.at).total_seconds() if earlier else 0.0
+    if earlier is None or elapsed_s <= 0:
+        return 0.0
+    return max(stream.state.last_seq - earlier.state.last_seq, 0) / elapsed_s

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Severity, passed, unknown
+from jsdoctor.model.finding import Finding, passed, unknown
 from jsdoctor.model.jetstream import SourceConfig
-from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
 from jsdoctor.model.subjects import common_subject
 from jsdoctor.model.wording import counted
 
 
 @check("stream_limits.subjects_stored_twice")
-def subjects_stored_twice(snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
+def subjects_stored_twice(snapshots: SnapshotSeries) -> Iterator[Finding]:
     """A leaf node passes on what somebody on the other side listens to, and a stream is such a listener.
 
     Within a domain the server refuses streams with overlapping subjects.
@@ -30,7 +29,7 @@ def subjects_stored_twice(snapshots: SnapshotSeries, params: Params) -> Iterator
             (origin, common) for source, origin in origins if origin and (common := _shared(copy, source, origin))
         ]
         if shared:
-            yield _finding(copy, shared, params)
+            yield _finding(copy, shared)
         elif all(origin is None for _, origin in origins):
             away = ", ".join(sorted({domain for _, domain in linked}))
             yield unknown(
@@ -50,22 +49,18 @@ def _shared(copy: Stream, source: SourceConfig, origin: Stream) -> list[str]:
     return sorted({common_subject(subject, taken) for subject in both for taken in wanted} - {""})
 
 
-def _finding(copy: Stream, shared: list[tuple[Stream, list[str]]], params: Params) -> Finding:
-    """A warning where the copy has as many messages as being stored twice makes of those of the origins."""
+def _finding(copy: Stream, shared: list[tuple[Stream, list[str]]]) -> Finding:
+    """Numbers of messages prove nothing: each stream has limits and publishers of its own."""
     held = sum(origin.state.messages for origin, _ in shared)
-    factor = copy.state.messages / held if held else 0.0
-    twice = factor >= params.number("factor")
     named = ", ".join(f"{origin.name}@{origin.domain or '(no domain)'}" for origin, _ in shared)
     subjects = ", ".join(sorted({subject for _, common in shared for subject in common}))
     return Finding(
         subject=copy.subject,
-        severity=None if twice else Severity.INFO,
         message=f"it listens to {subjects} as {named} does, which it copies: unless the link between the domains does"
         " not let these subjects pass, each message is stored here as it is published and again as a copy. It has"
         f" {counted(copy.state.messages, 'message')}, and what it copies has {held:,}",
-        measured=round(factor, 3),
-        threshold=params.number("factor"),
-        unit="ratio",
+        measured=copy.state.messages,
+        unit="count",
         evidence=(
             copy.observed("config.subjects", list(copy.config.subjects)),
             copy.observed("state.messages", copy.state.messages),
