@@ -37,7 +37,6 @@ KNOWN_MISSES = {
     "https://github.com/nats-io/nats-server/issues/3116#report": "JSD807 needs two samples of API calls.",
     "https://github.com/nats-io/terraform-provider-jetstream/issues/46": "The error is retyped with a letter missing.",
     "https://github.com/nats-io/nats-server/issues/3848": "Replicas that hold more: leaders are named.",
-    "https://github.com/nats-io/nats-server/issues/6068": "The title quotes another error than the lines show.",
     "https://github.com/ThreeDotsLabs/watermill/issues/531": "Messages that go back: the restart of a server is named.",
 }
 """Excerpts whose cause is not named, and why."""

@@ -28,7 +28,7 @@ _LOUD = re.compile(
     r"|nats/(?:aio|js)/"  # the frames of nats-py in a traceback
     r"|nats-server/(?:v2/)?server\."  # the frames of a server that panicked
     r"|outdated|offline|\bleader:\s*$|\w!\s*[,|│]"  # replicas in pages and tables of nats
-    r"|not (?:allowed|supported|enabled)|missed|missing|corrupt|conflict|disabled|deleted"
+    r"|not (?:allowed|permitted|supported|enabled)|missed|missing|corrupt|conflict|disabled|deleted"
     r"|stall|no quorum|no leader|\bfull\b|1\d{4}",
     re.IGNORECASE,
 )
