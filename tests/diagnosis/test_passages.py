@@ -81,15 +81,15 @@ def test_a_quoted_report_is_read_without_its_marks() -> None:
 def test_the_title_of_a_report_leads_to_a_symptom(title: str, slug: str) -> None:
     body = "We have used it for a year with the same settings. " * 20
     recognition = recogniser().text(f"{title}\n\n## Details\n\n{body}\n\n{LOG}\n")
-    found = [recognition.symptom, *(reading.symptom for reading in recognition.also)]
-    assert slug in [symptom.slug for symptom in found if symptom]
+    symptoms = [recognition.symptom, *(reading.symptom for reading in recognition.also)]
+    assert slug in [symptom.slug for symptom in symptoms if symptom]
 
 
 def test_the_prose_above_a_pasted_log_is_kept() -> None:
-    told = told_lines([f"{REPORT}\n[7] 2026/11/21 10:00:01.000000 [ERR] something failed\n"])
-    assert told.startswith("Object store reads hang forever since Monday\n\nThree servers in one zone.\n\n")
-    assert "\n\n[7] 2026/11/21 10:00:01.000000 [ERR] something failed\n" in told
-    recognition = recogniser().text(told)
+    kept = told_lines([f"{REPORT}\n[7] 2026/11/21 10:00:01.000000 [ERR] something failed\n"])
+    assert kept.startswith("Object store reads hang forever since Monday\n\nThree servers in one zone.\n\n")
+    assert "\n\n[7] 2026/11/21 10:00:01.000000 [ERR] something failed\n" in kept
+    recognition = recogniser().text(kept)
     assert recognition.symptom is not None
     assert recognition.symptom.slug == "key-or-object-missing"
 
