@@ -45,7 +45,11 @@ _SENTENCE = 3
 _MAX_TOLD = 3
 _TELLING = 24
 """A shorter text of an API error may stand in any log."""
-_EXCEPTION = re.compile(r"\b[A-Za-z]{4,80}(?:Exception|Error)\b|\bErr[A-Z]\w{3,80}|(?<=::)[A-Z]\w{3,80}")
+_EXCEPTION = re.compile(
+    r"\b[A-Za-z]{4,80}(?:Exception|Error)\b|\bErr[A-Z]\w{3,80}|(?<=::)[A-Z]\w{3,80}|(?<=`)(?:[A-Z][a-z]{1,20}){2,5}(?=`)"
+)
+"""Names of errors, and names that a person quotes from a program."""
+
 _YEAR = 2000  # for lines of syslog, which have none; times play no part here
 _OURS = re.compile(r"\bnats|jet ?stream|\bjsz\b", re.IGNORECASE)
 _OTHERS = re.compile(

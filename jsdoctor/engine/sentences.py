@@ -8,23 +8,11 @@ from collections.abc import Collection, Iterator
 
 import msgspec
 
+from jsdoctor.engine.passages import MIN_WORDS, passages
 from jsdoctor.model.sentence import Topic, Vocabulary
-
-_MAX_LINES = 6
-_MAX_CHARACTERS = 700
-"""A longer text is a log or a page of a command, no sentence."""
 
 _MAX_WORDS_BETWEEN = 18
 """So many words may stand between a topic and its complaint."""
-
-_MIN_WORDS = 4
-
-_LOGGED = re.compile(
-    r"^\s*(\[\d+\]|\[(INF|WRN|ERR|DBG|TRC|FTL)\]|\d{4}[-/]\d\d[-/]\d\d|\{|at \S+\(|File \"|goroutine \d|[│╭├╰+|]"
-    r")",
-    re.MULTILINE,
-)
-"""How lines begin that programs write. Those are known by their wording, or not at all."""
 
 _PREFIX = re.compile(r"^(nats: (error: )?|[\w.]*(Exception|Error)\b:?)+", re.MULTILINE)
 """How clients begin an error. What stands behind it may be a sentence, which names something of NATS itself."""
@@ -53,19 +41,19 @@ class SentenceReader:
         self._complaints = {name: _whole_words(words) for name, words in vocabulary.complaints.items()}
 
     def read(self, text: str) -> list[SentenceMatch]:
-        """The symptoms that a short text leads to, the likeliest first; none for lines of logs and long texts."""
-        if len(text) > _MAX_CHARACTERS or text.strip().count("\n") >= _MAX_LINES or _LOGGED.search(text):
-            return []
-        text = _PREFIX.sub("", text)
-        if len(text.split()) < _MIN_WORDS:
-            return []
-        plain = _JOINED.sub(" ", text).lower()
-        topics = self._topics_of(plain)
-        if not _OF_NATS.search(text) and all(topic.general for topic, _ in topics):
-            return []
+        """The symptoms that the sentences of a text lead to, the likeliest first; none for lines of logs."""
+        of_nats = bool(_OF_NATS.search(_PREFIX.sub("", text)))
         best: dict[str, dict[str, tuple[float, str]]] = defaultdict(dict)
-        for topic, slug, score, stated in self._pairs(plain, topics):
-            best[slug][topic] = max(best[slug].get(topic, (0.0, "")), (score, stated))
+        for passage, share in passages(text):
+            words = _PREFIX.sub("", passage)
+            if len(words.split()) < MIN_WORDS:
+                continue
+            plain = _JOINED.sub(" ", words).lower()
+            topics = self._topics_of(plain)
+            if not of_nats and all(topic.general for topic, _ in topics):
+                continue
+            for topic, slug, score, stated in self._pairs(plain, topics):
+                best[slug][topic] = max(best[slug].get(topic, (0.0, "")), (score * share, stated))
         scores = {slug: sum(score for score, _ in by_topic.values()) for slug, by_topic in best.items()}
         ranked = sorted(scores, key=lambda slug: -scores[slug])
         return [SentenceMatch(slug, max(best[slug].values())[1], scores[slug] / scores[ranked[0]]) for slug in ranked]

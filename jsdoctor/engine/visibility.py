@@ -7,12 +7,15 @@ from collections.abc import Iterator, Sequence
 from jsdoctor.engine.evidence_sources import used_sources
 from jsdoctor.model.diagnosis import Narrowing
 from jsdoctor.model.evidence import EvidenceSet
-from jsdoctor.model.evidence_kinds import EvidenceSource
+from jsdoctor.model.evidence_kinds import DECLARED, EvidenceSource
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.report import Result
+from jsdoctor.model.rule import Rule
 from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries, Stream
+from jsdoctor.model.wording import counted
 
+_CONSUMERS = "consumer_lag"
 _KINDS = ("stream", "consumer", "server", "account", "connection", "bundle")
 
 
@@ -28,11 +31,16 @@ class Visibility:
         self.ways = used_sources(evidence) | (
             {EvidenceSource.EXPECTED} if narrowing.expected_seq is not None else frozenset()
         )
+        self._anything_runs = bool(self.ways - {EvidenceSource.EXPECTED}) or any(
+            kind.of_deployment and evidence.get(kind.kind) is not None for kind in DECLARED
+        )
         self.accounts = frozenset(stream.account for stream in self._streams)
         self.notes = tuple(self._notes())
 
-    def unseen(self, judged: Sequence[Result]) -> Gap | None:
+    def unseen(self, rule: Rule, judged: Sequence[Result]) -> Gap | None:
         """Why a rule without findings is not ruled out, or None. `judged`: what the rule found healthy."""
+        if not judged and (gap := self._nothing_seen() or self._hidden_consumers(rule)):
+            return gap
         if not self.narrowing.stream:
             return next((gap for gap in self._gaps if gap.kind in _KINDS), None)
         if judged:
@@ -41,6 +49,24 @@ class Visibility:
             return self._gap("no stream was looked at", "add --context NAME or -s URL")
         if self.notes:
             return self._gap(self.notes[0], "see that its servers run, and look again with a login that sees it")
+        return None
+
+    def _nothing_seen(self) -> Gap | None:
+        """A file that declares something shows nothing of what runs."""
+        if self._anything_runs:
+            return None
+        return self._gap("nothing of what runs was looked at", "add --context NAME or -s URL")
+
+    def _hidden_consumers(self, rule: Rule) -> Gap | None:
+        """A page of a stream has the number of its consumers, not the consumers that the rule would judge."""
+        if self.narrowing.consumer or not (rule.failure_mode == _CONSUMERS or "consumer" in rule.title.lower()):
+            return None
+        for stream in self._streams if self.narrowing.stream else self._all():
+            hidden = stream.state.consumer_count - len(stream.consumers)
+            if hidden > 0:
+                verb = "was" if hidden == 1 else "were"
+                reason = f"{counted(hidden, 'consumer')} of stream {stream.name} {verb} not seen"
+                return self._gap(reason, f"give `nats consumer info {stream.name} CONSUMER` as well, or -s URL")
         return None
 
     def _all(self) -> Sequence[Stream]:

@@ -13,6 +13,7 @@ from jsdoctor.model.evidence import KINDS, EvidenceSet
 from jsdoctor.model.expectation import RefusedPublish, StoredMessage
 from jsdoctor.model.finding import CLUSTER
 from jsdoctor.model.gap import Gap, Gaps
+from jsdoctor.model.manifest import Manifests
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
 from jsdoctor.model.symptom import Symptom
 from tests.diagnosis.book import book
@@ -106,6 +107,23 @@ def test_missing_servers_leave_silence_undecided_where_nothing_is_narrowed() -> 
     assert cause(diagnosis, "JSD403").verdict is Verdict.UNDECIDED
     assert cause(diagnosis, "JSD403").message == "n2 did not answer"
     assert cause(differential("consumer-stalled", partly, BILLING), "JSD403").verdict is Verdict.RULED_OUT
+
+
+def test_consumers_that_a_stream_only_counts_leave_the_rules_about_them_undecided() -> None:
+    """A page of a stream has the number of its consumers. With all of them seen, the same rule is ruled out."""
+    alone = edited({"stream": "APP/ORDERS", "set": {"state.consumer_count": 40}})
+    orders = Narrowing(stream="ORDERS")
+    hidden = cause(differential("messages-missing", alone, orders), "JSD427")
+    assert hidden.verdict is Verdict.UNDECIDED
+    assert hidden.message.endswith("consumers of stream ORDERS were not seen")
+    assert cause(differential("messages-missing", alone, orders), "JSD607").verdict is Verdict.RULED_OUT
+    whole = edited({"stream": "APP/ORDERS", "set": {"state.last_seq": 20_000}})
+    assert cause(differential("messages-missing", whole, orders), "JSD427").verdict is Verdict.RULED_OUT
+
+
+def test_a_file_that_declares_nothing_rules_nothing_out() -> None:
+    diagnosis = differential("consumer-not-bound", nothing().joined(Manifests()))
+    assert {cause.verdict for cause in diagnosis.causes} == {Verdict.UNDECIDED}
 
 
 @pytest.mark.parametrize("symptom", book().symptoms, ids=lambda symptom: symptom.slug)

@@ -15,8 +15,11 @@ from jsdoctor.model.finding import CLUSTER, Subject
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.snapshot import SnapshotSeries
 from tests.evidence import evidence_of
+from tests.ruleset import rules
 
 BILLING = Narrowing(stream="ORDERS", consumer="billing")
+WORKERS = next(rule for rule in rules() if rule.code == "JSD427")
+MIRRORS = next(rule for rule in rules() if rule.code == "JSD607")
 
 
 def seen(*streams: dict[str, Any], consumer: dict[str, Any] | None = None, gaps: tuple[Gap, ...] = ()) -> EvidenceSet:
@@ -41,7 +44,7 @@ def test_a_consumer_of_one_leader_is_enough() -> None:
     visibility = Visibility(seen({"from_leader": False}, {}), BILLING)
     assert visibility.notes == ()
     assert visibility.accounts == {"A0", "A1"}
-    assert visibility.unseen(()) is None
+    assert visibility.unseen(WORKERS, ()) is None
 
 
 @pytest.mark.parametrize(
@@ -65,7 +68,7 @@ def test_a_consumer_of_one_leader_is_enough() -> None:
 def test_notes(evidence: EvidenceSet, narrowing: Narrowing, note: str) -> None:
     visibility = Visibility(evidence, narrowing)
     assert visibility.notes == (note,)
-    assert visibility.unseen(()) == Gap(
+    assert visibility.unseen(WORKERS, ()) == Gap(
         "stream",
         Subject(kind="stream", name="ORDERS"),
         note,
@@ -78,11 +81,25 @@ def test_any_of_these_gaps_may_hide_what_is_not_narrowed(kind: str) -> None:
     gap = Gap(kind, CLUSTER, "not read", "read it")
     other = Gap("clock", CLUSTER, "not read", "read it")
     evidence = seen({}, gaps=(other, gap))
-    assert Visibility(evidence, Narrowing()).unseen(()) == gap
-    assert Visibility(evidence, BILLING).unseen(()) is None
-    assert Visibility(seen({}, gaps=(other,)), Narrowing()).unseen(()) is None
+    assert Visibility(evidence, Narrowing()).unseen(WORKERS, ()) == gap
+    assert Visibility(evidence, BILLING).unseen(WORKERS, ()) is None
+    assert Visibility(seen({}, gaps=(other,)), Narrowing()).unseen(WORKERS, ()) is None
 
 
 def test_an_expected_sequence_is_a_source_of_evidence() -> None:
     assert EvidenceSource.EXPECTED in Visibility(seen({}), Narrowing(stream="ORDERS", expected_seq=0)).ways
     assert EvidenceSource.EXPECTED not in Visibility(seen({}), BILLING).ways
+
+
+@pytest.mark.parametrize(("listed", "hidden"), [(0, None), (1, "1 consumer of stream ORDERS was not seen")])
+def test_a_stream_that_has_more_consumers_than_were_seen_hides_them(listed: int, hidden: str | None) -> None:
+    series = seen({}).get(SnapshotSeries)
+    assert isinstance(series, SnapshotSeries)
+    orders = series.last.streams[0]
+    count = len(orders.consumers) + listed
+    state = msgspec.structs.replace(orders.state, consumer_count=count)
+    visibility = Visibility(seen({"state": state}), Narrowing(stream="ORDERS"))
+    gap = visibility.unseen(WORKERS, ())
+    assert (gap.reason if gap else None) == hidden
+    assert visibility.unseen(MIRRORS, ()) is None
+    assert Visibility(seen({"state": state}), BILLING).unseen(WORKERS, ()) is None

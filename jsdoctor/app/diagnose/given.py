@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jsdoctor.app.pieces import STDIN, Piece, pieces_of
+from jsdoctor.engine.passages import passages
 from jsdoctor.model.rule import Rule
 from jsdoctor.parse.file_kinds import FileKind
 
@@ -16,6 +17,9 @@ _LINES_JUDGED = 3
 """Maximum number of lines of a text that is only a question. A longer one is also evidence: rules judge it as a log."""
 
 _MAX_LINES = 400
+_MAX_PROSE = 32 * 1024
+"""Prose stands at the beginning: what a person wrote before the lines of a program."""
+
 _NUMBERS = re.compile(r"\d+|\b[0-9a-fA-F]{8,}\b|\b[A-Z0-9]{20,}\b")
 _LOUD = re.compile(
     r"\[(?:WRN|ERR|FTL)\]|error|fail|exception|timed? ?out|refus|denied|nats:|no responders|not found|violation|alert"
@@ -24,7 +28,7 @@ _LOUD = re.compile(
     r"|nats/(?:aio|js)/"  # the frames of nats-py in a traceback
     r"|nats-server/(?:v2/)?server\."  # the frames of a server that panicked
     r"|outdated|offline|\bleader:\s*$|\w!\s*[,|│]"  # replicas in pages and tables of nats
-    r"|not (?:allowed|supported|enabled)|missed|missing|corrupt|conflict|disabled|deleted"
+    r"|not (?:allowed|permitted|supported|enabled)|missed|missing|corrupt|conflict|disabled|deleted"
     r"|stall|no quorum|no leader|\bfull\b|1\d{4}",
     re.IGNORECASE,
 )
@@ -68,7 +72,7 @@ def _is_path(word: str, words: int) -> bool:
 
 
 def told_lines(texts: Sequence[str]) -> str:
-    """The lines that may describe a problem: each wording once, and at most as many as a recogniser reads."""
+    """The prose, and the lines that may describe a problem: each wording once, as many as are read."""
     counts: Counter[str] = Counter()
     example: dict[str, str] = {}
     for text in texts:
@@ -77,4 +81,5 @@ def told_lines(texts: Sequence[str]) -> str:
             counts[shape] += 1
             example.setdefault(shape, line[:1000])
     loud = [shape for shape, _ in counts.most_common() if _LOUD.search(example[shape])]
-    return "\n".join(example[shape] for shape in reversed(loud[:_MAX_LINES]))
+    prose = [passage for text in texts for passage, _ in passages(text[:_MAX_PROSE])]
+    return "\n\n".join([*prose, "\n".join(example[shape] for shape in reversed(loud[:_MAX_LINES]))])

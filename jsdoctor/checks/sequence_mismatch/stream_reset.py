@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from jsdoctor.checks.logs.bursts import bursts
 from jsdoctor.checks.logs.log_findings import detailed_finding, findings_by_subject
 from jsdoctor.checks.logs.log_incidents import log_incidents
 from jsdoctor.checks.logs.raft_words import member_of
 from jsdoctor.checks.logs.words import no_server_lines
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed
+from jsdoctor.model.finding import CLUSTER, Confidence, Finding, Severity, passed
 from jsdoctor.model.log import LogEvidence
 
 _REBUILT = ("store-state-outdated", "store-state-recovered", "store-state-rescanned")
@@ -33,7 +35,8 @@ def stream_reset_logged(logs: LogEvidence) -> Iterator[Finding]:
     yield from findings_by_subject(resets, "a copy of the stream was reset", _AGAIN, repeated=Severity.WARNING)
     for burst in bursts(logs, *_REBUILT, subjects=member_of, calm=False):
         what = f"indexes of {burst.values('store')} were rebuilt, as after every unclean stop"
-        yield detailed_finding(burst, what, "nothing to do", Severity.INFO)
+        rebuilt = detailed_finding(burst, what, "nothing to do", Severity.INFO)
+        yield replace(rebuilt, confidence=Confidence.LOW)  # it explains no trouble by itself
     for burst in bursts(logs, *_UNREADABLE, calm=False):
         yield detailed_finding(
             burst, "entries or states could not be read and were left out", _REPLAY, Severity.WARNING
