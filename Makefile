@@ -21,6 +21,8 @@ HELM := helm.sh/helm/v3
 HELM_VERSION := -X $(HELM)/internal/version.version=v3.19.5 -X $(HELM)/pkg/chartutil.k8sVersionMajor=1 -X $(HELM)/pkg/chartutil.k8sVersionMinor=33 \
   -X $(HELM)/pkg/lint/rules.k8sVersionMajor=1 -X $(HELM)/pkg/lint/rules.k8sVersionMinor=33
 OPERATOR := github.com/prometheus-operator/prometheus-operator@v0.85.0
+# The rules that `make golden` is for; all of them take minutes.
+RULE ?=
 # How long `make fuzz` runs. What it finds can be had again with the SEED that it prints.
 SECONDS ?= 60
 SEED ?=
@@ -154,8 +156,8 @@ record: setup servers ## record fixtures/base anew from real servers
 record-fields: setup servers ## record fixtures/fields: the responses of servers to every change of a field
 	$(BIN)/python -m tests.record_fields
 
-golden: setup ## write what every rule says in its cases and where that turns, fixtures/engine and fixtures/fields
-	$(BIN)/python -m tests.golden_results
+golden: setup ## write what rules say in their cases and where that turns: make golden RULE="JSD403 JSD404", or of all
+	$(BIN)/python -m tests.golden_results $(RULE)
 
 help-page: setup ## write what `jsdoctor --help` prints
 	$(BIN)/python -m tests.help_page

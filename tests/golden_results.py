@@ -3,11 +3,14 @@
 A case declares subjects, severities and outcomes. Its golden text holds the rest of what a user is shown: messages,
 measured values, evidence, confidence and commands, and the subjects that passed. `make golden` writes these files;
 whoever changes a rule reads their diff.
+
+    python -m tests.golden_results JSD403 JSD404    # those of two rules alone, and fixtures/engine
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -150,16 +153,21 @@ def _json(value: object) -> str:
     return msgspec.json.encode(value, order="sorted").decode()
 
 
-def main() -> None:
-    """Write the golden files of all rules, those of the engine and of symptoms, and those of changes of fields."""
-    for rule in rules():
-        path_of(rule.code).write_text(text_of(rule.code), encoding="utf-8", errors="backslashreplace")
-    for rule in rules():
-        edges.write(rule.code)
+def main(codes: Sequence[str]) -> None:
+    """Write the golden files of all rules, those of the engine and of symptoms, and those of changes of fields.
+
+    With codes, those of these rules, and of the files for all rules those that take seconds: no changes of fields.
+    """
+    chosen = [find_rule(rules(), code).code for code in codes] or [rule.code for rule in rules()]
+    for code in chosen:
+        path_of(code).write_text(text_of(code), encoding="utf-8", errors="backslashreplace")
+    for code in chosen:
+        edges.write(code)
     write_all()
     write_differentials()
-    recorded_fields.write_all()
+    if not codes:
+        recorded_fields.write_all()
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

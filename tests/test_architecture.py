@@ -161,7 +161,7 @@ def former_names(source: str) -> set[str]:
 
 @pytest.mark.parametrize("module", [*MODULES, *CLEAN_MODULES], ids=name)
 def test_names_have_the_words_of_the_field(module: Path) -> None:
-    assert not former_names(module.read_text(encoding="utf-8"))
+    assert not former_names(module.read_text(encoding="utf-8")), "FORMER_WORDS, FORMER_VARIABLES; see docs/style.md"
     assert not set(module.stem.split("_")) & FORMER_WORDS
 
 

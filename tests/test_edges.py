@@ -13,6 +13,7 @@ from tests.ruleset import rules
 @pytest.mark.parametrize("code", [rule.code for rule in rules()])
 def test_results_turn_where_the_golden_file_says(code: str) -> None:
     path = edges.path_of(code)
+    assert path.exists(), f"there is no {path}; `make golden RULE={code}` writes it"
     text = path.read_text("utf-8")
     for wanted, line in zip_longest(text.splitlines(), edges.written(code, edges.tried(code), edges.listed(text))):
-        assert line == wanted, f"{path} differs; `make golden` accepts it"
+        assert line == wanted, f"{path} differs; `make golden RULE={code}` accepts it"

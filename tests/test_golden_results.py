@@ -26,8 +26,9 @@ def test_results_are_those_of_the_golden_file(code: str, monkeypatch: pytest.Mon
     monkeypatch.setattr(runner, "Params", Watched)
     results = results_of(code)
     path = path_of(code)
-    assert path.exists(), f"there is no {path}; `make golden` writes it"
-    assert written(code, results) == path.read_text(encoding="utf-8"), f"{path} differs; `make golden` accepts it"
+    assert path.exists(), f"there is no {path}; `make golden RULE={code}` writes it"
+    accepts = f"{path} differs; `make golden RULE={code}` accepts it"
+    assert written(code, results) == path.read_text(encoding="utf-8"), accepts
     rule = next(rule for rule in rules() if rule.code == code)
     assert set().union(*(params.used for params in seen)) == set(rule.params), "a parameter that no case reads is dead"
     if rule.remedy is not None:

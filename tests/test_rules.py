@@ -36,6 +36,10 @@ def test_case(code: str, case: dict[str, Any]) -> None:
     fails = any(entry["outcome"] == "fail" for entry in wanted)
     assert fails == (case["kind"] in ("fires", "above")), "fires and above expect a failure, the others none"
     assert entries_of(evaluation.results) == wanted, case["about"]
+    if case["kind"] == "unknown":
+        [verdict] = evaluation.verdicts
+        undecided = {verdict.outcome.value, *(entry["outcome"] for entry in wanted)}
+        assert "not_evaluated" in undecided, f"{case['about']}: nothing is reported as not evaluated"
 
 
 @pytest.mark.parametrize("code", STATE_CODES)

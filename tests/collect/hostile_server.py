@@ -20,7 +20,7 @@ INFO: dict[str, Any] = {
 }
 
 Reply = Callable[["Talk", str, bytes], None]
-"""Answers a request: the connection, the subject, and the inbox."""
+"""Responds to a request: the connection, the subject, and the inbox."""
 
 
 class Talk:
@@ -48,7 +48,7 @@ class Talk:
         self.send(b"MSG %s %s %d\r\n" % (inbox, self.sid_of(inbox), len(body)) + body + b"\r\n")
 
     def serve(self, respond: Reply, pong: bytes = b"PONG\r\n") -> None:
-        """Speak the protocol as a server does; `respond` takes the requests."""
+        """Follow the protocol as a server does; `respond` takes the requests."""
         while line := self.file.readline():
             verb, _, rest = line.strip().partition(b" ")
             if verb == b"PING":
@@ -68,7 +68,7 @@ Handler = Callable[[Talk], None]
 
 
 def ignore(_: Talk, __: str, ___: bytes) -> None:
-    """No answer at all."""
+    """No response at all."""
 
 
 def always(body: bytes) -> Reply:

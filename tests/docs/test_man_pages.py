@@ -8,11 +8,10 @@ from tests.man_pages import MAN, write
 
 
 def test_they_are_as_the_commands_are(tmp_path: Path) -> None:
-    """After a change that is meant: `make man`."""
     write(tmp_path)
     assert {page.name: page.read_text() for page in tmp_path.glob("*.1")} == {
         page.name: page.read_text() for page in MAN.glob("*.1")
-    }
+    }, "run `make man`"
 
 
 def test_there_is_one_for_each_command() -> None:

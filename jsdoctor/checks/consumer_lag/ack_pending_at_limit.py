@@ -11,7 +11,7 @@ from jsdoctor.checks.consumer_lag.progress import (
     moved,
     patience_ns,
     quiet_ns,
-    stands_still_ns,
+    stalled_ns,
     still_ns,
     unacknowledged_ns,
     until,
@@ -81,7 +81,7 @@ def _visible(consumer: Consumer, history: ConsumerHistory | None, held_for: int,
 
     With a limit of one, a second worker always waits: that is what the limit is for.
     """
-    still = stands_still_ns(consumer, history)
+    still = stalled_ns(consumer, history)
     if not at_limit or still is None:
         return passed(consumer.subject)
     limit, several = consumer.config.max_ack_pending, consumer.config.max_ack_pending > _SERIAL

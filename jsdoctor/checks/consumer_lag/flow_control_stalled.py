@@ -26,7 +26,7 @@ def flow_control_stalled(trend: Trend, params: Params) -> Iterator[Finding]:
             continue
         stalled = all(r.push_bound and r.num_pending > 0 for r in history.readings) and not moved(history)
         if stalled and quiet_ns(last) is None and still_ns(history) < still_for:
-            reason = "it got nothing between the looks, and its leader does not know when it last did"
+            reason = "it got nothing between the samples, and its leader does not know when it last did"
             yield unknown(last.subject, reason, f"run with --interval {still_for // 1_000_000_000 + 1}s")
             continue
         if not stalled:

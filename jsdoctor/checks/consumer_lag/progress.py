@@ -19,6 +19,8 @@ Key = tuple[str, str, str]
 
 _MATERIAL_SHARE = 0.05
 """A lag that grows by less than this share of what arrived is level: arrivals and acknowledgements are never even."""
+_VISIBLE_NS = 2_000_000_000
+"""One sample shows a stall only if it has lasted as long as the interval between two samples of a default run."""
 
 
 def key(consumer: Consumer) -> Key:
@@ -107,7 +109,7 @@ def patience_ns(consumer: Consumer) -> int:
     return max((consumer.config.ack_wait_ns, *consumer.config.backoff_ns))
 
 
-def stands_still_ns(consumer: Consumer, history: ConsumerHistory | None) -> int | None:
+def stalled_ns(consumer: Consumer, history: ConsumerHistory | None) -> int | None:
     """How long a stalled consumer has not moved, in ns; None when it moved, or one sample shows too little.
 
     A stall may be normal for some time. It is never healthy by default: rules with a time limit report it from here on,
@@ -120,7 +122,7 @@ def stands_still_ns(consumer: Consumer, history: ConsumerHistory | None) -> int 
 
 
 def until(consumer: Consumer, limit_ns: int, still: int) -> str:
-    """When a limit of time will have passed, by the clock of the leader: `14:03:05Z`."""
+    """When a limit of time will have passed, by the clock of the leader: `2026-11-21 14:03:05Z`."""
     moment = consumer.at + timedelta(microseconds=max(0, limit_ns - still) // 1000)
     return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
 
@@ -130,10 +132,6 @@ def delivers_by_design_late(consumer: Consumer) -> bool:
     config = consumer.config
     priority = config.priority_policy not in ("", "none")
     return priority or config.replay_policy == "original" or config.rate_limit_bps > 0
-
-
-_VISIBLE_NS = 2_000_000_000
-"""One sample shows a stall only if it has lasted as long as the interval between two samples of a default run."""
 
 
 class DeliveryRates(msgspec.Struct, frozen=True, gc=False):

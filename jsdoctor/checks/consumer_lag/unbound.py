@@ -15,7 +15,7 @@ from jsdoctor.checks.consumer_lag.progress import (
     moved,
     patience_ns,
     quiet_ns,
-    stands_still_ns,
+    stalled_ns,
     still_ns,
     until,
 )
@@ -66,7 +66,7 @@ def unbound(
             yield _finding(stream, consumer, _Quiet(quiet, long_ns, old, limit, rhythm))
         elif quiet < long_ns and quiet_ns(consumer) is not None:
             never = consumer.delivered.consumer_seq == 0
-            if (never or quiet >= idle_ns) and stands_still_ns(consumer, recent) is not None:
+            if (never or quiet >= idle_ns) and stalled_ns(consumer, recent) is not None:
                 yield _not_yet(consumer, quiet, long_ns, never)
             else:
                 yield _between_fetches(consumer, quiet, long_ns)

@@ -78,8 +78,8 @@ def _finding(stream: Stream, unheard: tuple[str, ...], arrived: int, dropped: in
         )
     else:
         message = (
-            f"of {arrived:,} messages that were published between the looks at least {dropped:,} matched no consumer's"
-            " filter: they were acknowledged to the publisher and not stored"
+            f"of {arrived:,} messages that were published between the samples at least {dropped:,} matched no"
+            " consumer's filter: they were acknowledged to the publisher and not stored"
         )
     return Finding(
         subject=stream.subject,

@@ -49,7 +49,7 @@ def _removed(history: ConsumerHistory | None) -> int:
 
 
 def _finding(stream: Stream, consumer: Consumer, removed: int) -> Finding:
-    now = f"; {removed:,} between the looks of this run" if removed else ""
+    now = f"; {removed:,} between the samples of this run" if removed else ""
     return Finding(
         subject=consumer.subject,
         severity=Severity.ERROR if removed else None,

@@ -66,7 +66,7 @@ class InfoClient(Client):
             await super()._read_loop()
 
     async def _process_info(self, info: dict[str, Any], initial_connection: bool = False) -> None:
-        asked = {"auth_required": self.info.get("auth_required", False)} if self.info else {}
-        self.info.update(info | asked)
+        first = {"auth_required": self.info.get("auth_required", False)} if self.info else {}
+        self.info.update(info | first)
         # Other addresses of the cluster are for reconnecting, which a run never does; nats-py compares each with all.
         await super()._process_info({**info, "connect_urls": None}, initial_connection)
