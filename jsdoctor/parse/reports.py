@@ -180,9 +180,7 @@ def _with_issuer(closed: _Closed) -> ClientConnection:
     """A connection whose login failed has no account, but the JWT that it gave (server: monitor.go ConnInfo.fill)."""
     if not closed.jwt:
         return closed
-    return msgspec.structs.replace(
-        closed, jwt="", issuer_account="" if closed.account else issuer_account(closed.jwt)
-    )
+    return msgspec.structs.replace(closed, jwt="", issuer_account="" if closed.account else issuer_account(closed.jwt))
 
 
 def _now(reply: _ConnzReply | _ClosedReply | _GatewayzReply | _LeafzReply | _RoutezReply) -> datetime | None:
