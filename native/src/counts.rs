@@ -20,7 +20,10 @@ const EXCERPT: usize = 512;
 const MINUTE_US: i64 = 60_000_000;
 const COMPACT_SPANS: usize = 4096;
 /// A run of hits ends behind the hit that exceeds so many bytes.
-const RUN_BYTES: usize = 32 << 10;
+const RUN_BYTES: usize = 16 << 10;
+/// What a hit is, before what it has: one line, or several.
+pub const ONE_LINE: i64 = 1;
+pub const SEVERAL_LINES: i64 = 2;
 
 /// A line that is to be counted.
 #[derive(Clone, Copy)]
@@ -39,7 +42,7 @@ pub struct Captured<'a> {
     pub measures: &'a [(u16, i64)],
 }
 
-/// What is counted together. `subject`: its values, each behind a unit separator; `packed_subject`: its fields.
+/// What is counted together. `subject`: its values, each behind a unit separator; `packed_subject`: the same packed.
 #[derive(Clone, Copy)]
 pub struct Key<'a> {
     pub signature: u16,
@@ -49,10 +52,10 @@ pub struct Key<'a> {
 }
 
 /// Hits in the order of their keys: the key and the time of the first, and all of them, packed.
-pub struct Run {
-    pub key: String,
+pub struct Run<'a> {
+    pub key: &'a str,
     pub first_us: i64,
-    pub packed: Vec<u8>,
+    pub packed: &'a [u8],
 }
 
 type Span = Range<u32>;
@@ -181,37 +184,36 @@ impl Counts {
         tally.add(line, captured);
     }
 
-    /// Lets go of all counts. `head` is packed before each source, which is packed too, by number.
-    pub fn runs(&mut self, signatures: &[Signature], head: &[u8], sources: &[Vec<u8>], zoned: bool) -> Vec<Run> {
+    /// Lets go of all counts. Sources are packed, by number.
+    pub fn runs(&mut self, signatures: &[Signature], sources: &[Vec<u8>], zoned: bool, take: &mut impl FnMut(Run<'_>)) {
         let mut all = std::mem::take(&mut self.all);
-        let mut runs = vec![];
         let mut run = RunWriter::default();
         for number in self.in_order(&all, signatures) {
             let count = &mut all[number as usize];
             let signature = &signatures[usize::from(count.signature)];
-            let key = (signature.name.as_str(), &self.bytes[wide(&count.subject)]);
-            run.begin(key, count.first_us());
-            pack::array(&mut run.packed, 11);
-            run.packed.extend_from_slice(head);
-            run.packed.extend_from_slice(&sources[count.source as usize]);
-            pack::truth(&mut run.packed, zoned);
-            run.packed.extend_from_slice(&self.bytes[wide(&count.packed_subject)]);
+            if run.count == 0 {
+                run.key = pack::lossy(&self.bytes[wide(&count.subject)]).into_owned();
+                run.key.insert_str(0, &signature.name);
+                run.first_us = count.first_us();
+            }
+            run.begin(count, signature, &sources[count.source as usize], &self.bytes[wide(&count.packed_subject)]);
             match &mut count.tally {
-                Some(tally) => tally.pack(&mut run.packed, &signature.fields, zoned),
-                None => self.pack_first(&mut run.packed, &count.first, &signature.fields, zoned),
+                Some(tally) => tally.pack(&mut run.hits, &signature.fields, zoned),
+                None => self.pack_first(&mut run.hits, &count.first, &signature.fields),
             }
-            if run.packed.len() > RUN_BYTES {
-                runs.push(run.end());
+            if run.hits.len() > RUN_BYTES {
+                run.end(take);
             }
         }
-        if run.hits > 0 {
-            runs.push(run.end());
+        if run.count > 0 {
+            run.end(take);
         }
+        all.clear();
+        self.all = all;
         self.index.clear();
         self.collided.clear();
         self.bytes.clear();
         self.numbers.clear();
-        runs
     }
 
     /// The numbers of the counts, ordered by their keys, and by the time of their first lines.
@@ -225,34 +227,63 @@ impl Counts {
         for (number, count) in (0..).zip(all) {
             by_name[ranks[usize::from(count.signature)]].push(number);
         }
-        let subject = |number: u32| &self.bytes[wide(&all[number as usize].subject)];
+        let order = Order { all, bytes: &self.bytes };
         let mut ordered = Vec::with_capacity(all.len());
+        let mut keyed = vec![];
         for mine in by_name {
-            let shared =
-                mine.iter().fold(usize::MAX, |shared, number| shared.min(common(subject(mine[0]), subject(*number))));
-            let mut keyed: Vec<(u128, u32)> =
-                mine.iter().map(|number| (sixteen(&subject(*number)[shared..]), *number)).collect();
-            keyed.sort_unstable_by(|one, other| {
-                one.0.cmp(&other.0).then_with(|| {
-                    let rank = |number: u32| (subject(number), all[number as usize].first_us(), number);
-                    rank(one.1).cmp(&rank(other.1))
-                })
-            });
-            ordered.extend(keyed.into_iter().map(|(_, number)| number));
+            keyed.clear();
+            keyed.extend(mine.into_iter().map(|number| (0, number)));
+            order.sort(&mut keyed, 0);
+            ordered.extend(keyed.iter().map(|(_, number)| *number));
         }
         ordered
     }
 
-    fn pack_first(&self, out: &mut Vec<u8>, first: &First, fields: &[Field], zoned: bool) {
-        pack::whole(out, 1);
-        pack_minutes(out, &[(first.us, first.us, 1)]);
+    /// One line, whose time is that of its hit.
+    fn pack_first(&self, out: &mut Vec<u8>, first: &First, fields: &[Field]) {
+        pack::array(out, 6);
+        pack::whole(out, ONE_LINE);
+        pack::whole(out, first.number as i64);
+        pack::whole(out, first.offset as i64);
+        pack::lossy_text(out, &self.bytes[wide(&first.text)]);
+        out.extend_from_slice(&self.bytes[wide(&first.others)]);
         let mut ranges = vec![];
         measure(&mut ranges, &self.numbers[wide(&first.measures)]);
         pack_measures(out, &mut ranges, fields);
-        pack::array(out, 1);
-        let (text, others) = (&self.bytes[wide(&first.text)], &self.bytes[wide(&first.others)]);
-        pack_line(out, (first.us, first.number, first.offset), text, others, zoned);
-        out.push(0xc0);
+    }
+}
+
+/// Puts counts in the order of their subjects, and of the times of their first lines.
+struct Order<'a> {
+    all: &'a [Count],
+    bytes: &'a [u8],
+}
+
+impl Order<'_> {
+    fn subject(&self, number: u32) -> &[u8] {
+        &self.bytes[wide(&self.all[number as usize].subject)]
+    }
+
+    /// Sorts counts whose subjects have this many first bytes in common: by the next sixteen that they do not, which
+    /// are kept beside them while that is done, and then those that have these in common as well.
+    fn sort(&self, counts: &mut [(u128, u32)], common: usize) {
+        let Some((_, first)) = counts.first() else { return };
+        let first = &self.subject(*first)[common..];
+        let shared = |number| first.iter().zip(&self.subject(number)[common..]).take_while(|(a, b)| a == b).count();
+        let from = common + counts.iter().map(|(_, number)| shared(*number)).min().unwrap_or_default();
+        for (key, number) in &mut *counts {
+            *key = sixteen(&self.subject(*number)[from..]);
+        }
+        counts.sort_unstable();
+        for same in counts.chunk_by_mut(|one, other| one.0 == other.0).filter(|same| same.len() > 1) {
+            if same.iter().all(|(_, number)| self.subject(*number).len() >= from + 16) {
+                self.sort(same, from + 16);
+            } else {
+                same.sort_unstable_by_key(|(_, number)| {
+                    (self.subject(*number), self.all[*number as usize].first_us(), *number)
+                });
+            }
+        }
     }
 }
 
@@ -261,31 +292,73 @@ impl Counts {
 struct RunWriter {
     key: String,
     first_us: i64,
-    hits: u32,
+    sources: Shared<u32>,
+    signatures: Shared<u16>,
+    count: u32,
+    hits: Vec<u8>,
     packed: Vec<u8>,
 }
 
 impl RunWriter {
-    fn begin(&mut self, (name, subject): (&str, &[u8]), first_us: i64) {
-        let subject = pack::lossy(subject);
-        if self.hits == 0 {
-            self.key.push_str(name);
-            self.key.push_str(&subject);
-            self.first_us = first_us;
-            self.packed.reserve(RUN_BYTES + (RUN_BYTES >> 3));
-            self.packed.extend([0xdd, 0, 0, 0, 0]); // an array, as long as it will be
-        }
-        self.hits += 1;
-        pack::array(&mut self.packed, 3);
-        pack::joined(&mut self.packed, name, &subject);
-        pack::whole(&mut self.packed, first_us);
+    /// Begins the next hit: all but its lines.
+    fn begin(&mut self, count: &Count, signature: &Signature, source: &[u8], packed_subject: &[u8]) {
+        let signature = self.signatures.number(count.signature, |out| {
+            let fields = signature.fields.iter().filter(|field| field.subject);
+            pack::array(out, 2);
+            pack::text(out, &signature.name);
+            pack::array(out, fields.clone().count());
+            fields.for_each(|field| pack::text(out, &field.name));
+        });
+        let source = self.sources.number(count.source, |out| out.extend_from_slice(source));
+        self.count += 1;
+        pack::array(&mut self.hits, 5);
+        pack::whole(&mut self.hits, signature);
+        self.hits.extend_from_slice(packed_subject);
+        pack::whole(&mut self.hits, count.first_us());
+        pack::whole(&mut self.hits, source);
     }
 
-    fn end(&mut self) -> Run {
-        let mut packed = std::mem::take(&mut self.packed);
-        packed[1..5].copy_from_slice(&self.hits.to_be_bytes());
-        self.hits = 0;
-        Run { key: std::mem::take(&mut self.key), first_us: self.first_us, packed }
+    fn end(&mut self, take: &mut impl FnMut(Run<'_>)) {
+        self.packed.clear();
+        pack::array(&mut self.packed, 3);
+        self.sources.move_to(&mut self.packed);
+        self.signatures.move_to(&mut self.packed);
+        pack::array(&mut self.packed, self.count as usize);
+        self.packed.append(&mut self.hits);
+        take(Run { key: &self.key, first_us: self.first_us, packed: &self.packed });
+        self.count = 0;
+    }
+}
+
+/// What many hits of a run have in common: each is written once, and has a number.
+#[derive(Default)]
+struct Shared<K> {
+    latest: Option<(K, i64)>,
+    numbers: FxHashMap<K, i64>,
+    packed: Vec<u8>,
+}
+
+impl<K: Copy + Eq + std::hash::Hash> Shared<K> {
+    fn number(&mut self, key: K, pack: impl FnOnce(&mut Vec<u8>)) -> i64 {
+        if let Some((latest, number)) = self.latest
+            && latest == key
+        {
+            return number;
+        }
+        let next = self.numbers.len() as i64;
+        let number = *self.numbers.entry(key).or_insert(next);
+        if number == next {
+            pack(&mut self.packed);
+        }
+        self.latest = Some((key, number));
+        number
+    }
+
+    fn move_to(&mut self, out: &mut Vec<u8>) {
+        pack::array(out, self.numbers.len());
+        out.append(&mut self.packed);
+        self.numbers.clear();
+        self.latest = None;
     }
 }
 
@@ -404,6 +477,8 @@ impl Tally {
 
     fn pack(&mut self, out: &mut Vec<u8>, fields: &[Field], zoned: bool) {
         self.join_minutes();
+        pack::array(out, 6);
+        pack::whole(out, SEVERAL_LINES);
         pack::whole(out, self.count);
         pack_minutes(out, &self.minutes);
         pack_measures(out, &mut self.measures, fields);
@@ -463,7 +538,7 @@ fn pack_line(out: &mut Vec<u8>, (us, number, offset): (i64, u64, u64), text: &[u
     pack::truth(out, zoned);
     pack::whole(out, number as i64);
     pack::whole(out, offset as i64);
-    pack::text(out, &pack::lossy(text));
+    pack::lossy_text(out, text);
     out.extend_from_slice(others);
 }
 
@@ -480,12 +555,7 @@ fn wide(span: &Span) -> Range<usize> {
     span.start as usize..span.end as usize
 }
 
-/// How many bytes two texts begin with in common.
-fn common(one: &[u8], other: &[u8]) -> usize {
-    one.iter().zip(other).take_while(|(one, other)| one == other).count()
-}
-
-/// The first sixteen bytes as a number that sorts as they do. Names of an account and a stream are often as long as eight.
+/// The first sixteen bytes as a number that sorts as they do.
 fn sixteen(bytes: &[u8]) -> u128 {
     let mut first = [0; 16];
     let length = bytes.len().min(16);

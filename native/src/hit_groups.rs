@@ -10,6 +10,8 @@ use std::collections::binary_heap::PeekMut;
 use std::collections::{BinaryHeap, HashMap};
 use std::ops::Range;
 
+use crate::counts::{ONE_LINE, SEVERAL_LINES};
+use crate::pack;
 use crate::unpack::Packed;
 
 /// A run is no run.
@@ -17,8 +19,11 @@ use crate::unpack::Packed;
 pub struct Damaged(pub &'static str);
 
 const DAMAGED: Damaged = Damaged("a run of hits is damaged");
+/// How a source ends of which no line is dated.
+const UNDATED: u8 = 0xc0;
 
-/// The hits of one key; or, without any, lines and subjects of a signature that are left out.
+/// The hits of one key, each packed behind its source and its signature; or, without any, lines and subjects of a
+/// signature that are left out.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Group {
     pub signature: String,
@@ -27,23 +32,62 @@ pub struct Group {
     pub subjects: i64,
 }
 
-/// The next hit of a run.
+/// Packed values that many hits have in common: each is kept once, and has a number.
+#[derive(Default)]
+struct Table {
+    numbers: HashMap<Vec<u8>, u32>,
+    packed: Vec<Vec<u8>>,
+}
+
+impl Table {
+    fn number(&mut self, packed: &[u8]) -> u32 {
+        if let Some(known) = self.numbers.get(packed) {
+            return *known;
+        }
+        let number = self.packed.len() as u32;
+        self.numbers.insert(packed.into(), number);
+        self.packed.push(packed.into());
+        number
+    }
+}
+
+/// The next hit of a run: its key, and what else decides about it.
 struct Cursor {
     run: Box<[u8]>,
+    /// Numbers in the tables of all runs, and names of signatures.
+    sources: Vec<u32>,
+    signatures: Vec<(Vec<u8>, u32)>,
     start: i64,
+    number: u64,
     next: usize,
     left: usize,
-    key: Range<usize>,
+    key: Vec<u8>,
     first_us: i64,
-    hits: Range<usize>,
+    signature: u32,
+    source: u32,
+    lines: i64,
+    hit: Range<usize>,
 }
 
 impl Cursor {
-    fn new(start: i64, run: Box<[u8]>) -> Result<Self, Damaged> {
-        let mut packed = Packed(&run);
-        let left = packed.array().ok_or(DAMAGED)?;
-        let next = run.len() - packed.0.len();
-        let mut cursor = Self { run, start, next, left, key: 0..0, first_us: 0, hits: 0..0 };
+    /// `start` is that of its part, `number` says how many runs came before.
+    fn new(start: i64, number: u64, run: Box<[u8]>, shared: &mut Shared) -> Result<Self, Damaged> {
+        let (sources, signatures, left, next) = shared.read(&run).ok_or(DAMAGED)?;
+        let mut cursor = Self {
+            run,
+            sources,
+            signatures,
+            start,
+            number,
+            next,
+            left,
+            key: vec![],
+            first_us: 0,
+            signature: 0,
+            source: 0,
+            lines: 0,
+            hit: 0..0,
+        };
         if cursor.advance()? { Ok(cursor) } else { Err(DAMAGED) }
     }
 
@@ -59,27 +103,38 @@ impl Cursor {
 
     fn read(&mut self) -> Option<()> {
         let mut packed = Packed(&self.run[self.next..]);
-        let at = |packed: &Packed<'_>| self.run.len() - packed.0.len();
-        (packed.array()? == 3).then_some(())?;
-        let length = packed.text()?.len();
-        self.key = at(&packed) - length..at(&packed);
+        (packed.array()? == 5).then_some(())?;
+        let (name, signature) = self.signatures.get(usize::try_from(packed.whole()?).ok()?)?;
+        self.signature = *signature;
+        self.key.clone_from(name);
+        for _ in 0..packed.array()? {
+            self.key.push(0x1f);
+            self.key.extend_from_slice(packed.text()?);
+        }
         self.first_us = packed.whole()?;
-        let length = packed.any()?.len();
-        self.hits = at(&packed) - length..at(&packed);
-        self.next = self.hits.end;
+        self.source = *self.sources.get(usize::try_from(packed.whole()?).ok()?)?;
+        let values = packed.array()?;
+        let passed = match packed.whole()? {
+            ONE_LINE => {
+                self.lines = 1;
+                1
+            }
+            SEVERAL_LINES => {
+                self.lines = packed.whole()?;
+                2
+            }
+            _ => return None,
+        };
+        for _ in passed..values {
+            packed.any()?;
+        }
+        self.hit = self.next..self.run.len() - packed.0.len();
+        self.next = self.hit.end;
         Some(())
     }
 
-    fn key(&self) -> &[u8] {
-        &self.run[self.key.clone()]
-    }
-
-    fn hits(&self) -> &[u8] {
-        &self.run[self.hits.clone()]
-    }
-
-    fn rank(&self) -> (&[u8], i64, i64, &[u8]) {
-        (self.key(), self.first_us, self.start, self.hits())
+    fn rank(&self) -> (&[u8], i64, i64, u64) {
+        (&self.key, self.first_us, self.start, self.number)
     }
 }
 
@@ -104,43 +159,68 @@ impl PartialEq for Cursor {
 
 impl Eq for Cursor {}
 
-/// What of a hit decides whether it is kept.
-struct Counted<'a> {
-    /// File, start, name and voice, packed: who wrote the lines.
-    source: &'a [u8],
-    zoned: u8,
-    lines: i64,
+/// What the hits of all runs have in common.
+#[derive(Default)]
+struct Shared {
+    sources: Table,
+    signatures: Table,
+    /// The servers of sources, as far as they were wanted.
+    servers: HashMap<u32, u32>,
 }
 
-impl<'a> Counted<'a> {
-    fn read(hits: &'a [u8]) -> Option<Self> {
-        let mut packed = Packed(hits);
-        packed.array()?;
-        let source = packed.0;
-        for _ in 0..4 {
-            packed.any()?;
-        }
-        let source = &source[..source.len() - packed.0.len()];
-        let zoned = *packed.any()?.first()?;
-        packed.any()?; // the subject
-        Some(Self { source, zoned, lines: packed.whole()? })
+type Head = (Vec<u32>, Vec<(Vec<u8>, u32)>, usize, usize);
+
+impl Shared {
+    /// Reads what a run begins with: its sources and signatures, how many hits it has, and where they begin.
+    fn read(&mut self, run: &[u8]) -> Option<Head> {
+        let mut packed = Packed(run);
+        (packed.array()? == 3).then_some(())?;
+        let sources = (0..packed.array()?).map(|_| Some(self.sources.number(packed.any()?))).collect::<Option<_>>()?;
+        let count = packed.array()?;
+        let signature = |_| {
+            let signature = packed.any()?;
+            let mut name = Packed(signature);
+            name.array()?;
+            Some((name.text()?.into(), self.signatures.number(signature)))
+        };
+        let signatures = (0..count).map(signature).collect::<Option<_>>()?;
+        let hits = packed.array()?;
+        Some((sources, signatures, hits, run.len() - packed.0.len()))
     }
+
+    fn server<E>(&mut self, source: u32, server_of: &mut impl FnMut(&[u8]) -> Result<u32, E>) -> Result<u32, E> {
+        if let Some(server) = self.servers.get(&source) {
+            return Ok(*server);
+        }
+        let server = server_of(&self.sources.packed[source as usize])?;
+        self.servers.insert(source, server);
+        Ok(server)
+    }
+}
+
+/// A hit of the group that is being gathered. It ends here in the bytes of all.
+struct Gathered {
+    signature: u32,
+    source: u32,
+    lines: i64,
+    end: usize,
 }
 
 /// Takes runs in the order of their first keys, and gives groups in the order of theirs.
 pub struct Groups {
     kept: usize,
     runs: BinaryHeap<Cursor>,
-    /// The group that is being gathered: its key, and where each of its hits ends.
+    came: u64,
+    /// The group that is being gathered.
     key: Vec<u8>,
-    hits: Vec<u8>,
-    ends: Vec<usize>,
+    hits: Vec<Gathered>,
+    bytes: Vec<u8>,
     /// The signature of the last group, its lines and subjects that are left out, and the most lines of its subjects.
     signature: Vec<u8>,
     lines: i64,
     subjects: i64,
     most: BinaryHeap<Reverse<i64>>,
-    servers: HashMap<Vec<u8>, u32>,
+    shared: Shared,
     pub complete: Vec<Group>,
 }
 
@@ -149,14 +229,15 @@ impl Groups {
         Self {
             kept,
             runs: BinaryHeap::new(),
+            came: 0,
             key: vec![],
             hits: vec![],
-            ends: vec![],
+            bytes: vec![],
             signature: vec![],
             lines: 0,
             subjects: 0,
             most: BinaryHeap::new(),
-            servers: HashMap::new(),
+            shared: Shared::default(),
             complete: vec![],
         }
     }
@@ -168,8 +249,9 @@ impl Groups {
         run: Box<[u8]>,
         server_of: &mut impl FnMut(&[u8]) -> Result<u32, E>,
     ) -> Result<(), E> {
-        let cursor = Cursor::new(start, run)?;
-        self.advance_to(Some(cursor.key()), server_of)?;
+        let cursor = Cursor::new(start, self.came, run, &mut self.shared)?;
+        self.came += 1;
+        self.advance_to(Some(&cursor.key), server_of)?;
         self.runs.push(cursor);
         Ok(())
     }
@@ -189,18 +271,22 @@ impl Groups {
         server_of: &mut impl FnMut(&[u8]) -> Result<u32, E>,
     ) -> Result<(), E> {
         while let Some(next) = self.runs.peek()
-            && key.is_none_or(|key| next.key() < key)
+            && key.is_none_or(|key| next.key.as_slice() < key)
         {
-            if self.ends.is_empty() || self.key != next.key() {
+            if self.hits.is_empty() || self.key != next.key {
                 self.close(server_of)?;
             }
             let Some(mut next) = self.runs.peek_mut() else { break };
-            if self.ends.is_empty() {
-                self.key.clear();
-                self.key.extend_from_slice(next.key());
+            if self.hits.is_empty() {
+                self.key.clone_from(&next.key);
             }
-            self.hits.extend_from_slice(next.hits());
-            self.ends.push(self.hits.len());
+            self.bytes.extend_from_slice(&next.run[next.hit.clone()]);
+            self.hits.push(Gathered {
+                signature: next.signature,
+                source: next.source,
+                lines: next.lines,
+                end: self.bytes.len(),
+            });
             if !next.advance()? {
                 PeekMut::pop(next);
             }
@@ -210,64 +296,62 @@ impl Groups {
 
     /// The group is complete.
     fn close<E: From<Damaged>>(&mut self, server_of: &mut impl FnMut(&[u8]) -> Result<u32, E>) -> Result<(), E> {
-        if self.ends.is_empty() {
-            return Ok(());
-        }
-        let signature = self.key.split(|byte| *byte == 0x1f).next().unwrap_or_default();
-        if signature != self.signature {
+        let Some(first) = self.hits.first() else { return Ok(()) };
+        let packed = &self.shared.signatures.packed;
+        let mut signature = Packed(&packed[first.signature as usize]);
+        let signature = signature.array().and_then(|_| signature.text()).unwrap_or_default();
+        if *signature != self.signature {
             let signature = signature.to_vec();
             self.leave_out();
             self.signature = signature;
             self.most.clear();
         }
-        let (lines, one_server) = self.counted(server_of)?;
+        let lines = self.hits.iter().map(|hit| hit.lines).sum();
         let full = self.most.len() >= self.kept;
-        if full && self.most.peek().is_some_and(|least| lines <= least.0) && one_server {
+        if full && self.most.peek().is_some_and(|least| lines <= least.0) && self.is_of_one_server(server_of)? {
             self.lines += lines;
             self.subjects += 1;
         } else {
-            if self.ends.len() == 1 {
+            if self.hits.len() == 1 {
                 self.most.push(Reverse(lines));
                 if full {
                     self.most.pop();
                 }
             }
             let mut begin = 0;
-            let hits = self.ends.iter().map(|end| self.hits[std::mem::replace(&mut begin, *end)..*end].to_vec());
-            let hits = hits.collect();
+            let packed = self.hits.iter().map(|hit| {
+                let mut out = vec![];
+                pack::array(&mut out, 3);
+                out.extend_from_slice(&self.shared.sources.packed[hit.source as usize]);
+                out.extend_from_slice(&self.shared.signatures.packed[hit.signature as usize]);
+                out.extend_from_slice(&self.bytes[std::mem::replace(&mut begin, hit.end)..hit.end]);
+                out
+            });
+            let hits = packed.collect();
             self.complete.push(Group { signature: text(&self.signature), hits, lines: 0, subjects: 0 });
         }
         self.hits.clear();
-        self.ends.clear();
+        self.bytes.clear();
         Ok(())
     }
 
-    /// The lines of the group, and whether they certainly are of one server, all with dates.
-    fn counted<E: From<Damaged>>(
+    /// Whether the lines of the group certainly are of one server, all with dates.
+    fn is_of_one_server<E: From<Damaged>>(
         &mut self,
         server_of: &mut impl FnMut(&[u8]) -> Result<u32, E>,
-    ) -> Result<(i64, bool), E> {
-        let (mut lines, mut one_server) = (0, true);
-        let mut known: Option<(u32, u8)> = None;
-        let mut begin = 0;
-        for end in &self.ends {
-            let hit = Counted::read(&self.hits[begin..*end]).ok_or(DAMAGED)?;
-            begin = *end;
-            lines += hit.lines;
-            if self.ends.len() == 1 {
-                break;
-            }
-            let server = match self.servers.get(hit.source) {
-                Some(server) => *server,
-                None => {
-                    let server = server_of(hit.source)?;
-                    self.servers.insert(hit.source.to_vec(), server);
-                    server
-                }
-            };
-            one_server &= hit.zoned != 0xc0 && *known.get_or_insert((server, hit.zoned)) == (server, hit.zoned);
+    ) -> Result<bool, E> {
+        if self.hits.len() == 1 {
+            return Ok(true);
         }
-        Ok((lines, one_server))
+        let mut known: Option<(u32, u8)> = None;
+        for hit in &self.hits {
+            let server = self.shared.server(hit.source, server_of)?;
+            let zoned = self.shared.sources.packed[hit.source as usize].last().copied().unwrap_or_default();
+            if zoned == UNDATED || *known.get_or_insert((server, zoned)) != (server, zoned) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Reports what was left out of the last signature.

@@ -13,11 +13,14 @@ pub fn text(out: &mut Vec<u8>, value: &str) {
     out.extend_from_slice(value.as_bytes());
 }
 
-/// Two texts as one.
-pub fn joined(out: &mut Vec<u8>, one: &str, other: &str) {
-    text_head(out, one.len() + other.len());
-    out.extend_from_slice(one.as_bytes());
-    out.extend_from_slice(other.as_bytes());
+/// Bytes as text. Whether they are plain ASCII is seen faster than whether they are valid.
+pub fn lossy_text(out: &mut Vec<u8>, bytes: &[u8]) {
+    if bytes.is_ascii() {
+        text_head(out, bytes.len());
+        out.extend_from_slice(bytes);
+    } else {
+        text(out, &lossy(bytes));
+    }
 }
 
 fn text_head(out: &mut Vec<u8>, length: usize) {
@@ -38,11 +41,16 @@ pub fn binary_head(out: &mut Vec<u8>, length: usize) {
 }
 
 pub fn whole(out: &mut Vec<u8>, value: i64) {
-    if (0..128).contains(&value) {
-        out.push(value as u8);
-    } else {
-        out.push(0xd3);
-        out.extend_from_slice(&value.to_be_bytes());
+    match value {
+        0..=0x7f => out.push(value as u8),
+        0x80..=0xffff_ffff => {
+            out.push(0xce);
+            out.extend_from_slice(&(value as u32).to_be_bytes());
+        }
+        _ => {
+            out.push(0xd3);
+            out.extend_from_slice(&value.to_be_bytes());
+        }
     }
 }
 

@@ -10,7 +10,6 @@ use pyo3::types::PyBytes;
 use crate::absent::Words;
 use crate::hit_groups::{self, Groups};
 use crate::measure;
-use crate::pack;
 use crate::python_nats;
 use crate::python_packets;
 use crate::scan;
@@ -18,7 +17,7 @@ use crate::segments::Jump;
 use crate::signatures::{Described, Signatures};
 
 /// What Python may rely on. It changes with every change of what a scan is given or gives: Python then uses its own.
-const REVISION: u32 = 3;
+const REVISION: u32 = 4;
 
 type Description = (String, String, String, Vec<(String, bool, bool)>, Vec<String>, bool, bool);
 type PackedRun<'py> = (String, i64, Bound<'py, PyBytes>);
@@ -154,28 +153,11 @@ impl PyScan {
     }
 
     /// All counts as runs of hits in the order of their keys, and none from here on: key and time of the first, and
-    /// all of them, packed. Sources are the name and the packed voice of each, by number.
-    fn runs<'py>(
-        &mut self,
-        py: Python<'py>,
-        file: &str,
-        start: i64,
-        sources: Vec<(String, Vec<u8>)>,
-    ) -> Vec<PackedRun<'py>> {
-        let mut head = vec![];
-        pack::text(&mut head, file);
-        pack::whole(&mut head, start);
-        let packed: Vec<Vec<u8>> = sources
-            .into_iter()
-            .map(|(name, voice)| {
-                let mut out = vec![];
-                pack::text(&mut out, &name);
-                out.extend(voice);
-                out
-            })
-            .collect();
-        let runs = self.scan.runs(&head, &packed);
-        runs.into_iter().map(|run| (run.key, run.first_us, PyBytes::new(py, &run.packed))).collect()
+    /// all of them, packed. Sources are packed, by number.
+    fn runs<'py>(&mut self, py: Python<'py>, sources: Vec<Vec<u8>>) -> Vec<PackedRun<'py>> {
+        let mut runs = vec![];
+        self.scan.runs(&sources, &mut |run| runs.push((run.key.into(), run.first_us, PyBytes::new(py, run.packed))));
+        runs
     }
 }
 
@@ -195,7 +177,7 @@ impl PyHitGroups {
 
     /// Takes one more run, of a part that begins at `start`. Runs come in the order of their first keys. Returns groups
     /// that are complete: signature, hits, and lines and subjects of others that cannot be kept. `server_of` gives the
-    /// server of a file, a start, a name and a voice, packed.
+    /// number of the server of a packed source.
     fn add<'py>(
         &mut self,
         py: Python<'py>,

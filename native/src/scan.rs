@@ -28,7 +28,8 @@ const VALUE_CAP: usize = 256;
 const LINE_CAP: usize = 16 * 1024;
 const QUARTER_US: i64 = 900_000_000;
 const QUIET_WITHIN: usize = 150;
-const COUNTED_BYTES: usize = 12 << 20;
+/// Counts leave in runs when they take so much: few enough to be near the processor while they are put in order.
+const COUNTED_BYTES: usize = 4 << 20;
 const KNOWN_BYTES: usize = 8 << 20;
 const KNOWN_AROUND: usize = 200;
 const REFUSED: u32 = 100_000;
@@ -226,9 +227,9 @@ impl Scan {
     }
 
     /// Lets go of all that was counted; see `Counts::runs`.
-    pub fn runs(&mut self, head: &[u8], sources: &[Vec<u8>]) -> Vec<Run> {
+    pub fn runs(&mut self, sources: &[Vec<u8>], take: &mut impl FnMut(Run<'_>)) {
         self.forget();
-        self.counts.runs(&self.signatures.all, head, sources, self.zoned)
+        self.counts.runs(&self.signatures.all, sources, self.zoned, take);
     }
 
     fn forget(&mut self) {
@@ -244,6 +245,7 @@ impl Scan {
         self.segments = Segments::default();
         let mut cuts = 0;
         let mut begin = 0;
+        let signatures = Arc::clone(&self.signatures); // for each line it would be noticed
         let open = if block.is_empty() || block.ends_with(b"\n") { None } else { Some(block.len()) };
         for end in memchr::memchr_iter(b'\n', block).chain(open) {
             let line = &block[begin..end];
@@ -255,7 +257,7 @@ impl Scan {
             let number = before + self.starts.len() as u64;
             let act = match found {
                 Some((column, us)) if self.source >= 0 => {
-                    self.plain(line, column, us, base + begin as u64, number, host)?
+                    self.plain(&signatures, line, column, us, base + begin as u64, number, host)?
                 }
                 Some((column, _)) if is_quiet(line, column) => self.quiet(block, begin, end, column),
                 _ => self.odd(block, begin, end),
@@ -364,8 +366,10 @@ impl Scan {
 
     /// A line with nothing but a process id, if anything, before its stamp.
     #[inline(always)]
+    #[allow(clippy::too_many_arguments)]
     fn plain<H: Host>(
         &mut self,
+        signatures: &Signatures,
         line: &[u8],
         column: usize,
         us: i64,
@@ -376,7 +380,7 @@ impl Scan {
         let from = column + STAMP;
         let text = &line[from..line.len().min(from + TEXT_CAP + 64)];
         let Some((level, at)) = level_of(text) else {
-            return Ok(if self.signatures.lines.is_match(line) { Act::Ask } else { Act::Done });
+            return Ok(if signatures.lines.is_match(line) { Act::Ask } else { Act::Done });
         };
         if level == FATAL {
             return Ok(Act::Ask);
@@ -385,7 +389,6 @@ impl Scan {
         while let Some(shorter) = message.strip_suffix(b"\r") {
             message = shorter;
         }
-        let signatures = Arc::clone(&self.signatures);
         let set = &signatures.levels[level];
         let opened = set.may_be_opened(message);
         // Where most lines are known, to look them up is quicker than to search them.
@@ -393,7 +396,7 @@ impl Scan {
         if !opened && searched && !set.has_literal(message) {
             return Ok(Act::Done);
         }
-        self.told(&signatures, set, &Plain { line, text, message, us, offset, number }, host)
+        self.told(signatures, set, &Plain { line, text, message, us, offset, number }, host)
     }
 
     fn told<H: Host>(
@@ -404,17 +407,14 @@ impl Scan {
         host: &mut H,
     ) -> Result<Act, H::Error> {
         let source = self.source as u32;
-        let mut hasher = FxHasher::with_seed(self.seed);
-        hasher.write(plain.text);
-        hasher.write_u32(source);
-        let key = hasher.finish();
         self.asked += 1;
         if self.asked > WINDOW {
             (self.asked, self.heard) = (1, 0);
         }
         let us = self.utc_us(plain.us, host)?;
         let line = Line { us, offset: plain.offset, number: plain.number, text: plain.line };
-        if let Some(known) = self.known.get(&key).map(|number| &self.texts[*number as usize])
+        let key = self.lines_repeat().then(|| self.key_of(plain.text, source));
+        if let Some(known) = key.and_then(|key| self.known.get(&key)).map(|number| &self.texts[*number as usize])
             && known.source == source
             && *known.text == *plain.text
         {
@@ -438,29 +438,38 @@ impl Scan {
                 return Ok(Act::Ask); // nothing of this line is counted yet
             }
         }
-        let learns = self.learns();
-        let mut hits = Vec::with_capacity(if learns { self.found.hits.len() } else { 0 });
+        let learnt = key.filter(|_| self.learns());
+        let mut hits = Vec::with_capacity(if learnt.is_some() { self.found.hits.len() } else { 0 });
         for hit in &self.found.hits {
             let captured = self.found.captured(hit);
             let count = self.counts.count(self.found.key(hit, source), line, captured);
-            if learns {
+            if learnt.is_some() {
                 hits.push(KnownHit { count, others: captured.others.into(), measures: captured.measures.into() });
             }
         }
         if !self.found.hits.is_empty() {
             self.last = (plain.offset, plain.us, self.source);
         }
-        if learns {
+        if let Some(key) = learnt {
             self.learn(key, plain.text, source, hits);
         }
         Ok(Act::Done)
     }
 
-    /// Whether it is worth to remember a text.
+    /// Whether lines come again; where hardly any does, to look them up takes longer than it saves.
+    fn lines_repeat(&self) -> bool {
+        self.asked <= TRIED || 16 * self.heard >= self.asked
+    }
+
+    fn key_of(&self, text: &[u8], source: u32) -> u64 {
+        let mut hasher = FxHasher::with_seed(self.seed);
+        hasher.write(text);
+        hasher.write_u32(source);
+        hasher.finish()
+    }
+
+    /// Whether one more text can be remembered.
     fn learns(&mut self) -> bool {
-        if 16 * self.heard < self.asked && self.asked > TRIED {
-            return false; // hardly any line comes again
-        }
         if self.known_bytes <= KNOWN_BYTES {
             return true;
         }
@@ -523,8 +532,6 @@ impl Scan {
                 let shown = if field.numbers_out { without_numbers(&value).into() } else { value.clone() };
                 found.subjects.push(0x1f);
                 found.subjects.extend_from_slice(shown.as_bytes());
-                pack::array(&mut found.packed_subjects, 2);
-                pack::text(&mut found.packed_subjects, &field.name);
                 pack::text(&mut found.packed_subjects, &shown);
             } else {
                 let measure = match measured(&value) {

@@ -16,7 +16,7 @@ from jsdoctor.parse.logs.lines.matcher import Matcher
 from jsdoctor.parse.logs.scan import clock_plain
 from jsdoctor.parse.logs.scan.hit_runs import hits_of
 from jsdoctor.parse.logs.scan.part import BLOCK
-from jsdoctor.parse.logs.scan.rows import HIT, HitRow, KeptLine, read
+from jsdoctor.parse.logs.scan.rows import HIT, HitRow, KeptLine
 from jsdoctor.parse.logs.scan.signature_counter import EXEMPLARS
 
 _UNDATED = 1 << 62
@@ -39,13 +39,14 @@ def joined(rows: Iterable[Row]) -> dict[tuple[Any, ...], Any]:
         if row.analysis != HIT:
             joined_found.setdefault((row.series, row.analysis, row.key, row.at_us, row.seq), []).append(row.value)
             continue
-        run = hits_of(row)
-        assert (row.key, row.at_us) == (run[0].key, run[0].at_us)
-        assert run == sorted(run, key=lambda item: (item.key, item.at_us))
+        run = list(hits_of(row))
+        assert (row.key, row.at_us) == (run[0].key, run[0].first_us)
+        assert run == sorted(run, key=lambda item: (item.key, item.first_us))
         for item in run:
-            hit = read(HitRow, item.row)
-            assert item.at_us == (hit.minutes[0].first_us if hit.minutes else 0)
-            key = (row.series, item.key, row.seq, hit.file, hit.start, hit.name, hit.process, hit.zoned, hit.subject)
+            hit = item.row()
+            assert item.first_us == (hit.minutes[0].first_us if hit.minutes else 0)
+            assert item.count == hit.count
+            key = (row.series, item.key, row.seq, hit.signature, hit.source, hit.subject)
             hits.setdefault(key, []).append(hit)
     joined_found.update((key, _one(rows)) for key, rows in hits.items())
     return joined_found

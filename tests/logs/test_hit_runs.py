@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -18,11 +19,11 @@ from jsdoctor.parse.logs.aggregate.aggregation import aggregate
 from jsdoctor.parse.logs.aggregate.hit_groups import groups_of
 from jsdoctor.parse.logs.aggregate.hits import KEPT
 from jsdoctor.parse.logs.lines.matcher import Matcher
-from jsdoctor.parse.logs.scan.hit_runs import hit, hits_of, renamed, runs_of
+from jsdoctor.parse.logs.scan.hit_runs import hits_of, renamed, runs_of
 from jsdoctor.parse.logs.scan.native_core import have_native
-from jsdoctor.parse.logs.scan.rows import HIT, HitRow, KeptLine, PartRow, ProcessRef, read, row
+from jsdoctor.parse.logs.scan.rows import HIT, HitRow, HitSource, KeptLine, PartRow, ProcessRef, row
 from tests.logs.corpus import SIGNATURES
-from tests.logs.same_rows import parts_of, reference
+from tests.logs.same_rows import differences, parts_of, reference
 
 needs_core = pytest.mark.skipif(not have_native(), reason="the compiled scan is not installed: `make native` builds it")
 NAMES = ("a", "a.b", "b", "@x")
@@ -42,12 +43,11 @@ def random_hits(chance: random.Random, place: Part, subjects: int, count: int) -
         subject = (("stream", f"S{chance.randrange(subjects)}"),)
         name = chance.choice(NAMES)
         seen = [KeptLine(us if dated else None, zoned, number, place.start + number, "a line", ())]
-        hit_row = HitRow(
-            place.name,
-            place.start,
-            chance.choice(("", "", "n2")),
-            ProcessRef("", "", chance.choice((None, 1, 2))),
-            zoned if dated else None,
+        process = ProcessRef("", "", chance.choice((None, 1, 2)))
+        server = chance.choice(("", "", "n2"))
+        hit = HitRow(
+            name,
+            HitSource(place.name, place.start, server, process, zoned if dated else None),
             subject,
             lines,
             Histogram.of([(us, us, lines)] if dated else []),
@@ -55,7 +55,7 @@ def random_hits(chance: random.Random, place: Part, subjects: int, count: int) -
             seen,
             None,
         )
-        hits.append(hit("\x1f".join((name, subject[0][1])), hit_row))
+        hits.append(hit)
     return list(runs_of(place, hits))
 
 
@@ -98,6 +98,25 @@ def test_both_scans_aggregate_to_the_same(tmp_path: Path) -> None:
 
 
 @needs_core
+def test_hits_of_the_core_are_in_order(tmp_path: Path) -> None:
+    """Subjects that have much in common, by two processes, so many that the core lets go of them several times."""
+    line = "[%d] 2026/11/01 10:%02d:%02d.%06d [WRN] JetStream cluster stream 'A > %s' has NO quorum, stalled\n"
+    chance = random.Random(9)  # noqa: S311  # no secret
+    pieces = ("S", "S" * 15, "S" * 16, "S" * 40, "T", "\0", "\x1f", "é", "\x7f", " ")
+    names = ["".join(chance.choices(pieces, k=chance.randrange(1, 7))) for _ in range(9_000)]
+    names += [f"{'S' * 100}{number}" for number in range(9_000)]
+    text = "".join(line % (chance.randrange(1, 3), n // 60 % 60, n % 60, n, name) for n, name in enumerate(names))
+    (tmp_path / "n1.log").write_text(text, encoding="utf-8")
+    matcher, parts = Matcher(SIGNATURES), parts_of([tmp_path])
+    runs = [row for row in Scanner(matcher, native=True, block=200_000).rows(parts[0]) if row.analysis == HIT]
+    keys = [[(hit.key.encode(), hit.first_us) for hit in hits_of(run)] for run in runs]
+    assert all(mine == sorted(mine) for mine in keys)
+    begun = sum(later[0] < earlier[-1] for earlier, later in pairwise(keys))
+    assert 0 < begun < 10  # anew each time that the core has let go of counts
+    assert not list(differences(Scanner(matcher, native=True, block=200_000), reference(matcher), parts))
+
+
+@needs_core
 @pytest.mark.parametrize("damage", [b"", b"\x93", b"\xdd\xff\xff\xff\xff", b"\x91\x93\xa1a\x05"])
 def test_a_damaged_run_is_an_error(damage: bytes) -> None:
     rows = [row(part("n1"), "1.part", "n1", (0, 0), PartRow(part("n1"))), Row("s", HIT, "a", 0, 0, damage)]
@@ -108,8 +127,8 @@ def test_a_damaged_run_is_an_error(damage: bytes) -> None:
 def test_runs_are_in_order_and_short() -> None:
     runs = random_hits(random.Random(5), part("n1.log"), 1_000, 3_000)  # noqa: S311  # no secret
     assert len(runs) > 3
-    assert max(len(run.value) for run in runs) < 40_000
-    keys = [(hit.key, hit.at_us) for run in runs for hit in hits_of(run)]
+    assert max(len(run.value) for run in runs) < 20_000
+    keys = [(hit.key, hit.first_us) for run in runs for hit in hits_of(run)]
     assert len(keys) == 3_000
     assert keys == sorted(keys)
 
@@ -119,15 +138,14 @@ def test_groups_have_all_hits_of_a_key() -> None:
     chance = random.Random(6)  # noqa: S311  # no secret
     runs = sorted(run for start in range(0, 900, 100) for run in random_hits(chance, part("n", start), 50, 500))
     groups = list(groups_of(runs))
-    assert sum(len(group.rows) for group in groups) == 4_500
-    subjects = [(group.signature, {read(HitRow, row).subject for row in group.rows}) for group in groups]
+    assert sum(len(group.hits) for group in groups) == 4_500
+    subjects = [(group.signature, {hit.row().subject for hit in group.hits}) for group in groups]
     assert all(len(same) == 1 for _, same in subjects)
     assert len({(name, *same) for name, same in subjects}) == len(groups)
 
 
 def test_a_run_of_a_file_that_was_renamed() -> None:
     runs = random_hits(random.Random(8), part("n1.log"), 10, 20)  # noqa: S311  # no secret
-    again = [
-        read(HitRow, hit.row).file for run in runs for hit in hits_of(run._replace(value=renamed(run, "n1.log.1")))
-    ]
-    assert again == ["n1.log.1"] * 20
+    again = [hit for run in runs for hit in hits_of(run._replace(value=renamed(run, "n1.log.1")))]
+    assert [hit.source.file for hit in again] == ["n1.log.1"] * 20
+    assert [(hit.key, hit.hit) for hit in again] == [(hit.key, hit.hit) for run in runs for hit in hits_of(run)]

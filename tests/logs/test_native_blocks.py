@@ -86,11 +86,14 @@ class Blocks:
         return line.replace(b"\n", b"")
 
 
-def rows(scan: PartScan, blocks: list[bytes]) -> Iterator[Row]:
+def rows(scan: PartScan, blocks: list[bytes], lets_go: random.Random | None = None) -> Iterator[Row]:
+    """`lets_go`: behind some blocks the scan lets go of what it has counted, as it does where it has counted much."""
     base = 0
     for block in blocks:
         yield from scan.feed(block, base)
         base += len(block)
+        if lets_go is not None and lets_go.random() < 0.1:
+            yield from scan._counts(at_end=True)  # no block of so few lines fills it
     yield from scan.finish(last=True, read=base)
 
 
@@ -99,7 +102,8 @@ def compare(seed: int, count: int) -> None:
     while done < count:
         part, matcher, blocks = made.scan()
         native, plain = NativeScan(part, matcher), PartScan(part, matcher, clock_plain.read_clock)
-        assert joined(rows(native, blocks)) == joined(rows(plain, blocks)), (seed, done, part, blocks)
+        lets_go = random.Random(done)  # noqa: S311  # no secret
+        assert joined(rows(native, blocks, lets_go)) == joined(rows(plain, blocks)), (seed, done, part, blocks)
         done += len(blocks)
 
 

@@ -22,7 +22,11 @@ def most_within(
     """
     if group is None:
         return _most_of_all([span for occurrence in occurrences for span in occurrence.histogram.spans()], window_us)
-    buckets = [(*span, group(occurrence)) for occurrence in occurrences for span in occurrence.histogram.spans()]
+    buckets = [
+        (*span, name)
+        for occurrence, name in [(occurrence, group(occurrence)) for occurrence in occurrences]
+        for span in occurrence.histogram.spans()
+    ]
     starts = sorted({first for first, _, _, _ in buckets})
     named = [bucket for bucket in buckets if bucket[3]]
     entering, leaving = sorted(named, key=_FIRST), sorted(named, key=_LAST)

@@ -13,6 +13,7 @@ import jsdoctor
 from jsdoctor.collect.logs.store import is_uri
 from jsdoctor.model.log_scan import Part, ScanSettings
 from jsdoctor.model.typed import decode_as
+from jsdoctor.parse.logs.scan.rows import ROWS_REVISION
 
 INDEX = "index.json"
 FORMAT = "jsdoctor.audit-state/v1"
@@ -56,8 +57,8 @@ class StateIndex(msgspec.Struct, frozen=True):
 
 
 def scan_id(settings: ScanSettings) -> str:
-    """Everything that rows depend on beside the bytes: the release and the signatures."""
-    text = jsdoctor.__version__.encode() + msgspec.msgpack.encode(settings)
+    """Everything that rows depend on beside the bytes: the release, the form of rows and the signatures."""
+    text = f"{jsdoctor.__version__} {ROWS_REVISION}".encode() + msgspec.msgpack.encode(settings)
     return hashlib.blake2b(text, digest_size=16).hexdigest()
 
 

@@ -11,7 +11,7 @@ from jsdoctor.model.log_scan import Row
 from jsdoctor.parse.logs.aggregate import aggregated
 from jsdoctor.parse.logs.aggregate.aggregated import ServerSeen
 from jsdoctor.parse.logs.aggregate.elections import sightings
-from jsdoctor.parse.logs.aggregate.hit_groups import HitSource, groups_of, native_groups_of
+from jsdoctor.parse.logs.aggregate.hit_groups import groups_of, native_groups_of
 from jsdoctor.parse.logs.aggregate.hits import KEPT, Most, ServerHits, by_server
 from jsdoctor.parse.logs.aggregate.restored import falls
 from jsdoctor.parse.logs.aggregate.runs import finished, gather
@@ -19,7 +19,7 @@ from jsdoctor.parse.logs.aggregate.series import KNOWN_FROM, NO_TIME, File, Name
 from jsdoctor.parse.logs.aggregate.time_jumps import jumps_of, longest
 from jsdoctor.parse.logs.lines import builtin
 from jsdoctor.parse.logs.scan import rows
-from jsdoctor.parse.logs.scan.rows import HitCount, HitRow, JumpRow, MarkRow, PartRow, ProcessRef, SegmentRow, read
+from jsdoctor.parse.logs.scan.rows import HitRow, HitSource, JumpRow, MarkRow, PartRow, ProcessRef, SegmentRow, read
 
 RUNS_KEPT = 5000
 """Newest process runs kept of one series."""
@@ -83,12 +83,12 @@ class _Series:
             if most is None or group.signature != signature:
                 yield from self._most(most)
                 most, signature = Most(group.signature), group.signature
-            if not group.rows:
+            if not group.hits:
                 most.leave_out(group.lines, group.subjects)
-            elif len(group.rows) == 1 and not most.may_keep(count := read(HitCount, group.rows[0]).count):
+            elif len(group.hits) == 1 and not most.may_keep(count := group.hits[0].count):
                 most.leave_out(count)
             else:
-                for item in by_server([self._server_hits(read(HitRow, row)) for row in group.rows]):
+                for item in by_server([self._server_hits(hit.row()) for hit in group.hits]):
                     most.add(item)
         yield from self._most(most)
 
@@ -99,8 +99,7 @@ class _Series:
             yield self._row(aggregated.TOTAL, total)
 
     def _server_hits(self, hits: HitRow) -> ServerHits:
-        server = self._server_of(HitSource(hits.file, hits.start, hits.name, hits.process))
-        return ServerHits(server, hits, self._files[hits.file])
+        return ServerHits(self._server_of(hits.source), hits, self._files[hits.source.file])
 
     def _server_of(self, source: HitSource) -> str:
         file = self._files[source.file]

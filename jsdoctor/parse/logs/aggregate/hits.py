@@ -55,10 +55,10 @@ def by_server(rows: Iterable[ServerHits]) -> Iterator[OneSubject]:
     groups: dict[tuple[str, bool], list[ServerHits]] = defaultdict(list)
     undated: list[ServerHits] = []
     for row in rows:
-        if row.hits.zoned is None:
+        if row.hits.source.zoned is None:
             undated.append(row)
         else:
-            groups[row.server, row.hits.zoned].append(row)
+            groups[row.server, row.hits.source.zoned].append(row)
     for row in undated:
         groups[row.server, (row.server, True) in groups].append(row)
     for (server, zoned), mine in sorted(groups.items()):
@@ -88,7 +88,7 @@ def _occurrence(signature: str, server: str, zoned: bool, rows: list[ServerHits]
         measures=tuple(measures[field] for field in sorted(measures)),
         exemplars=tuple(
             [
-                row.file.exemplar(row.hits.start, seen, text=text)
+                row.file.exemplar(row.hits.source.start, seen, text=text)
                 for (seen, row), text in zip(shown, texts, strict=False)
             ]
         ),
@@ -99,12 +99,12 @@ def _shown(firsts: list[_SeenIn], lasts: list[_SeenIn]) -> list[_SeenIn]:
     """The first lines, and the last one. To make exemplars of them takes long, so they are chosen before."""
 
     def rank(undated: int) -> Callable[[_SeenIn], tuple[int, str, int]]:
-        return lambda item: (undated if item[0].us is None else item[0].us, item[1].hits.file, item[0].offset)
+        return lambda item: (undated if item[0].us is None else item[0].us, item[1].hits.source.file, item[0].offset)
 
     kept = sorted(firsts, key=rank(NO_TIME))[:EXEMPLARS]
     last = max(lasts, key=rank(-1), default=None)
-    places = [(seen.offset, row.hits.file) for seen, row in kept]
-    return kept if last is None or (last[0].offset, last[1].hits.file) in places else [*kept, last]
+    places = [(seen.offset, row.hits.source.file) for seen, row in kept]
+    return kept if last is None or (last[0].offset, last[1].hits.source.file) in places else [*kept, last]
 
 
 def _wider(known: Measure, count: int, low: int, high: int) -> Measure:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from jsdoctor.model.log_scan import Part, Row
 from jsdoctor.parse.logs.lines.matcher import Match
-from jsdoctor.parse.logs.scan.hit_runs import Hit, hit, runs_of
-from jsdoctor.parse.logs.scan.rows import HitRow, ProcessRef
+from jsdoctor.parse.logs.scan.hit_runs import runs_of
+from jsdoctor.parse.logs.scan.rows import HitRow, HitSource, ProcessRef
 from jsdoctor.parse.logs.scan.signature_counter import Known, Place, SignatureCounter
 
 MAX_COUNTERS = 20_000
@@ -99,25 +99,17 @@ class LogSources:
         self._counted = 0
         self._forget()
 
-    def _hits(self) -> Iterator[Hit]:
+    def _hits(self) -> Iterator[HitRow]:
         for source in self._all:
             for zoned, counters in source.counters.items():
+                written = HitSource(self._part.name, self._part.start, source.name, source.process, zoned)
                 for counter in counters.values():
-                    yield self._hit(source, zoned, counter)
+                    yield _hit(written, counter)
                 counters.clear()
 
-    def _hit(self, source: LogSource, zoned: bool | None, counter: SignatureCounter) -> Hit:
-        part, match = self._part, counter.match
-        hits = HitRow(
-            part.name,
-            part.start,
-            source.name,
-            source.process,
-            zoned,
-            match.subject,
-            counter.count,
-            counter.minutes(),
-            [(field, known[0], known[1], known[2]) for field, known in sorted(counter.measures.items())],
-            *counter.kept(),
-        )
-        return hit("\x1f".join((match.signature.name, *(value for _, value in match.subject))), hits)
+
+def _hit(source: HitSource, counter: SignatureCounter) -> HitRow:
+    match = counter.match
+    measures = [(field, known[0], known[1], known[2]) for field, known in sorted(counter.measures.items())]
+    firsts, last = counter.kept()
+    return HitRow(match.signature.name, source, match.subject, counter.count, counter.minutes(), measures, firsts, last)

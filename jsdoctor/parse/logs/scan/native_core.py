@@ -81,22 +81,26 @@ class NativeScanner(Protocol):
         """In the order in which they begin."""
         ...
 
-    def runs(self, file: str, start: int, sources: list[tuple[str, bytes]], /) -> list[tuple[str, int, bytes]]:
-        """Let go of all counts: key and time of the first hit of each run, and the run; see `hit_runs.hits_of`."""
+    def runs(self, sources: list[bytes], /) -> list[tuple[str, int, bytes]]:
+        """Let go of all counts: key and time of the first hit of each run, and the run; see `hit_runs.hits_of`.
+
+        `sources` are the packed `HitSource`s, by number.
+        """
         ...
 
 
-_Group = tuple[str, list[bytes], int, int]
+NativeGroup = tuple[str, list[bytes], int, int]
+"""See `hit_groups.HitGroup`; the hits are packed."""
 
 
 class NativeGroups(Protocol):
-    """Brings the hits of runs together; see `hit_runs.HitGroup`."""
+    """Brings the hits of runs together; see `hit_groups.HitGroup`."""
 
-    def add(self, start: int, run: bytes, server_of: Callable[[bytes], int], /) -> list[_Group]:
+    def add(self, start: int, run: bytes, server_of: Callable[[bytes], int], /) -> list[NativeGroup]:
         """Take one more run, of a part that begins at `start`. `server_of` gets a packed `HitSource`."""
         ...
 
-    def end(self, server_of: Callable[[bytes], int], /) -> list[_Group]:
+    def end(self, server_of: Callable[[bytes], int], /) -> list[NativeGroup]:
         """Take the last groups, once all runs are there."""
         ...
 
@@ -117,7 +121,7 @@ class _Core(Protocol):
     def HitGroups(self, kept: int, /) -> NativeGroups: ...  # noqa: N802  # a class
 
 
-_core = CompiledCore[_Core]("REVISION", 3)
+_core = CompiledCore[_Core]("REVISION", 4)
 
 
 def have_native() -> bool:

@@ -16,7 +16,7 @@ from jsdoctor.parse.logs.scan.block import LogBlock
 from jsdoctor.parse.logs.scan.log_sources import LogSource
 from jsdoctor.parse.logs.scan.native_core import NativeScanner, Segment, native_scanner
 from jsdoctor.parse.logs.scan.part import TEXT_END, PartScan
-from jsdoctor.parse.logs.scan.rows import HIT
+from jsdoctor.parse.logs.scan.rows import HIT, HitSource
 from jsdoctor.parse.logs.scan.time_segments import BlockLines, Jump, ProcessKey, ProcessKeys, TimeSegment
 
 _QUARTER_US = 900_000_000
@@ -80,8 +80,11 @@ class NativeScan(PartScan):
         yield from super()._counts(at_end)
         if at_end or self._native.full:
             part = self._part
-            sources = [(source.name, msgspec.msgpack.encode(source.process)) for source in self._numbered]
-            for key, first_us, run in self._native.runs(part.name, part.start, sources):
+            sources = [
+                msgspec.msgpack.encode(HitSource(part.name, part.start, source.name, source.process, self._times.zoned))
+                for source in self._numbered
+            ]
+            for key, first_us, run in self._native.runs(sources):
                 yield Row(part.series, HIT, key, first_us, part.start, run)
 
     def source_of(self, prefix: bytes) -> int:

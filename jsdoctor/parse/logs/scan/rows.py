@@ -120,18 +120,24 @@ class JumpRow(msgspec.Struct, frozen=True, array_like=True):
     seen: KeptLine
 
 
-class HitRow(msgspec.Struct, array_like=True, gc=False):
-    """Lines of one signature, subject and process in one part. `name`: the server, if the part names it.
-
-    `minutes` has the dated ones, minute by minute; `zoned` None: no line of it is dated. `last` is the last dated one
-    where it is none of the first.
-    """
+class HitSource(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """Who wrote the lines of a hit. `name`: the server, if the part names it. `zoned` None: no line is dated."""
 
     file: str
     start: int
     name: str
     process: ProcessRef
     zoned: bool | None
+
+
+class HitRow(msgspec.Struct, gc=False):
+    """Lines of one signature, subject and source in one part.
+
+    `minutes` has the dated ones, minute by minute. `last` is the last dated one where it is none of the first.
+    """
+
+    signature: str
+    source: HitSource
     subject: Fields
     count: int
     minutes: Histogram
@@ -145,17 +151,8 @@ class HitRow(msgspec.Struct, array_like=True, gc=False):
         return self.last or next((seen for seen in reversed(self.firsts) if seen.us is not None), None)
 
 
-class HitCount(msgspec.Struct, array_like=True, gc=False):
-    """The number of lines of a `HitRow`; the rest of the row is not decoded."""
-
-    file: msgspec.Raw
-    start: msgspec.Raw
-    name: msgspec.Raw
-    process: msgspec.Raw
-    zoned: msgspec.Raw
-    subject: msgspec.Raw
-    count: int
-
+ROWS_REVISION = 2
+"""Raise it with every change of what rows contain: saved rows of another revision are not used."""
 
 _encoder = msgspec.msgpack.Encoder()
 _T = TypeVar("_T")
