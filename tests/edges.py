@@ -194,7 +194,8 @@ def written(code: str, cases: Mapping[str, Tried], edges: Iterable[Edge]) -> Ite
     for title, place, value in edges:
         yield ""
         yield f"{title} | {place} = {value!r}"
-        yield from cases[title].section(place, value) or ["  unchanged"]
+        case = cases.get(title)
+        yield from (case.section(place, value) or ["  unchanged"]) if case else ["  this case is gone"]
 
 
 def listed(text: str) -> Iterator[Edge]:

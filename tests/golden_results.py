@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from jsdoctor.engine.runner import Evaluation, evaluate
-from jsdoctor.engine.select import find_rule, select_rules
+from jsdoctor.engine.select import SelectionError, find_rule, select_rules
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import Finding, Observation, Outcome
 from jsdoctor.model.report import Result
@@ -158,7 +158,10 @@ def main(codes: Sequence[str]) -> None:
 
     With codes, those of these rules, and of the files for all rules those that take seconds: no changes of fields.
     """
-    chosen = [find_rule(rules(), code).code for code in codes] or [rule.code for rule in rules()]
+    try:
+        chosen = [find_rule(rules(), code).code for code in codes] or [rule.code for rule in rules()]
+    except SelectionError as error:
+        sys.exit(str(error))
     for code in chosen:
         path_of(code).write_text(text_of(code), encoding="utf-8", errors="backslashreplace")
     for code in chosen:
