@@ -1,16 +1,18 @@
 """Running a command to its end: how long it took, what it cost, what it said."""
 
+import json
 import os
 import shlex
 import subprocess
+import sys
 import tempfile
-import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 LINUX_MAXRSS_UNIT = 1024
 _STDERR_SHOWN = 2000
+_LAUNCHER = Path(__file__).with_name("launcher.py")
 
 
 class CannotMeasureError(Exception):
@@ -19,10 +21,7 @@ class CannotMeasureError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One finished process. Times are seconds; `cpu_s` is user and system time of the process alone.
-
-    `peak_rss_bytes` is never below what this interpreter itself has ever used: the kernel counts from the fork on.
-    """
+    """One finished process. Times are seconds; `cpu_s` is user and system time of the process alone."""
 
     seconds: float
     cpu_s: float
@@ -33,25 +32,28 @@ class Run:
 def run(command: Sequence[str | Path], accept: Collection[int] = (0,)) -> Run:
     """Run *command*. Raises CannotMeasureError for an exit code that is not among *accept*."""
     words = [str(word) for word in command]
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        started = time.perf_counter()
-        process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=out, stderr=err, env=_environment())
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, tempfile.TemporaryFile() as figures:
+        launcher = [sys.executable, "-I", "-S", str(_LAUNCHER), str(figures.fileno()), *words]
+        subprocess.run(
+            launcher,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=err,
+            env=_environment(),
+            pass_fds=[figures.fileno()],
+            check=False,
+        )
+        figures.seek(0)
+        err.seek(0)
+        stderr_text = err.read()[-_STDERR_SHOWN:].decode(errors="replace").strip()
         try:
-            _, status, used = os.wait4(process.pid, 0)
-        except BaseException:
-            process.kill()
-            process.wait()
-            raise
-        seconds = time.perf_counter() - started
-        process.returncode = os.waitstatus_to_exitcode(
-            status
-        )  # it has been waited for: subprocess must not do so again
-        if process.returncode not in accept:
-            err.seek(0)
-            stderr_text = err.read()[-_STDERR_SHOWN:].decode(errors="replace").strip()
-            raise CannotMeasureError(f"{shlex.join(words)}\nended with exit code {process.returncode}: {stderr_text}")
+            exit_code, seconds, cpu_s, peak = json.loads(figures.read())
+        except ValueError:
+            raise CannotMeasureError(f"{shlex.join(words)}\ncould not be started: {stderr_text}") from None
+        if exit_code not in accept:
+            raise CannotMeasureError(f"{shlex.join(words)}\nended with exit code {exit_code}: {stderr_text}")
         out.seek(0)
-        return Run(seconds, used.ru_utime + used.ru_stime, used.ru_maxrss * LINUX_MAXRSS_UNIT, out.read())
+        return Run(seconds, cpu_s, peak * LINUX_MAXRSS_UNIT, out.read())
 
 
 def _environment() -> dict[str, str]:

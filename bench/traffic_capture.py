@@ -58,7 +58,7 @@ def record(path: Path, published: int) -> Traffic:
 
 
 def _packets_in(path: Path) -> int:
-    """Counted without the file in memory: what is measured later starts with the peak of this process."""
+    """Counted record by record, without the file in memory."""
     packets = 0
     with path.open("rb") as file:
         file.seek(_HEADER)
