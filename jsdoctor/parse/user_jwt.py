@@ -9,9 +9,9 @@ import msgspec
 
 from jsdoctor.model.typed import decode_as
 
-_ACCOUNT = re.compile(r"A[A-Z2-7]{55}")
+ACCOUNT_KEY = re.compile(r"A[A-Z2-7]{55}")
 """The public nkey of an account (nkeys `strkey.go`). It is not a secret."""
-_REDACTED = re.compile(rf"\[redacted:jwt of account ({_ACCOUNT.pattern})\]")
+_REDACTED = re.compile(rf"\[redacted:jwt of account ({ACCOUNT_KEY.pattern})\]")
 
 
 class _UserClaims(msgspec.Struct, frozen=True):
@@ -23,6 +23,12 @@ class _UserJwt(msgspec.Struct, frozen=True):
     nats: _UserClaims = _UserClaims()
 
 
+def jwt_payload(jwt: str) -> bytes:
+    """The claims of a JWT as JSON, unverified; empty if it has none. Raises ValueError for what is no base64."""
+    payload = jwt.partition(".")[2].partition(".")[0]
+    return base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4))
+
+
 def issuer_account(jwt: str) -> str | None:
     """The public key of the account that a user's JWT is of; empty if it names none, None if it was redacted.
 
@@ -31,13 +37,14 @@ def issuer_account(jwt: str) -> str | None:
     if jwt.startswith("[redacted:"):
         kept = _REDACTED.fullmatch(jwt)
         return kept[1] if kept else None
-    payload = jwt.split(".")[1] if jwt.count(".") == 2 else ""
+    if jwt.count(".") != 2:
+        return ""
     try:
-        user = decode_as(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)), _UserJwt)
+        user = decode_as(jwt_payload(jwt), _UserJwt)
     except (ValueError, RecursionError, msgspec.MsgspecError):
         return ""
     account = user.nats.issuer_account or user.iss
-    return account if _ACCOUNT.fullmatch(account) else ""
+    return account if ACCOUNT_KEY.fullmatch(account) else ""
 
 
 def redacted_jwt(jwt: str) -> str:

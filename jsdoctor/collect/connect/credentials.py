@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 import re
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 
 from jsdoctor.collect.problems import UsageProblem
+from jsdoctor.parse.user_jwt import jwt_payload
 
 # nkeys `creds_utils.go` userConfigRE; the newline after the END line is optional here.
 _DECORATED = re.compile(r"-{3,}[^\r\n]*-{3,}\r?\n\s*([\w.=-]+)\s*?\r?\n-{3,}[^\r\n]*-{3,}")
@@ -83,9 +83,8 @@ def nkey_login(text: str, origin: str) -> Login:
 def jwt_claims(jwt: str) -> dict[str, object]:
     """The claims of a JWT, unverified: for explanations only. Empty when they cannot be read."""
     try:
-        payload = jwt.split(".")[1]
-        claims = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
-    except (IndexError, binascii.Error, ValueError):
+        claims = json.loads(jwt_payload(jwt))
+    except ValueError:
         return {}
     return claims if isinstance(claims, dict) else {}
 

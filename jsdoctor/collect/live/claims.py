@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 import msgspec
@@ -10,10 +9,10 @@ import msgspec
 from jsdoctor.model.finding import CLUSTER
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.typed import decode_as
+from jsdoctor.parse.user_jwt import ACCOUNT_KEY
 
 MAX_CLAIMS = 64
 """One request each: past this many, collecting would take longer than an operator waits."""
-_PUBLIC_KEY = re.compile(r"A[A-Z2-7]{55}")
 
 
 class _Accountz(msgspec.Struct, frozen=True):
@@ -26,7 +25,7 @@ class _Envelope(msgspec.Struct, frozen=True):
 
 def claimed_accounts(replies: Iterable[bytes]) -> list[str]:
     """Public keys of accounts, sorted, from ACCOUNTZ replies (with or without their envelope); none otherwise."""
-    return sorted({name for body in replies for name in _listed(body) if _PUBLIC_KEY.fullmatch(name)})
+    return sorted({name for body in replies for name in _listed(body) if ACCOUNT_KEY.fullmatch(name)})
 
 
 def _listed(body: bytes) -> tuple[str, ...]:
