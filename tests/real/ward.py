@@ -31,6 +31,7 @@ import tests.real
 from tests.deployment import HOUR_NS, add_consumer, add_stream, api
 from tests.servers import Cluster
 from tests.stored import publish
+from tests.warm import jsdoctor_again
 
 Json = dict[str, Any]
 Work = Callable[["Site"], Awaitable[None]]
@@ -126,6 +127,7 @@ class Plant:
 
 
 PLANTS: list[Plant] = []
+_TIMEOUT_S = 120
 
 
 def plant(code: str, subject: str, severity: str, **options: Any) -> Callable[[Work], Plant]:
@@ -144,10 +146,14 @@ for module in pkgutil.iter_modules(tests.real.__path__):
         importlib.import_module(f"tests.real.{module.name}")
 
 
-def run_check(*arguments: str) -> tuple[int, Json]:
-    """`jsdoctor check … --format json` as a user runs it: exit code and report."""
-    command = [sys.executable, "-m", "jsdoctor", "check", "--format", "json", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+def run_check(*arguments: str, again: bool = False) -> tuple[int, Json]:
+    """`jsdoctor check … --format json` as a user runs it: exit code and report. *again* saves the imports."""
+    command = ["check", "--format", "json", *arguments]
+    if again:
+        done = jsdoctor_again(command, _TIMEOUT_S)
+    else:
+        command = [sys.executable, "-m", "jsdoctor", *command]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
     assert "Traceback" not in done.stderr, done.stderr
     assert done.stdout, f"exit {done.returncode}: {done.stderr}"
     return done.returncode, json.loads(done.stdout)
