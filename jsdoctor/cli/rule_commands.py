@@ -8,7 +8,7 @@ from pathlib import Path
 
 from jsdoctor.app.configuration import load_configuration
 from jsdoctor.app.outputs import Color
-from jsdoctor.app.rulebook import open_rulebook, open_symptoms
+from jsdoctor.app.rulebook import Rulebook, open_rulebook, open_symptoms
 from jsdoctor.cli.console import ascii_only, use_color, width_of
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.engine.select import find_rule
@@ -34,25 +34,33 @@ def show_page(name: str, directories: tuple[Path, ...], color: Color) -> ExitCod
     If a rule and a symptom share a slug, print both: the rule describes one cause, the symptom all causes.
     """
     config = _configured()
-    rulebook = open_rulebook(directories, config.policies)
-    book, options = open_symptoms(rulebook), _options(color, config.docs_url or "")
-    symptom = book.symptom(name)
-    error = book.api_error(int(name)) if name.isdecimal() and len(name) < 6 else None  # they have five digits
-    pages = []
-    if error is not None:
-        pages.append(api_error_markdown(error, book, rulebook.rules, options))
+    rulebook, options = open_rulebook(directories, config.policies), _options(color, config.docs_url or "")
+    if name.upper() in {rule.code for rule in rulebook.rules}:
+        pages = [page_markdown(find_rule(rulebook.rules, name), options)]
     else:
-        known = [symptom.slug for symptom in book.symptoms]
-        if symptom is None or name.lower() in {rule.slug for rule in rulebook.rules}:
-            pages.append(page_markdown(find_rule(rulebook.rules, name, known), options))
-        if symptom is not None:
-            pages.append(symptom_markdown(symptom, book, rulebook.rules, options))
+        pages = _pages_of_slug(name, rulebook, options)
     if sys.stdout.isatty() or color is Color.ALWAYS:
         from jsdoctor.render.explain_drawn import drawn
 
         pages = [drawn(page, options) for page in pages]
     sys.stdout.write("\n".join(pages))
     return ExitCode.OK
+
+
+def _pages_of_slug(name: str, rulebook: Rulebook, options: RenderOptions) -> list[str]:
+    """The pages of what has that slug, or that code of an API error."""
+    book = open_symptoms(rulebook)
+    symptom = book.symptom(name)
+    error = book.api_error(int(name)) if name.isdecimal() and len(name) < 6 else None  # they have five digits
+    if error is not None:
+        return [api_error_markdown(error, book, rulebook.rules, options)]
+    known = [symptom.slug for symptom in book.symptoms]
+    pages = []
+    if symptom is None or name.lower() in {rule.slug for rule in rulebook.rules}:
+        pages.append(page_markdown(find_rule(rulebook.rules, name, known), options))
+    if symptom is not None:
+        pages.append(symptom_markdown(symptom, book, rulebook.rules, options))
+    return pages
 
 
 def validate_rules(directories: tuple[Path, ...]) -> ExitCode:

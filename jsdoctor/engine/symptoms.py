@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -78,6 +79,12 @@ def load_symptoms(
 
 def _misfits(book: SymptomBook, rules: Sequence[Rule]) -> Iterator[str]:
     taken: dict[object, str] = {}
+    known = _Known(
+        codes=frozenset(rule.code for rule in rules if rule.status is not RuleStatus.RETIRED),
+        signatures=frozenset(signature.name for rule in rules for signature in rule.signatures),
+        slugs=frozenset(symptom.slug for symptom in book.symptoms),
+        api_codes=frozenset(str(error.code) for error in book.api_errors),
+    )
     for symptom in book.symptoms:
         here = f"{symptom.origin}:1:"
         if not symptom.origin.endswith(f"/{symptom.slug}.md"):
@@ -85,7 +92,7 @@ def _misfits(book: SymptomBook, rules: Sequence[Rule]) -> Iterator[str]:
         for key in (symptom.slug, *symptom.matching.codes, *symptom.matching.rules):
             if taken.setdefault(key, symptom.origin) != symptom.origin:
                 yield f"{here} {key} is already taken by {taken[key]}"
-        yield from (f"{here} {problem}" for problem in _unknown_names(symptom, book, rules))
+        yield from (f"{here} {problem}" for problem in _unknown_names(symptom, known))
 
 
 def _unknown_leads(book: SymptomBook) -> Iterator[str]:
@@ -95,20 +102,25 @@ def _unknown_leads(book: SymptomBook) -> Iterator[str]:
             yield f"topic {topic.name!r}: no symptom is named {slug!r}{did_you_mean(slug, slugs)}"
 
 
-def _unknown_names(symptom: Symptom, book: SymptomBook, rules: Sequence[Rule]) -> Iterator[str]:
-    codes = {rule.code for rule in rules if rule.status is not RuleStatus.RETIRED}
-    signatures = {signature.name for rule in rules for signature in rule.signatures}
-    slugs = {other.slug for other in book.symptoms} - {symptom.slug}
+class _Known(NamedTuple):
+    """What pages may name."""
+
+    codes: frozenset[str]
+    signatures: frozenset[str]
+    slugs: frozenset[str]
+    api_codes: frozenset[str]
+
+
+def _unknown_names(symptom: Symptom, known: _Known) -> Iterator[str]:
     ways = tuple(way for ways in symptom.ruled_out_with.values() for way in ways)
-    api_codes = tuple(map(str, symptom.matching.codes))
-    for names, known, what in (
-        (symptom.causes, codes, "no rule has the code"),
-        (symptom.matching.signatures, signatures, "no signature is named"),
-        (symptom.matching.rules, codes, "no rule has the code"),
-        (symptom.next, slugs, "no other symptom is named"),
-        (ways, set(EvidenceSource), "no evidence source is named"),
-        (api_codes, {str(error.code) for error in book.api_errors}, "no error of the JetStream API has the code"),
+    for names, valid, what in (
+        (symptom.causes, known.codes, "no rule has the code"),
+        (symptom.matching.signatures, known.signatures, "no signature is named"),
+        (symptom.matching.rules, known.codes, "no rule has the code"),
+        (symptom.next, known.slugs - {symptom.slug}, "no other symptom is named"),
+        (ways, frozenset(EvidenceSource), "no evidence source is named"),
+        (map(str, symptom.matching.codes), known.api_codes, "no error of the JetStream API has the code"),
     ):
         for name in names:
-            if name not in known:
-                yield f"{what} {name!r}{did_you_mean(name, known)}"
+            if name not in valid:
+                yield f"{what} {name!r}{did_you_mean(name, valid)}"

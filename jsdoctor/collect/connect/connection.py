@@ -106,7 +106,7 @@ class Connection:
             closed_cb=self._on_close,
             allow_reconnect=False,
             connect_timeout=wait_s,
-            tls=attempt.tls.context,
+            tls=attempt.tls.context if self.encrypted else None,
             inbox_prefix=inbox_prefix,
             **login_options(attempt.login),
         )

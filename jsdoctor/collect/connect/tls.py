@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ssl
 from dataclasses import dataclass
+from functools import cache
 
 from jsdoctor.collect.connect.refusal import ConnectionRefusal, Stage
 from jsdoctor.collect.connect.secret_refs import shown_path
@@ -21,26 +22,36 @@ _CERTIFICATE_ALERTS = ("CERTIFICATE_REQUIRED", "BAD_CERTIFICATE", "HANDSHAKE_FAI
 
 @dataclass(frozen=True, slots=True)
 class TlsPlan:
-    """How to do TLS: the context to verify with, whether a server must offer it, whether it comes before INFO."""
+    """How to do TLS: certificates that were given, whether a server must offer it, whether it comes before INFO."""
 
-    context: ssl.SSLContext
+    given: ssl.SSLContext | None
     required: bool
     first: bool
     own_ca: bool
     own_certificate: bool
+
+    @property
+    def context(self) -> ssl.SSLContext:
+        """The context to verify with. The CAs of this machine are read when a server uses TLS, not before."""
+        return self.given or _of_this_machine()
+
+
+@cache
+def _of_this_machine() -> ssl.SSLContext:
+    return ssl.create_default_context()
 
 
 def plan_tls(settings: ConnectionSettings) -> TlsPlan:
     """Load the certificates. Raises UsageProblem for files that are no PEM, or a key that is not the certificate's."""
     ca, cert, key = settings.tls_ca, settings.tls_cert, settings.tls_key
     try:
-        context = ssl.create_default_context(cafile=ca)
+        context = ssl.create_default_context(cafile=ca) if ca or cert else None
     except (ssl.SSLError, OSError):
         origin = settings.origins.get("tls_ca", "--tlsca")
         raise UsageProblem(
             f"{origin}: no certificate in {shown_path(str(ca))}", "give a PEM file (BEGIN CERTIFICATE)"
         ) from None
-    if cert:
+    if cert and context:
         origin = settings.origins.get("tls_cert", "--tlscert")
         try:
             # Without a password function OpenSSL would ask on the terminal and wait.
