@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from jsdoctor.model.server import ConnectedServer, Servers
 
 
+@lru_cache
 def release(version: str) -> tuple[int, ...]:
     """`2.12.8-RC.1` as (2, 12, 8); () for what is no version."""
     parts = version.partition("-")[0].split(".")

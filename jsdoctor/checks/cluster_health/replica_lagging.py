@@ -95,8 +95,10 @@ def _begun(history: StreamHistory | ConsumerHistory, silence_ns: int) -> Iterato
     readings = [reading.cluster.replicas if reading.cluster else () for reading in history.readings]
     taken_in = _size(history.last) - _size(history.first)
     for peer in readings[-1]:
+        if peer.lag <= 0 or peer.current or not is_heard(peer, silence_ns):
+            continue
         lags = [next((p.lag for p in peers if label(p) == label(peer)), 0) for peers in readings]
-        if peer.lag > 0 and not peer.current and is_heard(peer, silence_ns) and min(lags) == 0:
+        if min(lags) == 0:
             yield _Lag(peer, lags[0], peer.lag, taken_in, history.elapsed_s)
 
 
