@@ -115,7 +115,7 @@ def _judged(
     if verdict is None or (verdict.outcome is Outcome.NOT_EVALUATED and not judged):
         reason, how = (verdict.reason, verdict.how_to_get) if verdict else _NOT_RUN
         return _undecided(symptom, rule, reason, how)
-    if unseen := visibility.unseen(rule, judged):
+    if unseen := visibility.unseen(symptom, rule, judged):
         return _undecided(symptom, rule, unseen.reason, unseen.how_to_get)
     wanted = [EvidenceSource(way) for way in symptom.ruled_out_with.get(rule.code, ())]
     if wanted and not visibility.ways & set(wanted):

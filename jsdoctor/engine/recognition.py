@@ -26,9 +26,9 @@ _SECRETS = re.compile(
 """Logins, passwords, seeds and JWTs: the words of a text are repeated, what is secret in them is not."""
 
 _CODE = re.compile(
-    r"""(?:err_code|errcode|errorcode|error\ code|api\ error|code|error)\W{1,6}(1\d{4})\b  # Go, Python, Rust, JSON
-      | [\[(](1\d{4})[\])]                                                           # Java, the nats command
-      | \b(1\d{4})\ (?:api\ )?err(?:or)?[ _]code\b                                     # people
+    r"""(?:err_code|errcode|errorcode|error\ code|api\ error|code|error|\berr)\W{1,6}(1\d{4})\b  # most clients, JSON
+      | [\[(](1\d{4})[\])]                                                                    # Java, the nats command
+      | \b(1\d{4})\ (?:api\ )?err(?:or)?[ _]code\b                                          # people
       | ^[ \t]*(1\d{4})[ \t]*$""",
     re.IGNORECASE | re.VERBOSE | re.MULTILINE,
 )

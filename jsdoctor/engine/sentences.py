@@ -17,6 +17,13 @@ _MAX_WORDS_BETWEEN = 18
 _PREFIX = re.compile(r"^(nats: (error: )?|[\w.]*(Exception|Error)\b:?)+", re.MULTILINE)
 """How clients begin an error. What stands behind it may be a sentence, which names something of NATS itself."""
 
+_REPAIR = re.compile(
+    r"^\s*(?:fix|feat|perf|refactor|chore)(?:\([^)\n]*\))?!?: +"
+    r"(?:drop|remove|delete|close|reset|restart|recreate|rebind|stop|reject|deny|disable|retry|block|wait|ignore|skip)\b",
+    re.IGNORECASE,
+)
+"""How the title of a change begins: its verb is what was done about the trouble, not the trouble."""
+
 WORD_BOUNDARY = r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])"
 """Where a name in camel case has a new word."""
 
@@ -45,7 +52,7 @@ class SentenceReader:
         of_nats = bool(_OF_NATS.search(_PREFIX.sub("", text)))
         best: dict[str, dict[str, tuple[float, str]]] = defaultdict(dict)
         for passage, share in passages(text):
-            words = _PREFIX.sub("", passage)
+            words = _PREFIX.sub("", _REPAIR.sub("", passage))
             if len(words.split()) < MIN_WORDS:
                 continue
             plain = _JOINED.sub(" ", words).lower()

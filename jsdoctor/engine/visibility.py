@@ -13,9 +13,11 @@ from jsdoctor.model.gap import Gap
 from jsdoctor.model.report import Result
 from jsdoctor.model.rule import Rule
 from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries, Stream
+from jsdoctor.model.symptom import Symptom
 from jsdoctor.model.wording import counted
 
 _CONSUMERS = "consumer_lag"
+_CONSUMER = "consumer"
 _KINDS = ("stream", "consumer", "server", "account", "connection", "bundle")
 
 
@@ -37,14 +39,14 @@ class Visibility:
         self.accounts = frozenset(stream.account for stream in self._streams)
         self.notes = tuple(self._notes())
 
-    def unseen(self, rule: Rule, judged: Sequence[Result]) -> Gap | None:
+    def unseen(self, symptom: Symptom, rule: Rule, judged: Sequence[Result]) -> Gap | None:
         """Why a rule without findings is not ruled out, or None. `judged`: what the rule found healthy."""
         if not judged and (gap := self._nothing_seen() or self._hidden_consumers(rule)):
             return gap
-        if not self.narrowing.stream:
-            return next((gap for gap in self._gaps if gap.kind in _KINDS), None)
-        if judged:
-            return None
+        if not self.narrowing.stream and (gap := next((gap for gap in self._gaps if gap.kind in _KINDS), None)):
+            return gap
+        if judged or not self.narrowing.stream:
+            return self._hidden_consumers(rule) if _of_consumers(symptom) and _only_streams(judged) else None
         if self._snapshot is None:
             return self._gap("no stream was looked at", "add --context NAME or -s URL")
         if self.notes:
@@ -59,7 +61,7 @@ class Visibility:
 
     def _hidden_consumers(self, rule: Rule) -> Gap | None:
         """A page of a stream has the number of its consumers, not the consumers that the rule would judge."""
-        if self.narrowing.consumer or not (rule.failure_mode == _CONSUMERS or "consumer" in rule.title.lower()):
+        if self.narrowing.consumer or not (rule.failure_mode == _CONSUMERS or _CONSUMER in rule.title.lower()):
             return None
         for stream in self._streams if self.narrowing.stream else self._all():
             hidden = stream.state.consumer_count - len(stream.consumers)
@@ -94,3 +96,12 @@ class Visibility:
             yield f"no consumer {consumer} was seen on {stream}" + ("" if all_seen else "; not all of them were seen")
         elif consumer and not any(consumer.from_leader for consumer in consumers):
             yield f"consumer {consumer} was not seen from its leader, so its state says nothing"
+
+
+def _of_consumers(symptom: Symptom) -> bool:
+    return _CONSUMER in symptom.title.lower()
+
+
+def _only_streams(judged: Sequence[Result]) -> bool:
+    """A stream that is healthy says nothing about its consumers that were not seen."""
+    return {result.finding.subject.kind for result in judged} == {"stream"}

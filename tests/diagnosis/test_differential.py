@@ -228,3 +228,9 @@ def test_silence_of_state_does_not_rule_out_what_was() -> None:
     assert (
         cause(differential("duplicate-messages", evidence_of(stored), BILLING), "JSD301").verdict is Verdict.RULED_OUT
     )
+
+
+def test_a_healthy_stream_rules_nothing_out_about_a_consumer_that_was_not_seen() -> None:
+    evidence = evidence_of({"base": "three-nodes-2.15.1", "keep_streams": ["APP/ORDERS"], "keep_consumers": []})
+    assert cause(differential("consumer-stalled", evidence), "JSD702").verdict is Verdict.UNDECIDED
+    assert cause(differential("stream-offline", evidence), "JSD702").verdict is Verdict.RULED_OUT

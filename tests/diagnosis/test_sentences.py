@@ -37,6 +37,7 @@ def slugs(text: str) -> list[str]:
         ("a KV bucket lost half of its keys", "key-or-object-missing"),
         ("the email was sent again although the worker acked it", "messages-redelivered"),
         ("the NATS pods have used up their memory, it grows every day", "server-slow"),
+        ("JetStream consumers are recreated at each restart", "consumer-missing"),
     ],
 )
 def test_a_topic_and_a_complaint_lead_to_a_symptom(text: str, slug: str) -> None:
@@ -59,6 +60,18 @@ def test_a_topic_and_a_complaint_lead_to_a_symptom(text: str, slug: str) -> None
 )
 def test_other_topics_short_words_and_lines_of_programs_lead_nowhere(text: str) -> None:
     assert slugs(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "slug"),
+    [
+        ("our dispatcher panics: invalid memory address, NATS is fine otherwise", "insufficient-resources"),
+        ("fix(streams): drop the second subject of the JetStream configuration", "messages-missing"),
+        ("NATS: the JetStream server restarts all the time here", "messages-missing"),
+    ],
+)
+def test_words_with_another_meaning_are_no_topic_and_no_complaint(text: str, slug: str) -> None:
+    assert slug not in slugs(text)
 
 
 def test_a_known_wording_is_more_than_a_sentence() -> None:

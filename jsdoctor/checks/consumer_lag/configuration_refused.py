@@ -16,6 +16,7 @@ from jsdoctor.checks.declared.verdict import verdict
 from jsdoctor.checks.logs.bursts import bursts
 from jsdoctor.checks.logs.clients import client_of
 from jsdoctor.checks.logs.log_findings import finding_of
+from jsdoctor.checks.logs.refused_consumers import NOT_CREATED, refusals_in
 from jsdoctor.checks.logs.words import no_client_lines
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, passed, unknown
@@ -44,9 +45,11 @@ _STORED = {
 
 @check("consumer_lag.configuration_refused_logged")
 def configuration_refused_logged(logs: LogEvidence) -> Iterator[Finding]:
-    """By application; by consumer where a server found it in its own store."""
+    """By application; by consumer where a server could not create it, or found it in its own store."""
     refused = bursts(logs, *_REFUSED, subjects=client_of, calm=False)
     refusals = [(burst, f"a consumer was refused ({burst.values('reason')})") for burst in refused]
+    for burst in bursts(logs, NOT_CREATED, calm=False):
+        refusals += [(burst, f"a consumer was refused ({reason})") for reason in refusals_in(burst)[:1]]
     for name, what in _STORED.items():
         refusals += [(burst, what) for burst in bursts(logs, name, calm=False)]
     for burst, what in refusals:

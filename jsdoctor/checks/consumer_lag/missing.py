@@ -18,6 +18,7 @@ from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
 from jsdoctor.checks.logs.bursts import Burst, bursts
 from jsdoctor.checks.logs.clients import client_of
 from jsdoctor.checks.logs.log_findings import finding_of
+from jsdoctor.checks.logs.refused_consumers import NOT_CREATED, refusals_in
 from jsdoctor.checks.logs.words import no_server_lines, subject_of
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed, unknown
@@ -140,7 +141,7 @@ _NOT_LOADED = (
 )
 """Signatures of JSD804, which reports what is damaged."""
 
-_NOT_CREATED = ("consumer-create-failed", "consumer-start-failed")
+_NOT_CREATED = (NOT_CREATED, "consumer-start-failed")
 _GONE = ("client-consumer-not-found", "client-consumer-deleted", "client-consumer-deleted-status")
 _SILENT = "client-heartbeats-missed"
 
@@ -153,7 +154,9 @@ def missing_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
         _finding_logged(burst, f"a consumer {gone}, {burst.story}", None) for burst in _told(logs, *_NOT_LOADED)
     ]
     findings += [
-        _finding_logged(burst, f"a consumer {made}, {burst.story}", None) for burst in _told(logs, *_NOT_CREATED)
+        _finding_logged(burst, f"a consumer {made}, {burst.story}", None)
+        for burst in _told(logs, *_NOT_CREATED)
+        if not refusals_in(burst)
     ]
     findings += [_missed(burst, params) for burst in _told(logs, *_GONE, _SILENT)]
     deleted = _told(logs, "advisory-consumer-deleted")
