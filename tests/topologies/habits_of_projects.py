@@ -219,7 +219,8 @@ async def work_queue_that_refuses_when_it_is_full(place: Place) -> None:
 @habit("ONCE", works("ONCE", "worker"), slowly("once.x", 0.1))
 async def one_attempt_for_each_message(place: Place) -> None:
     await place.stream("ONCE")
-    await add_consumer(place.client, "ONCE", "worker", max_deliver=1, ack_wait=60 * SECOND_NS)
+    # The worker is cancelled at the end of its busy time, with messages in its hands: those are not to be lost meanwhile.
+    await add_consumer(place.client, "ONCE", "worker", max_deliver=1, ack_wait=HOUR_NS)
 
 
 @habit("METERED", publishes("metered.x"), subscribes("deliver.metered"))
