@@ -139,3 +139,29 @@ def stream_that_each_deployment_deletes_and_creates(land: Landscape) -> str:
     goes_on(land, deploy)
     time.sleep(5)
     return land.url(user="sys")
+
+
+@broken("JSD411", "APP/ORDERS/worker", "--samples", "3", "--interval", "3s", "--set", "JSD411.settled=1s")
+def durable_that_each_deployment_creates_again_at_the_end(land: Landscape) -> str:
+    """https://github.com/quarkiverse/quarkus-reactive-messaging-nats-jetstream/pull/205: deleted and created again.
+
+    Declared first: JSD407, on a stream of the applications' table.
+    """
+    single(land)
+    stored(land.url(), "ORDERS", 0)
+
+    async def deploy(end: threading.Event) -> None:
+        client = await nats.connect(land.url())
+        try:
+            while not end.is_set():
+                await add_consumer(client, "ORDERS", "worker", deliver_policy="new")
+                for _ in range(20):
+                    await client.request("orders", b"x", timeout=10)
+                await asyncio.sleep(3)
+                await api(client, "CONSUMER.DELETE.ORDERS.worker")
+        finally:
+            await client.close()
+
+    goes_on(land, deploy)
+    time.sleep(5)
+    return land.url(user="sys")

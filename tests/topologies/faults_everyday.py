@@ -120,27 +120,6 @@ async def rollup_of_all_subjects_where_one_was_meant(place: Place) -> None:
 # Consumers
 
 
-async def deploy_again_and_again(place: Place) -> None:
-    while True:
-        await asyncio.sleep(3)
-        await api(place.client, "CONSUMER.DELETE.T_RESET.worker")
-        await asyncio.sleep(0.5)
-        await add_consumer(place.client, "T_RESET", "worker", deliver_policy="new")
-
-
-@fault(
-    "JSD407",
-    "T_RESET/worker",
-    asks("T_RESET", "worker", 0.5, batch=50, expires=SECOND_NS // 2),
-    publishes("t_reset.x", 5, 0.2),
-    deploy_again_and_again,
-)
-async def durable_that_each_deployment_creates_again_at_the_end(place: Place) -> None:
-    """https://github.com/quarkiverse/quarkus-reactive-messaging-nats-jetstream/pull/205: deleted and created again."""
-    await place.stream("T_RESET")
-    await add_consumer(place.client, "T_RESET", "worker", deliver_policy="new")
-
-
 async def hang_and_report_progress(place: Place) -> None:
     """The handler waits for ever, and another thread goes on to extend the time for its acknowledgement."""
     subscription = await place.client.jetstream().pull_subscribe_bind("worker", "T_HUNG")
