@@ -130,7 +130,13 @@ async def hang_and_report_progress(place: Place) -> None:
         await asyncio.sleep(0.5)
 
 
-@fault("JSD403", "T_HUNG/worker", hang_and_report_progress, asks("T_HUNG", "worker", 1, batch=1, expires=SECOND_NS))
+@fault(
+    "JSD403",
+    "T_HUNG/worker",
+    hang_and_report_progress,
+    asks("T_HUNG", "worker", 1, batch=1, expires=SECOND_NS),
+    missed="workers that report progress are at work: how long a job may take is known to its owner only",
+)
 async def workers_that_hang_while_they_report_progress(place: Place) -> None:
     """https://github.com/hmchangw/newchat/pull/501: a heartbeat without an end keeps a message for ever."""
     await place.stream("T_HUNG", retention="workqueue")

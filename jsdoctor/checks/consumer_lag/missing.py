@@ -102,8 +102,8 @@ def _recreated(old: Consumer, new: Consumer) -> Finding:
         subject=new.subject,
         severity=Severity.WARNING if skips else Severity.INFO,
         message=f"it was deleted and created again: the new one starts by its deliver policy"
-        f" {new.config.deliver_policy!r}, not behind message {old.ack_floor.stream_seq:,}, which the old one had"
-        f" acknowledged{skipped}",
+        f" {new.config.deliver_policy!r}, not behind message {old.ack_floor.stream_seq:,}, the ack floor of the old"
+        f" one{skipped}",
         last_seen=new.created,
         evidence=(
             new.observed("created", new.created),
