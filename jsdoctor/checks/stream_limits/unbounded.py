@@ -30,16 +30,11 @@ def unbounded(snapshots: SnapshotSeries, servers: Servers | None, params: Params
     come again.
     """
     horizon_ns, min_history_ns = params.integer("horizon"), params.integer("min_history")
-    least = params.integer("new_subjects")
     for stream in snapshots.last.streams:
         if stream.config.retention != "limits" or stream.config.sealed:
             continue
         if has_bound(stream.config):
-            grown = _new_subjects(snapshots, stream) if only_subjects_bound(stream.config) else None
-            if grown and grown.subjects >= least and grown.subjects >= grown.messages * _MOSTLY:
-                yield _growing(stream, grown, least)
-            else:
-                yield passed(stream.subject)
+            yield _bounded(snapshots, stream, params.integer("new_subjects"))
             continue
         left_ns = fills_server_in_ns(stream, servers, min_history_ns)
         soon = left_ns is not None and left_ns < horizon_ns
@@ -85,6 +80,14 @@ def _new_subjects(snapshots: SnapshotSeries, stream: Stream) -> Growth | None:
         stream.state.num_subjects - earlier.state.num_subjects,
         (stream.at - earlier.at).total_seconds(),
     )
+
+
+def _bounded(snapshots: SnapshotSeries, stream: Stream, least: int) -> Finding:
+    """A bound of each subject bounds the stream unless nearly every message has a subject of its own."""
+    grown = _new_subjects(snapshots, stream) if only_subjects_bound(stream.config) else None
+    if grown and grown.subjects >= least and grown.subjects >= grown.messages * _MOSTLY:
+        return _growing(stream, grown, least)
+    return passed(stream.subject)
 
 
 def _growing(stream: Stream, grown: Growth, least: int) -> Finding:
