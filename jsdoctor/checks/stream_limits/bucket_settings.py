@@ -15,7 +15,7 @@ from jsdoctor.model.wording import counted, span
 _LEVEL = "_nats.req.level"
 """Metadata of every stream from 2.11 on, which has markers for what expires."""
 _CHUNK_BYTES = 131_072
-"""Size of the chunks that clients write unless they are told otherwise."""
+"""Size of the chunks that clients write unless another one is set."""
 
 
 class Flaw(NamedTuple):
