@@ -1,4 +1,4 @@
-"""Stored subjects that a consumer's filter misses by one letter, and the test for such a near match."""
+"""Stored subjects that a consumer's filter misses by one letter, or by a `*` for several tokens."""
 
 from __future__ import annotations
 
@@ -13,11 +13,14 @@ MIN_TOKEN = 5
 
 
 class Nearness(StrEnum):
-    """How a stored subject differs from a filter. `END`: in the last letter of a token, as `create` and `created`."""
+    """How a stored subject differs from a filter. `END`: in the last letter of a token, as `create` and `created`.
+    `DEPTH`: it has more tokens than a filter with a `*` at its end takes.
+    """
 
     CASE = "case"
     LETTER = "letter"
     END = "end"
+    DEPTH = "depth"
 
 
 class NearSubject(msgspec.Struct, frozen=True):
@@ -73,6 +76,11 @@ class NearSubjects(msgspec.Struct, frozen=True):
         return next(
             (filters for filters in self.filters if (filters.account, filters.stream, filters.filter) == wanted), None
         )
+
+
+def with_deeper(filter_: str) -> str | None:
+    """The filter with `>` in place of the `*` at its end, which takes one token only; None where it ends otherwise."""
+    return f"{filter_.removesuffix('*')}>" if filter_.endswith(".*") else None
 
 
 def nearness(filter_: str, subject: str) -> Nearness | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jsdoctor.model.near_subjects import Nearness, nearness
+from jsdoctor.model.near_subjects import Nearness, nearness, with_deeper
 
 
 @pytest.mark.parametrize(
@@ -34,3 +34,19 @@ from jsdoctor.model.near_subjects import Nearness, nearness
 )
 def test_nearness(filter_: str, subject: str, expected: Nearness | None) -> None:
     assert nearness(filter_, subject) is expected
+
+
+@pytest.mark.parametrize(
+    ("filter_", "expected"),
+    [
+        ("orders.*", "orders.>"),
+        ("orders.*.new.*", "orders.*.new.>"),
+        ("*.*", "*.>"),
+        ("*", None),
+        ("orders.*.new", None),
+        ("orders.>", None),
+        ("orders.new*", None),
+    ],
+)
+def test_filter_that_takes_more_tokens(filter_: str, expected: str | None) -> None:
+    assert with_deeper(filter_) == expected

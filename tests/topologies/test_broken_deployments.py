@@ -13,6 +13,7 @@ import pytest
 from tests.real.outage import failures_of, requested
 from tests.real.ward import run_check
 from tests.servers import VERSIONS
+from tests.topologies.deployments_everyday import EVERYDAY
 from tests.topologies.deployments_met import MET
 from tests.topologies.deployments_ordinary import ORDINARY
 from tests.topologies.deployments_reported import REPORTED
@@ -30,7 +31,7 @@ CASES = [
         marks=pytest.mark.xfail(reason=broken.missed, strict=True) if broken.missed else (),
     )
     for version in VERSIONS
-    for broken in (*BROKEN, *REPORTED, *MET, *ORDINARY)
+    for broken in (*BROKEN, *REPORTED, *MET, *ORDINARY, *EVERYDAY)
     if broken.fits(version)
 ]
 
@@ -40,7 +41,7 @@ def test_the_broken_deployment_is_named(tmp_path: Path, version: str, broken: Br
     with Landscape(tmp_path, version) as land:
         login = broken.build(land)
         access = "--monitor" if login.startswith("http") else "--server"
-        logs = [f"--logs={path}" for path in tmp_path.glob("*/server.log")] if broken.logs else []
+        logs = [f"--logs={path}" for path in tmp_path.glob("*/*.log")] if broken.logs else []
         _, report = run_check("--isolated", access, login, *logs, *broken.options)
         by_code = {r["code"]: failures_of(report, r["code"]) for r in report["results"] if r["outcome"] == "fail"}
         judged = [

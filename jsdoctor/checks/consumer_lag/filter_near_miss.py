@@ -1,4 +1,4 @@
-"""JSD429: a filter that nothing ever matched, one letter away from a subject that carries messages."""
+"""JSD429: a filter that nothing ever matched, one letter, or a `*` for `>`, away from subjects that carry messages."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ _HOW = {
     Nearness.CASE: "differs in upper and lower case only",
     Nearness.LETTER: "differs in one letter",
     Nearness.END: "differs in its last letter",
+    Nearness.DEPTH: "takes more than one token where * takes one",
 }
 
 
@@ -51,8 +52,15 @@ def _missed(filters: FilterSubjects, consumer: Consumer, least: int) -> NearSubj
     if filters.matching:
         return None
     others = [filter_ for filter_ in consumer.config.filters if filter_ != filters.filter]
-    near = [near for near in filters.near if not any(subject_contains(other, near.subject) for other in others)]
+    near = [near for near in filters.near if not _taken(near, others)]
     return near[0] if near and near[0].messages >= least else None
+
+
+def _taken(near: NearSubject, others: list[str]) -> bool:
+    """Whether another filter of the consumer matches it; of a pattern, whether one may match some of its messages."""
+    if near.nearness is Nearness.DEPTH:
+        return overlaps_any(near.subject, tuple(others))
+    return any(subject_contains(other, near.subject) for other in others)
 
 
 def _may_be_wrong(filter_: str, stream: Stream) -> bool:
@@ -81,7 +89,7 @@ def _finding(stream: Stream, consumer: Consumer, missed: FilterSubjects, near: N
     ever = not _has_matched(consumer) or stream.state.messages == stream.state.last_seq
     sure = (
         ever
-        and near.nearness is not Nearness.END
+        and near.nearness not in (Nearness.END, Nearness.DEPTH)
         and _wanted(stream, consumer)
         and not _is_read(near, consumer, stream)
     )

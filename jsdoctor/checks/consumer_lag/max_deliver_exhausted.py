@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.consumer_lag.dead_letters import reader_of_advisories
+from jsdoctor.checks.consumer_lag.dead_letters import ADVISORIES, misnamed_keeper, reader_of_advisories
 from jsdoctor.checks.consumer_lag.progress import patience_ns, quiet_ns
 from jsdoctor.checks.logs.bursts import Burst, bursts
 from jsdoctor.checks.logs.log_findings import finding_of
@@ -31,7 +31,9 @@ def max_deliver_exhausted(snapshots: SnapshotSeries) -> Iterator[Finding]:
             continue
         given_up = min(_given_up(consumer), _still_there(stream, consumer))
         if given_up > 0:
-            yield _finding(stream, consumer, given_up, reader_of_advisories(snapshots.last, stream, consumer))
+            reader = reader_of_advisories(snapshots.last, stream, consumer)
+            misnamed = None if reader else misnamed_keeper(snapshots.last, stream)
+            yield _finding(stream, consumer, given_up, reader, misnamed)
         elif consumer.config.max_deliver > _ONCE or consumer.delivered.consumer_seq == 0:
             yield passed(consumer.subject)
         else:
@@ -72,9 +74,20 @@ def _took(consumer: Consumer) -> str:
     return f", which takes {span(total_ns)} of silence, or as many refusals without a delay"
 
 
-def _finding(stream: Stream, consumer: Consumer, given_up: int, reader: Consumer | None) -> Finding:
+def _letters(reader: Consumer | None, misnamed: tuple[Stream, str] | None) -> str:
+    """What becomes of their advisories, as far as streams show it."""
+    if reader:
+        return f"; {reader.name} reads their advisories from {reader.stream}"
+    if misnamed is None:
+        return ""
+    keeper, subject = misnamed
+    return f"; {keeper.name} captures {subject}, which no advisory has as its subject: they are {ADVISORIES}"
+
+
+def _finding(
+    stream: Stream, consumer: Consumer, given_up: int, reader: Consumer | None, misnamed: tuple[Stream, str] | None
+) -> Finding:
     config = consumer.config
-    kept = f"; {reader.name} reads their advisories from {reader.stream}" if reader else ""
     stays = "stay in the stream and take its room" if stream.config.retention != "limits" else "stay in the stream"
     return Finding(
         subject=consumer.subject,
@@ -82,7 +95,8 @@ def _finding(stream: Stream, consumer: Consumer, given_up: int, reader: Consumer
         confidence=Confidence.MEDIUM,
         message=(
             f"at least {counted(given_up, 'message')} reached max_deliver ({config.max_deliver:,}) without an "
-            f"acknowledgement{_took(consumer)}: they {stays}, and this consumer never gets them again{kept}"
+            f"acknowledgement{_took(consumer)}: they {stays}, and this consumer never gets them again"
+            f"{_letters(reader, misnamed)}"
         ),
         measured=given_up,
         threshold=0,

@@ -1,4 +1,4 @@
-"""JSD411: a durable consumer that an earlier sample shows and the newest does not.
+"""JSD411: a durable consumer that an earlier sample shows and the newest does not, or as another one.
 
 Over hours: a durable consumer that an earlier bundle shows and that is not there now.
 From logs: consumers that a start could not load, that clients miss, that were deleted.
@@ -7,6 +7,7 @@ From manifests: a declared durable consumer that the deployment does not have.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from datetime import timedelta
 
@@ -42,6 +43,10 @@ def missing(trend: Trend, params: Params) -> Iterator[Finding]:
     return gone(trend.snapshots, settled=settled)
 
 
+_AT_THE_END = ("new", "last")
+"""Deliver policies that leave out what is stored already, or all of it but one message."""
+
+
 def gone(
     snapshots: tuple[ClusterSnapshot, ...], severity: Severity | None = None, settled: timedelta = timedelta(0)
 ) -> Iterator[Finding]:
@@ -51,6 +56,11 @@ def gone(
     """
     last = snapshots[-1]
     there = {key(consumer) for stream in last.streams for consumer in stream.consumers}
+    now = {key(consumer): consumer for _, consumer in last.led_consumers()}
+    before: dict[Key, list[Consumer]] = defaultdict(list)
+    for snapshot in reversed(snapshots[:-1]):
+        for _, consumer in snapshot.led_consumers():
+            before[key(consumer)].append(consumer)
     silent = {(asset.subject.account, asset.subject.stream, asset.subject.name) for asset in last.silent}
     streams = {(stream.account, stream.name): stream for stream in last.led_streams()}
     created = {(s.account, s.name, s.created) for snapshot in snapshots[:-1] for s in snapshot.streams}
@@ -60,7 +70,9 @@ def gone(
         if stream is None or identity in silent or (stream.account, stream.name, stream.created) not in created:
             continue
         if identity in there:
-            yield passed(consumer.subject)
+            new = now.get(identity)
+            old = _replaced(before[identity], new, settled) if new else None
+            yield _recreated(old, new) if old and new else passed(consumer.subject)
         elif consumer.created and consumer.at - consumer.created < settled:
             yield passed(consumer.subject) if _is_at_rest(consumer) else _short_lived(consumer)
         elif (reason := _why_unsure(consumer, stream)) is not None:
@@ -68,6 +80,39 @@ def gone(
         else:
             at_rest = Severity.INFO if settled and _is_at_rest(consumer) else severity
             yield _finding(consumer, stream, at_rest)
+
+
+def _replaced(readings: list[Consumer], new: Consumer, settled: timedelta) -> Consumer | None:
+    """The newest of the readings that shows another consumer of this one's name, if that was older than `settled`.
+
+    The servers of a cluster agree on when a consumer was created, and none was created before another one was seen.
+    """
+    for old in readings:
+        if old.created and new.created and old.created < old.at < new.created:
+            durable = old.config.durable_name and not old.config.inactive_threshold_ns
+            return old if durable and old.at - old.created >= settled else None
+    return None
+
+
+def _recreated(old: Consumer, new: Consumer) -> Finding:
+    """Its place is gone with it. A policy that starts at the end skips what the old one still had to do."""
+    left = old.num_pending + old.num_ack_pending
+    skips = left > 0 and new.config.deliver_policy in _AT_THE_END
+    skipped = f", and skips the {counted(left, 'message')} that the old one had not done" if skips else ""
+    return Finding(
+        subject=new.subject,
+        severity=Severity.WARNING if skips else Severity.INFO,
+        message=f"it was deleted and created again: the new one starts by its deliver policy"
+        f" {new.config.deliver_policy!r}, not behind message {old.ack_floor.stream_seq:,}, the ack floor of the old"
+        f" one{skipped}",
+        last_seen=new.created,
+        evidence=(
+            new.observed("created", new.created),
+            old.observed("ack_floor.stream_seq", old.ack_floor.stream_seq),
+            old.observed("num_pending", old.num_pending),
+            old.observed("num_ack_pending", old.num_ack_pending),
+        ),
+    )
 
 
 def _short_lived(consumer: Consumer) -> Finding:

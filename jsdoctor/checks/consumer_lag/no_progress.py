@@ -30,6 +30,9 @@ def no_progress(trend: Trend, params: Params) -> Iterator[Finding]:
             long = still_ns(history) >= still_for + last.config.ack_wait_ns
             yield _pinned_finding(history, still_for) if long else _pinned_works(history, still_for)
             continue
+        if _waits_for_overflow(history, still_for):
+            yield _overflow_finding(history, still_for)
+            continue
         by_design = last.paused or is_full(last) or delivers_by_design_late(last)
         if by_design or (config.is_push and config.flow_control):
             continue
@@ -58,6 +61,44 @@ def _waits_for_pinned(history: ConsumerHistory) -> bool:
         and any(pins.pop())
         and all(reading.num_pending > 0 and reading.num_waiting > 0 for reading in history.readings)
         and not moved(history)
+    )
+
+
+def _waits_for_overflow(history: ConsumerHistory, still_for: int) -> bool:
+    """Whether messages and clients wait, and all of these may be such that are served above a backlog only.
+
+    A worker without such a threshold is served at once. One that holds messages may work on them for `ack_wait`.
+    """
+    last = history.last
+    return (
+        last.config.priority_policy == "overflow"
+        and not last.paused
+        and not is_full(last)
+        and all(r.num_pending > 0 and r.num_waiting > 0 and not r.num_ack_pending for r in history.readings)
+        and not moved(history)
+        and still_ns(history) >= still_for
+    )
+
+
+def _overflow_finding(history: ConsumerHistory, still_for: int) -> Finding:
+    last = history.last
+    return Finding(
+        subject=last.subject,
+        severity=Severity.INFO,
+        message=(
+            f"{counted(last.num_pending, 'message')} and {counted(last.num_waiting, 'pull request')} wait, and nothing"
+            f" was delivered for {span(still_ns(history))}: with priority policy overflow, a request that has a"
+            " min_pending or min_ack_pending is served above it only, and no other one came"
+        ),
+        measured=still_ns(history),
+        threshold=still_for,
+        unit="duration",
+        evidence=(
+            last.observed("num_pending", last.num_pending),
+            last.observed("num_waiting", last.num_waiting),
+            last.observed("config.priority_policy", last.config.priority_policy),
+        ),
+        remedy={"action": "consumer.inspect"},
     )
 
 

@@ -23,7 +23,8 @@ def consumer_behind(trend: Trend) -> Iterator[Finding]:
 
     Read that way, a consumer that keeps up is never behind, however short the stream and however fast it turns over.
     One that reads on while messages are removed in front of it has advanced by more sequences than it was delivered.
-    A purge moves the positions of consumers, so that it does not show here (server: consumer.go purge).
+    A purge moves the positions of consumers (server: consumer.go purge): it shows by what waited before it and was not
+    delivered.
     """
     for history in trend.consumers():
         if _removes_by_design(history.stream):
@@ -31,8 +32,12 @@ def consumer_behind(trend: Trend) -> Iterator[Finding]:
         consumer = history.last
         next_seq = consumer.delivered.stream_seq + 1
         if next_seq >= history.streams[0].state.first_seq:
-            missed = _passed_over(history)
-            yield _going_on(history, missed) if missed else passed(consumer.subject)
+            if missed := _passed_over(history):
+                yield _going_on(history, missed)
+            elif missed := _emptied(history):
+                yield _emptied_finding(history, missed)
+            else:
+                yield passed(consumer.subject)
         elif not consumer.config.filters:
             yield _proven(history, history.stream.state.first_seq - next_seq)
         elif history.stream.config.retention == "limits" and _stuck(history):
@@ -71,6 +76,28 @@ def _passed_over(history: ConsumerHistory) -> int:
     removed = stream.state.first_seq - first.delivered.stream_seq - 1
     advanced = last.delivered.stream_seq - first.delivered.stream_seq
     return max(min(removed, advanced - (last.delivered.consumer_seq - first.delivered.consumer_seq)), 0)
+
+
+def _emptied(history: ConsumerHistory) -> int:
+    """At least how many messages waited for the consumer, are gone with all that the stream held, and were not
+    delivered. On other streams than those with limits retention, messages go when they are acknowledged.
+    """
+    first, before, stream = history.first, history.streams[0].state, history.stream
+    if stream.config.retention != "limits" or stream.state.first_seq <= before.last_seq:
+        return 0
+    waited = min(first.num_pending, before.last_seq - first.delivered.stream_seq)
+    return max(waited - (history.last.delivered.consumer_seq - first.delivered.consumer_seq), 0)
+
+
+def _emptied_finding(history: ConsumerHistory, missed: int) -> Finding:
+    return _finding(
+        history,
+        f"at least {counted(missed, 'message')} that waited for it are gone without a delivery: within"
+        f" {span(int(history.elapsed_s * 1e9))} all that the stream held was removed, by a purge, a rollup or limits",
+        missed,
+        Severity.INFO,
+        Confidence.MEDIUM,
+    )
 
 
 def _going_on(history: ConsumerHistory, missed: int) -> Finding:

@@ -14,6 +14,8 @@ from jsdoctor.model.wording import counted, span
 
 _LEVEL = "_nats.req.level"
 """Metadata of every stream from 2.11 on, which has markers for what expires."""
+_CHUNK_BYTES = 131_072
+"""Size of the chunks that clients write unless another one is set."""
 
 
 class Flaw(NamedTuple):
@@ -75,6 +77,15 @@ def _of_objects(config: StreamConfig) -> Iterator[Flaw]:
             Severity.WARNING,
             "max_msgs_per_subject",
             config.max_msgs_per_subject,
+        )
+
+    if 0 < config.max_msg_size < _CHUNK_BYTES:
+        yield Flaw(
+            f"max_msg_size is {config.max_msg_size:,} bytes: larger objects are refused, unless their client writes"
+            f" smaller chunks than the usual {_CHUNK_BYTES:,} bytes",
+            Severity.INFO,
+            "max_msg_size",
+            config.max_msg_size,
         )
 
 

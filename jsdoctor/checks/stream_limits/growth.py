@@ -14,6 +14,12 @@ def has_bound(config: StreamConfig) -> bool:
     return max(config.max_age_ns, config.max_bytes, config.max_msgs, config.max_msgs_per_subject) > 0
 
 
+def only_subjects_bound(config: StreamConfig) -> bool:
+    """Whether nothing but the number of its subjects bounds the stream, and no message has a time to live."""
+    others = max(config.max_age_ns, config.max_bytes, config.max_msgs)
+    return others <= 0 < config.max_msgs_per_subject and not config.allow_msg_ttl
+
+
 def fills_server_in_ns(stream: Stream, servers: Servers | None, min_history_ns: int) -> int | None:
     """When the leading server's store is full if the stream grows as it did since its first message.
 

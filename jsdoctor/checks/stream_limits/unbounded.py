@@ -6,30 +6,35 @@ From manifests: a stream that nothing will limit.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
 from jsdoctor.checks.registry import check
-from jsdoctor.checks.stream_limits.growth import fills_server_in_ns, has_bound
-from jsdoctor.model.finding import Finding, Severity, passed
+from jsdoctor.checks.stream_limits.growth import fills_server_in_ns, has_bound, only_subjects_bound
+from jsdoctor.model.finding import Confidence, Finding, Severity, passed
 from jsdoctor.model.manifest import Manifests
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import Servers
-from jsdoctor.model.snapshot import SnapshotSeries
-from jsdoctor.model.wording import span
+from jsdoctor.model.snapshot import SnapshotSeries, Stream, same_incarnation
+from jsdoctor.model.wording import counted, span
+
+_MOSTLY = 0.8
+"""Share of the new messages that have a new subject, from which they seldom come again."""
 
 
 @check("stream_limits.unbounded")
 def unbounded(snapshots: SnapshotSeries, servers: Servers | None, params: Params) -> Iterator[Finding]:
     """With limits retention only a limit removes a message, and every limit defaults to none (server: checkStreamCfg).
 
-    One message per subject bounds a stream by its subjects, which is how key-value buckets live.
+    One message per subject bounds a stream by its subjects, which is how key-value buckets live: as long as subjects
+    come again.
     """
     horizon_ns, min_history_ns = params.integer("horizon"), params.integer("min_history")
     for stream in snapshots.last.streams:
         if stream.config.retention != "limits" or stream.config.sealed:
             continue
         if has_bound(stream.config):
-            yield passed(stream.subject)
+            yield _bounded(snapshots, stream, params.integer("new_subjects"))
             continue
         left_ns = fills_server_in_ns(stream, servers, min_history_ns)
         soon = left_ns is not None and left_ns < horizon_ns
@@ -55,6 +60,55 @@ def unbounded(snapshots: SnapshotSeries, servers: Servers | None, params: Params
             ),
             remedy={"no_ack": stream.config.no_ack, "max_bytes": max(1 << 30, 2 * stream.state.bytes)},
         )
+
+
+class Growth(NamedTuple):
+    """What came between two readings of a stream: messages, and subjects that were not stored before."""
+
+    messages: int
+    subjects: int
+    seconds: float
+
+
+def _new_subjects(snapshots: SnapshotSeries, stream: Stream) -> Growth | None:
+    """From the first sample to the last; None if one of them does not show it as its leader has it."""
+    earlier = next((s for s in snapshots.snapshots[0].led_streams() if s.key == stream.key), None)
+    if earlier is None or earlier.at >= stream.at or not stream.from_leader or not same_incarnation(earlier, stream):
+        return None
+    return Growth(
+        stream.state.last_seq - earlier.state.last_seq,
+        stream.state.num_subjects - earlier.state.num_subjects,
+        (stream.at - earlier.at).total_seconds(),
+    )
+
+
+def _bounded(snapshots: SnapshotSeries, stream: Stream, least: int) -> Finding:
+    """A bound of each subject bounds the stream unless nearly every message has a subject of its own."""
+    grown = _new_subjects(snapshots, stream) if only_subjects_bound(stream.config) else None
+    if grown and grown.subjects >= least and grown.subjects >= grown.messages * _MOSTLY:
+        return _growing(stream, grown, least)
+    return passed(stream.subject)
+
+
+def _growing(stream: Stream, grown: Growth, least: int) -> Finding:
+    kept = counted(stream.config.max_msgs_per_subject, "message")
+    return Finding(
+        subject=stream.subject,
+        severity=Severity.INFO,
+        confidence=Confidence.MEDIUM,
+        message=f"it keeps {kept} of each subject and has no other limit, and {counted(grown.subjects, 'subject')} came"
+        f" with {counted(grown.messages, 'message')} within {grown.seconds:.0f} s: if they do not come again, it grows"
+        " for as long as there are new ones",
+        measured=grown.subjects,
+        threshold=least,
+        unit="count",
+        evidence=(
+            stream.observed("state.num_subjects", stream.state.num_subjects),
+            stream.observed("state.last_seq", stream.state.last_seq),
+            stream.observed("config.max_msgs_per_subject", stream.config.max_msgs_per_subject),
+        ),
+        remedy=BY_HAND,
+    )
 
 
 @check("stream_limits.unbounded_declared")

@@ -2,7 +2,8 @@
 may be full in a stream that refuses messages of such a one (JSD603).
 
 One request per stream, of `MAX_STREAMS` streams with at most `MAX_SUBJECTS` subjects. Of a reply, only the subjects
-that miss a filter by one letter are kept, and how many are full: all others may be names of customers.
+that miss a filter by one letter are kept, how many messages `>` in place of a last `*` would match, and how many
+subjects are full: all others may be names of customers.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from jsdoctor.collect.live.ask import Asker, NoReplyError
 from jsdoctor.collect.live.collection_result import CollectionResult
 from jsdoctor.model.exchange import Access, Endpoint, Exchange, Sample
 from jsdoctor.model.jetstream import ConsumerConfig, SequencePair, StreamConfig, StreamState
-from jsdoctor.model.near_subjects import NearSubject, nearness
+from jsdoctor.model.near_subjects import Nearness, NearSubject, nearness, with_deeper
 from jsdoctor.model.stream_room import full_in_doubt
 from jsdoctor.model.subjects import subject_contains
 from jsdoctor.parse.near_subjects import StoredFilter, StoredSubjects, StreamSubjects
@@ -107,10 +108,16 @@ def _in_doubt(consumer: _Consumer) -> bool:
 
 def stored_filter(filter_: str, counts: Mapping[str, int]) -> StoredFilter:
     """The result kept for a filter: how many messages match, and a few subjects that nearly do."""
-    matching = sum(number for subject, number in counts.items() if subject_contains(filter_, subject))
+    matching = _messages(filter_, counts)
     near = [NearSubject(s, number, how) for s, number in counts.items() if (how := nearness(filter_, s))]
+    if (wider := with_deeper(filter_)) and (deeper := _messages(wider, counts) - matching):
+        near.append(NearSubject(wider, deeper, Nearness.DEPTH))
     near.sort(key=lambda subject: (-subject.messages, subject.subject))
     return StoredFilter(filter_, matching, tuple(near[:_MAX_NEAR]))
+
+
+def _messages(filter_: str, counts: Mapping[str, int]) -> int:
+    return sum(number for subject, number in counts.items() if subject_contains(filter_, subject))
 
 
 def _pages(exchanges: Iterable[Exchange], endpoint: Endpoint) -> Iterator[_Page]:
