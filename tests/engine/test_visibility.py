@@ -7,18 +7,26 @@ from typing import Any
 import msgspec
 import pytest
 
+from jsdoctor.collect.rule_pages import symptom_pages
 from jsdoctor.engine.visibility import Visibility
 from jsdoctor.model.diagnosis import Narrowing
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.evidence_kinds import EvidenceSource
-from jsdoctor.model.finding import CLUSTER, Subject
+from jsdoctor.model.finding import CLUSTER, Subject, passed
 from jsdoctor.model.gap import Gap
+from jsdoctor.model.report import Result
 from jsdoctor.model.snapshot import SnapshotSeries
+from jsdoctor.parse.symptom_page import parse_symptom_page
 from tests.evidence import evidence_of
 from tests.ruleset import rules
 
 BILLING = Narrowing(stream="ORDERS", consumer="billing")
 WORKERS = next(rule for rule in rules() if rule.code == "JSD427")
+STALLED = next(
+    parse_symptom_page(page.origin, page.text)
+    for page in symptom_pages()
+    if page.origin.endswith("/consumer-stalled.md")
+)
 MIRRORS = next(rule for rule in rules() if rule.code == "JSD607")
 
 
@@ -44,7 +52,7 @@ def test_a_consumer_of_one_leader_is_enough() -> None:
     visibility = Visibility(seen({"from_leader": False}, {}), BILLING)
     assert visibility.notes == ()
     assert visibility.accounts == {"A0", "A1"}
-    assert visibility.unseen(WORKERS, ()) is None
+    assert visibility.unseen(STALLED, WORKERS, ()) is None
 
 
 @pytest.mark.parametrize(
@@ -68,7 +76,7 @@ def test_a_consumer_of_one_leader_is_enough() -> None:
 def test_notes(evidence: EvidenceSet, narrowing: Narrowing, note: str) -> None:
     visibility = Visibility(evidence, narrowing)
     assert visibility.notes == (note,)
-    assert visibility.unseen(WORKERS, ()) == Gap(
+    assert visibility.unseen(STALLED, WORKERS, ()) == Gap(
         "stream",
         Subject(kind="stream", name="ORDERS"),
         note,
@@ -81,9 +89,9 @@ def test_any_of_these_gaps_may_hide_what_is_not_narrowed(kind: str) -> None:
     gap = Gap(kind, CLUSTER, "not read", "read it")
     other = Gap("clock", CLUSTER, "not read", "read it")
     evidence = seen({}, gaps=(other, gap))
-    assert Visibility(evidence, Narrowing()).unseen(WORKERS, ()) == gap
-    assert Visibility(evidence, BILLING).unseen(WORKERS, ()) is None
-    assert Visibility(seen({}, gaps=(other,)), Narrowing()).unseen(WORKERS, ()) is None
+    assert Visibility(evidence, Narrowing()).unseen(STALLED, WORKERS, ()) == gap
+    assert Visibility(evidence, BILLING).unseen(STALLED, WORKERS, ()) is None
+    assert Visibility(seen({}, gaps=(other,)), Narrowing()).unseen(STALLED, WORKERS, ()) is None
 
 
 def test_an_expected_sequence_is_a_source_of_evidence() -> None:
@@ -99,7 +107,23 @@ def test_a_stream_that_has_more_consumers_than_were_seen_hides_them(listed: int,
     count = len(orders.consumers) + listed
     state = msgspec.structs.replace(orders.state, consumer_count=count)
     visibility = Visibility(seen({"state": state}), Narrowing(stream="ORDERS"))
-    gap = visibility.unseen(WORKERS, ())
+    gap = visibility.unseen(STALLED, WORKERS, ())
     assert (gap.reason if gap else None) == hidden
-    assert visibility.unseen(MIRRORS, ()) is None
-    assert Visibility(seen({"state": state}), BILLING).unseen(WORKERS, ()) is None
+    assert visibility.unseen(STALLED, MIRRORS, ()) is None
+    assert Visibility(seen({"state": state}), BILLING).unseen(STALLED, WORKERS, ()) is None
+
+
+def test_a_healthy_stream_rules_nothing_out_about_consumers_that_were_not_seen() -> None:
+    series = seen({}).get(SnapshotSeries)
+    assert isinstance(series, SnapshotSeries)
+    state = msgspec.structs.replace(series.last.streams[0].state, consumer_count=9)
+    visibility = Visibility(seen({"state": state}), Narrowing())
+    stream = _passed(Subject(kind="stream", name="ORDERS", account="APP"))
+    consumer = _passed(Subject(kind="consumer", name="billing", stream="ORDERS", account="APP"))
+    assert visibility.unseen(STALLED, WORKERS, [stream]) is not None
+    assert visibility.unseen(STALLED, WORKERS, [consumer]) is None
+    assert visibility.unseen(STALLED, MIRRORS, [stream]) is None
+
+
+def _passed(subject: Subject) -> Result:
+    return Result(WORKERS, passed(subject))

@@ -219,7 +219,7 @@ async def work_queue_that_refuses_when_it_is_full(place: Place) -> None:
 @habit("ONCE", works("ONCE", "worker"), slowly("once.x", 0.1))
 async def one_attempt_for_each_message(place: Place) -> None:
     await place.stream("ONCE")
-    # The worker is cancelled at the end of its busy time, with messages in its hands: those are not to be lost meanwhile.
+    # The worker is cancelled at the end of its busy time: the messages in its hands are not to be lost meanwhile.
     await add_consumer(place.client, "ONCE", "worker", max_deliver=1, ack_wait=HOUR_NS)
 
 
