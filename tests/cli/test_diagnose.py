@@ -76,7 +76,7 @@ def test_what_is_not_known_is_reported_with_what_would_help(command: Command) ->
 
 
 def test_the_nearest_symptoms_are_offered_where_none_is_recognised(command: Command) -> None:
-    done = command("diagnose", "--offline", "deliveries repeat although workers acknowledge in time")
+    done = command("diagnose", "--offline", "deliveries repeat although handlers confirm in time")
     assert done.returncode == 3
     assert "--symptom messages-redelivered" in done.stdout
     assert done.stdout.count("--symptom") <= 5
