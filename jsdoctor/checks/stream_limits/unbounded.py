@@ -30,11 +30,12 @@ def unbounded(snapshots: SnapshotSeries, servers: Servers | None, params: Params
     come again.
     """
     horizon_ns, min_history_ns = params.integer("horizon"), params.integer("min_history")
+    earlier = {stream.key: stream for stream in snapshots.snapshots[0].led_streams()}
     for stream in snapshots.last.streams:
         if stream.config.retention != "limits" or stream.config.sealed:
             continue
         if has_bound(stream.config):
-            yield _bounded(snapshots, stream, params.integer("new_subjects"))
+            yield _bounded(stream, earlier.get(stream.key), params.integer("new_subjects"))
             continue
         left_ns = fills_server_in_ns(stream, servers, min_history_ns)
         soon = left_ns is not None and left_ns < horizon_ns
@@ -70,9 +71,8 @@ class Growth(NamedTuple):
     seconds: float
 
 
-def _new_subjects(snapshots: SnapshotSeries, stream: Stream) -> Growth | None:
+def _new_subjects(stream: Stream, earlier: Stream | None) -> Growth | None:
     """From the first sample to the last; None if one of them does not show it as its leader has it."""
-    earlier = next((s for s in snapshots.snapshots[0].led_streams() if s.key == stream.key), None)
     if earlier is None or earlier.at >= stream.at or not stream.from_leader or not same_incarnation(earlier, stream):
         return None
     return Growth(
@@ -82,9 +82,9 @@ def _new_subjects(snapshots: SnapshotSeries, stream: Stream) -> Growth | None:
     )
 
 
-def _bounded(snapshots: SnapshotSeries, stream: Stream, least: int) -> Finding:
+def _bounded(stream: Stream, earlier: Stream | None, least: int) -> Finding:
     """A bound of each subject bounds the stream unless nearly every message has a subject of its own."""
-    grown = _new_subjects(snapshots, stream) if only_subjects_bound(stream.config) else None
+    grown = _new_subjects(stream, earlier) if only_subjects_bound(stream.config) else None
     if grown and grown.subjects >= least and grown.subjects >= grown.messages * _MOSTLY:
         return _growing(stream, grown, least)
     return passed(stream.subject)
