@@ -79,7 +79,7 @@ async def growing_lag(site: Site) -> None:
     """Four messages arrive for each that is acknowledged. The stream has room for days."""
     await site.stream("P402", subjects=["p402"], max_bytes=256 << 20)
     await site.consumer("P402", "worker", max_ack_pending=100)
-    await site.fill("p402", 1_500)
+    await site.fill("p402", 3_500)  # more than a minute of the growth: less would be information, as of a burst
     site.background(work(site, "P402", "worker", done=1, arriving=4, tick_s=0.1))
 
 

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.real
 BOUNDS = {"max_age": 72 * HOUR_NS, "max_bytes": 64 << 20}
 
 
-FEW = "--set=JSD402.min_pending=100"
+FEW = ("--set=JSD402.min_pending=100", "--set=JSD402.burst=0s")
 
 
 def capture(url: str, path: Path) -> None:
@@ -84,7 +84,7 @@ def test_earlier_bundles_are_earlier_samples(
     capture(cluster.url("sys"), earlier / "a.zip")
     with_site(cluster, server_version, change)
 
-    arguments = ("--server", cluster.url("sys"), "--interval=1s", "--select=JSD402,JSD411,JSD413,JSD203,JSD204", FEW)
+    arguments = ("--server", cluster.url("sys"), "--interval=1s", "--select=JSD402,JSD411,JSD413,JSD203,JSD204", *FEW)
     _, without = run_check(*arguments)
     expected = {
         "APP/LAGS/worker": {"JSD402": "warning"},

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from jsdoctor.checks.cluster_health.clusters import Members, clusters
+from jsdoctor.checks.cluster_health.peer_reachability import is_being_scaled
 from jsdoctor.checks.logs.bursts import Burst, bursts
 from jsdoctor.checks.logs.log_findings import detailed_finding
 from jsdoctor.checks.logs.raft_words import cluster_of
@@ -15,7 +16,9 @@ from jsdoctor.checks.logs.words import listed
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed, unknown
 from jsdoctor.model.log import LogEvidence
-from jsdoctor.model.server import Server, Servers
+from jsdoctor.model.params import Params
+from jsdoctor.model.release import version_at
+from jsdoctor.model.server import ConnectedServer, Server, Servers
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
 from jsdoctor.model.wording import counted
 
@@ -34,7 +37,9 @@ _REPLICAS = 3
 
 
 @check("cluster_health.placement_seen")
-def placement_seen(snapshots: SnapshotSeries, servers: Servers | None) -> Iterator[Finding]:
+def placement_seen(
+    snapshots: SnapshotSeries, servers: Servers | None, connected: ConnectedServer | None, params: Params
+) -> Iterator[Finding]:
     """The meta leader compares tags and limits as it places a stream (server: jetstream_cluster.go selectPeerGroup)."""
     by_name = {server.name: server for server in servers.servers} if servers else {}
     for group in clusters(servers) if servers else ():
@@ -43,7 +48,9 @@ def placement_seen(snapshots: SnapshotSeries, servers: Servers | None) -> Iterat
     for stream in snapshots.last.led_streams():
         if stream.cluster is not None and stream.config.num_replicas > 1:
             readings = [reading for sample in samples if (reading := sample.get(stream.key))]
-            yield _few_members(stream, readings) or _zones(stream, by_name) or passed(stream.subject)
+            version = version_at(stream.answered_by, servers, connected)
+            scaled = is_being_scaled(stream, version, params.integer("settle"))
+            yield _few_members(stream, readings, scaled) or _zones(stream, by_name) or passed(stream.subject)
 
 
 def _cluster(group: Members) -> Iterator[Finding]:
@@ -85,7 +92,7 @@ def _cluster(group: Members) -> Iterator[Finding]:
         yield passed(group.subject)
 
 
-def _few_members(stream: Stream, readings: Sequence[Stream]) -> Finding | None:
+def _few_members(stream: Stream, readings: Sequence[Stream], scaled: bool) -> Finding | None:
     """A peer was removed, and no server could take its place (server: jetstream_cluster.go remapStreamAssignment)."""
     wanted, members = stream.config.num_replicas, _members(stream)
     if len(members) >= wanted:
@@ -95,6 +102,10 @@ def _few_members(stream: Stream, readings: Sequence[Stream]) -> Finding | None:
         return unknown(stream.subject, text, "run with --samples 2 or more")
     if any(len(_members(reading)) >= wanted or reading.config.num_replicas != wanted for reading in readings[:-1]):
         return unknown(stream.subject, "its replicas changed between the samples", "run again in a minute")
+    if scaled:
+        return unknown(
+            stream.subject, "its leader has just begun to add the configured replicas", "run again in a minute"
+        )
     return Finding(
         subject=stream.subject,
         message=(

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.consumer_lag.lag_cause import lag_cause, samples_of
 from jsdoctor.checks.consumer_lag.loss import time_to_loss
-from jsdoctor.checks.consumer_lag.progress import DeliveryRates, acknowledged, flow, grows, wait_s
+from jsdoctor.checks.consumer_lag.progress import DeliveryRates, acknowledged, backlog, flow, grows, wait_s
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, passed
+from jsdoctor.model.finding import Confidence, Finding, Severity, passed
 from jsdoctor.model.history import History
 from jsdoctor.model.params import Params
 from jsdoctor.model.partial import shown_or
@@ -19,6 +19,7 @@ from jsdoctor.model.trend import ConsumerHistory, Trend
 from jsdoctor.model.wording import span
 
 _MAX_BATCH_S = 600
+_LONGER = "run again in a minute, or with --samples 4 --interval 30s"
 _USUAL_BATCH = 1000
 """The server's default for `max_ack_pending` (server: consumer.go JsDefaultMaxAckPending)."""
 
@@ -35,6 +36,7 @@ def lag_growing(trend: Trend, params: Params) -> Iterator[Finding]:
 def growing(histories: Iterator[ConsumerHistory], params: Params) -> Iterator[Finding]:
     """The same for readings of any distance."""
     minimum, long_s = params.integer("min_pending"), params.integer("min_wait") / 1e9
+    burst_s = params.integer("burst") / 1e9
     for history in histories:
         last = history.last
         if last.num_pending >= minimum and last.paused:
@@ -43,7 +45,7 @@ def growing(histories: Iterator[ConsumerHistory], params: Params) -> Iterator[Fi
         if rates is None or not grows(history, rates):
             yield passed(last.subject)
         elif acknowledged(history) and rates.done > 0:
-            yield _finding(history, rates) if wait_s(last, rates) >= long_s else passed(last.subject)
+            yield _finding(history, rates, burst_s) if wait_s(last, rates) >= long_s else passed(last.subject)
 
 
 def _batch(history: ConsumerHistory) -> int:
@@ -61,14 +63,22 @@ def _batch(history: ConsumerHistory) -> int:
     )
 
 
-def _finding(history: ConsumerHistory, rates: DeliveryRates) -> Finding:
+def _finding(history: ConsumerHistory, rates: DeliveryRates, burst_s: float) -> Finding:
+    """A backlog that the present growth explains in seconds may be a burst, after which the consumer catches up."""
     last, loss = history.last, time_to_loss(history)
+    growing_s = backlog(last) / rates.growth
+    is_new = growing_s < burst_s
     outlook = "at this rate it never catches up"
+    if is_new:
+        outlook = f"{outlook}, but it has grown like this for {span(round(growing_s) * 1_000_000_000)} at most: it may be a burst"
     if loss:
         when = f"in about {span(int(loss.seconds) * 1_000_000_000)}" if loss.seconds >= 1 else "now"
         outlook += f", and {loss.limit} removes messages before their delivery {when}: {loss.how}"
     return Finding(
         subject=last.subject,
+        severity=Severity.INFO if is_new else None,
+        confidence=Confidence.LOW if is_new else Confidence.HIGH,
+        how_to_get=_LONGER if is_new else "",
         message=(
             f"{rates.arriving:,.0f} messages/s arrive and {rates.done:,.1f}/s are acknowledged; "
             f"{last.num_pending:,} wait, which is {span(int(wait_s(last, rates)) * 1_000_000_000)} of work "
