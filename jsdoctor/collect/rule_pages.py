@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import errno
-import tomllib
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
+
+import tomli
 
 import jsdoctor
 from jsdoctor.engine.loader import PageText
@@ -48,7 +49,7 @@ def vocabulary() -> PageText:
 @cache
 def known_defects() -> KnownDefects:
     """The defects of server versions that jsdoctor ships."""
-    result = tomllib.loads((rules_directory() / "defects.toml").read_text("utf-8"))
+    result = tomli.loads((rules_directory() / "defects.toml").read_text("utf-8"))
     return KnownDefects(tuple(convert_to(entry, Defect) for entry in result["defect"]))
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from datetime import date, datetime
 from functools import partial
 from typing import Any
 
 import msgspec
+import tomli
 
 from jsdoctor.model.finding import Severity
 from jsdoctor.model.policy import Policy
@@ -68,7 +68,7 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
 def parse_configuration(origin: str, text: str, table: tuple[str, ...] = ()) -> Configuration:
     """Read one file. `table` is where in it the settings are. Raises `ConfigurationError` with every mistake found."""
     try:
-        settings: Any = tomllib.loads(text)
+        settings: Any = tomli.loads(text)
     except (ValueError, RecursionError) as error:  # not only TOMLDecodeError: numbers too long, arrays too deep
         place = re.search(r"at line (\d+)", str(error))
         raise ConfigurationError([f"{origin}:{place[1] if place else 1}: not TOML: {error}"]) from error

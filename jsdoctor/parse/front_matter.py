@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Any, TypeVar
+
+import tomli
 
 from jsdoctor.parse.nearest import did_you_mean
 
@@ -75,7 +76,7 @@ def split(page: PageReader) -> tuple[str, str, int]:
 def toml(page: PageReader, front: str) -> dict[str, Any]:
     """The front matter as a table. Raises `PageError` where it is not TOML."""
     try:
-        return tomllib.loads(front)
+        return tomli.loads(front)
     except (ValueError, RecursionError) as error:  # not only TOMLDecodeError: numbers too long, arrays too deep
         place = re.search(r"at line (\d+), column (\d+)", str(error))
         line = int(place[1]) + 1 if place else 1

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
+import tomli
 
 from jsdoctor.model.sentence import Topic, Vocabulary
 from jsdoctor.model.typed import convert_to
@@ -20,8 +20,8 @@ _KEYS = {"name", "words", "general", _ANY}
 def parse_vocabulary(origin: str, text: str) -> Vocabulary:
     """Read the file. Raises `PageError` with every mistake found."""
     try:
-        table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        table = tomli.loads(text)
+    except tomli.TOMLDecodeError as error:
         raise PageError([f"{origin}:1: {error}"]) from error
     complaints = {name: _joined(words) for name, words in table.get("complaints", {}).items()}
     try:
