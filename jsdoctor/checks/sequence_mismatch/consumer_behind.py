@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Confidence, Finding, Severity, passed
-from jsdoctor.model.snapshot import Stream
+from jsdoctor.model.snapshot import Consumer, Stream
 from jsdoctor.model.trend import ConsumerHistory, Trend
 from jsdoctor.model.wording import counted, span
 
@@ -80,13 +81,20 @@ def _passed_over(history: ConsumerHistory) -> int:
 
 def _emptied(history: ConsumerHistory) -> int:
     """At least how many messages waited for the consumer, are gone with all that the stream held, and were not
-    delivered. On other streams than those with limits retention, messages go when they are acknowledged.
+    delivered: from each sample to the next, as a stream may be emptied several times. On other streams than those with
+    limits retention, messages go when they are acknowledged.
     """
-    first, before, stream = history.first, history.streams[0].state, history.stream
-    if stream.config.retention != "limits" or stream.state.first_seq <= before.last_seq:
+    if history.stream.config.retention != "limits":
         return 0
-    waited = min(first.num_pending, before.last_seq - first.delivered.stream_seq)
-    return max(waited - (history.last.delivered.consumer_seq - first.delivered.consumer_seq), 0)
+    samples = zip(history.readings, history.streams, strict=True)
+    return sum(_emptied_between(*before, *after) for before, after in pairwise(samples))
+
+
+def _emptied_between(first: Consumer, before: Stream, last: Consumer, after: Stream) -> int:
+    if after.state.first_seq <= before.state.last_seq:
+        return 0
+    waited = min(first.num_pending, before.state.last_seq - first.delivered.stream_seq)
+    return max(waited - (last.delivered.consumer_seq - first.delivered.consumer_seq), 0)
 
 
 def _emptied_finding(history: ConsumerHistory, missed: int) -> Finding:
