@@ -20,6 +20,7 @@ from tests.ruleset import checks, rules
 SMALL, TIMES = 20, 16
 _NOISE_S = 0.3
 """A busy machine and a run of the garbage collector take this long."""
+_ATTEMPTS = 4
 
 
 def _multiplied(samples: tuple[Sample, ...], copies: int) -> Iterator[Sample]:
@@ -44,13 +45,15 @@ def _renamed(stream: dict[str, Any], number: int) -> dict[str, Any]:
     return stream | {"name": name, "config": stream["config"] | {"name": name}, "consumer_detail": consumers}
 
 
-def _time_of_each(evidence: EvidenceSet) -> dict[str, float]:
-    took = {}
-    for rule in rules():
-        started = time.process_time()
-        evaluate(select_rules(rules(), [rule.code]), checks(), evidence, {})
-        took[rule.code] = time.process_time() - started
-    return took
+def _time(code: str, evidence: EvidenceSet) -> float:
+    started = time.process_time()
+    evaluate(select_rules(rules(), [code]), checks(), evidence, {})
+    return time.process_time() - started
+
+
+def _grows_too_fast(code: str, small: EvidenceSet, large: EvidenceSet) -> bool:
+    """Whether the larger deployment takes too long every time: on a busy machine one measurement may."""
+    return all(_time(code, large) > 3 * TIMES * _time(code, small) + _NOISE_S for _ in range(_ATTEMPTS))
 
 
 def test_no_rule_compares_all_streams_with_all() -> None:
@@ -60,6 +63,4 @@ def test_no_rule_compares_all_streams_with_all() -> None:
     assert isinstance(few, SnapshotSeries)
     assert isinstance(many, SnapshotSeries)
     assert len(many.last.streams) == TIMES * len(few.last.streams) > 2_000
-    before, after = _time_of_each(small), _time_of_each(large)
-    too_slow = {code: (before[code], s) for code, s in after.items() if s > 3 * TIMES * before[code] + _NOISE_S}
-    assert not too_slow
+    assert [rule.code for rule in rules() if _grows_too_fast(rule.code, small, large)] == []
