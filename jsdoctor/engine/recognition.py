@@ -33,7 +33,9 @@ _CODE = re.compile(
     re.IGNORECASE | re.VERBOSE | re.MULTILINE,
 )
 _NUMBERS = re.compile(r"wrong last sequence: (?P<actual>\d+)")
-_SURE, _KNOWN_LINE, _ENDING = 1_000_000, 10_000, 5_000
+_SURE = 1_000_000
+_KNOWN_LINE = 10_000
+_ENDING = 5_000
 _VAGUE = 25
 """Weights: an API error code, a line of a problem, a line that ends a problem. Words weigh their length.
 

@@ -95,7 +95,7 @@ def _words_between(text: str, match_found: re.Match[str], other: re.Match[str]) 
     """How many words stand between two; None for too many, where a sentence ends there, or for the same words."""
     first, second = sorted((match_found, other), key=lambda match: match.start())
     between = text[first.end() : second.start()]
-    if first.end() > second.start() or _SENTENCE_END.search(between):
+    if not between or _SENTENCE_END.search(between):
         return None
     count = len(between.split())
     return count if count <= _MAX_WORDS_BETWEEN else None

@@ -26,8 +26,8 @@ def read(book: SymptomBook, words: str) -> Recognition:
 
 
 def readings(*pages: Symptom, words: str) -> list[tuple[str, str, int]]:
-    """The symptoms of a text with the reasons and weights of all that is recognised after a known last one."""
-    everything = read(book_of(page("first", codes=(10001,)), *pages), f"{words}\nerror code 10001")
+    """The symptoms of a text with the reasons and weights of all that is recognised beside a code before it."""
+    everything = read(book_of(page("first", codes=(10001,)), *pages), f"error code 10001\n{words}")
     return [(reading.symptom.slug, reading.by, reading.weight) for reading in everything.also]
 
 
@@ -64,8 +64,10 @@ def test_a_code_weighs_more_than_a_line_a_line_more_than_one_that_ends_it_and_wo
         ("ended", "the log signature stream-whole", 5_000 + len("stream is whole again")),
         ("words", 'the words "consumer stalled" (Go)', len(STALLED)),
     ]
-    of_code = read(book_of(page("stalled", text(STALLED)), page("coded", codes=(10001,))), f"{STALLED}: error 10001")
-    assert slug(of_code) == "coded"
+    assert readings(page("stalled", text(STALLED)), page("coded", codes=(10002,)), words=f"{STALLED}: error 10002") == [
+        ("coded", "API error 10002", 1_000_000),
+        ("stalled", 'the words "consumer stalled" (Go)', len(STALLED)),
+    ]
 
 
 def test_of_equal_readings_the_first_of_a_page_is_named() -> None:
