@@ -76,6 +76,6 @@ def _misfits(rule: Rule, page: PageText, checks: Mapping[str, Check], actions: f
         )
     if not page.shipped and rule.code.startswith(RESERVED_PREFIX):
         yield f"{rule.origin}:1: the prefix {RESERVED_PREFIX} is reserved; give {rule.code} a prefix of your own"
-    name = rule.origin.replace("\\", "/").rsplit("/", 1)[-1]
+    name = rule.origin.replace("\\", "/").rpartition("/")[2]
     if name != f"{rule.code}.md":
         yield f"{rule.origin}:1: a rule page is named after its code: {rule.code}.md"

@@ -33,7 +33,9 @@ _CODE = re.compile(
     re.IGNORECASE | re.VERBOSE | re.MULTILINE,
 )
 _NUMBERS = re.compile(r"wrong last sequence: (?P<actual>\d+)")
-_SURE, _KNOWN_LINE, _ENDING = 1_000_000, 10_000, 5_000
+_SURE = 1_000_000
+_KNOWN_LINE = 10_000
+_ENDING = 5_000
 _VAGUE = 25
 """Weights: an API error code, a line of a problem, a line that ends a problem. Words weigh their length.
 
@@ -91,7 +93,7 @@ class Recogniser:
             [signature for rule in rules for signature in rule.signatures if self._by_signature[signature.name]]
         )
         self._rewriter = Rewriter(self._matcher, _YEAR)
-        self._error_texts = [(error, words) for error in book.api_errors if (words := _telling_words(error))]
+        self._error_texts = [(error, words) for error in book.api_errors if _is_telling(words := _fixed_words(error))]
         self._sentences = SentenceReader(book.vocabulary)
         self._endings = {name for rule in rules for signature in rule.signatures for name in signature.resolved_by}
 
@@ -169,15 +171,18 @@ class Recogniser:
 
 def _spelt_out(text: str) -> str:
     """The names of exceptions as words, a line for each: people, and programs in other languages, write the words."""
-    if not _OURS.search(text):
-        return ""
-    return "\n".join(re.sub(WORD_BOUNDARY, " ", name) for name in dict.fromkeys(_EXCEPTION.findall(text)))
+    names = dict.fromkeys(_EXCEPTION.findall(text)) if _OURS.search(text) else ()
+    return "\n".join(re.sub(WORD_BOUNDARY, " ", name) for name in names)
 
 
-def _telling_words(error: ApiErrorCode) -> str:
-    """The longest fixed part of an error's text; empty if other systems may log it as well."""
-    words = max(re.split(r"\{\w+\}", error.text), key=len).strip(" :'").casefold()
-    return words if len(words) >= _TELLING and words.count(" ") > 1 else ""
+def _fixed_words(error: ApiErrorCode) -> str:
+    """The longest fixed part of an error's text."""
+    return max(re.split(r"\{\w+\}", error.text), key=len).strip(" :'").casefold()
+
+
+def _is_telling(words: str) -> bool:
+    """Whether no other system is likely to log these words."""
+    return len(words) >= _TELLING and words.count(" ") > 1
 
 
 def _codes(text: str) -> list[int]:

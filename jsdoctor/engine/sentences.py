@@ -60,7 +60,8 @@ class SentenceReader:
             if not of_nats and all(topic.general for topic, _ in topics):
                 continue
             for topic, slug, score, stated in self._pairs(plain, topics):
-                best[slug][topic] = max(best[slug].get(topic, (0.0, "")), (score * share, stated))
+                reading = (score * share, stated)
+                best[slug][topic] = max(best[slug].get(topic, reading), reading)
         scores = {slug: sum(score for score, _ in by_topic.values()) for slug, by_topic in best.items()}
         ranked = sorted(scores, key=lambda slug: -scores[slug])
         return [SentenceMatch(slug, max(best[slug].values())[1], scores[slug] / scores[ranked[0]]) for slug in ranked]
@@ -76,10 +77,11 @@ class SentenceReader:
         for topic, about in topics:
             weight = 2 - rank[topic.name] / len(self._topics)
             for name, pattern in self._complaints.items():
-                near = [(_words_between(plain, about, match), match) for match in pattern.finditer(plain)]
-                between, complaint = min(near, key=lambda item: item[0], default=(_MAX_WORDS_BETWEEN + 1, about))
-                if between > _MAX_WORDS_BETWEEN:
+                distances = [(_words_between(plain, about, match), match) for match in pattern.finditer(plain)]
+                near = [(between, match) for between, match in distances if between is not None]
+                if not near:
                     continue
+                between, complaint = min(near, key=lambda item: item[0])
                 stated = " … ".join(match[0] for match in sorted((about, complaint), key=lambda item: item.start()))
                 for place, slug in enumerate(topic.leads.get(name, ())):
                     yield topic.name, slug, weight / (1 + place) / (4 + between), stated
@@ -89,10 +91,11 @@ def _whole_words(words: str) -> re.Pattern[str]:
     return re.compile(rf"(?<![\w$.-])(?:{words})(?![\w$])")
 
 
-def _words_between(text: str, match_found: re.Match[str], other: re.Match[str]) -> int:
-    """How many words stand between two; too many where a sentence ends there, or where both are the same words."""
+def _words_between(text: str, match_found: re.Match[str], other: re.Match[str]) -> int | None:
+    """How many words stand between two; None for too many, where a sentence ends there, or for the same words."""
     first, second = sorted((match_found, other), key=lambda match: match.start())
-    if first.end() > second.start():
-        return _MAX_WORDS_BETWEEN + 1
     between = text[first.end() : second.start()]
-    return _MAX_WORDS_BETWEEN + 1 if _SENTENCE_END.search(between) else len(between.split())
+    if not between or _SENTENCE_END.search(between):
+        return None
+    count = len(between.split())
+    return count if count <= _MAX_WORDS_BETWEEN else None

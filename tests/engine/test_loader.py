@@ -61,8 +61,10 @@ def test_a_page_that_names_what_is_not_there(wrong: PageText, problem: str) -> N
 
 
 def test_pages_of_users_have_a_prefix_of_their_own() -> None:
-    (rule,) = load_rules([page("OWN601.md", ('"JSD601"', '"OWN601"'), shipped=False)], checks(), frozenset(actions()))
-    assert rule.code == "OWN601"
+    for name in ("OWN601.md", "own/OWN601.md", "C:\\rules\\OWN601.md"):
+        own = page(name, ('"JSD601"', '"OWN601"'), shipped=False)
+        (rule,) = load_rules([own], checks(), frozenset(actions()))
+        assert (rule.code, rule.origin) == ("OWN601", name)
 
 
 def test_codes_and_slugs_are_unique() -> None:
@@ -100,6 +102,31 @@ def test_symptom_pages_are_named_after_their_slugs_and_unique() -> None:
     assert f"{moved.origin}:1: a symptom page is named after its slug: {slug}.md" in reported
     assert f"{moved.origin}:1: {slug} is already taken by {pages[0].origin}" in reported
     assert {line.partition(":")[0] for line in reported} == {moved.origin}
+
+
+def test_the_mistakes_of_symptom_pages_and_of_the_vocabulary_come_together() -> None:
+    torn, words = PageText("symptoms/torn.md", "symptoms", "+++\n"), PageText("words.toml", "symptoms", "[complaints")
+    with pytest.raises(PageError) as raised:
+        load_symptoms([torn], b"[]", words, rules())
+    assert [line.partition(":")[0] for line in raised.value.problems] == ["symptoms/torn.md", "words.toml"]
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ('rules = ["JSD301", "JSD399"]', "no rule has the code 'JSD399'"),
+        ('signatures = ["no-such-line"]', "no signature is named 'no-such-line'"),
+        ("codes = [19999]", "no error of the JetStream API has the code '19999'"),
+    ],
+)
+def test_what_a_symptom_is_recognised_by_is_there(line: str, problem: str) -> None:
+    pages = [page for page in symptom_pages() if not page.origin.endswith("/duplicate-messages.md")]
+    (shipped,) = (page for page in symptom_pages() if page.origin.endswith("/duplicate-messages.md"))
+    front, _, rest = shipped.text.partition("[match]\n")
+    texts = rest[rest.index("[[match.texts]]") :]
+    wrong = PageText(shipped.origin, shipped.failure_mode, f"{front}[match]\n{line}\n\n{texts}")
+    [reported] = book_problems(*pages, wrong)
+    assert reported.startswith(f"{shipped.origin}:1: {problem}")
 
 
 def test_a_symptom_page_names_rules_that_are_there() -> None:

@@ -38,13 +38,24 @@ def test_prefix_slug_and_case() -> None:
 
 def test_preview_rules_run_when_requested_and_retired_ones_never() -> None:
     assert "JSD799" in codes(select_rules(RULES, extend_select=["new-one"]))
-    with pytest.raises(SelectionError, match="no rule is left"):
+    with pytest.raises(SelectionError, match=r"^no rule is left to run: every selected rule is also ignored$"):
         select_rules(RULES, ["JSD798"])
 
 
 def test_only_rules_named_one_by_one_count_as_named() -> None:
     assert select_rules(RULES, ["JSD403", "JSD7"]).named == {"JSD403"}
     assert select_rules(RULES, ["AT-LIMIT"]).named == {"JSD403"}
+
+
+def test_unknown_names_are_reported_with_the_option_that_has_them() -> None:
+    with pytest.raises(SelectionError, match=r"^--select 'x' names no rule$"):
+        select_rules(RULES, ["x"])
+    with pytest.raises(SelectionError, match=r"^--extend-select 'x' names no rule$"):
+        select_rules(RULES, extend_select=["x"])
+    with pytest.raises(SelectionError, match=r"^no rule is named 'x'$"):
+        find_rule(RULES, "x")
+    with pytest.raises(SelectionError, match=r"^no rule, symptom or API error is named 'storm'; did you mean 'storms'"):
+        find_rule(RULES, "storm", ["storms"])
 
 
 def test_unknown_names() -> None:

@@ -6,10 +6,11 @@ import pytest
 
 from jsdoctor.engine.nearest_symptoms import MAX, nearest_symptoms
 from jsdoctor.engine.recognition import Recognition
-from jsdoctor.engine.symptom_of import symptom_of
+from jsdoctor.engine.symptom_of import symptom_of, symptom_of_possible
 from jsdoctor.model.finding import Confidence, Finding, Outcome, Severity, Subject
 from jsdoctor.model.report import Result
 from tests.diagnosis.book import book
+from tests.diagnosis.pages import book_of, page
 from tests.ruleset import rules
 
 RULES = {rule.code: rule for rule in rules()}
@@ -64,6 +65,28 @@ def test_scores_weigh_severity_rank_and_home() -> None:
             assert scores.get(symptom.slug, expected) == expected
         ranked = [reading.weight for reading in recognition.also]
         assert ranked == sorted(ranked, reverse=True)
+
+
+def test_a_rule_weighs_twice_on_the_page_that_its_signatures_belong_to() -> None:
+    """JSD702 is the first cause of one page and the third of another, on which its two thirds are less than a whole."""
+    pages = book_of(
+        page("home", causes=("JSD401", "JSD403", "JSD702"), rules=("JSD702",)), page("other", causes=("JSD702",))
+    )
+    recognition = symptom_of([result("JSD702", severity=Severity.ERROR)], pages, Severity.WARNING)
+    assert slugs(recognition) == ["other", "home"]
+    assert recognition.also[0].weight == round(16 * 2 / 3)
+
+
+def test_what_may_be_a_fault_leads_to_a_symptom_where_nothing_is_sure() -> None:
+    pages = book_of(page("first", causes=("JSD702", "JSD401")), page("second", causes=("JSD403", "JSD702")))
+    possible = result("JSD702", confidence=Confidence.LOW)
+    recognition = symptom_of_possible([possible, result("JSD403"), result("JSD401", outcome=Outcome.PASS)], pages)
+    assert slugs(recognition) == ["first", "second"]
+    assert recognition.by == "what may be a fault in it: JSD702"
+    assert [reading.weight for reading in recognition.also] == [0]
+    assert symptom_of_possible([result("JSD702")], pages) == Recognition()
+    passed = result("JSD702", outcome=Outcome.PASS, confidence=Confidence.LOW)
+    assert symptom_of_possible([passed, result("JSD901", confidence=Confidence.LOW)], pages) == Recognition()
 
 
 def test_the_most_severe_finding_of_a_rule_counts_once() -> None:

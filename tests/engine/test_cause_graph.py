@@ -1,0 +1,47 @@
+"""What rule pages may state as the cause of a finding: rules that are in use, and no circle of them."""
+
+from __future__ import annotations
+
+from jsdoctor.engine.cause_graph import cause_graph_misfits
+from jsdoctor.model.finding import Severity
+from jsdoctor.model.rule import Explanation, Relation, Rule, RuleStatus
+
+
+def rule(code: str, *causes: str, status: RuleStatus = RuleStatus.STABLE) -> Rule:
+    return Rule(
+        code=code,
+        slug=code.lower(),
+        title=code,
+        checks=("x",),
+        severity=Severity.ERROR,
+        status=status,
+        explained_by=tuple(Explanation(cause, next(iter(Relation))) for cause in causes),
+        origin=f"rules/{code}.md",
+    )
+
+
+def problems(*rules: Rule) -> list[str]:
+    return list(cause_graph_misfits(rules))
+
+
+def test_causes_are_rules_in_use() -> None:
+    assert problems(rule("JSD101"), rule("JSD201", "JSD101")) == []
+    assert problems(rule("JSD101", "JSD999")) == [
+        "rules/JSD101.md:1: 'explained_by': no rule has the code 'JSD999'",
+    ]
+    retired = rule("JSD102", status=RuleStatus.RETIRED)
+    assert problems(rule("JSD101"), retired, rule("JSD201", "JSD102")) == [
+        "rules/JSD201.md:1: 'explained_by': no rule has the code 'JSD102'; did you mean 'JSD101'?",
+    ]
+
+
+def test_a_circle_is_found_behind_causes_that_lie_in_none() -> None:
+    circle = ["rules/JSD201.md:1: 'explained_by' goes in a circle: JSD201 <- JSD301 <- JSD201"]
+    assert problems(rule("JSD101"), rule("JSD201", "JSD101", "JSD301"), rule("JSD301", "JSD201")) == circle
+    assert problems(rule("JSD401"), rule("JSD201", "JSD401", "JSD301"), rule("JSD301", "JSD201")) == circle
+
+
+def test_of_two_circles_that_of_the_lowest_code_is_reported() -> None:
+    both = rule("JSD301", "JSD301"), rule("JSD201", "JSD201")
+    circle = ["rules/JSD201.md:1: 'explained_by' goes in a circle: JSD201 <- JSD201"]
+    assert problems(*both) == problems(*reversed(both)) == circle
