@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from jsdoctor.engine.evidence_sources import used_sources
+from jsdoctor.engine.relations import stream_of
 from jsdoctor.model.diagnosis import Narrowing
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.evidence_kinds import DECLARED, EvidenceSource
@@ -82,7 +83,7 @@ class Visibility:
         stream, consumer = self.narrowing.stream, self.narrowing.consumer
         if not stream or self._snapshot is None:
             return
-        silent = [asset for asset in self._snapshot.silent if stream in (asset.subject.name, asset.subject.stream)]
+        silent = [asset for asset in self._snapshot.silent if stream_of(asset.subject).name == stream]
         if not self._streams:
             why = f": {silent[0].reason}" if silent and silent[0].reason else ""
             yield f"stream {stream} is there, but did not respond{why}" if silent else f"no stream {stream} was seen"
