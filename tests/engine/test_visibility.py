@@ -34,11 +34,11 @@ def seen(
     *streams: dict[str, Any],
     consumer: dict[str, Any] | None = None,
     gaps: tuple[Gap, ...] = (),
-    silent: tuple[str, str] | None = None,
+    silent: str = "",
 ) -> EvidenceSet:
     """A recording of one sample with a copy of ORDERS in an account of its own for each of `streams`.
 
-    `silent` is another stream that did not respond, and the reason.
+    `silent` is a stream that did not respond, as its consumer billing did not.
     """
     evidence = evidence_of({"base": "three-nodes-2.15.1", "samples": 1})
     series = evidence.get(SnapshotSeries)
@@ -54,11 +54,10 @@ def seen(
     ]
     unresponsive: tuple[UnresponsiveAsset, ...] = ()
     if silent:
-        name, reason = silent
         unresponsive = (
             UnresponsiveAsset(Subject(kind="consumer", name="ORDERS", stream="EARLIER"), "another reason"),
-            UnresponsiveAsset(Subject(kind="stream", name=name), reason),
-            UnresponsiveAsset(Subject(kind="consumer", name="billing", stream=name), "its stream is away"),
+            UnresponsiveAsset(Subject(kind="stream", name=silent), "its leader did not respond"),
+            UnresponsiveAsset(Subject(kind="consumer", name="billing", stream=silent), "it has no leader"),
         )
     snapshot = msgspec.structs.replace(series.last, streams=tuple(copies), silent=unresponsive)
     return evidence.joined(SnapshotSeries((snapshot,)), gaps)
@@ -91,12 +90,22 @@ def test_a_consumer_of_one_leader_is_enough() -> None:
             "consumer billing was not seen from its leader, so its state says nothing",
         ),
         (
-            seen(silent=("ORDERS", "no responders")),
+            seen(silent="ORDERS"),
             BILLING,
-            "stream ORDERS is there, but did not respond: no responders",
+            "stream ORDERS is there, but could not be seen: its leader did not respond",
         ),
-        (seen(silent=("ORDERS", "")), BILLING, "stream ORDERS is there, but did not respond"),
-        (seen(silent=("OTHER", "no responders")), BILLING, "no stream ORDERS was seen"),
+        (seen(silent="OTHER"), BILLING, "no stream ORDERS was seen"),
+        (
+            seen({"consumers": ()}, silent="ORDERS"),
+            BILLING,
+            "consumer billing is there, but could not be seen: it has no leader",
+        ),
+        (seen({"consumers": ()}, silent="OTHER"), BILLING, "no consumer billing was seen on ORDERS"),
+        (
+            seen({"consumers": ()}, silent="ORDERS"),
+            Narrowing(stream="ORDERS", consumer="archive"),
+            "no consumer archive was seen on ORDERS",
+        ),
         (seen({}), Narrowing(stream="ORDERS", consumer="x"), "no consumer x was seen on ORDERS"),
         (
             seen({}, {"consumers_seen": False}),
