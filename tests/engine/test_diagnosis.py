@@ -49,7 +49,7 @@ def causes(
     results: Iterable[Result],
     codes: tuple[str, ...],
     evidence: EvidenceSet = LOGS,
-    told: dict[str, Result] | None = None,
+    reported: dict[str, Result] | None = None,
 ) -> dict[str, Cause]:
     """The causes of a symptom that has these codes. Rules without results were not run."""
     symptom = book().symptom("consumer-stalled")
@@ -58,7 +58,7 @@ def causes(
     given = tuple(results)
     verdicts = {r.rule.code: RuleVerdict(r.rule, r.finding.outcome, {r.finding.outcome: 1}) for r in given}
     evaluation = Evaluation(tuple(verdicts.values()), given, ())
-    examined = Examined(evidence, evaluation, told or {})
+    examined = Examined(evidence, evaluation, reported or {})
     diagnosis = diagnose(Question(symptom, "", Narrowing()), rules(), checks(), examined)
     return {cause.rule.code: cause for cause in diagnosis.causes}
 
@@ -94,16 +94,16 @@ def test_a_confirmed_cause_names_three_subjects_and_counts_the_rest(subjects: st
 
 
 def test_what_the_person_reports_comes_first() -> None:
-    told = {"JSD403": failed("JSD403", ORDERS, "as was told")}
-    cause = causes([failed("JSD403", consumer("a"))], ("JSD403",), told=told)["JSD403"]
+    reported = {"JSD403": failed("JSD403", ORDERS, "as was told")}
+    cause = causes([failed("JSD403", consumer("a"))], ("JSD403",), reported=reported)["JSD403"]
     assert cause.message == "APP > ORDERS: as was told; APP > ORDERS > a: bad"
 
 
 def test_a_cause_that_several_others_explain_names_them_all() -> None:
     a, b = consumer("a"), consumer("b")
     results = [failed("JSD401", a), failed("JSD401", b), failed("JSD403", a), failed("JSD404", b)]
-    found = causes(results, ("JSD401", "JSD403", "JSD404"))
-    assert (found["JSD401"].verdict, found["JSD401"].message, found["JSD401"].next_step) == (
+    by_code = causes(results, ("JSD401", "JSD403", "JSD404"))
+    assert (by_code["JSD401"].verdict, by_code["JSD401"].message, by_code["JSD401"].next_step) == (
         Verdict.EXPLAINED,
         "explained by JSD403 and JSD404 (the same consumer): APP > ORDERS > a: bad; APP > ORDERS > b: bad",
         "",

@@ -327,13 +327,13 @@ def test_the_label_of_lines_leaves_out_what_its_lane_says() -> None:
     assert [event.label for event in lane.events] == ["stream lagging on n1, peer n2, reason timeout"]
 
 
-def test_a_trouble_whose_lines_were_not_kept_is_one_of_the_server_that_logged_it() -> None:
+def test_an_outage_whose_lines_were_not_kept_is_one_of_the_server_that_logged_it() -> None:
     """Of a signature with many subjects only those with the most lines are kept."""
     began, last = LogTime(START_US), LogTime(START_US + 9 * SECOND_US)
-    trouble = OutageInterval(
+    outage = OutageInterval(
         signature="stream-no-leader", logged_by="n1", fields=(("stream", "S"),), began=began, last=last, count=3
     )
-    lane = one_lane(EvidenceSet({LogEvidence: LogEvidence(files=(), servers=(), intervals=(trouble,))}, {}))
+    lane = one_lane(EvidenceSet({LogEvidence: LogEvidence(files=(), servers=(), intervals=(outage,))}, {}))
     (event,) = lane.events
     assert (lane.kind, lane.name) == ("server", "n1")
     assert (event.kind, event.label, event.open, times(event)) == ("outage", "stream no leader on n1", True, (0, 9))
