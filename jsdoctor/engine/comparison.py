@@ -79,8 +79,10 @@ def _compared(before: SavedResult | None, now: SavedResult, earlier: SavedReport
     if before is None:
         return ComparedFinding(FindingDifference.NEW, now, first_judged=not _has_judged(earlier, now))
     difference = FindingDifference.UNCHANGED
-    if now.severity is not before.severity:
-        difference = FindingDifference.WORSE if now.severity.rank > before.severity.rank else FindingDifference.BETTER
+    if now.severity.rank > before.severity.rank:
+        difference = FindingDifference.WORSE
+    elif now.severity.rank < before.severity.rank:
+        difference = FindingDifference.BETTER
     return ComparedFinding(difference, now, before)
 
 

@@ -149,12 +149,12 @@ def _explained(cause: Cause, explained: Mapping[int, Consequence]) -> Cause:
 
 
 def _looked_at(evidence: EvidenceSet, results: Sequence[Result]) -> datetime:
-    """Time of the last sample; without one, the newest time in findings from logs."""
+    """Time of the last sample; without one, the newest time in findings from logs. Without both nothing is compared."""
     series = evidence.get(SnapshotSeries)
     if isinstance(series, SnapshotSeries):
         return series.last.taken_at
-    times = (result.finding.last_seen for result in results if result.finding.last_seen)
-    return max(times, default=datetime.max.replace(tzinfo=UTC))
+    seen = (moment for result in results for moment in (result.finding.first_seen, result.finding.last_seen))
+    return max(filter(None, seen), default=datetime.max.replace(tzinfo=UTC))
 
 
 def _same_kinds(judged: Sequence[Result], unknown: Sequence[Result]) -> bool:
@@ -192,7 +192,6 @@ def _ruled_out(symptom: Symptom, rule: Rule, judged: Sequence[Result]) -> Cause:
         because=symptom.because[rule.code],
         verdict=Verdict.RULED_OUT,
         message=message,
-        evidence=tuple(observation for result in judged[:_MESSAGES] for observation in result.finding.evidence),
     )
 
 

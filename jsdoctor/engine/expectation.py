@@ -7,7 +7,7 @@ Mechanism: nats-server compares `Nats-Expected-Last-Sequence` with the stream's 
 from __future__ import annotations
 
 from jsdoctor.model.expectation import RefusedPublish
-from jsdoctor.model.finding import Finding, Outcome, Severity, passed, unknown
+from jsdoctor.model.finding import Finding, Severity, passed, unknown
 from jsdoctor.model.snapshot import Stream
 
 STALE, AHEAD = "JSD201", "JSD202"
@@ -91,7 +91,6 @@ def _finding(expectation: RefusedPublish, stream: Stream, message: str, severity
         evidence.append(stream.observed(f"message {follower.stream_seq} Nats-Msg-Id", follower.msg_id))
     return Finding(
         subject=stream.subject,
-        outcome=Outcome.FAIL,
         severity=severity,
         message=message,
         measured=expectation.expected_seq,

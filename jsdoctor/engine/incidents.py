@@ -6,6 +6,7 @@ Every finding is in exactly one incident: as its cause, or as a consequence.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
@@ -117,7 +118,7 @@ def _order(result: Result) -> tuple[object, ...]:
 
 def _urgency(incident: Incident) -> tuple[object, ...]:
     began = incident.began
-    when = (began is None, began.timestamp() if began else 0.0)
+    when = began.timestamp() if began else math.inf
     return (
         incident.impact.rank,
         -incident.severity.rank,

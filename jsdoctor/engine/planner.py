@@ -56,7 +56,7 @@ def plan_collection(
     timeout_s: float,
     ntp: Iterable[str] = (),
     *,
-    host: bool = False,
+    host: bool,
 ) -> CollectionPlan:
     """The union of what the checks declare. A second sample is taken only when one of them judges a trend."""
     declared = [BY_KIND[kind] for check in checks for kind in check.kinds if kind in BY_KIND]
@@ -72,7 +72,7 @@ def plan_collection(
 
 
 def plan_scan(
-    plan: CollectionPlan, checks: Iterable[Check], targets: Iterable[ScanTarget], contents: bool = False
+    plan: CollectionPlan, checks: Iterable[Check], targets: Iterable[ScanTarget], contents: bool
 ) -> CollectionPlan:
     """The plan with the streams whose stored messages are to be read, if any check judges them."""
     if not any(StoredMessages in check.kinds for check in checks):

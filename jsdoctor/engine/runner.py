@@ -82,7 +82,6 @@ def _run(
 ) -> tuple[list[Result], Counter[Outcome]]:
     findings: list[Finding] = []
     logs = evidence.get(LogEvidence)
-    of_logs = isinstance(logs, LogEvidence) and any(LogEvidence in check.required.values() for check in able)
     for check in able:
         try:
             findings_found = findings_of_shown(partial(_findings, rule, check, overrides), evidence, check.kinds)
@@ -90,7 +89,7 @@ def _run(
         except Exception as error:  # noqa: BLE001 - one broken check must not take the others with it
             message = f"the check itself failed: {type(error).__name__}: {error}"
             findings.append(Finding(subject=CLUSTER, outcome=Outcome.ERROR, message=message))
-    if of_logs and isinstance(logs, LogEvidence):
+    if isinstance(logs, LogEvidence) and any(LogEvidence in check.required.values() for check in able):
         findings.extend(undecided(rule, findings, logs))
         if not findings and clears_nothing(rule, logs):
             findings.append(not_cleared(rule, logs))
@@ -140,15 +139,10 @@ def _findings(
 
 def _verdict(rule: Rule, kept: Sequence[Result], counts: Counter[Outcome]) -> RuleVerdict:
     outcome = next((outcome for outcome in _WORST_FIRST if counts[outcome]), Outcome.NOT_APPLICABLE)
-    undecided = next((result.finding for result in kept if result.finding.outcome is outcome), None)
-    explain = outcome in (Outcome.NOT_EVALUATED, Outcome.ERROR) and undecided is not None
-    return RuleVerdict(
-        rule,
-        outcome,
-        dict(counts),
-        undecided.message if explain and undecided else "",
-        undecided.how_to_get if explain and undecided else "",
-    )
+    if outcome not in (Outcome.NOT_EVALUATED, Outcome.ERROR):
+        return RuleVerdict(rule, outcome, dict(counts))
+    why = next(result.finding for result in kept if result.finding.outcome is outcome)
+    return RuleVerdict(rule, outcome, dict(counts), why.message, why.how_to_get)
 
 
 def _asked_for(rule: Rule, why: Gap) -> Gap:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from jsdoctor.engine.evidence_sources import used_sources
+from jsdoctor.engine.relations import stream_of
 from jsdoctor.model.diagnosis import Narrowing
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.evidence_kinds import DECLARED, EvidenceSource
@@ -12,7 +13,7 @@ from jsdoctor.model.finding import Subject
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.report import Result
 from jsdoctor.model.rule import Rule
-from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries, Stream
+from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries, Stream, UnresponsiveAsset
 from jsdoctor.model.symptom import Symptom
 from jsdoctor.model.wording import counted
 
@@ -82,20 +83,28 @@ class Visibility:
         stream, consumer = self.narrowing.stream, self.narrowing.consumer
         if not stream or self._snapshot is None:
             return
-        silent = [asset for asset in self._snapshot.silent if stream in (asset.subject.name, asset.subject.stream)]
+        silent = [asset for asset in self._snapshot.silent if stream_of(asset.subject).name == stream]
         if not self._streams:
-            why = f": {silent[0].reason}" if silent and silent[0].reason else ""
-            yield f"stream {stream} is there, but did not respond{why}" if silent else f"no stream {stream} was seen"
+            yield f"stream {stream} {_silence(silent[0])}" if silent else f"no stream {stream} was seen"
             return
         if not any(stream.from_leader for stream in self._streams):
             yield f"stream {stream} was not seen from a leader, so its state says nothing"
             return
         consumers = [candidate for s in self._streams for candidate in s.consumers if candidate.name == consumer]
-        if consumer and not consumers:
+        away = next(
+            (asset for asset in silent if asset.subject.kind == _CONSUMER and asset.subject.name == consumer), None
+        )
+        if away and not consumers:
+            yield f"consumer {consumer} {_silence(away)}"
+        elif consumer and not consumers:
             all_seen = all(stream.consumers_seen for stream in self._streams)
             yield f"no consumer {consumer} was seen on {stream}" + ("" if all_seen else "; not all of them were seen")
         elif consumer and not any(consumer.from_leader for consumer in consumers):
             yield f"consumer {consumer} was not seen from its leader, so its state says nothing"
+
+
+def _silence(asset: UnresponsiveAsset) -> str:
+    return f"is there, but could not be seen: {asset.reason}"
 
 
 def _of_consumers(symptom: Symptom) -> bool:

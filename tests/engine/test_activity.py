@@ -99,5 +99,5 @@ def test_movement_is_the_last_rate_and_the_swing_of_the_lag() -> None:
 
 
 def test_as_many_assets_as_are_followed_are_all_kept_in_their_order() -> None:
-    streams = [stream(f"S{MAX_ASSETS - name}", 0, 1, 1) for name in range(MAX_ASSETS // 2)]
+    streams = [stream(f"S{MAX_ASSETS - 1 - name}", 0, 1, 1) for name in range(MAX_ASSETS // 2)]
     assert next(iter(followed(check(0, *streams)))) == streams[0].subject

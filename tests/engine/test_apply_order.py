@@ -75,6 +75,20 @@ def test_a_stream_that_becomes_one_of_interest_waits_for_its_consumers(
     assert apply_order([retention(before, after), consumer("c")]) == order
 
 
+def test_each_reason_to_wait_is_stated_once() -> None:
+    deletions = [consumer("c", ChangeAction.DELETE), consumer("d", ChangeAction.DELETE)]
+    assert apply_order([retention("limits", "limits"), *deletions]) == [
+        (1, ""),
+        (2, ""),
+        (0, "after the deletion of its consumer c; after the deletion of its consumer d"),
+    ]
+    gone = Planned(Subject(kind="stream", name="S"), ChangeAction.DELETE, StreamConfig("S", ("s",)))
+    recreated = Planned(Subject(kind="stream", name="S", account="A"), ChangeAction.DELETE, StreamConfig("S", ("s",)))
+    assert apply_order([stream("T", (), ("s",)), gone, recreated])[-1] == (
+        *(0, "after S, which gives up subjects that it takes"),
+    )
+
+
 def test_a_copy_waits_for_its_origin_unless_that_is_elsewhere() -> None:
     far = SourceConfig("FAR", external=ExternalStream("$JS.hub.API"))
     near = [copy("NEAR"), copy("FAR")]

@@ -2,12 +2,30 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from msgspec.structs import replace
 
 from jsdoctor.engine.change import without_existing
 from jsdoctor.engine.runner import evaluate
 from jsdoctor.engine.select import select_rules
-from jsdoctor.model.finding import Outcome
+from jsdoctor.model.evidence import EvidenceSet
+from jsdoctor.model.finding import Finding, Observation, Outcome, Subject
+from jsdoctor.model.manifest import (
+    DeclaredConsumer,
+    DeclaredStream,
+    Fate,
+    FilePosition,
+    ManifestFile,
+    Manifests,
+    Mistake,
+    Tool,
+)
+from jsdoctor.model.report import Result
+from jsdoctor.model.snapshot import SnapshotSeries
+from jsdoctor.model.suppression import EXISTING, Suppression
+from tests.evidence import evidence_of
 from tests.manifest_cases import manifest_evidence_of
 from tests.ruleset import checks, rules
 
@@ -44,3 +62,112 @@ def test_a_fault_that_the_change_fixes_is_none_of_the_change(limits: str) -> Non
 
 def test_a_fault_that_the_change_leaves_counts_as_deployed_and_as_declared() -> None:
     assert reasons("") == {"APP > INTAKE": "", "INTAKE": ""}
+
+
+RULES = {rule.code: rule for rule in rules()}
+BEFORE, FIXED = "was there before the change", "was there before the change, which passes this rule"
+HERE = FilePosition("orders.yaml", 4)
+MISTAKE = Mistake(HERE, "no such field")
+LINE = HERE.shows("max_age is not set: 0")
+REPLY = Observation("n1", "config.max_age", 0)
+STREAM = Subject(kind="stream", name="ORDERS", account="APP")
+BILLING = Subject(kind="consumer", name="billing", stream="ORDERS", account="APP")
+CHANGED = {"config": {"description": "changed"}}
+
+
+def beside(stream: dict[str, Any] | None = None, consumer: dict[str, Any] | None = None) -> EvidenceSet:
+    """A deployment, and manifests that declare ORDERS and its consumer billing as they are deployed but for this."""
+    deployed = evidence_of({"base": "three-nodes-2.15.1", "samples": 1})
+    series = deployed.get(SnapshotSeries)
+    assert isinstance(series, SnapshotSeries)
+    orders = next(stream for stream in series.last.streams if stream.name == "ORDERS")
+    billing = next(consumer for consumer in orders.consumers if consumer.name == "billing")
+    given: list[dict[str, Any]] = []
+    for config, settings in ((orders.config, stream or {}), (billing.config, consumer or {})):
+        changed = replace(config, **settings.get("config", {}))
+        given.append({"tool": Tool.NACK, "what": "", "place": HERE, **settings, "config": changed})
+    declared = Manifests(
+        files=(ManifestFile(path=HERE.file),),
+        streams=(DeclaredStream(**given[0]),),
+        consumers=(DeclaredConsumer(stream="ORDERS", **given[1]),),
+    )
+    return deployed.joined(declared)
+
+
+def failed(subject: Subject, *evidence: Observation, code: str = "JSD401") -> Result:
+    return Result(RULES[code], Finding(subject=subject, message="it fails", evidence=evidence))
+
+
+def reason(result: Result, evidence: EvidenceSet, *others: Result) -> str:
+    """Why that finding does not count; empty where it does."""
+    judged, *_ = without_existing([result, *others], evidence, checks())
+    return judged.suppressed.reason if judged.suppressed else ""
+
+
+def declared(subject: Subject) -> Result:
+    """A finding of a manifest, which names no account and is shown beside what is deployed."""
+    return failed(replace(subject, account=""), REPLY, LINE)
+
+
+def test_what_is_declared_as_it_is_deployed_was_there_before() -> None:
+    unchanged = beside()
+    for subject in (STREAM, BILLING):
+        assert reason(declared(subject), unchanged) == BEFORE
+        assert reason(failed(subject, REPLY), unchanged) == BEFORE
+    assert reason(failed(Subject(kind="server", name="n1"), REPLY), unchanged) == BEFORE
+
+
+def test_files_and_declared_servers_are_always_of_the_change() -> None:
+    assert reason(failed(Subject(kind="file", name="jsdoctor.toml")), beside()) == ""
+    assert reason(declared(Subject(kind="server", name="nats.conf")), beside()) == ""
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [CHANGED, {"fate": Fate.REPLACED}, {"mistakes": (MISTAKE,)}, {"unknown": frozenset({"description"})}],
+    ids=["changed", "replaced", "mistaken", "not known yet"],
+)
+def test_a_stream_that_changes_or_may_change_is_judged_with_its_consumers(fields: dict[str, Any]) -> None:
+    """Findings of the deployment count where they are about the stream itself."""
+    evidence = beside(stream=fields)
+    assert [reason(declared(subject), evidence) for subject in (STREAM, BILLING)] == ["", ""]
+    assert [reason(failed(subject, REPLY), evidence) for subject in (STREAM, BILLING)] == ["", BEFORE]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [CHANGED, {"fate": Fate.REPLACED}, {"mistakes": (MISTAKE,)}, {"unknown": frozenset({"description"})}],
+    ids=["changed", "replaced", "mistaken", "not known yet"],
+)
+def test_a_consumer_that_changes_or_may_change_touches_nothing_else_that_is_deployed(fields: dict[str, Any]) -> None:
+    evidence = beside(consumer=fields)
+    assert [reason(declared(subject), evidence) for subject in (STREAM, BILLING)] == ["", ""]
+    others = (STREAM, replace(BILLING, name="archive"), Subject(kind="account", name="billing", stream="ORDERS"))
+    assert [reason(failed(subject, REPLY), evidence) for subject in (BILLING, *others)] == ["", *[BEFORE] * 3]
+
+
+def test_a_rule_that_judges_no_manifests_passes_nothing_of_them() -> None:
+    evidence = beside(stream=CHANGED)
+    assert reason(failed(STREAM, REPLY, code="JSD704"), evidence) == ""
+    assert reason(failed(STREAM, REPLY, code="JSD601"), evidence) == FIXED
+
+
+def test_what_a_manifest_states_wrongly_passes_no_rule() -> None:
+    """The tool will refuse it, so that the deployment stays as it is."""
+    for fields in ({"mistakes": (MISTAKE,)}, {"unknown": frozenset({"max_age"})}, {"fate": Fate.REPLACED}):
+        assert reason(failed(STREAM, REPLY, code="JSD601"), beside(stream=fields)) == ""
+
+
+def test_passes_and_waived_findings_stay_as_they_are() -> None:
+    passes = Result(RULES["JSD401"], Finding(subject=BILLING, outcome=Outcome.PASS))
+    waived = replace(failed(BILLING, REPLY), suppressed=Suppression("waiver", "known"))
+    assert without_existing([passes, waived], beside(), checks()) == (passes, waived)
+
+
+def test_without_a_deployment_or_without_manifests_every_finding_counts() -> None:
+    """So it does on a deployment whose manifests were not given, which shows nothing of a change."""
+    finding = failed(BILLING, REPLY)
+    for evidence in (evidence_of({"base": "three-nodes-2.15.1"}), manifest_evidence_of({"text": {"a.yaml": DECLARED}})):
+        assert without_existing([finding], evidence, checks()) == (finding,)
+    (judged,) = without_existing([finding], beside(), checks())
+    assert judged.suppressed == Suppression(EXISTING, BEFORE)

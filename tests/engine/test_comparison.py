@@ -82,6 +82,38 @@ def test_a_new_finding(earlier: Outcome, known: bool) -> None:
     assert ("not judged in the earlier report" in comparison_text(comparison, RenderOptions())) is not known
 
 
+def test_findings_come_by_what_became_of_them_then_the_worst_first() -> None:
+    info, warning, error = Severity.INFO, Severity.WARNING, Severity.ERROR
+    full, risky = finding("JSD602", warning, ORDERS), finding("JSD605", warning, ORDERS)
+    earlier = report(LAG, full, finding("JSD601", error, ORDERS), risky, rules={"JSD404": Outcome.PASS})
+    later = report(
+        *(finding("JSD401", info, BILLING), finding("JSD404", warning, BILLING), finding("JSD405", error, BILLING)),
+        *(finding("JSD602", error, ORDERS), finding("JSD601", error, ORDERS)),
+        *(finding("JSD404", warning, msgspec.structs.replace(BILLING, name="archive")),),
+    )
+    comparison = compare(earlier, later)
+    assert [(f.difference.value, f.result.code, f.result.subject.name, f.is_there) for f in comparison.findings] == [
+        ("new", "JSD405", "billing", True),
+        ("new", "JSD404", "archive", True),
+        ("new", "JSD404", "billing", True),
+        ("worse", "JSD602", "ORDERS", True),
+        ("better", "JSD401", "billing", True),
+        ("not_judged", "JSD605", "ORDERS", False),
+        ("unchanged", "JSD601", "ORDERS", True),
+    ]
+    (gone,) = compare(report(LAG), report(rules={"JSD401": Outcome.PASS})).findings
+    assert not gone.is_there
+
+
+def test_sources_are_the_same_in_any_order() -> None:
+    live, logs = SavedSource("live", "prod"), SavedSource("logs", "/var/log/nats")
+    both, turned, single = (
+        msgspec.structs.replace(report(), sources=sources) for sources in ((live, logs), (logs, live), (live,))
+    )
+    assert compare(both, turned).same_sources
+    assert not compare(both, single).same_sources
+
+
 def test_text_of_others_is_data() -> None:
     name = "a|b<script>\x1b[31m`x`"
     comparison = compare(report(), report(finding("JSD401", Severity.ERROR, Subject(kind="stream", name=name))))

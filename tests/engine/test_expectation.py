@@ -121,6 +121,7 @@ def test_the_other_rule_passes() -> None:
         (RefusedPublish(1101), AHEAD),
         (RefusedPublish(1090, actual_seq=1), AHEAD),
         (RefusedPublish(1099), STALE),
+        (RefusedPublish(1090, actual_seq=1090), STALE),
     ):
         findings = told_by(refused, orders())
         assert {code: finding.outcome for code, finding in findings.items()} == {

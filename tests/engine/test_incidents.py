@@ -248,3 +248,78 @@ def test_a_wrong_filter_explains_what_no_consumer_takes() -> None:
     ]
     elsewhere = failed("JSD416", consumer("OTHER", "billing"))
     assert len(incidents([unheard, elsewhere], evidence, NOW)) == 2
+
+
+MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
+LOGGED = (NOW - 50 * HOUR, NOW - 48 * HOUR)
+"""When a fault showed in logs, first and last."""
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "linked"),
+    [
+        (LOGGED[0] + HOUR, LOGGED[0] + HOUR, True),
+        (LOGGED[0] - HOUR, LOGGED[0] - 15 * MINUTE, True),
+        (LOGGED[0] - HOUR, LOGGED[0] - 15 * MINUTE - timedelta(seconds=1), False),
+        (LOGGED[1] + 15 * MINUTE, NOW, True),
+        (LOGGED[1] + 15 * MINUTE + timedelta(seconds=1), NOW, False),
+        (LOGGED[1] + 10 * MINUTE, LOGGED[0] - 10 * MINUTE, True),
+        (LOGGED[0] - HOUR, LOGGED[1] + HOUR, True),
+    ],
+)
+def test_faults_in_logs_are_one_problem_up_to_a_quarter_of_an_hour_apart(
+    first: datetime, last: datetime, linked: bool
+) -> None:
+    lost = failed("JSD204", stream("ORDERS"), first_seen=LOGGED[0], last_seen=LOGGED[1])
+    ahead = failed("JSD205", consumer("ORDERS", "c"), first_seen=first, last_seen=last)
+    assert (len(incidents([lost, ahead], seen(), NOW)) == 1) is linked
+
+
+@pytest.mark.parametrize(("ago", "linked"), [(HOUR, True), (HOUR + timedelta(seconds=1), False)])
+def test_a_fault_in_logs_has_to_do_with_the_present_for_an_hour(ago: timedelta, linked: bool) -> None:
+    """Whichever of the two is the one that logs date."""
+    lost, ahead = failed("JSD204", stream("ORDERS")), failed("JSD205", consumer("ORDERS", "c"))
+    logged_cause = replace(lost, finding=replace(lost.finding, first_seen=NOW - 9 * HOUR, last_seen=NOW - ago))
+    logged_effect = replace(ahead, finding=replace(ahead.finding, first_seen=NOW - 9 * HOUR, last_seen=NOW - ago))
+    for results in ([logged_cause, ahead], [lost, logged_effect]):
+        assert (len(incidents(results, seen(), NOW)) == 1) is linked
+
+
+def test_a_mere_possibility_does_not_stand_before_a_sure_cause() -> None:
+    results = [
+        failed("JSD301", stream("ORDERS"), confidence=Confidence.LOW),
+        failed("JSD302", stream("ORDERS")),
+        failed("JSD305", stream("ORDERS")),
+    ]
+    assert causes_and_consequences(incidents(results, seen(), NOW)) == [
+        (["JSD301 APP > ORDERS"], []),
+        (["JSD302 APP > ORDERS"], ["JSD305 APP > ORDERS"]),
+    ]
+
+
+def test_the_worst_consequences_come_first() -> None:
+    results = [
+        failed("JSD704", server("n1"), severity=Severity.WARNING),
+        failed("JSD707", server("n1"), severity=Severity.ERROR),
+        failed("JSD703", server("n1")),
+    ]
+    [incident] = incidents(results, seen(), NOW)
+    assert [(c.result.rule.code, c.evidence) for c in incident.consequences] == [
+        ("JSD707", "the same server n1"),
+        ("JSD704", "the same server n1"),
+    ]
+
+
+def test_of_equal_impact_the_most_severe_come_first_then_those_of_most_assets_then_the_earliest() -> None:
+    """Those that nothing dates come last, by the code of their rule."""
+    results = [
+        *(failed("JSD401", consumer("A", name), severity=Severity.WARNING) for name in ("x", "y", "z")),
+        failed("JSD402", consumer("B", "c"), severity=Severity.ERROR),
+        *(failed("JSD403", consumer("C", name), severity=Severity.WARNING) for name in ("x", "y")),
+        failed("JSD404", consumer("D", "c"), severity=Severity.WARNING),
+        failed("JSD405", consumer("E", "c"), severity=Severity.WARNING),
+        failed("JSD408", consumer("F", "c"), severity=Severity.WARNING, first_seen=NOW - HOUR),
+        failed("JSD409", consumer("G", "c"), severity=Severity.WARNING, first_seen=NOW - 2 * HOUR),
+    ]
+    order = [incident.causes[0].rule.code for incident in incidents(results, seen(), NOW)]
+    assert order == ["JSD402", "JSD401", "JSD403", "JSD409", "JSD408", "JSD404", "JSD405"]

@@ -7,19 +7,20 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 
-from jsdoctor.engine.picture.charts import ack_latencies, usages
+from jsdoctor.engine.picture.charts import ack_latencies, clock_offsets, usages
 from jsdoctor.engine.picture.draw import picture
 from jsdoctor.engine.picture.state_events import state_events
 from jsdoctor.engine.picture.topology import edges, nodes
 from jsdoctor.engine.picture.trends import delivered_rates, leaders, microseconds, redeliveries, stored_rates, trends
 from jsdoctor.model.ack_times import AckTimes, ConsumerAcks
+from jsdoctor.model.clock import Clocks, Offset, ServerClock
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import Finding, Severity
 from jsdoctor.model.history import History
 from jsdoctor.model.links import Gateway, Leaf, Links, ServerLinks
-from jsdoctor.model.picture import AckLatency, ChartSeries, Edge, Picture
+from jsdoctor.model.picture import AckLatency, ChartSeries, ClockOffset, Edge, Picture, Usage
 from jsdoctor.model.report import Result
-from jsdoctor.model.server import Servers
+from jsdoctor.model.server import UNLIMITED, Server, Servers
 from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries
 from jsdoctor.model.trend import Trend
 from jsdoctor.render.html.charts import charts
@@ -48,7 +49,7 @@ def alone(snapshot: ClusterSnapshot, name: str, *consumers: str) -> ClusterSnaps
 
 
 def waiting(
-    snapshot: ClusterSnapshot, seconds: int, pending: int, limit: int = 0, leader: str = "n1"
+    snapshot: ClusterSnapshot, seconds: float, pending: int, limit: int = 0, leader: str = "n1"
 ) -> ClusterSnapshot:
     """The same after that time, with so many messages that wait for each consumer, and another leader."""
     after = later(snapshot, seconds, 0, 0)
@@ -66,7 +67,7 @@ def waiting(
     )
 
 
-def later(snapshot: ClusterSnapshot, seconds: int, stored: int, redelivered: int) -> ClusterSnapshot:
+def later(snapshot: ClusterSnapshot, seconds: float, stored: int, redelivered: int) -> ClusterSnapshot:
     """The same deployment after that time, with so many more messages in each stream."""
     wait = timedelta(seconds=seconds)
     return replace(
@@ -104,6 +105,14 @@ def test_a_rate_is_what_was_stored_between_two_snapshots(evidence: EvidenceSet) 
     series = stored_rates(evidence)
     assert series
     assert {tuple(value for _, value in line.points) for line in series} == {(5.0, 0.0)}
+
+
+def test_a_rate_within_less_than_a_second_is_per_second() -> None:
+    """Of a single message, too."""
+    first = recorded()
+    for seconds, rate in ((0.5, 2.0), (0.001, 1000.0), (0.0, 1000.0)):
+        series = stored_rates(EvidenceSet({Trend: Trend((first, later(first, seconds, 1, 0)))}, {}))
+        assert {tuple(value for _, value in line.points) for line in series} == {(rate,)}
 
 
 def test_redeliveries_are_those_of_each_snapshot(evidence: EvidenceSet) -> None:
@@ -147,10 +156,10 @@ def test_acknowledgement_times_are_drawn_from_the_median_to_the_99th_percentile(
     assert drawn.label == "100ms · 2s · 2s"
 
 
-def lag(*pending: int, limit: int = 1000) -> ChartSeries:
+def lag(*pending: int, limit: int = 1000, apart: int = 10) -> ChartSeries:
     """The lag of one consumer, every ten seconds."""
     first = alone(recorded(), "ORDERS", "archive")
-    snapshots = tuple(waiting(first, 10 * number, count, limit) for number, count in enumerate(pending))
+    snapshots = tuple(waiting(first, apart * number, count, limit) for number, count in enumerate(pending))
     (series,) = trends(reports.report(), EvidenceSet({History: History(snapshots)}, {}))
     return series
 
@@ -177,6 +186,10 @@ def test_a_projection_reaches_four_times_as_far_as_what_was_seen(pending: tuple[
 def test_without_a_limit_there_is_no_projection() -> None:
     assert lag(100, 300, limit=-1).projection is None
     assert lag(100, 300, limit=300).projection is None
+
+
+def test_a_clock_that_stands_still_shows_no_trend() -> None:
+    assert lag(100, 300, apart=0).projection is None
 
 
 def test_consumers_with_findings_are_drawn_first_then_the_longest_lags() -> None:
@@ -268,9 +281,9 @@ def test_the_most_redelivered_come_first() -> None:
         )
         return replace(after, streams=streams)
 
-    snapshots = (snapshot(0, {names[0]: 9, names[2]: 1}), snapshot(10, {names[1]: 5, names[2]: 1}))
+    snapshots = (snapshot(0, {names[2]: 9, names[0]: 1}), snapshot(10, {names[1]: 5, names[0]: 1}))
     series = redeliveries(EvidenceSet({Trend: Trend(snapshots)}, {}))
-    assert [line.name for line in series] == [names[0], names[1], names[2]]
+    assert [line.name for line in series] == [names[2], names[1], names[0]]
 
 
 def test_a_member_of_the_meta_group_that_is_offline_is_down() -> None:
@@ -362,3 +375,68 @@ def test_starts_of_the_last_day_are_events(hours: int, seconds: int, drawn: bool
     assert [(key, event.label, event.start_us) for key, event in events] == (
         [(("server", "n1"), "n1 started", microseconds(start))] if drawn else []
     )
+
+
+def limited(name: str, max_storage: int, storage: int, max_memory: int = 0, memory: int = 0) -> Server:
+    """A server with so much storage and memory for JetStream, and so much of both in use."""
+    servers = evidence_of(BASE).get(Servers)
+    assert isinstance(servers, Servers)
+    stats = servers.servers[0].jetstream
+    assert stats is not None
+    assert stats.config is not None
+    config = replace(stats.config, max_storage=max_storage, max_memory=max_memory)
+    return replace(
+        servers.servers[0], name=name, jetstream=replace(stats, config=config, storage=storage, memory=memory)
+    )
+
+
+def test_storage_of_servers_is_drawn_where_it_has_a_limit_and_is_used() -> None:
+    """Servers without JetStream, and those that did not report their limits, have none."""
+    bare = limited("n0", 1, 1)
+    assert bare.jetstream is not None
+    servers = (
+        replace(bare, jetstream=None),
+        replace(bare, jetstream=replace(bare.jetstream, config=None)),
+        limited("n1", 1, 1, 400, 100),
+        limited("n2", 0, 5, UNLIMITED, 5),
+        limited("n3", UNLIMITED - 1, 7, 400, 0),
+    )
+    known = evidence_of(BASE).get(Servers)
+    assert isinstance(known, Servers)
+    assert usages(EvidenceSet({Servers: replace(known, servers=servers)}, {})) == (
+        Usage("n1", "file storage", 1, 1),
+        Usage("n1", "memory storage", 100, 400),
+        Usage("n3", "file storage", 7, UNLIMITED - 1),
+    )
+
+
+def test_two_dozen_clocks_are_drawn() -> None:
+    at = recorded().taken_at
+    clocks = tuple(ServerClock(name=f"n{number}", offset=Offset(-5, number), at=at) for number in range(25))
+    assert clock_offsets(EvidenceSet({Clocks: Clocks(clocks)}, {})) == tuple(
+        ClockOffset(f"n{number}", "this machine", -5, number) for number in range(24)
+    )
+
+
+def test_leaders_of_twelve_streams_are_drawn() -> None:
+    (stream,) = alone(recorded(), "ORDERS").streams
+    many = tuple(replace(stream, name=f"S{number:02}") for number in range(13))
+    snapshots = tuple(
+        waiting(replace(recorded(), streams=many), 10 * number, 0, leader=name)
+        for number, name in enumerate(("n1", "n2"))
+    )
+    spans = leaders(EvidenceSet({History: History(snapshots)}, {}))
+    assert [span.group for span in spans if span.server == "n2"] == [f"APP > S{number:02}" for number in range(12)]
+
+
+def test_sixty_servers_and_sixty_links_are_drawn_by_name() -> None:
+    known = evidence_of(BASE).get(Servers)
+    assert isinstance(known, Servers)
+    servers = tuple(replace(known.servers[0], name=f"n{number:02}", jetstream=None) for number in reversed(range(61)))
+    drawn = nodes(reports.report(), EvidenceSet({Servers: replace(known, servers=servers)}, {}))
+    assert [node.name for node in drawn] == [f"n{number:02}" for number in range(60)]
+    sites = tuple(Leaf(name=f"site{number:02}") for number in reversed(range(61)))
+    links = Links((ServerLinks(server="hub", cluster="", at=recorded().taken_at, leafs=sites),))
+    assert [edge.other for edge in edges(EvidenceSet({Links: links}, {}))] == [
+        f"site{number:02}" for number in range(60)
+    ]

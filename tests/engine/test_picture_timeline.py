@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from jsdoctor.engine.picture.clocks import Axis
 from jsdoctor.engine.picture.rates import rates
@@ -15,11 +16,12 @@ from jsdoctor.model.clock import Clocks, Offset, ServerClock
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import Finding, Severity, Subject
 from jsdoctor.model.histogram import Histogram
-from jsdoctor.model.log import LogEvidence, LogServer, Occurrence, ServerOffset
+from jsdoctor.model.log import LogEvidence, LogServer, Occurrence, OutageInterval, ProcessRun, ServerOffset
 from jsdoctor.model.log_line import MINUTE_US, Exemplar, LogTime
 from jsdoctor.model.picture import Lane, TimelineEvent
 from jsdoctor.model.report import Report, Result
 from tests.render import reports
+from tests.ruleset import rules
 
 START = datetime(2026, 6, 1, 12, tzinfo=UTC)
 START_US = microseconds(START)
@@ -133,7 +135,7 @@ def test_eighty_lanes_are_shown_those_with_most_events_first_and_the_rest_is_cou
     assert {"A > S078", "A > S079"}.isdisjoint(names)
 
 
-def test_lanes_share_the_events_and_each_has_at_least_sixty() -> None:
+def test_lanes_share_the_events() -> None:
     """What is left out of a lane is what nothing was found wrong with, and then what is latest."""
     few = logs(*(seen(f"a-{number}", *((300 * at, 300 * at, 1) for at in range(60))) for number in range(110)))
     lane = one_lane(few)
@@ -194,7 +196,10 @@ def test_a_clock_is_compared_along_the_surest_way() -> None:
     ]
 
 
-@pytest.mark.parametrize(("low", "high", "words"), [(2_000, 4_000, "+3µs ± 1µs"), (-4_000, -1_000, "-3µs ± 2µs")])
+@pytest.mark.parametrize(
+    ("low", "high", "words"),
+    [(2_000, 4_000, "+3µs ± 1µs"), (-4_000, -1_000, "-3µs ± 2µs"), (-1_000, 1_000, "+0s ± 1µs")],
+)
 def test_measured_clocks_correct_times_where_no_logs_do(low: int, high: int, words: str) -> None:
     clock = ServerClock(name="n1", offset=Offset(low, high), at=START)
     axis = Axis(EvidenceSet({Clocks: Clocks((clock,))}, {}))
@@ -204,7 +209,7 @@ def test_measured_clocks_correct_times_where_no_logs_do(low: int, high: int, wor
 def test_rates_are_lines_per_minute_in_180_bins_at_most() -> None:
     """Six hours and a minute need bins of three minutes; one hour has a point for each minute, empty ones too."""
     (series,) = rates(NOTHING, logs(seen("slow-write", (0, 0, 6), (21_660, 21_660, 12))))
-    assert len(series.points) == 121
+    assert (series.name, series.unit, len(series.points)) == ("slow write", "per_minute", 121)
     assert series.points[0] == (START_US, 2.0)
     assert series.points[-1] == (START_US + 21_600 * SECOND_US, 4.0)
     (hour,) = rates(NOTHING, logs(seen("slow-write", (30, 90, 6), (3599, 3600, 12))))
@@ -249,6 +254,7 @@ def test_lanes_of_one_kind_begin_with_the_most_severe_and_servers_keep_their_nam
     report = reports.report(
         [
             *(finding(Severity.WARNING, "A", 0, 1), finding(Severity.CRITICAL, "B", 0, 1)),
+            *(finding(Severity.INFO, "B", 2, 3), finding(Severity.INFO, "C", 2, 3)),
             *(finding(Severity.ERROR, "C", 0, 1), finding(Severity.CRITICAL, "n9", 0, 1, "server")),
             finding(Severity.INFO, "n1", 0, 1, "server"),
         ]
@@ -265,14 +271,14 @@ def test_lanes_with_severe_events_are_kept_before_those_with_many() -> None:
 
 
 def test_lanes_come_in_the_order_of_what_depends_on_what() -> None:
-    kinds = ["file", "account", "flow", "client", "consumer", "stream", "server", "cluster", "zone"]
+    kinds = ["file", "account", "flow", "client", "consumer", "stream", "server", "cluster", "area"]
     results = [
         Result(reports.NEAR_LIMIT, Finding(subject=Subject(kind=kind, name="x"), message="full", first_seen=at))
         for kind in kinds
         for at in (START, START + timedelta(seconds=9))
     ]
     drawn = timeline(reports.report(results), EvidenceSet({}, {}))
-    assert [lane.kind for lane in drawn.lanes] == [*reversed(kinds[:-1]), "zone"]
+    assert [lane.kind for lane in drawn.lanes] == [*reversed(kinds[:-1]), "area"]
 
 
 def test_the_most_severe_events_of_a_lane_are_kept() -> None:
@@ -281,3 +287,76 @@ def test_the_most_severe_events_of_a_lane_are_kept() -> None:
     (lane,) = timeline(report, logs(*many)).lanes
     assert [event.kind for event in lane.events if event.kind == "finding"] == ["finding"]
     assert lane.left_out == 601
+
+
+def test_an_event_ends_to_the_microsecond_where_the_next_sixtieth_begins() -> None:
+    """An hour in sixty parts, rounded up to the microsecond."""
+    begin, width = START_US, 60 * SECOND_US + 1
+    moments = [begin, begin + width - 1, begin + width, begin + 3600 * SECOND_US]
+    occurrence = replace(seen("slow-write", (0, 0, 4)), histogram=Histogram.of([(at, at, 1) for at in moments]))
+    lane = one_lane(logs(occurrence))
+    assert [(event.start_us - begin, event.count) for event in lane.events] == [
+        *((0, 2), (width, 1), (3600 * SECOND_US, 1))
+    ]
+
+
+def test_an_event_is_as_severe_as_the_worst_finding_of_its_rule() -> None:
+    """Rules are known by the names of their log signatures; a signature of no rule that was run has no code."""
+    links = next(rule for rule in rules() if rule.code == "JSD714")
+    worst_last = [
+        Result(links, Finding(subject=reports.server(name), message="refused", severity=severity))
+        for name, severity in (("n1", Severity.WARNING), ("n2", Severity.ERROR), ("n3", Severity.INFO))
+    ]
+    evidence = logs(seen("route-refused", (0, 9, 1)), seen("meta-no-leader", (20, 29, 1)))
+    for results in (worst_last, worst_last[::-1]):
+        lane = one_lane(evidence, reports.report(results))
+        assert [(event.label, event.code, event.severity) for event in lane.events] == [
+            ("route refused on n1", "JSD714", Severity.ERROR),
+            ("meta no leader on n1", "", None),
+        ]
+    passed = reports.report(verdicts=reports.passed(links))
+    assert [(event.code, event.severity) for event in one_lane(evidence, passed).events] == [
+        ("JSD714", None),
+        ("", None),
+    ]
+
+
+def test_the_label_of_lines_leaves_out_what_its_lane_says() -> None:
+    fields = (("account", "A"), ("stream", "S"), ("server", "n1"), ("peer", "n2"), ("reason", "timeout"), ("lag", "9"))
+    lane = one_lane(logs(replace(seen("stream-lagging", (0, 9, 1)), fields=fields)))
+    assert [event.label for event in lane.events] == ["stream lagging on n1, peer n2, reason timeout"]
+
+
+def test_an_outage_whose_lines_were_not_kept_is_one_of_the_server_that_logged_it() -> None:
+    """Of a signature with many subjects only those with the most lines are kept."""
+    began, last = LogTime(START_US), LogTime(START_US + 9 * SECOND_US)
+    outage = OutageInterval(
+        signature="stream-no-leader", logged_by="n1", fields=(("stream", "S"),), began=began, last=last, count=3
+    )
+    lane = one_lane(EvidenceSet({LogEvidence: LogEvidence(files=(), servers=(), intervals=(outage,))}, {}))
+    (event,) = lane.events
+    assert (lane.kind, lane.name) == ("server", "n1")
+    assert (event.kind, event.label, event.open, times(event)) == ("outage", "stream no leader on n1", True, (0, 9))
+
+
+def test_processes_and_the_time_between_them() -> None:
+    """One whose start is not in the log has no beginning to draw; where it ended is known."""
+
+    def at(second: int) -> LogTime:
+        return LogTime(START_US + second * SECOND_US)
+
+    runs = (
+        ProcessRun(server="n1", last=at(10), end="failed", version="2.10.0", pid=7),
+        ProcessRun(server="n1", started=at(15), last=at(50), end="unclean", version="2.12.8", pid=8),
+        ProcessRun(server="n1", started=at(60), last=at(80), end="clean", version="2.12.8"),
+        ProcessRun(server="n1", started=at(90), last=at(99), pid=9),
+    )
+    lane = one_lane(EvidenceSet({LogEvidence: LogEvidence(files=(), servers=(), runs=runs)}, {}))
+    assert [(*times(event), event.label, event.severity) for event in lane.events] == [
+        (10, 15, "down, the process before ended failed", Severity.WARNING),
+        (15, 50, "process 8 of 2.12.8, end: unclean", None),
+        (50, 60, "down, the process before ended unclean", Severity.WARNING),
+        (60, 80, "process of 2.12.8, end: clean", None),
+        (80, 90, "down, the process before ended clean", None),
+        (90, 99, "process 9 of nats-server, end: open", None),
+    ]

@@ -14,6 +14,7 @@ from jsdoctor.engine.verdict import ExitCode, exit_code
 from jsdoctor.model.evidence import Evidence, EvidenceSet
 from jsdoctor.model.finding import CLUSTER, Finding, Outcome, Severity, Subject, passed, unknown
 from jsdoctor.model.gap import Gap, Gaps
+from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.report import Report
 from jsdoctor.model.rule import Rule
 from jsdoctor.model.server import Servers
@@ -54,20 +55,32 @@ def helped(servers: Servers | None) -> Iterator[Finding]:
     yield passed(CLUSTER)
 
 
+def of_logs(logs: LogEvidence) -> Iterator[Finding]:
+    yield from ()
+
+
 KINDS: dict[str, tuple[dict[str, type[Evidence]], dict[str, type[Evidence]]]] = {
     "blind": ({"servers": Servers}, {}),
     "helped": ({}, {"servers": Servers}),
+    "of_logs": ({"logs": LogEvidence}, {}),
 }
 
 
-def run(*predicates: Predicate, named: frozenset[str] = frozenset()) -> Evaluation:
+def run(
+    *rules_of: Predicate | tuple[Predicate, ...],
+    named: frozenset[str] = frozenset(),
+    evidence: EvidenceSet = EVIDENCE,
+) -> Evaluation:
+    """A rule for each predicate, or for several that judge the same."""
     rules, checks = [], {}
-    for number, predicate in enumerate(predicates):
-        name = predicate.__name__
-        required, optional = KINDS.get(name, ({"gaps": Gaps}, {}))
-        checks[name] = Check(name, predicate, required, optional, False)
-        rules.append(Rule(code=f"TST{number:03}", slug=name, title=name, checks=(name,), severity=Severity.ERROR))
-    return evaluate(Selection(tuple(rules), named), checks, EVIDENCE, {})
+    for number, judges in enumerate(rules_of):
+        predicates = judges if isinstance(judges, tuple) else (judges,)
+        names = tuple(predicate.__name__ for predicate in predicates)
+        for name, predicate in zip(names, predicates, strict=True):
+            required, optional = KINDS.get(name, ({"gaps": Gaps}, {}))
+            checks[name] = Check(name, predicate, required, optional, False)
+        rules.append(Rule(code=f"TST{number:03}", slug=names[0], title=names[0], checks=names, severity=Severity.ERROR))
+    return evaluate(Selection(tuple(rules), named), checks, evidence, {})
 
 
 def report(evaluation: Evaluation, *gaps: Gap) -> Report:
@@ -102,14 +115,47 @@ def test_outcome_of_a_rule(predicate: Predicate, outcome: Outcome) -> None:
 def test_a_crash_takes_no_other_rule_with_it() -> None:
     evaluation = run(crashes, fails)
     assert [verdict.outcome for verdict in evaluation.verdicts] == [Outcome.ERROR, Outcome.FAIL]
-    assert "ZeroDivisionError: oops" in evaluation.results[0].finding.message
+    assert evaluation.results[0].finding.message == "the check itself failed: ZeroDivisionError: oops"
+
+
+@pytest.mark.parametrize(
+    ("predicate", "reason", "how_to_get"),
+    [
+        (fails, "", ""),
+        (healthy, "", ""),
+        (silent, "", ""),
+        (unsure, "too young", "wait"),
+        (crashes, "the check itself failed: ZeroDivisionError: oops", ""),
+        (blind, "no servers", "ask"),
+    ],
+)
+def test_a_verdict_states_why_it_is_none(predicate: Predicate, reason: str, how_to_get: str) -> None:
+    (verdict,) = run(predicate).verdicts
+    assert (verdict.reason, verdict.how_to_get) == (reason, how_to_get)
+
+
+def test_of_a_short_log_only_rules_about_logs_remain_open() -> None:
+    """Also those that something else decides as well: a healthy state now says nothing of what the log may have."""
+    excerpt = EVIDENCE.joined(LogEvidence(files=(), servers=()))
+    verdicts = run(silent, of_logs, (silent, of_logs), evidence=excerpt).verdicts
+    assert [verdict.outcome for verdict in verdicts] == [
+        *(Outcome.NOT_APPLICABLE, Outcome.NOT_EVALUATED, Outcome.NOT_EVALUATED)
+    ]
+
+
+def test_the_kinds_of_evidence_that_were_of_use_or_are_missed() -> None:
+    assert run(healthy).kinds == {Gaps}
+    assert run(blind).kinds == {Servers}
+    assert run((healthy, blind)).kinds == {Gaps}, "one kind is enough for this rule"
+    assert run((blind, of_logs)).kinds == {Servers}, "the first of its checks is the usual one"
+    assert run(healthy, blind).kinds == {Gaps, Servers}
 
 
 def test_missing_evidence_is_a_gap_only_for_a_rule_that_was_named() -> None:
     assert run(blind).gaps == ()
     (gap,) = run(blind, named=frozenset({"TST000"})).gaps
     assert gap.requested
-    assert "no servers" in gap.reason
+    assert gap.reason == "TST000 was selected by name and could not be evaluated: no servers"
 
 
 def test_precedence_of_exit_codes() -> None:

@@ -13,9 +13,9 @@ from jsdoctor.model.diagnosis import Narrowing
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.evidence_kinds import EvidenceSource
 from jsdoctor.model.finding import CLUSTER, Subject, passed
-from jsdoctor.model.gap import Gap
+from jsdoctor.model.gap import Gap, Gaps
 from jsdoctor.model.report import Result
-from jsdoctor.model.snapshot import SnapshotSeries
+from jsdoctor.model.snapshot import SnapshotSeries, Stream, UnresponsiveAsset
 from jsdoctor.parse.symptom_page import parse_symptom_page
 from tests.evidence import evidence_of
 from tests.ruleset import rules
@@ -30,8 +30,16 @@ STALLED = next(
 MIRRORS = next(rule for rule in rules() if rule.code == "JSD607")
 
 
-def seen(*streams: dict[str, Any], consumer: dict[str, Any] | None = None, gaps: tuple[Gap, ...] = ()) -> EvidenceSet:
-    """A recording of one sample with a copy of ORDERS in an account of its own for each of `streams`."""
+def seen(
+    *streams: dict[str, Any],
+    consumer: dict[str, Any] | None = None,
+    gaps: tuple[Gap, ...] = (),
+    silent: str = "",
+) -> EvidenceSet:
+    """A recording of one sample with a copy of ORDERS in an account of its own for each of `streams`.
+
+    `silent` is a stream that did not respond, as its consumer billing did not.
+    """
     evidence = evidence_of({"base": "three-nodes-2.15.1", "samples": 1})
     series = evidence.get(SnapshotSeries)
     assert isinstance(series, SnapshotSeries)
@@ -44,13 +52,29 @@ def seen(*streams: dict[str, Any], consumer: dict[str, Any] | None = None, gaps:
         msgspec.structs.replace(orders, **{"account": f"A{place}", "consumers": workers, **fields})
         for place, fields in enumerate(streams)
     ]
-    snapshot = msgspec.structs.replace(series.last, streams=tuple(copies))
+    unresponsive: tuple[UnresponsiveAsset, ...] = ()
+    if silent:
+        unresponsive = (
+            UnresponsiveAsset(Subject(kind="consumer", name="ORDERS", stream="EARLIER"), "another reason"),
+            UnresponsiveAsset(Subject(kind="stream", name=silent), "its leader did not respond"),
+            UnresponsiveAsset(Subject(kind="consumer", name="billing", stream=silent), "it has no leader"),
+        )
+    snapshot = msgspec.structs.replace(series.last, streams=tuple(copies), silent=unresponsive)
     return evidence.joined(SnapshotSeries((snapshot,)), gaps)
 
 
+def orders_of(evidence: EvidenceSet) -> Stream:
+    """The first copy of ORDERS."""
+    series = evidence.get(SnapshotSeries)
+    assert isinstance(series, SnapshotSeries)
+    return series.last.streams[0]
+
+
 def test_a_consumer_of_one_leader_is_enough() -> None:
+    unled = msgspec.structs.replace(orders_of(seen({})).consumers[0], name="billing", from_leader=False)
+    for other in ({"from_leader": False}, {"consumers": (unled,)}):
+        assert Visibility(seen(other, {}), BILLING).notes == ()
     visibility = Visibility(seen({"from_leader": False}, {}), BILLING)
-    assert visibility.notes == ()
     assert visibility.accounts == {"A0", "A1"}
     assert visibility.unseen(STALLED, WORKERS, ()) is None
 
@@ -64,6 +88,23 @@ def test_a_consumer_of_one_leader_is_enough() -> None:
             seen({}, consumer={"from_leader": False}),
             BILLING,
             "consumer billing was not seen from its leader, so its state says nothing",
+        ),
+        (
+            seen(silent="ORDERS"),
+            BILLING,
+            "stream ORDERS is there, but could not be seen: its leader did not respond",
+        ),
+        (seen(silent="OTHER"), BILLING, "no stream ORDERS was seen"),
+        (
+            seen({"consumers": ()}, silent="ORDERS"),
+            BILLING,
+            "consumer billing is there, but could not be seen: it has no leader",
+        ),
+        (seen({"consumers": ()}, silent="OTHER"), BILLING, "no consumer billing was seen on ORDERS"),
+        (
+            seen({"consumers": ()}, silent="ORDERS"),
+            Narrowing(stream="ORDERS", consumer="archive"),
+            "no consumer archive was seen on ORDERS",
         ),
         (seen({}), Narrowing(stream="ORDERS", consumer="x"), "no consumer x was seen on ORDERS"),
         (
@@ -99,24 +140,32 @@ def test_an_expected_sequence_is_a_source_of_evidence() -> None:
     assert EvidenceSource.EXPECTED not in Visibility(seen({}), BILLING).ways
 
 
-@pytest.mark.parametrize(("listed", "hidden"), [(0, None), (1, "1 consumer of stream ORDERS was not seen")])
-def test_a_stream_that_has_more_consumers_than_were_seen_hides_them(listed: int, hidden: str | None) -> None:
+def test_streams_alone_show_what_runs() -> None:
+    """A login of a plain account sees no servers, and one sample shows no trend."""
     series = seen({}).get(SnapshotSeries)
     assert isinstance(series, SnapshotSeries)
-    orders = series.last.streams[0]
+    alone = EvidenceSet({SnapshotSeries: series, Gaps: Gaps(())}, {})
+    assert Visibility(alone, BILLING).unseen(STALLED, WORKERS, ()) is None
+    nothing = Visibility(EvidenceSet({Gaps: Gaps(())}, {}), BILLING).unseen(STALLED, WORKERS, ())
+    assert nothing is not None
+    assert nothing.reason == "nothing of what runs was looked at"
+
+
+@pytest.mark.parametrize(("listed", "hidden"), [(0, None), (1, "1 consumer of stream ORDERS was not seen")])
+def test_a_stream_that_has_more_consumers_than_were_seen_hides_them(listed: int, hidden: str | None) -> None:
+    orders = orders_of(seen({}))
     count = len(orders.consumers) + listed
     state = msgspec.structs.replace(orders.state, consumer_count=count)
     visibility = Visibility(seen({"state": state}), Narrowing(stream="ORDERS"))
     gap = visibility.unseen(STALLED, WORKERS, ())
     assert (gap.reason if gap else None) == hidden
+    assert gap is None or gap.how_to_get == "give `nats consumer info ORDERS CONSUMER` as well, or -s URL"
     assert visibility.unseen(STALLED, MIRRORS, ()) is None
     assert Visibility(seen({"state": state}), BILLING).unseen(STALLED, WORKERS, ()) is None
 
 
 def test_a_healthy_stream_rules_nothing_out_about_consumers_that_were_not_seen() -> None:
-    series = seen({}).get(SnapshotSeries)
-    assert isinstance(series, SnapshotSeries)
-    state = msgspec.structs.replace(series.last.streams[0].state, consumer_count=9)
+    state = msgspec.structs.replace(orders_of(seen({})).state, consumer_count=9)
     visibility = Visibility(seen({"state": state}), Narrowing())
     stream = _passed(Subject(kind="stream", name="ORDERS", account="APP"))
     consumer = _passed(Subject(kind="consumer", name="billing", stream="ORDERS", account="APP"))

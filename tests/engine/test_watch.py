@@ -65,6 +65,20 @@ def test_a_finding_stays_open_while_it_cannot_be_judged() -> None:
         assert ("resolved", "billing") in checks[4]
 
 
+def test_an_open_finding_states_whether_the_last_report_judged_it() -> None:
+    blind = report(ANOTHER, gaps=(reports.unseen("ORDERS", "no server answered", "check again"),))
+    watch = Watch()
+    for number, (seen, judged) in enumerate(((report(STUCK), True), (blind, False), (report(STUCK), True)), 1):
+        watch, _ = observe(watch, seen)
+        assert (watch.reports, watch.open[STUCK.fingerprint].judged) == (number, judged)
+
+
+def test_what_other_rules_could_not_judge_keeps_no_finding_open() -> None:
+    """Nor does what this rule finds of others, whichever of them is there still."""
+    elsewhere = reports.undecided(reports.GROWING, reports.consumer("billing"), "one sample was taken")
+    assert watched(report(ANOTHER, STUCK), report(ANOTHER, elsewhere))[1] == [("resolved", "billing")]
+
+
 def test_a_rule_that_was_not_run_resolves_nothing() -> None:
     assert watched(report(STUCK), reports.report(), report())[1:] == [[], [("resolved", "billing")]]
 

@@ -46,7 +46,7 @@ class FixCollector:
         checks = [self.judging.rulebook.checks[name] for rule in self.judging.selection.rules for name in rule.checks]
         config, wanted, settings = self.judging.config, self.wanted, self.settings
         paced = pace(wanted.samples, wanted.interval_s, config)
-        plan = plan_collection(checks, *paced, settings.timeout_s, wanted.ntp or config.ntp or ())
+        plan = plan_collection(checks, *paced, settings.timeout_s, wanted.ntp or config.ntp or (), host=False)
         plan = plan_scan(plan, checks, wanted.scan, wanted.digests)
         if self.every_account:
             plan = msgspec.structs.replace(plan, accounts=True, assets=True, consumers=True, servers=True)

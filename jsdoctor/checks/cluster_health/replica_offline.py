@@ -25,7 +25,7 @@ from jsdoctor.checks.logs.raft_words import cluster_of
 from jsdoctor.checks.logs.words import no_server_lines, zoned
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Confidence, Finding, Observation, Severity, Subject, passed, unknown
-from jsdoctor.model.log import LogEvidence, LogServer, ProcessRun
+from jsdoctor.model.log import LogEvidence, LogServer, LogTime, ProcessRun
 from jsdoctor.model.params import Params
 from jsdoctor.model.release import version_at
 from jsdoctor.model.server import ConnectedServer, Server, Servers
@@ -229,7 +229,7 @@ def server_gone_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
             continue
         gone_ns = (end.us - last.us) * 1000
         subject = Subject(kind="server", name=server.name)
-        yield _gone(subject, runs[-1], gone_ns) if gone_ns >= params.integer("gone") else passed(subject)
+        yield _gone(subject, runs[-1], gone_ns, end) if gone_ns >= params.integer("gone") else passed(subject)
     if len(logs.servers) == 1 and logs.servers[0].cluster:
         yield unknown(
             CLUSTER, "the log of one server does not tell which others are gone", "name the logs of all servers"
@@ -245,7 +245,7 @@ def _two_newest(logs: LogEvidence, zoned: bool) -> list[LogServer]:
     return nlargest(2, known, key=lambda server: server.last.us if server.last else 0)
 
 
-def _gone(subject: Subject, run: ProcessRun, gone_ns: int) -> Finding:
+def _gone(subject: Subject, run: ProcessRun, gone_ns: int, end: LogTime) -> Finding:
     return Finding(
         subject=subject,
         severity=None if run.end == "failed" else Severity.WARNING,
@@ -257,4 +257,5 @@ def _gone(subject: Subject, run: ProcessRun, gone_ns: int) -> Finding:
         unit="duration",
         evidence=(run.exemplar.observed,) if run.exemplar else (),
         first_seen=zoned(run.last),
+        last_seen=zoned(end),
     )

@@ -7,7 +7,7 @@ from collections import Counter
 from jsdoctor.engine.picture.clocks import Axis
 from jsdoctor.engine.picture.signs import Signs, words
 from jsdoctor.model.evidence import EvidenceSet
-from jsdoctor.model.log import DATED_US, LogEvidence
+from jsdoctor.model.log import LogEvidence, LogTime
 from jsdoctor.model.log_line import MINUTE_US
 from jsdoctor.model.picture import ChartSeries
 from jsdoctor.model.report import Report
@@ -34,7 +34,7 @@ def rates(report: Report, evidence: EvidenceSet) -> tuple[ChartSeries, ...]:
             spans[occurrence.signature] += [
                 (first - ahead, last - ahead, count)
                 for first, last, count in occurrence.histogram.spans()
-                if first >= DATED_US
+                if LogTime(first).dated
             ]
     everything = [span for candidate in spans.values() for span in candidate]
     if not everything:
@@ -52,4 +52,4 @@ def _series(name: str, spans: list[tuple[int, int, int]], begin: int, width: int
         counts[(first - begin) // width] += count
     minutes = width / MINUTE_US
     points = tuple((begin + number * width, counts[number] / minutes) for number in range(bins))
-    return ChartSeries(name=name, unit="per_minute", points=points, limit=None)
+    return ChartSeries(name=name, unit="per_minute", points=points)

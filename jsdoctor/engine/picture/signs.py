@@ -17,21 +17,18 @@ class Signs:
     def __init__(self, report: Report) -> None:
         worst: dict[str, Severity] = {}
         for result in report.failures():
-            known = worst.get(result.rule.code)
-            if known is None or result.severity.rank > known.rank:
-                worst[result.rule.code] = result.severity
-        self._of: dict[str, tuple[str, Severity | None]] = {}
-        for verdict in report.verdicts:
-            for signature in verdict.rule.signatures:
-                self._of[signature.name] = (verdict.rule.code, worst.get(verdict.rule.code))
+            known = worst.get(result.rule.code, result.severity)
+            worst[result.rule.code] = max(known, result.severity, key=lambda severity: severity.rank)
+        self._worst = worst
+        self._codes = {sign.name: verdict.rule.code for verdict in report.verdicts for sign in verdict.rule.signatures}
 
     def code(self, signature: str) -> str:
         """The rule of that signature; empty where that rule was not selected."""
-        return self._of.get(signature, ("", None))[0]
+        return self._codes.get(signature, "")
 
     def severity(self, signature: str) -> Severity | None:
         """The worst finding of its rule, or None."""
-        return self._of.get(signature, ("", None))[1]
+        return self._worst.get(self.code(signature))
 
 
 def words(signature: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
-from jsdoctor.engine.picture.clocks import Axis
+from jsdoctor.engine.picture.clocks import UNKNOWN, Axis
 from jsdoctor.engine.picture.log_events import Key
 from jsdoctor.engine.picture.trends import microseconds
 from jsdoctor.model.clock import Clocks
@@ -47,17 +47,17 @@ def finding_events(report: Report, axis: Axis) -> Iterator[tuple[Key, TimelineEv
     """Findings that know from when to when. Those of logs are on the clock of the server that they are about."""
     for result in report.failures():
         finding = result.finding
-        start, end = finding.first_seen or finding.last_seen, finding.last_seen or finding.first_seen
-        if start is None or end is None:
+        moments = [microseconds(at) for at in (finding.first_seen, finding.last_seen) if at is not None]
+        if not moments:
             continue
-        correction = axis.of(finding.subject.name) if finding.subject.kind == "server" else axis.of("")
+        correction = axis.of(finding.subject.name) if finding.subject.kind == "server" else UNKNOWN
         yield (
             (finding.subject.kind, finding.subject.label),
             TimelineEvent(
                 kind="finding",
                 label=f"{result.rule.slug.replace('-', ' ')}: {finding.message}",
-                start_us=microseconds(start) - correction.ahead_us,
-                end_us=max(microseconds(start), microseconds(end)) - correction.ahead_us,
+                start_us=moments[0] - correction.ahead_us,
+                end_us=max(moments) - correction.ahead_us,
                 severity=result.severity,
                 code=result.rule.code,
                 bound_us=correction.bound_us,

@@ -9,6 +9,7 @@ from jsdoctor.engine.picture.clocks import Axis
 from jsdoctor.engine.picture.log_events import log_events
 from jsdoctor.engine.picture.state_events import finding_events, state_events
 from jsdoctor.model.evidence import EvidenceSet
+from jsdoctor.model.finding import Severity
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.picture import Lane, Timeline, TimelineEvent
 from jsdoctor.model.report import Report
@@ -18,6 +19,7 @@ MAX_EVENTS = 6000
 """Limit for all lanes together, each with an equal part. The most severe are kept: what is left out is counted."""
 
 _KINDS = ("cluster", "server", "stream", "consumer", "client", "flow", "account", "file")
+_GRAVITIES = (None, *Severity)
 
 
 def timeline(report: Report, evidence: EvidenceSet) -> Timeline:
@@ -45,7 +47,7 @@ def timeline(report: Report, evidence: EvidenceSet) -> Timeline:
     kept.sort(
         key=lambda key: (_rank(key[0]), key[0], 0 if key[0] == "server" else -_gravity(timeline_events[key]), key[1])
     )
-    most = max(60, MAX_EVENTS // max(1, len(kept)))
+    most = MAX_EVENTS // len(kept)
     clocks = {key: axis.of(key[1]).words for key in kept if key[0] == "server" and axis.compared}
     lanes = tuple(_lane(key, timeline_events[key], clocks.get(key, ""), most) for key in kept)
     return Timeline(lanes, len(timeline_events) - len(kept), tuple(_notes(evidence, axis)))
@@ -58,11 +60,11 @@ def _lane(key: tuple[str, str], events: Iterable[TimelineEvent], clock: str, mos
 
 
 def _weight(event: TimelineEvent) -> int:
-    return 0 if event.severity is None else 1 + event.severity.rank
+    return _GRAVITIES.index(event.severity)
 
 
 def _gravity(events: Iterable[TimelineEvent]) -> int:
-    return max(map(_weight, events), default=0)
+    return max(map(_weight, events))
 
 
 def _rank(kind: str) -> int:

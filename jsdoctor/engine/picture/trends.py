@@ -37,10 +37,10 @@ def trends(report: Report, evidence: EvidenceSet) -> tuple[ChartSeries, ...]:
 
 def _lag(history: ConsumerHistory) -> ChartSeries:
     points = tuple((microseconds(reading.at), float(reading.num_pending)) for reading in history.readings)
-    limit = history.stream.config.max_msgs if history.stream.config.max_msgs > 0 else None
+    limit = history.stream.config.max_msgs
     projection = None
     (begin, first), (end, last) = points[0], points[-1]
-    if limit and limit > last > first and end > begin:
+    if limit > last > first and end > begin:
         reached = end + round((limit - last) * (end - begin) / (last - first))
         if reached - end <= 4 * (end - begin):  # further ahead than four times what was seen is no projection
             projection = (reached, float(limit))
@@ -48,7 +48,7 @@ def _lag(history: ConsumerHistory) -> ChartSeries:
         name=history.last.subject.label,
         unit="count",
         points=points,
-        limit=float(limit) if projection and limit else None,
+        limit=float(limit) if projection else None,
         projection=projection,
     )
 
@@ -144,4 +144,4 @@ def _spans(label: str, readings: list[tuple[int, str]]) -> Iterator[Leader]:
         if leader != current:
             yield Leader(label, current, start, at)
             start, current = at, leader
-    yield Leader(label, current, start, max(readings[-1][0], start))
+    yield Leader(label, current, start, readings[-1][0])
