@@ -11,7 +11,10 @@ Harm = Literal["data", "service", "cost"]
 
 
 class Affected(msgspec.Struct, frozen=True):
-    """A range of versions, both ends included, and the first version of that branch without the defect."""
+    """A range of versions of one branch, both ends included, and the first version without the defect.
+
+    That is a version of a later branch where no release of this one has the fix.
+    """
 
     first: str
     last: str

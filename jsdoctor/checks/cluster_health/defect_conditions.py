@@ -37,6 +37,18 @@ def _retains(*policies: str) -> Condition:
     return lambda stream: stream.config.retention in policies
 
 
+def _clustered(stream: Stream) -> bool:
+    return stream.cluster is not None
+
+
+def _limited(stream: Stream) -> bool:
+    c = stream.config
+    return any(limit > 0 for limit in (c.max_msgs, c.max_bytes, c.max_age_ns, c.max_msgs_per_subject))
+
+
+_DEFAULT_INACTIVE_THRESHOLD_NS = 5_000_000_000
+"""What a consumer without a durable name has that sets none (server: consumer.go JsDeleteWaitTimeDefault)."""
+
 _gives_up = _any(lambda c: c.max_deliver > 0 and c.ack_policy not in ("none", ""))
 _acks_all = _any(lambda c: c.ack_policy == "all")
 _last_per_subject = _any(lambda c: c.deliver_policy == "last_per_subject")
@@ -56,11 +68,22 @@ CONDITIONS: Mapping[str, Condition] = {
     "atomic_counters_or_schedules": lambda s: (
         s.config.allow_atomic and not _replicated(s) and (s.config.allow_msg_counter or s.config.allow_msg_schedules)
     ),
-    "clustered_push": _both(lambda s: s.cluster is not None, _any(lambda c: c.is_push)),
+    "clustered": _clustered,
+    "clustered_inactive_threshold": _both(_clustered, _any(lambda c: c.inactive_threshold_ns > 0)),
+    "clustered_limits": _both(_clustered, _limited),
+    "clustered_push": _both(_clustered, _any(lambda c: c.is_push)),
     "compression": _both(_file, lambda s: s.config.compression not in ("", "none")),
     "counters": lambda s: s.config.allow_msg_counter,
     "direct_get": lambda s: s.config.allow_direct,
+    "ephemeral_pull": _both(
+        lambda s: not _clustered(s),
+        _any(
+            lambda c: not c.is_push and not c.durable_name and c.inactive_threshold_ns == _DEFAULT_INACTIVE_THRESHOLD_NS
+        ),
+    ),
+    "file_consumers": _both(_file, lambda s: bool(s.consumers)),
     "file_storage": _file,
+    "files_from_start_time": _both(_file, _any(lambda c: c.deliver_policy == "by_start_time")),
     "filtered_consumers": _any(lambda c: bool(c.filters)),
     "interest": _retains("interest", "workqueue"),
     "interest_with_max_deliver": _both(_retains("interest"), _gives_up),
@@ -78,15 +101,21 @@ CONDITIONS: Mapping[str, Condition] = {
     "percent_sign_in_name": lambda s: any("%" in consumer.name for consumer in s.consumers),
     "pinned_client": _any(lambda c: c.priority_policy == "pinned_client"),
     "priority_groups": _any(lambda c: c.priority_policy not in ("", "none")),
+    "pull_with_inactive_threshold": _any(lambda c: not c.is_push and c.inactive_threshold_ns > 0),
     "replicated_consumers": lambda s: _replicated(s) and bool(s.consumers),
     "replicated_dedupe": lambda s: _replicated(s) and s.config.duplicate_window_ns > 0,
     "replicated_files": _both(_replicated, _file),
+    "replicated_flow_control": _both(_replicated, _any(lambda c: c.is_push and c.flow_control)),
     "replicated_interest": _replicated_interest,
     "replicated_sources": lambda s: _replicated(s) and bool(s.config.sources),
     "replicated_streams": _replicated,
     "replicated_work_queue_with_max_deliver": _both(_both(_replicated, _retains("workqueue")), _gives_up),
     "schedules": lambda s: s.config.allow_msg_schedules,
+    "several_filters": _any(lambda c: len(c.filters) > 1),
     "several_messages_per_subject": _both(_file, lambda s: s.config.max_msgs_per_subject > 1),
     "sources_over_leaf_node": _over_leaf_node,
     "work_queue_files": _both(_file, _retains("workqueue")),
+    "work_queue_with_sourcing_consumer": _both(
+        _retains("workqueue"), _any(lambda c: c.ack_policy == "flow_control" and bool(c.filters))
+    ),
 }
