@@ -1,11 +1,13 @@
-"""Files of logs that were not read whole: how many share a finding, and what their findings state."""
+"""Files that were not read whole and other evidence that is missing: what shares a finding, and what it states."""
 
 from __future__ import annotations
 
 import pytest
 
+from jsdoctor.checks.collection.collection_gap import collection_gap
 from jsdoctor.checks.collection.input_skipped import input_skipped_logged
 from jsdoctor.model.finding import CLUSTER, Finding, Outcome
+from jsdoctor.model.gap import Gap, Gaps
 from jsdoctor.model.log import LogEvidence, LogFile
 
 
@@ -56,3 +58,13 @@ def test_a_mixture_with_long_lines_states_both() -> None:
         " 1 line longer than 16 KiB, of which only the beginning was searched"
     )
     assert read.outcome is Outcome.PASS
+
+
+def test_gaps_of_one_subject_are_one_finding() -> None:
+    gaps = [
+        Gap(kind="stream", subject=CLUSTER, reason=reason, how_to_get=how, requested=True)
+        for reason, how in (("n1 is silent", "see n1"), ("n2 is silent", "see n2"), ("n1 is silent", "see n1"))
+    ]
+    [finding] = collection_gap(Gaps(tuple(gaps)))
+    assert finding.message == "n1 is silent; n2 is silent"
+    assert finding.how_to_get == "see n1; see n2"

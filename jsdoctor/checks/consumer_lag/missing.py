@@ -40,16 +40,14 @@ def missing(trend: Trend, params: Params) -> Iterator[Finding]:
     Jobs create durable consumers and delete them when they are done: one younger than `settled` is no fault.
     """
     settled = timedelta(microseconds=params.integer("settled") / 1000)
-    return gone(trend.snapshots, settled=settled)
+    return gone(trend.snapshots, None, settled)
 
 
 _AT_THE_END = ("new", "last")
 """Deliver policies that leave out what is stored already, or all of it but one message."""
 
 
-def gone(
-    snapshots: tuple[ClusterSnapshot, ...], severity: Severity | None = None, settled: timedelta = timedelta(0)
-) -> Iterator[Finding]:
+def gone(snapshots: tuple[ClusterSnapshot, ...], severity: Severity | None, settled: timedelta) -> Iterator[Finding]:
     """Consumers that are in an older snapshot and not in the newest one, which is last.
 
     A consumer that was younger than `settled` may go.
@@ -174,7 +172,7 @@ def _finding(consumer: Consumer, stream: Stream, severity: Severity | None) -> F
 @check("consumer_lag.missing_history")
 def missing_history(history: History) -> Iterator[Finding]:
     """The comparison of `missing`. In hours a consumer may have been deleted on purpose, so it is a warning."""
-    return gone(history.snapshots, Severity.WARNING)
+    return gone(history.snapshots, Severity.WARNING, settled=timedelta(0))
 
 
 _NOT_LOADED = (
