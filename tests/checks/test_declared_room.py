@@ -9,12 +9,22 @@ from msgspec.structs import replace
 
 from jsdoctor.checks.declared.deployed import Deployed, release_for
 from jsdoctor.checks.declared.doubts import indeterminate, jetstream_unclear
+from jsdoctor.checks.declared.index import Declarations
 from jsdoctor.checks.declared.room import ServerCount, declared_size, servers_for
 from jsdoctor.checks.declared.subject_index import SubjectIndex
-from jsdoctor.model.jetstream import StreamConfig
-from jsdoctor.model.manifest import DeclaredServers, DeclaredStream, FilePosition, Manifests, Tool
+from jsdoctor.model.finding import Subject
+from jsdoctor.model.jetstream import ConsumerConfig, SourceConfig, StreamConfig
+from jsdoctor.model.manifest import (
+    DeclaredConsumer,
+    DeclaredServers,
+    DeclaredStream,
+    FilePosition,
+    Manifests,
+    Mistake,
+    Tool,
+)
 from jsdoctor.model.server import ConnectedServer, Servers
-from jsdoctor.model.snapshot import SnapshotSeries
+from jsdoctor.model.snapshot import SnapshotSeries, UnresponsiveAsset
 from tests.evidence import evidence_of
 
 PLACE = FilePosition("s.yaml", 1, 1)
@@ -131,6 +141,20 @@ def test_a_stream_whose_leader_did_not_report_it_is_in_doubt() -> None:
     assert doubt.how_to_get == "run again, see the gaps"
 
 
+@pytest.mark.parametrize(
+    "subject",
+    [
+        Subject(kind="stream", name="ORDERS", account="APP"),
+        Subject(kind="consumer", name="billing", account="APP", stream="ORDERS"),
+    ],
+)
+def test_a_stream_that_only_its_cluster_knows_is_in_doubt(subject: Subject) -> None:
+    last = replace(SNAPSHOTS.last, streams=(), silent=(UnresponsiveAsset(subject, ""),))
+    there = Deployed(replace(SNAPSHOTS, snapshots=(last,)))
+    assert there.doubt(stream("ORDERS"), "ORDERS") is not None
+    assert there.doubt(stream("billing"), "billing") is None
+
+
 def test_the_account_is_the_only_one_with_streams_or_with_these_names() -> None:
     assert deployed().account_of(["ORDERS"]) == ""
     assert deployed("APP").account_of(["NEW"]) == "APP"
@@ -161,6 +185,35 @@ def test_what_the_plan_leaves_open_is_named_in_order() -> None:
     assert finding is not None
     assert finding.message == "max_age is not known before the plan is applied"
     assert indeterminate(open_, "retention") is None
+
+
+def test_a_manifest_with_mistakes_is_another_rules() -> None:
+    wrong: dict[str, Any] = {"place": PLACE, "places": {}, "tool": Tool.NACK, "mistakes": (Mistake(PLACE, "no"),)}
+    consumer = DeclaredConsumer(what="c", stream="ORDERS", config=ConsumerConfig(durable_name="c"), **wrong)
+    for asset, code in ((stream("ORDERS", mistakes=wrong["mistakes"]), "JSD614"), (consumer, "JSD418")):
+        finding = indeterminate(asset, "subjects")
+        assert finding is not None
+        assert finding.message == f"its manifest has mistakes, see {code}"
+
+
+def test_declarations_of_one_name_count_if_they_are_alike() -> None:
+    reader = DeclaredConsumer(
+        what="c", stream="A", config=ConsumerConfig(durable_name="c"), place=PLACE, places={}, tool=Tool.NACK
+    )
+    alike, other = stream("A"), stream("A", unknown=frozenset())
+    assert Declarations(Manifests(streams=(alike, other), consumers=(reader,))).stream_of(reader) == alike
+    other = replace(other, config=replace(other.config, max_msgs=5))
+    assert Declarations(Manifests(streams=(alike, other), consumers=(reader,))).stream_of(reader) is None
+    assert Declarations(Manifests(consumers=(reader,))).stream_of(reader) is None
+
+
+def test_copies_are_named_in_order() -> None:
+    copies = [
+        replace(copy, config=replace(copy.config, sources=(SourceConfig("A"),)))
+        for copy in map(stream, ("Z", "M", "B", "Q", "C"))
+    ]
+    known = Declarations(Manifests(streams=(stream("A"), *copies)))
+    assert known.copies_of(stream("A")) == ["B", "C", "M", "Q", "Z"]
 
 
 def test_whether_a_container_has_jetstream_is_its_file_to_tell() -> None:

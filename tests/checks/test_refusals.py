@@ -118,6 +118,18 @@ def test_descriptions_are_measured_in_bytes() -> None:
     assert stated(descriptions.refusals("ä" * 2_049, {}, 7, 8)) == [text]
 
 
+def test_descriptions_and_metadata_of_a_stream_have_one_code() -> None:
+    found = stated(
+        stream_refusals.of_stream(
+            stream(description="x" * 4_097, metadata={"k": "x" * 200_000}), nothing_known, creating=True
+        )
+    )
+    assert found == [
+        "description: the description is longer than 4,096 bytes (error 10052); servers",
+        "metadata: the metadata is larger than 131,072 bytes (error 10052); servers",
+    ]
+
+
 def test_metadata_has_room_for_the_label_of_servers() -> None:
     most, larger = 128 * 1_024, "the metadata is larger than 131,072 bytes"
     assert stated(descriptions.refusals("", {"k": "x" * (most - 1 - 16)}, 7, 8)) == []
@@ -143,6 +155,22 @@ def test_negative_numbers_that_servers_read_as_none() -> None:
             f"consumer_limits: consumer_limits.{name} {text}"
         ]
     assert stated(negative_numbers.of_stream(stream(consumer_limits={"max_ack_pending": -1}))) == []
+    both = stream(consumer_limits={"max_ack_pending": -1, "inactive_threshold": -1})
+    assert stated(negative_numbers.of_stream(both)) == [f"consumer_limits: consumer_limits.inactive_threshold {text}"]
+    assert stated(stream_refusals.dropped_fields(both, ())) == stated(negative_numbers.of_stream(both))
+
+
+def test_negative_numbers_of_consumers_are_not_set() -> None:
+    for name in ("idle_heartbeat", "inactive_threshold", "max_waiting", "max_batch", "max_expires", "max_bytes"):
+        assert stated(negative_numbers.of_consumer(consumer(**{name: 0}))) == []
+        assert stated(negative_numbers.of_consumer(consumer(**{name: -1}))) == [
+            f"{name}: {name} is negative: servers from 2.11 on read it as not set; servers"
+        ]
+    for name in ("max_ack_pending", "max_deliver"):
+        assert stated(negative_numbers.of_consumer(consumer(**{name: -1}))) == []
+        assert stated(negative_numbers.of_consumer(consumer(**{name: -2}))) == [
+            f"{name}: {name}: -2 sets no limit; write -1 if that is meant; servers"
+        ]
 
 
 def test_fields_that_older_servers_drop() -> None:

@@ -72,6 +72,16 @@ def test_a_stream_may_have_a_largest_size(storage: str) -> None:
         assert refused(config(storage=storage, max_bytes=most), account(**limits)) == refusals
 
 
+def test_the_smallest_limit_is_one() -> None:
+    text = "max_bytes: max_bytes 2 is above 1, the account's limit for one stream (error 10122)"
+    assert refused(config(max_bytes=2), account(storage_max_stream_bytes=1)) == [text]
+    text = "max_consumers: max_consumers 2 is above 1, the account's limit (error 10026)"
+    assert refused(config(max_consumers=2), account(max_consumers=1)) == [text]
+    text = "name: its account has 1 streams, and may have 1 (error 10027)"
+    assert refused(config(), account(max_streams=1), held("A")) == [text]
+    assert len(refused(config(max_bytes=2), account(max_storage=1))) == 1
+
+
 def test_a_stream_may_have_fewer_consumers() -> None:
     text = "max_consumers: max_consumers 11 is above 10, the account's limit (error 10026)"
     assert refused(config(max_consumers=11), account(max_consumers=10)) == [text]
@@ -103,15 +113,18 @@ def test_a_tier_counts_the_streams_with_as_many_replicas() -> None:
 
 def test_what_other_streams_reserve_is_taken() -> None:
     streams = (held("A", max_bytes=600), held("M", max_bytes=300, storage="memory"), held("S", "SHOP", max_bytes=99))
-    limited = account(max_storage=1_000, max_memory=1_000)
+    limited = account(max_storage=1_000, max_memory=1_001)
     whole = "bytes of 1,000 of {} are reserved (the account's limit{}) (error {})"
+    memory = whole.replace("1,000", "1,001")
     files = whole.format("file storage", "", 10047)
     assert refused(config(max_bytes=401), limited, *streams) == [f"max_bytes: max_bytes 401 does not fit: 600 {files}"]
     assert refused(config(max_bytes=400), limited, *streams) == []
-    assert refused(config(max_bytes=701, storage="memory"), limited, *streams) == [
-        f"max_bytes: max_bytes 701 does not fit: 300 {whole.format('memory', '', 10028)}"
+    assert refused(config(max_bytes=702, storage="memory"), limited, *streams) == [
+        f"max_bytes: max_bytes 702 does not fit: 300 {memory.format('memory', '', 10028)}"
     ]
     full = (held("A", max_bytes=1_000),)
+    assert refused(config(max_bytes=1), limited, *full) == [f"max_bytes: max_bytes 1 does not fit: 1,000 {files}"]
+    assert refused(config(max_bytes=0), limited, *full) == refused(config(), limited, *full)
     assert refused(config(), limited, *full) == [f"max_bytes: a stream without max_bytes does not fit: 1,000 {files}"]
     assert refused(config(), limited, held("A", max_bytes=999)) == []
     assert refused(config(max_bytes=401), account("R1", max_storage=1_000), *streams) == [
@@ -127,6 +140,13 @@ def test_a_stream_that_grows_needs_the_difference() -> None:
     for most, fits in ((400, True), (401, False), (100, True)):
         found = refused(config("B", max_bytes=most), limited, *streams, current=config("B", max_bytes=300))
         assert found == ([] if fits else [f"{text.format(most)} (error 10047)"])
+    for most, fits in ((100, True), (101, False)):
+        found = refused(
+            config("B", max_bytes=most), limited, held("A", max_bytes=900), current=config("B", max_bytes=-1)
+        )
+        assert bool(found) is not fits
+    full = (held("A", max_bytes=700), held("B", max_bytes=300))
+    assert refused(config("B", max_bytes=200), limited, *full, current=config("B", max_bytes=300)) == []
     unlimited = refused(config("B", max_bytes=-1), limited, *streams, current=config("B", max_bytes=-1))
     assert unlimited == []
 
@@ -145,6 +165,16 @@ def test_what_the_manifests_delete_or_shrink_is_free() -> None:
             assert bool(found) is (most > room)
 
 
+def test_a_stream_without_max_bytes_reserves_nothing() -> None:
+    limited = account(max_storage=1_000)
+    assert refused(config(max_bytes=1_000), limited, held("A")) == []
+    assert refused(config(max_bytes=1_000), limited, held("A"), manifests=(declared("A", max_bytes=500),)) == []
+    snapshots = deployed(held("A"))
+    gone = Manifests(streams=(declared("A", Fate.DELETED),))
+    limits = ResourceLimits("APP", gone, snapshots, None, server(600, 1_000))
+    assert len(list(limits.refusals(config(max_bytes=401), None))) == 1
+
+
 def test_without_its_account_no_limit_is_known() -> None:
     wanted, two = config(max_consumers=11), Accounts((account(max_consumers=10), account(name="SHOP", max_consumers=5)))
 
@@ -156,15 +186,17 @@ def test_without_its_account_no_limit_is_known() -> None:
     assert found(None, two, deployed()) == []
     assert found("", two, deployed()) == []
     assert len(found("", Accounts(two.accounts[:1]), deployed())) == 1
+    assert found("OTHER", Accounts(two.accounts[:1]), deployed()) == []
     assert found("APP", two, None) == []
     assert found("APP", None, deployed()) == []
 
 
 def server(reserved: int, limit: int, complete: bool = True, copies: int = 1) -> Servers:
+    """A single server, with twice as much memory as storage."""
     [only] = ONE.servers
     assert only.jetstream is not None
-    own = JetStreamConfig(max_memory=limit, max_storage=limit)
-    stats = replace(only.jetstream, config=own, reserved_storage=reserved, reserved_memory=reserved)
+    own = JetStreamConfig(max_memory=2 * limit, max_storage=limit)
+    stats = replace(only.jetstream, config=own, reserved_storage=reserved, reserved_memory=2 * reserved)
     return replace(ONE, servers=(replace(only, jetstream=stats),) * copies, complete=complete)
 
 
@@ -179,7 +211,9 @@ def test_a_single_server_has_to_hold_it() -> None:
     text = "max_bytes: max_bytes 401 does not fit: 600 bytes of 1,000 of {} are reserved (the limit of server n1)"
     assert on(server(600, 1_000), 401) == [f"{text.format('file storage')} (error 10047)"]
     assert on(server(600, 1_000), 400) == []
-    assert on(server(600, 1_000), 401, storage="memory") == [f"{text.format('memory')} (error 10028)"]
+    text = "max_bytes: max_bytes 801 does not fit: 1,200 bytes of 2,000 of {} are reserved (the limit of server n1)"
+    assert on(server(600, 1_000), 801, storage="memory") == [f"{text.format('memory')} (error 10028)"]
+    assert on(server(600, 1_000), 800, storage="memory") == []
     assert on(server(600, 1_000), 1_000, declared("A", Fate.DELETED)) == []
     assert on(server(600, 1_000), 1_001, declared("A", Fate.DELETED)) != []
     assert on(server(600, 1_000), 700, declared("A", max_bytes=300)) == []
@@ -193,3 +227,6 @@ def test_of_several_servers_or_without_a_count_of_what_is_reserved_nothing_is_kn
     assert on(server(600, 1_000, complete=False), 401) == []
     assert on(server(600, 1_000, copies=2), 401) == []
     assert on(server(UNLIMITED, 1_000), 401) == []
+    for name, snapshots in ((None, deployed()), ("APP", None)):
+        limits = ResourceLimits(name, Manifests(), snapshots, None, server(600, 1_000))
+        assert list(limits.refusals(config(max_bytes=401), None)) == []
