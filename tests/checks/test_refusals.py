@@ -82,12 +82,12 @@ def test_new_consumers(case: dict[str, Any]) -> None:
 @of("transforms")
 def test_transforms(case: dict[str, Any]) -> None:
     for use in TransformUse:
-        found = [
+        outcome = [
             f"{fault.says}; since {'.'.join(map(str, fault.since))}"
             + (f" before {'.'.join(map(str, fault.before))}" if fault.before else "")
             for fault in faults(case["source"], case["destination"], use)
         ]
-        assert found == case.get("refused_of", {}).get(use.value, case["refused"])
+        assert outcome == case.get("refused_of", {}).get(use.value, case["refused"])
 
 
 def test_what_only_new_streams_are_refused_for() -> None:
@@ -119,12 +119,12 @@ def test_descriptions_are_measured_in_bytes() -> None:
 
 
 def test_descriptions_and_metadata_of_a_stream_have_one_code() -> None:
-    found = stated(
+    outcome = stated(
         stream_refusals.of_stream(
             stream(description="x" * 4_097, metadata={"k": "x" * 200_000}), nothing_known, creating=True
         )
     )
-    assert found == [
+    assert outcome == [
         "description: the description is longer than 4,096 bytes (error 10052); servers",
         "metadata: the metadata is larger than 131,072 bytes (error 10052); servers",
     ]
@@ -204,8 +204,8 @@ def test_servers_before_2_12_drop_fields_that_they_do_not_know(field: str, value
     text = f"{field}: {field}: servers before {since[0]}.{since[1]} drop it without a word; servers"
     for release in ((2, 10), (2, 11), (2, 12), (2, 14)):
         dropped = release < since and release < (2, 12)
-        found = stated(stream_refusals.dropped_fields(stream(**{field: value}), release))
-        assert found == ([text] if dropped else [])
+        outcome = stated(stream_refusals.dropped_fields(stream(**{field: value}), release))
+        assert outcome == ([text] if dropped else [])
     assert stated(stream_refusals.dropped_fields(stream(**{field: value}), ())) == []
     assert stated(stream_refusals.dropped_fields(stream(persist_mode="default"), (2, 10))) == []
 

@@ -138,13 +138,13 @@ def test_a_stream_that_grows_needs_the_difference() -> None:
     streams, limited = (held("A", max_bytes=600), held("B", max_bytes=300)), account(max_storage=1_000)
     text = "max_bytes: max_bytes {} does not fit: 900 bytes of 1,000 of file storage are reserved (the account's limit)"
     for most, fits in ((400, True), (401, False), (100, True)):
-        found = refused(config("B", max_bytes=most), limited, *streams, current=config("B", max_bytes=300))
-        assert found == ([] if fits else [f"{text.format(most)} (error 10047)"])
+        reasons = refused(config("B", max_bytes=most), limited, *streams, current=config("B", max_bytes=300))
+        assert reasons == ([] if fits else [f"{text.format(most)} (error 10047)"])
     for most, fits in ((100, True), (101, False)):
-        found = refused(
+        reasons = refused(
             config("B", max_bytes=most), limited, held("A", max_bytes=900), current=config("B", max_bytes=-1)
         )
-        assert bool(found) is not fits
+        assert bool(reasons) is not fits
     full = (held("A", max_bytes=700), held("B", max_bytes=300))
     assert refused(config("B", max_bytes=200), limited, *full, current=config("B", max_bytes=300)) == []
     unlimited = refused(config("B", max_bytes=-1), limited, *streams, current=config("B", max_bytes=-1))
@@ -161,8 +161,8 @@ def test_what_the_manifests_delete_or_shrink_is_free() -> None:
         (declared("A", max_bytes=-1), 700),
     ):
         for most in (room, room + 1):
-            found = refused(config(max_bytes=most), limited, *streams, manifests=(stream,))
-            assert bool(found) is (most > room)
+            reasons = refused(config(max_bytes=most), limited, *streams, manifests=(stream,))
+            assert bool(reasons) is (most > room)
 
 
 def test_a_stream_without_max_bytes_reserves_nothing() -> None:
@@ -178,17 +178,17 @@ def test_a_stream_without_max_bytes_reserves_nothing() -> None:
 def test_without_its_account_no_limit_is_known() -> None:
     wanted, two = config(max_consumers=11), Accounts((account(max_consumers=10), account(name="SHOP", max_consumers=5)))
 
-    def found(name: str | None, accounts: Accounts | None, snapshots: SnapshotSeries | None) -> list[str]:
+    def reasons(name: str | None, accounts: Accounts | None, snapshots: SnapshotSeries | None) -> list[str]:
         return stated(list(ResourceLimits(name, Manifests(), snapshots, accounts, None).refusals(wanted, None)))
 
-    assert len(found("APP", two, deployed())) == 1
-    assert found("OTHER", two, deployed()) == []
-    assert found(None, two, deployed()) == []
-    assert found("", two, deployed()) == []
-    assert len(found("", Accounts(two.accounts[:1]), deployed())) == 1
-    assert found("OTHER", Accounts(two.accounts[:1]), deployed()) == []
-    assert found("APP", two, None) == []
-    assert found("APP", None, deployed()) == []
+    assert len(reasons("APP", two, deployed())) == 1
+    assert reasons("OTHER", two, deployed()) == []
+    assert reasons(None, two, deployed()) == []
+    assert reasons("", two, deployed()) == []
+    assert len(reasons("", Accounts(two.accounts[:1]), deployed())) == 1
+    assert reasons("OTHER", Accounts(two.accounts[:1]), deployed()) == []
+    assert reasons("APP", two, None) == []
+    assert reasons("APP", None, deployed()) == []
 
 
 def server(reserved: int, limit: int, complete: bool = True, copies: int = 1) -> Servers:

@@ -240,9 +240,7 @@ def missing_declared(manifests: Manifests, snapshots: SnapshotSeries) -> Iterato
         stream = deployed.stream(consumer.stream)
         if not consumer.config.durable_name or (stream is None and not deployed.streams(consumer.stream)):
             continue
-        if unsure := indeterminate(consumer, "durable_name", "stream_name") or deployed.doubt(
-            consumer, consumer.stream
-        ):
+        if unsure := indeterminate(consumer) or deployed.doubt(consumer, consumer.stream):
             yield unsure
         elif stream is None or not stream.consumers_seen:
             yield unknown(consumer.subject, "not all consumers of its stream were listed", "run again")
