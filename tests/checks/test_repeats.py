@@ -37,10 +37,30 @@ def window_s(distance_s: int, longest_s: int = 10_000_000, **config: int) -> tup
 
 @pytest.mark.parametrize(
     ("distance_s", "window"),
-    [(3, 5), (4, 10), (15, 30), (25, 60), (100, 300), (300, 600), (500, 900), (1_000, 1_800), (5_000, 21_600)],
+    [
+        *[(1, 2), (3, 5), (4, 10), (15, 30), (25, 60), (40, 120), (50, 120), (100, 300), (300, 600), (500, 900)],
+        *[(1_000, 1_800), (1_500, 3_600), (3_000, 7_200), (5_000, 21_600), (20_000, 43_200), (40_000, 86_400)],
+        (80_000, 172_800),
+    ],
 )
 def test_half_as_much_again_and_round(distance_s: int, window: int) -> None:
     assert window_s(distance_s) == (window, 1)
+
+
+def windows_of_all(intake_s: int, cache_s: int) -> tuple[int, ...]:
+    """Those that the messages of a stream passed that copies both, in seconds."""
+    windows = {"INTAKE": intake_s, "CACHE": cache_s}
+    edits = [
+        {"stream": f"APP/{name}", "set": {"config.duplicate_window": window * SECOND_NS}}
+        for name, window in windows.items()
+    ]
+    (scanned_stream,) = scanned(*read(scan([20, 10], *edits, stream="ALL")))
+    return (*sorted(scanned_stream.windows), scanned_stream.shortest_window_ns or 0)
+
+
+def test_the_shortest_window_of_the_origins_is_that_of_a_copy() -> None:
+    assert windows_of_all(60, 120) == (60 * SECOND_NS, 120 * SECOND_NS, 60 * SECOND_NS)
+    assert windows_of_all(0, 120) == (120 * SECOND_NS, 120 * SECOND_NS)
 
 
 def test_a_window_is_never_longer_than_max_age() -> None:

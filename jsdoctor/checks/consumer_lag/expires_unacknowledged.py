@@ -101,8 +101,8 @@ def _fault(config: ConsumerConfig, max_age_ns: int, retention: str) -> tuple[Sev
         return None
     if max_age_ns <= config.ack_wait_ns:
         return (*_lost(config, max_age_ns, retention), config.ack_wait_ns)
-    attempts = config.max_deliver if config.max_deliver > 0 else len(config.backoff_ns) + 1
-    last_ns = sum(config.backoff_ns[: attempts - 1])
+    # Without a limit of deliveries all steps are taken, the last one again and again.
+    last_ns = sum(config.backoff_ns[: config.max_deliver - 1] if config.max_deliver > 0 else config.backoff_ns)
     if max_age_ns > last_ns:
         return None
     message = (

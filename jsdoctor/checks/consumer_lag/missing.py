@@ -40,16 +40,14 @@ def missing(trend: Trend, params: Params) -> Iterator[Finding]:
     Jobs create durable consumers and delete them when they are done: one younger than `settled` is no fault.
     """
     settled = timedelta(microseconds=params.integer("settled") / 1000)
-    return gone(trend.snapshots, settled=settled)
+    return gone(trend.snapshots, None, settled)
 
 
 _AT_THE_END = ("new", "last")
 """Deliver policies that leave out what is stored already, or all of it but one message."""
 
 
-def gone(
-    snapshots: tuple[ClusterSnapshot, ...], severity: Severity | None = None, settled: timedelta = timedelta(0)
-) -> Iterator[Finding]:
+def gone(snapshots: tuple[ClusterSnapshot, ...], severity: Severity | None, settled: timedelta) -> Iterator[Finding]:
     """Consumers that are in an older snapshot and not in the newest one, which is last.
 
     A consumer that was younger than `settled` may go.
@@ -174,7 +172,7 @@ def _finding(consumer: Consumer, stream: Stream, severity: Severity | None) -> F
 @check("consumer_lag.missing_history")
 def missing_history(history: History) -> Iterator[Finding]:
     """The comparison of `missing`. In hours a consumer may have been deleted on purpose, so it is a warning."""
-    return gone(history.snapshots, Severity.WARNING)
+    return gone(history.snapshots, Severity.WARNING, settled=timedelta(0))
 
 
 _NOT_LOADED = (
@@ -242,9 +240,7 @@ def missing_declared(manifests: Manifests, snapshots: SnapshotSeries) -> Iterato
         stream = deployed.stream(consumer.stream)
         if not consumer.config.durable_name or (stream is None and not deployed.streams(consumer.stream)):
             continue
-        if unsure := indeterminate(consumer, "durable_name", "stream_name") or deployed.doubt(
-            consumer, consumer.stream
-        ):
+        if unsure := indeterminate(consumer) or deployed.doubt(consumer, consumer.stream):
             yield unsure
         elif stream is None or not stream.consumers_seen:
             yield unknown(consumer.subject, "not all consumers of its stream were listed", "run again")

@@ -58,7 +58,3 @@ class Declarations:
         """The configuration of a declared stream of that name."""
         streams = self._streams.get((account, name), [])
         return streams[0].stored if streams else None
-
-    def has(self, account: str, name: str) -> bool:
-        """Whether a stream of that name is declared."""
-        return (account, name) in self._streams

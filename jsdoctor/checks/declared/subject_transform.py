@@ -108,7 +108,7 @@ def _token(token: str, wildcards: int, rest: bool, use: TransformUse) -> Iterato
 def _positions(name: str, arguments: list[str]) -> list[int] | None:
     """The wildcards that a function refers to; None where its arguments are wrong."""
     if name == "split":
-        if len(arguments) != 2 or " " in arguments[1] or "." in arguments[1]:
+        if len(arguments) != 2 or " " in arguments[1]:
             return None
         return _numbers(arguments[:1])
     numbers = _numbers(arguments)
