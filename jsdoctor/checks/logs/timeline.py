@@ -34,7 +34,7 @@ class ProcessTimeline:
         self._moments: list[int] = []
         for run in logs.runs:
             if run.started is not None:
-                calm = max(run.started.us, run.ready.us if run.ready else 0) + _length(run.started, SETTLING_US)
+                calm = (run.ready or run.started).us + _length(run.started, SETTLING_US)
                 self._starts[run.server].append((run.started.us, calm))
                 self._moments.append(run.started.us)
             window = _stop(run)
