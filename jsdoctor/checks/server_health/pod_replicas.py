@@ -39,10 +39,10 @@ def _judged(facts: KubernetesFacts, stream: Stream, members: set[str], nodes: di
         by_node[nodes.get(name, "")].append(name)
     missing = by_node.pop("", [])
     borne = len(members) - (len(members) // 2 + 1)
-    together = max(by_node.values(), key=len, default=[])
+    node, together = max(by_node.items(), key=lambda placed: len(placed[1]), default=(None, []))
     count = len(together)
     if count > borne and count > 1:
-        node, names = nodes[together[0]], ", ".join(together)
+        names = ", ".join(together)
         return Finding(
             subject=stream.subject,
             message=f"{count} of its {len(members)} replicas are on node {node} ({names}): without that node it has no"
