@@ -22,6 +22,7 @@ from jsdoctor.checks.server_health.temporary_store import (
     temporary_store_declared,
     temporary_store_mounted,
 )
+from jsdoctor.checks.server_health.unmonitored import unmonitored_declared, unmonitored_mounted
 from jsdoctor.model.finding import Finding, Outcome, Severity
 from jsdoctor.model.manifest import (
     DeclaredLogin,
@@ -164,6 +165,18 @@ def test_directories_that_are_gone_after_a_restart() -> None:
     assert (memory.message, memory.severity) == (f"store_dir /dev/shm/js is in memory: {then}", None)
     assert temporary.message == f"store_dir /tmp/js is for temporary files: {then}"
     assert temporary.severity is Severity.INFO
+
+
+def test_servers_that_nothing_can_monitor() -> None:
+    def monitoring(**how: Any) -> Finding:
+        (finding,) = of(unmonitored_declared, unmonitored_mounted, servers(**how))
+        return finding
+
+    assert monitoring().evidence == (PLACE.shows("monitoring: off"),)
+    assert monitoring(unclear="monitoring").message == f"monitoring {UNSURE}"
+    assert monitoring(monitoring=False, unclear="monitoring").outcome is Outcome.FAIL
+    assert monitoring(monitoring=True, exporter=False).evidence == (PLACE.shows("exporter: off"),)
+    assert monitoring(monitoring=True).outcome is Outcome.PASS
 
 
 def test_mistakes_with_which_no_server_starts() -> None:

@@ -32,7 +32,7 @@ def _of_tier(account: Account, tier: Tier, near: float) -> Iterator[tuple[float,
         if limit <= 0 or used < near * limit:
             continue
         full = used >= limit
-        of = f" of tier {tier.name}" if tier.name else ""
+        of, path = (f" of tier {tier.name}", f"{tier.name}.") if tier.name else ("", "")
         finding = Finding(
             subject=account.subject,
             severity=Severity.ERROR if full else None,
@@ -43,8 +43,8 @@ def _of_tier(account: Account, tier: Tier, near: float) -> Iterator[tuple[float,
             threshold=1.0 if full else near,
             unit="ratio",
             evidence=(
-                Observation(account.source, f"{tier.name}.{noun}".strip("."), used, account.at),
-                Observation(account.source, f"{tier.name}.limits.max_{noun}".strip("."), limit, account.at),
+                Observation(account.source, f"{path}{noun}", used, account.at),
+                Observation(account.source, f"{path}limits.max_{noun}", limit, account.at),
             ),
             remedy={"action": "server.look_at_account"},
         )

@@ -98,7 +98,7 @@ def unhealthy_logged(logs: LogEvidence) -> Iterator[Finding]:
 
 
 def _reason(interval: OutageInterval) -> str:
-    return dict(interval.fields)["reason"]
+    return dict(interval.fields).get("reason", "")
 
 
 def _plain(reason: str) -> str:

@@ -38,7 +38,10 @@ def start_failed_logged(logs: LogEvidence) -> Iterator[Finding]:
         if burst.subject.name not in failed:
             quiet = False
             texts = dict.fromkeys(
-                dict(line.fields)["reason"] for occurrence in burst.found for line in occurrence.exemplars
+                reason
+                for occurrence in burst.found
+                for line in occurrence.exemplars
+                if (reason := dict(line.fields).get("reason"))
             )
             yield finding_of(burst, f"a start was refused: {'; '.join(list(texts)[-3:])}", Severity.ERROR)
     for burst in bursts(logs, "server-name-duplicate", calm=False):
