@@ -41,6 +41,12 @@ def test_of_one_and_of_all() -> None:
     assert most_within([], 10) == 0
 
 
+def test_lines_that_were_over_before_the_window_do_not_count_beside_longer_ones() -> None:
+    occurrences = [occurrence("a", span) for span in ((0, 9, 20), (3, 5, 1), (7, 7, 30), (11, 11, 5))]
+    assert most_within(occurrences, 5) == 55
+    assert most_within(occurrences, 5, lambda event: event.value("user")) == 55
+
+
 def test_as_counting_every_window() -> None:
     chance = random.Random(3)  # noqa: S311 - the same again is what is wanted
     for _ in range(500):

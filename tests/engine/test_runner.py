@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from jsdoctor.checks.registry import Check, Predicate, check
+from jsdoctor.checks.registry import Check, Predicate
 from jsdoctor.engine.runner import Evaluation, evaluate
 from jsdoctor.engine.select import Selection
 from jsdoctor.engine.verdict import ExitCode, exit_code
@@ -169,11 +169,3 @@ def test_precedence_of_exit_codes() -> None:
     assert exit_code(report(run(fails), asked), error, exit_zero=True, allow_gaps=True) is ExitCode.OK
     assert exit_code(report(run(fails), asked), Severity.CRITICAL) is ExitCode.INCONCLUSIVE
     assert exit_code(report(run(crashes)), error, exit_zero=True, allow_gaps=True) is ExitCode.INTERNAL
-
-
-def test_a_check_may_only_request_evidence() -> None:
-    def wants_a_text(text: str) -> Iterator[Finding]:
-        yield passed(CLUSTER)
-
-    with pytest.raises(TypeError, match="is not a kind of evidence"):
-        check("test.wants_a_text")(wants_a_text)

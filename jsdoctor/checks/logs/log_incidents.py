@@ -99,7 +99,7 @@ class LogIncident:
     @property
     def longest_ns(self) -> int:
         """Duration of the longest interval, in nanoseconds."""
-        return max((interval.duration_ns for interval in self.intervals), default=0)
+        return max(interval.duration_ns for interval in self.intervals)
 
     def values(self, field: str) -> str:
         """The different values of a captured field, as a list in words."""
@@ -111,8 +111,7 @@ class LogIncident:
             return min(unresolved or Severity.WARNING, Severity.WARNING, key=lambda severity: severity.rank)
         if self.unresolved:
             return unresolved
-        often = _most_within_an_hour(self.unexplained) >= REPEATED
-        return repeated if often or self.longest_ns >= LONG_NS else Severity.INFO
+        return repeated if _often(self.unexplained) or self.longest_ns >= LONG_NS else Severity.INFO
 
     @property
     def _silence(self) -> str:
@@ -205,14 +204,15 @@ def log_incidents(
     return incidents
 
 
-def _most_within_an_hour(intervals: Sequence[OutageInterval]) -> int:
-    """The largest number of intervals of the same thing, on the same server, that began within an hour."""
+def _often(intervals: Sequence[OutageInterval]) -> bool:
+    """Whether the same thing began again and again on the same server within an hour."""
     begun: dict[tuple[object, ...], list[int]] = defaultdict(list)
     for interval in intervals:
         begun[interval.signature, interval.logged_by, interval.fields].append(interval.began.us)
-    return max(
-        (sum(first <= us < first + _HOUR_US for us in times_) for times_ in begun.values() for first in times_),
-        default=0,
+    return any(
+        sum(first <= us < first + _HOUR_US for us in times_) >= REPEATED
+        for times_ in begun.values()
+        for first in times_
     )
 
 

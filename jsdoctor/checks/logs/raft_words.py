@@ -9,13 +9,11 @@ from jsdoctor.model.finding import CLUSTER, Subject
 META_GROUP = "_meta_"
 
 
-def cluster_of(fields: Mapping[str, str], logged_by: str) -> Subject:
+def cluster_of(_fields: Mapping[str, str], _logged_by: str) -> Subject:
     """For lines about the meta group or the cluster as a whole."""
-    del fields, logged_by
     return CLUSTER
 
 
-def member_of(fields: Mapping[str, str], logged_by: str) -> Subject:
+def member_of(_fields: Mapping[str, str], logged_by: str) -> Subject:
     """The server that wrote it; which asset a group belongs to is in no line."""
-    del fields
     return Subject(kind="server", name=logged_by)

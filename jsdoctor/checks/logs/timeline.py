@@ -34,7 +34,7 @@ class ProcessTimeline:
         self._moments: list[int] = []
         for run in logs.runs:
             if run.started is not None:
-                calm = max(run.started.us, run.ready.us if run.ready else 0) + _length(run.started, SETTLING_US)
+                calm = (run.ready or run.started).us + _length(run.started, SETTLING_US)
                 self._starts[run.server].append((run.started.us, calm))
                 self._moments.append(run.started.us)
             window = _stop(run)
@@ -52,14 +52,14 @@ class ProcessTimeline:
         """Whether that server was being stopped, in order."""
         return any(began <= us <= end for began, end in self._stops.get(server, ()))
 
-    def stopped_after(self, server: str, us: int, within_us: int = STOPPING_US) -> bool:
+    def stopped_after(self, server: str, us: int) -> bool:
         """Whether that server was stopped in order soon after."""
-        within_us = _length(LogTime(us), within_us)
+        within_us = _length(LogTime(us), STOPPING_US)
         return any(us <= end and began - within_us <= us for began, end in self._stops.get(server, ()))
 
-    def restarting(self, us: int, within_us: int = AROUND_US) -> bool:
+    def restarting(self, us: int) -> bool:
         """Whether any server started or ended around then. Clocks whose zones are unknown are taken to be in one."""
-        within_us = _length(LogTime(us), within_us)
+        within_us = _length(LogTime(us), AROUND_US)
         index = bisect_left(self._moments, us - within_us)
         return index < len(self._moments) and self._moments[index] <= us + within_us
 

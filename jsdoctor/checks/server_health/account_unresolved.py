@@ -6,7 +6,7 @@ From logs: accounts that a server could not fetch or use, and clients whose acco
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from jsdoctor.checks.logs.bursts import Burst, bursts
 from jsdoctor.checks.logs.clients import client_of
@@ -15,7 +15,7 @@ from jsdoctor.checks.registry import check
 from jsdoctor.checks.servers.closings import closed_within, most_common, observed_closings
 from jsdoctor.model.account_claims import AccountClaims, AccountUse
 from jsdoctor.model.connections import ClientConnection, Connections, ServerConnections
-from jsdoctor.model.finding import CLUSTER, Finding, Severity, Subject, passed, unknown
+from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed, unknown
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.params import Params
 from jsdoctor.model.wording import counted, span
@@ -28,11 +28,6 @@ _FAILED = {
     "account-fetch-slow": "the JWT of the account took long to fetch",
 }
 _MANY = 3
-
-
-def _owner(fields: Mapping[str, str], logged_by: str) -> Subject:
-    account = fields.get("account", "")
-    return Subject(kind="account", account=account) if account else Subject(kind="server", name=logged_by)
 
 
 @check("server_health.account_unresolved")
@@ -48,7 +43,7 @@ def account_unresolved(claims: AccountClaims, connections: Connections | None, p
         if server.closed is None or known is None:
             yield unknown(server.subject, "its closed connections or accounts were not listed", "see the gaps")
             continue
-        logins = [login for login in closed_within(server, params.integer("window")) if login.issuer_account != ""]
+        logins = list(closed_within(server, params.integer("window")))
         strange = [login for login in logins if login.issuer_account and login.issuer_account not in known]
         redacted = sum(login.issuer_account is None for login in logins)
         if strange:
@@ -71,7 +66,9 @@ def _expiry(uses: Sequence[AccountUse], within_ns: int) -> Finding:
             message=f"its JWT has expired on {servers}: its clients were disconnected and cannot log in",
             evidence=tuple(use.observed("expired", use.expired) for use in uses),
         )
-    left_ns = int((first.expires - first.at).total_seconds() * 1e9) if first.expires else within_ns + 1
+    if first.expires is None:
+        return passed(first.subject)
+    left_ns = int((first.expires - first.at).total_seconds() * 1e9)
     if left_ns > within_ns:
         return passed(first.subject)
     return Finding(
@@ -85,7 +82,7 @@ def _expiry(uses: Sequence[AccountUse], within_ns: int) -> Finding:
 
 
 def _strange(server: ServerConnections, strange: Sequence[ClientConnection]) -> Finding:
-    accounts = most_common(login.issuer_account or "" for login in strange)
+    accounts = most_common(str(login.issuer_account) for login in strange)
     return Finding(
         subject=server.subject,
         severity=None if len(strange) >= _MANY else Severity.INFO,
@@ -103,7 +100,7 @@ def _strange(server: ServerConnections, strange: Sequence[ClientConnection]) -> 
 @check("server_health.account_unresolved_logged")
 def account_unresolved_logged(logs: LogEvidence) -> Iterator[Finding]:
     """A server fetches an account when its first client comes (server.go fetchRawAccountClaims)."""
-    failed = bursts(logs, *_FAILED, subjects=_owner)
+    failed = bursts(logs, *_FAILED)
     expired = bursts(logs, "client-account-expired", subjects=client_of)
     for burst in failed:
         what = "; ".join(dict.fromkeys(_FAILED[occurrence.signature] for occurrence in burst.found))

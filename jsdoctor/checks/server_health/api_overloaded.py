@@ -18,11 +18,11 @@ from jsdoctor.model.finding import CLUSTER, Finding, Severity, Subject, passed, 
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.params import Params
 from jsdoctor.model.release import release
-from jsdoctor.model.server import Server, Servers
+from jsdoctor.model.server import ApiStats, Server, Servers
 from jsdoctor.model.server_trend import ServerHistory, ServerTrend
 from jsdoctor.model.snapshot import SnapshotSeries
 
-_COUNTS_DELETES = ((2, 11), (2, 15))
+_COUNTS_DELETES = ((2, 11, 0), (2, 15, 0))
 """From the first up to the second of these, servers count removals after an acknowledgement as API calls."""
 
 
@@ -55,7 +55,8 @@ def api_overloaded(
     histories = {history.last.name: history for history in (trend.servers if trend else ())}
     blurred = _has_shared_queues(snapshots)
     for server in servers.servers:
-        if server.jetstream is None or server.jetstream.disabled:
+        stats = server.jetstream
+        if stats is None or stats.disabled:
             continue
         waits = [_waiting(item) for sample in servers.samples for item in sample if item.server_id == server.server_id]
         busy = _over(waits[-1], params)
@@ -68,7 +69,7 @@ def api_overloaded(
         elif busy and all(_over(wait, params) for wait in waits):
             yield _piled_up(server, waits, params)
         else:
-            yield _by_errors(server, _errors(histories.get(server.name)), blurred, params)
+            yield _by_errors(server, stats.api, _errors(histories.get(server.name)), blurred, params)
     if not any(_counts_deletes(server, blurred) for server in servers.servers):
         yield from _by_account(trend.servers if trend else (), params)
 
@@ -118,13 +119,13 @@ def _errors(history: ServerHistory | None) -> _Errors | None:
     return _Errors(last.total - first.total, last.errors - first.errors, history.elapsed_s)
 
 
-def _by_errors(server: Server, errors: _Errors | None, blurred: bool, params: Params) -> Finding:
+def _by_errors(server: Server, api: ApiStats, errors: _Errors | None, blurred: bool, params: Params) -> Finding:
     if errors is None or errors.total < params.integer("min_requests"):
         return passed(server.subject)
     counts_deletes = _counts_deletes(server, blurred)
     if errors.share < params.number("warn_errors"):
         many = errors.calls >= params.number("many_calls") and not counts_deletes
-        return _many_calls(server, errors, params) if many else passed(server.subject)
+        return _many_calls(server, api, errors, params) if many else passed(server.subject)
     if counts_deletes:
         return unknown(
             server.subject,
@@ -142,15 +143,15 @@ def _by_errors(server: Server, errors: _Errors | None, blurred: bool, params: Pa
         threshold=params.number("max_errors" if most else "warn_errors"),
         unit="ratio",
         evidence=(
-            server.observed("api.errors", server.jetstream.api.errors if server.jetstream else 0),
-            server.observed("api.total", server.jetstream.api.total if server.jetstream else 0),
+            server.observed("api.errors", api.errors),
+            server.observed("api.total", api.total),
         ),
     )
 
 
 def _counts_deletes(server: Server, blurred: bool) -> bool:
     first, end = _COUNTS_DELETES
-    return blurred and server.meta is not None and first <= release(server.version)[:2] < end
+    return blurred and server.meta is not None and first <= release(server.version) < end
 
 
 def _by_account(histories: Sequence[ServerHistory], params: Params) -> Iterator[Finding]:
@@ -189,7 +190,7 @@ def _by_account(histories: Sequence[ServerHistory], params: Params) -> Iterator[
         )
 
 
-def _many_calls(server: Server, errors: _Errors, params: Params) -> Finding:
+def _many_calls(server: Server, api: ApiStats, errors: _Errors, params: Params) -> Finding:
     return Finding(
         subject=server.subject,
         severity=Severity.INFO,
@@ -198,7 +199,7 @@ def _many_calls(server: Server, errors: _Errors, params: Params) -> Finding:
         measured=errors.calls,
         threshold=params.number("many_calls"),
         unit="per_second",
-        evidence=(server.observed("api.total", server.jetstream.api.total if server.jetstream else 0),),
+        evidence=(server.observed("api.total", api.total),),
         how_to_get="watch which: nats events --js-advisory --all, or subscribe to $JS.EVENT.ADVISORY.API",
     )
 

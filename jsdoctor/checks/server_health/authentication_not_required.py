@@ -74,7 +74,7 @@ def _judged(subject: Subject, host: str, auth: bool, tls: bool, seen: Observatio
 def is_local(host: str) -> bool:
     """Whether only processes of the same machine reach it."""
     try:
-        return ip_address(host.strip("[]")).is_loopback
+        return ip_address(host.removeprefix("[").removesuffix("]")).is_loopback
     except ValueError:
         return host == "localhost"
 
@@ -113,7 +113,7 @@ def authentication_not_required_mounted(configurations: RunningConfigurations) -
 
 
 def _of_servers(servers: DeclaredServers) -> Finding:
-    local = is_local(str(servers.get("host", "")))
+    local = is_local(str(servers.get("host")))
     if servers.get("auth") is not True:
         if servers.get("auth") is None and (unsure := unclear(servers, "auth")):
             return unsure

@@ -58,7 +58,7 @@ def _certificates(server: Server, varz: Varz) -> Iterator[Certificate]:
         ("WebSocket", "websocket.tls_cert_not_after", varz.websocket and varz.websocket.tls_cert_not_after),
     )
     for listener, path, not_after in listeners:
-        if not_after and not_after.year > 1:
+        if not_after and not_after.year != 1:
             yield Certificate(listener, path, not_after, not_after - now)
 
 
@@ -73,13 +73,14 @@ def _ns(duration: timedelta) -> int:
 
 def _finding(server: Server, late: list[Certificate], fail_ns: int, warn_ns: int) -> Finding:
     left_ns = _ns(late[0].left)
-    severity = Severity.CRITICAL if left_ns <= 0 else None if left_ns <= fail_ns else Severity.WARNING
+    expired = late[0].left <= timedelta()
+    severity = Severity.CRITICAL if expired else None if left_ns <= fail_ns else Severity.WARNING
     return Finding(
         subject=server.subject,
         severity=severity,
         message="; ".join(map(_words, late)),
         measured=left_ns,
-        threshold=0 if left_ns <= 0 else fail_ns if left_ns <= fail_ns else warn_ns,
+        threshold=0 if expired else fail_ns if left_ns <= fail_ns else warn_ns,
         unit="duration",
         evidence=(
             *(server.observed(certificate.path, certificate.not_after) for certificate in late),
@@ -90,7 +91,7 @@ def _finding(server: Server, late: list[Certificate], fail_ns: int, warn_ns: int
 
 def _words(certificate: Certificate) -> str:
     when = f"{certificate.not_after:%Y-%m-%d %H:%M} UTC"
-    if certificate.left <= timedelta(0):
+    if certificate.left <= timedelta():
         ago = span(_ns(-certificate.left) // 1_000_000_000 * 1_000_000_000)
         return (
             f"its certificate for {certificate.listener} expired {ago} ago ({when}): connections that are open go on,"

@@ -45,7 +45,7 @@ def connection_flood(
         findings = [
             *_full(server, server.varz, closed, params),
             *_account_full(server, closed),
-            *_churning(server, _churn(histories.get(server.name), closed, params), closed, params),
+            *_churning(server, server.varz, _churn(histories.get(server.name), closed, params), closed, params),
         ]
         yield max(findings, key=lambda f: (f.severity or Severity.WARNING).rank) if findings else passed(server.subject)
 
@@ -108,7 +108,9 @@ def _churn(history: ServerHistory | None, closed: Sequence[ClientConnection], pa
     return max(by_list, replaced / history.elapsed_s) if replaced >= params.integer("min_between") else by_list
 
 
-def _churning(server: Server, per_s: float, closed: Sequence[ClientConnection], params: Params) -> Iterator[Finding]:
+def _churning(
+    server: Server, varz: Varz, per_s: float, closed: Sequence[ClientConnection], params: Params
+) -> Iterator[Finding]:
     if per_s < params.number("warn_rate"):
         return
     heavy, many = per_s >= params.number("max_rate"), len(closed) >= _ENOUGH
@@ -122,8 +124,8 @@ def _churning(server: Server, per_s: float, closed: Sequence[ClientConnection], 
         threshold=params.number("max_rate" if heavy else "warn_rate"),
         unit="per_second",
         evidence=(
-            server.observed("total_connections", server.varz.total_connections if server.varz else 0),
-            server.observed("connections", server.varz.connections if server.varz else 0),
+            server.observed("total_connections", varz.total_connections),
+            server.observed("connections", varz.connections),
             *_closings(server, closed),
         ),
     )

@@ -114,8 +114,8 @@ def _broken(client: Subject, closings: Sequence[_Closing], times: int, open_now:
     frequent = _in_succession([closing for closing in resets if _is_late(closing, params)]) >= params.integer("many")
     certain = len(closings) - (0 if frequent else len(resets))
     each = open_now is not None and certain >= often * max(1, open_now)
-    reasons = sorted({closing.connection.reason for closing in closings})
-    why = "; ".join(f"{reason}: {_BROKEN[reason]}" for reason in reasons)
+    reasons = {closing.connection.reason for closing in closings}
+    why = "; ".join(f"{reason}: {cause}" for reason, cause in _BROKEN.items() if reason in reasons)
     shared = f", {open_now:,} of that name are open" if open_now is not None and open_now > 1 else ""
     return Finding(
         subject=client,

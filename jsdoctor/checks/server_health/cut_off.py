@@ -53,14 +53,14 @@ def _finding(server: ServerConnections, closed: Sequence[ClientConnection], para
     often = params.integer("often")
     lasting = len(at_limits) >= often
     reported = at_limits or closed
-    reasons = sorted({connection.reason for connection in reported})
+    reasons = {connection.reason for connection in reported}
     return Finding(
         subject=server.subject,
         severity=None if lasting else Severity.INFO,
         message=(
             f"it closed {counted(len(reported), 'connection')} within {span(params.integer('window'))} because of what"
             f" came over them, from {most_common(connection.name or connection.ip for connection in reported)}: "
-            + "; ".join(f"{reason}: {(_LIMITS | _STRANGERS)[reason]}" for reason in reasons)
+            + "; ".join(f"{reason}: {why}" for reason, why in (_LIMITS | _STRANGERS).items() if reason in reasons)
         ),
         measured=len(reported),
         threshold=often,

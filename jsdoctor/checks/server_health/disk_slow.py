@@ -51,10 +51,11 @@ def _finding(burst: Burst, long_ns: int, params: Params, later: bool) -> Finding
     what = ", ".join(dict.fromkeys(_SLOW[occurrence.signature] for occurrence in burst.found))
     lines = params.integer("lines") * (1 if later else _AT_A_START)
     grave = burst.most >= lines or (later and long_ns >= params.integer("long"))
+    at_most = f", up to {span(long_ns // 1_000_000 * 1_000_000)} at a time" if long_ns else ""
     where = "" if later else ", all of it while it started or stopped"
     return finding_of(
         burst,
-        f"it was slow at {what}, up to {span(long_ns // 1_000_000 * 1_000_000)} at a time ({burst.story}{where}): a"
-        " slow disk, too little processor time, or a machine that was paused",
+        f"it was slow at {what}{at_most} ({burst.story}{where}): a slow disk, too little processor time, or a machine"
+        " that was paused",
         None if grave else Severity.INFO,
     )

@@ -99,7 +99,7 @@ def _unset(servers: DeclaredServers) -> Finding:
         severity=Severity.WARNING,
         message="max_file_store is not set: the limit will be 75 % of what is free on the disk at each start, and up to"
         " 2.12 a restart may put it below what is stored already, when every publish fails (error 10023)",
-        evidence=(servers.at("max_file_store", "jetstream").shows("max_file_store is not set"),),
+        evidence=(servers.at("jetstream").shows("max_file_store is not set"),),
         remedy=BY_HAND,
     )
 
@@ -107,7 +107,7 @@ def _unset(servers: DeclaredServers) -> Finding:
 def _on_volume(servers: DeclaredServers, largest: float) -> Finding:
     volume, limit = servers.get("volume_bytes"), servers.get("max_file_store")
     share = (volume if limit is None else limit) / volume
-    storage_class = str(servers.get("storage_class", ""))
+    storage_class = servers.get("storage_class")
     if share > largest:
         whence = (
             "fileStore.maxSize is not set, so the limit is the size of the volume" if limit is None else "the limit"
@@ -124,7 +124,7 @@ def _on_volume(servers: DeclaredServers, largest: float) -> Finding:
             evidence=(servers.at("max_file_store", "volume_bytes").shows(f"volume: {volume:,} bytes"),),
             remedy=BY_HAND,
         )
-    if any(kind in storage_class.lower() for kind in _NETWORK):
+    if storage_class and any(kind in storage_class.lower() for kind in _NETWORK):
         return Finding(
             subject=servers.subject,
             severity=Severity.WARNING,

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.cluster_health.meta_group import leader_of, meta_groups
 from jsdoctor.checks.cluster_health.raft import UNKNOWN_NAME
-from jsdoctor.checks.logs.log_findings import by_server, finding_of
+from jsdoctor.checks.logs.log_findings import finding_of
 from jsdoctor.checks.logs.log_incidents import LogIncident, log_incidents
 from jsdoctor.checks.logs.words import no_server_lines
 from jsdoctor.checks.registry import check
@@ -44,7 +44,8 @@ def jetstream_disabled(servers: Servers, params: Params) -> Iterator[Finding]:
 def _running(server: Server, is_outside: bool, start_up_ns: int) -> Finding:
     if not is_outside:
         return passed(server.subject)
-    if (uptime_ns(server) or 0) >= start_up_ns:
+    uptime = uptime_ns(server)
+    if uptime is not None and uptime >= start_up_ns:
         return _stranger(server)
     return unknown(
         server.subject, "it started a moment ago and is no member of the meta group yet", "run again in a minute"
@@ -65,7 +66,7 @@ def _outside(servers: Servers) -> set[str]:
                 - {leader.name}
                 - {peer.name for peer in known}
             )
-            outside = strangers if number == 0 else outside & strangers
+            outside = outside & strangers if number else strangers
     return outside
 
 
@@ -111,7 +112,7 @@ def disabled_logged(logs: LogEvidence) -> Iterator[Finding]:
         yield no_server_lines()
         return
     explained: set[str] = set()
-    for incident in log_incidents(logs, *_CAUSES, subjects=by_server, calm=False):
+    for incident in log_incidents(logs, *_CAUSES, calm=False):
         explained.add(incident.subject.name)
         yield _finding(incident)
     silent = [run for run in logs.runs if _went_on(run) and run.server not in explained]

@@ -23,12 +23,12 @@ def jetstream_storage_near_limit(
     servers: Servers | None, accounts: Accounts | None, params: Params
 ) -> Iterator[Finding]:
     """Three limits are often taken for each other: the server's, the account's, the stream's (that one is JSD602's)."""
-    judged = 0
+    judged = False
     for server in servers.servers if servers else ():
         if server.jetstream is None:
             yield unknown(server.subject, "its JetStream figures were not read", "see the gaps of this run")
         elif not server.jetstream.disabled:
-            judged += 1
+            judged = True
             yield _judged(server, of_server(server.jetstream), params)
     if judged and accounts is None:
         yield unknown(Subject(kind="account"), "the storage that accounts use was not read", "see the gaps of this run")

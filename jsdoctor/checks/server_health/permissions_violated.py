@@ -49,9 +49,9 @@ def _is_grave(burst: Burst, params: Params) -> bool:
     return used_up or bool(lines[_ACKNOWLEDGEMENTS]) or sum(lines.values()) >= params.integer("min_violations")
 
 
-def _prefix(line: Occurrence) -> str:
+def _prefix(line: Occurrence) -> str | None:
     """How the subject begins, if it is one of JetStream's. nats.py repeats the server's error in lower case."""
-    return next((prefix for prefix, _ in _EFFECTS if line.value("reason").upper().startswith(prefix)), "")
+    return next((prefix for prefix, _ in _EFFECTS if line.value("reason").upper().startswith(prefix)), None)
 
 
 def _message(burst: Burst) -> str:

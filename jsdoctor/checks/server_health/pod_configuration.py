@@ -70,7 +70,7 @@ def _finding(facts: KubernetesFacts, pod: ServerPod, configuration: PodConfigura
 def _values(file: DeclaredServers, server: Server) -> Iterator[tuple[str, int, int]]:
     stats, varz = server.jetstream, server.varz
     runs = {
-        "max_payload": varz.max_payload if varz else 0,
+        "max_payload": varz.max_payload if varz else None,
         "max_storage": stats.config.max_storage if stats and stats.config else None,
         "max_memory": stats.config.max_memory if stats and stats.config else None,
     }

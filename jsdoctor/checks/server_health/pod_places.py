@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from operator import itemgetter
 
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, Subject, passed, unknown
@@ -20,7 +21,7 @@ def pods_on_one_node(kubernetes: KubernetesFacts) -> Iterator[Finding]:
         placed = Counter(pod.node for pod in pods if pod.node)
         if len(pods) < _SMALLEST or not placed:
             continue
-        node, count = placed.most_common(1)[0]
+        node, count = max(placed.items(), key=itemgetter(1))
         subject = _subject(owner)
         if count <= len(pods) - (len(pods) // 2 + 1):
             yield passed(subject)

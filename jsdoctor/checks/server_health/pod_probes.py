@@ -85,7 +85,7 @@ def _state(pod: ServerPod, server: Server | None, seen: SnapshotSeries | None) -
     streams = seen.last.led_streams() if seen else ()
     led = sum(1 for stream in streams if stream.cluster is not None and stream.cluster.leader == pod.name)
     leads = f"; it leads {counted(led, 'stream')}" if led else ""
-    health = server.health if server else None
-    failing = health is not None and health.status not in ("", "ok")
-    why = next((reason.error for reason in reasons(server)), health.status if health else "") if server else ""
-    return leads + (f"; its health check fails now ({why})" if failing else "")
+    if server is None or server.health is None or server.health.status in ("", "ok"):
+        return leads
+    why = next((reason.error for reason in reasons(server)), server.health.status)
+    return f"{leads}; its health check fails now ({why})"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator
 
 from jsdoctor.checks.registry import check
@@ -34,11 +34,15 @@ def replicas_on_one_node(kubernetes: KubernetesFacts, snapshots: SnapshotSeries)
 
 
 def _judged(facts: KubernetesFacts, stream: Stream, members: set[str], nodes: dict[str, str]) -> Finding:
-    known = {name: nodes[name] for name in sorted(members) if nodes.get(name)}
+    by_node: dict[str, list[str]] = defaultdict(list)
+    for name in sorted(members):
+        by_node[nodes.get(name, "")].append(name)
+    missing = by_node.pop("", [])
     borne = len(members) - (len(members) // 2 + 1)
-    node, count = Counter(known.values()).most_common(1)[0] if known else ("", 0)
+    node, together = max(by_node.items(), key=lambda placed: len(placed[1]), default=(None, []))
+    count = len(together)
     if count > borne and count > 1:
-        names = ", ".join(name for name, place in known.items() if place == node)
+        names = ", ".join(together)
         return Finding(
             subject=stream.subject,
             message=f"{count} of its {len(members)} replicas are on node {node} ({names}): without that node it has no"
@@ -52,7 +56,6 @@ def _judged(facts: KubernetesFacts, stream: Stream, members: set[str], nodes: di
             ),
             remedy={"namespace": facts.namespace},
         )
-    missing = sorted(members - known.keys())
     if count + len(missing) > max(1, borne):
         reason = f"the nodes of {', '.join(missing)} are not known: no pod of that name has a node"
         return unknown(stream.subject, reason, _HOW)

@@ -12,4 +12,4 @@ def release_of(pod: ServerPod, server: Server | None) -> tuple[int, ...]:
     if server is not None and server.version:
         return release(server.version)
     tag = pod.container.image.partition("@")[0].rpartition(":")[2]
-    return release(tag) if "/" not in tag else ()
+    return release(tag)

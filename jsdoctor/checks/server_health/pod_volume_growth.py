@@ -60,8 +60,10 @@ def _judged(facts: KubernetesFacts, pod: ServerPod, server: Server, stats: JetSt
 def _store(facts: KubernetesFacts, pod: ServerPod, stats: JetStreamStats) -> VolumeClaim | None:
     """The claim that is mounted over the store directory; the only one, where mounts or the directory are not shown."""
     claims = {claim.name: claim for claim in facts.claims or () if claim.name in pod.claims}
-    directory = stats.config.store_dir if stats.config else ""
+    directory = stats.config.store_dir if stats.config else None
     if not directory or not pod.mounts:
         return next(iter(claims.values())) if len(claims) == 1 else None
-    over = [(path, name) for name, path in pod.mounts.items() if f"{directory}/".startswith(f"{path.rstrip('/')}/")]
+    over = [
+        (path, name) for name, path in pod.mounts.items() if f"{directory}/".startswith(f"{path.removesuffix('/')}/")
+    ]
     return claims.get(max(over)[1]) if over else None

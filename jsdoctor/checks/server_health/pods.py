@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Observation, Severity, Subject, passed
@@ -55,14 +55,14 @@ def _judged(facts: KubernetesFacts, number: int, pod: ServerPod, recent: timedel
         ended = f"; the run before ended with {_end(pod)}" if server.ended else ""
         message = f"it does not run: {server.waiting}, {why}{ended}, restarted {counted(server.restarts, 'time')}"
         return _finding(facts, pod, facts.observed(f"{place}.container.waiting", server.waiting), message)
-    lately = server.ended_at is not None and facts.at - server.ended_at <= recent
+    lately = server.ended_at if server.ended_at is not None and facts.at - server.ended_at <= recent else None
     if lately and server.ended == "OOMKilled":
-        message = f"Kubernetes ended it at {_at(pod)}: OOMKilled, {_REASONS['OOMKilled']}"
+        message = f"Kubernetes ended it at {_at(lately)}: OOMKilled, {_REASONS['OOMKilled']}"
         return _finding(
             facts, pod, facts.observed(f"{place}.container.ended", server.ended), f"{message}; {_restarts(pod)}"
         )
     if lately and server.exit_code:
-        message = f"its server ended at {_at(pod)} with {_end(pod)}; {_restarts(pod)}"
+        message = f"its server ended at {_at(lately)} with {_end(pod)}; {_restarts(pod)}"
         seen = facts.observed(f"{place}.container.ended", server.ended)
         return _finding(facts, pod, seen, message, Severity.WARNING)
     return passed(pod.subject)
@@ -72,8 +72,8 @@ def _restarts(pod: ServerPod) -> str:
     return f"restarted {counted(pod.container.restarts, 'time')} in all"
 
 
-def _at(pod: ServerPod) -> str:
-    return "" if pod.container.ended_at is None else f"{pod.container.ended_at:%Y-%m-%d %H:%M:%S}Z"
+def _at(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%d %H:%M:%S}Z"
 
 
 def _end(pod: ServerPod) -> str:

@@ -49,7 +49,7 @@ def processor_limit_reached(host: HostFacts, params: Params) -> Iterator[Finding
     for number, server in enumerate(host.last.processes):
         if server.cpu_periods is None or server.cpu_throttled is None:
             continue
-        since = _since(earlier.get(server.pid), server)
+        since = _since(earlier.get(server.pid), server.cpu_periods, server.cpu_throttled)
         if since is None:
             yield unknown(server.subject, "its process was not there in an earlier reading", _HOW_TO_COMPARE)
             continue
@@ -57,7 +57,7 @@ def processor_limit_reached(host: HostFacts, params: Params) -> Iterator[Finding
         if throttled and periods < _MIN_PERIODS:
             reason = f"its processor limit stopped it in {throttled} of {periods} periods, too few to judge"
             yield unknown(server.subject, reason, _HOW_TO_COMPARE)
-        elif throttled < share_allowed * max(periods, 1):
+        elif not throttled or throttled < share_allowed * periods:
             yield passed(server.subject)
         else:
             place = f"processes[{number}]"
@@ -75,8 +75,8 @@ def processor_limit_reached(host: HostFacts, params: Params) -> Iterator[Finding
             )
 
 
-def _since(before: ServerProcess | None, now: ServerProcess) -> tuple[int, int] | None:
+def _since(before: ServerProcess | None, periods: int, throttled: int) -> tuple[int, int] | None:
     """Periods, and those in which the limit was reached, since the first reading; None where there is none."""
     if before is None or before.cpu_periods is None or before.cpu_throttled is None:
         return None
-    return (now.cpu_periods or 0) - before.cpu_periods, (now.cpu_throttled or 0) - before.cpu_throttled
+    return periods - before.cpu_periods, throttled - before.cpu_throttled

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.logs.bursts import bursts
 from jsdoctor.checks.logs.index import index_of
-from jsdoctor.checks.logs.log_findings import by_server, finding_of
+from jsdoctor.checks.logs.log_findings import finding_of
 from jsdoctor.checks.logs.words import no_server_lines
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed
@@ -19,7 +19,7 @@ def reload_rejected_logged(logs: LogEvidence) -> Iterator[Finding]:
     if not logs.has_server_logs:
         yield no_server_lines()
         return
-    bursts_found = bursts(logs, "reload-refused", subjects=by_server, calm=False)
+    bursts_found = bursts(logs, "reload-refused", calm=False)
     intervals = logs.intervals_of("reload-refused")
     pending = {(interval.logged_by, interval.fields) for interval in intervals if interval.resolved is None}
     resolved = {(interval.logged_by, interval.fields) for interval in intervals} - pending
@@ -27,7 +27,7 @@ def reload_rejected_logged(logs: LogEvidence) -> Iterator[Finding]:
         open_ = [occurrence for occurrence in burst.found if (occurrence.logged_by, occurrence.fields) in pending]
         reasons = dict.fromkeys(reason for occurrence in open_ or burst.found if (reason := _reason(occurrence)))
         over = not open_ and all((occurrence.logged_by, occurrence.fields) in resolved for occurrence in burst.found)
-        blind = any(index_of(logs).lacks_level(occurrence.logged_by, "INF") for occurrence in burst.found)
+        blind = index_of(logs).lacks_level(burst.subject.name, "INF")
         yield finding_of(
             burst,
             f"it refused to reload its configuration, {'; '.join(reasons)} ({burst.story}); {_then(over, blind)}",
@@ -46,7 +46,7 @@ def _then(over: bool, blind: bool) -> str:
     return f"no later line reports a reload or start that succeeded: {settings}"
 
 
-def _reason(occurrence: Occurrence) -> str:
+def _reason(occurrence: Occurrence) -> str | None:
     """The text of the newest line that is kept, with its numbers."""
-    texts = [dict(line.fields).get("reason", "") for line in occurrence.exemplars]
+    texts = [dict(line.fields).get("reason") for line in occurrence.exemplars]
     return texts[-1] if texts else occurrence.value("reason")

@@ -6,7 +6,7 @@ For accounts: connections, leaf nodes and subscriptions against the limits in an
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import fmean
 
 import msgspec
@@ -15,7 +15,7 @@ from jsdoctor.checks.registry import check
 from jsdoctor.checks.servers.closings import name_of
 from jsdoctor.model.account_claims import AccountClaims, AccountUse
 from jsdoctor.model.connections import ClientConnection, Connections
-from jsdoctor.model.finding import Finding, Observation, Severity, passed, unknown
+from jsdoctor.model.finding import Finding, Observation, Outcome, Severity, passed, unknown
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import Server, Servers, Varz
 from jsdoctor.model.server_trend import ServerTrend
@@ -49,8 +49,8 @@ def resources_high(
         yield max(findings, key=_weight) if findings else passed(server.subject)
 
 
-def _weight(finding: Finding) -> int:
-    return (finding.severity or Severity.WARNING).rank if finding.outcome == "fail" else -1
+def _weight(finding: Finding) -> tuple[bool, int]:
+    return finding.outcome is Outcome.FAIL, (finding.severity or Severity.WARNING).rank
 
 
 def cores(varz: Varz) -> int:
@@ -58,18 +58,21 @@ def cores(varz: Varz) -> int:
     return min(varz.cores, varz.gomaxprocs) if varz.gomaxprocs and varz.cores else varz.cores or varz.gomaxprocs
 
 
-def _shares(readings: Sequence[Server], of: str) -> list[float]:
-    """The share in use in every reading; 0 if the total is unknown."""
-    shares = []
-    for varz in (reading.varz for reading in readings):
-        whole = 0 if varz is None else 100 * cores(varz) if of == "cpu" else varz.gomemlimit
-        used = 0.0 if varz is None else varz.cpu if of == "cpu" else varz.mem
-        shares.append(used / whole if whole > 0 else 0.0)
-    return shares
+def _shares(readings: Sequence[Server], share: Callable[[Varz], float]) -> list[float]:
+    """The share in use in every reading; 0 if it was not read."""
+    return [share(reading.varz) if reading.varz else 0.0 for reading in readings]
+
+
+def _processor_share(varz: Varz) -> float:
+    return varz.cpu / (100 * cores(varz)) if cores(varz) else 0.0
+
+
+def _memory_share(varz: Varz) -> float:
+    return varz.mem / varz.gomemlimit if varz.gomemlimit else 0.0
 
 
 def _processor(server: Server, readings: Sequence[Server], params: Params) -> Iterator[Finding]:
-    shares, limit = _shares(readings, "cpu"), params.number("max_cpu")
+    shares, limit = _shares(readings, _processor_share), params.number("max_cpu")
     if server.varz is not None and server.varz.cpu and not cores(server.varz):
         reason = f"it uses {server.varz.cpu:g}% of a core, and how many it may use is not known"
         yield unknown(server.subject, reason, "read /varz again: it has `cores`")
@@ -98,7 +101,7 @@ def _processor(server: Server, readings: Sequence[Server], params: Params) -> It
 
 def _memory(server: Server, readings: Sequence[Server], params: Params) -> Iterator[Finding]:
     """Near GOMEMLIMIT the server collects garbage all the time; past it, the container's own limit comes next."""
-    shares, limit = _shares(readings, "mem"), params.number("max_memory")
+    shares, limit = _shares(readings, _memory_share), params.number("max_memory")
     if min(shares) < limit or server.varz is None:
         return
     yield Finding(
@@ -184,9 +187,9 @@ def _against_mean(server: Server, sample: Sequence[Server]) -> float:
         for candidate in sample
         if candidate.varz and candidate.cluster == server.cluster
     }
-    if len(sizes) < _ENOUGH or server.name not in sizes:
+    if len(sizes) < _ENOUGH or not sizes.get(server.name):
         return 0.0
-    return sizes[server.name] / max(fmean(sizes.values()), 1.0)
+    return sizes[server.name] / fmean(sizes.values())
 
 
 _Most = Mapping[str, tuple[int, Observation]]

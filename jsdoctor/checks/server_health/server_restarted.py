@@ -70,7 +70,7 @@ def restarted_history(past: ServerPast) -> Iterator[Finding]:
         if started := started_at(server):
             starts[server.name][round(started.timestamp())] = started
     for server in past.samples[-1].servers:
-        starts_found = sorted(starts[server.name].values())
+        starts_found = list(starts[server.name].values())
         again = len(starts_found) - 1
         if again < 1:
             if starts_found:
@@ -109,13 +109,13 @@ def _of_domain(
     uptimes = {server.name: up for server in servers if (up := uptime_ns(server)) is not None}
     known = [server for server in servers if server.name in uptimes]
     recent = params.integer("recent")
-    whole = known and len(known) >= max((s.meta.cluster_size for s in known if s.meta), default=0)
+    whole = known and all(len(known) >= server.meta.cluster_size for server in known if server.meta)
     if whole and max(uptimes.values()) < recent and _is_older(oldest, known, params.integer("recent_data")):
         yield _all_at_once(known, uptimes, oldest, only_domain)
         return
     for server in known:
         others = [up for name, up in uptimes.items() if name != server.name]
-        alone = bool(others) and min(others) > _LONGER * max(uptimes[server.name], 1)
+        alone = bool(others) and min(others) > _LONGER * uptimes[server.name] >= 0
         yield (
             _out_of_step(server, uptimes, others) if uptimes[server.name] < recent and alone else passed(server.subject)
         )
@@ -128,7 +128,7 @@ def _oldest_data(snapshots: SnapshotSeries | None, domain: str) -> datetime | No
 
 def _is_older(oldest: datetime | None, servers: Sequence[Server], margin_ns: int) -> bool:
     """Whether there were streams long before the first of these servers started."""
-    starts = [server.varz.start for server in servers if server.varz and server.varz.start]
+    starts = [started for server in servers if (started := started_at(server))]
     return oldest is not None and (min(starts) - oldest).total_seconds() * 1e9 > margin_ns
 
 
@@ -204,7 +204,7 @@ def _finding(server: str, runs: Sequence[ProcessRun], broken: Sequence[ProcessRu
         severity=severity,
         message=_words(broken, panics, loop, last)
         + ("; perhaps only the file that reports its end is missing" if doubtful else ""),
-        measured=len(broken) or (loop.starts if loop else 0),
+        measured=len(broken) if loop is None else len(broken) or loop.starts,
         threshold=0,
         unit="count",
         evidence=tuple(_observed(run) for run in (broken or runs)[-3:]),

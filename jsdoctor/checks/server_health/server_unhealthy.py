@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from jsdoctor.checks.logs.log_findings import by_server, finding_of
+from jsdoctor.checks.logs.log_findings import finding_of
 from jsdoctor.checks.logs.log_incidents import LogIncident, log_incidents
 from jsdoctor.checks.logs.words import no_server_lines
 from jsdoctor.checks.registry import check
@@ -43,7 +43,6 @@ def server_unhealthy(
             continue
         lasting = lasting_reasons(server, servers.earlier)
         errors = settled_reasons(server, lasting, snapshots, groups, params.integer("settle"))
-        uptime = uptime_ns(server)
         if not errors and reasons(server):
             yield unknown(
                 server.subject,
@@ -52,8 +51,11 @@ def server_unhealthy(
                 f"run again in {span(params.integer('settle'))}",
             )
             continue
+        uptime = uptime_ns(server)
         young = uptime is not None and uptime < params.integer("start_up")
-        started = f" (it started {span(uptime or 0)} ago and may be still recovering)" if young else ""
+        started = (
+            f" (it started {span(uptime)} ago and may be still recovering)" if uptime is not None and young else ""
+        )
         yield Finding(
             subject=server.subject,
             severity=Severity.WARNING if young or (errors and only_lagging_assets(errors)) else None,
@@ -82,7 +84,7 @@ def unhealthy_logged(logs: LogEvidence) -> Iterator[Finding]:
         yield no_server_lines()
         return
     quiet = True
-    for incident in log_incidents(logs, "healthcheck-failed", subjects=by_server, repeats=True):
+    for incident in log_incidents(logs, "healthcheck-failed", repeats=True):
         intervals = tuple(
             interval for interval in incident.intervals if not any(word in _reason(interval) for word in _ASKED)
         )
@@ -100,7 +102,7 @@ def _reason(interval: OutageInterval) -> str:
 
 
 def _plain(reason: str) -> str:
-    return "several errors at once" if reason == "N errors" else reason.strip('"')
+    return "several errors at once" if reason == "N errors" else reason.removeprefix('"').removesuffix('"')
 
 
 def _finding(incident: LogIncident) -> Finding:

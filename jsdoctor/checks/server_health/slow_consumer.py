@@ -79,7 +79,7 @@ def _within(past: ServerPast | None, name: str, window_ns: int) -> ServerHistory
     """The readings of the past that lie in the window before the last one."""
     readings = _readings(past, name)
     recent = tuple(reading for reading in readings if (readings[-1].at - reading.at).total_seconds() * 1e9 <= window_ns)
-    return ServerHistory(recent) if len(recent) > 1 else None
+    return ServerHistory(recent) if recent else None
 
 
 def _last_growth(past: ServerPast | None, name: str) -> str:
@@ -219,4 +219,4 @@ def _logins(occurrence: Occurrence) -> Iterator[str]:
     for line in occurrence.exemplars:
         known = dict(line.fields)
         if known.get("login"):
-            yield f"{known['login']}, {known.get('library', '')}"
+            yield ", ".join(known[name] for name in ("login", "library") if known.get(name))

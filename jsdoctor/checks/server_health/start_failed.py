@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from jsdoctor.checks.declared.doubts import BY_HAND
 from jsdoctor.checks.logs.bursts import bursts
 from jsdoctor.checks.logs.index import index_of
-from jsdoctor.checks.logs.log_findings import by_server, finding_of, is_recent
+from jsdoctor.checks.logs.log_findings import finding_of, is_recent
 from jsdoctor.checks.logs.words import times, zoned
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Observation, Severity, Subject, passed, unknown
@@ -22,10 +22,10 @@ from jsdoctor.model.manifest import Manifests, Mistake, RunningConfigurations
 def start_failed_logged(logs: LogEvidence) -> Iterator[Finding]:
     """A fatal line ends the process (server.go Start). Mistakes in a configuration are only printed to stderr."""
     quiet = True
-    for server in dict.fromkeys(run.server for run in logs.runs if run.end == "failed"):
+    failed = dict.fromkeys(run.server for run in logs.runs if run.end == "failed")
+    for server in failed:
         quiet = False
         yield _fatal(server, index_of(logs).runs_of(server))
-    failed = {run.server for run in logs.runs if run.end == "failed"}
     for run in logs.runs:
         if run.fatal and run.end == "open" and run.server not in failed:
             quiet = False
@@ -34,14 +34,17 @@ def start_failed_logged(logs: LogEvidence) -> Iterator[Finding]:
                 f"a line marked [FTL] has neither date nor process id nor the words of a server: {run.fatal}",
                 "give the line as the server wrote it",
             )
-    for burst in bursts(logs, "start-refused", subjects=by_server):
+    for burst in bursts(logs, "start-refused"):
         if burst.subject.name not in failed:
             quiet = False
             texts = dict.fromkeys(
-                dict(line.fields).get("reason", "") for occurrence in burst.found for line in occurrence.exemplars
+                reason
+                for occurrence in burst.found
+                for line in occurrence.exemplars
+                if (reason := dict(line.fields).get("reason"))
             )
             yield finding_of(burst, f"a start was refused: {'; '.join(list(texts)[-3:])}", Severity.ERROR)
-    for burst in bursts(logs, "server-name-duplicate", subjects=by_server, calm=False):
+    for burst in bursts(logs, "server-name-duplicate", calm=False):
         quiet = False
         yield finding_of(
             burst,

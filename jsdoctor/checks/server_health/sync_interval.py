@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from jsdoctor.checks.declared.doubts import BY_HAND, jetstream_unclear, unclear
 from jsdoctor.checks.registry import check
@@ -21,46 +22,47 @@ _SAFE_REPLICAS = 3
 """A majority of three hosts has the write in memory; of one or two, one host is enough to lose it."""
 
 
+class _Member(NamedTuple):
+    """A server of a cluster with the settings of its JetStream."""
+
+    server: Server
+    config: JetStreamConfig
+
+    @property
+    def interval_ns(self) -> int:
+        return self.config.sync_interval_ns
+
+    @property
+    def flushes_late(self) -> bool:
+        return not self.config.sync_always and self.interval_ns > 0 and self.config.max_storage > 0
+
+
 @check("server_health.sync_interval")
 def sync_interval(servers: Servers, snapshots: SnapshotSeries | None, params: Params) -> Iterator[Finding]:
     """A publish is acknowledged when its file is written, which is flushed later (server: filestore.go syncBlocks).
 
     The death of a process loses nothing: what it wrote is with the operating system. A power cut does.
     """
-    by_cluster: dict[str, list[Server]] = defaultdict(list)
+    by_cluster: dict[str, list[_Member]] = defaultdict(list)
     for server in servers.servers:
-        if _config(server):
-            by_cluster[server.cluster or f"server {server.name}"].append(server)
+        stats = server.jetstream
+        if stats and stats.config and not stats.disabled:
+            by_cluster[server.cluster or f"server {server.name}"].append(_Member(server, stats.config))
     for name, members in by_cluster.items():
-        subject = members[0].subject if name.startswith("server ") else _cluster(name, len(by_cluster))
-        lazy = [server for server in members if _flushes_late(server)]
+        subject = members[0].server.subject if name.startswith("server ") else _cluster(name, len(by_cluster))
+        lazy = [member for member in members if member.flushes_late]
         if not lazy:
             yield passed(subject)
             continue
-        slow = [server for server in lazy if _interval_ns(server) > params.integer("warn_interval")]
+        slow = [member for member in lazy if member.interval_ns > params.integer("warn_interval")]
         if slow:
             yield _raised(subject, slow, params.integer("warn_interval"))
         elif snapshots is None:
             yield unknown(subject, "no stream was seen", "use a login of the system account")
-        elif streams := _alone(snapshots, {server.name for server in lazy}, params.integer("min_messages")):
+        elif streams := _alone(snapshots, {member.server.name for member in lazy}, params.integer("min_messages")):
             yield _explained(subject, lazy, streams)
         else:
             yield passed(subject)
-
-
-def _config(server: Server) -> JetStreamConfig | None:
-    stats = server.jetstream
-    return stats.config if stats and not stats.disabled else None
-
-
-def _interval_ns(server: Server) -> int:
-    config = _config(server)
-    return config.sync_interval_ns if config else 0
-
-
-def _flushes_late(server: Server) -> bool:
-    config = _config(server)
-    return bool(config and not config.sync_always and config.sync_interval_ns > 0 and config.max_storage > 0)
 
 
 def _cluster(name: str, count: int) -> Subject:
@@ -80,37 +82,35 @@ def _alone(snapshots: SnapshotSeries, servers: set[str], least: int) -> list[Str
     ]
 
 
-def _explained(subject: Subject, lazy: Sequence[Server], streams: Sequence[Stream]) -> Finding:
-    longest = max(lazy, key=_interval_ns)
+def _explained(subject: Subject, lazy: Sequence[_Member], streams: Sequence[Stream]) -> Finding:
+    longest, config = max(lazy, key=lambda member: member.interval_ns)
     return Finding(
         subject=subject,
-        severity=Severity.INFO,
         message=f"{counted(len(streams), 'file stream')} with fewer than three replicas: if a host loses power or its"
-        f" kernel crashes, acknowledged messages of up to the last {span(_interval_ns(longest))} (sync_interval) can be"
-        " gone. The end of the server process alone loses nothing",
-        measured=_interval_ns(longest),
+        f" kernel crashes, acknowledged messages of up to the last {span(config.sync_interval_ns)} (sync_interval) can"
+        " be gone. The end of the server process alone loses nothing",
+        measured=config.sync_interval_ns,
         unit="duration",
         evidence=(
-            longest.observed("config.sync_interval", _interval_ns(longest)),
+            longest.observed("config.sync_interval", config.sync_interval_ns),
             longest.observed("config.sync_always", False),
             *(s.observed("config.num_replicas", s.config.num_replicas) for s in streams[:3]),
         ),
     )
 
 
-def _raised(subject: Subject, slow: Sequence[Server], limit_ns: int) -> Finding:
-    longest = max(slow, key=_interval_ns)
-    names = ", ".join(sorted(server.name for server in slow))
+def _raised(subject: Subject, slow: Sequence[_Member], limit_ns: int) -> Finding:
+    longest = max(member.interval_ns for member in slow)
+    names = ", ".join(sorted(member.server.name for member in slow))
     return Finding(
         subject=subject,
-        severity=Severity.INFO,
-        message=f"{names}: files are flushed every {span(_interval_ns(longest))} (sync_interval), longer than the"
+        message=f"{names}: files are flushed every {span(longest)} (sync_interval), longer than the"
         f" server's default of {span(limit_ns)}: a power cut can take back the acknowledged messages of that time,"
         " of all streams if it hits several hosts at once",
-        measured=_interval_ns(longest),
+        measured=longest,
         threshold=limit_ns,
         unit="duration",
-        evidence=tuple(server.observed("config.sync_interval", _interval_ns(server)) for server in slow),
+        evidence=tuple(member.server.observed("config.sync_interval", member.interval_ns) for member in slow),
     )
 
 

@@ -19,7 +19,7 @@ def is_temporary(path: str) -> bool:
 
 def is_the_fallback(path: str) -> bool:
     """Whether it is what a server takes when nothing is configured (jetstream.go dynJetStreamConfig)."""
-    return path.rstrip("/") in _FALLBACKS
+    return path.removesuffix("/") in _FALLBACKS
 
 
 def _below(path: str, parents: tuple[str, ...]) -> bool:

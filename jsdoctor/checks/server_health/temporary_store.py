@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.declared.doubts import BY_HAND, jetstream_unclear, refused_by_tool, unclear
 from jsdoctor.checks.logs.bursts import bursts
-from jsdoctor.checks.logs.log_findings import by_server, finding_of
+from jsdoctor.checks.logs.log_findings import finding_of
 from jsdoctor.checks.logs.words import no_server_lines
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.server_health.temporary import is_in_memory, is_temporary, is_the_fallback
@@ -50,7 +50,7 @@ def temporary_store_logged(logs: LogEvidence) -> Iterator[Finding]:
     if not logs.has_server_logs:
         yield no_server_lines()
         return
-    bursts_found = bursts(logs, "temporary-store-used", "temporary-store-named", subjects=by_server, calm=False)
+    bursts_found = bursts(logs, "temporary-store-used", "temporary-store-named", calm=False)
     for burst in bursts_found:
         paths = [dict(line.fields).get("directory", "") for occurrence in burst.found for line in occurrence.exemplars]
         known = list(dict.fromkeys(path for path in paths if path))
@@ -101,7 +101,7 @@ def _of_servers(servers: DeclaredServers) -> Iterator[Finding]:
     elif is_in_memory(str(path)) or is_temporary(str(path)):
         kind = "is in memory" if is_in_memory(str(path)) else "is for temporary files"
         text = f"store_dir {path} {kind}: streams are gone after the next restart of the host or container"
-        yield _finding(servers, "store_dir", text, Severity.WARNING if is_in_memory(str(path)) else Severity.INFO)
+        yield _finding(servers, "store_dir", text, None if is_in_memory(str(path)) else Severity.INFO)
     else:
         yield _unmounted(servers) if "persistent" in servers.unclear else passed(servers.subject)
 
@@ -126,7 +126,6 @@ def _forgotten(stream: DeclaredStream) -> Finding:
     """A stream without a storage type, for which the resource definition's default is memory."""
     return Finding(
         subject=stream.subject,
-        severity=Severity.WARNING,
         message="storage is not set, and the resource definition's default is memory, not the server's file: messages"
         " are gone when its servers restart; write storage: file, or storage: memory if that is meant",
         evidence=(stream.shows("storage", "memory"),),

@@ -42,5 +42,5 @@ _NO_EXPORTER = (
 
 
 def _finding(servers: DeclaredServers, setting: str, text: str, severity: Severity | None) -> Finding:
-    shown = servers.shows(setting, f"{setting}: {'on' if servers.get(setting) else 'off'}")
+    shown = servers.shows(setting, f"{setting}: off")
     return Finding(subject=servers.subject, severity=severity, message=text, evidence=(shown,), remedy=BY_HAND)

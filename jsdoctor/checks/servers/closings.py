@@ -57,5 +57,5 @@ def most_common(values: Iterable[str]) -> str:
 
 def may_name_users(servers: Servers | None, name: str) -> bool:
     """Whether that server's user names can be shown: before 2.11.2 a login by token has its token in that place."""
-    version = next((s.version for s in (servers.servers if servers else ()) if s.name == name), "")
-    return release(version) >= _NAMED_SINCE
+    known = servers.servers if servers else ()
+    return any(release(server.version) >= _NAMED_SINCE for server in known if server.name == name)

@@ -56,7 +56,7 @@ def settled_reasons(
     A change is a creation, an election, or a Raft log that begins on this server: a stream that is scaled from one
     replica gets a new group, whose members apply nothing for 10 seconds on 2.15 while their leader calls them current.
     """
-    if series is None or not any(error.stream for error in errors):
+    if series is None:
         return tuple(errors)
     samples = [{stream.key: stream for stream in snapshot.streams} for snapshot in series.snapshots]
     within = timedelta(microseconds=settle / 1000)
@@ -78,7 +78,7 @@ def _is_changing(
         # Deleted between the two requests of a sample, or not listed: only a second sample shows whether it lasts.
         # Where streams of its account come and go between the samples, it may be one of them that was met twice.
         return len(samples) == 1 or _identities(samples[0], error.account) != _identities(samples[-1], error.account)
-    elected, group = (last.cluster.leader_since, last.cluster.raft_group) if last.cluster else (None, "")
+    elected, group = (last.cluster.leader_since, last.cluster.raft_group) if last.cluster else (None, None)
     changes = [change for change in (last.created, elected) if change is not None]
     return group in young or any(last.at - change < within for change in changes)
 
@@ -121,7 +121,7 @@ def reasons(server: Server) -> tuple[HealthError, ...]:
     health = server.health
     if health is None:
         return ()
-    return health.errors or ((HealthError(type="", error=health.error),) if health.error else ())
+    return health.errors or ((HealthError(error=health.error),) if health.error else ())
 
 
 def only_lagging_assets(errors: Iterable[HealthError]) -> bool:

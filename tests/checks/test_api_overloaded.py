@@ -1,0 +1,132 @@
+"""JSD807: requests that wait, and calls that fail, of servers and of accounts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from jsdoctor.checks.server_health.api_overloaded import api_overloaded, api_overloaded_logged
+from jsdoctor.model.finding import Finding, Outcome, Severity, Subject, passed
+from jsdoctor.model.jetstream import StreamConfig, StreamState
+from jsdoctor.model.log import LogEvidence, LogFile
+from jsdoctor.model.server import AccountCalls, ApiStats, JetStreamStats, MetaGroup, Server, Servers
+from jsdoctor.model.server_trend import ServerHistory, ServerTrend
+from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries, Stream
+from tests.checks.values import NOON, after, lines, params_of, server
+
+N1 = Subject(kind="server", name="n1")
+
+
+def calling(
+    name: str = "n1", seconds: int = 0, *, version: str = "2.15.1", clustered: bool = True, **api: int
+) -> Server:
+    meta = MetaGroup() if clustered else None
+    stats = JetStreamStats(api=ApiStats(**api), meta_cluster=meta)
+    return server(name, after(seconds=seconds), jetstream=stats, version=version)
+
+
+def stream(retention: str, replicas: int) -> SnapshotSeries:
+    config = StreamConfig(retention=retention, num_replicas=replicas)
+    made = Stream(account="APP", name="S", config=config, state=StreamState(), at=NOON)
+    return SnapshotSeries((ClusterSnapshot(taken_at=NOON, streams=(made,)),))
+
+
+def judged(*samples: tuple[Server, ...], streams: SnapshotSeries | None = None, **params: Any) -> list[Finding]:
+    """By all readings of the servers that are in the last sample."""
+    names = [one.name for one in samples[-1]]
+    readings = [tuple(one for sample in samples for one in sample if one.name == name) for name in names]
+    trend = ServerTrend(tuple(map(ServerHistory, readings)))
+    return list(
+        api_overloaded(Servers(samples[-1], earlier=samples[:-1]), trend, streams, params_of("JSD807", **params))
+    )
+
+
+def test_a_server_without_jetstream_hides_no_other() -> None:
+    plain = server("n0")
+    (finding,) = judged((plain, calling(inflight=2_000)), (plain, calling(inflight=2_000)))
+    assert finding.subject == N1
+
+
+def test_requests_must_wait_in_every_sample() -> None:
+    many, few = (calling(inflight=2_000),), (calling(inflight=3),)
+    assert [finding.outcome for finding in judged(many, many, many)] == [Outcome.FAIL]
+    for samples in ((few, many, many), (few, few, many), (many, few, many)):
+        assert judged(*samples) == [passed(N1)]
+
+
+def test_a_sample_that_lacks_jetstream_shows_nothing_that_waits() -> None:
+    unread = (server(),)
+    assert judged(unread, (calling(inflight=1),), max_inflight=1, max_pending=1) == [passed(N1)]
+    assert judged(unread, (calling(total=900, errors=900),)) == [passed(N1)]
+
+
+@pytest.mark.parametrize(
+    ("version", "streams", "outcome"),
+    [
+        ("2.10.26", stream("workqueue", 3), Outcome.FAIL),
+        ("2.11.0", stream("workqueue", 3), Outcome.NOT_EVALUATED),
+        ("2.14.3", stream("interest", 2), Outcome.NOT_EVALUATED),
+        ("2.15.0", stream("workqueue", 3), Outcome.FAIL),
+        ("2.12.8", stream("workqueue", 1), Outcome.FAIL),
+        ("2.12.8", stream("limits", 3), Outcome.FAIL),
+        ("2.12.8", None, Outcome.NOT_EVALUATED),
+    ],
+)
+def test_some_versions_count_removals_of_acknowledged_messages(
+    version: str, streams: SnapshotSeries | None, outcome: Outcome
+) -> None:
+    first, last = calling(version=version), calling(seconds=9, version=version, total=900, errors=900)
+    assert [finding.outcome for finding in judged((first,), (last,), streams=streams)] == [outcome]
+
+
+def test_the_share_and_the_rate_of_errors_make_a_warning() -> None:
+    (warning,) = judged((calling(),), (calling(seconds=10, total=2_000, errors=200),))
+    assert warning.severity is None
+    assert warning.evidence == (
+        calling(seconds=10).observed("api.errors", 200),
+        calling(seconds=10).observed("api.total", 2_000),
+    )
+    (fewer,) = judged((calling(),), (calling(seconds=10, total=1_990, errors=199),))
+    assert fewer.severity is Severity.INFO
+
+
+def test_no_call_at_all_is_no_error() -> None:
+    assert judged((calling(total=7),), (calling(seconds=9, total=7),), min_requests=0) == [passed(N1)]
+
+
+def test_calls_in_a_loop() -> None:
+    (finding,) = judged((calling(),), (calling(seconds=1, total=500),))
+    assert finding.severity is Severity.INFO
+    assert finding.evidence == (calling(seconds=1).observed("api.total", 500),)
+
+
+def of_accounts(seconds: int, version: str = "2.15.1", name: str = "n1", **errors: int) -> Server:
+    calls = tuple(AccountCalls(account, ApiStats(total=count, errors=count)) for account, count in errors.items())
+    stats = JetStreamStats(meta_cluster=MetaGroup())
+    return server(name, after(seconds=seconds), jetstream=stats, version=version, calls=calls)
+
+
+def test_each_account_is_judged() -> None:
+    findings = judged((of_accounts(0, CALM=1, LOUD=1),), (of_accounts(10, CALM=2, LOUD=60),))
+    assert findings[1] == passed(Subject(kind="account", name="CALM"))
+    assert findings[2].message.startswith("59 of its 59 JetStream API calls between the samples returned an error, 5.9")
+
+
+def test_accounts_are_not_judged_where_one_server_counts_removals() -> None:
+    samples = [
+        (of_accounts(seconds, LOUD=errors), of_accounts(seconds, "2.12.8", "n2", LOUD=errors))
+        for seconds, errors in ((0, 1), (10, 60))
+    ]
+    assert [finding.subject.kind for finding in judged(*samples, streams=stream("workqueue", 3))] == [
+        "server",
+        "server",
+    ]
+    assert len(judged(*samples, streams=stream("limits", 3))) == 3
+
+
+def test_lines_are_about_the_server_that_dropped_requests() -> None:
+    files = (LogFile(path="n1.log", size=1, server_lines=1),)
+    found = (lines("api-requests-dropped", fields=(("account", "APP"),)),)
+    (finding,) = api_overloaded_logged(LogEvidence(files=files, found=found))
+    assert finding.subject == N1

@@ -1,0 +1,81 @@
+"""JSD816: which limits people write, and which volumes are none of their own disk."""
+
+from __future__ import annotations
+
+import pytest
+
+from jsdoctor.checks.server_health.file_store_limit import (
+    file_store_limit,
+    file_store_limit_declared,
+    file_store_limit_mounted,
+)
+from jsdoctor.model.finding import Finding, Outcome
+from jsdoctor.model.manifest import DeclaredServers, FilePosition, Manifests, RunningConfigurations
+from jsdoctor.model.server import UNLIMITED, JetStreamConfig, JetStreamStats, Servers
+from tests.checks.values import params_of, server
+
+
+@pytest.mark.parametrize(
+    ("limit", "outcome"),
+    [
+        (3_000_000, Outcome.PASS),
+        (3 << 20, Outcome.PASS),
+        (7 << 30, Outcome.PASS),
+        (3_000_001, Outcome.NOT_EVALUATED),
+        (1_000_001 << 10, Outcome.NOT_EVALUATED),
+    ],
+)
+def test_a_limit_in_whole_megabytes_was_written_by_somebody(limit: int, outcome: Outcome) -> None:
+    stats = JetStreamStats(config=JetStreamConfig(max_storage=limit))
+    (finding,) = file_store_limit(Servers((server(jetstream=stats),)))
+    assert finding.outcome is outcome
+
+
+def test_a_server_without_a_limit_is_not_judged() -> None:
+    for limit in (0, UNLIMITED):
+        stats = JetStreamStats(config=JetStreamConfig(max_storage=limit))
+        assert list(file_store_limit(Servers((server(jetstream=stats),)))) == []
+
+
+def declared(unclear: frozenset[str] = frozenset(), **settings: object) -> list[Finding]:
+    values = {"jetstream": True, "volume_bytes": 100 << 30, "max_file_store": 50 << 30} | settings
+    servers = DeclaredServers(
+        what="Helm values", place=FilePosition("values.yaml"), settings=values, unclear=unclear, name="nats"
+    )
+    params = params_of("JSD816")
+    findings = list(file_store_limit_declared(Manifests(servers=(servers,)), params))
+    assert list(file_store_limit_mounted(RunningConfigurations(servers=(servers,)), params)) == findings
+    return findings
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["nfs-client", "aws-efs", "azurefile-premium", "filestore-hdd", "CephFS", "glusterfs", "smb", "s3-csi"],
+)
+def test_storage_classes_that_are_no_disk(name: str) -> None:
+    (finding,) = declared(storage_class=name)
+    assert finding.message.startswith(f"storage class {name!r} looks like a network file system")
+
+
+def test_other_storage_classes_are_disks() -> None:
+    for findings in (declared(), declared(storage_class=""), declared(storage_class="gp3")):
+        assert [finding.outcome for finding in findings] == [Outcome.PASS]
+
+
+def test_what_no_file_says_is_not_judged() -> None:
+    for setting in ("max_file_store", "volume_bytes"):
+        (finding,) = declared(frozenset({setting}))
+        assert finding.outcome is Outcome.NOT_EVALUATED
+        assert finding.message.startswith(f"{setting} may come from an included file")
+
+
+def test_where_the_missing_limit_would_stand() -> None:
+    place = FilePosition("n.conf", 4, 2)
+    servers = DeclaredServers(
+        what="server configuration",
+        place=FilePosition("n.conf"),
+        settings={"jetstream": True},
+        places={"jetstream": place},
+    )
+    (finding,) = file_store_limit_declared(Manifests(servers=(servers,)), params_of("JSD816"))
+    assert finding.evidence == (place.shows("max_file_store is not set"),)

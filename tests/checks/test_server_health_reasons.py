@@ -1,0 +1,163 @@
+"""What a failed health check of a server means: which reasons last, and how they are told. And whom it names."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from jsdoctor.checks.servers.closings import may_name_users, most_common
+from jsdoctor.checks.servers.health import (
+    lasting_reasons,
+    only_lagging_assets,
+    reasons,
+    settled_reasons,
+    summary,
+)
+from jsdoctor.model.jetstream import Cluster, ConsumerConfig, SequencePair, StreamConfig, StreamState
+from jsdoctor.model.raft import RaftGroups, RaftLog, RaftMember, RaftState
+from jsdoctor.model.server import Health, HealthError, Server, Servers
+from jsdoctor.model.snapshot import ClusterSnapshot, Consumer, SnapshotSeries, Stream
+from tests.checks.values import NOON, after, server
+
+SETTLE = 30_000_000_000
+LONG_AGO = after(days=-9)
+
+
+def lagging(stream: str = "ORDERS", consumer: str = "", **more: Any) -> HealthError:
+    kind = "CONSUMER" if consumer else "STREAM"
+    return HealthError(type=kind, error="not current", account="APP", stream=stream, consumer=consumer, **more)
+
+
+def sick(*errors: HealthError, name: str = "n1") -> Server:
+    return server(name, health=Health(status="unavailable", errors=errors))
+
+
+def test_an_asset_that_is_not_ready_in_one_sample_only_does_not_last() -> None:
+    here, other = lagging("ORDERS"), lagging("OTHER")
+    without = (sick(here, name="n2"),)
+    unread = (server("n1"),)
+    assert lasting_reasons(sick(here, other), [(sick(other),), (sick(here),)]) == ()
+    assert lasting_reasons(sick(here, other), [without, unread, (sick(here),)]) == (here,)
+    assert lasting_reasons(sick(here, other), [(sick(HealthError("STREAM", "is lost", "APP", "ORDERS")),)]) == (here,)
+    consumer = lagging("ORDERS", "billing")
+    assert lasting_reasons(sick(consumer), [(sick(lagging("ORDERS", "other")),)]) == ()
+    nameless = HealthError(type="STREAM", error="several errors")
+    assert lasting_reasons(sick(nameless), [(sick(HealthError(type="STREAM", error="another one")),)]) == ()
+    assert lasting_reasons(sick(nameless), [(sick(nameless),)]) == (nameless,)
+
+
+def stream(
+    created: datetime | None = LONG_AGO,
+    elected: datetime | None = None,
+    group: str = "S-R3F-1",
+    consumers: tuple[Consumer, ...] = (),
+) -> Stream:
+    return Stream(
+        account="APP",
+        name="ORDERS",
+        config=StreamConfig(),
+        state=StreamState(),
+        created=created,
+        cluster=Cluster(raft_group=group, leader="n1", leader_since=elected),
+        at=NOON,
+        consumers=consumers,
+    )
+
+
+def consumer(name: str, created: datetime) -> Consumer:
+    none = SequencePair()
+    return Consumer(
+        account="APP",
+        stream="ORDERS",
+        name=name,
+        config=ConsumerConfig(),
+        delivered=none,
+        ack_floor=none,
+        created=created,
+        at=NOON,
+    )
+
+
+def settled(error: HealthError, *samples: Stream | None, groups: RaftGroups | None = None) -> bool:
+    snapshots = tuple(ClusterSnapshot(taken_at=NOON, streams=(one,) if one else ()) for one in samples)
+    return settled_reasons(sick(error), (error,), SnapshotSeries(snapshots), groups, SETTLE) == (error,)
+
+
+def test_an_asset_that_changed_within_the_last_half_minute_is_not_settled() -> None:
+    error = lagging()
+    assert settled(error, stream())
+    assert settled(error, stream(created=after(seconds=-30)))
+    assert not settled(error, stream(created=after(seconds=-29.999)))
+    assert settled(error, stream(elected=after(seconds=-30)))
+    assert not settled(error, stream(elected=after(seconds=-29.999)))
+    assert not settled(error, stream(created=LONG_AGO), stream(created=after(days=-1)))
+    assert settled(error, stream(created=None))
+    assert settled(
+        HealthError(type="STREAM", error="write error", account="APP", stream="ORDERS"), stream(created=NOON)
+    )
+    nameless = HealthError(type="STREAM", error="not current")
+    assert settled(nameless, stream(created=NOON))
+
+
+def test_a_consumer_is_found_by_its_name() -> None:
+    known = stream(consumers=(consumer("old", LONG_AGO), consumer("new", NOON)))
+    assert settled(lagging(consumer="old"), known)
+    assert not settled(lagging(consumer="new"), known)
+
+
+def test_without_streams_every_reason_counts() -> None:
+    both = (HealthError(type="JETSTREAM", error="down"), lagging())
+    assert settled_reasons(sick(), both, None, None, SETTLE) == both
+    series = SnapshotSeries((ClusterSnapshot(taken_at=NOON, streams=(stream(created=NOON),)),))
+    assert settled_reasons(sick(), both, series, None, SETTLE) == both[:1]
+
+
+@pytest.mark.parametrize(
+    ("of", "group", "oldest", "messages", "is_settled"),
+    [
+        ("n1", "S-R3F-1", after(seconds=-29.999), 5, False),
+        ("n1", "S-R3F-1", after(seconds=-30), 5, True),
+        ("n2", "S-R3F-1", NOON, 5, True),
+        ("n1", "another", NOON, 5, True),
+        ("n1", "S-R3F-1", NOON, 0, True),
+        ("n1", "S-R3F-1", None, 5, True),
+    ],
+)
+def test_a_log_that_begins_on_this_server_is_a_change(
+    of: str, group: str, oldest: datetime | None, messages: int, is_settled: bool
+) -> None:
+    state = RaftState(wal=RaftLog(messages=messages, first_ts=oldest))
+    groups = RaftGroups(((RaftMember(of, "APP", group, NOON, state),),))
+    assert settled(lagging(), stream(), groups=groups) is is_settled
+
+
+def test_which_errors_resolve_themselves_after_a_start() -> None:
+    down = HealthError(type="JETSTREAM", error="down")
+    assert only_lagging_assets([lagging(), lagging(consumer="billing")])
+    assert not only_lagging_assets([lagging(), down])
+    assert not only_lagging_assets([lagging(), HealthError(type="STREAM", error="assignment error: no")])
+
+
+def test_reasons_are_told_by_type_with_three_texts() -> None:
+    errors = tuple(HealthError(type=kind, error=text) for kind, text in (("STREAM", "a"), ("", "b"), ("STREAM", "c")))
+    assert summary(errors) == "2 STREAM, 1 other: a; b; c"
+    assert summary((*errors, *errors[:2])) == "3 STREAM, 2 other: a; b; c; and 2 more"
+    old = server(health=Health(status="unavailable", error="JetStream is not current"))
+    assert reasons(old) == (HealthError(type="", error="JetStream is not current"),)
+    assert reasons(server(health=Health(status="ok"))) == ()
+
+
+def test_the_three_most_common_are_named() -> None:
+    assert most_common(["a", "b", "b", "c"]) == "b (2), a (1), c (1)"
+    assert most_common(["a", "b", "b", "c", "d"]) == "b (2), a (1), c (1) and 1 more"
+
+
+def test_user_names_are_shown_from_2_11_2_on() -> None:
+    def may(version: str) -> bool:
+        return may_name_users(Servers((server(version=version),)), "n1")
+
+    assert [may(version) for version in ("2.10.26", "2.11.1", "2.11.2", "2.12.0")] == [False, False, True, True]
+    assert not may_name_users(Servers((server(version="2.12.0"),)), "n2")
+    assert not may_name_users(None, "n1")

@@ -1,0 +1,243 @@
+"""JSD805: which starts of servers are news, by their own times, over the past, and in logs."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import msgspec
+import pytest
+
+from jsdoctor.checks.server_health.server_restarted import (
+    crash_logged,
+    restarted_between_samples,
+    restarted_history,
+    restarted_lately,
+    restarted_logged,
+)
+from jsdoctor.model.finding import CLUSTER, Finding, Outcome, Severity, Subject, passed
+from jsdoctor.model.jetstream import StreamConfig, StreamState
+from jsdoctor.model.log import CrashLoop, LogEvidence, LogFile, Occurrence, ProcessRun
+from jsdoctor.model.server import JetStreamStats, MetaGroup, Server, Servers
+from jsdoctor.model.server_past import PastSample, ServerPast
+from jsdoctor.model.server_trend import ServerHistory, ServerTrend
+from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries, Stream
+from tests.checks.values import NOON, after, lines, log_time, params_of, server
+
+N1 = Subject(kind="server", name="n1")
+
+
+def up(name: str, minutes: float, size: int = 0, domain: str = "") -> Server:
+    """A server that started so long ago, of a cluster of that size."""
+    stats = JetStreamStats(meta_cluster=MetaGroup(cluster_size=size)) if size else None
+    return server(name, varz={"start": after(minutes=-minutes)}, jetstream=stats, domain=domain)
+
+
+def lately(*servers: Server, streams: SnapshotSeries | None = None) -> list[Finding]:
+    return list(restarted_lately(Servers(servers), streams, params_of("JSD805")))
+
+
+def created(*streams: tuple[datetime | None, str]) -> SnapshotSeries:
+    """Streams that were made then, in that domain."""
+    made = [
+        Stream(
+            account="APP",
+            name=f"S{number}",
+            config=StreamConfig(),
+            state=StreamState(),
+            at=NOON,
+            created=when,
+            domain=domain,
+        )
+        for number, (when, domain) in enumerate(streams)
+    ]
+    return SnapshotSeries((ClusterSnapshot(taken_at=NOON, streams=tuple(made)),))
+
+
+def failed(findings: list[Finding]) -> list[str]:
+    return [finding.subject.label for finding in findings if finding.outcome is Outcome.FAIL]
+
+
+def test_two_starts_between_the_samples_are_an_error() -> None:
+    readings = [server(server_id=name, at=after(seconds=s)) for s, name in enumerate("ABC")]
+    (finding,) = restarted_between_samples(ServerTrend((ServerHistory(tuple(readings)),)))
+    assert finding.severity is Severity.ERROR
+    assert finding.message == (
+        "it was started 2 times between the samples: its leaders moved, its clients had to connect again, and it does"
+        " not stay up"
+    )
+    (once,) = restarted_between_samples(ServerTrend((ServerHistory(tuple(readings[:2])),)))
+    assert once.severity is None
+    assert once.measured == 1
+
+
+def past(*starts: datetime) -> ServerPast:
+    """An hour between the samples; in the last one a second server is there, which was not restarted."""
+    samples = []
+    for number, start in enumerate(starts):
+        at = after(hours=number - len(starts) + 1)
+        servers = [server(at=at, varz={"start": start})]
+        if number == len(starts) - 1:
+            servers.append(server("n2", at=at, varz={"start": starts[0]}))
+        samples.append(PastSample(at=at, servers=tuple(servers), links=()))
+    return ServerPast(tuple(samples))
+
+
+def test_what_is_told_of_starts_over_hours() -> None:
+    starts = [after(hours=-30), after(hours=-24), after(hours=-2), after(hours=-1)]
+    often, other = restarted_history(past(*starts))
+    assert other == passed(Subject(kind="server", name="n2"))
+    assert often == Finding(
+        subject=N1,
+        message="it was started 3 times since 2026-11-21 09:00 UTC, last at 2026-11-21 11:00:00 UTC: it does not stay"
+        " up",
+        measured=3,
+        threshold=3,
+        unit="count",
+        evidence=tuple(server().observed("start", start) for start in starts),
+    )
+    twice, _ = restarted_history(past(*starts[1:]))
+    assert twice.severity is Severity.INFO
+    assert twice.message == "it was started twice since 2026-11-21 10:00 UTC, last at 2026-11-21 11:00:00 UTC"
+
+
+@pytest.mark.parametrize(("hours", "severity"), [(24.0, None), (24.001, Severity.INFO)])
+def test_three_starts_within_a_day_are_no_roll_out(hours: float, severity: Severity | None) -> None:
+    starts = [after(hours=-90), after(hours=-hours), after(hours=-2), after(hours=-1)]
+    finding, _ = restarted_history(past(*starts))
+    assert finding.severity is severity
+
+
+def test_a_server_is_alone_if_all_others_have_been_up_more_than_ten_times_as_long() -> None:
+    assert failed(lately(up("n1", 5), up("n2", 50))) == []
+    alone = lately(up("n1", 5), up("n2", 90), up("n3", 51))
+    assert failed(alone) == ["n1"]
+    assert alone[0].message == "it started 5m ago, the others have been up for 51m or longer: was that planned?"
+    assert failed(lately(up("n1", 0), up("n2", 1))) == ["n1"]
+
+
+def test_a_start_an_hour_ago_is_no_news() -> None:
+    assert failed(lately(up("n1", 60), up("n2", 6_000))) == []
+    assert failed(lately(up("n1", 59.9), up("n2", 6_000))) == ["n1"]
+    older = created((after(days=-3), ""))
+    assert failed(lately(up("n1", 60), up("n2", 59), streams=older)) == []
+    assert failed(lately(up("n1", 59.9), up("n2", 59), streams=older)) == ["cluster"]
+
+
+def test_all_started_at_once_only_if_all_of_the_cluster_are_known() -> None:
+    older = created((after(days=-3), ""))
+    assert failed(lately(up("n1", 5, 2), up("n2", 5, 2), streams=older)) == ["cluster"]
+    assert failed(lately(up("n1", 5, 2), up("n2", 5, 3), streams=older)) == []
+    assert failed(lately(up("n1", 5, 3), up("n2", 5, 2), streams=older)) == []
+
+
+def test_sites_of_a_fleet_are_judged_by_themselves_and_by_their_own_streams() -> None:
+    servers = (
+        up("n1", 5, domain="west"),
+        up("n2", 5, domain="west"),
+        up("n3", 5, domain="east"),
+        up("n4", 5, domain="east"),
+    )
+    findings = lately(*servers, streams=created((None, "west"), (after(days=-3), "west"), (NOON, "east")))
+    assert [finding.subject.label for finding in findings] == ["n3", "n4", "west"]
+    west = findings[-1]
+    assert west.subject == Subject(kind="cluster", name="west")
+    assert west.evidence[-1].value == after(days=-3)
+    nowhere = lately(*servers, streams=created((after(days=-3), "")))
+    assert [finding.subject for finding in nowhere] == [Subject(kind="cluster", name=name) for name in ("east", "west")]
+    assert failed(lately(*servers[:2], streams=created((after(days=-3), "east")))) == []
+
+
+def run(last_s: float, end: str = "unclean", **more: object) -> ProcessRun:
+    values = {"server": "n1", "last": log_time(last_s), "end": end} | more
+    return msgspec.convert(values, ProcessRun, from_attributes=True)
+
+
+def logged(*runs: ProcessRun, loops: tuple[CrashLoop, ...] = ()) -> Finding:
+    files = (LogFile(path="n1.log", size=1, server_lines=1),)
+    (finding,) = restarted_logged(LogEvidence(files=files, runs=runs, crash_loops=loops))
+    return finding
+
+
+def loop(starts: int, unclean: int) -> CrashLoop:
+    return CrashLoop(server="n1", starts=starts, unclean=unclean, began=log_time(0), ended=log_time(300))
+
+
+def test_an_end_without_a_word() -> None:
+    runs = [run(0), run(10), run(20, "interrupted"), run(30), run(40, "clean")]
+    finding = logged(*runs)
+    assert finding.severity is None
+    assert finding.message == (
+        "4 processes ended without a word, last at 2026-11-21 12:00:30Z: killed (out of memory, kill -9), or the host"
+        " went away"
+    )
+    assert finding.measured == 4
+    assert (finding.first_seen, finding.last_seen) == (NOON, after(seconds=30))
+    assert [observation.at for observation in finding.evidence] == [after(seconds=s) for s in (10, 20, 30)]
+    assert logged(run(40, "clean")) == passed(N1)
+
+
+def test_where_the_end_may_be_in_a_file_that_is_missing() -> None:
+    missing, there = run(0, same_file=False), run(10)
+    doubtful = logged(missing)
+    assert doubtful.severity is Severity.INFO
+    assert doubtful.message.endswith(", or the host went away; perhaps only the file that reports its end is missing")
+    for certain in (
+        logged(missing, there),
+        logged(missing, loops=(loop(4, 2),)),
+        logged(missing, run(9, panic="oops")),
+    ):
+        assert certain.severity is not Severity.INFO
+        assert "perhaps" not in certain.message
+
+
+def test_a_process_that_is_started_again_and_again_does_not_stay_up() -> None:
+    runs = (run(0, "failed"), run(10, "failed"))
+    assert logged(*runs, loops=(loop(9, 1),)) == passed(N1)
+    finding = logged(*runs, loops=(loop(7, 2), loop(5, 3), loop(4, 1)))
+    assert finding.severity is Severity.ERROR
+    assert finding.message == ("it was started 7 times from 2026-11-21 12:00:00 to 12:05:00Z: it does not stay up")
+    assert finding.measured == 7
+    assert (finding.first_seen, finding.last_seen) == (NOON, after(seconds=10))
+    assert len(finding.evidence) == 2
+
+
+def crashes(*found: Occurrence, panic: str = "oops", server_lines: int = 0) -> list[Finding]:
+    runs = (run(0, panic=panic), run(0))
+    files = (LogFile(path="n1.log", size=1, server_lines=server_lines),)
+    return list(crash_logged(LogEvidence(files=files, runs=runs, found=found)))
+
+
+def test_a_stack_tells_which_function_crashed() -> None:
+    frame = (("frame", "github.com/nats-io/nats-server/v2/server.(*stream).stop"), ("stream", "ORDERS"))
+    for signature in ("server-panic-frame", "server-panic-line"):
+        (finding,) = crashes(lines(signature, captured=frame, fields=(("stream", "ORDERS"),)))
+        assert finding.subject == N1
+        assert finding.severity is Severity.ERROR
+        assert finding.message == "nats-server crashed in v2/server.(*stream).stop"
+        assert crashes(lines(signature, captured=frame), server_lines=9) == []
+    assert crashes(lines("server-panic-frame", captured=frame), panic="") == []
+    (nameless,) = crashes(lines("server-panic-line"))
+    assert nameless.message == "nats-server crashed in some function"
+
+
+def test_a_crash_counts_while_the_server_starts_too() -> None:
+    started = run(30, started=log_time(0), ready=log_time(0), panic="oops")
+    for signature in ("server-panic-frame", "server-panic-line", "monitoring-panic"):
+        found = (lines(signature, seconds=2, fields=(("account", "APP"),)),)
+        (finding,) = crash_logged(LogEvidence(files=(), runs=(started,), found=found))
+        assert finding.subject == N1
+
+
+def test_a_request_to_the_monitoring_port_that_crashed() -> None:
+    (finding,) = crashes(lines("monitoring-panic"), server_lines=9)
+    assert finding.severity is Severity.WARNING
+    assert finding.message == (
+        "a request to the monitoring port crashed: logged once by n1 at 2026-11-21 12:00:00Z; the server goes on"
+    )
+
+
+def test_all_at_once_names_no_cluster_where_there_is_one_domain() -> None:
+    older = created((after(days=-3), ""))
+    (finding,) = lately(up("n1", 5), up("n2", 9), streams=older)
+    assert finding.subject == CLUSTER
+    assert finding.message.startswith("all 2 servers started between 9m and 5m ago, ")
