@@ -12,7 +12,7 @@ from jsdoctor.checks.cluster_health.gateway_down import gateway_down_history
 from jsdoctor.checks.cluster_health.hub_lost import leaf_lost_history
 from jsdoctor.checks.cluster_health.route_missing import route_missing_history
 from jsdoctor.checks.server_health.server_restarted import restarted_history
-from jsdoctor.model.finding import Finding, Outcome
+from jsdoctor.model.finding import Finding, Outcome, Severity
 from jsdoctor.model.links import Gateway, Leaf, Links, ServerLinks
 from jsdoctor.model.server import Server, Servers
 from jsdoctor.model.server_past import PastSample, ServerPast
@@ -148,3 +148,235 @@ def test_starts_over_hours(starts: list[int], severity: str | None) -> None:
             assert finding.outcome is Outcome.PASS
         else:
             assert (finding.severity.value if finding.severity else "loud") == severity
+
+
+def moved(samples: Iterable[PastSample], every: timedelta = timedelta(hours=1)) -> list[PastSample]:
+    """The same samples, one after the other in time."""
+    return [_at(taken, number * every) for number, taken in enumerate(samples)]
+
+
+def _at(taken: PastSample, later: timedelta) -> PastSample:
+    links = tuple(msgspec.structs.replace(shown, at=shown.at + later) for shown in taken.links)
+    return PastSample(taken.at + later, taken.servers, links)
+
+
+def in_clusters(taken: PastSample, clusters: dict[str, str]) -> PastSample:
+    """The servers of those names in those clusters."""
+    servers = tuple(
+        msgspec.structs.replace(server, cluster=clusters.get(server.name, server.cluster)) for server in taken.servers
+    )
+    return PastSample(taken.at, servers, taken.links)
+
+
+def failures(findings: Iterable[Finding]) -> list[Finding]:
+    return [finding for finding in findings if finding.outcome is Outcome.FAIL]
+
+
+def evidence_of(finding: Finding) -> list[tuple[str, str, object]]:
+    return [(item.source, item.path, item.value) for item in finding.evidence]
+
+
+def asked_for(finding: Finding) -> tuple[str, str]:
+    return finding.message, finding.how_to_get
+
+
+def named_leafs(*names_and_accounts: tuple[str, str]) -> Change:
+    """Leaf nodes of those names and accounts at n1, none elsewhere."""
+    connected = tuple(Leaf(name=name, account=account) for name, account in names_and_accounts)
+    return lambda links: msgspec.structs.replace(links, leafs=connected if links.server == "n1" else ())
+
+
+def test_a_route_that_is_gone_in_numbers() -> None:
+    samples = [sample(fewer_routes(n1=10)), WHOLE, WHOLE, sample(fewer_routes("n1", "n3"))]
+    samples += [sample(fewer_routes("n1", "n3")), sample(fewer_routes("n3", n1=3))]
+    [finding] = route_missing_history(ServerPast(tuple(moved(samples))))
+    assert finding.message == (
+        "running servers have fewer route connections than before: n1 (4 of 8), n3 (4 of 8). They do not reach each"
+        " other, not even through a third server: clients of one get nothing that is published at the other, and"
+        " groups with members on both lose or change their leaders"
+    )
+    assert (finding.measured, finding.threshold, finding.unit) == (2, 0, "count")
+    assert evidence_of(finding) == [("n1", "num_routes", 4), ("n3", "num_routes", 4)]
+    newest = {links.server: links.at for links in moved(samples)[-1].links}
+    assert [item.at for item in finding.evidence] == [newest["n1"], newest["n3"]]
+
+
+def test_a_server_is_apart_by_its_routes_or_by_the_size_of_the_meta_group() -> None:
+    """Without any route it is; with those that it keeps trying to make, where no server of the cluster is missing."""
+    without_routes = sample(fewer_routes("n2", "n3", n1=0))
+    [finding] = route_missing_history(ServerPast((*[WHOLE] * 3, *[of_meta_size(without_routes, 5)] * 2)))
+    assert "n1 (0 of 8), n2 (4 of 8), n3 (4 of 8)" in finding.message
+
+    before, tries = sample(fewer_routes(n3=7)), sample(fewer_routes("n1", "n2", n3=5))
+    for now, expected in (
+        (tries, Outcome.FAIL),
+        (of_meta_size(tries, None, "n1"), Outcome.FAIL),
+        (of_meta_size(tries, 5), Outcome.NOT_EVALUATED),
+    ):
+        assert outcomes(route_missing_history(ServerPast((*[before] * 3, now, now)))) == {CLUSTER: expected}
+
+
+def of_meta_size(taken: PastSample, size: int | None, *names: str) -> PastSample:
+    """Servers of those names, or all, that show this size of their meta group, or none as JetStream is off."""
+    servers = tuple(_resized(server, size) if not names or server.name in names else server for server in taken.servers)
+    return PastSample(taken.at, servers, taken.links)
+
+
+def _resized(server: Server, size: int | None) -> Server:
+    assert server.jetstream
+    assert server.meta
+    meta = None if size is None else msgspec.structs.replace(server.meta, cluster_size=size)
+    return msgspec.structs.replace(server, jetstream=msgspec.structs.replace(server.jetstream, meta_cluster=meta))
+
+
+def test_routes_of_servers_that_are_gone_or_alike() -> None:
+    """What is asked for where metrics leave open whether a server runs."""
+    fewer = sample(fewer_routes("n1"), without=["n2", "n3"])
+    [gone] = route_missing_history(ServerPast((*[WHOLE] * 3, fewer, fewer)))
+    assert asked_for(gone) == (
+        "n2, n3 was there before and is not seen now: it may run without routes",
+        "query its monitoring port: --monitor http://HOST:8222",
+    )
+    all_fewer = sample(fewer_routes("n1", "n2", "n3"))
+    [alike] = route_missing_history(ServerPast((*[WHOLE] * 3, all_fewer, all_fewer)))
+    assert asked_for(alike) == (
+        "all its servers have fewer routes than before, as if one had gone of which there are no metrics",
+        "scrape every server of the cluster, or look with a login",
+    )
+
+
+def test_routes_of_several_clusters() -> None:
+    """A cluster of one server has no routes, one that lost a server is left open, and the others are judged."""
+    apart = {"n1": "A", "n2": "B", "n3": "B"}
+    whole, now = in_clusters(WHOLE, apart), in_clusters(sample(fewer_routes("n3")), apart)
+    assert outcomes(route_missing_history(ServerPast((whole, whole, now, now)))) == {"B": Outcome.FAIL}
+    apart = {"n1": "A", "n2": "A", "n3": "B"}
+    assert outcomes(route_missing_history(ServerPast((*[in_clusters(WHOLE, apart)] * 4,)))) == {"A": Outcome.PASS}
+    lost = two_clusters(sample(fewer_routes("n3"), without=["n1"]))
+    whole = two_clusters(WHOLE)
+    expected = {"A": Outcome.NOT_EVALUATED, "B": Outcome.FAIL}
+    assert outcomes(route_missing_history(ServerPast((whole, whole, lost, lost)))) == expected
+    assert outcomes(route_missing_history(ServerPast((whole, whole, whole, lost)))) == expected | {"B": Outcome.PASS}
+
+
+def two_clusters(taken: PastSample) -> PastSample:
+    """The servers in a cluster A, and servers just like them, but m1 for n1, in a cluster B."""
+    servers = [
+        msgspec.structs.replace(server, name=server.name.replace("n", "m"), cluster="B") for server in sample().servers
+    ]
+    others = {links.server: links for links in WHOLE.links} | {links.server: links for links in taken.links}
+    links = [
+        msgspec.structs.replace(shown, server=name.replace("n", "m"), cluster="B") for name, shown in others.items()
+    ]
+    first = in_clusters(taken, dict.fromkeys(("n1", "n2", "n3"), "A"))
+    return PastSample(taken.at, (*servers, *first.servers), (*links, *first.links))
+
+
+def test_a_leaf_node_that_is_gone_in_numbers() -> None:
+    accounts = [("site1", "OPS"), ("site2", "EDGE"), ("site3", "AUDIT")]
+    accounts += [("", "APP"), ("site5", "LAB"), ("site6", "WEB")]
+    stays, leaves = ("here", "APP"), ("other", "KEPT")
+    had = sample(named_leafs(*accounts, stays, leaves))
+    more = sample(named_leafs(*accounts, ("site7", "OPS"), stays, leaves))
+    now, last_but_one = sample(named_leafs(stays, leaves)), sample(named_leafs(leaves))
+    samples = moved([more, had, had, now, now, last_but_one, now])
+    [finding] = leaf_lost_history(ServerPast(tuple(samples)))
+    assert finding.message == (
+        f"6 leaf node connections that it had until {samples[2].links[0].at:%Y-%m-%d %H:%M} UTC are gone (account APP,"
+        " AUDIT, EDGE, LAB, OPS, WEB, to site1, site2, site3, site5, site6): nothing goes over them, and mirrors and"
+        " sources across them stall, unless the other side was switched off on purpose"
+    )
+    assert finding.severity is Severity.WARNING
+    assert (finding.measured, finding.threshold, finding.unit) == (6, 0, "count")
+    assert evidence_of(finding) == [("n1", "leafs", 8), ("n1", "leafs", 2)]
+    assert [item.at for item in finding.evidence] == [samples[2].links[0].at, samples[-1].links[0].at]
+
+
+def test_a_leaf_node_without_a_name_that_is_gone() -> None:
+    had, now = sample(named_leafs(("", "APP"), ("", "APP"))), sample(named_leafs(("", "APP")))
+    [finding] = leaf_lost_history(ServerPast((had, had, had, now, now)))
+    assert "are gone (account APP): nothing" in finding.message
+
+
+def test_leaf_nodes_that_no_sample_of_the_present_shows_are_not_judged() -> None:
+    def unread(links: ServerLinks) -> ServerLinks:
+        return msgspec.structs.replace(links, leafs=None)
+
+    had = sample(leafs(2))
+    for present in ([sample(unread), sample(leafs(1))], [sample(leafs(1)), sample(unread)]):
+        assert outcomes(leaf_lost_history(ServerPast((had, had, had, *present)))) == {}
+    assert outcomes(leaf_lost_history(ServerPast((had, sample(leafs(0)), had, had)))) == {"n1": Outcome.PASS}
+
+
+def test_a_gateway_that_is_gone_in_numbers() -> None:
+    remotes = ("north", "east", "south", "west", "centre")
+    last = [sample(gateways("east"))] * 2
+    samples = moved([sample(gateways(*remotes))] * 2 + [sample(gateways("north", "east"))] + last)
+    [finding] = gateway_down_history(ServerPast(tuple(samples)))
+    before, north = (f"last seen at {samples[number].links[0].at:%Y-%m-%d %H:%M} UTC" for number in (1, 2))
+    assert finding.message == (
+        f"no server of {samples[-1].servers[0].cluster} has a gateway connection to centre ({before}), north ({north}),"
+        f" south ({before}), west ({before}) any more: messages between the clusters are not delivered, JetStream"
+        " requests that need the other side fail, and its servers count as dead in the meta group"
+    )
+    assert (finding.measured, finding.threshold, finding.unit) == (4, 0, "count")
+    assert [(source, path) for source, path, _ in evidence_of(finding)] == [
+        (server, f"outbound_gateways.{remote}")
+        for remote in ("centre", "north", "south", "west")
+        for server in ("n1", "n2", "n3")
+    ]
+    assert {item.at for item in finding.evidence} == {links.at for links in samples[-1].links}
+
+
+def test_links_that_fell_and_came_again_are_not_gone() -> None:
+    few, many = sample(fewer_routes("n1")), WHOLE
+    assert outcomes(route_missing_history(ServerPast((few, many, few, few, few)))) == {CLUSTER: Outcome.PASS}
+
+
+def test_a_server_that_ended_is_no_lost_link() -> None:
+    had, ended = sample(leafs(2)), sample(leafs(0), without=["n1"])
+    assert outcomes(leaf_lost_history(ServerPast((had, had, had, ended)))) == {}
+    had, ended = sample(gateways("east")), sample(gateways(), without=["n1"])
+    assert outcomes(gateway_down_history(ServerPast((had, had, had, ended)))) == {}
+
+
+def test_a_server_that_was_missed_once_is_judged() -> None:
+    had, missed = sample(gateways("east")), sample(gateways(), without=["n1"])
+    assert outcomes(gateway_down_history(ServerPast((had, had, missed, had)))) == {CLUSTER: Outcome.PASS}
+
+
+def test_a_server_that_shows_no_links_any_more_has_none() -> None:
+    """Of gateways metrics name only those that are connected, so a server without any shows nothing."""
+    had = sample(gateways("east"))
+    silent = PastSample(had.at + timedelta(hours=1), had.servers, tuple(x for x in had.links if x.server != "n1"))
+    [finding] = gateway_down_history(ServerPast((had, had, silent, silent)))
+    [n1] = [item for item in finding.evidence if item.source == "n1"]
+    assert (n1.path, n1.at) == ("outbound_gateways.east", had.servers[0].at)
+
+
+@pytest.mark.parametrize(
+    ("later", "expected"),
+    [({}, {"n1": Outcome.FAIL}), ({"milliseconds": 999}, {"n1": Outcome.FAIL}), ({"seconds": 1}, {})],
+)
+def test_a_server_that_took_another_configuration(later: dict[str, float], expected: dict[str, Outcome]) -> None:
+    """A reload leaves the start as it was. The other servers started at other times all along."""
+    had, now = (elsewhere_started(sample(leafs(count))) for count in (2, 1))
+    reloaded = _reloaded(now, timedelta(**later))
+    assert outcomes(leaf_lost_history(ServerPast((had, had, had, reloaded, reloaded)))) == expected
+
+
+def _reloaded(taken: PastSample, later: timedelta) -> PastSample:
+    return PastSample(taken.at, tuple(_loaded(server, later) for server in taken.servers), taken.links)
+
+
+def _loaded(server: Server, later: timedelta) -> Server:
+    assert server.varz
+    assert server.varz.start
+    loaded = (server.varz.config_load_time or server.varz.start) + later
+    return msgspec.structs.replace(server, varz=msgspec.structs.replace(server.varz, config_load_time=loaded))
+
+
+def elsewhere_started(taken: PastSample) -> PastSample:
+    """With other starts of all servers but n1, which is the last of them."""
+    n1, *others = taken.servers
+    return PastSample(taken.at, (*(_started(server, -24) for server in others), n1), taken.links)

@@ -93,7 +93,7 @@ def _judged(asset: Asset, stream: Stream, history: EarlierReadings, silence_ns: 
     if not absence.is_lasting(silence_ns):
         if absence.age_ns < silence_ns:
             return unknown(subject, f"it has no leader and was created {span(absence.age_ns)} ago", _AGAIN)
-        if history.count(asset) == 1:
+        if not history.before(asset):
             return unknown(subject, "it has no leader in the only look: an election may be going on", _AGAIN)
         return _leaderless(absence, f"for {span(history.watched_ns(asset))} at least, {_AGAIN}", Severity.ERROR)
     return _leaderless(absence, absence.why(silence_ns), None)

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from jsdoctor.checks.logs.bursts import bursts
 from jsdoctor.checks.logs.log_findings import detailed_finding, findings_by_subject
 from jsdoctor.checks.logs.log_incidents import log_incidents
-from jsdoctor.checks.logs.raft_words import member_of
 from jsdoctor.checks.logs.words import no_server_lines
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed
@@ -50,6 +49,6 @@ def _failed_snapshots(logs: LogEvidence, params: Params) -> Iterator[Finding]:
 
 
 def _raft_members(logs: LogEvidence, params: Params) -> Iterator[Finding]:
-    for burst in bursts(logs, *_RAFT, subjects=member_of):
+    for burst in bursts(logs, *_RAFT):
         severity = None if burst.most >= params.integer("repeated") else Severity.INFO
         yield detailed_finding(burst, "members of Raft groups could not be brought up to date", _THEN, severity)

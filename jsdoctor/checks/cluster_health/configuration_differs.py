@@ -89,9 +89,11 @@ def _gateway_links(servers: Sequence[Server], links: Links | None) -> Iterator[D
             if s.name in server_links and server_links[s.name].gateways is not None
         }
         if len(set(up.values())) > 1:
-            down = ", ".join(sorted(name for name, connected in up.items() if not connected))
+            down = [name for name, connected in up.items() if not connected]
+            verb = "has" if len(down) == 1 else "have"
             yield Difference(
-                f"{down} has no connection to the cluster {remote}, which other servers reach: clients there cannot",
+                f"{', '.join(down)} {verb} no connection to the cluster {remote}, which other servers reach: clients"
+                " there cannot",
                 Severity.WARNING,
                 tuple(s.observed(f"outbound_gateways.{remote}", up[s.name]) for s in servers if s.name in up),
             )

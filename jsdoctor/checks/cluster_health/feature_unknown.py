@@ -54,7 +54,7 @@ def _demanding(snapshots: SnapshotSeries) -> Iterator[Asset]:
 
 
 def _followers(asset: Asset) -> Iterable[str]:
-    return sorted({peer.name for peer in asset.cluster.replicas} - {asset.answered_by}) if asset.cluster else ()
+    return {peer.name for peer in asset.cluster.replicas} - {asset.answered_by} if asset.cluster else ()
 
 
 def _judged(asset: Asset, version: str, level: int | None) -> Finding:

@@ -8,7 +8,7 @@ from typing import NamedTuple, get_args
 from jsdoctor.checks.cluster_health.defect_conditions import CONDITIONS
 from jsdoctor.checks.registry import check
 from jsdoctor.model.defect import Affected, Defect, Harm, KnownDefects
-from jsdoctor.model.finding import CLUSTER, Confidence, Finding, Observation, Severity, Subject, passed
+from jsdoctor.model.finding import CLUSTER, Confidence, Finding, Observation, Subject, passed
 from jsdoctor.model.release import release
 from jsdoctor.model.server import ConnectedServer, Servers
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
@@ -72,7 +72,6 @@ def _finding(subject: Subject, hits: Sequence[_Hit]) -> Finding:
     more = f". {len(worst) - _DESCRIBED:,} more are in the evidence" if len(worst) > _DESCRIBED else ""
     return Finding(
         subject=subject,
-        severity=Severity.INFO,
         confidence=Confidence.MEDIUM,
         message=(
             f"servers have {counted(count, 'known defect')} in what is used here, fixed in {newest}. "

@@ -13,7 +13,6 @@ from jsdoctor.checks.cluster_health.elections import Elections, Restarts, electi
 from jsdoctor.checks.cluster_health.leadership import Asset
 from jsdoctor.checks.logs.bursts import WINDOW_US, bursts
 from jsdoctor.checks.logs.log_findings import detailed_finding
-from jsdoctor.checks.logs.raft_words import member_of
 from jsdoctor.checks.logs.words import no_server_lines, zoned
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Confidence, Finding, Severity, Subject, passed, unknown
@@ -181,7 +180,7 @@ def elections_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
             yield _flapping_logged(group, allowed)
         else:
             yield passed(group.subject)
-    for burst in bursts(logs, "raft-higher-term", subjects=member_of):
+    for burst in bursts(logs, "raft-higher-term"):
         severity = Severity.WARNING if burst.most > params.integer("elections") * 10 else Severity.INFO
         yield detailed_finding(burst, "it led groups that had elected somebody else meanwhile", _HIGHER, severity)
     if not logs.leaderships:

@@ -28,10 +28,6 @@ class EarlierReadings:
         result = [index.get(_key(asset)) for index in self._index]
         return [earlier for earlier in result if earlier is not None and earlier.created == asset.created]
 
-    def count(self, asset: Asset) -> int:
-        """In how many samples it was seen."""
-        return 1 + len(self.before(asset))
-
     def watched_ns(self, asset: Asset) -> int:
         """Time between its first and its last reading."""
         readings = [*self.before(asset), asset]
@@ -62,8 +58,7 @@ class LeaderAbsence:
     @property
     def needed(self) -> int:
         """How many members must take part in an election."""
-        of_stream = self.stream.config.num_replicas
-        configured = of_stream if self.asset is self.stream else self.asset.config.num_replicas or of_stream
+        configured = self.asset.config.num_replicas or self.stream.config.num_replicas
         return quorum(max(configured, len(self.peers) + self._itself))
 
     @property

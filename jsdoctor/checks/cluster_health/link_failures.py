@@ -47,7 +47,7 @@ def links_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
         return
     quiet = True
     for kind, signatures in _KINDS.items():
-        for incident in log_incidents(logs, *signatures, subjects=member_of):
+        for incident in log_incidents(logs, *signatures):
             if incident.notable:
                 quiet = False
                 yield detailed_finding(incident, _what(kind, incident), _then(kind, incident), incident.severity())
@@ -56,7 +56,7 @@ def links_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
             quiet = False
             severity = None if burst.count > 1 else Severity.WARNING
             yield detailed_finding(burst, what, "the link stays down until the configuration is right", severity)
-    for burst in bursts(logs, "leaf-replaced", subjects=member_of, calm=False):
+    for burst in bursts(logs, "leaf-replaced", calm=False):
         quiet = False
         if any(_recurs(occurrence, params.integer("leaf_replaced")) for occurrence in burst.found):
             what = "connections of leaf nodes with the same server_name replace each other"
@@ -79,9 +79,7 @@ def _recurs(replaced: Occurrence, times: int) -> bool:
 
 def _what(kind: str, incident: LogIncident) -> str:
     fields = [dict(interval.fields) for interval in incident.unresolved or incident.intervals]
-    peers = listed(
-        candidate for field in fields if (candidate := field.get("name") or field.get("remote") or field.get("host"))
-    )
+    peers = listed(candidate for field in fields if (candidate := field.get("remote")))
     reasons = listed(candidate for field in fields if (candidate := field.get("reason")))
     return f"{kind}{f' to {peers}' if peers else ''} down{f' ({reasons})' if reasons else ''}"
 

@@ -91,7 +91,7 @@ def _settled(server: Server | None, params: Params) -> datetime | None:
 
 
 def _stops(connections: Sequence[ClientConnection]) -> list[datetime]:
-    return sorted(connection.stop for connection in connections if connection.stop)
+    return [connection.stop for connection in connections if connection.stop]
 
 
 def _leaf_finding(listed: ServerConnections, ended: Sequence[_Ended], params: Params) -> Finding:

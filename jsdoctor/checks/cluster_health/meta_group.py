@@ -32,7 +32,7 @@ class MetaSamples(msgspec.Struct, frozen=True):
     @property
     def size(self) -> int:
         """How many peers count for the quorum: every one that was added and not removed, the dead ones too."""
-        return max((server.meta.cluster_size for server in self.last if server.meta), default=0)
+        return max(server.meta.cluster_size for server in self.last if server.meta)
 
     def named(self) -> list[set[str]]:
         """The leaders that the members name, per sample."""
@@ -80,5 +80,5 @@ def meta_groups(servers: Servers) -> list[MetaSamples]:
                 members[server.domain].append(server)
         for domain, member in members.items():
             by_domain[domain].append(tuple(member))
-    shown = {server.domain for server in servers.servers if server.meta and server.jetstream}
+    shown = {server.domain for server in servers.servers if server.meta}
     return [MetaSamples(domain, tuple(by_domain[domain])) for domain in sorted(shown) if by_domain[domain]]

@@ -52,11 +52,6 @@ class PeerReachability(msgspec.Struct, frozen=True):
     undecided: frozenset[str]
     late: dict[str, int]
 
-    @property
-    def longest_ns(self) -> dict[str, int]:
-        """Lower bound of the time without contact, in ns, by peer; 0 if no leader had contact since it leads."""
-        return {name: max(peer.peer.active_ns for peer in all_) for name, all_ in self.unheard.items()}
-
 
 def peer_reachability(snapshots: SnapshotSeries | None, servers: Servers | None, silence_ns: int) -> PeerReachability:
     """Reachability of the peers that the leaders of the newest sample list.

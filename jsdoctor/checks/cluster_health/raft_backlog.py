@@ -13,7 +13,6 @@ from jsdoctor.checks.cluster_health.raft import silence
 from jsdoctor.checks.logs.bursts import bursts
 from jsdoctor.checks.logs.log_findings import detailed_finding, findings_by_subject
 from jsdoctor.checks.logs.log_incidents import log_incidents
-from jsdoctor.checks.logs.raft_words import member_of
 from jsdoctor.checks.logs.words import no_server_lines
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Severity, Subject, passed, unknown
@@ -144,14 +143,14 @@ def backlog_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
     if not logs.has_server_logs:
         yield no_server_lines()
         return
-    paused = log_incidents(logs, "raft-quorum-paused", subjects=member_of)
-    behind = log_incidents(logs, "raft-falling-behind", subjects=member_of)
+    paused = log_incidents(logs, "raft-quorum-paused")
+    behind = log_incidents(logs, "raft-falling-behind")
     yield from findings_by_subject(paused, "members of Raft groups paused their part in the quorum", _PAUSED)
     yield from findings_by_subject(behind, "members of Raft groups fell behind", _THEN)
-    overrun = bursts(logs, "raft-leader-overrun", subjects=member_of)
+    overrun = bursts(logs, "raft-leader-overrun")
     for burst in overrun:
         yield detailed_finding(burst, "leaders stepped down because they could not apply fast enough", _THEN)
-    pending = bursts(logs, "raft-entries-pending", subjects=member_of)
+    pending = bursts(logs, "raft-entries-pending")
     for burst in pending:
         most = burst.largest("pending") or 0
         severity = Severity.WARNING if most >= params.integer("max_backlog") * 10 else Severity.INFO

@@ -83,7 +83,7 @@ def _lags(history: StreamHistory | ConsumerHistory, silence_ns: int) -> Iterator
     """Peers in contact with their leader that lagged in every reading. JSD703 judges those without contact."""
     readings = [reading.cluster.replicas if reading.cluster else () for reading in history.readings]
     for peer in readings[-1]:
-        if peer.lag <= 0 or peer.current or not is_heard(peer, silence_ns):
+        if peer.current or not is_heard(peer, silence_ns):
             continue
         lags = [next((p.lag for p in peers if label(p) == label(peer)), 0) for peers in readings]
         if min(lags) > 0 and lags[-1] >= _SHRINKING * lags[0]:
@@ -143,6 +143,6 @@ def replica_not_current_logged(logs: LogEvidence) -> Iterator[Finding]:
         yield no_server_lines()
         return
     incidents = log_incidents(logs, *_BEHIND, repeats=True)
-    yield from findings_by_subject(incidents, "a replica was not current", _THEN, repeated=Severity.WARNING)
+    yield from findings_by_subject(incidents, "a replica was not current", _THEN)
     if not incidents:
         yield passed(CLUSTER)

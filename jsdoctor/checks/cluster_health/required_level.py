@@ -15,9 +15,8 @@ from jsdoctor.model.snapshot import Consumer, Stream
 _REQUIRED = "_nats.req.level"
 _LEVEL = re.compile(r"[0-9]{1,9}")
 _LEVELS_SINCE = (2, 11)
-_OFFLINE_SINCE = (2, 12)
-"""From here on, and from 2.11.9, a server takes what it does not know out of service; before, it runs without it."""
-_OFFLINE_SINCE_OF_2_11 = (2, 11, 9)
+_OFFLINE_SINCE = (2, 11, 9)
+"""From here on a server takes what it does not know out of service; before, it runs without it."""
 
 
 def required_level(asset: Stream | Consumer) -> int:
@@ -42,8 +41,7 @@ def level_of(server: Server) -> int | None:
 
 def goes_offline(version: str) -> bool:
     """Whether that version refuses to run what needs a higher level than it has."""
-    known = release(version)
-    return known >= _OFFLINE_SINCE or _OFFLINE_SINCE_OF_2_11 <= known < _OFFLINE_SINCE
+    return release(version) >= _OFFLINE_SINCE
 
 
 def is_offline(asset: Stream | Consumer, server: Server | None) -> bool:

@@ -29,7 +29,7 @@ def route_missing(servers: Servers, links: Links, params: Params) -> Iterator[Fi
     for group in clusters(servers):
         members = [server_links[server.name] for server in group.servers if server.name in server_links]
         known = [member for member in members if member.routes is not None]
-        if not known or (len(group.servers) < 2 and not any(links.routes for links in known)):
+        if not known or (len(group.servers) == 1 and not known[0].routes):
             continue  # a single server, or routes were not requested
         pairs = list(routes_missing(group, links))
         if not pairs:
@@ -44,7 +44,7 @@ def route_missing(servers: Servers, links: Links, params: Params) -> Iterator[Fi
                 measured=len(pairs),
                 threshold=0,
                 unit="count",
-                evidence=tuple(links.observed("routes", sorted(links.routes or ())) for links in known),
+                evidence=tuple(links.observed("routes", list(links.routes or ())) for links in known),
             )
 
 
@@ -57,7 +57,7 @@ def route_missing_history(past: ServerPast) -> Iterator[Finding]:
     known = {link.server.name: link for link in links_over_time(past)}
     ran = {server.name: cluster_of(server) for sample in past.earlier for server in sample.servers}
     for group in clusters(Servers(past.samples[-1].servers)):
-        names = sorted(server.name for server in group.servers)
+        names = [server.name for server in group.servers]
         gone = [name for name, cluster in ran.items() if cluster == group.name and name not in names]
         now = {name: count for name in names if name in known and (count := _present(known[name])) is not None}
         if gone:

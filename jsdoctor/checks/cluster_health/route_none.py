@@ -100,7 +100,7 @@ def _unreached_finding(group: Members, server: Server, others: int, reached: int
         threshold=others,
         unit="count",
         evidence=(
-            own.observed("routes", sorted(own.routes or ())),
+            own.observed("routes", list(own.routes or ())),
             server.observed("cluster.urls", sorted(addresses)),
         ),
     )

@@ -31,8 +31,7 @@ def _of_varz(read: Callable[[Varz], object]) -> Word:
 def _of_jetstream(read: Callable[[JetStreamConfig], object]) -> Word:
     def word(server: Server) -> str | None:
         stats = server.jetstream
-        usable = stats is not None and not stats.disabled and stats.config is not None
-        return _worded(read(stats.config)) if usable and stats and stats.config else None
+        return _worded(read(stats.config)) if stats and stats.config and not stats.disabled else None
 
     return word
 

@@ -51,7 +51,7 @@ def _finding(subject: Subject, where: Sequence[tuple[Server, HealthError]], stre
     cause = where[0][1].error.partition(_WRITE_ERROR)[2]
     known = next((text for mark, text in _CAUSES if mark in cause), "see the log of that server")
     dead = stream is not None and not stream.has_leader
-    names = ", ".join(sorted(server.name for server, _ in where))
+    names = ", ".join(server.name for server, _ in where)
     effect = (
         "the stream has no leader: nothing can be published, and a restart does not help"
         if dead

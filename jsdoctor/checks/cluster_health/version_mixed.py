@@ -103,7 +103,7 @@ def versions_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
 
 def _mixed(subject: Subject, current: Sequence[ProcessRun], end: int, roll_out_ns: int) -> Finding:
     starts = [run.started for run in current if run.started]
-    newest = max(starts, key=lambda time: time.us, default=None)
+    newest = max(starts, default=None)
     age_ns = (end - newest.us) * 1000 if newest else None
     by_version: dict[str, list[str]] = defaultdict(list)
     for run in current:
