@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import msgspec
 import pytest
 
 from jsdoctor.checks.stream_limits.acked_then_dropped import acked_then_dropped
@@ -15,11 +16,13 @@ from jsdoctor.checks.stream_limits.copy_limits import copy_limits
 from jsdoctor.checks.stream_limits.expiry_stuck import expiry_stuck
 from jsdoctor.checks.stream_limits.growth import fills_server_in_ns, only_subjects_bound
 from jsdoctor.checks.stream_limits.high_cardinality import high_cardinality
+from jsdoctor.checks.stream_limits.jobs_replaced import jobs_replaced
 from jsdoctor.checks.stream_limits.many_consumers import many_consumers
 from jsdoctor.checks.stream_limits.metadata_threshold import metadata_threshold
 from jsdoctor.checks.stream_limits.mirror_or_source_stalled import mirror_or_source_stalled
 from jsdoctor.checks.stream_limits.near_limit import near_limit
 from jsdoctor.checks.stream_limits.no_ack import no_ack
+from jsdoctor.checks.stream_limits.no_stream_for_subject import no_stream_for_subject_logged
 from jsdoctor.checks.stream_limits.origin_filters import (
     filters_without_subjects,
     sizes_below_origin,
@@ -30,6 +33,7 @@ from jsdoctor.checks.stream_limits.oversize import drops_now, emptied, largest_p
 from jsdoctor.checks.stream_limits.placement import Room
 from jsdoctor.engine.select import find_rule
 from jsdoctor.model.finding import Confidence, Finding, Outcome, Severity
+from jsdoctor.model.histogram import Histogram
 from jsdoctor.model.jetstream import (
     Cluster,
     ConsumerConfig,
@@ -42,7 +46,9 @@ from jsdoctor.model.jetstream import (
     StreamState,
     SubjectTransform,
 )
+from jsdoctor.model.log import LogEvidence, LogFile, LogTime, Occurrence
 from jsdoctor.model.params import Params
+from jsdoctor.model.partial import hide
 from jsdoctor.model.server import (
     ConnectedServer,
     JetStreamConfig,
@@ -341,6 +347,26 @@ def test_how_silence_and_errors_become_graver() -> None:
 MONITORED = {"io.nats.monitor.enabled": "true"}
 
 
+def test_origins_that_fail_are_named_in_order() -> None:
+    names = ("F", "B", "E", "A", "D", "C")
+    infos = tuple(heard(name, error="timeout") for name in names)
+    finding = judged(*infos, origins=[stream(name) for name in names])
+    assert finding.remedy == {"origins": sorted(names)}
+
+
+def test_silence_goes_on_when_its_count_starts_again() -> None:
+    """A server of 2.10 counts from 0 again with each attempt to reach the origin."""
+    readings = [
+        stream("COPY", HELD, SOURCES, sources=(heard(active=active),), at=NOON + number * MINUTE)
+        for number, active in enumerate((4, 4, 0))
+    ]
+    trend = Trend(tuple(sample(reading, O_) for reading in readings))
+    snapshots = SnapshotSeries(trend.snapshots)
+    found = mirror_or_source_stalled(snapshots, trend, servers("2.10.26"), None, params("JSD607"))
+    (text,) = (finding.message for finding in found if finding.subject.name == "COPY")
+    assert text.startswith("O was last seen 1m4s ago, not even its heartbeat")
+
+
 def test_a_lag_needs_two_readings_of_the_same_source() -> None:
     lag = params("JSD607").integer("warn_lag")
     late = heard(lag=lag)
@@ -617,9 +643,48 @@ def test_the_gravest_breach_of_own_thresholds_leads() -> None:
     assert len(finding.message.split("; ")) > 1
 
 
-def test_a_stream_without_acks_that_hides_its_subjects_is_less_certain() -> None:
-    (finding,) = no_ack(series(stream(config={"no_ack": True, "subjects": ("a",)})))
-    assert finding.confidence is Confidence.HIGH
+def test_a_stream_without_acks_whose_subjects_are_not_shown() -> None:
+    whole = stream(config={"no_ack": True, "subjects": ("a",)})
+    hidden = hide(whole.config, ("subjects",), whole.subject, "copy all of it")
+    for config, confidence in ((whole.config, Confidence.HIGH), (hidden, Confidence.MEDIUM)):
+        (finding,) = no_ack(series(msgspec.structs.replace(whole, config=config)))
+        assert finding.confidence is confidence
+
+
+def replaced(*, before: bool = True, now: bool = True) -> int | float | str | None:
+    config = {"retention": "workqueue", "max_msgs_per_subject": 1}
+    first = stream("S", state(10, 1, 10), config, consumers_seen=before, at=NOON - MINUTE)
+    last = stream("S", state(10, 91, 100), config, consumers_seen=now)
+    snapshots = SnapshotSeries((sample(first), sample(last)))
+    (finding,) = jobs_replaced(snapshots, params("JSD630", min_messages=1))
+    return finding.measured
+
+
+def test_jobs_that_left_a_queue_count_where_all_consumers_were_seen() -> None:
+    assert [replaced(), replaced(before=False), replaced(now=False)] == [90, 0, 0]
+
+
+def unacknowledged(count: int, before_the_end: timedelta) -> Severity | None:
+    end = LogTime(int(NOON.timestamp()) * 1_000_000, zoned=True)
+    us = end.us - before_the_end // timedelta(microseconds=1)
+    item = Occurrence(
+        signature="client-no-response-from-stream",
+        logged_by="app",
+        count=count,
+        dated=count,
+        zoned=True,
+        histogram=Histogram.of([(us, us, count)]),
+    )
+    files = (LogFile(path="app.log", size=1, client_lines=9, last=end),)
+    (finding,) = no_stream_for_subject_logged(LogEvidence(files=files, found=(item,)))
+    return finding.severity
+
+
+def test_publishes_without_a_stream_that_are_few_and_long_ago() -> None:
+    assert unacknowledged(9, HOUR) is Severity.INFO
+    assert unacknowledged(10, HOUR) is None
+    assert unacknowledged(1, MINUTE) is None
+    assert unacknowledged(1, MINUTE + SECOND) is Severity.INFO
 
 
 def watched(**config: Any) -> list[str]:
