@@ -95,8 +95,8 @@ def test_limits_of_the_account() -> None:
 
 def test_a_name_that_two_accounts_have_is_compared_with_no_limit() -> None:
     both = deployed("A"), deployed("A", account="OTHER")
-    found = refused(manifests(stream_file("A", subjects='["a"]', maxBytes=200)), *both, storage_max_stream_bytes=100)
-    assert found["A"].startswith("several accounts have a stream A (APP, OTHER)")
+    results = refused(manifests(stream_file("A", subjects='["a"]', maxBytes=200)), *both, storage_max_stream_bytes=100)
+    assert results["A"].startswith("several accounts have a stream A (APP, OTHER)")
 
 
 def test_a_new_stream_where_several_accounts_have_streams() -> None:
@@ -195,8 +195,8 @@ def test_streams_without_a_limit_for_consumers_come_before_one_with_it() -> None
     )
     first, *others = declared.streams
     unsure = msgspec.structs.replace(first, unknown=frozenset({"max_consumers"}))
-    found = near_limit_declared(msgspec.structs.replace(declared, streams=(unsure, *others)), None, params("JSD602"))
-    assert [(finding.subject.name, finding.outcome.value) for finding in found] == [
+    results = near_limit_declared(msgspec.structs.replace(declared, streams=(unsure, *others)), None, params("JSD602"))
+    assert [(finding.subject.name, finding.outcome.value) for finding in results] == [
         ("UNKNOWN", "not_evaluated"),
         ("ROOM", "pass"),
         ("FULL", "fail"),

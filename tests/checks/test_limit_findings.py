@@ -245,9 +245,9 @@ def test_filters_that_no_subject_of_the_origin_matches() -> None:
 def test_copies_that_start_behind_the_end_of_their_origin() -> None:
     held = stream("O", state(9, 1, 9))
     sources = (SourceConfig("GONE", opt_start_seq=99), SourceConfig("O", opt_start_seq=11))
-    found = list(starts_past_origin(wanting(*sources), deployment("", held)))
-    assert [name for name, _, _ in found] == ["O"]
-    assert found[0][1] == "it starts at message 11 of O, which ends at 9: what comes before is not copied"
+    results = list(starts_past_origin(wanting(*sources), deployment("", held)))
+    assert [name for name, _, _ in results] == ["O"]
+    assert results[0][1] == "it starts at message 11 of O, which ends at 9: what comes before is not copied"
     next_one = wanting(SourceConfig("O", opt_start_seq=10))
     assert list(starts_past_origin(next_one, deployment("", held))) == []
     later = wanting(SourceConfig("O", opt_start_time=NOON + HOUR))
@@ -270,13 +270,13 @@ def test_copies_that_start_behind_the_end_of_their_origin() -> None:
 )
 def test_copies_that_take_smaller_messages(limit: int, of_origin: int, theirs: str | None) -> None:
     held = stream("O", config={"max_msg_size": of_origin})
-    found = [
+    results = [
         text for _, text in sizes_below_origin(wanting(SourceConfig("O"), max_msg_size=limit), deployment("", held))
     ]
     wanted = (
         f"it takes messages of up to {limit:,} bytes, and O those of {theirs}: larger ones are not copied, and no lag"
     )
-    assert found == ([f"{wanted} is reported"] if theirs else [])
+    assert results == ([f"{wanted} is reported"] if theirs else [])
 
 
 HELD = state(100, 1, 100)
@@ -306,12 +306,12 @@ def judged(
     trend = two([first, *origins], [copy, *origins])
     snapshots = SnapshotSeries(trend.snapshots)
     known = servers(version) if version else None
-    found = mirror_or_source_stalled(snapshots, trend, known, None, params("JSD607", **given))
-    (finding,) = (item for item in found if item.subject.name == "COPY")
+    results = mirror_or_source_stalled(snapshots, trend, known, None, params("JSD607", **given))
+    (finding,) = (item for item in results if item.subject.name == "COPY")
     return finding
 
 
-def heard(name: str = "O", active: float = 1, **fields: Any) -> SourceInfo:
+def source_info(name: str = "O", active: float = 1, **fields: Any) -> SourceInfo:
     return SourceInfo(name, active_ns=int(active * NS), **fields)
 
 
@@ -320,7 +320,7 @@ O_, P_ = stream("O", HELD), stream("P", NONE)
 
 def test_one_of_two_origins_was_not_heard_yet() -> None:
     never = SourceInfo("P", active_ns=-1)
-    finding = judged(heard(), never, origins=[O_, P_], before=(heard(), heard("P")))
+    finding = judged(source_info(), never, origins=[O_, P_], before=(source_info(), source_info("P")))
     assert finding.outcome is Outcome.NOT_EVALUATED
     assert finding.message.startswith("its leader has had no contact with its origin yet")
 
@@ -328,20 +328,20 @@ def test_one_of_two_origins_was_not_heard_yet() -> None:
 @pytest.mark.parametrize(("active", "there"), [(0, True), (4.9, True), (5, False)])
 def test_an_origin_that_sends_heartbeats_is_there(active: float, *, there: bool) -> None:
     """Though no server that responded shows it: it may be one that nobody was asked about."""
-    finding = judged(heard(active=active), origins=[])
+    finding = judged(source_info(active=active), origins=[])
     assert (finding.outcome is not Outcome.FAIL) is there
     if not there:
         assert finding.message == "nothing is copied from O: no server that responded has a stream of that name"
 
 
-def test_how_silence_and_errors_become_graver() -> None:
+def test_how_silence_and_errors_become_errors() -> None:
     error = {"err_code": 10008, "description": "no responders"}
     warn = params("JSD607").integer("warn_silence") / NS
-    fails = [judged(heard(active=active, error=error), origins=[O_]).severity for active in (warn - 1, warn)]
+    fails = [judged(source_info(active=active, error=error), origins=[O_]).severity for active in (warn - 1, warn)]
     assert fails == [Severity.WARNING, None]
     own = {"sources": (SourceConfig("O"),), "metadata": MONITORED | {"io.nats.monitor.seen-critical": "20s"}}
-    assert judged(heard(active=20), origins=[O_], config=own).severity is None
-    assert judged(heard(active=19), origins=[O_], config=own).severity is not None
+    assert judged(source_info(active=20), origins=[O_], config=own).severity is None
+    assert judged(source_info(active=19), origins=[O_], config=own).severity is not None
 
 
 MONITORED = {"io.nats.monitor.enabled": "true"}
@@ -349,7 +349,7 @@ MONITORED = {"io.nats.monitor.enabled": "true"}
 
 def test_origins_that_fail_are_named_in_order() -> None:
     names = ("F", "B", "E", "A", "D", "C")
-    infos = tuple(heard(name, error="timeout") for name in names)
+    infos = tuple(source_info(name, error="timeout") for name in names)
     finding = judged(*infos, origins=[stream(name) for name in names])
     assert finding.remedy == {"origins": sorted(names)}
 
@@ -357,30 +357,30 @@ def test_origins_that_fail_are_named_in_order() -> None:
 def test_silence_goes_on_when_its_count_starts_again() -> None:
     """A server of 2.10 counts from 0 again with each attempt to reach the origin."""
     readings = [
-        stream("COPY", HELD, SOURCES, sources=(heard(active=active),), at=NOON + number * MINUTE)
+        stream("COPY", HELD, SOURCES, sources=(source_info(active=active),), at=NOON + number * MINUTE)
         for number, active in enumerate((4, 4, 0))
     ]
     trend = Trend(tuple(sample(reading, O_) for reading in readings))
     snapshots = SnapshotSeries(trend.snapshots)
-    found = mirror_or_source_stalled(snapshots, trend, servers("2.10.26"), None, params("JSD607"))
-    (text,) = (finding.message for finding in found if finding.subject.name == "COPY")
+    results = mirror_or_source_stalled(snapshots, trend, servers("2.10.26"), None, params("JSD607"))
+    (text,) = (finding.message for finding in results if finding.subject.name == "COPY")
     assert text.startswith("O was last seen 1m4s ago, not even its heartbeat")
 
 
 def test_a_lag_needs_two_readings_of_the_same_source() -> None:
     lag = params("JSD607").integer("warn_lag")
-    late = heard(lag=lag)
+    late = source_info(lag=lag)
     assert judged(late, origins=[O_]).message == f"it is {lag:,} messages behind O and nothing was copied within 1m"
-    assert judged(late, before=(heard("OTHER"),), origins=[O_]).outcome is Outcome.PASS
-    assert judged(heard(lag=lag + 1), before=(late,), origins=[O_]).outcome is Outcome.FAIL
-    assert judged(heard(lag=lag), before=(heard(lag=lag + 1),), origins=[O_]).outcome is Outcome.PASS
+    assert judged(late, before=(source_info("OTHER"),), origins=[O_]).outcome is Outcome.PASS
+    assert judged(source_info(lag=lag + 1), before=(late,), origins=[O_]).outcome is Outcome.FAIL
+    assert judged(source_info(lag=lag), before=(source_info(lag=lag + 1),), origins=[O_]).outcome is Outcome.PASS
 
 
 def test_what_sources_do_not_get_is_reported_once_it_lasts() -> None:
     names = ("D", "C", "B", "A")
     origins = [stream(name, state(40, 1, 40, last_ts=NOON - HOUR)) for name in names]
     lags = (3, 9, 5, 1)
-    infos = tuple(heard(name, lag=lag) for name, lag in zip(names, lags, strict=True))
+    infos = tuple(source_info(name, lag=lag) for name, lag in zip(names, lags, strict=True))
     finding = judged(*infos, origins=origins, version="2.12.7", min_stall="1h")
     assert finding.message == (
         "its lag is 9, but 60 messages of its origins did not arrive and nothing moves: before 2.12.8 a message whose"
@@ -393,13 +393,13 @@ def test_what_sources_do_not_get_is_reported_once_it_lasts() -> None:
 
 def test_a_mirror_that_went_on_with_another_origin() -> None:
     mixed = state(9, 3, 5)
-    finding = judged(heard(active=0), config=MIRROR, held=mixed, origins=[])
+    finding = judged(source_info(active=0), config=MIRROR, held=mixed, origins=[])
     assert finding.message == (
         "it holds 9 messages in 3 sequences: it went on with an origin that was recreated, and messages of both are"
         " mixed"
     )
     assert finding.remedy == {"origins": [], "some_are_missing": True}
-    assert judged(heard(), config=MIRROR, held=mixed, origins=[O_]).remedy == {"origins": ["O"]}
+    assert judged(source_info(), config=MIRROR, held=mixed, origins=[O_]).remedy == {"origins": ["O"]}
 
 
 # Places for replicas
@@ -630,7 +630,7 @@ def test_many_consumers_of_replicated_streams_are_raft_groups(replicas: int, *, 
     assert text.endswith(f" With R{replicas}, each durable one is a Raft group of its own.") is raft
 
 
-def test_the_gravest_breach_of_own_thresholds_leads() -> None:
+def test_the_most_severe_breach_of_own_thresholds_leads() -> None:
     metadata = MONITORED | {
         "io.nats.monitor.msgs-warn": "5",
         "io.nats.monitor.peer-expect": "3",
@@ -710,7 +710,7 @@ def test_watchers_that_cannot_notice_what_expires() -> None:
     assert watched(max_age_ns=NS, metadata={}) == ["pass"]
 
 
-def test_the_gravest_flaw_of_a_bucket_is_its_severity() -> None:
+def test_the_most_severe_flaw_of_a_bucket_decides() -> None:
     bucket = stream("KV_B", NONE, {"subjects": ("$KV.B.>",), "max_msgs_per_subject": 2, "allow_msg_ttl": True})
     (finding,) = bucket_settings(series(bucket), params("JSD626"))
     assert (finding.severity, finding.measured) == (Severity.WARNING, 2)
@@ -758,7 +758,7 @@ def test_consumers_that_manifests_want_of_a_limit() -> None:
 
 
 def test_streams_that_shall_not_acknowledge() -> None:
-    found = declared(
+    results = declared(
         "JSD610",
         stream_manifest("EMPTY", mirror="{name: O}", noAck="true"),
         stream_manifest("ALL", subjects='[">"]', noAck="true"),
@@ -766,7 +766,7 @@ def test_streams_that_shall_not_acknowledge() -> None:
         stream_manifest("MIXED", subjects='["$JS.EVENT.>", "orders"]', noAck="true"),
         stream_manifest("ACKED", subjects='["b"]'),
     )
-    assert {name: text[:10] for name, text in found.items()} == {
+    assert {name: text[:10] for name, text in results.items()} == {
         "ALL": "pass",
         "SYSTEM": "pass",
         "MIXED": "no_ack is ",
@@ -775,7 +775,7 @@ def test_streams_that_shall_not_acknowledge() -> None:
 
 
 def test_limits_whose_discard_policy_is_not_stated() -> None:
-    found = declared(
+    results = declared(
         "JSD609",
         stream_manifest("COPY", mirror="{name: O}", maxMsgs=5),
         stream_manifest("ONE", subjects='["a"]', maxMsgs=1),
@@ -786,21 +786,21 @@ def test_limits_whose_discard_policy_is_not_stated() -> None:
         "max_msgs is set and the discard policy is not: by default a full stream deletes {} without a word; write"
         " discard: old if that is meant, discard: new if publishers shall be refused"
     )
-    assert found == {
+    assert results == {
         "ONE": text.format("the oldest messages"),
         "JOBS": text.format("messages that nobody has worked on yet"),
     }
 
 
 def test_streams_that_are_not_judged_before_one_that_is() -> None:
-    found = declared(
+    results = declared(
         "JSD612",
         stream_manifest("FREE", subjects='["a"]', maxBytes=0),
         stream_manifest("SMALL", subjects='["b"]', maxBytes=1),
         stream_manifest("S", subjects='["c"]', maxBytes=1000),
     )
-    assert list(found) == ["SMALL", "S"]
-    assert found["S"].endswith("at once: set max_msg_size to 500 or less, and they are refused instead")
+    assert list(results) == ["SMALL", "S"]
+    assert results["S"].endswith("at once: set max_msg_size to 500 or less, and they are refused instead")
 
 
 def test_overlaps_with_more_than_three_streams() -> None:

@@ -126,7 +126,7 @@ def test_what_cannot_be_read_on_a_port_of_nats_may_be_nats(port: int) -> None:
     assert list(views(seen(unread, tcp(server=SocketAddress("10.0.0.1", 443))))) == []
 
 
-def test_a_connection_whose_reading_began_anew_may_lack_traffic() -> None:
+def test_a_connection_whose_reading_began_again_may_lack_traffic() -> None:
     assert [unreadable(view) for view in views(seen(talk(resyncs=1)))] == [True]
     assert [unreadable(view) for view in views(seen(talk()))] == [False]
 
@@ -290,9 +290,9 @@ def test_of_several_captures_the_one_with_most_attempts_counts() -> None:
 
 def reset(*errors: str, unanswered: int = 0, hops: int = 0, by_client: bool = False) -> Finding:
     cut = Flow(distinct_bytes=1000, distinct_packets=10, cut_ns=START + S, cut_hops=hops)
-    said = tuple(ProtocolError(text, 1, START, START) for text in errors)
+    errors_sent = tuple(ProtocolError(text, 1, START, START) for text in errors)
     connection = tcp(cut, BUSY) if by_client else tcp(BUSY, cut)
-    return only("JSD521", seen(talk(publishing=Publishing(unanswered=unanswered), errors=said), connection))
+    return only("JSD521", seen(talk(publishing=Publishing(unanswered=unanswered), errors=errors_sent), connection))
 
 
 def test_resets_of_connections() -> None:
@@ -639,8 +639,8 @@ def test_how_a_slow_consumer_was_closed() -> None:
 
 def test_messages_that_reached_max_deliver_in_the_capture_that_shows_most() -> None:
     def finding(*counts: int) -> Finding:
-        heard = [talk(advisories=(("CONSUMER.MAX_DELIVERIES.ORDERS.billing", count),)) for count in counts]
-        nats = tuple(NatsTraffic(capture=number, connections=(item,)) for number, item in enumerate(heard))
+        talks = [talk(advisories=(("CONSUMER.MAX_DELIVERIES.ORDERS.billing", count),)) for count in counts]
+        nats = tuple(NatsTraffic(capture=number, connections=(item,)) for number, item in enumerate(talks))
         seen_by = tuple(capture(name) for name, _ in zip("ab", counts, strict=True))
         connections = tuple(tcp(capture=number) for number in range(len(counts)))
         return only("JSD520", PacketEvidence(captures=seen_by, connections=connections, nats=nats))

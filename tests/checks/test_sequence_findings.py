@@ -217,9 +217,9 @@ def logs(**text: str) -> LogEvidence:
     """Logs in UTC; `n1` is that of a server."""
     names = {"n1": "n1.log", "app": "app.log", "advisories": "advisories.jsonl"}
     evidence = log_evidence_of("JSD203", {"text": {names[key]: value for key, value in text.items()}, "zone": "UTC"})
-    found = evidence.get(LogEvidence)
-    assert isinstance(found, LogEvidence)
-    return found
+    results = evidence.get(LogEvidence)
+    assert isinstance(results, LogEvidence)
+    return results
 
 
 def advisories(*actions: tuple[str, str, str]) -> LogEvidence:
@@ -227,7 +227,7 @@ def advisories(*actions: tuple[str, str, str]) -> LogEvidence:
 
 
 def test_streams_that_advisories_show_as_recreated() -> None:
-    found = list(
+    results = list(
         stream_recreated_logged(
             advisories(
                 ("00:00", "A", "delete"),
@@ -240,18 +240,18 @@ def test_streams_that_advisories_show_as_recreated() -> None:
             )
         )
     )
-    assert [finding.subject.name for finding in found] == ["C", "D"]
-    assert found[0].first_seen == datetime(2026, 11, 21, 16, 3, tzinfo=UTC)
-    assert found[0].last_seen == datetime(2026, 11, 21, 16, 4, tzinfo=UTC)
+    assert [finding.subject.name for finding in results] == ["C", "D"]
+    assert results[0].first_seen == datetime(2026, 11, 21, 16, 3, tzinfo=UTC)
+    assert results[0].last_seen == datetime(2026, 11, 21, 16, 4, tzinfo=UTC)
 
 
 def test_a_restore_while_the_server_starts_is_reported_with_its_time() -> None:
     line = "Starting restore for stream 'A > O'\n"
     lines = ("Starting nats-server\n", line, line.replace("O", "P"), "Server is ready\n")
     log = "".join(f"{LOG_HEAD}{text}" for text in lines)
-    found = list(stream_recreated_logged(logs(n1=log)))
+    results = list(stream_recreated_logged(logs(n1=log)))
     at = datetime(2026, 11, 21, 16, tzinfo=UTC)
-    assert [(f.subject.name, f.severity, f.first_seen, f.last_seen) for f in found] == [
+    assert [(f.subject.name, f.severity, f.first_seen, f.last_seen) for f in results] == [
         ("O", Severity.INFO, at, at),
         ("P", Severity.INFO, at, at),
     ]
@@ -326,10 +326,12 @@ def occurrence(signature: str, count: int = 1, minute: int = 0, **fields: str) -
     )
 
 
-def fewer(*found: Occurrence, end: str = "clean", config: dict[str, Any] | None = None, seen: bool = False) -> Finding:
+def fewer(
+    *occurrences: Occurrence, end: str = "clean", config: dict[str, Any] | None = None, seen: bool = False
+) -> Finding:
     evidence = LogEvidence(
         files=(File(path="n1.log", size=1, server_lines=9),),
-        found=found,
+        found=occurrences,
         runs=(ProcessRun(server="n1", last=moment_of(5), end=end),),
         restored_falls=(
             RestoredFall(
@@ -496,9 +498,9 @@ def test_consumers_of_one_server_and_of_another_leader_are_left_out() -> None:
         return stream(NONE, at=at, consumers=(bare, moved, differs))
 
     trend = two([holding(NOON - HOUR, "n9")], [holding(NOON, "n1")])
-    found = list(replica_divergence(trend, ALONE, None, params("JSD207")))
-    assert [finding.subject.name for finding in found] == ["c"]
-    assert found[0].message.startswith("n2 has 50 deliveries, the leader 90, for 1h")
+    results = list(replica_divergence(trend, ALONE, None, params("JSD207")))
+    assert [finding.subject.name for finding in results] == ["c"]
+    assert results[0].message.startswith("n2 has 50 deliveries, the leader 90, for 1h")
 
 
 @pytest.mark.parametrize(
@@ -529,18 +531,18 @@ def test_several_servers_that_catch_up_are_named_in_order() -> None:
 def test_an_empty_leader_begins_behind_its_end() -> None:
     copies = {"n2": state(5, 6, 10), "n3": state(0, 0, 10)}
     pair = copied(state(0, 0, 10), copies)
-    found = of_stream(StreamHistory(pair))
-    assert found is not None
-    assert list(found) == [Divergence("n2", "messages", 5, 0), Divergence("n2", "first_seq", 6, 11)]
+    results = of_stream(StreamHistory(pair))
+    assert results is not None
+    assert list(results) == [Divergence("n2", "messages", 5, 0), Divergence("n2", "first_seq", 6, 11)]
 
 
 def test_copies_are_judged_in_order_and_those_that_are_behind_by_report_are_not() -> None:
     names = [f"n{number}" for number in range(2, 10)]
     cluster = Cluster(replicas=tuple(Peer(name=name, current=name != "n2") for name in names))
     pair = copied(LEAD, dict.fromkeys(names, state(90, 1, 100)), cluster=cluster)
-    found = of_stream(StreamHistory(pair))
-    assert found is not None
-    assert [divergence.server for divergence in found] == names[1:]
+    results = of_stream(StreamHistory(pair))
+    assert results is not None
+    assert [divergence.server for divergence in results] == names[1:]
 
 
 def counted(leading: list[int], counts: list[int], lag: int = 0) -> list[Divergence]:
@@ -548,9 +550,9 @@ def counted(leading: list[int], counts: list[int], lag: int = 0) -> list[Diverge
         msgspec.structs.replace(at_work(lead, count), cluster=peers("n2", lag=lag))
         for lead, count in zip(leading, counts, strict=True)
     )
-    found = of_consumer(ConsumerHistory(readings, ()))
-    assert found is not None
-    return list(found)
+    results = of_consumer(ConsumerHistory(readings, ()))
+    assert results is not None
+    return list(results)
 
 
 def test_what_is_under_way_counts_from_the_first_reading_to_the_last() -> None:
@@ -561,9 +563,9 @@ def test_what_is_under_way_counts_from_the_first_reading_to_the_last() -> None:
 
 def test_the_newest_report_of_what_is_under_way_counts() -> None:
     late, current = (msgspec.structs.replace(at_work(20, 17), cluster=peers("n2", lag=lag)) for lag in (5, 0))
-    for last, found in ((late, 0), (current, 1)):
+    for last, results in ((late, 0), (current, 1)):
         history = ConsumerHistory((late, current if last is late else late, last), ())
-        assert len(list(of_consumer(history) or ())) == found
+        assert len(list(of_consumer(history) or ())) == results
 
 
 # Consumers ahead of their stream
@@ -710,8 +712,8 @@ def numbered(signature: str, count: int, actual: tuple[int, int] | None, *lines:
 WRONG = "publish-wrong-last-sequence"
 
 
-def clients(*found: Occurrence) -> LogEvidence:
-    return LogEvidence(files=(File(path="app.log", size=1, client_lines=9),), found=found)
+def clients(*occurrences: Occurrence) -> LogEvidence:
+    return LogEvidence(files=(File(path="app.log", size=1, client_lines=9),), found=occurrences)
 
 
 def test_sequences_that_are_named_again_and_again() -> None:
@@ -744,12 +746,12 @@ def test_which_publishes_expected_more_than_there_was() -> None:
 
 
 def test_refusals_in_logs_that_expect_too_much() -> None:
-    found = list(expected_ahead_logged(clients(numbered(WRONG, 4, (0, 9), "0", "0", "0")), params("JSD202")))
-    assert [(f.severity, f.measured) for f in found] == [(None, 0)]
-    assert "4 times by n1" in found[0].message
-    assert " (not all of these), because" in found[0].message
+    results = list(expected_ahead_logged(clients(numbered(WRONG, 4, (0, 9), "0", "0", "0")), params("JSD202")))
+    assert [(f.severity, f.measured) for f in results] == [(None, 0)]
+    assert "4 times by n1" in results[0].message
+    assert " (not all of these), because" in results[0].message
     at = moment_of(0).at
-    assert (found[0].first_seen, found[0].last_seen) == (at, at)
+    assert (results[0].first_seen, results[0].last_seen) == (at, at)
     (other,) = expected_ahead_logged(clients(numbered(WRONG, 4, (0, 9), "0", "7", "0")), params("JSD202"))
     assert other.severity is Severity.INFO
 
@@ -761,24 +763,24 @@ def test_one_of_several_kinds_of_refusal_expects_too_much() -> None:
 
 
 def test_refusals_in_logs_of_writers_that_do_not_read_again() -> None:
-    def said(*found: Occurrence) -> list[str]:
-        return texts(wrong_last_sequence_logged(clients(*found), params("JSD201")))
+    def stated(*occurrences: Occurrence) -> list[str]:
+        return texts(wrong_last_sequence_logged(clients(*occurrences), params("JSD201")))
 
     ahead = numbered(WRONG, 3, (0, 0))
     elsewhere = msgspec.structs.replace(numbered(WRONG, 2, (5, 9)), logged_by="n2")
-    assert len(said(ahead, elsewhere)) == 1
-    assert said(ahead, elsewhere) != ["pass"]
-    assert said(ahead) == ["pass"]
+    assert len(stated(ahead, elsewhere)) == 1
+    assert stated(ahead, elsewhere) != ["pass"]
+    assert stated(ahead) == ["pass"]
     traced = "publish-wrong-last-sequence-traced"
-    (several,) = said(numbered(WRONG, 3, (7, 7)), numbered(traced, 3, (5, 5)))
+    (several,) = stated(numbered(WRONG, 3, (7, 7)), numbered(traced, 3, (5, 5)))
     assert several.endswith(": the last sequence stayed 5: it tries again without reading where the stream is")
-    (mixed,) = said(ahead, numbered(traced, 2, (5, 9)))
+    (mixed,) = stated(ahead, numbered(traced, 2, (5, 9)))
     assert mixed.endswith(": two writers at once, which is ordinary where they read again and try again")
     shown = (Measure("actual", 3, 7, 7), Measure("expected", 3, 99, 99))
     beyond = msgspec.structs.replace(numbered(WRONG, 3, (7, 7)), measures=shown)
-    (mixed,) = said(beyond, numbered(traced, 2, (5, 9)))
+    (mixed,) = stated(beyond, numbered(traced, 2, (5, 9)))
     assert "two writers at once" in mixed
-    (once,) = said(numbered(WRONG, 3, (1, 1)))
+    (once,) = stated(numbered(WRONG, 3, (1, 1)))
     assert ": the last sequence stayed 1: it tries" in once
 
 
@@ -810,8 +812,8 @@ def gap(signature: str, *behind_by: str, count: int = 3) -> Occurrence:
     ],
 )
 def test_gaps_below_zero_show_a_recreated_consumer(behind_by: tuple[str, ...], *, recreated: bool) -> None:
-    found = clients(gap("consumer-sequence-mismatch", *behind_by))
-    (text,) = texts(delivery_gap_logged(found, params("JSD209")))
+    results = clients(gap("consumer-sequence-mismatch", *behind_by))
+    (text,) = texts(delivery_gap_logged(results, params("JSD209")))
     assert ("the consumer was deleted and created again under its client" in text) is recreated
 
 
