@@ -20,8 +20,6 @@ from jsdoctor.model.policy import LIMITS, METADATA, Condition, FieldKind, Policy
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
 from jsdoctor.model.wording import span
 
-_KEY_VALUE, _OBJECTS = "KV_", "OBJ_"
-
 
 def policy_checks(policy: Policy) -> tuple[Check, ...]:
     """The predicates of a policy: on the deployment, and on manifests."""

@@ -207,10 +207,10 @@ def test_streams_without_a_limit_for_consumers_come_before_one_with_it() -> None
     ("configurations", "fails"),
     [
         ((), False),
-        (("port: 4222",), False),
+        (("jetstream: enabled",), False),
         (("max_payload: 4MB",), True),
         (("max_payload: 4MB", "max_payload: 100KB"), True),
-        (("port: 4222", "max_payload: 100KB"), False),
+        (("jetstream: enabled", "max_payload: 100KB"), False),
     ],
 )
 def test_the_largest_payload_of_all_configurations_counts(configurations: tuple[str, ...], *, fails: bool) -> None:
@@ -220,7 +220,7 @@ def test_the_largest_payload_of_all_configurations_counts(configurations: tuple[
     assert (finding.outcome is Outcome.FAIL) is fails
 
 
-@pytest.mark.parametrize("configuration", [{}, {"n.conf": "port: 4222\n"}])
+@pytest.mark.parametrize("configuration", [{}, {"n.conf": "server_name: n1\njetstream: enabled\n"}])
 def test_a_configuration_without_a_payload_has_the_default_one(configuration: dict[str, str]) -> None:
     files = configuration | {"s.yaml": stream_file("S", subjects='["s"]', maxBytes=100_000)}
     (finding,) = acked_then_dropped_declared(manifests_of({"text": files}), None, None, params("JSD612"))
