@@ -434,6 +434,7 @@ def test_servers_that_a_plain_login_shows() -> None:
     proven = led("n2", "n3", "n4")
     assert room(connected=urls, streams=(proven,)).servers_for(proven) == 4
     assert room(streams=(led("n2"),)).servers_for(led()) == 2
+    assert room(streams=(proven, led("n2"))).servers_for(led()) == 4
     assert room(streams=(led(),)).servers_for(led()) is None
     assert room(streams=(led("n2", from_leader=False),)).servers_for(led()) is None
     assert room(streams=(led("n2", cluster=""),)).servers_for(led()) is None
@@ -442,6 +443,7 @@ def test_servers_that_a_plain_login_shows() -> None:
 def test_a_domain_of_one_server_has_one_place() -> None:
     leaf = member("l1", "leaf", "")
     assert room(leaf).servers_for(stream(domain="leaf")) == 1
+    assert room(leaf).servers_for(stream()) == 1
     both = room(member("n1", size=3), leaf)
     assert (both.servers_for(led()), both.servers_for(stream(domain="leaf"))) == (3, 1)
 
