@@ -10,6 +10,8 @@ import pytest
 
 from jsdoctor.checks.monitor_metadata import Thresholds
 from jsdoctor.checks.stream_limits.origins import Deployment, Origin
+from jsdoctor.checks.stream_limits.rejects_publishes import rejects_publishes
+from jsdoctor.checks.stream_limits.replicas_risky import replicas_risky
 from jsdoctor.checks.stream_limits.silence import is_heard, quiet_ns
 from jsdoctor.checks.stream_limits.stream_thresholds import breaches, most_subjects
 from jsdoctor.checks.stream_limits.subjects_stored_twice import subjects_stored_twice
@@ -30,6 +32,7 @@ from jsdoctor.model.jetstream import (
     StreamState,
     SubjectTransform,
 )
+from jsdoctor.model.server import ConnectedServer
 from jsdoctor.model.snapshot import ClusterSnapshot, Consumer, SnapshotSeries, Stream
 from jsdoctor.model.trend import StreamHistory, Trend
 
@@ -235,3 +238,40 @@ def test_a_stream_without_sources_has_too_few_only_by_its_own_threshold(own: set
 def test_messages_that_no_consumer_claims(policy: str, count: int | None) -> None:
     reader = consumer(config={"deliver_policy": policy}, num_pending=1)
     assert unclaimed(stream(state=StreamState(messages=10, consumer_count=1), consumers=(reader,))) == count
+
+
+@pytest.mark.parametrize(
+    ("replicas", "servers", "survives", "remedy"),
+    [
+        (2, 2, "no server", {"action": "stream.look_at_replicas"}),
+        (2, 3, "no server", {"replicas": 3}),
+        (4, 4, "1 server", {"replicas": 3}),
+        (4, 5, "1 server", {"replicas": 5}),
+        (4, None, "1 server", {"replicas": 5}),
+    ],
+)
+def test_even_numbers_of_replicas(replicas: int, servers: int | None, survives: str, remedy: dict[str, object]) -> None:
+    group = Cluster(name="C", leader="n1")
+    known = ConnectedServer(cluster="C", connect_urls=tuple(map(str, range(servers)))) if servers else None
+    even = stream(config={"num_replicas": replicas}, cluster=group)
+    (finding,) = replicas_risky(series(even), None, known)
+    assert finding.message == (
+        f"R{replicas} survives the loss of {survives}, no more than R{replicas - 1} does, and has one more server that"
+        " may fail"
+    )
+    assert finding.remedy == {"no_ack": False} | remedy
+
+
+def test_streams_that_refuse_what_is_published() -> None:
+    def refusing(name: str = "S", state: StreamState = NONE, **config: Any) -> list[str]:
+        settings = {"discard": "new", "subjects": ("a", "b", "c", "d")} | config
+        return texts(rejects_publishes(series(stream(name, state, settings)), None))
+
+    sealed = "each publish to a, b, c is refused (error 10109), and a sealed stream cannot be opened again"
+    assert refusing(sealed=True) == [f"the stream is sealed: {sealed}"]
+    assert refusing("OBJ_FILES", sealed=True) == []
+    full = StreamState(messages=10, bytes=100)
+    silent = "new messages are discarded and no publisher learns of it, because no_ack is set"
+    assert refusing(state=full, max_msgs=10, max_bytes=100, no_ack=True) == [
+        "the stream is full (10 of 10 messages and 100 of 100 bytes) and its discard policy is new: " + silent
+    ]
