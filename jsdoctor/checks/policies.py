@@ -20,9 +20,6 @@ from jsdoctor.model.policy import LIMITS, METADATA, Condition, FieldKind, Policy
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
 from jsdoctor.model.wording import span
 
-_Config = StreamConfig | ConsumerConfig
-_KEY_VALUE, _OBJECTS = "KV_", "OBJ_"
-
 
 def policy_checks(policy: Policy) -> tuple[Check, ...]:
     """The predicates of a policy: on the deployment, and on manifests."""
@@ -85,20 +82,19 @@ def _assets(policy: Policy, snapshots: SnapshotSeries) -> Iterator[Stream | Cons
             yield from stream.consumers
 
 
-def _applies(policy: Policy, account: str, stream: str, name: str, config: _Config) -> bool:
+def _applies(policy: Policy, account: str, stream: str, name: str, config: StreamConfig | ConsumerConfig) -> bool:
     """Whether it is for this asset. A manifest that does not name the account is in every account."""
-    of_stream = policy.on == "stream" or fnmatchcase(stream, policy.stream)
     of_account = not account or fnmatchcase(account, policy.account)
     labels = config.metadata
     return (
-        of_stream
+        fnmatchcase(stream, policy.stream)
         and of_account
         and fnmatchcase(name, policy.name)
         and all(labels.get(key) == value for key, value in policy.metadata.items())
     )
 
 
-def _broken(policy: Policy, config: _Config) -> list[tuple[str, str, str]]:
+def _broken(policy: Policy, config: StreamConfig | ConsumerConfig) -> list[tuple[str, str, str]]:
     """Each condition that does not hold: the field, its value, and what is demanded, as people write them."""
     kinds = policy_fields(policy.on)
     problems = []

@@ -43,6 +43,12 @@ HOUR_NS = 3_600_000_000_000
         ("3ms", 3_000_000),
         ("-1m", -HOUR_NS // 60),
         (" 250ms ", 250_000_000),
+        ("+5s", 5_000_000_000),
+        ("+0", 0),
+        ("-0", 0),
+        ("0" * 62 + "5s", 5_000_000_000),
+        ("9223372036854775807ns", (1 << 63) - 1),
+        ("-9223372036854775807ns", 1 - (1 << 63)),
     ],
 )
 def test_durations(text: str, duration_ns: int) -> None:
@@ -55,6 +61,28 @@ def test_durations(text: str, duration_ns: int) -> None:
 def test_no_durations(text: str) -> None:
     with pytest.raises(ValueError, match=r"duration|unit"):
         parse_monitor_duration(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("5 minutes", "'5 minutes' is not a duration"),
+        ("0" * 63 + "5s", "'" + "0" * 63 + "5s' is not a duration"),
+        ("1x", "'1x': there is no unit 'x'"),
+        ("9223372036854775808ns", "'9223372036854775808ns' is too long for a duration"),
+    ],
+)
+def test_why_a_text_is_no_duration(text: str, reason: str) -> None:
+    with pytest.raises(ValueError, match=f"^{reason}$"):
+        parse_monitor_duration(text)
+
+
+@pytest.mark.parametrize(("text", "count"), [("0" * 63 + "7", 7), ("0" * 64 + "7", None), ("1_0", None), ("+7", 7)])
+def test_whole_numbers(text: str, count: int | None) -> None:
+    thresholds = read_thresholds({ENABLED: "true", PREFIX + "many": text}, KEYS)
+    assert thresholds is not None
+    assert thresholds.counts.get("many") == count
+    assert thresholds.unreadable == ({} if count else {"many": "a whole number"})
 
 
 @pytest.mark.parametrize("enabled", [None, "false", "0", "F"])
@@ -123,3 +151,9 @@ def test_every_value_is_used_off_or_reported(metadata: dict[str, str]) -> None:
     used = {*thresholds.counts, *thresholds.durations_ns, *thresholds.flags}
     assert not used & set(thresholds.unreadable)
     assert all(value > 0 for value in (*thresholds.counts.values(), *thresholds.durations_ns.values()))
+
+
+def test_the_parameter_of_a_key_has_underscores() -> None:
+    params = Params.of({"seen_critical": 5, "lag_critical": 7}, {"lag_critical": 9})
+    presets = Presets.of(params, ("seen-critical", "lag-critical", "subjects"))
+    assert presets == Presets(given={"lag-critical": 9}, defaults={"seen-critical": 5})

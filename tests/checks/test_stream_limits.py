@@ -44,7 +44,7 @@ def test_bytes_have_room_for_a_message_of_average_size(messages: int, size: int,
     assert fill.no_room == (spare < size)
 
 
-@pytest.mark.parametrize(("before", "after", "left_s"), [(10, 20, 16), (20, 20, None), (30, 20, None)])
+@pytest.mark.parametrize(("before", "after", "left_s"), [(10, 20, 16), (20, 21, 158), (20, 20, None), (30, 20, None)])
 def test_time_to_full_extrapolates_growth_only(before: int, after: int, left_s: int | None) -> None:
     """Ten messages in two seconds, eighty to go."""
     last = stream(after, max_msgs=100)

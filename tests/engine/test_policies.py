@@ -167,6 +167,7 @@ def test_conditions_on_a_manifest(conditions: str, message: str) -> None:
     ("setting", "value", "conditions", "message"),
     [
         ("config.max_msgs", 1, "max_msgs = { required = true }", "pass"),
+        ("config.num_replicas", 1, "num_replicas = { required = true }", "pass"),
         ("config.max_msgs", 0, "max_msgs = { required = true }", "max_msgs is unlimited and must be set"),
         ("config.max_msgs", 1, "max_msgs = { max = 1 }", "pass"),
         ("config.subjects", [], "subjects = { required = true }", "subjects is empty and must be set"),
@@ -219,3 +220,23 @@ def test_a_policy_is_not_judged_on_what_a_manifest_leaves_open(change: dict[str,
     changed = msgspec.structs.replace(manifests, streams=(msgspec.structs.replace(stream, config=labelled, **change),))
     policy = ORDERS + "max_age = { max = '2h' }\nmetadata.owner = { required = true }"
     assert judged(policy, evidence.joined(changed)) == [f"ORDERS: {message}"]
+
+
+def test_the_first_of_the_fields_that_are_not_read_is_named() -> None:
+    evidence = manifest_evidence_of({"text": {"s.yaml": MANIFEST}})
+    manifests = evidence.get(Manifests)
+    assert isinstance(manifests, Manifests)
+    names = ("storage", "retention", "max_msgs", "max_bytes", "discard", "allow_direct", "compression", "no_ack")
+    unread = msgspec.structs.replace(manifests.streams[0], unread=frozenset(names))
+    joined = evidence.joined(msgspec.structs.replace(manifests, streams=(unread,)))
+    policy = ORDERS + "".join(f"{name} = {{ required = true }}\n" for name in names)
+    policies, checks = policy_rules(parse_configuration("jsdoctor.toml", HEAD + policy).policies)
+    (result,) = evaluate(select_rules(policies), checks, joined, {}).results
+    assert result.finding.message == "allow_direct is not read of this kind of manifest"
+    assert result.finding.how_to_get == "apply it, then check the deployment"
+
+
+def test_a_manifest_that_a_policy_is_not_for_comes_first() -> None:
+    other = MANIFEST.replace("ORDERS", "AUDIT").replace("orders", "audit")
+    evidence = manifest_evidence_of({"text": {"s.yaml": f"{other}---\n{MANIFEST}"}})
+    assert judged(ORDERS + "max_age = { max = '59m' }", evidence) == ["ORDERS: max_age is 1h and must be at most 59m"]

@@ -20,7 +20,7 @@ def flow_control_unanswered(packets: PacketEvidence, params: Params) -> Iterator
         flow = view.nats.flow_control
         if not flow.requests:
             return None
-        waited_ns = max(flow.longest_ns, flow.waiting_ns if view.nats.gapless else 0)
+        waited_ns = max(flow.longest_ns, flow.waiting_ns) if view.nats.gapless else flow.longest_ns
         return _finding(view, waited_ns, params) if waited_ns >= params.integer("warn") else passed(view.subject)
 
     yield from most_severe_of_each(packets, judge, Severity.WARNING)

@@ -25,7 +25,8 @@ def max_deliveries_reached(packets: PacketEvidence, params: Params) -> Iterator[
             if name.startswith(_KIND):
                 stream, _, consumer = name[len(_KIND) :].partition(".")
                 subject = Subject(kind="consumer", name=consumer, stream=stream)
-                by_consumer[subject] = max(by_consumer.get(subject, (0, "")), (count, view.capture.name))
+                seen = (count, view.capture.name)
+                by_consumer[subject] = max(by_consumer.get(subject, seen), seen)
     for subject, (count, capture) in by_consumer.items():
         yield Finding(
             subject=subject,

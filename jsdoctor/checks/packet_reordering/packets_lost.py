@@ -15,7 +15,7 @@ from jsdoctor.model.finding import Finding, Severity, passed, unknown
 from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.params import Params
 
-_DURATIONS = {Severity.CRITICAL: "timeout", None: "stall", Severity.INFO: "stall"}
+_DURATIONS = {Severity.CRITICAL: "timeout", None: "stall"}
 _RATIOS = {Severity.CRITICAL: "critical", None: "warn", Severity.INFO: "warn"}
 _NOT_WHOLE = "the capture itself lost too much to tell loss in the network from its own"
 

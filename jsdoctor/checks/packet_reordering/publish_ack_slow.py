@@ -38,7 +38,7 @@ def _finding(view: View, late: int, never: int, params: Params) -> Finding:
     publishing, timeout_ns = view.nats.publishing, params.integer("timeout")
     answers = publishing.ack_ns
     over = answers.at_least(timeout_ns) + never
-    share = Share(late + never, answers.count + never)
+    share = Share(late, answers.count)
     severity: Severity | None = Severity.INFO
     if over:
         severity = Severity.ERROR
@@ -50,7 +50,7 @@ def _finding(view: View, late: int, never: int, params: Params) -> Finding:
         severity=severity,
         message=f"{_words(view, late, never, over, params)}{view.who}"
         + "".join(f"; {part}" for part in (way_and_server(view, answers), network_faults(view)) if part),
-        measured=max(p99_ns, publishing.waiting_ns.largest_ns if never else 0),
+        measured=max(p99_ns, publishing.waiting_ns.largest_ns) if never else p99_ns,
         threshold=timeout_ns if over else params.integer("slow"),
         unit="duration",
         evidence=observed(

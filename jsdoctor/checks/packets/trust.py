@@ -23,7 +23,8 @@ def missed(flow: Flow) -> Share:
 
 def dropped(capture: Capture) -> Share:
     """Packets that the capturing host says it lost, of all packets."""
-    return Share(capture.kernel_drops or 0, capture.packets + (capture.kernel_drops or 0))
+    drops = capture.kernel_drops or 0
+    return Share(drops, capture.packets + drops)
 
 
 def why_not(view: View) -> str:

@@ -45,5 +45,5 @@ def repeated(occurrences: Iterable[Occurrence], least: int) -> set[int]:
         if measure.smallest == measure.largest:
             sequences.add(measure.smallest)
         elif len(lines) == _IN_A_ROW and len(set(lines)) == 1:
-            sequences.add(int(lines[0] or 0))
+            sequences |= {int(text) for text in lines if text}
     return sequences

@@ -13,7 +13,7 @@ from jsdoctor.checks.logs.words import no_server_lines
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Confidence, Finding, Severity, passed, unknown
 from jsdoctor.model.history import History
-from jsdoctor.model.jetstream import StreamConfig, StreamState
+from jsdoctor.model.jetstream import LostMessages, StreamConfig, StreamState
 from jsdoctor.model.log import LogEvidence, RestoredFall
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
@@ -27,7 +27,7 @@ def stream_damaged(snapshots: SnapshotSeries) -> Iterator[Finding]:
     for stream in snapshots.last.led_streams():
         state = stream.state
         if state.lost is not None and (state.lost.msgs or state.lost.bytes):
-            yield _lost(stream)
+            yield _lost(stream, state.lost)
         elif not _adds_up(state):
             yield _torn(stream)
         else:
@@ -41,10 +41,8 @@ def _adds_up(state: StreamState) -> bool:
     return state.messages + state.num_deleted == state.last_seq - state.first_seq + 1
 
 
-def _lost(stream: Stream) -> Finding:
-    lost = stream.state.lost
-    numbers = lost.msgs if lost and lost.msgs else ()
-    size = lost.bytes if lost else 0
+def _lost(stream: Stream, lost: LostMessages) -> Finding:
+    numbers, size = lost.msgs or (), lost.bytes
     which = f"{counted(len(numbers), 'message')} from sequence {min(numbers):,} on" if numbers else f"{size:,} bytes"
     return Finding(
         subject=stream.subject,

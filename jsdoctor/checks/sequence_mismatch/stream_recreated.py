@@ -81,7 +81,9 @@ def _older_than_itself(stream: Stream, params: Params) -> int:
         return 0
     dates = [consumer.created for consumer in stream.consumers if consumer.created]
     dates += [stream.state.first_ts] if stream.state.first_ts and stream.state.messages else []
-    older_ns = _ns(min(dates), stream.created) if dates else 0
+    if not dates:
+        return 0
+    older_ns = _ns(min(dates), stream.created)
     return older_ns if older_ns >= params.integer("clock_error") else 0
 
 
@@ -151,8 +153,7 @@ def stream_recreated_history(history: History) -> Iterator[Finding]:
     before = Incarnations(history.snapshots[:-1])
     for stream in history.now.led_streams():
         other = before.other_than(stream)
-        when = f"after {other.at:%Y-%m-%d %H:%M}Z" if other else ""
-        yield recreated(other, stream, when) if other else passed(stream.subject)
+        yield recreated(other, stream, f"after {other.at:%Y-%m-%d %H:%M}Z") if other else passed(stream.subject)
 
 
 _FAILED = ("stream-restore-failed", "stream-restore-not-activated", "stream-restore-error")
@@ -223,12 +224,9 @@ def stream_restored_stored(stored: StoredMessages, snapshots: SnapshotSeries, pa
         if stream is None or stream.created is None or stream.config.mirror:
             continue
         age_ns = int((stream.at - stream.created).total_seconds() * 1e9)
-        older_ns = (
-            int((stream.created - moment(stored_stream.first_ns)).total_seconds() * 1e9)
-            if stored_stream.older.count
-            else 0
-        )
-        if older_ns >= params.integer("clock_error") and age_ns <= params.integer("recent"):
+        older_ns = int((stream.created - moment(stored_stream.first_ns)).total_seconds() * 1e9)
+        is_older = stored_stream.older.count and older_ns >= params.integer("clock_error")
+        if is_older and age_ns <= params.integer("recent"):
             yield _finding(stored_stream, stream, age_ns)
         else:
             yield passed(stored_stream.subject)

@@ -9,7 +9,6 @@ from msgspec.structs import replace
 from jsdoctor.checks.logs.bursts import bursts
 from jsdoctor.checks.logs.log_findings import detailed_finding, findings_by_subject
 from jsdoctor.checks.logs.log_incidents import log_incidents
-from jsdoctor.checks.logs.raft_words import member_of
 from jsdoctor.checks.logs.words import no_server_lines
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Confidence, Finding, Severity, passed
@@ -32,8 +31,8 @@ def stream_reset_logged(logs: LogEvidence) -> Iterator[Finding]:
         yield no_server_lines()
         return
     resets = log_incidents(logs, "stream-reset", "stream-reset-bad-state", calm=False)
-    yield from findings_by_subject(resets, "a copy of the stream was reset", _AGAIN, repeated=Severity.WARNING)
-    for burst in bursts(logs, *_REBUILT, subjects=member_of, calm=False):
+    yield from findings_by_subject(resets, "a copy of the stream was reset", _AGAIN)
+    for burst in bursts(logs, *_REBUILT, calm=False):
         what = f"indexes of {burst.values('store')} were rebuilt, as after every unclean stop"
         rebuilt = detailed_finding(burst, what, "nothing to do", Severity.INFO)
         yield replace(rebuilt, confidence=Confidence.LOW)  # it explains no trouble by itself
@@ -41,7 +40,7 @@ def stream_reset_logged(logs: LogEvidence) -> Iterator[Finding]:
         yield detailed_finding(
             burst, "entries or states could not be read and were left out", _REPLAY, Severity.WARNING
         )
-    for burst in bursts(logs, *_RAFT, subjects=member_of):
+    for burst in bursts(logs, *_RAFT):
         yield detailed_finding(
             burst, f"Raft logs were thrown away ({burst.values('group')})", _REPLAY, Severity.WARNING
         )

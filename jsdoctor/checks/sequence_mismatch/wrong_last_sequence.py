@@ -112,8 +112,9 @@ def _finding_captured(subject: Subject, refused_bies: list[RefusedBy], params: P
         view = max(refused_bies, key=lambda refusal: refusal.refusal.after_stored).view
         cause = (
             f"{stored:,} of these {'repeats' if stored == 1 else 'repeat'} a message that had been stored, or got no"
-            f" reply yet, so it is there already; {network_faults(view)}".rstrip("; ")
+            " reply yet, so it is there already"
         )
+        cause = "; ".join(filter(None, (cause, network_faults(view))))
     elif by_id:
         cause = "the id of the last message was not the expected one; JSD713 explains what that can do"
     elif again >= params.integer("repeats"):

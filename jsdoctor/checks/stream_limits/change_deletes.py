@@ -50,6 +50,7 @@ def _consumers(manifests: Manifests, deployed: Deployed) -> Iterator[Finding]:
         if unsure := indeterminate(consumer, "filter_subject", "filter_subjects"):
             yield unsure
         elif deletion := deletions.of_filters(consumer.stored, current, stream):
+            field = "filter_subjects" if consumer.stored.filter_subjects else "filter_subject"
             yield Finding(
                 subject=consumer.subject,
                 message=deletion.says,
@@ -57,7 +58,7 @@ def _consumers(manifests: Manifests, deployed: Deployed) -> Iterator[Finding]:
                 measured=deletion.messages,
                 threshold=0,
                 unit="count",
-                evidence=(consumer.shows("filter_subject", ", ".join(consumer.stored.filters)),),
+                evidence=(consumer.shows(field, ", ".join(consumer.stored.filters)),),
                 remedy=BY_HAND,
             )
 

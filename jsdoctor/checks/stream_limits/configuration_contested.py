@@ -77,7 +77,7 @@ def _fields(reading: Stream | Consumer) -> Fields:
 
 
 def _changed(before: Fields, after: Fields) -> Iterator[str]:
-    return (name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
+    return (name for name, value in before.items() if value != after[name])
 
 
 def _values(states: Sequence[Fields], name: str) -> str:

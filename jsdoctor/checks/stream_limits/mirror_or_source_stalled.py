@@ -195,7 +195,7 @@ def _cause(history: StreamHistory, deployment: Deployment) -> str:
             f" one as it had copied of the old ({stream.state.last_seq:,})"
         )
     if not deployment.stops_at_repeated_ids(stream):
-        return "; the log of its server may tell why" if stream.config.mirror else ""
+        return "; the log of its server may tell why"
     known = ": before 2.12.8 a message whose id was seen before stops it"
     if stream.config.mirror:
         return f"{known}; recreated, it stops there again: restart its server, which lets it go on, and upgrade"

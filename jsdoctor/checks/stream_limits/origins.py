@@ -91,11 +91,13 @@ class Deployment:
         """Whether the version of its server is known, and is one that such a message stops: with one replica only."""
         if stream.config.num_replicas > 1:
             return False
-        return (0,) < self._release(stream) < _DROPS_REPEATED_IDS
+        version = self._release(stream)
+        return bool(version) and version < _DROPS_REPEATED_IDS
 
     def counts_again(self, stream: Stream) -> bool:
         """Whether it has sources, and a server whose `active` is known to start again with each attempt."""
-        return bool(stream.config.sources) and (0,) < self._release(stream) < _COUNTS_ON
+        version = self._release(stream)
+        return bool(stream.config.sources and version) and version < _COUNTS_ON
 
     def _release(self, stream: Stream) -> tuple[int, ...]:
         server = self._servers.get(stream.answered_by)

@@ -1,0 +1,958 @@
+"""What rules on sequences say of streams, consumers and logs at the bounds of their words: empty streams, dates
+that are missing, copies that expire, refusals that repeat.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+import pytest
+
+from jsdoctor.checks.sequence_mismatch import refusals
+from jsdoctor.checks.sequence_mismatch.consumer_ahead import (
+    consumer_ahead,
+    consumer_ahead_in_one_sample,
+    consumer_ahead_logged,
+)
+from jsdoctor.checks.sequence_mismatch.consumer_behind import consumer_behind
+from jsdoctor.checks.sequence_mismatch.delivery_gap import delivery_gap_captured, delivery_gap_logged
+from jsdoctor.checks.sequence_mismatch.divergence import Divergence, of_consumer, of_stream
+from jsdoctor.checks.sequence_mismatch.expected_ahead import expected_ahead_captured, expected_ahead_logged
+from jsdoctor.checks.sequence_mismatch.replica_divergence import replica_divergence
+from jsdoctor.checks.sequence_mismatch.stream_damaged import (
+    restored_less_logged,
+    stream_damaged,
+    stream_went_back,
+)
+from jsdoctor.checks.sequence_mismatch.stream_recreated import (
+    stream_recreated,
+    stream_recreated_logged,
+    stream_restored_stored,
+)
+from jsdoctor.checks.sequence_mismatch.wrong_last_sequence import (
+    wrong_last_sequence_captured,
+    wrong_last_sequence_logged,
+)
+from jsdoctor.engine.select import find_rule
+from jsdoctor.model.finding import Confidence, Finding, Outcome, Severity
+from jsdoctor.model.histogram import Histogram
+from jsdoctor.model.jetstream import (
+    Cluster,
+    ConsumerConfig,
+    LostMessages,
+    Peer,
+    SequencePair,
+    SourceConfig,
+    StreamConfig,
+    StreamState,
+)
+from jsdoctor.model.log import Exemplar, LogEvidence, LogTime, Measure, Occurrence, ProcessRun, RestoredFall
+from jsdoctor.model.log import LogFile as File
+from jsdoctor.model.nats_traffic import (
+    ConsumerTraffic,
+    Content,
+    NatsConnection,
+    NatsTraffic,
+    Publishing,
+    RefusedPublishes,
+)
+from jsdoctor.model.packets import Capture, Flow, PacketEvidence, Retransmission, SocketAddress, TcpConnection
+from jsdoctor.model.params import Params
+from jsdoctor.model.server import Health, HealthError, Server, Servers
+from jsdoctor.model.snapshot import (
+    ClusterSnapshot,
+    Consumer,
+    ConsumerReplica,
+    SnapshotSeries,
+    Stream,
+    StreamReplica,
+)
+from jsdoctor.model.stored import OlderThanStream, StoredMessages, StoredStream
+from jsdoctor.model.trend import ConsumerHistory, StreamHistory, Trend
+from tests.log_cases import log_evidence_of
+from tests.ruleset import overrides, rules
+
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+NONE = StreamState()
+ALONE = Servers((), complete=True)
+
+
+def params(code: str, **given: Any) -> Params:
+    defaults = {name: param.default for name, param in find_rule(rules(), code).params.items()}
+    return Params.of(defaults, overrides(code, given))
+
+
+def state(messages: int, first: int, last: int, **fields: Any) -> StreamState:
+    return StreamState(messages=messages, first_seq=first, last_seq=last, **fields)
+
+
+def stream(held: StreamState = NONE, config: dict[str, Any] | None = None, **fields: Any) -> Stream:
+    known: dict[str, Any] = {"account": "APP", "name": "S", "at": NOON, "answered_by": "n1", "created": NOON - 9 * DAY}
+    return Stream(state=held, config=StreamConfig(name="S", **(config or {})), **(known | fields))
+
+
+def consumer(config: dict[str, Any] | None = None, **fields: Any) -> Consumer:
+    known: dict[str, Any] = {"account": "APP", "stream": "S", "name": "c", "at": NOON, "answered_by": "n1"}
+    places = {"delivered": SequencePair(), "ack_floor": SequencePair()}
+    return Consumer(config=ConsumerConfig(**(config or {})), **(known | places | fields))
+
+
+def sample(*streams: Stream) -> ClusterSnapshot:
+    return ClusterSnapshot(taken_at=NOON, streams=streams)
+
+
+def series(*streams: Stream) -> SnapshotSeries:
+    return SnapshotSeries((sample(*streams),))
+
+
+def two(before: Iterable[Stream], now: Iterable[Stream]) -> Trend:
+    return Trend((sample(*before), sample(*now)))
+
+
+def texts(findings: Iterable[Finding]) -> list[str]:
+    return [finding.message or finding.outcome.value for finding in findings]
+
+
+# Streams that were recreated
+
+
+def is_other(before: StreamState, now: StreamState) -> bool:
+    earlier = stream(before, at=NOON - HOUR)
+    later = stream(now, created=NOON - 2 * DAY)
+    trend = two([earlier], [later])
+    (finding,) = stream_recreated(SnapshotSeries(trend.snapshots), trend, None, params("JSD203"))
+    return finding.outcome is not Outcome.PASS
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "other"),
+    [
+        (NONE, NONE, True),
+        (NONE, state(0, 2, 1), False),
+        (NONE, state(0, 3, 2), False),
+        (state(0, 8, 7), state(5, 8, 12), True),
+        (state(0, 8, 7), state(0, 8, 7), False),
+        (state(0, 8, 7), state(0, 7, 6), True),
+    ],
+)
+def test_an_empty_stream_of_another_date(before: StreamState, now: StreamState, *, other: bool) -> None:
+    """Replicas of 2.10 and 2.12 disagree on the date after a restore; what is held then is the same."""
+    assert is_other(before, now) is other
+
+
+def restored(age: timedelta, older: timedelta | None, stored: StoredMessages | None = None, **given: Any) -> list[str]:
+    created = NOON - age
+    held = state(5, 1, 5, first_ts=created - older) if older is not None else state(0, 6, 5)
+    current = series(stream(held, created=created))
+    return texts(stream_recreated(current, None, stored, params("JSD203", **given)))
+
+
+def test_a_young_stream_with_old_messages() -> None:
+    text = (
+        "the stream was made 1d ago and holds what is 5m older than itself: it was restored from a backup; clients that"
+        " went beyond the backup remember sequences that are given out again"
+    )
+    assert restored(DAY, timedelta(minutes=5)) == [text]
+    assert restored(DAY + timedelta(microseconds=1), timedelta(minutes=5)) == ["pass"]
+    assert restored(DAY, timedelta(minutes=5) - timedelta(microseconds=1)) == ["pass"]
+    assert restored(DAY, None, clock_error="1ns") == ["pass"]
+
+
+def scan(name: str = "S", older: int = 3, last: int = 5, first: timedelta = DAY + HOUR) -> StoredStream:
+    first_ns = int((NOON - first).timestamp()) * 1_000_000_000
+    return StoredStream(
+        account="APP",
+        stream=name,
+        at=NOON,
+        last_seq=last,
+        first_ns=first_ns,
+        older=OlderThanStream(older, older, first_ns),
+    )
+
+
+def test_messages_that_were_read_say_more_of_a_restore() -> None:
+    assert restored(DAY, HOUR, StoredMessages((scan(),))) == []
+    assert len(restored(DAY, HOUR, StoredMessages((scan(older=0),)))) == 1
+    assert len(restored(DAY, HOUR, StoredMessages((scan("OTHER"),)))) == 1
+
+
+def stored_findings(*scans: StoredStream, created: datetime = NOON - DAY, **given: Any) -> list[Finding]:
+    streams = [stream(state(5, 1, 5), created=created, name=name) for name in ("S", "T")]
+    mirror = stream(NONE, {"mirror": SourceConfig("S")}, name="MIRROR")
+    rule = params("JSD203", **given)
+    return list(stream_restored_stored(StoredMessages(scans), series(*streams, mirror), rule))
+
+
+def test_where_a_restore_ends_and_sequences_are_given_out_again() -> None:
+    head = (
+        "3 messages up to sequence 3 are older than the stream, which was made 1d ago: a restore brought them in; the"
+        " backup ends at 2026-11-20 11:00:00Z, and sequences from 4 on "
+    )
+    assert texts(stored_findings(scan())) == [head + "were given out again, 2 of them so far"]
+    assert texts(stored_findings(scan(last=3))) == [head + "are given out again"]
+
+
+def test_what_was_read_of_streams_that_were_not_restored() -> None:
+    assert texts(stored_findings(scan(older=0))) == ["pass"]
+    assert texts(stored_findings(scan(older=0), clock_error="1ns")) == ["pass"]
+    assert [len(texts(stored_findings(scan(name), scan("T")))) for name in ("GONE", "MIRROR", "S")] == [1, 1, 2]
+    just = DAY + timedelta(minutes=5)
+    assert texts(stored_findings(scan(first=just))) != ["pass"]
+    assert texts(stored_findings(scan(first=just - timedelta(seconds=1)))) == ["pass"]
+    old = {"created": NOON - DAY - timedelta(microseconds=1)}
+    assert texts(stored_findings(scan(first=2 * DAY), **old)) == ["pass"]
+
+
+ADVISORY = (
+    '{"type":"io.nats.jetstream.advisory.v1.stream_action","id":"a","timestamp":"%s","stream":"%s","action":"%s"}\n'
+)
+LOG_HEAD = "[7] 2026/11/21 16:00:00.000000 [INF] "
+
+
+def logs(**text: str) -> LogEvidence:
+    """Logs in UTC; `n1` is that of a server."""
+    names = {"n1": "n1.log", "app": "app.log", "advisories": "advisories.jsonl"}
+    evidence = log_evidence_of("JSD203", {"text": {names[key]: value for key, value in text.items()}, "zone": "UTC"})
+    results = evidence.get(LogEvidence)
+    assert isinstance(results, LogEvidence)
+    return results
+
+
+def advisories(*actions: tuple[str, str, str]) -> LogEvidence:
+    return logs(advisories="".join(ADVISORY % (f"2026-11-21T16:{at}Z", name, kind) for at, name, kind in actions))
+
+
+def test_streams_that_advisories_show_as_recreated() -> None:
+    results = list(
+        stream_recreated_logged(
+            advisories(
+                ("00:00", "A", "delete"),
+                ("01:00", "B", "create"),
+                ("02:00", "B", "delete"),
+                ("03:00", "C", "delete"),
+                ("04:00", "C", "create"),
+                ("05:00", "D", "delete"),
+                ("05:00", "D", "create"),
+            )
+        )
+    )
+    assert [finding.subject.name for finding in results] == ["C", "D"]
+    assert results[0].first_seen == datetime(2026, 11, 21, 16, 3, tzinfo=UTC)
+    assert results[0].last_seen == datetime(2026, 11, 21, 16, 4, tzinfo=UTC)
+
+
+def test_a_restore_while_the_server_starts_is_reported_with_its_time() -> None:
+    line = "Starting restore for stream 'A > O'\n"
+    lines = ("Starting nats-server\n", line, line.replace("O", "P"), "Server is ready\n")
+    log = "".join(f"{LOG_HEAD}{text}" for text in lines)
+    results = list(stream_recreated_logged(logs(n1=log)))
+    at = datetime(2026, 11, 21, 16, tzinfo=UTC)
+    assert [(f.subject.name, f.severity, f.first_seen, f.last_seen) for f in results] == [
+        ("O", Severity.INFO, at, at),
+        ("P", Severity.INFO, at, at),
+    ]
+
+
+# Streams that are damaged
+
+
+def test_a_stream_that_lost_storage_without_knowing_which_messages() -> None:
+    lost = state(2, 1, 3, num_deleted=1, lost=LostMessages(None, 2_048))
+    (finding,) = stream_damaged(series(stream(lost)))
+    assert finding.message == "the server found the storage of 2,048 bytes damaged and dropped what could not be read"
+    assert (finding.measured, finding.unit, len(finding.evidence)) == (2_048, "bytes", 1)
+
+
+def went_back(before: Stream, now: Stream) -> Finding:
+    (finding,) = stream_went_back(two([before], [now]), params("JSD204"))
+    return finding
+
+
+@pytest.mark.parametrize("dated", [(True, False), (False, True), (False, False)])
+def test_a_stream_that_ends_lower_and_shows_no_date(dated: tuple[bool, bool]) -> None:
+    before, now = (NOON - DAY if known else None for known in dated)
+    finding = went_back(stream(state(9, 1, 9), created=before, at=NOON - HOUR), stream(state(5, 1, 5), created=now))
+    assert finding.outcome is Outcome.NOT_EVALUATED
+    assert (finding.message, finding.how_to_get) == (
+        "nothing shows whether it is the stream of before",
+        "look with a login",
+    )
+
+
+FIXED = {"deny_delete": True, "deny_purge": True}
+
+
+def holes(before: StreamState, now: StreamState, **config: Any) -> Finding:
+    settings = FIXED | config
+    return went_back(stream(before, settings, at=NOON - HOUR), stream(now, settings))
+
+
+def test_a_message_that_vanished_from_a_stream_without_deletes() -> None:
+    whole, less = state(9, 1, 9), state(8, 1, 9, num_deleted=1)
+    finding = holes(whole, less)
+    assert finding.measured == 1
+    assert finding.message.startswith("1 message vanished from the middle of a stream that allows no deletes")
+    assert holes(whole, less, max_msgs_per_subject=0).outcome is Outcome.FAIL
+    assert holes(less, state(7, 1, 9, num_deleted=2)).measured == 1
+    assert holes(less, less).outcome is Outcome.PASS
+    for by_design in ({"max_msgs_per_subject": 1}, {"allow_msg_ttl": True}, {"allow_rollup_hdrs": True}):
+        assert holes(whole, less, **by_design).outcome is Outcome.PASS
+    assert holes(whole, state(7, 2, 9, num_deleted=1)).outcome is Outcome.PASS
+    assert holes(less, whole).outcome is Outcome.PASS
+
+
+def moment_of(minute: int) -> LogTime:
+    return LogTime(int((NOON + timedelta(minutes=minute)).timestamp()) * 1_000_000, zoned=True)
+
+
+def line(minute: int, **fields: str) -> Exemplar:
+    return Exemplar("n1.log", 1, 0, "text", moment_of(minute), tuple(fields.items()))
+
+
+def occurrence(signature: str, count: int = 1, minute: int = 0, **fields: str) -> Occurrence:
+    us = moment_of(minute).us
+    return Occurrence(
+        signature=signature,
+        logged_by="n1",
+        fields=tuple(fields.items()),
+        count=count,
+        dated=count,
+        zoned=True,
+        histogram=Histogram.of([(us, us, count)]),
+    )
+
+
+def fewer(
+    *occurrences: Occurrence, end: str = "clean", config: dict[str, Any] | None = None, seen: bool = False
+) -> Finding:
+    evidence = LogEvidence(
+        files=(File(path="n1.log", size=1, server_lines=9),),
+        found=occurrences,
+        runs=(ProcessRun(server="n1", last=moment_of(5), end=end),),
+        restored_falls=(
+            RestoredFall(
+                server="n1", account="APP", stream="S", before=9, after=5, before_line=line(0), after_line=line(10)
+            ),
+        ),
+    )
+    (finding,) = restored_less_logged(evidence, series(stream(config=config)) if seen else None)
+    return finding
+
+
+HEAD = "n1 restored 5 messages where it had 9 at the start before (4 fewer): "
+
+
+def test_fewer_messages_in_a_stream_without_limits_are_lost() -> None:
+    finding = fewer(seen=True, config={"max_msgs": 0})
+    assert finding.message == f"{HEAD}it has no limit that explains that: they are lost"
+    assert (finding.severity, finding.confidence) == (None, Confidence.MEDIUM)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        *({name: 1} for name in ("max_msgs", "max_bytes", "max_age_ns", "max_msgs_per_subject")),
+        {"allow_msg_ttl": True},
+        {"retention": "workqueue"},
+    ],
+)
+def test_fewer_messages_in_a_stream_that_removes_them(config: dict[str, Any]) -> None:
+    assert fewer(seen=True, config=config).outcome is Outcome.PASS
+    assert fewer(seen=True, config=config, end="failed").severity is Severity.WARNING
+
+
+@pytest.mark.parametrize(
+    ("signature", "store", "lost"),
+    [
+        ("store-block-missing", "S", True),
+        ("store-record-corrupt", "S", True),
+        ("store-record-corrupt", "OTHER", False),
+        ("store-state-outdated", "S", False),
+    ],
+)
+def test_fewer_messages_where_the_server_found_damage(signature: str, store: str, *, lost: bool) -> None:
+    finding = fewer(occurrence(signature, store=store))
+    assert (finding.outcome is Outcome.FAIL) is lost
+    if lost:
+        why = "its server found damaged messages of that stream when it started: they are lost there"
+        assert finding.message == f"{HEAD}{why}"
+
+
+def test_damage_on_another_server_explains_nothing() -> None:
+    elsewhere = msgspec.structs.replace(occurrence("store-record-corrupt", store="S"), logged_by="n2")
+    assert fewer(elsewhere).outcome is Outcome.PASS
+
+
+@pytest.mark.parametrize(("end", "severity"), [("unclean", Severity.WARNING), ("failed", Severity.WARNING)])
+def test_fewer_messages_after_a_process_that_did_not_stop(end: str, severity: Severity) -> None:
+    assert fewer(end=end).severity is severity
+    assert fewer(end="clean").outcome is Outcome.PASS
+
+
+# Copies that differ
+
+
+def peers(*names: str, **fields: Any) -> Cluster:
+    return Cluster(leader="n1", replicas=tuple(Peer(name=name, current=True, **fields) for name in names))
+
+
+def copied(
+    lead: StreamState,
+    copies: dict[str, StreamState],
+    config: dict[str, Any] | None = None,
+    before: dict[str, Any] | None = None,
+    **fields: Any,
+) -> tuple[Stream, Stream]:
+    """The stream and the copies in two samples an hour apart."""
+    replicas = tuple(StreamReplica(name, held, NOON) for name, held in copies.items())
+    known: dict[str, Any] = {"cluster": peers(*copies), "replicas": replicas} | fields
+    earlier: dict[str, Any] = known | {"at": NOON - HOUR} | (before or {})
+    return stream(lead, config, **earlier), stream(lead, config, **known)
+
+
+def differing(*pairs: tuple[Stream, Stream], servers: Servers = ALONE, **given: Any) -> list[Finding]:
+    trend = two([pair[0] for pair in pairs], [pair[1] for pair in pairs])
+    return list(replica_divergence(trend, servers, None, params("JSD207", **given)))
+
+
+LEAD = state(100, 1, 100)
+APART = ", for 1h and without catching up, though replication calls it up to date: when that server leads, readers find"
+
+
+def test_each_copy_is_named_with_what_differs_most() -> None:
+    copies = {"n3": state(90, 1, 99), "n2": state(100, 1, 80), "n4": state(95, 61, 100)}
+    (finding,) = differing(copied(LEAD, copies))
+    assert finding.message.startswith(
+        "n2 has 80 as its last sequence, the leader 100, n3 has 90 messages, the leader 100, n4 has 61 as its first"
+        f" sequence, the leader 1{APART}"
+    )
+    assert (finding.measured, finding.severity) == (60, None)
+
+
+def test_streams_without_copies_are_left_out() -> None:
+    alone = (stream(LEAD, at=NOON - HOUR, name="ALONE"), stream(LEAD, name="ALONE"))
+    other = copied(LEAD, {"n2": state(90, 1, 100), "n3": LEAD})
+    assert [finding.subject.name for finding in differing(alone, other)] == ["S"]
+
+
+def test_a_stream_that_changed_its_leader_cannot_be_compared() -> None:
+    (finding,) = differing(copied(LEAD, {"n2": LEAD, "n3": LEAD}, before={"answered_by": "n9"}))
+    assert (finding.message, finding.how_to_get) == (
+        "another server led it in an earlier sample, so the copies cannot be compared over time",
+        "run again",
+    )
+
+
+@pytest.mark.parametrize(
+    ("complete", "how"),
+    [(True, "run again"), (False, "add --monitor for every server, or use a login of the system account")],
+)
+def test_copies_that_were_not_seen(how: str, *, complete: bool) -> None:
+    pair = copied(LEAD, {}, cluster=peers("n2"))
+    (finding,) = differing(pair, servers=Servers((), complete=complete))
+    assert (finding.message, finding.how_to_get) == ("only its leader's copy was seen in every sample", how)
+
+
+def expiring(first: timedelta | None, copys: timedelta | None, max_age: timedelta = HOUR, other: str = "n3") -> bool:
+    """Whether a copy that begins later is reported, when the first messages of leader and copy are so old."""
+
+    def dated(age: timedelta | None) -> datetime | None:
+        return None if age is None else NOON - age
+
+    lead = state(100, 1, 100, first_ts=dated(first))
+    copies = {other: lead, "n2": state(100, 21, 100, first_ts=dated(copys))}
+    (finding,) = differing(copied(lead, copies, {"max_age_ns": int(max_age.total_seconds() * 1e9)}))
+    return finding.outcome is Outcome.FAIL
+
+
+def test_copies_expire_when_they_see_fit() -> None:
+    minute = timedelta(minutes=1)
+    assert not expiring(HOUR + minute, HOUR / 2)
+    assert not expiring(HOUR / 2, HOUR + minute)
+    assert not expiring(HOUR - minute, HOUR - minute)
+    assert expiring(HOUR + 2 * minute, HOUR)
+    assert expiring(HOUR / 2, HOUR / 3)
+    assert not expiring(None, None)
+    assert not expiring(None, HOUR)
+    assert expiring(None, None, timedelta(0))
+
+
+def at_work(*deliveries: int, **fields: Any) -> Consumer:
+    lead, *copies = deliveries
+    replicas = tuple(
+        ConsumerReplica(f"n{number}", SequencePair(count), SequencePair()) for number, count in enumerate(copies, 2)
+    )
+    cluster = peers(*(copy.server for copy in replicas))
+    return consumer(delivered=SequencePair(lead), replicas=replicas, cluster=cluster, **fields)
+
+
+def test_consumers_of_one_server_and_of_another_leader_are_left_out() -> None:
+    def holding(at: datetime, leader: str) -> Stream:
+        bare = consumer(name="a", at=at)
+        moved = at_work(90, 50, name="b", at=at, answered_by=leader)
+        differs = at_work(90, 50, name="c", at=at)
+        return stream(NONE, at=at, consumers=(bare, moved, differs))
+
+    trend = two([holding(NOON - HOUR, "n9")], [holding(NOON, "n1")])
+    results = list(replica_divergence(trend, ALONE, None, params("JSD207")))
+    assert [finding.subject.name for finding in results] == ["c"]
+    assert results[0].message.startswith("n2 has 50 deliveries, the leader 90, for 1h")
+
+
+@pytest.mark.parametrize(
+    ("health", "busy"),
+    [
+        (Health(), False),
+        (Health(error="stream 'APP > S' is not current"), True),
+        (Health(error="stream 'APP > T' is not current"), False),
+        (Health(errors=(HealthError(account="APP", stream="S"),)), True),
+        (Health(errors=(HealthError(account="OTHER", stream="S"),)), False),
+        (Health(errors=(HealthError(account="APP", stream="T"),)), False),
+    ],
+)
+def test_a_server_that_calls_its_copy_not_current_is_catching_up(health: Health, *, busy: bool) -> None:
+    servers = Servers((Server(name="n2", at=NOON, health=health),), complete=True)
+    (finding,) = differing(copied(LEAD, {"n2": state(90, 1, 90), "n3": LEAD}), servers=servers)
+    assert (finding.outcome is Outcome.NOT_EVALUATED) is busy
+
+
+def test_several_servers_that_catch_up_are_named_in_order() -> None:
+    health = Health(error="stream 'APP > S' is not current")
+    names = [f"n{number}" for number in range(2, 10)]
+    servers = Servers(tuple(Server(name=name, at=NOON, health=health) for name in names), complete=True)
+    (finding,) = differing(copied(LEAD, dict.fromkeys(names, state(90, 1, 90))), servers=servers)
+    assert finding.message.startswith(f"{', '.join(names)} differs from the leader, but")
+
+
+def test_an_empty_leader_begins_behind_its_end() -> None:
+    copies = {"n2": state(5, 6, 10), "n3": state(0, 0, 10)}
+    pair = copied(state(0, 0, 10), copies)
+    results = of_stream(StreamHistory(pair))
+    assert results is not None
+    assert list(results) == [Divergence("n2", "messages", 5, 0), Divergence("n2", "first_seq", 6, 11)]
+
+
+def test_copies_are_judged_in_order_and_those_that_are_behind_by_report_are_not() -> None:
+    names = [f"n{number}" for number in range(2, 10)]
+    cluster = Cluster(replicas=tuple(Peer(name=name, current=name != "n2") for name in names))
+    pair = copied(LEAD, dict.fromkeys(names, state(90, 1, 100)), cluster=cluster)
+    results = of_stream(StreamHistory(pair))
+    assert results is not None
+    assert [divergence.server for divergence in results] == names[1:]
+
+
+def counted(leading: list[int], counts: list[int], lag: int = 0) -> list[Divergence]:
+    readings = tuple(
+        msgspec.structs.replace(at_work(lead, count), cluster=peers("n2", lag=lag))
+        for lead, count in zip(leading, counts, strict=True)
+    )
+    results = of_consumer(ConsumerHistory(readings, ()))
+    assert results is not None
+    return list(results)
+
+
+def test_what_is_under_way_counts_from_the_first_reading_to_the_last() -> None:
+    assert counted([20, 20, 22], [17, 17, 19]) == []
+    assert counted([20, 22, 22], [17, 19, 19]) == []
+    assert counted([20, 20, 21], [10, 10, 11]) == [Divergence("n2", "delivered.consumer_seq", 11, 21)]
+
+
+def test_the_newest_report_of_what_is_under_way_counts() -> None:
+    late, current = (msgspec.structs.replace(at_work(20, 17), cluster=peers("n2", lag=lag)) for lag in (5, 0))
+    for last, results in ((late, 0), (current, 1)):
+        history = ConsumerHistory((late, current if last is late else late, last), ())
+        assert len(list(of_consumer(history) or ())) == results
+
+
+# Consumers ahead of their stream
+
+
+def one_sample(*consumers: Consumer, held: StreamState = LEAD) -> list[Finding]:
+    return list(consumer_ahead_in_one_sample(series(stream(held, consumers=consumers)), None, None, params("JSD205")))
+
+
+def test_a_position_below_zero_is_beyond_every_stream() -> None:
+    below_zero = SequencePair(9, (1 << 63) + 1)
+    idle = SequencePair(9, 120, NOON - HOUR)
+    damaged = consumer(name="a", delivered=below_zero, ack_floor=SequencePair(7, 88))
+    first, second, _ = one_sample(damaged, consumer(name="b", delivered=idle))
+    assert first.subject.label == "APP > S > a"
+    assert first.message == (
+        "the consumer stands at message 9,223,372,036,854,775,809, which no stream reaches: its position is damaged and"
+        " it delivers nothing; delete it and add it again with --deliver and the first message that is not worked on"
+        " (its ack floor is at 88)"
+    )
+    assert (first.measured, first.unit) == ((1 << 63) + 1, "count")
+    assert [(item.path, item.value) for item in first.evidence] == [("delivered.stream_seq", (1 << 63) + 1)]
+    assert second.message.startswith("the consumer stands at message 120 but the stream ends at 100")
+    at_the_limit = consumer(delivered=SequencePair(9, 1 << 63, NOON - HOUR))
+    assert "but the stream ends at 100" in one_sample(at_the_limit)[0].message
+
+
+@pytest.mark.parametrize(("start", "ahead"), [(101, False), (100, True)])
+def test_a_consumer_that_waits_for_a_message_to_come(start: int, *, ahead: bool) -> None:
+    waiting = consumer({"opt_start_seq": start}, delivered=SequencePair(0, 150))
+    trend = two([stream(LEAD, consumers=(waiting,), at=NOON - HOUR)], [stream(LEAD, consumers=(waiting,))])
+    (finding,) = consumer_ahead(trend, None, None)
+    assert (finding.outcome is Outcome.FAIL) is ahead
+
+
+@pytest.mark.parametrize(
+    ("version", "words"),
+    [
+        ("2.14.0", "; stop its clients and reset it to the first message not worked on, 101 or before"),
+        (
+            "2.13.9",
+            (
+                "; server 2.13.9 does not know consumer reset, that command waits in vain: delete the consumer and add"
+                " it again with --deliver and the first message not worked on, 101 or before"
+            ),
+        ),
+    ],
+)
+def test_how_to_move_a_consumer_back(version: str, words: str) -> None:
+    ahead = consumer(delivered=SequencePair(9, 120))
+    trend = two([stream(LEAD, consumers=(ahead,), at=NOON - HOUR)], [stream(LEAD, consumers=(ahead,))])
+    servers = Servers((Server(name="n1", at=NOON, version=version),), complete=True)
+    (finding,) = consumer_ahead(trend, servers, None)
+    assert finding.message.endswith(f"may never get the next 20 new messages{words}")
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"at": "20", "last": "7"}, "at sequence 20 of a stream that ends at 7"),
+        ({"at": "20"}, "ahead of its stream"),
+        ({"last": "7"}, "ahead of its stream"),
+        ({}, "ahead of its stream"),
+    ],
+)
+def test_positions_of_consumers_in_logs(fields: dict[str, str], words: str) -> None:
+    item = msgspec.structs.replace(occurrence("consumer-delivered-ahead"), exemplars=(line(0, **fields),))
+    evidence = LogEvidence(files=(File(path="n1.log", size=1, server_lines=9),), found=(item,))
+    (finding,) = consumer_ahead_logged(evidence)
+    assert finding.message.startswith(words)
+
+
+# Consumers behind their stream
+
+
+def behind(
+    first: Consumer, last: Consumer, before: StreamState, now: StreamState, config: dict[str, Any] | None = None
+) -> Finding:
+    earlier = stream(before, config, consumers=(msgspec.structs.replace(first, at=NOON - HOUR),), at=NOON - HOUR)
+    (finding,) = consumer_behind(two([earlier], [stream(now, config, consumers=(last,))]))
+    return finding
+
+
+def reader(delivered: int, at: int, config: dict[str, Any] | None = None, pending: int = 0) -> Consumer:
+    return consumer(config, delivered=SequencePair(delivered, at), num_pending=pending)
+
+
+def passed_over(config: dict[str, Any] | None = None, first: Consumer | None = None, **fields: Any) -> Finding:
+    """A consumer at work from 10 to 99, of which ten were delivered; the stream now begins at 51."""
+    earlier = first or reader(10, 10, config)
+    dates = {"first_ts": NOON - 2 * HOUR} | fields
+    return behind(earlier, reader(20, 99, config), state(60, 1, 60), state(50, 51, 100, **dates))
+
+
+def test_messages_that_were_removed_in_front_of_a_consumer_at_work() -> None:
+    finding = passed_over()
+    assert finding.measured == 40
+    assert finding.message == (
+        "40 messages left the stream before this consumer got them, within 1h: it reads on, more slowly than messages"
+        " are removed in front of it"
+    )
+    assert passed_over(first=reader(1, 10)).measured == 40
+    for policy in ("last", "last_per_subject"):
+        assert passed_over({"deliver_policy": policy}).outcome is Outcome.PASS
+    assert passed_over({"filter_subject": "a"}).outcome is Outcome.PASS
+    assert passed_over(first=reader(0, 10)).outcome is Outcome.PASS
+    assert passed_over(num_deleted=1).outcome is Outcome.PASS
+    last_one = state(1, 100, 100, first_ts=NOON - 2 * HOUR)
+    assert behind(reader(10, 10), reader(20, 99), state(60, 1, 60), last_one).measured == 79
+    assert passed_over(first_ts=None).outcome is Outcome.PASS
+    assert passed_over(first_ts=NOON - HOUR).measured == 40
+    assert passed_over(first_ts=NOON).outcome is Outcome.PASS
+
+
+def test_what_waited_in_a_stream_that_was_emptied_is_what_it_held() -> None:
+    """The consumer was read a little later than its stream, so more waited for it by then."""
+    finding = behind(reader(10, 10, pending=60), reader(10, 100), state(60, 1, 60), state(0, 101, 100))
+    assert finding.measured == 50
+    assert finding.message.startswith("at least 50 messages that waited for it are gone without a delivery: within 1h")
+
+
+def test_a_filter_for_which_nothing_waits_is_not_stuck() -> None:
+    def stuck(first: tuple[int, int], last: tuple[int, int]) -> bool:
+        filtered = {"filter_subject": "a"}
+        earlier, later = (reader(1, at, filtered, pending) for at, pending in (first, last))
+        return behind(earlier, later, state(60, 41, 100), state(60, 41, 100)).outcome is Outcome.FAIL
+
+    assert stuck((10, 5), (10, 5))
+    assert not stuck((10, 5), (12, 5))
+    assert not stuck((10, 0), (10, 5))
+    assert not stuck((10, 5), (10, 0))
+    assert not stuck((10, 0), (12, 0))
+
+
+# What logs and captures show of clients
+
+
+def numbered(signature: str, count: int, actual: tuple[int, int] | None, *lines: str, **fields: Any) -> Occurrence:
+    measures = () if actual is None else (Measure("actual", count, *actual),)
+    exemplars = tuple(line(0, actual=text) for text in lines)
+    return msgspec.structs.replace(occurrence(signature, count), measures=measures, exemplars=exemplars, **fields)
+
+
+WRONG = "publish-wrong-last-sequence"
+
+
+def clients(*occurrences: Occurrence) -> LogEvidence:
+    return LogEvidence(files=(File(path="app.log", size=1, client_lines=9),), found=occurrences)
+
+
+def test_sequences_that_are_named_again_and_again() -> None:
+    def repeated(*occurrences: Occurrence) -> set[int]:
+        return refusals.repeated(occurrences, 3)
+
+    assert repeated(numbered(WRONG, 3, (7, 7))) == {7}
+    assert repeated(numbered(WRONG, 2, (7, 7))) == set()
+    assert repeated(numbered(WRONG, 2, (7, 7)), numbered(WRONG, 3, None), numbered(WRONG, 3, (8, 8))) == {8}
+    assert repeated(numbered(WRONG, 9, (5, 9), "5", "5", "5", "9")) == {5}
+    assert repeated(numbered(WRONG, 9, (0, 9), "0", "0", "0")) == {0}
+    assert repeated(numbered(WRONG, 9, (5, 9), "5", "5", "9")) == set()
+    assert repeated(numbered(WRONG, 9, (5, 9), "5", "5")) == set()
+    unnamed = msgspec.structs.replace(numbered(WRONG, 9, (5, 9)), exemplars=(line(0), line(0), line(0)))
+    assert repeated(unnamed) == set()
+
+
+def test_which_publishes_expected_more_than_there_was() -> None:
+    def expecting(expected: int, actual: int) -> Occurrence:
+        shown = line(0, expected=str(expected), actual=str(actual))
+        measures = (Measure("actual", 1, actual, actual), Measure("expected", 1, expected, expected))
+        return msgspec.structs.replace(occurrence(WRONG), measures=measures, exemplars=(shown,))
+
+    for expected, ahead in ((8, True), (7, False), (6, False)):
+        item = expecting(expected, 7)
+        assert (refusals.some_ahead(item), refusals.all_ahead(item)) == (ahead, ahead)
+    assert not refusals.all_ahead(occurrence(WRONG))
+    some = numbered(WRONG, 3, (0, 5))
+    assert (refusals.some_ahead(some), refusals.all_ahead(some)) == (True, False)
+
+
+def test_refusals_in_logs_that_expect_too_much() -> None:
+    results = list(expected_ahead_logged(clients(numbered(WRONG, 4, (0, 9), "0", "0", "0")), params("JSD202")))
+    assert [(f.severity, f.measured) for f in results] == [(None, 0)]
+    assert "4 times by n1" in results[0].message
+    assert " (not all of these), because" in results[0].message
+    at = moment_of(0).at
+    assert (results[0].first_seen, results[0].last_seen) == (at, at)
+    (other,) = expected_ahead_logged(clients(numbered(WRONG, 4, (0, 9), "0", "7", "0")), params("JSD202"))
+    assert other.severity is Severity.INFO
+
+
+def test_one_of_several_kinds_of_refusal_expects_too_much() -> None:
+    mixed = (numbered(WRONG, 4, (5, 9)), numbered("publish-wrong-last-sequence-traced", 1, (0, 0)))
+    (finding,) = expected_ahead_logged(clients(*mixed), params("JSD202"))
+    assert (finding.outcome, finding.measured) == (Outcome.FAIL, 1)
+
+
+def test_refusals_in_logs_of_writers_that_do_not_read_again() -> None:
+    def stated(*occurrences: Occurrence) -> list[str]:
+        return texts(wrong_last_sequence_logged(clients(*occurrences), params("JSD201")))
+
+    ahead = numbered(WRONG, 3, (0, 0))
+    elsewhere = msgspec.structs.replace(numbered(WRONG, 2, (5, 9)), logged_by="n2")
+    assert len(stated(ahead, elsewhere)) == 1
+    assert stated(ahead, elsewhere) != ["pass"]
+    assert stated(ahead) == ["pass"]
+    traced = "publish-wrong-last-sequence-traced"
+    (several,) = stated(numbered(WRONG, 3, (7, 7)), numbered(traced, 3, (5, 5)))
+    assert several.endswith(": the last sequence stayed 5: it tries again without reading where the stream is")
+    (mixed,) = stated(ahead, numbered(traced, 2, (5, 9)))
+    assert mixed.endswith(": two writers at once, which is ordinary where they read again and try again")
+    shown = (Measure("actual", 3, 7, 7), Measure("expected", 3, 99, 99))
+    beyond = msgspec.structs.replace(numbered(WRONG, 3, (7, 7)), measures=shown)
+    (mixed,) = stated(beyond, numbered(traced, 2, (5, 9)))
+    assert "two writers at once" in mixed
+    (once,) = stated(numbered(WRONG, 3, (1, 1)))
+    assert ": the last sequence stayed 1: it tries" in once
+
+
+@pytest.mark.parametrize(("minute", "late"), [(-1, True), (-2, False), (0, True)])
+def test_timeouts_in_the_minute_before_a_refusal(minute: int, *, late: bool) -> None:
+    timeout = occurrence("publish-timed-out", minute=minute)
+    first = numbered(WRONG, 2, (5, 9))
+    later = Histogram.of([(moment_of(0).us, moment_of(0).us + 1, 2)])
+    item = msgspec.structs.replace(first, histogram=later)
+    (text,) = texts(wrong_last_sequence_logged(clients(item, timeout), params("JSD201")))
+    assert ("; after 1 timeout, so it may retry what was stored" in text) is late
+
+
+def gap(signature: str, *behind_by: str, count: int = 3) -> Occurrence:
+    return msgspec.structs.replace(
+        occurrence(signature, count), exemplars=tuple(line(0, behind=text) for text in behind_by)
+    )
+
+
+@pytest.mark.parametrize(
+    ("behind_by", "recreated"),
+    [
+        (("-3",), True),
+        (("18446744073709551613",), True),
+        (("9223372036854775807",), True),
+        (("922337203685477580",), False),
+        (("3",), False),
+        (("3", "-3"), True),
+    ],
+)
+def test_gaps_below_zero_show_a_recreated_consumer(behind_by: tuple[str, ...], *, recreated: bool) -> None:
+    results = clients(gap("consumer-sequence-mismatch", *behind_by))
+    (text,) = texts(delivery_gap_logged(results, params("JSD209")))
+    assert ("the consumer was deleted and created again under its client" in text) is recreated
+
+
+def test_a_gap_that_is_not_named_shows_no_recreated_consumer() -> None:
+    bare = msgspec.structs.replace(occurrence("consumer-sequence-mismatch"), exemplars=(line(0),))
+    (text,) = texts(delivery_gap_logged(clients(bare), params("JSD209")))
+    assert text.startswith("sequence mismatch: messages that the server sent did not arrive, logged once by n1")
+
+
+def test_ordered_consumers_that_reset_once() -> None:
+    (finding,) = delivery_gap_logged(clients(occurrence("ordered-consumer-reset-rust")), params("JSD209", resets=1))
+    assert finding.severity is None
+    mismatch = clients(occurrence("consumer-sequence-mismatch"))
+    (finding,) = delivery_gap_logged(mismatch, params("JSD209", resets=1))
+    assert finding.severity is Severity.INFO
+
+
+SECOND = 1_000_000_000
+START = int(NOON.timestamp()) * SECOND
+
+
+def seen(
+    *publishing: Publishing, consumers: tuple[ConsumerTraffic, ...] = (), lossy: Flow | None = None, twice: bool = False
+) -> PacketEvidence:
+    """Connections from ports 40001 on, in one capture. `lossy`: the last of them, to the server."""
+    clean = Flow(distinct_packets=100)
+    server = SocketAddress("10.0.0.1", 4222)
+    connections = tuple(
+        TcpConnection(
+            capture=0,
+            number=number,
+            client=SocketAddress("10.0.0.9", 40000 + number),
+            server=server,
+            first_ns=START,
+            last_ns=START + SECOND,
+            to_server=lossy if number == len(publishing) and lossy else clean,
+            to_client=clean,
+            captured_twice=twice,
+        )
+        for number, _ in enumerate(publishing, 1)
+    )
+    talks = tuple(
+        NatsConnection(number=number, content=Content.NATS, publishing=item, gapless=True)
+        for number, item in enumerate(publishing, 1)
+    )
+    traffic = (NatsTraffic(capture=0, connections=talks, consumers=consumers),)
+    captures = (Capture(name="a.pcap", packets=100, tcp=100),)
+    return PacketEvidence(captures=captures, connections=connections, nats=traffic)
+
+
+def refused(count: int, **fields: Any) -> Publishing:
+    known: dict[str, Any] = {"err_code": 10071, "description": "wrong last sequence", "stream": "S", "count": count}
+    times = {"first_ns": START, "last_ns": START + SECOND}
+    return Publishing(acks=9, refusals=(RefusedPublishes(**(known | times | fields)),))
+
+
+def test_the_last_publish_that_expected_too_much_is_quoted() -> None:
+    def at(second: int) -> dict[str, int]:
+        return {"first_ns": START + second * SECOND, "last_ns": START + second * SECOND}
+
+    first = refused(2, ahead=2, expected=99, actual=6, **at(1))
+    later = refused(1, ahead=1, expected=50, actual=7, **at(9))
+    for order in ((first, later), (later, first)):
+        (finding,) = expected_ahead_captured(seen(*order), params("JSD202"))
+        assert "has not reached, 50 where it has 7: it was recreated" in finding.message
+        assert finding.first_seen == NOON + timedelta(seconds=1)
+        assert finding.last_seen == NOON + timedelta(seconds=9)
+    equal = refused(1, ahead=1, expected=7, actual=7)
+    (finding,) = expected_ahead_captured(seen(equal), params("JSD202"))
+    assert "has not reached: it was recreated" in finding.message
+
+
+def wrong(*publishing: Publishing, **fields: Any) -> Finding:
+    (finding,) = wrong_last_sequence_captured(seen(*publishing, **fields), params("JSD201"))
+    return finding
+
+
+def test_refused_publishes_that_had_been_stored() -> None:
+    innocent = "the network is innocent: nothing was lost, late or held back on this connection"
+    head = "refused for an expected sequence or id (wrong last sequence): "
+    unreadable = wrong(refused(2, after_stored=1), twice=True).message
+    assert unreadable.endswith("or got no reply yet, so it is there already")
+    lossy = Flow(distinct_packets=100, retransmission=Retransmission(packets=4, segments=4))
+    for first, last, words in ((1, 2, "4 segments lost"), (2, 1, innocent)):
+        text = wrong(refused(2, after_stored=first), refused(2, after_stored=last), lossy=lossy).message
+        assert text.endswith(words)
+    assert wrong(refused(2, after_stored=1)).message == (
+        f"2 publishes were {head}1 of these repeats a message that had been stored, or got no reply yet, so it is there"
+        f" already; {innocent}"
+    )
+    assert "2 of these repeat a message that" in wrong(refused(2, after_stored=2)).message
+    assert wrong(refused(1, repeats=3), refused(1, repeats=1)).message == (
+        f"2 publishes were {head}one expectation was refused 3 times: it tries again without reading where the stream"
+        " is"
+    )
+    assert wrong(refused(1, repeats=2)).severity is Severity.INFO
+
+
+def test_refusals_are_counted_per_ten_minutes() -> None:
+    def contend(*seconds: tuple[int, int]) -> bool:
+        parts = [refused(50, first_ns=START + first * SECOND, last_ns=START + last * SECOND) for first, last in seconds]
+        return "writers contend" in wrong(*parts).message
+
+    assert contend((0, 300), (300, 600))
+    assert not contend((0, 300), (300, 1200))
+    assert not contend((0, 1200), (0, 300))
+    assert not contend((0, 1200), (900, 1200))
+    assert contend((0, 0), (0, 0))
+
+
+def pushed(**fields: Any) -> Finding:
+    traffic = ConsumerTraffic(stream="S", consumer="c", exclusive=True, deliveries=50, heartbeats=9, **fields)
+    (finding,) = delivery_gap_captured(seen(consumers=(traffic,)), params("JSD209"))
+    return finding
+
+
+def test_push_consumers_that_began_again() -> None:
+    often = pushed(restarts=10)
+    assert (often.severity, pushed(restarts=9).severity) == (None, Severity.INFO)
+    assert (pushed(heartbeats_ahead=3).severity, pushed(heartbeats_ahead=2).severity) == (None, Severity.INFO)
+    assert often.message == (
+        "its sequence began again 10 times: it was deleted and created again; with explicit acknowledgements nothing is"
+        " lost, without them what is missing is"
+    )
+    both = pushed(missing=2, heartbeats_ahead=1)
+    assert both.message == (
+        "2 of its deliveries did not come over any connection in this capture: they were sent while the client was not"
+        " there, or over one that broke; 1 of 9 heartbeats name a later delivery than had come; with explicit"
+        " acknowledgements nothing is lost, without them what is missing is"
+    )
+
+
+@pytest.mark.parametrize("signature", ["consumer-sequence-mismatch", "ordered-consumer-reset-python"])
+def test_an_application_with_a_server_inside_has_one_log(signature: str) -> None:
+    """What a client logs counts, also while the server of the same process starts."""
+    evidence = LogEvidence(
+        files=(File(path="n1.log", size=1, server_lines=9, client_lines=9),),
+        found=(occurrence(signature, 10),),
+        runs=(ProcessRun(server="n1", started=moment_of(0), ready=moment_of(1)),),
+    )
+    (finding,) = delivery_gap_logged(evidence, params("JSD209"))
+    assert (finding.severity, finding.measured) == (None, 10)
