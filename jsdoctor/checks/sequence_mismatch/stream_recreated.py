@@ -137,7 +137,8 @@ def _restored(stream: Stream, older_ns: int) -> Finding:
         confidence=Confidence.MEDIUM,
         message=(
             f"the stream was made {age} ago and holds what is {span(older_ns)} older than itself: it was restored from "
-            "a backup; clients that went beyond the backup remember sequences that are given out again"
+            "a backup, and clients that went beyond the backup remember sequences that are given out again; or it was "
+            "deleted and created again, and the server kept what it held; or it was a mirror"
         ),
         evidence=(
             stream.observed("created", stream.created),
