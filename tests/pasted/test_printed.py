@@ -128,5 +128,10 @@ def test_enumerations_of_nats_py() -> None:
     assert document == Document({"config": {"name": "A", "retention": "limits"}})
 
 
+@pytest.mark.parametrize("value", ["datetime.datetime(99999999999999999999, 1, 1)", "1e999"])
+def test_a_value_that_is_too_large_is_no_object(value: str) -> None:
+    assert list(python_objects(f"ConsumerInfo(name='c', created={value}, ack_wait={value})")) == []
+
+
 def test_code_in_a_print_is_not_run() -> None:
     assert list(python_objects("ConsumerInfo(name=__import__('os').getcwd())")) == []

@@ -40,7 +40,7 @@ def python_objects(text: str) -> Iterator[Document]:
         try:
             tree = ast.parse(_ENUM.sub(r"\1", text[start.start() : end]), mode="eval")
             value = _value(tree.body)
-        except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
+        except (SyntaxError, ValueError, TypeError, OverflowError, RecursionError, MemoryError):
             continue
         at = end
         yield Document(value)
