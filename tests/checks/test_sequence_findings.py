@@ -153,8 +153,9 @@ def restored(age: timedelta, older: timedelta | None, stored: StoredMessages | N
 
 def test_a_young_stream_with_old_messages() -> None:
     text = (
-        "the stream was made 1d ago and holds what is 5m older than itself: it was restored from a backup; clients that"
-        " went beyond the backup remember sequences that are given out again"
+        "the stream was made 1d ago and holds what is 5m older than itself: it was restored from a backup,"
+        " and clients that went beyond the backup remember sequences that are given out again; or it was deleted and"
+        " created again, and the server kept what it held; or it was a mirror"
     )
     assert restored(DAY, timedelta(minutes=5)) == [text]
     assert restored(DAY + timedelta(microseconds=1), timedelta(minutes=5)) == ["pass"]
