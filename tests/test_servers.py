@@ -6,7 +6,7 @@ import gc
 import subprocess
 from pathlib import Path
 
-import httpx
+import httpx2
 import nats
 import pytest
 
@@ -53,8 +53,8 @@ def test_without_quorum_there_is_no_leader(cluster_factory: ClusterFactory) -> N
 def test_paused_node_does_not_respond_until_resumed(cluster_factory: ClusterFactory) -> None:
     cluster = cluster_factory()
     cluster.pause("n1")
-    with pytest.raises(httpx.TimeoutException):
-        httpx.get(cluster.monitor_urls[0] + "/varz", timeout=0.2)
+    with pytest.raises(httpx2.TimeoutException):
+        httpx2.get(cluster.monitor_urls[0] + "/varz", timeout=0.2)
     cluster.resume("n1")
     assert cluster.monitor("n1", "/varz")["server_name"] == "n1"
 

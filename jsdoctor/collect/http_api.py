@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-import httpx
+import httpx2
 
 from jsdoctor.collect.live.monitor_url import DIRECT, MonitorUrl
 
@@ -22,13 +22,13 @@ class ApiAccess:
     timeout_s: float = 30.0
     tls: ssl.SSLContext | None = field(default=None, repr=False)
 
-    def client(self, headers: Mapping[str, str] | None = None) -> httpx.Client:
+    def client(self, headers: Mapping[str, str] | None = None) -> httpx2.Client:
         """A client for its requests. `headers` are sent besides those of the access."""
         every = {**(headers or {}), **self.headers}
         if self.token:
             every["Authorization"] = f"Bearer {self.token}"
         secure = self.url.base.startswith("https://")
-        return httpx.Client(
+        return httpx2.Client(
             verify=(self.tls or ssl.create_default_context()) if secure else False,
             timeout=self.timeout_s,
             headers=every,
@@ -41,7 +41,7 @@ class TooLargeError(Exception):
     """A reply that is larger than what is read of one."""
 
 
-def body_of(response: httpx.Response, most_bytes: int, until: float | None = None) -> bytes:
+def body_of(response: httpx2.Response, most_bytes: int, until: float | None = None) -> bytes:
     """The body. Raises TooLargeError, and TimeoutError where it is not complete at `until` (time.monotonic)."""
     body = bytearray()
     for block in response.iter_bytes():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import httpx
+import httpx2
 
 from jsdoctor.collect.problems import Problem
 
@@ -15,7 +15,7 @@ class WebhookProblem(Problem):
 
 def receiver_name(url: str) -> str:
     """Scheme, host and port alone: paths and queries of webhooks are secrets."""
-    parsed = httpx.URL(url)
+    parsed = httpx2.URL(url)
     return str(parsed.copy_with(username=None, password=None, path="/", query=None, fragment=None)).rstrip("/")
 
 
@@ -25,11 +25,11 @@ def post_json(url: str, body: str) -> None:
     hint = "check the address given with --notify"
     try:
         with (
-            httpx.Client(timeout=_TIMEOUT_S, follow_redirects=False) as client,
+            httpx2.Client(timeout=_TIMEOUT_S, follow_redirects=False) as client,
             client.stream("POST", url, content=body.encode(), headers={"Content-Type": "application/json"}) as response,
         ):
             status = response.status_code
-    except (httpx.HTTPError, OSError) as error:
+    except (httpx2.HTTPError, OSError) as error:
         raise WebhookProblem(f"{name} was not reached: {type(error).__name__}", hint) from None
-    if not httpx.codes.is_success(status):
+    if not httpx2.codes.is_success(status):
         raise WebhookProblem(f"{name} refused the notification (HTTP {status})", hint)

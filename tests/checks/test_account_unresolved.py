@@ -40,12 +40,14 @@ def test_an_account_has_expired_if_one_server_says_so() -> None:
     (finding,) = judged(use("n2", after(hours=-1)), use("n1", NOON), use("n3"), use("n4", after(days=9)))
     assert finding.severity is Severity.ERROR
     assert finding.message == "its JWT has expired on n1, n2: its clients were disconnected and cannot log in"
-    (told,) = judged(use("n1", expired=True), use("n2"))
-    assert told.message == "its JWT has expired on n1: its clients were disconnected and cannot log in"
+    (logged_seen,) = judged(use("n1", expired=True), use("n2"))
+    assert logged_seen.message == "its JWT has expired on n1: its clients were disconnected and cannot log in"
 
 
 def listing(server: str, *issuers: str | None, known: bool = True) -> ServerConnections:
-    closed = tuple(ClientConnection(cid=number, stop=NOON, issuer_account=one) for number, one in enumerate(issuers))
+    closed = tuple(
+        ClientConnection(cid=number, stop=NOON, issuer_account=single) for number, single in enumerate(issuers)
+    )
     return ServerConnections(server=server, at=NOON, closed=closed if known else None)
 
 
@@ -70,9 +72,9 @@ def test_each_server_is_judged_by_the_accounts_that_it_knows() -> None:
     assert findings[4].severity is Severity.INFO
 
 
-def logged(*found: Occurrence, end_s: float = 0) -> Finding:
+def logged(*occurrences: Occurrence, end_s: float = 0) -> Finding:
     files = (LogFile(path="n1.log", size=1, client_lines=1, last=log_time(end_s)),)
-    (finding,) = account_unresolved_logged(LogEvidence(files=files, found=found))
+    (finding,) = account_unresolved_logged(LogEvidence(files=files, found=occurrences))
     return finding
 
 

@@ -34,8 +34,8 @@ def stream(retention: str, replicas: int) -> SnapshotSeries:
 
 def judged(*samples: tuple[Server, ...], streams: SnapshotSeries | None = None, **params: Any) -> list[Finding]:
     """By all readings of the servers that are in the last sample."""
-    names = [one.name for one in samples[-1]]
-    readings = [tuple(one for sample in samples for one in sample if one.name == name) for name in names]
+    names = [single.name for single in samples[-1]]
+    readings = [tuple(single for sample in samples for single in sample if single.name == name) for name in names]
     trend = ServerTrend(tuple(map(ServerHistory, readings)))
     return list(
         api_overloaded(Servers(samples[-1], earlier=samples[:-1]), trend, streams, params_of("JSD807", **params))
@@ -127,6 +127,6 @@ def test_accounts_are_not_judged_where_one_server_counts_removals() -> None:
 
 def test_lines_are_about_the_server_that_dropped_requests() -> None:
     files = (LogFile(path="n1.log", size=1, server_lines=1),)
-    found = (lines("api-requests-dropped", fields=(("account", "APP"),)),)
-    (finding,) = api_overloaded_logged(LogEvidence(files=files, found=found))
+    occurrences = (lines("api-requests-dropped", fields=(("account", "APP"),)),)
+    (finding,) = api_overloaded_logged(LogEvidence(files=files, found=occurrences))
     assert finding.subject == N1

@@ -69,8 +69,8 @@ def storing(storage: int, *, limit: int = 100, reserved: int = 0) -> Server:
     return server(jetstream=JetStreamStats(config=config, storage=storage, reserved_storage=reserved))
 
 
-def storage(one: Server, **params: Any) -> list[Finding]:
-    return list(jetstream_storage_near_limit(Servers((one,)), None, params_of("JSD802", **params)))
+def storage(single: Server, **params: Any) -> list[Finding]:
+    return list(jetstream_storage_near_limit(Servers((single,)), None, params_of("JSD802", **params)))
 
 
 def test_a_limit_that_is_reached_refuses_and_one_that_is_near_soon_will() -> None:
@@ -94,9 +94,9 @@ def test_accounts_are_asked_for_only_where_a_server_has_jetstream() -> None:
 
 
 def test_lines_are_about_the_account_whose_limit_it_is() -> None:
-    found = (
+    occurrences = (
         lines("stream-stopped-by-account-limit", 3, fields=(("account", "APP"), ("stream", "ORDERS"))),
         lines("account-limit-reached-in-cluster", 2, fields=(("reason", "full"),)),
     )
-    findings = list(storage_limit_logged(LogEvidence(files=(), found=found)))
+    findings = list(storage_limit_logged(LogEvidence(files=(), found=occurrences)))
     assert [finding.subject for finding in findings] == [Subject(kind="account", account="APP"), N1]

@@ -32,8 +32,8 @@ def listing(
 
 
 def judged(*servers: ServerConnections, **params: Any) -> list[Finding]:
-    found = connections_brief(Connections(servers), params_of("JSD846", **params))
-    return [finding for finding in found if finding.outcome is Outcome.FAIL]
+    occurrences = connections_brief(Connections(servers), params_of("JSD846", **params))
+    return [finding for finding in occurrences if finding.outcome is Outcome.FAIL]
 
 
 @pytest.mark.parametrize("reason", ["Stale Connection", "Read Error", "Write Error", "Duplicate Client ID"])

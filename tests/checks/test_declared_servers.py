@@ -54,10 +54,10 @@ def servers(
 
 
 def of(
-    declared: Declared, mounted: Callable[[RunningConfigurations], Iterator[Finding]], one: DeclaredServers
+    declared: Declared, mounted: Callable[[RunningConfigurations], Iterator[Finding]], single: DeclaredServers
 ) -> list[Finding]:
-    findings = list(declared(Manifests(servers=(one,))))
-    assert list(mounted(RunningConfigurations(servers=(one,)))) == findings
+    findings = list(declared(Manifests(servers=(single,))))
+    assert list(mounted(RunningConfigurations(servers=(single,)))) == findings
     return findings
 
 
@@ -77,14 +77,14 @@ def test_hosts_that_only_the_same_machine_reaches() -> None:
 
 def test_servers_that_let_everybody_in() -> None:
     text = "it will require no login: everybody who reaches its port may read, publish and delete every stream of that"
-    one = logins()
-    assert one.message == f"{text} account"
-    assert one.evidence == (PLACE.shows("no login is set up"),)
+    single = logins()
+    assert single.message == f"{text} account"
+    assert single.evidence == (PLACE.shows("no login is set up"),)
     chart = logins(chart=True)
     assert (
         chart.message == f"{text} account; the chart sets up no logins: put authorization or accounts into config.merge"
     )
-    assert chart.evidence == one.evidence
+    assert chart.evidence == single.evidence
     assert logins(host="localhost").severity is Severity.INFO
     assert logins(auth=False, unclear="auth").evidence == (AUTH.shows("no login is set up"),)
     assert logins(auth=False, chart=True).evidence == (AUTH.shows("no login is set up"),)

@@ -28,8 +28,8 @@ def sample(*peers: str, up_s: float | None = 3_600) -> tuple[Server, ...]:
 
 
 def outside(*samples: tuple[Server, ...], outcome: Outcome = Outcome.FAIL) -> list[str]:
-    found = jetstream_disabled(Servers(samples[-1], earlier=samples[:-1]), params_of("JSD803"))
-    return [finding.subject.name for finding in found if finding.outcome is outcome]
+    occurrences = jetstream_disabled(Servers(samples[-1], earlier=samples[:-1]), params_of("JSD803"))
+    return [finding.subject.name for finding in occurrences if finding.outcome is outcome]
 
 
 def test_a_server_is_outside_if_the_leader_knows_it_in_no_sample() -> None:

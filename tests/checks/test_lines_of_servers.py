@@ -16,9 +16,9 @@ N1 = Subject(kind="server", name="n1")
 STARTED = (ProcessRun(server="n1", started=log_time(0), ready=log_time(0)),)
 
 
-def evidence(*found: Occurrence, levels: tuple[str, ...] = ("INF",), **more: Any) -> LogEvidence:
+def evidence(*occurrences: Occurrence, levels: tuple[str, ...] = ("INF",), **more: Any) -> LogEvidence:
     file = LogFile(path="n1.log", size=1, server_lines=1, client_lines=1, servers=("n1",), levels=levels)
-    return LogEvidence(files=(file,), found=found, **more)
+    return LogEvidence(files=(file,), found=occurrences, **more)
 
 
 def slow(signature: str, count: int = 1, took_s: float | None = None, **more: Any) -> Occurrence:
@@ -26,24 +26,24 @@ def slow(signature: str, count: int = 1, took_s: float | None = None, **more: An
     return lines(signature, count, measures=took, fields=(("account", "APP"),), **more)
 
 
-def slowness(*found: Occurrence, runs: tuple[ProcessRun, ...] = ()) -> list[Finding]:
-    return list(disk_slow_logged(evidence(*found, runs=runs), params_of("JSD814")))
+def slowness(*occurrences: Occurrence, runs: tuple[ProcessRun, ...] = ()) -> list[Finding]:
+    return list(disk_slow_logged(evidence(*occurrences, runs=runs), params_of("JSD814")))
 
 
 def test_three_lines_or_ten_seconds_are_a_slow_disk() -> None:
-    for found, severity in (
+    for occurrences, severity in (
         (slow("readloop-slow", 3, 2), None),
         (slow("readloop-slow", 2, 9.999), Severity.INFO),
         (slow("readloop-slow", 1, 10), None),
     ):
-        (finding,) = slowness(found)
+        (finding,) = slowness(occurrences)
         assert finding.severity is severity
         assert finding.subject == N1
 
 
 def test_while_a_server_starts_only_many_lines_are() -> None:
-    for found, severity in ((slow("readloop-slow", 14, 60), Severity.INFO), (slow("readloop-slow", 15, 2), None)):
-        (finding,) = slowness(found, runs=STARTED)
+    for occurrences, severity in ((slow("readloop-slow", 14, 60), Severity.INFO), (slow("readloop-slow", 15, 2), None)):
+        (finding,) = slowness(occurrences, runs=STARTED)
         assert finding.severity is severity
         assert finding.message.startswith("it was slow at reading from a connection, up to ")
         assert ", all of it while it started or stopped): " in finding.message
@@ -78,8 +78,8 @@ def interval(reason: str, resolved_s: float | None) -> OutageInterval:
     )
 
 
-def reloads(*found: Occurrence, intervals: tuple[OutageInterval, ...] = (), **more: Any) -> Finding:
-    (finding,) = reload_rejected_logged(evidence(*found, intervals=intervals, **more))
+def reloads(*occurrences: Occurrence, intervals: tuple[OutageInterval, ...] = (), **more: Any) -> Finding:
+    (finding,) = reload_rejected_logged(evidence(*occurrences, intervals=intervals, **more))
     return finding
 
 
@@ -96,8 +96,8 @@ def test_a_reload_that_a_later_one_made_good() -> None:
 
 
 def test_a_reload_that_nothing_made_good() -> None:
-    one = reloads(refused("a"), refused("b"), intervals=(interval("a", 9), interval("b", None)))
-    assert one.message == (
+    single = reloads(refused("a"), refused("b"), intervals=(interval("a", 9), interval("b", None)))
+    assert single.message == (
         "it refused to reload its configuration, b 7 (logged twice by n1 at 2026-11-21 12:00:00Z); no later line"
         " reports a reload or start that succeeded: it goes on with its old settings; the next start uses the file as"
         " it is now"

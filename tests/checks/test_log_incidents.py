@@ -58,9 +58,9 @@ def lasts(*intervals: OutageInterval, **how: Any) -> bool:
 )
 def test_what_is_logged_repeatedly_is_over_after_six_of_its_usual_pauses(count: int, last_s: int, pause_s: int) -> None:
     for more, still in ((0, True), (1, False)):
-        one = interval(at(0), at(last_s * S), count=count, log_end=at((last_s + pause_s) * S + more))
-        assert lasts(one, repeats=True) is still
-        assert lasts(one)
+        single = interval(at(0), at(last_s * S), count=count, log_end=at((last_s + pause_s) * S + more))
+        assert lasts(single, repeats=True) is still
+        assert lasts(single)
 
 
 def test_two_lines_just_before_the_log_ends_may_be_an_election_and_three_are_none() -> None:
@@ -96,46 +96,46 @@ def test_lines_without_times_at_the_end_of_the_text_last() -> None:
     ],
 )
 def test_a_failed_health_check_of_that_server_confirms_one_line(witness: dict[str, Any], confirmed: bool) -> None:
-    one = interval(at(0), at(0), log_end=at(5 * S))
+    single = interval(at(0), at(0), log_end=at(5 * S))
     values: dict[str, Any] = {"began": at(-9 * S), "last": at(0), "signature": WITNESS}
     checked = interval(**values | witness)
-    logs = LogEvidence(files=(), intervals=(checked, one))
+    logs = LogEvidence(files=(), intervals=(checked, single))
     incident = log_incidents(logs, LOST)[-1]
     assert bool(incident.unresolved) is confirmed
 
 
 def test_the_health_check_does_not_confirm_itself() -> None:
-    one = interval(at(0), at(0), signature=WITNESS, log_end=at(5 * S))
-    (incident,) = log_incidents(LogEvidence(files=(), intervals=(one,)), WITNESS)
+    single = interval(at(0), at(0), signature=WITNESS, log_end=at(5 * S))
+    (incident,) = log_incidents(LogEvidence(files=(), intervals=(single,)), WITNESS)
     assert not incident.unresolved
 
 
-def test_while_a_server_starts_a_trouble_of_less_than_a_minute_is_left_out() -> None:
+def test_while_a_server_starts_a_fault_of_less_than_a_minute_is_left_out() -> None:
     runs = (ProcessRun(server="n1", started=at(0), ready=at(0)),)
     for resolved, left_out in ((at(65 * S - 1), True), (at(40 * S), True), (at(65 * S), False)):
-        one = interval(at(5 * S), at(6 * S), resolved=resolved)
-        logs = LogEvidence(files=(), runs=runs, intervals=(one,))
+        single = interval(at(5 * S), at(6 * S), resolved=resolved)
+        logs = LogEvidence(files=(), runs=runs, intervals=(single,))
         assert (log_incidents(logs, LOST) == []) is left_out
         assert log_incidents(logs, LOST, calm=False)
 
 
 def test_where_no_line_could_end_it_only_the_last_ten_minutes_count() -> None:
     for last_s, still in ((0, True), (-1, False)):
-        one = interval(at(-3_600 * S), at(last_s * S), count=9, log_end=at(600 * S))
-        incident = of(one, levels=["WRN"])
+        single = interval(at(-3_600 * S), at(last_s * S), count=9, log_end=at(600 * S))
+        incident = of(single, levels=["WRN"])
         assert bool(incident.unresolved) is still
-    one = interval(at(-3_600 * S), at(0), count=9, log_end=at(600 * S))
-    assert of(one, levels=["WRN"]).story == (
+    single = interval(at(-3_600 * S), at(0), count=9, log_end=at(600 * S))
+    assert of(single, levels=["WRN"]).story == (
         f"logged 9 times by n1 from {DAY} 11:00:00 to 12:00:00Z; the log (to {DAY} 12:10:00Z) has no lines of level"
         " INF, so nothing in it could tell when it ended"
     )
 
 
 def test_what_is_not_certain_is_a_warning_at_most() -> None:
-    one = interval(at(0), at(S), count=3, log_end=at(19 * S))
+    single = interval(at(0), at(S), count=3, log_end=at(19 * S))
     given = [None, *Severity]
     info, warning = Severity.INFO, Severity.WARNING
-    assert [of(one).severity(severity) for severity in given] == [warning, info, warning, warning, warning]
+    assert [of(single).severity(severity) for severity in given] == [warning, info, warning, warning, warning]
     lasting = interval(at(0), at(S), count=3, log_end=at(40 * S))
     assert [of(lasting).severity(severity) for severity in given] == given
 

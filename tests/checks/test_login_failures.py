@@ -63,8 +63,8 @@ def test_a_client_with_a_library_is_no_port_scan() -> None:
         assert "somebody is guessing" in judged(*strangers, *other).message
 
 
-def logged(*found: Occurrence, runs: tuple[ProcessRun, ...] = (), **params: Any) -> Finding:
-    logs = LogEvidence(files=(), found=found, runs=runs)
+def logged(*occurrences: Occurrence, runs: tuple[ProcessRun, ...] = (), **params: Any) -> Finding:
+    logs = LogEvidence(files=(), found=occurrences, runs=runs)
     (finding,) = login_refused_logged(logs, params_of("JSD809", **params))
     return finding
 

@@ -53,7 +53,7 @@ def configured(**settings: Any) -> tuple[PodConfiguration, ...]:
     return (PodConfiguration(name=CONFIG, changed=after(hours=-1), servers=servers),)
 
 
-def told(findings: list[Finding]) -> dict[str, str]:
+def by_name(findings: list[Finding]) -> dict[str, str]:
     return {finding.subject.name: finding.outcome.value for finding in findings}
 
 
@@ -64,10 +64,10 @@ def running(name: str = "n1", *, cluster: str = "C", varz: dict[str, Any] | None
 def test_settings_that_differ_from_those_of_the_file() -> None:
     file = configured(max_payload=1_000, max_file_store=2_000, max_memory_store=3_000)
     loaded = {"config_load_time": after(hours=-9), "max_payload": 1_048_576}
-    one = running(varz=loaded, config=JetStreamConfig(max_storage=2_000, max_memory=4_000))
+    single = running(varz=loaded, config=JetStreamConfig(max_storage=2_000, max_memory=4_000))
     known = facts(pod("n0", deleting=True), pod("n9", configuration="none"), pod(), configurations=file)
-    findings = list(pod_configuration(known, Servers((one,)), params_of("JSD844")))
-    assert told(findings) == {"n9": "not_evaluated", "n1": "fail"}
+    findings = list(pod_configuration(known, Servers((single,)), params_of("JSD844")))
+    assert by_name(findings) == {"n9": "not_evaluated", "n1": "fail"}
     assert (
         "Z: max_payload is 1,000 there and 1,048,576 here; max_memory_store is 3,000 there and 4,000 here. Its next"
         in findings[-1].message
@@ -77,8 +77,8 @@ def test_settings_that_differ_from_those_of_the_file() -> None:
 def memory(own: int | None, reported: int = 0, version: str = "2.12.8", **stats: Any) -> Finding:
     container = {"memory_limit": 1_000, "go_memory_limit": own}
     config = JetStreamConfig(**{"max_memory": UNLIMITED} | stats)
-    one = server(varz={"gomemlimit": reported}, jetstream=JetStreamStats(config=config), version=version)
-    (finding,) = pod_memory(facts(pod(container=container)), Servers((one,)), params_of("JSD840"))
+    single = server(varz={"gomemlimit": reported}, jetstream=JetStreamStats(config=config), version=version)
+    (finding,) = pod_memory(facts(pod(container=container)), Servers((single,)), params_of("JSD840"))
     return finding
 
 
@@ -104,7 +104,7 @@ def order(*sets: ServerSet, listed: bool = True, servers: tuple[Server, ...] = (
     probes = {"readiness": ASSETS} | readiness
     owners = {"a1": "a", "b1": "b", "b2": "b", "c1": "c", "c2": "c", "c3": "c"}
     pods = (pod(name, owner=owner, container=probes) for name, owner in owners.items())
-    return told(list(pod_order(facts(*pods, sets=sets if listed else None), Servers(servers))))
+    return by_name(list(pod_order(facts(*pods, sets=sets if listed else None), Servers(servers))))
 
 
 def test_sets_that_start_one_server_after_the_other() -> None:
@@ -132,7 +132,7 @@ def test_the_node_with_the_majority() -> None:
 def test_a_pod_with_one_probe_is_judged_by_that() -> None:
     pods = (pod("n1", container={"liveness": META}), pod("n2", container={"readiness": ASSETS}), pod("n3"))
     findings = list(pod_probes(facts(*pods), Servers((running("n2", ha_assets=1),)), None))
-    assert told(findings) == {"n1": "fail", "n2": "fail"}
+    assert by_name(findings) == {"n1": "fail", "n2": "fail"}
 
 
 @pytest.mark.parametrize(
@@ -149,15 +149,17 @@ def test_a_pod_with_one_probe_is_judged_by_that() -> None:
     ],
 )
 def test_whether_the_probe_fails_now(health: Health | None, text: str) -> None:
-    one = server("n1", health=health)
-    (finding,) = pod_probes(facts(pod(container={"liveness": META})), Servers((one,)), None)
+    single = server("n1", health=health)
+    (finding,) = pod_probes(facts(pod(container={"liveness": META})), Servers((single,)), None)
     assert finding.message.endswith(f"although a restart fixes neither{text}")
 
 
 def test_pods_that_are_starting_may_become_ready() -> None:
     waiting = ("", "ContainerCreating", "PodInitializing", "ImagePullBackOff")
     pods = (pod(f"n{n}", container={"waiting": why}) for n, why in enumerate(waiting))
-    assert told(list(pods_ready(facts(*pods), None, params_of("JSD836")))) == dict.fromkeys(("n0", "n1", "n2"), "pass")
+    assert by_name(list(pods_ready(facts(*pods), None, params_of("JSD836")))) == dict.fromkeys(
+        ("n0", "n1", "n2"), "pass"
+    )
 
 
 def shutdowns(*pods: ServerPod, **settings: Any) -> list[Finding]:
@@ -231,5 +233,5 @@ def test_the_volume_that_holds_the_store() -> None:
         running("n2", storage=99),
     )
     findings = list(volume_can_grow(known, Servers(servers), params_of("JSD837")))
-    assert told(findings) == {"n1": "fail", "n2": "fail"}
+    assert by_name(findings) == {"n1": "fail", "n2": "fail"}
     assert findings[0].evidence[1].path == "claims.js.bytes"

@@ -27,7 +27,7 @@ from jsdoctor.model.server_trend import ServerHistory, ServerTrend
 from tests.checks.values import NOON, after, params_of, server
 
 
-def told(findings: list[Finding]) -> dict[str, str]:
+def by_name(findings: list[Finding]) -> dict[str, str]:
     return {finding.subject.name: finding.outcome.value for finding in findings}
 
 
@@ -46,7 +46,7 @@ def test_each_process_is_judged_by_its_open_files() -> None:
         process(3, open_files=8, max_open_files=10),
     )
     findings = list(open_files_near_limit(host((unread, few, many)), params_of("JSD829")))
-    assert told(findings) == {"n1": "not_evaluated", "n2": "pass", "n3": "fail"}
+    assert by_name(findings) == {"n1": "not_evaluated", "n2": "pass", "n3": "fail"}
 
 
 def throttled(
@@ -58,8 +58,8 @@ def throttled(
         counts = {"cpu_periods": periods, "cpu_throttled": limited}
         last.append(process(number, **{name: value for name, value in counts.items() if value is not None}))
         first.append(process(number, cpu_periods=before[0], cpu_throttled=before[1]))
-    facts = host(tuple(one for one in first if one.pid != 3), tuple(last))
-    return told(list(processor_limit_reached(facts, params_of("JSD830", **params))))
+    facts = host(tuple(single for single in first if single.pid != 3), tuple(last))
+    return by_name(list(processor_limit_reached(facts, params_of("JSD830", **params))))
 
 
 def test_each_process_is_judged_by_how_often_its_limit_stopped_it() -> None:
@@ -86,7 +86,7 @@ def test_of_each_client_the_connection_with_the_most_subscriptions_is_told() -> 
         connections("n3", 3),
     )
     findings = subscribed(unread, first, other)
-    assert told(findings) == {"n1": "not_evaluated", "n3": "pass", "shop": "fail"}
+    assert by_name(findings) == {"n1": "not_evaluated", "n3": "pass", "shop": "fail"}
     assert findings[0].how_to_get == "see the gaps of this run"
     assert findings[-1].evidence[0].path == "connz[cid 2].subscriptions"
 
@@ -138,14 +138,14 @@ def test_limits_of_storage_that_are_none() -> None:
     ],
 )
 def test_how_long_a_certificate_is_valid(left_s: int, severity: Severity | None, text: str, threshold: int) -> None:
-    one = server(varz={"tls_required": True, "tls_cert_not_after": after(seconds=left_s)})
-    (finding,) = certificate_expiring(Servers((one,)), params_of("JSD812"))
+    single = server(varz={"tls_required": True, "tls_cert_not_after": after(seconds=left_s)})
+    (finding,) = certificate_expiring(Servers((single,)), params_of("JSD812"))
     assert finding.severity is severity
     assert finding.threshold == threshold
     assert finding.message.startswith(f"its certificate for clients {text}")
 
 
 def test_the_time_that_servers_give_for_none_is_no_end() -> None:
-    one = server(varz={"tls_required": True, "tls_cert_not_after": NOON.replace(year=1)})
-    (finding,) = certificate_expiring(Servers((one,)), params_of("JSD812"))
+    single = server(varz={"tls_required": True, "tls_cert_not_after": NOON.replace(year=1)})
+    (finding,) = certificate_expiring(Servers((single,)), params_of("JSD812"))
     assert finding.outcome is Outcome.NOT_EVALUATED

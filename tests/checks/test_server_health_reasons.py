@@ -81,7 +81,7 @@ def consumer(name: str, created: datetime) -> Consumer:
 
 
 def settled(error: HealthError, *samples: Stream | None, groups: RaftGroups | None = None) -> bool:
-    snapshots = tuple(ClusterSnapshot(taken_at=NOON, streams=(one,) if one else ()) for one in samples)
+    snapshots = tuple(ClusterSnapshot(taken_at=NOON, streams=(single,) if single else ()) for single in samples)
     return settled_reasons(sick(error), (error,), SnapshotSeries(snapshots), groups, SETTLE) == (error,)
 
 

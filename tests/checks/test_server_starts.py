@@ -201,10 +201,10 @@ def test_a_process_that_is_started_again_and_again_does_not_stay_up() -> None:
     assert len(finding.evidence) == 2
 
 
-def crashes(*found: Occurrence, panic: str = "oops", server_lines: int = 0) -> list[Finding]:
+def crashes(*occurrences: Occurrence, panic: str = "oops", server_lines: int = 0) -> list[Finding]:
     runs = (run(0, panic=panic), run(0))
     files = (LogFile(path="n1.log", size=1, server_lines=server_lines),)
-    return list(crash_logged(LogEvidence(files=files, runs=runs, found=found)))
+    return list(crash_logged(LogEvidence(files=files, runs=runs, found=occurrences)))
 
 
 def test_a_stack_tells_which_function_crashed() -> None:
@@ -223,8 +223,8 @@ def test_a_stack_tells_which_function_crashed() -> None:
 def test_a_crash_counts_while_the_server_starts_too() -> None:
     started = run(30, started=log_time(0), ready=log_time(0), panic="oops")
     for signature in ("server-panic-frame", "server-panic-line", "monitoring-panic"):
-        found = (lines(signature, seconds=2, fields=(("account", "APP"),)),)
-        (finding,) = crash_logged(LogEvidence(files=(), runs=(started,), found=found))
+        occurrences = (lines(signature, seconds=2, fields=(("account", "APP"),)),)
+        (finding,) = crash_logged(LogEvidence(files=(), runs=(started,), found=occurrences))
         assert finding.subject == N1
 
 

@@ -90,9 +90,9 @@ def test_three_of_those_that_were_cut_off_are_named() -> None:
     assert five.message.endswith("; cid 3 (Pending Bytes) and 2 more")
 
 
-def logged(*found: Occurrence, end_s: float = 0) -> Finding:
+def logged(*occurrences: Occurrence, end_s: float = 0) -> Finding:
     files = (LogFile(path="n1.log", size=1, server_lines=1, client_lines=1, last=log_time(end_s)),)
-    (finding,) = slow_consumer_logged(LogEvidence(files=files, found=found), params_of("JSD806"))
+    (finding,) = slow_consumer_logged(LogEvidence(files=files, found=occurrences), params_of("JSD806"))
     return finding
 
 

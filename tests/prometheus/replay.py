@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import parse_qs
 
-import httpx
+import httpx2
 
 Reply = tuple[int, bytes]
 
@@ -49,7 +49,7 @@ def recording(prometheus: str, file: Path) -> Iterator[str]:
     kept: list[dict[str, str]] = []
 
     def respond(path: str, body: bytes, _: dict[str, str]) -> Reply:
-        reply = httpx.post(
+        reply = httpx2.post(
             prometheus + path, content=body, headers={"Content-Type": "application/x-www-form-urlencoded"}
         )
         kept.append({"path": path, "query": parse_qs(body.decode())["query"][0], "reply": reply.text})

@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-import httpx
+import httpx2
 import pytest
 
 from jsdoctor.demo.server import free_ports
@@ -99,11 +99,11 @@ def scraping(ports: Sequence[int], directory: Path, rules: Sequence[Path] = (), 
 def scrapes(url: str) -> int:
     """How often the exporter that was scraped least often has been scraped in the last five minutes."""
     try:
-        reply = httpx.get(f"{url}/api/v1/query", params={"query": "min(sum_over_time(up[5m]))"}).json()
-        known = httpx.get(
+        reply = httpx2.get(f"{url}/api/v1/query", params={"query": "min(sum_over_time(up[5m]))"}).json()
+        known = httpx2.get(
             f"{url}/api/v1/query", params={"query": 'count({__name__=~".*(_varz_mem|_core_mem_bytes)"})'}
         ).json()
-    except (httpx.HTTPError, ValueError):
+    except (httpx2.HTTPError, ValueError):
         return 0
     result = reply["data"]["result"]
     return int(float(result[0]["value"][1])) if result and known["data"]["result"] else 0

@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import nats
 
 from jsdoctor.demo.server import NatsServer, free_ports
@@ -85,7 +85,7 @@ def misconfigured(directory: Path) -> Iterator[str]:
 
 
 def _reported(server: NatsServer, path: str, key: str) -> Any:
-    return httpx.get(server.monitor_url + path, timeout=5).json().get(key) or {}
+    return httpx2.get(server.monitor_url + path, timeout=5).json().get(key) or {}
 
 
 # --- streams, limits, certificates --------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from jsdoctor.demo.server import NatsServer, free_ports
@@ -133,6 +133,6 @@ def test_white_space_in_names_is_found(tmp_path: Path, version: str) -> None:
         url = server.url.replace("nats://", "nats://sys:sys@")
         assert failures_of(check("--server", url, *ONCE)[1], "JSD711") in ({}, {f"edge{shown}one": "warning"})
         wait_until(
-            lambda: httpx.get(server.monitor_url + "/leafz").json()["leafs"], "the leaf node to come", timeout=20
+            lambda: httpx2.get(server.monitor_url + "/leafz").json()["leafs"], "the leaf node to come", timeout=20
         )
         assert failures_of(check("--server", url, *ONCE)[1], "JSD711") == {f"edge{shown}one": "warning"}

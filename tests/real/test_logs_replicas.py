@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 from nats.aio.client import Client
 
@@ -57,8 +57,8 @@ def crawl(cluster: Cluster, name: str) -> None:
 
 def probe(cluster: Cluster, name: str) -> None:
     """Ask for its health, as Kubernetes does: what is wrong a server logs only then."""
-    with contextlib.suppress(httpx.HTTPError):
-        httpx.get(cluster.node(name).monitor_url + "/healthz", timeout=2)
+    with contextlib.suppress(httpx2.HTTPError):
+        httpx2.get(cluster.node(name).monitor_url + "/healthz", timeout=2)
     time.sleep(1)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol, Self
 
-import httpx
+import httpx2
 
 from jsdoctor.demo.errors import ServerStartError
 from jsdoctor.demo.server import NatsServer, Ports, free_ports
@@ -126,7 +126,7 @@ class Cluster:
 
     def monitor(self, name: str, path: str) -> Any:
         """GET *path* (`/jsz?streams=true`) on the monitoring port of *name*: the decoded JSON."""
-        return httpx.get(self.node(name).monitor_url + path, timeout=5).raise_for_status().json()
+        return httpx2.get(self.node(name).monitor_url + path, timeout=5).raise_for_status().json()
 
     def meta_leader(self) -> str | None:
         """Name of the meta leader on which all running nodes agree, None while they do not."""
@@ -195,8 +195,8 @@ class Cluster:
         return current >= set(running) - {leader} and 2 * len(running) > meta.get("cluster_size", len(self.names))
 
     def _healthy(self, node: str) -> bool:
-        with contextlib.suppress(httpx.HTTPError):
-            return httpx.get(self.node(node).monitor_url + "/healthz", timeout=5).is_success
+        with contextlib.suppress(httpx2.HTTPError):
+            return httpx2.get(self.node(node).monitor_url + "/healthz", timeout=5).is_success
         return False
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from socket import socket
 from typing import Any, Self
 
-import httpx
+import httpx2
 
 from jsdoctor.demo.server import NatsServer, free_ports
 from tests.servers import server_binary, wait_until
@@ -93,7 +93,7 @@ class Landscape:
 
     def monitor(self, key: str, path: str) -> Any:
         """GET on the monitoring port of one server: the decoded JSON."""
-        return httpx.get(self.node(key).monitor_url + path, timeout=5).raise_for_status().json()
+        return httpx2.get(self.node(key).monitor_url + path, timeout=5).raise_for_status().json()
 
     def wait_for(self, condition: Callable[[], bool], what: str, timeout: float = 40) -> None:
         """Poll until it holds; a server that is not ready to answer counts as not yet."""
@@ -101,7 +101,7 @@ class Landscape:
         def holds() -> bool:
             try:
                 return condition()
-            except (httpx.HTTPError, KeyError):
+            except (httpx2.HTTPError, KeyError):
                 return False
 
         wait_until(holds, what, timeout=timeout)
@@ -120,7 +120,7 @@ class Landscape:
             if len(leaders) != 1 or (leader := leaders.pop()) not in names:
                 return False
             current = [peer for peer in metas[names[leader]].get("replicas") or [] if peer["current"]]
-            healthy = all(httpx.get(self.node(key).monitor_url + "/healthz").is_success for key in keys)
+            healthy = all(httpx2.get(self.node(key).monitor_url + "/healthz").is_success for key in keys)
             return len(current) + 1 >= (size or len(keys)) and healthy
 
         what = f"a meta leader of {', '.join(keys)}"

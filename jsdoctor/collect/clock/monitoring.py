@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from time import monotonic_ns
 
-import httpx
+import httpx2
 
 from jsdoctor.collect.clock.servers import repeated
 from jsdoctor.collect.live.collection_result import CollectionResult
@@ -24,18 +24,18 @@ async def monitored_clocks(
     urls = list(dict.fromkeys(urls))
     secure = any(url.base.startswith("https://") for url in urls)
     verify = (tls or ssl.create_default_context()) if secure else False
-    async with httpx.AsyncClient(verify=verify, timeout=timeout_s, mounts=mounts_for(urls)) as client:
+    async with httpx2.AsyncClient(verify=verify, timeout=timeout_s, mounts=mounts_for(urls)) as client:
         await asyncio.gather(*(_clock(client, url, timeout_s, collection) for url in urls))
 
 
-async def _clock(client: httpx.AsyncClient, url: MonitorUrl, timeout_s: float, collection: CollectionResult) -> None:
+async def _clock(client: httpx2.AsyncClient, url: MonitorUrl, timeout_s: float, collection: CollectionResult) -> None:
     target, budget = url.base + "/varz", Budget()
 
     async def ask() -> bool:
         started, asked_at = monotonic_ns(), datetime.now(UTC)
         try:
             response = await get(client, target, url, budget, timeout_s)
-        except (httpx.HTTPError, OSError):
+        except (httpx2.HTTPError, OSError):
             return False  # a gap already: the samples ask the same
         if not response.is_success:
             return False

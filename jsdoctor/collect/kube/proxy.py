@@ -14,7 +14,7 @@ from selectors import EVENT_READ, DefaultSelector
 from shutil import which
 from tempfile import TemporaryDirectory
 
-import httpx
+import httpx2
 import msgspec
 
 from jsdoctor.collect.connect.refusal import printable
@@ -46,7 +46,7 @@ class KubeApi:
 
     def __init__(self, socket: str, timeout_s: float) -> None:
         self.socket = socket
-        self._client = httpx.Client(base_url=BASE, transport=httpx.HTTPTransport(uds=socket), timeout=timeout_s)
+        self._client = httpx2.Client(base_url=BASE, transport=httpx2.HTTPTransport(uds=socket), timeout=timeout_s)
 
     def close(self) -> None:
         """Close the client; no request can be made afterwards."""
@@ -63,7 +63,7 @@ class KubeApi:
             yield from response.iter_bytes()
 
     @contextmanager
-    def _answer(self, path: str) -> Iterator[httpx.Response]:
+    def _answer(self, path: str) -> Iterator[httpx2.Response]:
         try:
             with self._client.stream("GET", path) as response:
                 if not response.is_success:
@@ -71,7 +71,7 @@ class KubeApi:
                 yield response
         except TooLargeError:
             raise ConnectProblem(f"the API of Kubernetes: the reply to {path} is too large", "") from None
-        except (httpx.HTTPError, OSError) as error:
+        except (httpx2.HTTPError, OSError) as error:
             why = printable(str(error) or type(error).__name__)
             raise ConnectProblem(
                 f"the API of Kubernetes: {why}", "try kubectl get pods, or a longer --timeout"

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from time import monotonic_ns
 
-import httpx
+import httpx2
 import msgspec
 
 from jsdoctor.collect.live.claims import MAX_CLAIMS, claimed_accounts, too_many_claims
@@ -106,11 +106,11 @@ class MonitorSource:
             await ask_until_settled(before, now, ask, progress)
         return collection
 
-    def _client(self) -> httpx.AsyncClient:
+    def _client(self) -> httpx2.AsyncClient:
         verify = self._tls or False  # False only where no URL is https: a context takes time to make
-        return httpx.AsyncClient(verify=verify, timeout=self._plan.timeout_s, mounts=mounts_for(self._urls))
+        return httpx2.AsyncClient(verify=verify, timeout=self._plan.timeout_s, mounts=mounts_for(self._urls))
 
-    async def _ask_server(self, client: httpx.AsyncClient, url: MonitorUrl, collection: CollectionResult) -> bool:
+    async def _ask_server(self, client: httpx2.AsyncClient, url: MonitorUrl, collection: CollectionResult) -> bool:
         """Whether another request to that port is useful."""
         try:
             if self._first or self._plan.server_rates:
@@ -138,7 +138,7 @@ class MonitorSource:
                 await self._try(client, url, Endpoint.RAFTZ, {"acc": name} if name else {}, collection)
         return alive
 
-    async def _ask_jsz(self, client: httpx.AsyncClient, url: MonitorUrl, collection: CollectionResult) -> bool:
+    async def _ask_jsz(self, client: httpx2.AsyncClient, url: MonitorUrl, collection: CollectionResult) -> bool:
         try:
             body = await self._ask(client, url, Endpoint.JSZ, self._jsz_options(), collection)
         except MonitorError as error:
@@ -148,7 +148,7 @@ class MonitorSource:
         return True
 
     async def _ask_again(
-        self, client: httpx.AsyncClient, url: MonitorUrl, collection: CollectionResult, account: str
+        self, client: httpx2.AsyncClient, url: MonitorUrl, collection: CollectionResult, account: str
     ) -> bytes:
         """The body; empty where there was none."""
         try:
@@ -166,7 +166,7 @@ class MonitorSource:
             options |= {"consumers": "true"} if self._plan.consumers else {}
         return options
 
-    async def _ask_claims(self, client: httpx.AsyncClient, url: MonitorUrl, collection: CollectionResult) -> bool:
+    async def _ask_claims(self, client: httpx2.AsyncClient, url: MonitorUrl, collection: CollectionResult) -> bool:
         """/accountz; then, in operator mode, each account that it names."""
         await self._try(client, url, Endpoint.ACCOUNTZ, {}, collection)
         keys = claimed_accounts([e.body for e in collection.exchanges if e.target.startswith(url.base + "/accountz")])
@@ -178,7 +178,7 @@ class MonitorSource:
 
     async def _try(
         self,
-        client: httpx.AsyncClient,
+        client: httpx2.AsyncClient,
         url: MonitorUrl,
         endpoint: Endpoint,
         options: dict[str, str],
@@ -193,18 +193,18 @@ class MonitorSource:
 
     async def _ask(
         self,
-        client: httpx.AsyncClient,
+        client: httpx2.AsyncClient,
         url: MonitorUrl,
         endpoint: Endpoint,
         options: dict[str, str],
         collection: CollectionResult,
     ) -> bytes:
         """The body of the reply. Raises MonitorError."""
-        target = httpx.URL(url.base + _PATHS[endpoint], params=options)
+        target = httpx2.URL(url.base + _PATHS[endpoint], params=options)
         started, asked_at = monotonic_ns(), datetime.now(UTC)
         try:
             response = await get(client, target, url, self._budgets[url], self._plan.timeout_s)
-        except (httpx.HTTPError, OSError) as error:
+        except (httpx2.HTTPError, OSError) as error:
             raise MonitorError(url.base, transport_refusal(error, url.base, self._plan.timeout_s)) from None
         try:
             reply = decode_as(response.content, _Reply)
@@ -223,7 +223,7 @@ class MonitorSource:
         return response.content
 
 
-def _is_told(endpoint: Endpoint, response: httpx.Response, reply: _Reply) -> bool:
+def _is_told(endpoint: Endpoint, response: httpx2.Response, reply: _Reply) -> bool:
     if endpoint is Endpoint.HEALTHZ:  # an unhealthy server sends an error status and a body with the reason
         return bool(reply.status)
     if endpoint is Endpoint.RAFTZ:  # names no server; if there are no groups, the status is an error

@@ -6,7 +6,7 @@ import asyncio
 import zlib
 from collections.abc import Iterator
 
-import httpx
+import httpx2
 
 from jsdoctor.collect.connect.bounds import MAX_MESSAGE_BYTES
 from jsdoctor.collect.live.monitor_url import MonitorUrl
@@ -18,7 +18,7 @@ _PIECE = 64 << 10
 _GZIP_OR_ZLIB = 47  # wbits: detected by the header
 
 
-class TooLongError(httpx.HTTPError):
+class TooLongError(httpx2.HTTPError):
     """The responses of a server are larger than what is read of it."""
 
 
@@ -36,14 +36,14 @@ class Budget:
 
 
 class _Decoder:
-    """Decompresses in small parts, so that a budget ends a body that unpacks to gigabytes; httpx does it at once."""
+    """Decompresses in small parts, so that a budget ends a body that unpacks to gigabytes; httpx2 does it at once."""
 
     def __init__(self, encoding: str) -> None:
         packed = encoding.lower() in ("gzip", "x-gzip", "deflate")
         self._inflate = zlib.decompressobj(_GZIP_OR_ZLIB) if packed else None
 
     def parts(self, piece: bytes) -> Iterator[bytes]:
-        """Raises httpx.DecodingError."""
+        """Raises httpx2.DecodingError."""
         if self._inflate is None:
             yield piece
             return
@@ -52,14 +52,14 @@ class _Decoder:
                 yield self._inflate.decompress(piece, _PIECE)
                 piece = self._inflate.unconsumed_tail
         except zlib.error as error:
-            raise httpx.DecodingError(str(error)) from None
+            raise httpx2.DecodingError(str(error)) from None
 
 
 async def get(
-    client: httpx.AsyncClient, target: httpx.URL | str, url: MonitorUrl, budget: Budget, timeout_s: float
-) -> httpx.Response:
-    """The whole response within `timeout_s`. Raises httpx.HTTPError (TooLongError among them) and OSError."""
-    async with asyncio.timeout(timeout_s):  # httpx counts from one piece of the response to the next
+    client: httpx2.AsyncClient, target: httpx2.URL | str, url: MonitorUrl, budget: Budget, timeout_s: float
+) -> httpx2.Response:
+    """The whole response within `timeout_s`. Raises httpx2.HTTPError (TooLongError among them) and OSError."""
+    async with asyncio.timeout(timeout_s):  # httpx2 counts from one piece of the response to the next
         async with client.stream("GET", target, auth=url.login) as response:
             body = bytearray()
             decoder = _Decoder(response.headers.get("content-encoding", ""))
@@ -68,4 +68,4 @@ async def get(
                     budget.spend(len(part))
                     body += part
     headers = [(name, value) for name, value in response.headers.multi_items() if name.lower() not in _OF_THE_BODY]
-    return httpx.Response(response.status_code, headers=headers, content=bytes(body), request=response.request)
+    return httpx2.Response(response.status_code, headers=headers, content=bytes(body), request=response.request)

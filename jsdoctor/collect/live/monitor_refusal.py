@@ -6,7 +6,7 @@ import socket
 import ssl
 from asyncio import CancelledError
 
-import httpx
+import httpx2
 
 from jsdoctor.collect.connect.refusal import printable
 from jsdoctor.collect.live.monitor_body import TooLongError
@@ -36,13 +36,13 @@ class MonitorError(Exception):
 
 def transport_refusal(error: Exception, base: str, timeout_s: float) -> tuple[str, str]:
     """Reason and next step when no HTTP response came."""
-    if isinstance(error, httpx.TimeoutException | TimeoutError):
+    if isinstance(error, httpx2.TimeoutException | TimeoutError):
         return f"no response within {timeout_s:g} s", "run again with a longer --timeout, or " + _CHECK
     if isinstance(error, TooLongError):
         return f"it responds with {error}", _WHERE
-    if isinstance(error, httpx.RemoteProtocolError) and any(words in str(error) for words in _CLOSED):
+    if isinstance(error, httpx2.RemoteProtocolError) and any(words in str(error) for words in _CLOSED):
         return "it closed the connection without a complete HTTP response", _CLOSED_WHY
-    if isinstance(error, httpx.RemoteProtocolError | httpx.DecodingError):
+    if isinstance(error, httpx2.RemoteProtocolError | httpx2.DecodingError):
         return "it does not speak HTTP", _WHERE
     cause = _root(error)
     if isinstance(cause, ssl.SSLError):
@@ -61,12 +61,12 @@ def _tls_refusal(error: ssl.SSLError, base: str) -> tuple[str, str]:
     return f"no TLS there: {printable(error.reason or str(error))}", f"try http://{base.partition('://')[2]}"
 
 
-def http_refusal(response: httpx.Response, base: str) -> tuple[str, str]:
+def http_refusal(response: httpx2.Response, base: str) -> tuple[str, str]:
     """Reason and next step when the response is none of a NATS server's monitoring."""
     status = response.status_code
     if b'"kind":"Status"' in response.content[:200]:
         return _kubernetes_refusal(response)
-    if status in (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN):
+    if status in (httpx2.codes.UNAUTHORIZED, httpx2.codes.FORBIDDEN):
         reason = f"it wants a login (HTTP {status})"
         return reason, f"write the login into the URL: {base.replace('://', '://USER:PASSWORD@', 1)}"
     if b"HTTP request to an HTTPS server" in response.content:
@@ -78,16 +78,16 @@ def http_refusal(response: httpx.Response, base: str) -> tuple[str, str]:
     return f"that is not NATS monitoring (HTTP {status}, {kind})", _CHECK
 
 
-def _kubernetes_refusal(response: httpx.Response) -> tuple[str, str]:
+def _kubernetes_refusal(response: httpx2.Response) -> tuple[str, str]:
     """The response came from the API server of Kubernetes, not from the pod behind it."""
     message = printable(str(response.json().get("message") or f"HTTP {response.status_code}"))
-    if response.status_code == httpx.codes.FORBIDDEN:
+    if response.status_code == httpx2.codes.FORBIDDEN:
         return f"Kubernetes refuses: {message}", "allow `get` on pods/proxy in the namespace of the pods"
     return f"Kubernetes: {message}", "look at the pod: kubectl describe pod, and whether http_port is set"
 
 
 def _root(error: BaseException) -> BaseException:
-    """The first of what an error of httpx was made from."""
+    """The first of what an error of httpx2 was made from."""
     while True:
         inner = error.exceptions[0] if isinstance(error, BaseExceptionGroup) else error.__cause__ or error.__context__
         if inner is None or isinstance(inner, CancelledError):

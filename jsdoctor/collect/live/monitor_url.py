@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from urllib.parse import unquote, urlsplit
 
-import httpx
+import httpx2
 
 from jsdoctor.collect.connect.server_urls import redact
 from jsdoctor.collect.problems import UsageProblem
@@ -39,11 +39,11 @@ def through_kubectl(socket: str, path: str) -> str:
     return f"{_KUBECTL}{socket}!{path}"
 
 
-def mounts_for(urls: Iterable[MonitorUrl]) -> dict[str, httpx.AsyncBaseTransport | None]:
+def mounts_for(urls: Iterable[MonitorUrl]) -> dict[str, httpx2.AsyncBaseTransport | None]:
     """How a client reaches hosts that no proxy of the environment may come between."""
-    mounts: dict[str, httpx.AsyncBaseTransport | None] = {**DIRECT}
+    mounts: dict[str, httpx2.AsyncBaseTransport | None] = {**DIRECT}
     for socket in {url.socket for url in urls if url.socket}:
-        mounts[f"all://{KUBECTL_HOST}"] = httpx.AsyncHTTPTransport(uds=socket)
+        mounts[f"all://{KUBECTL_HOST}"] = httpx2.AsyncHTTPTransport(uds=socket)
     return mounts
 
 
@@ -69,8 +69,8 @@ def parse_monitor_url(text: str, option: str = "--monitor") -> MonitorUrl:
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     base = f"{parts.scheme}://{host}:{port or _PORTS[parts.scheme]}{parts.path.rstrip('/')}"
     try:
-        httpx.URL(base)
-    except httpx.InvalidURL:
+        httpx2.URL(base)
+    except httpx2.InvalidURL:
         raise UsageProblem(f"{shown} is not a URL", _EXAMPLES) from None
     login = (unquote(parts.username), unquote(parts.password or "")) if parts.username is not None else None
     return MonitorUrl(base, login)

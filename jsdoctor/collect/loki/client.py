@@ -11,7 +11,7 @@ from functools import partial
 from types import TracebackType
 from typing import Self, TypeVar
 
-import httpx
+import httpx2
 
 from jsdoctor.collect.connect.refusal import printable
 from jsdoctor.collect.http_api import ApiAccess, TooLargeError, body_of
@@ -101,12 +101,12 @@ class LokiClient:
                 "give a --loki-query with fewer streams",
                 Remedy.FEWER_LINES,
             ) from None
-        except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
+        except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
             reason, _ = transport_refusal(error, self.base, self._access.timeout_s)
-            slow = isinstance(error, httpx.TimeoutException | TimeoutError)
+            slow = isinstance(error, httpx2.TimeoutException | TimeoutError)
             remedy = Remedy.LESS_TIME if slow else Remedy.LATER
             raise LokiProblem(f"{where}: {reason}", "check the address given with --loki", remedy) from None
-        if response.status_code != httpx.codes.OK:
+        if response.status_code != httpx2.codes.OK:
             raise _refused(response, body, where)
         try:
             return parse(body)
@@ -114,10 +114,10 @@ class LokiClient:
             raise _stranger(response, where, str(error)) from None
 
 
-def _refused(response: httpx.Response, body: bytes, where: str) -> LokiProblem:
+def _refused(response: httpx2.Response, body: bytes, where: str) -> LokiProblem:
     status = response.status_code
     stated = printable(body, _SHOWN)
-    if status in (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN):
+    if status in (httpx2.codes.UNAUTHORIZED, httpx2.codes.FORBIDDEN):
         if "no org id" in stated:
             return LokiProblem(
                 f"{where} wants a tenant (HTTP {status}: no org id)", "add --loki-header 'X-Scope-OrgID: TENANT'"
@@ -128,17 +128,17 @@ def _refused(response: httpx.Response, body: bytes, where: str) -> LokiProblem:
     if response.is_redirect:
         to = printable(response.headers.get("location", "nowhere"))
         return LokiProblem(f"{where} redirects to {to}", "give the address that it redirects to, or log in")
-    if status == httpx.codes.NOT_FOUND:
+    if status == httpx2.codes.NOT_FOUND:
         return LokiProblem(f"{where}: there is no Loki API (HTTP 404)", _check_address())
     if match := _MAX_ENTRIES.search(stated):
         return LokiProblem(f"{where}: {stated}", _NARROW, Remedy.FEWER_LINES, lines=int(match[2]))
     if _is_page(response):
         stated = "a page of HTML"
     message = f"{where} (HTTP {status}): {stated or 'no reason given'}"
-    if status == httpx.codes.TOO_MANY_REQUESTS or status >= httpx.codes.INTERNAL_SERVER_ERROR:
+    if status == httpx2.codes.TOO_MANY_REQUESTS or status >= httpx2.codes.INTERNAL_SERVER_ERROR:
         remedy = Remedy.LESS_TIME if _LESS_TIME.search(stated) else Remedy.LATER
         return LokiProblem(message, "run again later, or with a shorter --since", remedy, wait_s=_wait_s(response))
-    if _LESS_TIME.search(stated) or status == httpx.codes.REQUEST_ENTITY_TOO_LARGE:
+    if _LESS_TIME.search(stated) or status == httpx2.codes.CONTENT_TOO_LARGE:
         return LokiProblem(message, _NARROW, Remedy.LESS_TIME)
     return LokiProblem(message, "check --loki-query: it is a log query in LogQL, such as '{app=\"nats\"}'")
 
@@ -146,7 +146,7 @@ def _refused(response: httpx.Response, body: bytes, where: str) -> LokiProblem:
 _NARROW = "give a shorter --since, or a --loki-query with fewer streams"
 
 
-def _stranger(response: httpx.Response, where: str, reason: str) -> LokiProblem:
+def _stranger(response: httpx2.Response, where: str, reason: str) -> LokiProblem:
     if _is_page(response):
         return LokiProblem(
             f"{where} responds with a page of HTML, perhaps that of a login (HTTP {response.status_code})",
@@ -159,11 +159,11 @@ def _check_address() -> str:
     return f"check the address: the API is below it at {_RANGE}"
 
 
-def _is_page(response: httpx.Response) -> bool:
+def _is_page(response: httpx2.Response) -> bool:
     return "html" in response.headers.get("content-type", "")
 
 
-def _wait_s(response: httpx.Response) -> float:
+def _wait_s(response: httpx2.Response) -> float:
     text = response.headers.get("retry-after", "")
     return float(text) if text.isascii() and text.isdigit() else 0.0
 

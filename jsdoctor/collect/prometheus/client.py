@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import Self
 
-import httpx
+import httpx2
 
 from jsdoctor.collect.connect.refusal import printable
 from jsdoctor.collect.http_api import ApiAccess, TooLargeError, body_of
@@ -55,7 +55,7 @@ class PrometheusClient:
                 "POST", base + path, data={**form, "timeout": f"{self._access.timeout_s:.0f}s"}
             ) as response:
                 body = _body(response, base)
-        except (httpx.HTTPError, OSError) as error:
+        except (httpx2.HTTPError, OSError) as error:
             reason, _ = transport_refusal(error, base, self._access.timeout_s)
             raise PrometheusProblem(
                 f"Prometheus at {base}: {reason}", "check the address given with --prometheus"
@@ -66,7 +66,7 @@ class PrometheusClient:
             raise _refused(response, base, str(error)) from None
 
 
-def _body(response: httpx.Response, base: str) -> bytes:
+def _body(response: httpx2.Response, base: str) -> bytes:
     try:
         return body_of(response, MAX_BYTES)
     except TooLargeError:
@@ -76,9 +76,9 @@ def _body(response: httpx.Response, base: str) -> bytes:
         ) from None
 
 
-def _refused(response: httpx.Response, base: str, reason: str) -> PrometheusProblem:
+def _refused(response: httpx2.Response, base: str, reason: str) -> PrometheusProblem:
     status = response.status_code
-    if status in (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN):
+    if status in (httpx2.codes.UNAUTHORIZED, httpx2.codes.FORBIDDEN):
         return PrometheusProblem(
             f"Prometheus at {base} refuses this login (HTTP {status})",
             "give --prometheus-token, USER:PASSWORD in the URL, or the tenant with --prometheus-header"
@@ -87,7 +87,7 @@ def _refused(response: httpx.Response, base: str, reason: str) -> PrometheusProb
     if response.is_redirect:
         where = printable(response.headers.get("location", "nowhere"))
         return PrometheusProblem(f"Prometheus at {base} redirects to {where}", "give the address that it redirects to")
-    if status == httpx.codes.NOT_FOUND:
+    if status == httpx2.codes.NOT_FOUND:
         return PrometheusProblem(
             f"{base} is not the address of a Prometheus API: it has no /api/v1/query (HTTP 404)", _ADDRESS
         )
