@@ -39,10 +39,11 @@ def _lines() -> Iterator[str]:
     judged = {name: (Results(name), package_mutants(name)) for name in suites()}
     for name, (results, mutants) in judged.items():
         score, goal = results.score(mutants), suites()[name].goal
+        ratio = f"{score.ratio:.1%}" if score.killed or score.survived else "not run"
         counts = (score.mutants, score.killed, score.survived, score.equivalent, score.not_run)
         yield (
             f"| `{suites()[name].path.relative_to(ROOT)}` | {' | '.join(f'{count:,}' for count in counts)}"
-            f" | {score.ratio:.1%} | {f'{goal:.0%}' if goal else ''} |"
+            f" | {ratio} | {f'{goal:.0%}' if goal else ''} |"
         )
     for name, (results, mutants) in judged.items():
         yield from _modules(name, results, mutants)
