@@ -182,7 +182,8 @@ def cases(code: str) -> list[Json]:
 def evidence_of(case: Json) -> EvidenceSet:
     """The evidence that a case describes."""
     samples = _base(case["base"])
-    samples = [copy.deepcopy(samples[n % len(samples)]) for n in range(case.get("samples", len(samples)))]
+    recorded, wanted = len(samples), case.get("samples", len(samples))
+    samples = samples[:wanted] + [_base(case["base"])[number % recorded] for number in range(recorded, wanted)]
     if "keep_consumers" in case:
         _keep_consumers(samples, set(case["keep_consumers"]))
     for edit in case.get("edit", []):
