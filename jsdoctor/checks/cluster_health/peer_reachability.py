@@ -11,10 +11,10 @@ import msgspec
 from jsdoctor.checks.cluster_health.leadership import Asset, EarlierReadings
 from jsdoctor.checks.cluster_health.meta_group import MetaSamples, leader_of, meta_groups
 from jsdoctor.checks.cluster_health.raft import is_heard, is_late, label, silent_peers
-from jsdoctor.model.finding import Observation
+from jsdoctor.model.finding import Finding, Observation, unknown
 from jsdoctor.model.jetstream import Peer
-from jsdoctor.model.release import release
-from jsdoctor.model.server import Server, Servers
+from jsdoctor.model.release import release, version_at
+from jsdoctor.model.server import ConnectedServer, Server, Servers
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
 
 _REPORTS_ELECTIONS = (2, 12)
@@ -121,13 +121,17 @@ def under_replicated(stream: Stream, history: EarlierReadings) -> bool:
     )
 
 
-def is_being_scaled(stream: Stream, version: str, settle_ns: int) -> bool:
-    """Whether the stream is being scaled: its leader was elected within `settle_ns`, or reports no election at all.
+def being_scaled(
+    stream: Stream, servers: Servers | None, connected: ConnectedServer | None, settle_ns: int
+) -> Finding | None:
+    """That a stream may be being scaled: its leader was elected within `settle_ns`, or reports no election at all.
 
     From 2.12 on servers report the time of the election, and none for a leader that came from a single replica: 2.12
     and 2.15 add the others to the leader's list about ten seconds after the edit.
     """
-    if stream.cluster is None or release(version) < _REPORTS_ELECTIONS:
-        return False
+    if stream.cluster is None or release(version_at(stream.answered_by, servers, connected)) < _REPORTS_ELECTIONS:
+        return None
     since = stream.cluster.leader_since
-    return since is None or stream.at - since < timedelta(microseconds=settle_ns / 1000)
+    if since is not None and stream.at - since >= timedelta(microseconds=settle_ns / 1000):
+        return None
+    return unknown(stream.subject, "its leader has just begun to add the configured replicas", "run again in a minute")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from jsdoctor.checks.cluster_health.clusters import Members, clusters
-from jsdoctor.checks.cluster_health.peer_reachability import is_being_scaled
+from jsdoctor.checks.cluster_health.peer_reachability import being_scaled
 from jsdoctor.checks.logs.bursts import Burst, bursts
 from jsdoctor.checks.logs.log_findings import detailed_finding
 from jsdoctor.checks.logs.raft_words import cluster_of
@@ -17,7 +17,6 @@ from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed, unknown
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.params import Params
-from jsdoctor.model.release import version_at
 from jsdoctor.model.server import ConnectedServer, Server, Servers
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
 from jsdoctor.model.wording import counted
@@ -48,9 +47,8 @@ def placement_seen(
     for stream in snapshots.last.led_streams():
         if stream.cluster is not None and stream.config.num_replicas > 1:
             readings = [reading for sample in samples if (reading := sample.get(stream.key))]
-            version = version_at(stream.answered_by, servers, connected)
-            scaled = is_being_scaled(stream, version, params.integer("settle"))
-            yield _few_members(stream, readings, scaled) or _zones(stream, by_name) or passed(stream.subject)
+            few = _few_members(stream, readings, servers, connected, params.integer("settle"))
+            yield few or _zones(stream, by_name) or passed(stream.subject)
 
 
 def _cluster(group: Members) -> Iterator[Finding]:
@@ -92,7 +90,13 @@ def _cluster(group: Members) -> Iterator[Finding]:
         yield passed(group.subject)
 
 
-def _few_members(stream: Stream, readings: Sequence[Stream], scaled: bool) -> Finding | None:
+def _few_members(
+    stream: Stream,
+    readings: Sequence[Stream],
+    servers: Servers | None,
+    connected: ConnectedServer | None,
+    settle_ns: int,
+) -> Finding | None:
     """A peer was removed, and no server could take its place (server: jetstream_cluster.go remapStreamAssignment)."""
     wanted, members = stream.config.num_replicas, _members(stream)
     if len(members) >= wanted:
@@ -102,10 +106,8 @@ def _few_members(stream: Stream, readings: Sequence[Stream], scaled: bool) -> Fi
         return unknown(stream.subject, text, "run with --samples 2 or more")
     if any(len(_members(reading)) >= wanted or reading.config.num_replicas != wanted for reading in readings[:-1]):
         return unknown(stream.subject, "its replicas changed between the samples", "run again in a minute")
-    if scaled:
-        return unknown(
-            stream.subject, "its leader has just begun to add the configured replicas", "run again in a minute"
-        )
+    if scaling := being_scaled(stream, servers, connected, settle_ns):
+        return scaling
     return Finding(
         subject=stream.subject,
         message=(

@@ -13,7 +13,7 @@ from jsdoctor.checks.cluster_health.leadership import EarlierReadings
 from jsdoctor.checks.cluster_health.peer_reachability import (
     PeerReachability,
     UnreachablePeer,
-    is_being_scaled,
+    being_scaled,
     peer_reachability,
     under_replicated,
 )
@@ -27,7 +27,6 @@ from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Confidence, Finding, Observation, Severity, Subject, passed, unknown
 from jsdoctor.model.log import LogEvidence, LogServer, LogTime, ProcessRun
 from jsdoctor.model.params import Params
-from jsdoctor.model.release import version_at
 from jsdoctor.model.server import ConnectedServer, Server, Servers
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
 from jsdoctor.model.wording import span
@@ -49,9 +48,7 @@ def replica_offline(
     history = EarlierReadings(snapshots)
     for stream in snapshots.last.led_streams():
         if stream.subject not in of_asset and under_replicated(stream, history):
-            version = version_at(stream.answered_by, servers, connected)
-            scaled = is_being_scaled(stream, version, params.integer("settle"))
-            yield _in_placement(stream) if scaled else _unplaced(stream)
+            yield being_scaled(stream, servers, connected, params.integer("settle")) or _unplaced(stream)
 
 
 @check("cluster_health.meta_peer_offline")
@@ -184,10 +181,6 @@ def _asset_finding(subject: Subject, missing: Sequence[UnreachablePeer]) -> Find
         unit="duration" if longest else None,
         evidence=_evidence(missing),
     )
-
-
-def _in_placement(stream: Stream) -> Finding:
-    return unknown(stream.subject, "its leader has just begun to add the configured replicas", "run again in a minute")
 
 
 def _unplaced(stream: Stream) -> Finding:

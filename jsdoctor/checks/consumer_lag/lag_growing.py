@@ -71,7 +71,7 @@ def _finding(history: ConsumerHistory, rates: DeliveryRates, burst_s: float) -> 
     outlook = "at this rate it never catches up"
     if is_new:
         longest = span(round(growing_s) * 1_000_000_000)
-        outlook = f"{outlook}, but it has grown like this for {longest} at most: it may be a burst"
+        outlook += f", but it has grown like this for {longest} at most: it may be a burst"
     if loss:
         when = f"in about {span(int(loss.seconds) * 1_000_000_000)}" if loss.seconds >= 1 else "now"
         outlook += f", and {loss.limit} removes messages before their delivery {when}: {loss.how}"
