@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import msgspec
@@ -31,7 +31,6 @@ from jsdoctor.checks.stream_limits.origin_filters import (
 from jsdoctor.checks.stream_limits.origins import Deployment, Origin, missing, surplus
 from jsdoctor.checks.stream_limits.oversize import drops_now, emptied, largest_payload, lets_in_too_large
 from jsdoctor.checks.stream_limits.placement import Room
-from jsdoctor.engine.select import find_rule
 from jsdoctor.model.finding import Confidence, Finding, Outcome, Severity
 from jsdoctor.model.histogram import Histogram
 from jsdoctor.model.jetstream import (
@@ -47,7 +46,6 @@ from jsdoctor.model.jetstream import (
     SubjectTransform,
 )
 from jsdoctor.model.log import LogEvidence, LogFile, LogTime, Occurrence
-from jsdoctor.model.params import Params
 from jsdoctor.model.partial import hide
 from jsdoctor.model.server import (
     ConnectedServer,
@@ -60,24 +58,16 @@ from jsdoctor.model.server import (
     Servers,
     Varz,
 )
-from jsdoctor.model.snapshot import ClusterSnapshot, Consumer, SnapshotSeries, Stream
+from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
 from jsdoctor.model.trend import StreamHistory, Trend
+from tests.checks.snapshots import sample, series, state, texts, two
+from tests.checks.values import NOON, params_of
 from tests.manifest_cases import manifest_evidence_of
-from tests.ruleset import overrides, rules, run_rule
+from tests.ruleset import run_rule
 
-NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 SECOND, MINUTE, HOUR = timedelta(seconds=1), timedelta(minutes=1), timedelta(hours=1)
 NS = 1_000_000_000
 NONE = StreamState()
-
-
-def params(code: str, **given: Any) -> Params:
-    defaults = {name: param.default for name, param in find_rule(rules(), code).params.items()}
-    return Params.of(defaults, overrides(code, given))
-
-
-def state(messages: int, first: int, last: int, **fields: Any) -> StreamState:
-    return StreamState(messages=messages, first_seq=first, last_seq=last, **fields)
 
 
 def stream(name: str = "S", held: StreamState = NONE, config: dict[str, Any] | None = None, **fields: Any) -> Stream:
@@ -85,24 +75,8 @@ def stream(name: str = "S", held: StreamState = NONE, config: dict[str, Any] | N
     return Stream(name=name, state=held, config=StreamConfig(name=name, **(config or {})), **(known | fields))
 
 
-def sample(*streams: Stream) -> ClusterSnapshot:
-    return ClusterSnapshot(taken_at=NOON, streams=streams)
-
-
-def series(*streams: Stream) -> SnapshotSeries:
-    return SnapshotSeries((sample(*streams),))
-
-
-def two(before: Iterable[Stream], now: Iterable[Stream]) -> Trend:
-    return Trend((sample(*before), sample(*now)))
-
-
 def servers(version: str = "", **fields: Any) -> Servers:
     return Servers((Server(name="n1", at=NOON, version=version, **fields),), complete=True)
-
-
-def texts(findings: Iterable[Finding]) -> list[str]:
-    return [finding.message or finding.outcome.value for finding in findings]
 
 
 # Origins of mirrors and sources
@@ -306,7 +280,7 @@ def judged(
     trend = two([first, *origins], [copy, *origins])
     snapshots = SnapshotSeries(trend.snapshots)
     known = servers(version) if version else None
-    results = mirror_or_source_stalled(snapshots, trend, known, None, params("JSD607", **given))
+    results = mirror_or_source_stalled(snapshots, trend, known, None, params_of("JSD607", **given))
     (finding,) = (item for item in results if item.subject.name == "COPY")
     return finding
 
@@ -336,7 +310,7 @@ def test_an_origin_that_sends_heartbeats_is_there(active: float, *, there: bool)
 
 def test_how_silence_and_errors_become_errors() -> None:
     error = {"err_code": 10008, "description": "no responders"}
-    warn = params("JSD607").integer("warn_silence") / NS
+    warn = params_of("JSD607").integer("warn_silence") / NS
     fails = [judged(source_info(active=active, error=error), origins=[O_]).severity for active in (warn - 1, warn)]
     assert fails == [Severity.WARNING, None]
     own = {"sources": (SourceConfig("O"),), "metadata": MONITORED | {"io.nats.monitor.seen-critical": "20s"}}
@@ -362,13 +336,13 @@ def test_silence_goes_on_when_its_count_starts_again() -> None:
     ]
     trend = Trend(tuple(sample(reading, O_) for reading in readings))
     snapshots = SnapshotSeries(trend.snapshots)
-    results = mirror_or_source_stalled(snapshots, trend, servers("2.10.26"), None, params("JSD607"))
+    results = mirror_or_source_stalled(snapshots, trend, servers("2.10.26"), None, params_of("JSD607"))
     (text,) = (finding.message for finding in results if finding.subject.name == "COPY")
     assert text.startswith("O was last seen 1m4s ago, not even its heartbeat")
 
 
 def test_a_lag_needs_two_readings_of_the_same_source() -> None:
-    lag = params("JSD607").integer("warn_lag")
+    lag = params_of("JSD607").integer("warn_lag")
     late = source_info(lag=lag)
     assert judged(late, origins=[O_]).message == f"it is {lag:,} messages behind O and nothing was copied within 1m"
     assert judged(late, before=(source_info("OTHER"),), origins=[O_]).outcome is Outcome.PASS
@@ -486,7 +460,7 @@ def test_when_a_server_is_full() -> None:
 def test_a_server_without_a_default_limits_no_consumers() -> None:
     def message(varz: Varz | None) -> list[str]:
         many = stream("S", StreamState(consumer_count=50))
-        return texts(near_limit(series(many), None, servers(varz=varz), params("JSD602", min_consumers=1)))
+        return texts(near_limit(series(many), None, servers(varz=varz), params_of("JSD602", min_consumers=1)))
 
     assert message(None) == []
     assert message(Varz(jetstream=JetStreamVarz())) == []
@@ -494,7 +468,7 @@ def test_a_server_without_a_default_limits_no_consumers() -> None:
         "50 of 50 consumers (default_max_consumers) are used: at the limit no further consumer can be created"
     ]
     other = near_limit(
-        series(stream("S", StreamState(consumer_count=50))), None, None, params("JSD602", min_consumers=1)
+        series(stream("S", StreamState(consumer_count=50))), None, None, params_of("JSD602", min_consumers=1)
     )
     assert texts(other) == []
 
@@ -540,7 +514,7 @@ def test_the_size_that_a_stream_should_refuse() -> None:
     def offered(limit: int) -> object:
         full = stream(config={"max_bytes": limit})
         (finding,) = acked_then_dropped(
-            series(full), None, None, ConnectedServer(max_payload=1 << 20), params("JSD612")
+            series(full), None, None, ConnectedServer(max_payload=1 << 20), params_of("JSD612")
         )
         return finding.remedy["max_msg_size"]
 
@@ -553,7 +527,7 @@ def expiring(oldest: timedelta | None, newest: timedelta | None, **config: Any) 
         "last_ts": None if newest is None else NOON - newest,
     }
     held = state(5, 1, 5, **dates)
-    (finding,) = expiry_stuck(series(stream("S", held, {"max_age_ns": 60 * NS} | config)), None, params("JSD611"))
+    (finding,) = expiry_stuck(series(stream("S", held, {"max_age_ns": 60 * NS} | config)), None, params_of("JSD611"))
     return finding
 
 
@@ -585,7 +559,7 @@ def test_limits_of_a_copy_beside_those_of_its_origin() -> None:
 
 def contested(*configs: dict[str, Any]) -> Finding:
     readings = [stream(config=config, at=NOON + number * SECOND) for number, config in enumerate(configs)]
-    (finding,) = configuration_contested(Trend(tuple(map(sample, readings))), params("JSD624"))
+    (finding,) = configuration_contested(Trend(tuple(map(sample, readings))), params_of("JSD624"))
     return finding
 
 
@@ -613,10 +587,10 @@ def test_settings_that_differ_between_samples() -> None:
 def test_subjects_that_the_limits_of_a_stream_allow() -> None:
     def outcome(subjects: int, config: dict[str, Any], **given: Any) -> Outcome:
         held = StreamState(messages=9, num_subjects=subjects)
-        (finding,) = high_cardinality(series(stream("S", held, config)), params("JSD606", **given))
+        (finding,) = high_cardinality(series(stream("S", held, config)), params_of("JSD606", **given))
         return finding.outcome
 
-    default = params("JSD606").integer("warn_subjects")
+    default = params_of("JSD606").integer("warn_subjects")
     assert outcome(default, {}) is Outcome.FAIL
     assert outcome(default - 1, {}) is Outcome.PASS
     assert outcome(50, {}, warn_subjects=50) is Outcome.FAIL
@@ -628,7 +602,7 @@ def test_subjects_that_the_limits_of_a_stream_allow() -> None:
 @pytest.mark.parametrize(("replicas", "raft"), [(1, False), (2, True), (3, True)])
 def test_many_consumers_of_replicated_streams_are_raft_groups(replicas: int, *, raft: bool) -> None:
     held = stream("S", StreamState(consumer_count=9), {"num_replicas": replicas})
-    (text,) = texts(many_consumers(series(held), params("JSD616", many=9)))
+    (text,) = texts(many_consumers(series(held), params_of("JSD616", many=9)))
     assert text.endswith(f" With R{replicas}, each durable one is a Raft group of its own.") is raft
 
 
@@ -640,7 +614,7 @@ def test_the_most_severe_breach_of_own_thresholds_leads() -> None:
         "io.nats.monitor.subjects-critical": "4",
     }
     held = stream("S", StreamState(messages=1, num_subjects=9), {"metadata": metadata})
-    (finding,) = metadata_threshold(series(held), params("JSD608"))
+    (finding,) = metadata_threshold(series(held), params_of("JSD608"))
     assert finding.severity is None
     assert len(finding.message.split("; ")) > 1
 
@@ -658,7 +632,7 @@ def replaced(*, before: bool = True, now: bool = True) -> int | float | str | No
     first = stream("S", state(10, 1, 10), config, consumers_seen=before, at=NOON - MINUTE)
     last = stream("S", state(10, 91, 100), config, consumers_seen=now)
     snapshots = SnapshotSeries((sample(first), sample(last)))
-    (finding,) = jobs_replaced(snapshots, params("JSD630", min_messages=1))
+    (finding,) = jobs_replaced(snapshots, params_of("JSD630", min_messages=1))
     return finding.measured
 
 
@@ -702,7 +676,7 @@ def watched(**config: Any) -> list[str]:
         at=NOON,
     )
     bucket = stream("KV_B", NONE, settings | level | config, consumers=(watcher,))
-    return texts(bucket_settings(series(bucket), params("JSD626")))
+    return texts(bucket_settings(series(bucket), params_of("JSD626")))
 
 
 def test_watchers_that_cannot_notice_what_expires() -> None:
@@ -714,7 +688,7 @@ def test_watchers_that_cannot_notice_what_expires() -> None:
 
 def test_the_most_severe_flaw_of_a_bucket_decides() -> None:
     bucket = stream("KV_B", NONE, {"subjects": ("$KV.B.>",), "max_msgs_per_subject": 2, "allow_msg_ttl": True})
-    (finding,) = bucket_settings(series(bucket), params("JSD626"))
+    (finding,) = bucket_settings(series(bucket), params_of("JSD626"))
     assert (finding.severity, finding.measured) == (Severity.WARNING, 2)
 
 

@@ -31,7 +31,7 @@ from jsdoctor.model.kubernetes import (
 )
 from jsdoctor.model.manifest import DeclaredServers, FilePosition
 from jsdoctor.model.server import UNLIMITED, Health, HealthError, JetStreamConfig, JetStreamStats, Server, Servers
-from tests.checks.values import NOON, after, params_of, server
+from tests.checks.values import NOON, after, by_name, params_of, server
 
 META = ContainerProbe(path="/healthz?js-meta-only=true", delay_s=10)
 ASSETS = ContainerProbe(path="/healthz", delay_s=10)
@@ -51,10 +51,6 @@ def facts(*pods: ServerPod, **more: Any) -> KubernetesFacts:
 def configured(**settings: Any) -> tuple[PodConfiguration, ...]:
     servers = DeclaredServers(what="server configuration", place=FilePosition(CONFIG), settings=settings)
     return (PodConfiguration(name=CONFIG, changed=after(hours=-1), servers=servers),)
-
-
-def by_name(findings: list[Finding]) -> dict[str, str]:
-    return {finding.subject.name: finding.outcome.value for finding in findings}
 
 
 def running(name: str = "n1", *, cluster: str = "C", varz: dict[str, Any] | None = None, **stats: Any) -> Server:

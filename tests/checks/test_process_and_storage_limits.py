@@ -24,11 +24,7 @@ from jsdoctor.model.server import (
     Tier,
 )
 from jsdoctor.model.server_trend import ServerHistory, ServerTrend
-from tests.checks.values import NOON, after, params_of, server
-
-
-def by_name(findings: list[Finding]) -> dict[str, str]:
-    return {finding.subject.name: finding.outcome.value for finding in findings}
+from tests.checks.values import NOON, after, by_name, params_of, server
 
 
 def process(number: int, **more: Any) -> ServerProcess:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -33,10 +33,11 @@ from jsdoctor.model.jetstream import (
     SubjectTransform,
 )
 from jsdoctor.model.server import ConnectedServer
-from jsdoctor.model.snapshot import ClusterSnapshot, Consumer, SnapshotSeries, Stream
+from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
 from jsdoctor.model.trend import StreamHistory, Trend
+from tests.checks.snapshots import sample, series, texts
+from tests.checks.values import NOON
 
-NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
 NS = 1_000_000_000
 NONE = StreamState()
@@ -51,18 +52,6 @@ def consumer(name: str = "c", config: dict[str, Any] | None = None, seq: int = 0
 def stream(name: str = "S", state: StreamState = NONE, config: dict[str, Any] | None = None, **fields: Any) -> Stream:
     known: dict[str, Any] = {"account": "APP", "at": NOON, "answered_by": "n1"}
     return Stream(name=name, state=state, config=StreamConfig(name=name, **(config or {})), **(known | fields))
-
-
-def sample(*streams: Stream) -> ClusterSnapshot:
-    return ClusterSnapshot(taken_at=NOON, streams=streams)
-
-
-def series(*streams: Stream) -> SnapshotSeries:
-    return SnapshotSeries((sample(*streams),))
-
-
-def texts(findings: Iterable[Finding]) -> list[str]:
-    return [finding.message or finding.outcome.value for finding in findings]
 
 
 FULL = StreamState(messages=10, first_seq=2, last_seq=11)

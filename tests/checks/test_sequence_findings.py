@@ -4,7 +4,6 @@ that are missing, copies that expire, refusals that repeat.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -36,7 +35,6 @@ from jsdoctor.checks.sequence_mismatch.wrong_last_sequence import (
     wrong_last_sequence_captured,
     wrong_last_sequence_logged,
 )
-from jsdoctor.engine.select import find_rule
 from jsdoctor.model.finding import Confidence, Finding, Outcome, Severity
 from jsdoctor.model.histogram import Histogram
 from jsdoctor.model.jetstream import (
@@ -60,10 +58,8 @@ from jsdoctor.model.nats_traffic import (
     RefusedPublishes,
 )
 from jsdoctor.model.packets import Capture, Flow, PacketEvidence, Retransmission, SocketAddress, TcpConnection
-from jsdoctor.model.params import Params
 from jsdoctor.model.server import Health, HealthError, Server, Servers
 from jsdoctor.model.snapshot import (
-    ClusterSnapshot,
     Consumer,
     ConsumerReplica,
     SnapshotSeries,
@@ -71,23 +67,14 @@ from jsdoctor.model.snapshot import (
     StreamReplica,
 )
 from jsdoctor.model.stored import OlderThanStream, StoredMessages, StoredStream
-from jsdoctor.model.trend import ConsumerHistory, StreamHistory, Trend
+from jsdoctor.model.trend import ConsumerHistory, StreamHistory
+from tests.checks.snapshots import series, state, texts, two
+from tests.checks.values import NOON, params_of
 from tests.log_cases import log_evidence_of
-from tests.ruleset import overrides, rules
 
-NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 NONE = StreamState()
 ALONE = Servers((), complete=True)
-
-
-def params(code: str, **given: Any) -> Params:
-    defaults = {name: param.default for name, param in find_rule(rules(), code).params.items()}
-    return Params.of(defaults, overrides(code, given))
-
-
-def state(messages: int, first: int, last: int, **fields: Any) -> StreamState:
-    return StreamState(messages=messages, first_seq=first, last_seq=last, **fields)
 
 
 def stream(held: StreamState = NONE, config: dict[str, Any] | None = None, **fields: Any) -> Stream:
@@ -101,22 +88,6 @@ def consumer(config: dict[str, Any] | None = None, **fields: Any) -> Consumer:
     return Consumer(config=ConsumerConfig(**(config or {})), **(known | places | fields))
 
 
-def sample(*streams: Stream) -> ClusterSnapshot:
-    return ClusterSnapshot(taken_at=NOON, streams=streams)
-
-
-def series(*streams: Stream) -> SnapshotSeries:
-    return SnapshotSeries((sample(*streams),))
-
-
-def two(before: Iterable[Stream], now: Iterable[Stream]) -> Trend:
-    return Trend((sample(*before), sample(*now)))
-
-
-def texts(findings: Iterable[Finding]) -> list[str]:
-    return [finding.message or finding.outcome.value for finding in findings]
-
-
 # Streams that were recreated
 
 
@@ -124,7 +95,7 @@ def is_other(before: StreamState, now: StreamState) -> bool:
     earlier = stream(before, at=NOON - HOUR)
     later = stream(now, created=NOON - 2 * DAY)
     trend = two([earlier], [later])
-    (finding,) = stream_recreated(SnapshotSeries(trend.snapshots), trend, None, params("JSD203"))
+    (finding,) = stream_recreated(SnapshotSeries(trend.snapshots), trend, None, params_of("JSD203"))
     return finding.outcome is not Outcome.PASS
 
 
@@ -148,7 +119,7 @@ def restored(age: timedelta, older: timedelta | None, stored: StoredMessages | N
     created = NOON - age
     held = state(5, 1, 5, first_ts=created - older) if older is not None else state(0, 6, 5)
     current = series(stream(held, created=created))
-    return texts(stream_recreated(current, None, stored, params("JSD203", **given)))
+    return texts(stream_recreated(current, None, stored, params_of("JSD203", **given)))
 
 
 def test_a_young_stream_with_old_messages() -> None:
@@ -184,7 +155,7 @@ def test_messages_that_were_read_say_more_of_a_restore() -> None:
 def stored_findings(*scans: StoredStream, created: datetime = NOON - DAY, **given: Any) -> list[Finding]:
     streams = [stream(state(5, 1, 5), created=created, name=name) for name in ("S", "T")]
     mirror = stream(NONE, {"mirror": SourceConfig("S")}, name="MIRROR")
-    rule = params("JSD203", **given)
+    rule = params_of("JSD203", **given)
     return list(stream_restored_stored(StoredMessages(scans), series(*streams, mirror), rule))
 
 
@@ -269,7 +240,7 @@ def test_a_stream_that_lost_storage_without_knowing_which_messages() -> None:
 
 
 def went_back(before: Stream, now: Stream) -> Finding:
-    (finding,) = stream_went_back(two([before], [now]), params("JSD204"))
+    (finding,) = stream_went_back(two([before], [now]), params_of("JSD204"))
     return finding
 
 
@@ -417,7 +388,7 @@ def copied(
 
 def differing(*pairs: tuple[Stream, Stream], servers: Servers = ALONE, **given: Any) -> list[Finding]:
     trend = two([pair[0] for pair in pairs], [pair[1] for pair in pairs])
-    return list(replica_divergence(trend, servers, None, params("JSD207", **given)))
+    return list(replica_divergence(trend, servers, None, params_of("JSD207", **given)))
 
 
 LEAD = state(100, 1, 100)
@@ -499,7 +470,7 @@ def test_consumers_of_one_server_and_of_another_leader_are_left_out() -> None:
         return stream(NONE, at=at, consumers=(bare, moved, differs))
 
     trend = two([holding(NOON - HOUR, "n9")], [holding(NOON, "n1")])
-    results = list(replica_divergence(trend, ALONE, None, params("JSD207")))
+    results = list(replica_divergence(trend, ALONE, None, params_of("JSD207")))
     assert [finding.subject.name for finding in results] == ["c"]
     assert results[0].message.startswith("n2 has 50 deliveries, the leader 90, for 1h")
 
@@ -573,7 +544,9 @@ def test_the_newest_report_of_what_is_under_way_counts() -> None:
 
 
 def one_sample(*consumers: Consumer, held: StreamState = LEAD) -> list[Finding]:
-    return list(consumer_ahead_in_one_sample(series(stream(held, consumers=consumers)), None, None, params("JSD205")))
+    return list(
+        consumer_ahead_in_one_sample(series(stream(held, consumers=consumers)), None, None, params_of("JSD205"))
+    )
 
 
 def test_a_position_below_zero_is_beyond_every_stream() -> None:
@@ -747,25 +720,25 @@ def test_which_publishes_expected_more_than_there_was() -> None:
 
 
 def test_refusals_in_logs_that_expect_too_much() -> None:
-    results = list(expected_ahead_logged(clients(numbered(WRONG, 4, (0, 9), "0", "0", "0")), params("JSD202")))
+    results = list(expected_ahead_logged(clients(numbered(WRONG, 4, (0, 9), "0", "0", "0")), params_of("JSD202")))
     assert [(f.severity, f.measured) for f in results] == [(None, 0)]
     assert "4 times by n1" in results[0].message
     assert " (not all of these), because" in results[0].message
     at = moment_of(0).at
     assert (results[0].first_seen, results[0].last_seen) == (at, at)
-    (other,) = expected_ahead_logged(clients(numbered(WRONG, 4, (0, 9), "0", "7", "0")), params("JSD202"))
+    (other,) = expected_ahead_logged(clients(numbered(WRONG, 4, (0, 9), "0", "7", "0")), params_of("JSD202"))
     assert other.severity is Severity.INFO
 
 
 def test_one_of_several_kinds_of_refusal_expects_too_much() -> None:
     mixed = (numbered(WRONG, 4, (5, 9)), numbered("publish-wrong-last-sequence-traced", 1, (0, 0)))
-    (finding,) = expected_ahead_logged(clients(*mixed), params("JSD202"))
+    (finding,) = expected_ahead_logged(clients(*mixed), params_of("JSD202"))
     assert (finding.outcome, finding.measured) == (Outcome.FAIL, 1)
 
 
 def test_refusals_in_logs_of_writers_that_do_not_read_again() -> None:
     def stated(*occurrences: Occurrence) -> list[str]:
-        return texts(wrong_last_sequence_logged(clients(*occurrences), params("JSD201")))
+        return texts(wrong_last_sequence_logged(clients(*occurrences), params_of("JSD201")))
 
     ahead = numbered(WRONG, 3, (0, 0))
     elsewhere = msgspec.structs.replace(numbered(WRONG, 2, (5, 9)), logged_by="n2")
@@ -791,7 +764,7 @@ def test_timeouts_in_the_minute_before_a_refusal(minute: int, *, late: bool) -> 
     first = numbered(WRONG, 2, (5, 9))
     later = Histogram.of([(moment_of(0).us, moment_of(0).us + 1, 2)])
     item = msgspec.structs.replace(first, histogram=later)
-    (text,) = texts(wrong_last_sequence_logged(clients(item, timeout), params("JSD201")))
+    (text,) = texts(wrong_last_sequence_logged(clients(item, timeout), params_of("JSD201")))
     assert ("; after 1 timeout, so it may retry what was stored" in text) is late
 
 
@@ -814,21 +787,21 @@ def gap(signature: str, *behind_by: str, count: int = 3) -> Occurrence:
 )
 def test_gaps_below_zero_show_a_recreated_consumer(behind_by: tuple[str, ...], *, recreated: bool) -> None:
     results = clients(gap("consumer-sequence-mismatch", *behind_by))
-    (text,) = texts(delivery_gap_logged(results, params("JSD209")))
+    (text,) = texts(delivery_gap_logged(results, params_of("JSD209")))
     assert ("the consumer was deleted and created again under its client" in text) is recreated
 
 
 def test_a_gap_that_is_not_named_shows_no_recreated_consumer() -> None:
     bare = msgspec.structs.replace(occurrence("consumer-sequence-mismatch"), exemplars=(line(0),))
-    (text,) = texts(delivery_gap_logged(clients(bare), params("JSD209")))
+    (text,) = texts(delivery_gap_logged(clients(bare), params_of("JSD209")))
     assert text.startswith("sequence mismatch: messages that the server sent did not arrive, logged once by n1")
 
 
 def test_ordered_consumers_that_reset_once() -> None:
-    (finding,) = delivery_gap_logged(clients(occurrence("ordered-consumer-reset-rust")), params("JSD209", resets=1))
+    (finding,) = delivery_gap_logged(clients(occurrence("ordered-consumer-reset-rust")), params_of("JSD209", resets=1))
     assert finding.severity is None
     mismatch = clients(occurrence("consumer-sequence-mismatch"))
-    (finding,) = delivery_gap_logged(mismatch, params("JSD209", resets=1))
+    (finding,) = delivery_gap_logged(mismatch, params_of("JSD209", resets=1))
     assert finding.severity is Severity.INFO
 
 
@@ -878,17 +851,17 @@ def test_the_last_publish_that_expected_too_much_is_quoted() -> None:
     first = refused(2, ahead=2, expected=99, actual=6, **at(1))
     later = refused(1, ahead=1, expected=50, actual=7, **at(9))
     for order in ((first, later), (later, first)):
-        (finding,) = expected_ahead_captured(seen(*order), params("JSD202"))
+        (finding,) = expected_ahead_captured(seen(*order), params_of("JSD202"))
         assert "has not reached, 50 where it has 7: it was recreated" in finding.message
         assert finding.first_seen == NOON + timedelta(seconds=1)
         assert finding.last_seen == NOON + timedelta(seconds=9)
     equal = refused(1, ahead=1, expected=7, actual=7)
-    (finding,) = expected_ahead_captured(seen(equal), params("JSD202"))
+    (finding,) = expected_ahead_captured(seen(equal), params_of("JSD202"))
     assert "has not reached: it was recreated" in finding.message
 
 
 def wrong(*publishing: Publishing, **fields: Any) -> Finding:
-    (finding,) = wrong_last_sequence_captured(seen(*publishing, **fields), params("JSD201"))
+    (finding,) = wrong_last_sequence_captured(seen(*publishing, **fields), params_of("JSD201"))
     return finding
 
 
@@ -927,7 +900,7 @@ def test_refusals_are_counted_per_ten_minutes() -> None:
 
 def pushed(**fields: Any) -> Finding:
     traffic = ConsumerTraffic(stream="S", consumer="c", exclusive=True, deliveries=50, heartbeats=9, **fields)
-    (finding,) = delivery_gap_captured(seen(consumers=(traffic,)), params("JSD209"))
+    (finding,) = delivery_gap_captured(seen(consumers=(traffic,)), params_of("JSD209"))
     return finding
 
 
@@ -955,5 +928,5 @@ def test_an_application_with_a_server_inside_has_one_log(signature: str) -> None
         found=(occurrence(signature, 10),),
         runs=(ProcessRun(server="n1", started=moment_of(0), ready=moment_of(1)),),
     )
-    (finding,) = delivery_gap_logged(evidence, params("JSD209"))
+    (finding,) = delivery_gap_logged(evidence, params_of("JSD209"))
     assert (finding.severity, finding.measured) == (None, 10)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from jsdoctor.engine.select import find_rule
+from jsdoctor.model.finding import Finding
 from jsdoctor.model.log import Exemplar, Histogram, LogTime, Occurrence
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import Server, Varz
@@ -44,3 +46,8 @@ def lines(signature: str, count: int = 1, *, logged_by: str = "n1", seconds: flo
     values: dict[str, Any] = {"count": count, "dated": count, "zoned": True, "exemplars": (text,)}
     values["histogram"] = Histogram.of([(when.us, when.us, count)])
     return Occurrence(signature=signature, logged_by=logged_by, **values | more)
+
+
+def by_name(findings: Iterable[Finding]) -> dict[str, str]:
+    """The outcome of each, by the name of its subject."""
+    return {finding.subject.name: finding.outcome.value for finding in findings}
