@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.rule_groups import rule_of
 from tests.servers import VERSIONS, ClusterFactory, cluster_factories
 from tests.servers.clients import close_abandoned_connections
 from tests.servers.natscli import require_nats_cli
@@ -25,16 +26,24 @@ def pytest_configure() -> None:
     close_abandoned_connections()
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object | None:
+    """Give the tests of one rule to one worker, which reads their cases once."""
+    from tests.scheduling import scheduling  # noqa: PLC0415  # only where the plugin is in use
+
+    return scheduling(config, log)
+
+
 _SLOW = {"real", "cli", "topologies", "spark", "collect", "remedy"}
 """Directories of tests whose modules take minutes: a run that ends with one of them leaves processors idle."""
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
-    """Choose versions for slow tests, then run slow modules first."""
+    """Choose versions for slow tests, then run slow modules first, and the tests of each rule one after another."""
     _leave_versions_to_nightly(items)
     yield
-    items.sort(key=lambda item: not _SLOW & set(item.path.parts))
+    items.sort(key=lambda item: (not _SLOW & set(item.path.parts), rule_of(item.nodeid)))
 
 
 def _leave_versions_to_nightly(items: list[pytest.Item]) -> None:

@@ -16,8 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from jsdoctor.engine.runner import evaluate
-from jsdoctor.engine.select import find_rule, select_rules
+from jsdoctor.engine.select import find_rule
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import Outcome
 from jsdoctor.model.gap import Gaps
@@ -25,7 +24,7 @@ from jsdoctor.model.report import Result
 from tests.evidence import FIXTURES
 from tests.evidence_fields import Field, Fields
 from tests.golden_cases import DeclaredCase, declared_cases, in_the_repository
-from tests.ruleset import checks, overrides, rules
+from tests.ruleset import checks, overrides, rules, run_with
 
 MAX_LINES = 8
 """Results of one change that are written out; more are counted."""
@@ -61,8 +60,7 @@ class Tried:
         self._changed: dict[tuple[str, str], EvidenceSet] = {}
 
     def _results(self, evidence: EvidenceSet, values: dict[str, Any]) -> tuple[Result, ...]:
-        given = {self.code: self.params | values}
-        return evaluate(select_rules(rules(), [self.code]), checks(), evidence, given, keep_passes=True).results
+        return run_with(self.code, evidence, self.params | values, keep_passes=True).results
 
     def changed(self, place: str, value: Any) -> tuple[Result, ...]:
         """The results with another value in one place: a parameter or a field."""

@@ -16,8 +16,8 @@ from typing import Any
 
 import msgspec
 
-from jsdoctor.engine.runner import Evaluation, evaluate
-from jsdoctor.engine.select import SelectionError, find_rule, select_rules
+from jsdoctor.engine.runner import Evaluation
+from jsdoctor.engine.select import SelectionError, find_rule
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import Finding, Observation, Outcome
 from jsdoctor.model.report import Result
@@ -28,7 +28,7 @@ from tests.engine.golden import write_all
 from tests.evidence import FIXTURES
 from tests.golden_cases import in_the_repository
 from tests.less_evidence import less_evidence
-from tests.ruleset import actions, checks, overrides, rules, run_rule
+from tests.ruleset import actions, overrides, rules, run_rule, run_with
 
 MAX_EVIDENCE = 12
 """Observations of one finding that are written out; more are counted."""
@@ -65,7 +65,7 @@ def _with(
     code: str, case: dict[str, Any], evidence: EvidenceSet, values: dict[str, float | int | None]
 ) -> tuple[Result, ...]:
     given = overrides(code, case.get("params"))
-    return _offered(evaluate(select_rules(rules(), [code]), checks(), evidence, {code: given | values}, True))
+    return _offered(run_with(code, evidence, given | values, keep_passes=True))
 
 
 def _reached(code: str, case: dict[str, Any], results: Iterable[Result]) -> Iterator[tuple[str, float | int]]:

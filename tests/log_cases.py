@@ -78,6 +78,7 @@ def takes_logs(name: str) -> bool:
     return LogEvidence in checks()[name].required.values()
 
 
+@cache
 def log_cases(code: str) -> list[Json]:
     """The log cases of one rule."""
     path = FIXTURES / code / "log_cases.toml"

@@ -10,7 +10,7 @@ from jsdoctor.checks.registry import Check, load_checks
 from jsdoctor.collect.rule_pages import shipped_pages
 from jsdoctor.engine.loader import load_rules
 from jsdoctor.engine.runner import Evaluation, evaluate
-from jsdoctor.engine.select import find_rule, select_rules
+from jsdoctor.engine.select import Selection, find_rule, select_rules
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.rule import Rule
 from jsdoctor.parse.rule_page import param_value
@@ -40,8 +40,19 @@ def run_rule(
     code: str, evidence: EvidenceSet, params: Mapping[str, Any] | None = None, keep_passes: bool = False
 ) -> Evaluation:
     """One rule on some evidence, with parameter values as a page would write them."""
-    given = overrides(code, params)
-    return evaluate(select_rules(rules(), [code]), checks(), evidence, {code: given}, keep_passes)
+    return run_with(code, evidence, overrides(code, params), keep_passes)
+
+
+def run_with(
+    code: str, evidence: EvidenceSet, given: Mapping[str, float | int | None], keep_passes: bool = False
+) -> Evaluation:
+    """One rule on some evidence, with parameter values in their units."""
+    return evaluate(_rule_alone(code), checks(), evidence, {code: given}, keep_passes)
+
+
+@cache
+def _rule_alone(code: str) -> Selection:
+    return select_rules(rules(), [code])
 
 
 def overrides(code: str, params: Mapping[str, Any] | None) -> dict[str, float | int | None]:

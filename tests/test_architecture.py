@@ -7,7 +7,8 @@ import statistics
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -61,13 +62,23 @@ def name(module: Path) -> str:
     return str(module.relative_to(ROOT))
 
 
+@cache
+def source(module: Path) -> str:
+    return module.read_text(encoding="utf-8")
+
+
+@cache
+def tree(module: Path) -> ast.Module:
+    return ast.parse(source(module))
+
+
 def lines(module: Path) -> int:
-    return len(module.read_text(encoding="utf-8").splitlines())
+    return len(source(module).splitlines())
 
 
-def impurities(source: str) -> Iterator[str]:
-    """Each call in *source* that reads a clock, a file or the console, as `line: call`."""
-    for node in ast.walk(ast.parse(source)):
+def impurities(module: ast.Module) -> Iterator[str]:
+    """Each call in *module* that reads a clock, a file or the console, as `line: call`."""
+    for node in ast.walk(module):
         if not isinstance(node, ast.Call):
             continue
         called = node.func
@@ -93,7 +104,7 @@ def test_modules_are_small() -> None:
 def test_checks_are_small() -> None:
     too_long = {}
     for module in (PACKAGE / "checks").rglob("*.py"):
-        for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+        for node in ast.walk(tree(module)):
             if isinstance(node, ast.FunctionDef) and any("check(" in ast.unparse(use) for use in node.decorator_list):
                 length = (node.end_lineno or node.lineno) - node.lineno + 1
                 if length >= CHECK_CEILING:
@@ -105,7 +116,7 @@ def test_a_class_name_has_one_meaning() -> None:
     """A reader who has met a public class knows what its name means in every other module."""
     places: dict[str, list[str]] = {}
     for module in MODULES:
-        for node in ast.parse(module.read_text(encoding="utf-8")).body:
+        for node in tree(module).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places.setdefault(node.name, []).append(name(module))
     assert {word: modules for word, modules in places.items() if len(modules) > 1} == {}
@@ -114,7 +125,7 @@ def test_a_class_name_has_one_meaning() -> None:
 def imported(module: Path) -> set[Path]:
     """The modules of the package that *module* imports when it is imported itself."""
     sources: set[Path] = set()
-    for node in ast.parse(module.read_text(encoding="utf-8")).body:
+    for node in tree(module).body:
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("jsdoctor"):
             origin = ROOT.joinpath(*node.module.split("."))
             names = [(origin / alias.name).with_suffix(".py") for alias in node.names]
@@ -135,12 +146,12 @@ def test_a_circle_is_found() -> None:
         list(TopologicalSorter({"a": {"b"}, "b": {"a"}}).static_order())
 
 
-def named_in(source: str) -> Iterator[tuple[str, bool]]:
-    """Each name that *source* gives, fields of classes left out, and whether a variable or a parameter has it."""
-    tree = ast.parse(source)
-    classes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+def named_in(module: ast.Module) -> Iterator[tuple[str, bool]]:
+    """Each name that a module gives, fields of classes left out, and whether a variable or a parameter has it."""
+    nodes = list(ast.walk(module))
+    classes = [node for node in nodes if isinstance(node, ast.ClassDef)]
     fields = {id(part.target) for node in classes for part in node.body if isinstance(part, ast.AnnAssign)}
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             yield node.name, False
         elif isinstance(node, ast.arg):
@@ -149,27 +160,35 @@ def named_in(source: str) -> Iterator[tuple[str, bool]]:
             yield node.id, True
 
 
-def former_names(source: str) -> set[str]:
+def former_modules(modules: Iterable[Path]) -> list[Path]:
+    return [module for module in modules if set(module.stem.split("_")) & FORMER_WORDS]
+
+
+def former_names(module: ast.Module) -> set[str]:
     """The names that have a word which is none of the field: see the table of docs/style.md."""
     former = set()
-    for given, variable in named_in(source):
+    for given, variable in set(named_in(module)):
         words = set(re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", given).lower().split("_"))
         if words & FORMER_WORDS or FORMER_LIMITS.match(given) or (variable and given in FORMER_VARIABLES):
             former.add(given)
     return former
 
 
-@pytest.mark.parametrize("module", [*MODULES, *CLEAN_MODULES], ids=name)
-def test_names_have_the_words_of_the_field(module: Path) -> None:
-    assert not former_names(module.read_text(encoding="utf-8")), "FORMER_WORDS, FORMER_VARIABLES; see docs/style.md"
-    assert not set(module.stem.split("_")) & FORMER_WORDS
+def test_names_have_the_words_of_the_field() -> None:
+    former = {name(module): former_names(ast.parse(source(module))) for module in [*MODULES, *CLEAN_MODULES]}
+    assert {module: names for module, names in former.items() if names} == {}, "see FORMER_WORDS and docs/style.md"
+    assert [name(module) for module in former_modules([*MODULES, *CLEAN_MODULES])] == []
 
 
 @pytest.mark.parametrize(
     "line", ["haul = 1", "def f(told): ...", "class LogSpell: ...", "MOST_LINES = 3", "[one for one in x]"]
 )
 def test_a_former_word_is_found(line: str) -> None:
-    assert len(former_names(line)) == 1
+    assert len(former_names(ast.parse(line))) == 1
+
+
+def test_a_former_word_in_the_name_of_a_module_is_found() -> None:
+    assert former_modules([Path("a_haul.py"), Path("hauling.py")]) == [Path("a_haul.py")]
 
 
 def test_module_names_say_something() -> None:
@@ -177,11 +196,9 @@ def test_module_names_say_something() -> None:
     assert not vague
 
 
-@pytest.mark.parametrize("module", MODULES, ids=name)
-def test_module_says_what_it_is(module: Path) -> None:
-    docstring = ast.get_docstring(ast.parse(module.read_text(encoding="utf-8")))
-    assert docstring
-    assert docstring.splitlines()[0].strip()
+def test_modules_say_what_they_are() -> None:
+    docstrings = {name(module): ast.get_docstring(tree(module)) for module in MODULES}
+    assert [module for module, text in docstrings.items() if not text or not text.splitlines()[0].strip()] == []
 
 
 def test_imports_run_one_way() -> None:
@@ -212,9 +229,9 @@ def test_a_planted_violation_is_found(tmp_path: Path, module: str, line: str) ->
     assert ("jsdoctor." + module.removesuffix(".py").removesuffix("/__init__").replace("/", ".")) in done.stdout
 
 
-@pytest.mark.parametrize("module", PURE_MODULES, ids=name)
-def test_pure_module_reads_no_clock_and_no_file(module: Path) -> None:
-    assert not list(impurities(module.read_text(encoding="utf-8")))
+def test_pure_modules_read_no_clock_and_no_file() -> None:
+    impure = {name(module): list(impurities(tree(module))) for module in PURE_MODULES}
+    assert {module: calls for module, calls in impure.items() if calls} == {}
 
 
 @pytest.mark.parametrize(
@@ -222,7 +239,7 @@ def test_pure_module_reads_no_clock_and_no_file(module: Path) -> None:
     ["datetime.now(UTC)", "dt.datetime.utcnow()", "date.today()", "open('x')", "print(1)", "Path('x').read_text()"],
 )
 def test_an_impure_call_is_found(source: str) -> None:
-    assert list(impurities(source)) == [f"1: {source[: source.rindex('(')]}()"]
+    assert list(impurities(ast.parse(source))) == [f"1: {source[: source.rindex('(')]}()"]
 
 
 @pytest.mark.parametrize("option", ["--version", "--help"])

@@ -65,12 +65,22 @@ def _options() -> Any:
 
 
 class _Re2Literals:
+    """Compiles each of its two searches at first use: a small log needs one of them, or none."""
+
     def __init__(self, literals: Sequence[bytes]) -> None:
-        self._any = re2.compile(b"|".join(re.escape(literal) for literal in literals), _options())
-        self._set = re2.Set.SearchSet(_options())
-        for literal in literals:
-            self._set.Add(re.escape(literal))
-        self._set.Compile()
+        self._escaped = [re.escape(literal) for literal in literals]
+
+    @cached_property
+    def _any(self) -> Any:
+        return re2.compile(b"|".join(self._escaped), _options())
+
+    @cached_property
+    def _set(self) -> Any:
+        literals = re2.Set.SearchSet(_options())
+        for literal in self._escaped:
+            literals.Add(literal)
+        literals.Compile()
+        return literals
 
     def finder(self, block: bytes) -> Finder:
         inner = getattr(self._any, "_regexp", None)
