@@ -20,7 +20,7 @@ from typing import IO
 
 import pytest
 
-from tests import edges, golden_cases
+from tests import edges, evidence, golden_cases, log_cases, packet_cases
 from tests.mutation.apply import NotAppliedError, applied, can_apply
 from tests.mutation.operators import Mutant
 from tests.mutation.reach import Baseline, in_a_fork, measured, passes
@@ -82,6 +82,7 @@ class Judge:
             _read_cases_once()
             self.baseline = measured(self.items, self.source)
         else:
+            _read_cases_each_time()
             self.baseline = in_a_fork(lambda: measured(self.items, self.source))
         if self.baseline.failed:
             raise pytest.UsageError(f"these tests fail without any mutant: {self.baseline.failed}")
@@ -185,6 +186,13 @@ def _limit_memory() -> None:
     if used.exists():
         limit = int(used.read_text("ascii").split()[0]) * resource.getpagesize() + MAX_MORE_MEMORY_BYTES
         resource.setrlimit(resource.RLIMIT_AS, (limit, resource.getrlimit(resource.RLIMIT_AS)[1]))
+
+
+def _read_cases_each_time() -> None:
+    """What tests keep of their cases was read without the mutant."""
+    evidence._evidence_of = evidence._evidence_of.__wrapped__  # type: ignore[assignment]
+    log_cases._evidence_of = log_cases._evidence_of.__wrapped__  # type: ignore[assignment]
+    packet_cases.captured = packet_cases.captured.__wrapped__  # type: ignore[assignment]
 
 
 def _read_cases_once() -> None:
