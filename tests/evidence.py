@@ -230,7 +230,8 @@ def _evidence_of(written: bytes) -> EvidenceSet:
             continue
         if place := next((key for key in _ADDED if key in edit), None):
             number, add = _ADDED[place]
-            number = -1 if edit.get("samples") == "last" else number
+            which = edit.get("samples")
+            number = which - 1 if isinstance(which, int) else -1 if which == "last" else number
             add(samples[number], edit)
             continue
         applied = [_apply(sample, edit) for sample in _chosen(samples, edit.get("samples", "all"))]

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from nats.aio.msg import Msg
 
 from jsdoctor.remedy.backup.place import ARCHIVE, META, NOTE, data_file, read_meta, stream_dir
 from jsdoctor.remedy.backup.problem import BackupProblem
-from jsdoctor.remedy.backup.restore import EmptyProblem, exists, restore
+from jsdoctor.remedy.backup.restore import EmptyProblem, exists, restore, send_chunk
 from jsdoctor.remedy.backup.take import take
 from jsdoctor.remedy.backup.unpack import messages
 from jsdoctor.remedy.backup.verify import require_verified, verify
@@ -221,6 +222,31 @@ def test_what_cannot_be_done_is_reported_before_anything_is_written(cluster: Clu
         assert not await exists(to, "THERE")
 
     with_api(cluster.url(), use)
+
+
+def test_a_chunk_is_sent_again_until_a_server_takes_it(cluster: Cluster) -> None:
+    """In a cluster, the reply to a restore may arrive before the interest of its server in the chunks."""
+    taken: list[bytes] = []
+
+    async def use(to: PlainApi) -> None:
+        async def take_chunk(message: Msg) -> None:
+            taken.append(message.data)
+            await message.respond(b"")
+
+        async def subscribe_late() -> None:
+            await asyncio.sleep(1.2)
+            await to.client.subscribe("late.chunks", cb=take_chunk)
+
+        inbox = await to.inbox()
+        late = asyncio.create_task(subscribe_late())
+        await send_chunk(to, inbox, "late.chunks", b"first", 10.0)
+        await late
+        with pytest.raises(BackupProblem, match="does not take the backup"):
+            await send_chunk(to, inbox, "no.chunks", b"first", 10.0)
+        await inbox.close()
+
+    with_api(cluster.url(), use)
+    assert taken == [b"first"]
 
 
 @pytest.mark.nightly

@@ -72,7 +72,8 @@ def test_the_disk_is_full(
         (tmp_path / "lab").mkdir()
         lab = Lab(ACTIONS[name], cluster, tmp_path / "lab", shift_clock)
         with lab.trial() as cwd:
-            assert lab.apply(cwd).code == 0
+            applied = lab.apply(cwd)
+            assert applied.code == 0, applied.output
             after = lab.state()
         for how in ("resume", "rollback"):
             with lab.trial() as cwd:

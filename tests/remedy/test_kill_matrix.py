@@ -103,13 +103,15 @@ def test_killed_at_every_point(labs: Labs, name: str, version: str, nodes: int) 
 def test_a_rollback_killed_at_every_point(labs: Labs, name: str, version: str, nodes: int) -> None:
     lab = labs(name, version, nodes)
     with lab.trial() as cwd:
-        assert lab.apply(cwd).code == 0
+        applied = lab.apply(cwd)
+        assert applied.code == 0, applied.output
         points = lab.rollback(cwd).points
     failures: list[str] = []
     for number, point in enumerate(points, 1):
         with lab.trial() as cwd:
             start = lab.state()
-            assert lab.apply(cwd).code == 0
+            applied = lab.apply(cwd)
+            assert applied.code == 0, applied.output
             killed = lab.rollback(cwd, f"KILL:{number}")
             assert killed.code == KILLED, killed.output
             ended = lab.rollback(cwd)

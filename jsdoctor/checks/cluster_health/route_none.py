@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
 from jsdoctor.checks.cluster_health.clusters import Members, clusters
@@ -20,6 +20,8 @@ _DEFAULT_PORT = "6222"
 _ATTEMPT = timedelta(seconds=5)
 """The side that connects lists a route before the other side has checked its login (server: route.go addRoute)."""
 _TWICE = 2
+_OFTEN = 3
+"""Readings with nothing but attempts, further apart than an attempt lasts: no route stays."""
 
 
 @check("cluster_health.route_none")
@@ -36,17 +38,19 @@ def route_none(servers: Servers, links: Links, params: Params) -> Iterator[Findi
         if own is None or own.route_count is None:
             yield unknown(server.subject, "its routes were not read", "see the gaps of this run")
             continue
-        without = sum(1 for reading in links.readings_of(server.name) if reading.route_count == 0)
-        attempts = bool(own.route_connections) and all(_is_attempt(route, own.at) for route in own.route_connections)
-        if own.route_count and not (attempts and without):
+        readings = links.readings_of(server.name)
+        without = sum(1 for reading in readings if reading.route_count == 0)
+        lasting = any(reading.route_count and not _has_only_attempts(reading) for reading in readings)
+        if own.route_count and not (_has_only_attempts(own) and (without or not lasting)):
             yield passed(server.subject)
         elif len(addresses) <= _OWN and not _is_of_another(addresses[0], options):
             reason = "it has no route, and the only address in its configuration may be its own"
             yield unknown(server.subject, reason, "compare `cluster.routes` with the server's own address")
         elif all_young([server], params.integer("start_up")):
             yield unknown(server.subject, "it has just started and may still connect", "run again in a minute")
-        elif own.route_count and without < _TWICE:
-            yield unknown(server.subject, "its only routes are a moment old, and it had none before", "run again")
+        elif own.route_count and without < _TWICE and (lasting or not _are_apart(readings)):
+            reason = "its only routes are a moment old, and it had none before"
+            yield unknown(server.subject, reason, "run again with --samples 5")
         else:
             yield Finding(
                 subject=server.subject,
@@ -78,7 +82,9 @@ def _unreached(servers: Servers, links: Links, params: Params) -> Iterator[Findi
             continue
         for server in group.servers:
             own, options = by_name.get(server.name), server.varz.cluster if server.varz else None
-            if own is None or options is None or not own.routes or len(links.readings_of(server.name)) < _TWICE:
+            if own is None or options is None or len(links.readings_of(server.name)) < _TWICE:
+                continue
+            if not own.routes or _has_only_attempts(own):
                 continue
             certain = sum(_is_of_another(url, options) for url in set(options.urls))
             others = max(certain, len(set(options.urls)) - _OWN)
@@ -110,6 +116,15 @@ def _is_of_another(address: str, options: ListenerOptions) -> bool:
     """Whether an address cannot be the server's own: it has another port than its routes."""
     port = address.rpartition(":")[2] if ":" in address else _DEFAULT_PORT
     return options.cluster_port > 0 and port.isdigit() and int(port) != options.cluster_port
+
+
+def _are_apart(readings: Sequence[ServerLinks]) -> bool:
+    """Whether no attempt to connect can be in all of these readings."""
+    return len(readings) >= _OFTEN and readings[-1].at - readings[0].at > _ATTEMPT
+
+
+def _has_only_attempts(links: ServerLinks) -> bool:
+    return bool(links.route_connections) and all(_is_attempt(route, links.at) for route in links.route_connections)
 
 
 def _is_attempt(route: Route, at: datetime) -> bool:

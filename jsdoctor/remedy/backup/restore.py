@@ -21,6 +21,10 @@ _NOT_FOUND = 10059
 _RESTORING_S = 1800.0
 """Maximum time in seconds that the server may take to store what it has received."""
 _SAMPLE_S = 5.0
+_UNREACHED_S = 4.0
+"""Maximum time in seconds that a chunk is sent again because no server takes it. In a cluster the reply to the restore
+may arrive before the interest in its chunks, which takes another route; a server ends a restore without chunks after
+5 s."""
 _NAME_TAKEN = 10130
 _INTERRUPTED_S = 60.0
 """Maximum time in seconds that an interrupted restore reserves a name: servers end it after 5 s without a chunk."""
@@ -74,7 +78,7 @@ async def restore(api: Api, directory: Path, stalled_s: float = STALLED_S) -> di
     try:
         with path.open("rb") as file:
             while chunk := await asyncio.to_thread(file.read, _CHUNK):
-                await _send(api, inbox, chunks_to, chunk, stalled_s)
+                await send_chunk(api, inbox, chunks_to, chunk, stalled_s)
         return await _finished(api, inbox, chunks_to, meta, stalled_s)
     finally:
         await inbox.close()
@@ -114,11 +118,15 @@ async def exists(api: Api, stream: str) -> bool:
     return True
 
 
-async def _send(api: Api, inbox: Inbox, subject: str, chunk: bytes, stalled_s: float) -> None:
+async def send_chunk(api: Api, inbox: Inbox, subject: str, chunk: bytes, stalled_s: float) -> None:
     """Send one chunk and await its receipt, which is empty unless the restore failed."""
-    await api.publish(subject, chunk, reply=inbox.subject)
-    receipt = await next_message(inbox, stalled_s)
-    _require_taken(receipt)
+    limit = RetryLimit(_UNREACHED_S)
+    while True:
+        await api.publish(subject, chunk, reply=inbox.subject)
+        receipt = await next_message(inbox, stalled_s)
+        if not _is_unreached(receipt):
+            break
+        await _wait_for_interest(limit)
     if receipt.data:
         _answer(receipt.data)
 
@@ -126,6 +134,7 @@ async def _send(api: Api, inbox: Inbox, subject: str, chunk: bytes, stalled_s: f
 async def _finished(api: Api, inbox: Inbox, subject: str, meta: dict[str, Any], stalled_s: float) -> dict[str, Any]:
     """End the upload and wait for the stream. If the reply is lost with its server, STREAM.INFO shows the result."""
     await api.publish(subject, b"", reply=inbox.subject)
+    limit = RetryLimit(_UNREACHED_S)
     ends_at = monotonic() + max(_RESTORING_S, stalled_s)
     while monotonic() < ends_at:
         try:
@@ -136,8 +145,10 @@ async def _finished(api: Api, inbox: Inbox, subject: str, meta: dict[str, Any], 
             if info := await _whole(api, meta):
                 return info
             continue
-        _require_taken(receipt)
-        if receipt.data:
+        if _is_unreached(receipt):
+            await _wait_for_interest(limit)
+            await api.publish(subject, b"", reply=inbox.subject)
+        elif receipt.data:
             return _answer(receipt.data)
     raise BackupProblem("the server did not say whether the stream was restored", "look at it: nats stream ls")
 
@@ -153,8 +164,12 @@ async def _whole(api: Api, meta: dict[str, Any]) -> dict[str, Any]:
     return info if is_whole(info, meta) else {}
 
 
-def _require_taken(receipt: InboxMessage) -> None:
-    if receipt.headers.get("Status") == "503":
+def _is_unreached(receipt: InboxMessage) -> bool:
+    return receipt.headers.get("Status") == "503"
+
+
+async def _wait_for_interest(limit: RetryLimit) -> None:
+    if not await limit.more():
         raise BackupProblem("the server does not take the backup any more", "see its log, and run again")
 
 
