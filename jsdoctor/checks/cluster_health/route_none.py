@@ -52,19 +52,23 @@ def route_none(servers: Servers, links: Links, params: Params) -> Iterator[Findi
             reason = "its only routes are a moment old, and it had none before"
             yield unknown(server.subject, reason, "run again with --samples 5")
         else:
-            yield Finding(
-                subject=server.subject,
-                message=f"it has no route to any server, and its configuration names {_addresses(len(addresses))} of"
-                f" cluster {options.name}: it is alone. Its clients do not reach those of the other servers, and its"
-                " JetStream has no leader or goes apart",
-                measured=0,
-                threshold=1,
-                unit="count",
-                evidence=(
-                    own.observed("num_routes", own.route_count),
-                    server.observed("cluster.urls", addresses),
-                ),
-            )
+            yield _alone(server, options.name, addresses, own)
+
+
+def _alone(server: Server, cluster: str, addresses: Sequence[str], own: ServerLinks) -> Finding:
+    return Finding(
+        subject=server.subject,
+        message=f"it has no route to any server, and its configuration names {_addresses(len(addresses))} of"
+        f" cluster {cluster}: it is alone. Its clients do not reach those of the other servers, and its"
+        " JetStream has no leader or goes apart",
+        measured=0,
+        threshold=1,
+        unit="count",
+        evidence=(
+            own.observed("num_routes", own.route_count),
+            server.observed("cluster.urls", addresses),
+        ),
+    )
 
 
 def _addresses(number: int) -> str:
