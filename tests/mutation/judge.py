@@ -32,6 +32,8 @@ CHUNK = 50
 """Mutants that are judged in one forked process: to fork takes longer than the tests of a rule."""
 TIMES_LONGER = 10
 """A mutant that needs so many times the processor time of its tests is in an endless loop."""
+MAX_WAIT_S = 300
+"""A mutant that takes so much longer than that waits for something that does not come."""
 
 
 class Verdict(Enum):
@@ -132,7 +134,8 @@ class Judge:
 
     def _child(self, places: Sequence[int], pipe: int) -> None:
         """Never returns."""
-        signal.signal(signal.SIGVTALRM, signal.SIG_DFL)
+        for ends in (signal.SIGVTALRM, signal.SIGALRM):
+            signal.signal(ends, signal.SIG_DFL)
         _limit_memory()
         silence = os.open(os.devnull, os.O_WRONLY)
         os.dup2(silence, 1)
@@ -141,11 +144,14 @@ class Judge:
         for place in places:
             names = self.baseline.tests_of(self.mutants[place])
             seconds = sum(self.baseline.seconds[name] for name in names)
-            signal.setitimer(signal.ITIMER_VIRTUAL, MIN_TIMEOUT_S + TIMES_LONGER * seconds)
+            longest = MIN_TIMEOUT_S + TIMES_LONGER * seconds
+            signal.setitimer(signal.ITIMER_VIRTUAL, longest)
+            signal.setitimer(signal.ITIMER_REAL, MAX_WAIT_S + longest)
             verdict = judged(self.mutants[place], [self.items[name] for name in names])
             os.write(pipe, f"{verdict.value}\n".encode())
             used.update(names)
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        for timer in (signal.ITIMER_VIRTUAL, signal.ITIMER_REAL):
+            signal.setitimer(timer, 0)
         clean = len(places) == 1 or all(passes(self.items[name]) for name in sorted(used))
         os.write(pipe, b"clean\n" if clean else b"changed\n")
         os._exit(0)

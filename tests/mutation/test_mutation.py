@@ -15,6 +15,8 @@ from tests.mutation.results import ROOT, equivalents, package_mutants, suites
 CODE = '''\
 """A module."""
 
+import threading
+
 LIMIT = 3
 DOUBLE = LIMIT * 2
 
@@ -38,6 +40,12 @@ class Box:
 def endless(n):
     while n > 0:
         n -= 1
+    return n
+
+
+def asleep(n):
+    if n > 3:
+        threading.Event().wait()
     return n
 
 
@@ -75,6 +83,10 @@ def test_endless():
     assert boxes.endless(3) == 0
 
 
+def test_asleep():
+    assert boxes.asleep(3) == 3
+
+
 def test_hoard():
     assert boxes.hoard(3) == 3
 
@@ -89,7 +101,7 @@ import pytest
 from tests.mutation import judge
 from tests.mutation.operators import mutants_of
 
-judge.MIN_TIMEOUT_S = 1
+judge.MIN_TIMEOUT_S, judge.MAX_WAIT_S = 1, 2
 here = Path(sys.argv[1])
 sys.path.insert(0, str(here))
 seen = []
@@ -140,7 +152,7 @@ def compile_text(mutant: Mutant) -> str:
 
 
 def test_verdicts(boxes: Path) -> None:
-    """Changed functions, properties, constants and defaults are noticed where a test looks, and loops end."""
+    """Changed functions, properties, constants and defaults are noticed where a test looks, and loops and waits end."""
     command = [sys.executable, "-c", RUN, str(boxes)]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300)
     assert run.returncode == 0, run.stdout + run.stderr
@@ -156,6 +168,7 @@ def test_verdicts(boxes: Path) -> None:
         ("Box.size", "4 to 5", "not run"),
         ("Box.is_full", ">= to >", "killed"),
         ("endless", "- to + in assignment", "timeout"),
+        ("asleep", "> to >=", "timeout"),
         ("hoard", "- to + in assignment", "killed"),
         ("unread", "text changed", "not reached"),
         ("same", "> to >=", "survived"),
