@@ -13,6 +13,7 @@ class LongPath:
     def __init__(self, port: int, target: int, delay_s: float) -> None:
         self._port, self._target, self._delay_s = port, target, delay_s
         self._loop = asyncio.new_event_loop()
+        self._ends: list[asyncio.StreamWriter] = []
         self._ready = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
@@ -29,10 +30,13 @@ class LongPath:
         self._ready.set()
         self._loop.run_forever()
         server.close()
+        for end in self._ends:
+            end.transport.abort()
         tasks = asyncio.all_tasks(self._loop)
         for task in tasks:
             task.cancel()
         self._loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+        self._loop.run_until_complete(asyncio.sleep(0))
         self._loop.close()
 
     async def _accept(self, near: asyncio.StreamReader, to_near: asyncio.StreamWriter) -> None:
@@ -41,6 +45,7 @@ class LongPath:
         except OSError:
             to_near.close()
             return
+        self._ends += [to_near, to_far]
         await asyncio.gather(self._pass_on(near, to_far), self._pass_on(far, to_near))
 
     async def _pass_on(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
