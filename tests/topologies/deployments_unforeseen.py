@@ -91,7 +91,7 @@ def files_that_were_removed_under_a_server(land: Landscape) -> str:
 def messages_that_were_restored_from_an_older_copy(land: Landscape) -> str:
     """https://github.com/nats-io/nats-server/issues/5412: the consumer waits until the stream has caught up.
 
-    Declared first without logs: servers set such a consumer back when they start, and only their logs show it.
+    Declared first without logs: 2.15.1 sets such a consumer back when it starts, and only its log shows it.
     """
     single(land)
     stored(land.url(), "ORDERS", 50)
