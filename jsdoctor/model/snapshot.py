@@ -139,6 +139,15 @@ class Stream(msgspec.Struct, frozen=True, kw_only=True):
         """An object-store bucket is a stream named `OBJ_…` (ADR-20)."""
         return self.name.startswith("OBJ_")
 
+    @property
+    def is_governor(self) -> bool:
+        """Each message is a place that a program has taken until it is done: a full stream refuses the next program,
+        which is what a governor is for (jsm.go: governor.go).
+        """
+        return self.name.startswith("GOVERNOR_") and self.config.subjects == (
+            f"$GOVERNOR.campaign.{self.name.removeprefix('GOVERNOR_')}",
+        )
+
     def observed(self, path: str, value: object) -> Observation:
         """A value of this stream as evidence."""
         return Observation(source=self.answered_by, path=path, value=value, at=self.at)

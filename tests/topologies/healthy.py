@@ -19,6 +19,7 @@ from tests.topologies.habits_of_consumers import CONSUMER_HABITS
 from tests.topologies.habits_of_examples import EXAMPLE_HABITS
 from tests.topologies.habits_of_projects import LAST_HABITS, PARTITIONS, PROJECT_HABITS
 from tests.topologies.habits_of_streams import BRIDGES, STREAM_HABITS
+from tests.topologies.habits_unusual import UNUSUAL_HABITS
 
 SAMPLES = int(os.environ.get("JSDOCTOR_LOOKS", "2"))
 """Checks of each state; for the figures of a release, 20."""
@@ -32,6 +33,7 @@ TABLES = {
     "last": LAST_HABITS,
     "examples": EXAMPLE_HABITS,
     "clients": CLIENT_HABITS,
+    "unusual": UNUSUAL_HABITS,
 }
 """All habits, in tables that fit on one deployment each."""
 

@@ -17,6 +17,7 @@ from tests.topologies.deployments_everyday import EVERYDAY
 from tests.topologies.deployments_met import MET
 from tests.topologies.deployments_ordinary import ORDINARY
 from tests.topologies.deployments_reported import REPORTED
+from tests.topologies.deployments_unforeseen import UNFORESEEN
 from tests.topologies.faults_of_deployments import BROKEN, Broken
 from tests.topologies.landscape import Landscape
 
@@ -31,7 +32,7 @@ CASES = [
         marks=pytest.mark.xfail(reason=broken.missed, strict=True) if broken.missed else (),
     )
     for version in VERSIONS
-    for broken in (*BROKEN, *REPORTED, *MET, *ORDINARY, *EVERYDAY)
+    for broken in (*BROKEN, *REPORTED, *MET, *ORDINARY, *EVERYDAY, *UNFORESEEN)
     if broken.fits(version)
 ]
 

@@ -20,6 +20,7 @@ from tests.topologies.faults_of_applications import APPLICATION_FAULTS
 from tests.topologies.faults_of_streams import STREAM_FAULTS
 from tests.topologies.faults_ordinary import ORDINARY_FAULTS
 from tests.topologies.faults_reported import REPORTED_FAULTS
+from tests.topologies.faults_unforeseen import UNFORESEEN_FAULTS
 from tests.topologies.habits import Place
 from tests.topologies.healthy import ended
 from tests.topologies.landscape import Landscape
@@ -61,6 +62,7 @@ TABLES = {
     "met": MET_FAULTS,
     "ordinary": ORDINARY_FAULTS,
     "everyday": EVERYDAY_FAULTS,
+    "unforeseen": UNFORESEEN_FAULTS,
 }
 
 
@@ -69,7 +71,7 @@ TABLES = {
 @pytest.mark.parametrize("version", VERSIONS)
 def test_every_fault_is_named(tmp_path: Path, version: str, shape: Callable[..., list[str]], name: str) -> None:
     settings = SERVER_SETTINGS if name == "met" else ""
-    users = ("sys", "app") if name in ("met", "ordinary", "everyday") else ("app",)
+    users = ("sys", "app") if name in ("met", "ordinary", "everyday", "unforeseen") else ("app",)
     with Landscape(tmp_path, version) as land:
         replicas = len(shape(land, settings))
         faults = [fault for fault in TABLES[name] if fault.fits(version, replicas)]

@@ -20,6 +20,7 @@ from tests.topologies.states_of_examples import EXAMPLE_STATES
 from tests.topologies.states_of_links import LINK_STATES
 from tests.topologies.states_of_projects import LAST_STATES, PROJECT_STATES
 from tests.topologies.states_of_servers import SERVER_STATES
+from tests.topologies.states_unusual import UNUSUAL_STATES
 
 pytestmark = [
     pytest.mark.real,
@@ -31,7 +32,7 @@ SETTLED_S = 3
 CASES = [
     pytest.param(version, state, id=f"{version}-{state.name}")
     for version in VERSIONS
-    for state in (*SERVER_STATES, *LINK_STATES, *PROJECT_STATES, *LAST_STATES, *EXAMPLE_STATES)
+    for state in (*SERVER_STATES, *LINK_STATES, *PROJECT_STATES, *LAST_STATES, *EXAMPLE_STATES, *UNUSUAL_STATES)
     if state.fits(version)
 ]
 

@@ -40,6 +40,15 @@ class Spread(msgspec.Struct, frozen=True):
         share = 1 / len(self.counts)
         return self.counts[server] > self.fair + _DEVIATIONS * sqrt(self.total * share * (1 - share))
 
+    def piled(self, server: str, least: int, ratio: float) -> bool:
+        """Whether a server has at least `ratio` times its share, of `least` things or more, and not by chance.
+
+        All of them on one of two servers is twice the share, and no more than that is possible there.
+        """
+        enough = len(self.counts) > 1 and self.total >= least
+        limit = min(ratio, 0.9 * len(self.counts))
+        return enough and self.counts[server] >= limit * self.fair and self.exceeds_chance(server)
+
 
 class PlacementSpread(msgspec.Struct, frozen=True):
     """The spreads of one cluster: leaders of streams with several replicas, and streams with one replica."""

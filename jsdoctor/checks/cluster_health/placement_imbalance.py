@@ -21,7 +21,7 @@ def placement_imbalance(snapshots: SnapshotSeries, servers: Servers | None, para
         evidence: dict[str, list[Observation]] = {}
         for spread, what in ((placement.leaders, "leads"), (placement.singles, "holds")):
             name = spread.heaviest()
-            if _is_piled(spread, name, least, ratio):
+            if spread.piled(name, least, ratio):
                 piled.setdefault(name, []).append(_words(spread, name, what))
                 evidence.setdefault(name, []).append(Observation(name, f"streams it {what}", spread.counts[name]))
         for name in sorted(placement.leaders.counts):
@@ -29,13 +29,6 @@ def placement_imbalance(snapshots: SnapshotSeries, servers: Servers | None, para
                 yield _finding(name, piled[name], evidence[name])
             else:
                 yield passed(Subject(kind="server", name=name))
-
-
-def _is_piled(spread: Spread, server: str, least: int, ratio: float) -> bool:
-    enough = len(spread.counts) > 1 and spread.total >= least
-    # All of them on one of two servers is twice the share, and no more than that is possible there.
-    limit = min(ratio, 0.9 * len(spread.counts))
-    return enough and spread.counts[server] >= limit * spread.fair and spread.exceeds_chance(server)
 
 
 def _words(spread: Spread, name: str, what: str) -> str:

@@ -11,6 +11,8 @@ from statistics import fmean
 
 import msgspec
 
+from jsdoctor.checks.cluster_health.balance import Spread
+from jsdoctor.checks.cluster_health.clusters import cluster_of
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.servers.closings import name_of
 from jsdoctor.model.account_claims import AccountClaims, AccountUse
@@ -45,6 +47,7 @@ def resources_high(
             *_subscriptions(server, server.varz, clients.get(server.name), params),
             *_assets(server, params),
             *_outlier(server, servers, params),
+            *_crowded(server, servers, params),
         ]
         yield max(findings, key=_weight) if findings else passed(server.subject)
 
@@ -190,6 +193,39 @@ def _against_mean(server: Server, sample: Sequence[Server]) -> float:
     if len(sizes) < _ENOUGH or not sizes.get(server.name):
         return 0.0
     return sizes[server.name] / fmean(sizes.values())
+
+
+def _crowded(server: Server, servers: Servers, params: Params) -> Iterator[Finding]:
+    """Far more clients than the servers of its cluster have, in every sample: they stay where they once connected."""
+    if server.varz is None or not cluster_of(server):
+        return
+    least, ratio = params.integer("min_connections"), params.number("connections_outlier")
+    spreads = [_clients(server, sample) for sample in servers.samples]
+    if not all(server.name in spread.counts and spread.piled(server.name, least, ratio) for spread in spreads):
+        return
+    spread = spreads[-1]
+    yield Finding(
+        subject=server.subject,
+        severity=Severity.INFO,
+        message=f"{spread.counts[server.name]:,} of the {spread.total:,} client connections of its cluster are on it,"
+        f" where an equal share is {spread.fair:,.0f}: clients know only its address, or stayed there when the other"
+        " servers were restarted",
+        measured=spread.counts[server.name] / spread.fair,
+        threshold=ratio,
+        unit="ratio",
+        evidence=(server.observed("connections", server.varz.connections),),
+    )
+
+
+def _clients(server: Server, sample: Sequence[Server]) -> Spread:
+    """The client connections of each server of its cluster that responded."""
+    return Spread(
+        {
+            member.name: member.varz.connections
+            for member in sample
+            if member.varz and cluster_of(member) == cluster_of(server)
+        }
+    )
 
 
 _Most = Mapping[str, tuple[int, Observation]]

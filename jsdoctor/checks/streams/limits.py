@@ -66,8 +66,11 @@ def consumer_fill(stream: Stream, default_limit: int = 0) -> StreamLimitUse | No
 
 
 def refuses_when_full(stream: Stream) -> bool:
-    """Whether a full stream turns new messages away. A sealed one turns all away, full or not: that is no limit."""
-    return stream.config.discard == "new" and not stream.config.sealed
+    """Whether a full stream turns new messages away to the harm of its publishers.
+
+    A sealed one turns all away, full or not: that is no limit. Clients of a governor rely on being turned away.
+    """
+    return stream.config.discard == "new" and not stream.config.sealed and not stream.is_governor
 
 
 def histories(trend: Trend | None) -> Histories:
