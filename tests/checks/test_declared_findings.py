@@ -93,6 +93,15 @@ def test_limits_of_the_account() -> None:
     assert above in refused(created, deployed("A"), storage_max_stream_bytes=100)["B"]
 
 
+def test_limits_of_the_account_for_a_stream_that_a_plan_replaces() -> None:
+    above = "max_bytes 200 is above 100, the account's limit for one stream"
+    larger = manifests(tf=plan("A", "delete", "create", max_bytes=200))
+    assert above in refused(larger, deployed("A"), storage_max_stream_bytes=100)["A"]
+    assert refused(larger, deployed("A"), storage_max_stream_bytes=200) == {"A": "pass"}
+    assert above in refused(larger, deployed("B"), storage_max_stream_bytes=100)["A"]
+    assert refused(larger, deployed("A"), deployed("B"), max_streams=2) == {"A": "pass"}
+
+
 def test_a_name_that_two_accounts_have_is_compared_with_no_limit() -> None:
     both = deployed("A"), deployed("A", account="OTHER")
     results = refused(manifests(stream_file("A", subjects='["a"]', maxBytes=200)), *both, storage_max_stream_bytes=100)

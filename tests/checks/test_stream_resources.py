@@ -222,6 +222,48 @@ def test_a_single_server_has_to_hold_it() -> None:
     assert on(server(600, 1_000), 401, declared("M", Fate.DELETED)) != []
 
 
+def test_a_stream_that_is_replaced_is_created_where_the_old_one_was() -> None:
+    streams, limited = (held("A", max_bytes=600), held("B", max_bytes=300)), account(max_storage=1_000, max_memory=500)
+    for settings, fits in (
+        ({"max_bytes": 700}, True),
+        ({"max_bytes": 701}, False),
+        ({"max_bytes": 100}, True),
+        ({"max_bytes": 500, "storage": "memory"}, True),
+        ({"max_bytes": 501, "storage": "memory"}, False),
+    ):
+        plan = Manifests(streams=(declared("A", Fate.REPLACED, **settings),))
+        limits = ResourceLimits("APP", plan, deployed(*streams), Accounts((limited,)), None)
+        assert (list(limits.refusals(config("A", **settings), None, streams[0].config)) == []) is fits, settings
+    plan = Manifests(streams=(declared("A", Fate.REPLACED),))
+    full = ResourceLimits("APP", plan, deployed(*streams), Accounts((account(max_streams=2),)), None)
+    assert list(full.refusals(config("A"), None, streams[0].config)) == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "fits"),
+    [
+        ({"max_bytes": 1_000}, True),
+        ({"max_bytes": 1_001}, False),
+        ({"max_bytes": 100}, True),
+        ({"max_bytes": 800, "storage": "memory"}, True),
+        ({"max_bytes": 801, "storage": "memory"}, False),
+    ],
+)
+def test_a_single_server_has_to_hold_the_new_one_without_the_old_one(settings: dict[str, Any], fits: bool) -> None:
+    """Of 1,000 bytes of files A has 600, of 2,000 bytes of memory others have 1,200."""
+    old = config("A", max_bytes=600)
+    snapshots = deployed(held("A", max_bytes=600), held("M", max_bytes=600, storage="memory"))
+    plan = Manifests(streams=(declared("A", Fate.REPLACED, **settings),))
+    limits = ResourceLimits("APP", plan, snapshots, None, server(600, 1_000))
+    assert (list(limits.refusals(config("A", **settings), None, old)) == []) is fits
+
+
+def test_what_goes_to_the_other_storage_is_free() -> None:
+    assert on(server(600, 1_000), 1_000, declared("A", Fate.REPLACED, max_bytes=600, storage="memory")) == []
+    assert on(server(600, 1_000), 400, declared("A", Fate.REPLACED, max_bytes=600)) == []
+    assert on(server(600, 1_000), 401, declared("A", Fate.REPLACED, max_bytes=600)) != []
+
+
 def test_of_several_servers_or_without_a_count_of_what_is_reserved_nothing_is_known() -> None:
     assert on(None, 401) == []
     assert on(server(600, 1_000, complete=False), 401) == []

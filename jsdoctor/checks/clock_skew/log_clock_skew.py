@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
-from jsdoctor.checks.logs.words import no_server_lines
+from jsdoctor.checks.logs.words import listed, no_server_lines
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Subject, passed, unknown
 from jsdoctor.model.log import LogEvidence, ServerOffset
@@ -15,7 +15,7 @@ from jsdoctor.model.wording import counted, span
 
 @check("clock_skew.log_clock_skew_logged")
 def log_clock_skew_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
-    """Each server against the one that agrees best with those it was compared with."""
+    """Each server against the one that agrees best with those it was compared with, directly or through others."""
     if not logs.has_server_logs:
         yield no_server_lines()
         return
@@ -23,14 +23,32 @@ def log_clock_skew_logged(logs: LogEvidence, params: Params) -> Iterator[Finding
         why = "no two servers' logs have an event in common by which their clocks could be compared"
         yield unknown(CLUSTER, why, "name the logs of all servers of a cluster, over an election of the meta leader")
         return
+    near: dict[str, list[ServerOffset]] = defaultdict(list)
+    for pair in logs.offsets:
+        near[pair.server].append(pair)
     done: set[str] = set()
     for reference in _best_first(logs.offsets):
-        near = [pair for pair in logs.offsets if pair.server == reference and pair.other not in done]
-        if reference not in done and near:
-            done |= {reference, *(pair.other for pair in near)}
+        if reference not in done:
+            done.add(reference)
             yield passed(Subject(kind="server", name=reference))
-            for pair in near:
-                yield _judged(pair, params)
+            for path in _paths(reference, near):
+                done.add(path[-1].other)
+                yield _judged(path, params)
+
+
+def _paths(reference: str, near: Mapping[str, Sequence[ServerOffset]]) -> Iterator[tuple[ServerOffset, ...]]:
+    """The shortest way to every server that was compared with the reference, or with one that was, and so on.
+
+    Logs of different days form a chain: the first and the last have no event in common.
+    """
+    reached = {reference}
+    paths: list[tuple[ServerOffset, ...]] = [()]
+    for path in paths:
+        for pair in near[path[-1].other if path else reference]:
+            if pair.other not in reached:
+                reached.add(pair.other)
+                paths.append((*path, pair))
+    yield from paths[1:]
 
 
 def _best_first(offsets: tuple[ServerOffset, ...]) -> list[str]:
@@ -40,21 +58,22 @@ def _best_first(offsets: tuple[ServerOffset, ...]) -> list[str]:
     return sorted(apart, key=lambda name: (-len(apart[name]), sum(apart[name]), name))
 
 
-def _judged(pair: ServerOffset, params: Params) -> Finding:
-    subject = Subject(kind="server", name=pair.other)
-    skew_ns, bound_ns = pair.skew_us * 1000, pair.uncertainty_us * 1000
+def _judged(path: Sequence[ServerOffset], params: Params) -> Finding:
+    subject = Subject(kind="server", name=path[-1].other)
+    skew_ns, bound_ns = (1000 * sum(us) for us in zip(*((p.skew_us, p.uncertainty_us) for p in path), strict=True))
+    zone_ns = 1000 * sum(pair.zone_us for pair in path)
     side = "ahead of" if skew_ns > 0 else "behind"
-    apart = f"{span(abs(skew_ns) // 1_000_000 * 1_000_000)} {side} those of {pair.server} (±{span(bound_ns)})"
+    apart = f"{span(abs(skew_ns) // 1_000_000 * 1_000_000)} {side} those of {path[0].server} (±{span(bound_ns)})"
     if abs(skew_ns) <= params.integer("tolerance"):
         return passed(subject)
     if abs(skew_ns) - bound_ns <= params.integer("tolerance"):
         better = "measure the clocks live: jsdoctor check with a login of the system account"
         return unknown(subject, f"the times in its log are {apart}, which is too uncertain to tell", better)
-    zone = f", beside {span(abs(pair.zone_us) * 1000)} of time zone" if pair.zone_us else ""
+    zone = f", beside {span(abs(zone_ns))} of time zone" if zone_ns else ""
     return Finding(
         subject=subject,
         message=(
-            f"the times in its log are {apart} for {counted(pair.events, 'event')} that both logged{zone}: one of the"
+            f"the times in its log are {apart} {_shared(path)}{zone}: one of the"
             " two clocks was wrong; what a stream expires, forgets and redelivers moves when its lead goes from one"
             " to the other"
         ),
@@ -62,5 +81,13 @@ def _judged(pair: ServerOffset, params: Params) -> Finding:
         threshold=params.integer("tolerance"),
         unit="duration",
         uncertainty=bound_ns,
-        evidence=tuple(line.observed for line in pair.exemplars),
+        evidence=tuple(line.observed for pair in path for line in pair.exemplars),
+    )
+
+
+def _shared(path: Sequence[ServerOffset]) -> str:
+    events = counted(min(pair.events for pair in path), "event")
+    through = listed(pair.server for pair in path[1:])
+    return (
+        f"for {events} that each logged as the next, through {through}" if through else f"for {events} that both logged"
     )

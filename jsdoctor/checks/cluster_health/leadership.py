@@ -46,6 +46,32 @@ def _by_key(snapshot: ClusterSnapshot) -> dict[tuple[str, str, str], Asset]:
     return key
 
 
+def led_ns(asset: Asset) -> int | None:
+    """Time since its leader was elected; None where the server reports none.
+
+    2.12 and later do, but for a leader that came from a single replica.
+    """
+    since = asset.cluster.leader_since if asset.cluster else None
+    return None if since is None else int((asset.at - since).total_seconds() * 1e9)
+
+
+def silent_members(asset: Asset, history: EarlierReadings, silence_ns: int) -> tuple[Peer, ...]:
+    """Its peers without contact to its leader.
+
+    One that was never seen counts if the leader has led for `silence_ns`, where the server reports since when, and if
+    no sample shows another number of replicas: members that come and go as a stream is scaled look the same.
+    """
+    if asset.cluster is None:
+        return ()
+    earlier = [reading for reading in history.before(asset) if reading.from_leader and reading.cluster]
+    led = led_ns(asset)
+    is_settled = (led is None or led >= silence_ns) and all(
+        reading.config.num_replicas == asset.config.num_replicas for reading in earlier
+    )
+    replicas = [reading.cluster.replicas for reading in (*earlier, asset) if reading.cluster]
+    return silent_peers(replicas, silence_ns, is_settled)
+
+
 class LeaderAbsence:
     """A leaderless asset. `peers`: its members as one of them reports them; `answering`: those that showed a copy."""
 
@@ -97,8 +123,7 @@ def lost_majority(asset: Asset, history: EarlierReadings, silence_ns: int) -> Fi
     peers = asset.cluster.replicas if asset.cluster else ()
     if not peers or sum(is_heard(peer, silence_ns) for peer in peers) + 1 >= quorum(len(peers) + 1):
         return None
-    readings = [e.cluster.replicas for e in history.before(asset) if e.from_leader and e.cluster]
-    received = len(peers) + 1 - len(silent_peers([*readings, peers], silence_ns))
+    received = len(peers) + 1 - len(silent_members(asset, history, silence_ns))
     if received >= quorum(len(peers) + 1):
         return None
     return Finding(

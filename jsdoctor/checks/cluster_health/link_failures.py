@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from jsdoctor.checks.logs.bursts import bursts
 from jsdoctor.checks.logs.log_findings import detailed_finding
@@ -79,9 +79,15 @@ def _recurs(replaced: Occurrence, times: int) -> bool:
 
 def _what(kind: str, incident: LogIncident) -> str:
     fields = [dict(interval.fields) for interval in incident.unresolved or incident.intervals]
-    peers = listed(candidate for field in fields if (candidate := field.get("remote")))
-    reasons = listed(candidate for field in fields if (candidate := field.get("reason")))
+    peers = listed(peer for field in fields if (peer := _peer(field)))
+    reasons = listed(reason for field in fields if (reason := field.get("reason")))
     return f"{kind}{f' to {peers}' if peers else ''} down{f' ({reasons})' if reasons else ''}"
+
+
+def _peer(fields: Mapping[str, str]) -> str:
+    """Whom the link leads to: as its connection shows it, else as it is configured, where no DNS has the name."""
+    remote, address = fields.get("remote", ""), fields.get("address", "")
+    return f"{remote} ({address})" if remote and address else remote or address
 
 
 def _then(kind: str, incident: LogIncident) -> str:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from datetime import timedelta
 
 import msgspec
 
-from jsdoctor.checks.cluster_health.leadership import Asset, EarlierReadings
+from jsdoctor.checks.cluster_health.leadership import Asset, EarlierReadings, led_ns, silent_members
 from jsdoctor.checks.cluster_health.meta_group import MetaSamples, leader_of, meta_groups
-from jsdoctor.checks.cluster_health.raft import is_heard, is_late, label, silent_peers
+from jsdoctor.checks.cluster_health.raft import is_heard, is_late, label
 from jsdoctor.model.finding import Finding, Observation, unknown
 from jsdoctor.model.jetstream import Peer
 from jsdoctor.model.release import release, version_at
@@ -40,7 +39,7 @@ class UnreachablePeer(msgspec.Struct, frozen=True):
 
 
 class PeerReachability(msgspec.Struct, frozen=True):
-    """Peers by name. `undecided`: the only reading that exists shows no contact with them.
+    """Peers by name. `undecided`: no contact so far, in too few readings or with a leader of some seconds.
 
     `prompt`: peers that some leader had contact with just now. `late`: nanoseconds since the last contact with any
     leader, for peers that still count as reachable and have missed several responses.
@@ -68,12 +67,9 @@ def peer_reachability(snapshots: SnapshotSeries | None, servers: Servers | None,
         now = {label(peer) for peer in peers if is_heard(peer, silence_ns)}
         received |= now
         prompt |= _prompt(peers, silence_ns, late)
-        if len(now) < len(peers):
+        if history and len(now) < len(peers):
             seen |= {label(peer) for peer in peers}
-            earlier = [
-                e.cluster.replicas for e in (history.before(asset) if history else ()) if e.from_leader and e.cluster
-            ]
-            for peer in silent_peers([*earlier, peers], silence_ns):
+            for peer in silent_members(asset, history, silence_ns):
                 unheard[label(peer)].append(UnreachablePeer(peer, asset))
     for group in meta_groups(servers) if servers else ():
         prompt |= _prompt(group.peers, silence_ns, late)
@@ -124,14 +120,22 @@ def under_replicated(stream: Stream, history: EarlierReadings) -> bool:
 def being_scaled(
     stream: Stream, servers: Servers | None, connected: ConnectedServer | None, settle_ns: int
 ) -> Finding | None:
-    """That a stream may be being scaled: its leader was elected within `settle_ns`, or reports no election at all.
+    """That a stream may be being scaled: a new leader of its own, or a server that has a copy and is not listed yet.
 
     From 2.12 on servers report the time of the election, and none for a leader that came from a single replica: 2.12
-    and 2.15 add the others to the leader's list about ten seconds after the edit.
+    and 2.15 add the others to the leader's list about ten seconds after the edit. A stream that is scaled down and up
+    again at once keeps its leader. A peer that was removed for good has no copy.
     """
-    if stream.cluster is None or release(version_at(stream.answered_by, servers, connected)) < _REPORTS_ELECTIONS:
+    if stream.cluster is None:
         return None
-    since = stream.cluster.leader_since
-    if since is not None and stream.at - since >= timedelta(microseconds=settle_ns / 1000):
+    listed = {stream.cluster.leader, *(peer.name for peer in stream.cluster.replicas)}
+    if {replica.server for replica in stream.replicas} - listed:
+        return unknown(
+            stream.subject, "a server that its leader does not list has a copy of it", "run again in a minute"
+        )
+    if release(version_at(stream.answered_by, servers, connected)) < _REPORTS_ELECTIONS:
+        return None
+    led = led_ns(stream)
+    if led is not None and led >= settle_ns:
         return None
     return unknown(stream.subject, "its leader has just begun to add the configured replicas", "run again in a minute")

@@ -41,14 +41,17 @@ def is_late(peer: Peer, silence_ns: int) -> bool:
     return is_heard(peer, silence_ns) and peer.active_ns >= silence_ns // 2
 
 
-def silent_peers(readings: Sequence[Collection[Peer]], silence_ns: int) -> tuple[Peer, ...]:
+def silent_peers(readings: Sequence[Collection[Peer]], silence_ns: int, is_settled: bool = True) -> tuple[Peer, ...]:
     """Peers of the newest reading without contact in any reading; `readings` are a leader's peers, oldest first.
 
-    A new leader reports "never seen" for all peers, so a single reading proves nothing. Peers respond every second.
+    A new leader reports "never seen" for all peers, and so does any leader for a peer that is just being added: such a
+    peer counts if several readings list it, each of them, of a group that `is_settled`. Peers respond every second.
     """
-    labels = {label(peer) for peers in readings for peer in peers if is_heard(peer, silence_ns)}
+    labels = [{label(peer) for peer in peers} for peers in readings]
+    heard = {label(peer) for peers in readings for peer in peers if is_heard(peer, silence_ns)}
+    lasting = set.intersection(*labels) if is_settled and len(labels) > 1 else set()
     return tuple(
         peer
         for peer in readings[-1]
-        if label(peer) not in labels and (peer.offline or peer.active_ns > 0 or len(readings) > 1)
+        if label(peer) not in heard and (peer.offline or peer.active_ns > 0 or label(peer) in lasting)
     )

@@ -112,9 +112,8 @@ def _others(reachability: PeerReachability, silence_ns: int) -> Iterator[Finding
         else:
             yield passed(Subject(kind="server", name=name))
     for name in sorted(reachability.undecided):
-        yield unknown(
-            Subject(kind="server", name=name), "no contact in the only sample", "run with --samples 2 or more"
-        )
+        why = "no contact in the only sample, or with leaders that have just been elected"
+        yield unknown(Subject(kind="server", name=name), why, "run again in ten seconds with --samples 2 or more")
 
 
 def _late(name: str, late_ns: int, silence_ns: int) -> Finding:

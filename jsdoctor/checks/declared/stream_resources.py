@@ -6,11 +6,11 @@ stream that they take is not refused here: streams that the same manifests delet
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from jsdoctor.checks.declared.refusal import ServerRefusal
 from jsdoctor.model.jetstream import StreamConfig
-from jsdoctor.model.manifest import Fate, Manifests
+from jsdoctor.model.manifest import DeclaredStream, Fate, Manifests
 from jsdoctor.model.server import UNLIMITED, Account, Accounts, Server, Servers, Tier
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
 
@@ -30,8 +30,9 @@ class ResourceLimits:
         servers: Servers | None,
     ) -> None:
         streams = snapshots.last.streams if snapshots and account is not None else ()
+        stored = {(stream.name, stream.config.storage) for stream in streams}
         wanted = {
-            stream.name: 0 if stream.fate is Fate.DELETED else max(stream.config.max_bytes, 0)
+            stream.name: max(stream.config.max_bytes, 0) if _stays(stream, stored) else 0
             for stream in manifests.streams
         }
         gone = {stream.name for stream in manifests.streams if stream.fate is not Fate.KEPT}
@@ -41,8 +42,13 @@ class ResourceLimits:
         self._reserved = {name: _smaller(config.max_bytes, wanted.get(name)) for name, config in self._held.items()}
         self._freed = {storage: sum(_freed(s, storage, wanted) for s in streams) for storage in ("file", "memory")}
 
-    def refusals(self, config: StreamConfig, current: StreamConfig | None) -> Iterator[ServerRefusal]:
-        """Why there is no room for a stream; `current` is how it is now."""
+    def refusals(
+        self, config: StreamConfig, current: StreamConfig | None, replaced: StreamConfig | None = None
+    ) -> Iterator[ServerRefusal]:
+        """Why there is no room for a stream; `current` is how it is now, `replaced` how it is until it is deleted.
+
+        A stream that is replaced is created: what it has reserved is free by then.
+        """
         if tier := _tier(config, self._account):
             yield from self._of_tier(config, current, tier)
         if self._server and self._server.jetstream and (own := self._server.jetstream.config):
@@ -51,6 +57,8 @@ class ResourceLimits:
             reserved = stats.reserved_memory if memory else stats.reserved_storage
             if reserved < UNLIMITED:
                 left = reserved - self._freed["memory" if memory else "file"]
+                if replaced and replaced.storage == config.storage:
+                    left -= _smaller(replaced.max_bytes, max(config.max_bytes, 0))
                 yield from _beyond(config, current, limit, left, f"the limit of server {self._server.name}")
 
     def _of_tier(self, config: StreamConfig, current: StreamConfig | None, tier: Tier) -> Iterator[ServerRefusal]:
@@ -73,6 +81,13 @@ class ResourceLimits:
         reserved = sum(self._reserved[name] for name in others) + (max(current.max_bytes, 0) if current else 0)
         of_tier = f" for {tier.name}" if tier.name else ""
         yield from _beyond(config, current, limit, reserved, f"the account's limit{of_tier}")
+
+
+def _stays(stream: DeclaredStream, stored: Collection[tuple[str, str]]) -> bool:
+    """Whether what it has reserved is not all given back: one that is replaced may come back in the other storage."""
+    if stream.fate is Fate.REPLACED:
+        return (stream.name, stream.config.storage) in stored
+    return stream.fate is Fate.KEPT
 
 
 def _row(account: str | None, accounts: Accounts | None) -> Account | None:

@@ -5,7 +5,7 @@ From logs: health checks that failed, by the lines that the server writes for ea
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from jsdoctor.checks.logs.log_findings import finding_of
@@ -17,14 +17,15 @@ from jsdoctor.checks.servers.health import (
     only_lagging_assets,
     reasons,
     settled_reasons,
+    stays,
     summary,
     uptime_ns,
 )
-from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed, unknown
+from jsdoctor.model.finding import CLUSTER, Confidence, Finding, Severity, passed, unknown
 from jsdoctor.model.log import LogEvidence, OutageInterval
 from jsdoctor.model.params import Params
 from jsdoctor.model.raft import RaftGroups
-from jsdoctor.model.server import Servers
+from jsdoctor.model.server import HealthError, Servers
 from jsdoctor.model.snapshot import SnapshotSeries
 from jsdoctor.model.wording import span
 
@@ -51,16 +52,18 @@ def server_unhealthy(
                 f"run again in {span(params.integer('settle'))}",
             )
             continue
-        uptime = uptime_ns(server)
-        young = uptime is not None and uptime < params.integer("start_up")
-        started = (
-            f" (it started {span(uptime)} ago and may be still recovering)" if uptime is not None and young else ""
-        )
+        uptime, start_up = uptime_ns(server), params.integer("start_up")
+        starting = uptime is not None and uptime < start_up
+        recovering = starting and not any(stays(error) for error in errors)
+        since = f" {span(uptime)} after its start" if uptime is not None and starting else ""
+        still = f"; it may be still recovering, which is a fault from {span(start_up)} after its start on"
         yield Finding(
             subject=server.subject,
-            severity=Severity.WARNING if young or (errors and only_lagging_assets(errors)) else None,
-            message=f"its health check says {server.health.status or server.health.status_code}{started}: "
-            + (summary(errors) if errors else "without a reason"),
+            severity=_severity(errors, starting, recovering),
+            confidence=Confidence.LOW if recovering else Confidence.HIGH,
+            message=f"its health check says {server.health.status or server.health.status_code}{since}: "
+            + (summary(errors) if errors else "without a reason")
+            + (still if recovering else ""),
             measured=len(errors),
             threshold=0,
             unit="count",
@@ -68,7 +71,15 @@ def server_unhealthy(
                 server.observed("healthz.status", server.health.status),
                 *(server.observed(f"healthz.errors.{error.type or 'error'}", error.error) for error in errors[:3]),
             ),
+            how_to_get=f"run again {span(start_up)} after its start" if recovering else "",
         )
+
+
+def _severity(errors: Sequence[HealthError], starting: bool, recovering: bool) -> Severity | None:
+    """A server that recovers is no fault yet: it has no contact with a meta leader, and replays its streams."""
+    if recovering:
+        return Severity.INFO
+    return Severity.WARNING if starting or (errors and only_lagging_assets(errors)) else None
 
 
 _ASKED = ("must not be empty", "not found on account")

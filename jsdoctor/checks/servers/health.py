@@ -126,7 +126,12 @@ def reasons(server: Server) -> tuple[HealthError, ...]:
 
 def only_lagging_assets(errors: Iterable[HealthError]) -> bool:
     """Whether the only errors are streams or consumers that are not current, which resolves itself after a start."""
-    return all(e.type in _OF_ASSETS and not any(mark in e.error for mark in _LASTING) for e in errors)
+    return all(e.type in _OF_ASSETS and not stays(e) for e in errors)
+
+
+def stays(error: HealthError) -> bool:
+    """Whether the reason stays until somebody acts, so that it is no part of a start."""
+    return any(mark in error.error for mark in _LASTING)
 
 
 def summary(errors: tuple[HealthError, ...]) -> str:

@@ -82,11 +82,15 @@ def _refusals(
 def _beyond_limits(
     stream: DeclaredStream, deployed: Deployed, limits: ResourceLimits, release: tuple[int, ...]
 ) -> Iterator[ServerRefusal]:
-    current = deployed.stream(stream.name)
-    if stream.fate is Fate.REPLACED or (current and not stream.may_update) or deployed.doubt(stream, stream.name):
+    there = deployed.stream(stream.name)
+    if deployed.doubt(stream, stream.name):
         return
-    asked = stream.asked(current.config) if current else stream.config
-    yield from limits.refusals(stream_as_checked(asked, release), current.config if current else None)
+    if stream.fate is Fate.REPLACED:
+        replaced = there.config if there else None
+        yield from limits.refusals(stream_as_checked(stream.config, release), None, replaced)
+    elif there is None or stream.may_update:
+        asked = stream.asked(there.config) if there else stream.config
+        yield from limits.refusals(stream_as_checked(asked, release), there.config if there else None)
 
 
 def _overlaps(
