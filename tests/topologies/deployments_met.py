@@ -14,8 +14,8 @@ import time
 from typing import Any
 
 import nats
-import pytest
 import nkeys
+import pytest
 from nats.aio.client import Client
 
 from tests.collect.certificates import Certificates
