@@ -50,13 +50,14 @@ class RaftState(msgspec.Struct, frozen=True):
 
 
 class RaftMember(msgspec.Struct, frozen=True):
-    """One group on one server. `at` is that server's clock."""
+    """One group on one server. `at` is that server's clock, `asked_at` when it was requested, by ours."""
 
     server: str
     account: str
     group: str
     at: datetime
     state: RaftState
+    asked_at: datetime | None = None
 
     def observed(self, path: str, value: object) -> Observation:
         """A value of this member as evidence."""

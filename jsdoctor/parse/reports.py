@@ -91,8 +91,10 @@ class ServerReports:
         if not self._asked(Endpoint.RAFTZ):
             return None
         members = {
-            (identity.name, account, group): RaftMember(identity.name, account, group, at, state)
-            for identity, at, reply in self._told(Endpoint.RAFTZ, _RaftzReply, lambda _: None)
+            (identity.name, account, group): RaftMember(
+                identity.name, account, group, identity.time or exchange.asked_at, state, exchange.asked_at
+            )
+            for exchange, identity, reply in self._read(Endpoint.RAFTZ, _RaftzReply)
             for account, groups in reply.items()
             for group, state in groups.items()
         }
@@ -158,6 +160,11 @@ class ServerReports:
         self, endpoint: Endpoint, shape: type[_ShapeT], clock: Callable[[_ShapeT], datetime | None]
     ) -> Iterator[tuple[ServerIdentity, datetime, _ShapeT]]:
         """Every readable reply with its sender and the sender's time."""
+        for exchange, identity, reply in self._read(endpoint, shape):
+            yield identity, clock(reply) or identity.time or exchange.asked_at, reply
+
+    def _read(self, endpoint: Endpoint, shape: type[_ShapeT]) -> Iterator[tuple[Exchange, ServerIdentity, _ShapeT]]:
+        """Every readable reply with its exchange and its sender."""
         for exchange in self._exchanges:
             if exchange.endpoint is not endpoint:
                 continue
@@ -167,8 +174,7 @@ class ServerReports:
             except ReplyError as error:
                 self.gaps.append(unreadable(exchange, error))
                 continue
-            named = msgspec.structs.replace(identity, name=self._identities.name(identity))
-            yield named, clock(reply) or identity.time or exchange.asked_at, reply
+            yield exchange, msgspec.structs.replace(identity, name=self._identities.name(identity)), reply
 
 
 def _is_none(body: bytes | msgspec.Raw) -> bool:

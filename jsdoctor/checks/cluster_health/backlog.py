@@ -35,7 +35,10 @@ def is_quiet(state: RaftState, limits: Sequence[int]) -> bool:
 
 
 class Backlog(msgspec.Struct, frozen=True):
-    """One kind of backlog that no reading was free of. `per_s`: what the member applied in a second meanwhile."""
+    """One kind of backlog that no reading was free of. `per_s`: what the member applied in a second meanwhile.
+
+    None where that is not known: our clock was set back between the samples.
+    """
 
     member: RaftMember
     what: str
@@ -44,12 +47,12 @@ class Backlog(msgspec.Struct, frozen=True):
     limit: int
     count: int
     smallest: int
-    per_s: float
+    per_s: float | None
 
     @property
     def delay_ns(self) -> int:
         """How long the member needs for it at its present pace; very long when it applies nothing."""
-        return int(self.count / self.per_s * 1e9) if self.per_s > 0 else 1 << 62
+        return int(self.count / self.per_s * 1e9) if self.per_s else 1 << 62
 
 
 _OWN_FAULT = "the disk or the processor of that server does not keep up, and its log grows"
@@ -76,7 +79,12 @@ def backlogs(readings: Sequence[RaftMember], limits: Sequence[int]) -> Iterator[
             yield Backlog(last, what, path, why, limit, counts[-1], min(counts), _pace(readings))
 
 
-def _pace(readings: Sequence[RaftMember]) -> float:
+def _pace(readings: Sequence[RaftMember]) -> float | None:
+    """By our clock: that of a server may be set between the samples."""
     first, last = readings[0], readings[-1]
-    elapsed_s = (last.at - first.at).total_seconds()
-    return max(0, last.state.applied - first.state.applied) / elapsed_s if elapsed_s > 0 else 0.0
+    applied = last.state.applied - first.state.applied
+    if applied <= 0:
+        return 0.0
+    times = (first.asked_at, last.asked_at) if first.asked_at and last.asked_at else (first.at, last.at)
+    elapsed_s = (times[1] - times[0]).total_seconds()
+    return applied / elapsed_s if elapsed_s > 0 else None

@@ -48,10 +48,10 @@ def silent_peers(readings: Sequence[Collection[Peer]], silence_ns: int, is_settl
     peer counts if several readings list it, each of them, of a group that `is_settled`. Peers respond every second.
     """
     labels = [{label(peer) for peer in peers} for peers in readings]
-    heard = {label(peer) for peers in readings for peer in peers if is_heard(peer, silence_ns)}
+    received = {label(peer) for peers in readings for peer in peers if is_heard(peer, silence_ns)}
     lasting = set.intersection(*labels) if is_settled and len(labels) > 1 else set()
     return tuple(
         peer
         for peer in readings[-1]
-        if label(peer) not in heard and (peer.offline or peer.active_ns > 0 or label(peer) in lasting)
+        if label(peer) not in received and (peer.offline or peer.active_ns > 0 or label(peer) in lasting)
     )

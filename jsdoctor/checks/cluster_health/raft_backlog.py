@@ -61,6 +61,9 @@ def _judged(subject: Subject, readings: Sequence[RaftMember], limits: Sequence[i
             " applied yet: the group was just made, by a creation or a change of replicas",
             f"run again in {span(params.integer('settle'))}",
         )
+    if piled and piled[0].per_s is None:
+        why = "the clock of this machine was set back between the samples, so that its pace is not known"
+        return log or unknown(subject, f"{_words(piled[0])}; {why}", "run again")
     slow = [backlog for backlog in piled if backlog.delay_ns >= params.integer("max_delay")]
     return _backlog(subject, max(slow, key=lambda item: item.count), params) if slow else log
 
@@ -85,7 +88,7 @@ def _words(backlog: Backlog) -> str:
 def _backlog(subject: Subject, backlog: Backlog, params: Params) -> Finding:
     state, large = backlog.member.state, backlog.smallest >= params.integer("max_backlog")
     catching_up = state.paused or state.catching_up
-    pace = f"{silence(backlog.delay_ns)} of its work" if backlog.per_s > 0 else "it applied none meanwhile"
+    pace = f"{silence(backlog.delay_ns)} of its work" if backlog.per_s else "it applied none meanwhile"
     why = "it catches up with a snapshot and applies the rest afterwards" if catching_up else backlog.why
     return Finding(
         subject=subject,

@@ -114,11 +114,11 @@ def _of_domain(
         yield _all_at_once(known, uptimes, oldest, only_domain)
         return
     for server in known:
-        others = [up for name, up in uptimes.items() if name != server.name]
-        alone = bool(others) and min(others) > _LONGER * uptimes[server.name] >= 0
-        yield (
-            _out_of_step(server, uptimes, others) if uptimes[server.name] < recent and alone else passed(server.subject)
-        )
+        uptime, others = uptimes[server.name], [up for name, up in uptimes.items() if name != server.name]
+        # A clock that was set back after the start makes an uptime negative: that is no recent start.
+        started_lately = 0 <= uptime < recent
+        started_alone = bool(others) and min(others) > _LONGER * uptime
+        yield _out_of_step(server, uptimes, others) if started_lately and started_alone else passed(server.subject)
 
 
 def _oldest_data(snapshots: SnapshotSeries | None, domain: str) -> datetime | None:

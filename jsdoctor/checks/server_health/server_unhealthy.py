@@ -25,7 +25,7 @@ from jsdoctor.model.finding import CLUSTER, Confidence, Finding, Severity, passe
 from jsdoctor.model.log import LogEvidence, OutageInterval
 from jsdoctor.model.params import Params
 from jsdoctor.model.raft import RaftGroups
-from jsdoctor.model.server import HealthError, Servers
+from jsdoctor.model.server import HealthError, Server, Servers
 from jsdoctor.model.snapshot import SnapshotSeries
 from jsdoctor.model.wording import span
 
@@ -52,27 +52,31 @@ def server_unhealthy(
                 f"run again in {span(params.integer('settle'))}",
             )
             continue
-        uptime, start_up = uptime_ns(server), params.integer("start_up")
-        starting = uptime is not None and uptime < start_up
-        recovering = starting and not any(stays(error) for error in errors)
-        since = f" {span(uptime)} after its start" if uptime is not None and starting else ""
-        still = f"; it may be still recovering, which is a fault from {span(start_up)} after its start on"
-        yield Finding(
-            subject=server.subject,
-            severity=_severity(errors, starting, recovering),
-            confidence=Confidence.LOW if recovering else Confidence.HIGH,
-            message=f"its health check says {server.health.status or server.health.status_code}{since}: "
-            + (summary(errors) if errors else "without a reason")
-            + (still if recovering else ""),
-            measured=len(errors),
-            threshold=0,
-            unit="count",
-            evidence=(
-                server.observed("healthz.status", server.health.status),
-                *(server.observed(f"healthz.errors.{error.type or 'error'}", error.error) for error in errors[:3]),
-            ),
-            how_to_get=f"run again {span(start_up)} after its start" if recovering else "",
-        )
+        yield _unhealthy(server, errors, params.integer("start_up"))
+
+
+def _unhealthy(server: Server, errors: tuple[HealthError, ...], start_up: int) -> Finding:
+    uptime, status = uptime_ns(server), (server.health.status or server.health.status_code) if server.health else ""
+    starting = uptime is not None and uptime < start_up
+    recovering = starting and not any(stays(error) for error in errors)
+    since = f" {span(uptime)} after its start" if uptime is not None and starting else ""
+    still = f"; it may be still recovering, which is a fault from {span(start_up)} after its start on"
+    return Finding(
+        subject=server.subject,
+        severity=_severity(errors, starting, recovering),
+        confidence=Confidence.LOW if recovering else Confidence.HIGH,
+        message=f"its health check says {status}{since}: "
+        + (summary(errors) if errors else "without a reason")
+        + (still if recovering else ""),
+        measured=len(errors),
+        threshold=0,
+        unit="count",
+        evidence=(
+            server.observed("healthz.status", server.health.status if server.health else ""),
+            *(server.observed(f"healthz.errors.{error.type or 'error'}", error.error) for error in errors[:3]),
+        ),
+        how_to_get=f"run again {span(start_up)} after its start" if recovering else "",
+    )
 
 
 def _severity(errors: Sequence[HealthError], starting: bool, recovering: bool) -> Severity | None:
