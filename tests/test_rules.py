@@ -57,6 +57,12 @@ def test_every_kind_of_case_is_there(code: str) -> None:
     assert {case["kind"] for case in cases(code)} >= REQUIRED_KINDS
 
 
+@pytest.mark.parametrize("code", CODES)
+def test_no_case_is_there_twice(code: str) -> None:
+    written = [str(case) for case in cases(code)]
+    assert len(set(written)) == len(written)
+
+
 def test_every_fixture_belongs_to_a_rule() -> None:
     directories = {path.name for path in FIXTURES.iterdir() if path.name.startswith("JSD")}
     assert directories <= set(CODES)
