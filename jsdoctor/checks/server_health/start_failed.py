@@ -82,10 +82,9 @@ def _refusal(logs: LogEvidence, burst: Burst) -> Finding:
 def _serves_after(run: ProcessRun, burst: Burst, line: Exemplar) -> bool:
     """Whether a process that came up logged after a line: it was started then, or had gone on."""
     start = run.exemplar
-    beside = start is not None and start.file == line.file
-    if run.ready is None or not (beside or run.server == burst.subject.name):
+    if run.ready is None or run.server != burst.subject.name:
         return False
-    if start is not None and beside and start.offset > line.offset:
+    if start is not None and start.file == line.file and start.offset > line.offset:
         return True
     at, last = line.at, run.last
     return at is not None and last is not None and at.dated and at.zoned == last.zoned and last.us > at.us
