@@ -19,7 +19,7 @@ from jsdoctor.checks.logs.log_findings import finding_of
 from jsdoctor.checks.logs.refused_consumers import NOT_CREATED, refusals_in
 from jsdoctor.checks.logs.words import no_client_lines
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import CLUSTER, Finding, passed, unknown
+from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed, unknown
 from jsdoctor.model.jetstream import ConsumerConfig, StreamConfig
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.manifest import DeclaredConsumer, Fate, Manifests
@@ -37,6 +37,7 @@ _REFUSED = (
     "consumer-ack-pending-over-limit",
     "consumer-flow-control-refused",
 )
+_BOUND = "consumer-already-bound"
 _STORED = {
     "consumer-filter-overlaps-on-disk": "its filter overlaps with that of another consumer of this work-queue stream",
     "consumer-replicas-on-disk": "it has not as many replicas as its interest stream, which servers refuse today",
@@ -45,7 +46,10 @@ _STORED = {
 
 @check("consumer_lag.configuration_refused_logged")
 def configuration_refused_logged(logs: LogEvidence) -> Iterator[Finding]:
-    """By application; by consumer where a server could not create it, or found it in its own store."""
+    """By application; by consumer where a server could not create it, or found it in its own store.
+
+    A second subscriber of a push consumer may be a standby that waits for its turn.
+    """
     refused = bursts(logs, *_REFUSED, subjects=client_of, calm=False)
     refusals = [(burst, f"a consumer was refused ({burst.values('reason')})") for burst in refused]
     for burst in bursts(logs, NOT_CREATED, calm=False):
@@ -54,7 +58,11 @@ def configuration_refused_logged(logs: LogEvidence) -> Iterator[Finding]:
         refusals += [(burst, what) for burst in bursts(logs, name, calm=False)]
     for burst, what in refusals:
         yield finding_of(burst, f"{what}, {burst.story}")
-    if not refusals:
+    bound = bursts(logs, _BOUND, subjects=client_of, calm=False)
+    for burst in bound:
+        what = "a subscription was refused, as another one receives the messages of this push consumer"
+        yield finding_of(burst, f"{what} ({burst.values('reason')}), {burst.story}", Severity.INFO)
+    if not (refusals or bound):
         yield passed(CLUSTER) if logs.has_client_logs else no_client_lines()
 
 

@@ -5,17 +5,25 @@ From manifests: a configuration with which no server starts.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from jsdoctor.checks.declared.doubts import BY_HAND
-from jsdoctor.checks.logs.bursts import bursts
+from jsdoctor.checks.logs.bursts import Burst, bursts
 from jsdoctor.checks.logs.index import index_of
 from jsdoctor.checks.logs.log_findings import finding_of, is_recent
 from jsdoctor.checks.logs.words import times, zoned
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Observation, Severity, Subject, passed, unknown
-from jsdoctor.model.log import LogEvidence, ProcessRun
+from jsdoctor.model.log import Exemplar, LogEvidence, ProcessRun
 from jsdoctor.model.manifest import Manifests, Mistake, RunningConfigurations
+
+_NO_START = re.compile(
+    r"vN\.|configuration file .* is valid|(?:no|multiple) nats-server processes running"
+    r"|(?:invalid|unknown) (?:pid|signal)|(?:started|stopped|restarted)$"
+)
+"""What `nats-server: ` also begins: a version, a configuration that was tested, a signal, and words of supervisors."""
 
 
 @check("server_health.start_failed_logged")
@@ -34,16 +42,10 @@ def start_failed_logged(logs: LogEvidence) -> Iterator[Finding]:
                 f"a line marked [FTL] has neither date nor process id nor the words of a server: {run.fatal}",
                 "give the line as the server wrote it",
             )
-    for burst in bursts(logs, "start-refused"):
+    for burst in _refused(logs):
         if burst.subject.name not in failed:
             quiet = False
-            texts = dict.fromkeys(
-                reason
-                for occurrence in burst.found
-                for line in occurrence.exemplars
-                if (reason := dict(line.fields).get("reason"))
-            )
-            yield finding_of(burst, f"a start was refused: {'; '.join(list(texts)[-3:])}", Severity.ERROR)
+            yield _refusal(logs, burst)
     for burst in bursts(logs, "server-name-duplicate", calm=False):
         quiet = False
         yield finding_of(
@@ -54,6 +56,38 @@ def start_failed_logged(logs: LogEvidence) -> Iterator[Finding]:
         )
     if quiet:
         yield passed(CLUSTER)
+
+
+def _refused(logs: LogEvidence) -> Iterator[Burst]:
+    """Starts that were refused. Their lines have no time: those in the log of an earlier process get the time of its
+    last line, so that they seem to be part of its stop.
+    """
+    for burst in bursts(logs, "start-refused", calm=False):
+        starts = tuple(occurrence for occurrence in burst.found if not _NO_START.match(occurrence.value("reason")))
+        if starts:
+            yield replace(burst, found=starts, count=sum(occurrence.count for occurrence in starts))
+
+
+def _refusal(logs: LogEvidence, burst: Burst) -> Finding:
+    lines = [line for occurrence in burst.found for line in occurrence.exemplars]
+    texts = dict.fromkeys(reason for line in lines if (reason := dict(line.fields).get("reason")))
+    message = f"a start was refused: {'; '.join(list(texts)[-3:])}"
+    last = max(lines, key=lambda line: (line.at.us if line.at else 0, line.offset), default=None)
+    if last is None or not any(_serves_after(run, burst, last) for run in logs.runs):
+        return finding_of(burst, message, Severity.ERROR)
+    then = "; a process of the server logged after it"
+    return finding_of(burst, message + then, Severity.WARNING if burst.count > 1 else Severity.INFO)
+
+
+def _serves_after(run: ProcessRun, burst: Burst, line: Exemplar) -> bool:
+    """Whether a process that came up logged after a line: it was started then, or had gone on."""
+    start = run.exemplar
+    if run.ready is None or run.server != burst.subject.name:
+        return False
+    if start is not None and start.file == line.file and start.offset > line.offset:
+        return True
+    at, last = line.at, run.last
+    return at is not None and last is not None and at.dated and at.zoned == last.zoned and last.us > at.us
 
 
 def _fatal(server: str, runs: Sequence[ProcessRun]) -> Finding:
