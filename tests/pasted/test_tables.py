@@ -148,7 +148,8 @@ def test_the_meta_group_of_a_report_is_judged(version: str) -> None:
     assert faults(report) == set()
     assert passed(report) == {"JSD701"}, "a majority is heard"
     (n3,) = [result.finding for result in report.results if result.rule.code == "JSD703"]
-    assert (n3.subject.name, n3.outcome, n3.message) == ("n3", Outcome.NOT_EVALUATED, "no contact in the only sample")
+    assert (n3.subject.name, n3.outcome) == ("n3", Outcome.NOT_EVALUATED)
+    assert n3.message.startswith("no contact in the only sample")
 
 
 def test_a_meta_group_without_a_column_of_ids_is_judged(tmp_path: Path) -> None:
