@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
+from jsdoctor.checks.streams.scaling import is_whole
 from jsdoctor.model.raft import RaftGroups, RaftMember
 from jsdoctor.model.server import Server, Servers
 from jsdoctor.model.snapshot import Consumer, Stream
-
-_BEFORE_FIRST = 1
-"""By how much the last index of a log exceeds the number of its entries if none was removed (seen on 2.12)."""
 
 
 class Loading:
@@ -22,8 +20,8 @@ class Loading:
         self._settle_ns = settle_ns
         members = groups.last if groups else ()
         self._young_logs = {(m.server, m.group) for m in members if self._is_young(m)}
-        self._whole_logs = {(m.server, m.group) for m in members if _is_whole(m)}
-        self._empty_logs = {(m.server, m.group) for m in members if not m.state.wal.messages and _is_whole(m)}
+        self._whole_logs = {(m.server, m.group) for m in members if is_whole(m)}
+        self._empty_logs = {(m.server, m.group) for m in members if not m.state.wal.messages and is_whole(m)}
 
     def is_busy(self, name: str, asset: Stream | Consumer, has_more: bool) -> bool:
         """Whether what that server holds of the asset, more than the leader or not, may still change by itself."""
@@ -73,11 +71,6 @@ class Loading:
     def _is_new(self, server: Server) -> bool:
         start = server.varz.start if server.varz else None
         return start is not None and int((server.at - start).total_seconds() * 1e9) < self._settle_ns
-
-
-def _is_whole(member: RaftMember) -> bool:
-    """Whether its log has every entry since the group began."""
-    return member.state.pindex - member.state.wal.messages <= _BEFORE_FIRST
 
 
 def _complains(server: Server, asset: Stream | Consumer) -> bool:
