@@ -107,10 +107,11 @@ def _leftovers(stream: Stream, history: StreamHistory | None, scaled_ns: int | N
         return passed(stream.subject)
     if count and history and not uncovered:
         if _is_checked_soon(stream, history, settle_ns):
-            return _not_removed_yet(stream, count, "although every consumer has acknowledged them", settle_ns)
+            why = "although every consumer has acknowledged them: the leader removes such messages within 90 seconds"
+            return _not_removed_yet(stream, count, why, settle_ns)
         if scaled_ns is not None and scaled_ns < settle_ns:
             when = f"{span(scaled_ns)} ago" if scaled_ns else "between the samples"
-            why = f"that no consumer will get; it was scaled {when}, which loses acknowledgements"
+            why = f"that no consumer will get: it was scaled {when}, which loses acknowledgements"
             return _not_removed_yet(stream, count, why, settle_ns)
     ignored = f"no consumer takes {', '.join(uncovered)}"
     return Finding(
@@ -152,8 +153,7 @@ def _not_removed_yet(stream: Stream, count: int, why: str, settle_ns: int) -> Fi
         severity=Severity.INFO,
         confidence=Confidence.LOW,
         message=(
-            f"{count:,} messages are in this {stream.config.retention} stream {why}:"
-            " the leader removes such messages within 90 seconds; it is a fault if they stay longer"
+            f"{count:,} messages are in this {stream.config.retention} stream {why}; it is a fault if they stay longer"
         ),
         measured=count,
         threshold=0,
