@@ -383,7 +383,8 @@ def copied(
     replicas = tuple(StreamReplica(name, held, NOON) for name, held in copies.items())
     known: dict[str, Any] = {"cluster": peers(*copies), "replicas": replicas} | fields
     earlier: dict[str, Any] = known | {"at": NOON - HOUR} | (before or {})
-    return stream(lead, config, **earlier), stream(lead, config, **known)
+    replicated = {"num_replicas": 1 + len(known["cluster"].replicas)} | (config or {})
+    return stream(lead, replicated, **earlier), stream(lead, replicated, **known)
 
 
 def differing(*pairs: tuple[Stream, Stream], servers: Servers = ALONE, **given: Any) -> list[Finding]:

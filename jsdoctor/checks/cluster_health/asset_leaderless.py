@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from jsdoctor.checks.cluster_health.leadership import Asset, EarlierReadings, LeaderAbsence, lost_majority
+from jsdoctor.checks.cluster_health.leadership import Asset, EarlierReadings, LeaderAbsence, led_ns, lost_majority
 from jsdoctor.checks.cluster_health.raft import is_heard, is_late, quorum
 from jsdoctor.checks.cluster_health.required_level import is_offline, level_of, required_level
 from jsdoctor.checks.logs.bursts import bursts
@@ -142,7 +142,7 @@ def _silent(asset: UnresponsiveAsset, severity: Severity | None) -> Finding:
 
 
 @check("cluster_health.two_leaders")
-def two_leaders(trend: Trend) -> Iterator[Finding]:
+def two_leaders(trend: Trend, params: Params) -> Iterator[Finding]:
     """Compare all samples: after a partition the old leader may still act as leader for seconds (server: raft.go).
 
     One sample is therefore no proof.
@@ -152,6 +152,9 @@ def two_leaders(trend: Trend) -> Iterator[Finding]:
         if len(always) < 2:
             continue
         last, names = readings[-1], " and ".join(sorted(always))
+        if doubt := _may_be_electing(readings, names, params.integer("silence")):
+            yield doubt
+            continue
         yield Finding(
             subject=last.subject,
             message=f"{names} each say that they lead it, in every sample: what one of them takes in, the others lack",
@@ -160,6 +163,25 @@ def two_leaders(trend: Trend) -> Iterator[Finding]:
             unit="count",
             evidence=tuple(last.observed(f"cluster.leader@{name}", name) for name in sorted(always)),
         )
+
+
+def _may_be_electing(readings: Sequence[Stream] | Sequence[Consumer], names: str, silence_ns: int) -> Finding | None:
+    """That several leaders may be none yet, or the old and the new one: then it is over within `silence_ns`.
+
+    A server whose Raft node does not run names itself, without peers (server: jetstream_cluster.go clusterInfo). In a
+    cold start all members do so at once, and the servers that a stream of one replica has just left.
+    """
+    last, watched_ns = readings[-1], int((readings[-1].at - readings[0].at).total_seconds() * 1e9)
+    if watched_ns >= silence_ns:
+        return None
+    again = f"run again with --samples 2 --interval {silence_ns // 10**9}s"
+    if not any(reading.cluster and reading.cluster.replicas for reading in readings):
+        reason = f"{names} each name themselves as its leader without other members: their Raft groups may not run yet"
+        return unknown(last.subject, reason, again)
+    led = led_ns(last)
+    if led is None or led >= silence_ns:
+        return None
+    return unknown(last.subject, f"{names} each say that they lead it, one of them only for {span(led)}", again)
 
 
 def _readings(trend: Trend) -> Iterator[Sequence[Stream] | Sequence[Consumer]]:

@@ -1,8 +1,9 @@
-"""Servers that are still loading: what they hold differs from the leader's without being wrong."""
+"""Servers that are still loading, and copies that are new: they differ from the leader's without being wrong."""
 
 from __future__ import annotations
 
-from jsdoctor.model.raft import RaftGroups
+from jsdoctor.checks.streams.scaling import is_whole
+from jsdoctor.model.raft import RaftGroups, RaftMember
 from jsdoctor.model.server import Server, Servers
 from jsdoctor.model.snapshot import Consumer, Stream
 
@@ -17,19 +18,45 @@ class Loading:
     def __init__(self, servers: Servers, groups: RaftGroups | None, settle_ns: int) -> None:
         self._servers = {server.name: server for server in servers.servers}
         self._settle_ns = settle_ns
-        self._young_logs = {
-            (member.server, member.group)
-            for member in (groups.last if groups else ())
-            if member.state.wal.first_ts is not None
-            and int((member.at - member.state.wal.first_ts).total_seconds() * 1e9) < settle_ns
-        }
+        members = groups.last if groups else ()
+        self._young_logs = {(m.server, m.group) for m in members if self._is_young(m)}
+        self._whole_logs = {(m.server, m.group) for m in members if is_whole(m)}
+        self._empty_logs = {(m.server, m.group) for m in members if not m.state.wal.messages and is_whole(m)}
 
     def is_busy(self, name: str, asset: Stream | Consumer, has_more: bool) -> bool:
         """Whether what that server holds of the asset, more than the leader or not, may still change by itself."""
         server = self._servers.get(name)
         if server is None:
             return False
-        return self._is_new(server) or (has_more and self._has_joined(name, asset)) or _complains(server, asset)
+        return (
+            self._is_new(server)
+            or self._is_new_copy(name, asset)
+            or (has_more and self._has_joined(name, asset))
+            or _complains(server, asset)
+        )
+
+    def _is_young(self, member: RaftMember) -> bool:
+        first = member.state.wal.first_ts
+        return (
+            member.state.wal.messages > 0
+            and first is not None
+            and int((member.at - first).total_seconds() * 1e9) < self._settle_ns
+        )
+
+    def _is_new_copy(self, name: str, asset: Stream | Consumer) -> bool:
+        """Whether the copy is of a group that was made just now, or of a member that has just come to an older one.
+
+        An asset that is scaled from one replica gets a new group. Its members copy what the leader holds, or still
+        hold what they had before (measured on 2.10.26 and 2.12.8). The log of a busy stream is shortened again and
+        again: its oldest entry is young as well, but not the first one. An empty log is as old as its leader's.
+        """
+        if asset.cluster is None:
+            return False
+        copy, leader = (name, asset.cluster.raft_group), (asset.answered_by, asset.cluster.raft_group)
+        is_led_anew = leader in self._young_logs or leader in self._empty_logs
+        if copy in self._empty_logs:
+            return is_led_anew
+        return copy in self._young_logs and (copy in self._whole_logs or not is_led_anew)
 
     def _has_joined(self, name: str, asset: Stream | Consumer) -> bool:
         """Whether it is a new copy of a stream that acknowledgements remove messages from.

@@ -30,6 +30,7 @@ _WORDS = {
     "delivered.consumer_seq": "deliveries",
 }
 _NEW_LEADER = "another server led it in an earlier sample, so the copies cannot be compared over time"
+_SCALED = "its number of replicas is being changed, so its copies come and go"
 
 
 @check("sequence_mismatch.replica_divergence")
@@ -49,7 +50,11 @@ def replica_divergence(trend: Trend, servers: Servers, groups: RaftGroups | None
         elif divergences is None:
             yield unknown(history.last.subject, _ALONE, more)
         else:
-            yield _judged(history, [d for d in divergences if not _by_design(history, d, params)], loading, params)
+            apart = [d for d in divergences if not _by_design(history, d, params)]
+            if apart and _is_scaled(history):
+                yield unknown(history.last.subject, _SCALED, "run again in a minute")
+            else:
+                yield _judged(history, apart, loading, params)
     for deliveries in trend.consumers():
         if len(_peers(deliveries.last)) == 0 or not same_leader(deliveries.readings):
             continue
@@ -60,6 +65,13 @@ def replica_divergence(trend: Trend, servers: Servers, groups: RaftGroups | None
 
 def _peers(asset: Stream | Consumer) -> Sequence[object]:
     return asset.cluster.replicas if asset.cluster else ()
+
+
+def _is_scaled(history: StreamHistory) -> bool:
+    """Whether the samples show another number of replicas, or more members than the stream is to have."""
+    last = history.last
+    numbers = {reading.config.num_replicas for reading in history.readings}
+    return len(numbers) > 1 or len(_peers(last)) + 1 > last.config.num_replicas
 
 
 def _is_large(divergence: Divergence, whole: int, params: Params) -> tuple[bool, bool]:

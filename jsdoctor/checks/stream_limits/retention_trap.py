@@ -13,10 +13,12 @@ from jsdoctor.checks.declared.index import Declarations
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.streams.claims import readers, reads_safely, stranded, unclaimed, uncovered_subjects
 from jsdoctor.checks.streams.limits import histories
+from jsdoctor.checks.streams.scaling import scaled_ns_ago
 from jsdoctor.model.finding import Confidence, Finding, Severity, passed, unknown
 from jsdoctor.model.jetstream import ConsumerConfig
 from jsdoctor.model.manifest import DeclaredStream, Manifests
 from jsdoctor.model.params import Params
+from jsdoctor.model.raft import RaftGroups
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
 from jsdoctor.model.subjects import overlaps_any
 from jsdoctor.model.trend import StreamHistory, Trend
@@ -26,7 +28,9 @@ _LOST = "their acknowledgements were lost"
 
 
 @check("stream_limits.retention_trap")
-def retention_trap(snapshots: SnapshotSeries, trend: Trend | None, params: Params) -> Iterator[Finding]:
+def retention_trap(
+    snapshots: SnapshotSeries, trend: Trend | None, groups: RaftGroups | None, params: Params
+) -> Iterator[Finding]:
     """A message is removed by acks of all interested consumers (interest), or of the one that takes it (workqueue).
 
     The server keeps what some consumer still needs and stores nothing that none needs (server: stream.go ackMsg,
@@ -47,7 +51,8 @@ def retention_trap(snapshots: SnapshotSeries, trend: Trend | None, params: Param
         elif not stream.consumers and not others:
             yield _nobody(stream, seen_before.get(key))
         else:
-            yield _leftovers(stream, seen_before.get(key), params.integer("settle"))
+            history = seen_before.get(key)
+            yield _leftovers(stream, history, scaled_ns_ago(stream, history, groups), params.integer("settle"))
 
 
 def _second_reader(stream: Stream, others: list[str]) -> Finding:
@@ -87,7 +92,7 @@ def _nobody(stream: Stream, history: StreamHistory | None) -> Finding:
     )
 
 
-def _leftovers(stream: Stream, history: StreamHistory | None, settle_ns: int) -> Finding:
+def _leftovers(stream: Stream, history: StreamHistory | None, scaled_ns: int | None, settle_ns: int) -> Finding:
     count = unclaimed(stream) if history is None else stranded(history)
     if count is None:
         return unknown(stream.subject, "a consumer of this stream was not seen from its leader", "run again")
@@ -100,8 +105,14 @@ def _leftovers(stream: Stream, history: StreamHistory | None, settle_ns: int) ->
     uncovered = uncovered_subjects(stream) if stream.config.retention == "workqueue" else ()
     if not count and not uncovered:
         return passed(stream.subject)
-    if count and history and not uncovered and _is_checked_soon(stream, history, settle_ns):
-        return _not_removed_yet(stream, count, settle_ns)
+    if count and history and not uncovered:
+        if _is_checked_soon(stream, history, settle_ns):
+            why = "although every consumer has acknowledged them: the leader removes such messages within 90 seconds"
+            return _not_removed_yet(stream, count, why, settle_ns)
+        if scaled_ns is not None and scaled_ns < settle_ns:
+            when = f"{span(scaled_ns)} ago" if scaled_ns else "between the samples"
+            why = f"that no consumer will get: it was scaled {when}, which loses acknowledgements"
+            return _not_removed_yet(stream, count, why, settle_ns)
     ignored = f"no consumer takes {', '.join(uncovered)}"
     return Finding(
         subject=stream.subject,
@@ -136,14 +147,13 @@ def _is_checked_soon(stream: Stream, history: StreamHistory, settle_ns: int) -> 
     return max(quiet_s, history.elapsed_s) * 1e9 < settle_ns
 
 
-def _not_removed_yet(stream: Stream, count: int, settle_ns: int) -> Finding:
+def _not_removed_yet(stream: Stream, count: int, why: str, settle_ns: int) -> Finding:
     return Finding(
         subject=stream.subject,
         severity=Severity.INFO,
         confidence=Confidence.LOW,
         message=(
-            f"{count:,} messages are in this {stream.config.retention} stream although every consumer has acknowledged"
-            " them: the leader removes such messages within 90 seconds; it is a fault if they stay longer"
+            f"{count:,} messages are in this {stream.config.retention} stream {why}; it is a fault if they stay longer"
         ),
         measured=count,
         threshold=0,

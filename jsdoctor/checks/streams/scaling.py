@@ -1,0 +1,44 @@
+"""When a stream was last scaled: what it holds is then still on its way between the old and the new members."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from jsdoctor.model.raft import RaftGroups, RaftMember
+from jsdoctor.model.snapshot import Stream
+from jsdoctor.model.trend import StreamHistory
+
+_MADE_WITH_STREAM_NS = 10_000_000_000
+"""A group that began so soon after its stream was created is its first one."""
+
+_BEFORE_FIRST = 1
+"""By how much the last index of a log exceeds the number of its entries if none was removed (seen on 2.12)."""
+
+
+def is_whole(member: RaftMember) -> bool:
+    """Whether its log has every entry since the group began."""
+    return member.state.pindex - member.state.wal.messages <= _BEFORE_FIRST
+
+
+def scaled_ns_ago(stream: Stream, history: StreamHistory | None, groups: RaftGroups | None) -> int | None:
+    """Time since the stream was scaled, in ns: 0 if during the samples, None if that does not show.
+
+    A stream that is scaled from one replica gets a new Raft group, which is younger than the stream. That shows until
+    the log of the group is shortened for the first time.
+    """
+    if history is not None and len({reading.config.num_replicas for reading in history.readings}) > 1:
+        return 0
+    own = _of_leader(stream, groups.last if groups else ())
+    if own is None or not own.state.wal.messages or not is_whole(own) or stream.created is None:
+        return None
+    begun = own.state.wal.first_ts
+    if begun is None or (begun - stream.created).total_seconds() * 1e9 < _MADE_WITH_STREAM_NS:
+        return None
+    return max(0, int((own.at - begun).total_seconds() * 1e9))
+
+
+def _of_leader(stream: Stream, members: Iterable[RaftMember]) -> RaftMember | None:
+    if stream.cluster is None or not stream.cluster.raft_group:
+        return None
+    key = (stream.answered_by, stream.cluster.raft_group)
+    return next((member for member in members if (member.server, member.group) == key), None)
