@@ -17,6 +17,7 @@ from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed, unknown
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.params import Params
 from jsdoctor.model.raft import RaftGroups
+from jsdoctor.model.release import release
 from jsdoctor.model.server import Servers
 from jsdoctor.model.snapshot import Consumer, Stream, StreamReplica
 from jsdoctor.model.trend import ConsumerHistory, StreamHistory, Trend
@@ -30,6 +31,7 @@ _WORDS = {
     "delivered.consumer_seq": "deliveries",
 }
 _NEW_LEADER = "another server led it in an earlier sample, so the copies cannot be compared over time"
+_REMOVES_BY_PROPOSAL = (2, 11)
 _SCALED = "its number of replicas is being changed, so its copies come and go"
 
 
@@ -53,6 +55,8 @@ def replica_divergence(trend: Trend, servers: Servers, groups: RaftGroups | None
             apart = [d for d in divergences if not _by_design(history, d, params)]
             if apart and _is_scaled(history):
                 yield unknown(history.last.subject, _SCALED, "run again in a minute")
+            elif apart and all(_keeps_acknowledged(history.last, d, servers) for d in apart):
+                yield _keeping(history.last, apart)
             else:
                 yield _judged(history, apart, loading, params)
     for deliveries in trend.consumers():
@@ -94,6 +98,42 @@ def _by_design(history: StreamHistory, divergence: Divergence, params: Params) -
     removes = stream.config.retention != "limits" or stream.config.allow_msg_ttl
     return removes and (
         divergence.field == "first_seq" or not all(_is_large(divergence, stream.state.messages, params))
+    )
+
+
+def _keeps_acknowledged(stream: Stream, divergence: Divergence, servers: Servers) -> bool:
+    """Whether the copy keeps messages that older members removed when they were acknowledged.
+
+    Each server before 2.11 removes them by itself. Later ones remove what the consumer's leader proposes, and an older
+    leader proposes nothing (server: stream.go ackMsg).
+    """
+    members = {stream.answered_by, *(replica.server for replica in stream.replicas)}
+    releases = {server.name: release(server.version) for server in servers.servers if server.name in members}
+    is_upgraded = releases.get(divergence.server, ()) >= _REMOVES_BY_PROPOSAL
+    return (
+        stream.config.retention != "limits"
+        and divergence.field == "messages"
+        and divergence.ours > divergence.leaders
+        and is_upgraded
+        and any(known and known < _REMOVES_BY_PROPOSAL for known in releases.values())
+    )
+
+
+def _keeping(stream: Stream, divergences: Sequence[Divergence]) -> Finding:
+    most = max(divergences, key=_size)
+    kept = ", ".join(f"{d.server} has {d.ours:,} messages, the leader {d.leaders:,}" for d in divergences)
+    return Finding(
+        subject=stream.subject,
+        severity=Severity.INFO,
+        message=f"{kept}: servers from 2.11 on keep acknowledged messages as long as a consumer is led by an older"
+        " server, and remove them when all members are upgraded",
+        measured=most.size,
+        threshold=0,
+        unit="count",
+        evidence=(
+            stream.observed("state.messages", most.leaders),
+            *(stream.observed(f"copy[{d.server}].messages", d.ours) for d in divergences),
+        ),
     )
 
 
