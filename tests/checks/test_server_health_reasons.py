@@ -133,6 +133,25 @@ def test_a_log_that_begins_on_this_server_is_a_change(
     assert settled(lagging(), stream(), groups=groups) is is_settled
 
 
+@pytest.mark.parametrize(
+    ("of_other", "entries", "before", "is_settled"),
+    [
+        (after(seconds=-29.999), 5, 0, False),
+        (after(seconds=-30), 5, 0, True),
+        (None, 0, 0, False),
+        (after(seconds=-29.999), 5, 9, True),
+    ],
+)
+def test_an_empty_log_is_as_old_as_the_others_of_its_group(
+    of_other: datetime | None, entries: int, before: int, *, is_settled: bool
+) -> None:
+    """The own log is empty; `before`: so many entries were removed from it."""
+    own = RaftMember("n1", "APP", "S-R3F-1", NOON, RaftState(pindex=before))
+    log = RaftLog(messages=entries, first_ts=of_other)
+    other = RaftMember("n2", "APP", "S-R3F-1", NOON, RaftState(pindex=entries, wal=log))
+    assert settled(lagging(), stream(), groups=RaftGroups(((own, other),))) is is_settled
+
+
 def test_which_errors_resolve_themselves_after_a_start() -> None:
     down = HealthError(type="JETSTREAM", error="down")
     assert only_lagging_assets([lagging(), lagging(consumer="billing")])

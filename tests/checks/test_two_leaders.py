@@ -39,15 +39,15 @@ def outcome(apart_s: float, *peers: Peer, led_s: float | None = None) -> tuple[O
 
 @pytest.mark.parametrize(("apart_s", "lasting"), [(9.9, False), (10, True)])
 def test_claims_without_peers_are_judged_if_they_last(apart_s: float, *, lasting: bool) -> None:
-    found, (text,) = outcome(apart_s)
-    assert found is (Outcome.FAIL if lasting else Outcome.NOT_EVALUATED)
+    result, (text,) = outcome(apart_s)
+    assert result is (Outcome.FAIL if lasting else Outcome.NOT_EVALUATED)
     assert text.startswith("n1 and n2 each ")
 
 
 @pytest.mark.parametrize(("apart_s", "led_s", "lasting"), [(2, 9.9, False), (2, 10, True), (10, 9.9, True)])
 def test_a_leader_of_some_seconds_may_follow_another_one(apart_s: float, led_s: float, *, lasting: bool) -> None:
-    found, _ = outcome(apart_s, *PEERS, led_s=led_s)
-    assert found is (Outcome.FAIL if lasting else Outcome.NOT_EVALUATED)
+    result, _ = outcome(apart_s, *PEERS, led_s=led_s)
+    assert result is (Outcome.FAIL if lasting else Outcome.NOT_EVALUATED)
 
 
 def test_where_no_server_reports_the_election_two_samples_decide() -> None:

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 from jsdoctor.checks.cluster_health.asset_leaderless import asset_leaderless
 from jsdoctor.model.finding import CLUSTER, Finding, Observation, Severity, Subject
-from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import MAX_UNRESPONSIVE, ClusterSnapshot, SnapshotSeries, UnresponsiveAsset
+from tests.checks.values import params_of
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
@@ -18,7 +18,7 @@ def asset(name: str, *, offline: bool = False) -> UnresponsiveAsset:
 
 def judged(*samples: tuple[UnresponsiveAsset, ...]) -> list[Finding]:
     snapshots = SnapshotSeries(tuple(ClusterSnapshot(taken_at=NOON, streams=(), silent=silent) for silent in samples))
-    return list(asset_leaderless(snapshots, None, Params({"silence": 10_000_000_000})))
+    return list(asset_leaderless(snapshots, None, None, params_of("JSD702")))
 
 
 def test_silent_in_each_sample_is_worse_than_in_the_last() -> None:

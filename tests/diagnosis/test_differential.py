@@ -200,7 +200,11 @@ def test_what_comes_with_another_cause_is_none_of_its_own() -> None:
     """A server that is away takes the leader of a stream with it."""
     leaderless = {
         "stream": "APP/ORDERS",
-        "set": {"created": "2026-01-01T00:00:00Z", "cluster.replicas.0.active": 16_100_000_000},
+        "set": {
+            "created": "2026-01-01T00:00:00Z",
+            "cluster.replicas.0.active": 16_100_000_000,
+            "cluster.replicas.1.active": 16_100_000_000,
+        },
         "remove": ["cluster.leader"],
     }
     peer = {"name": "n3", "peer": "BXScrY9i", "current": False, "active": 120_000_000_000}

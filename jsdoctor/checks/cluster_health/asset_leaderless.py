@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from jsdoctor.checks.cluster_health.beginnings import Beginnings
 from jsdoctor.checks.cluster_health.leadership import Asset, EarlierReadings, LeaderAbsence, led_ns, lost_majority
 from jsdoctor.checks.cluster_health.raft import is_heard, is_late, quorum
 from jsdoctor.checks.cluster_health.required_level import is_offline, level_of, required_level
@@ -20,6 +21,7 @@ from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Observation, Severity, passed, unknown
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.params import Params
+from jsdoctor.model.raft import RaftGroups
 from jsdoctor.model.server import Server, Servers
 from jsdoctor.model.snapshot import MAX_UNRESPONSIVE, Consumer, SnapshotSeries, Stream, UnresponsiveAsset
 from jsdoctor.model.trend import Trend
@@ -32,22 +34,24 @@ _UNANSWERED = {"unanswered": True}
 
 
 @check("cluster_health.asset_leaderless")
-def asset_leaderless(snapshots: SnapshotSeries, servers: Servers | None, params: Params) -> Iterator[Finding]:
+def asset_leaderless(
+    snapshots: SnapshotSeries, servers: Servers | None, groups: RaftGroups | None, params: Params
+) -> Iterator[Finding]:
     """A group without a leader accepts and delivers nothing (server: raft.go, jetstream_cluster.go)."""
     silence_ns = params.integer("silence")
-    history = EarlierReadings(snapshots)
+    history, beginnings = EarlierReadings(snapshots), Beginnings(servers, groups, params.integer("settle"))
     by_name = {server.name: server for server in servers.servers} if servers else {}
     for stream in snapshots.last.streams:
         if is_offline(stream, by_name.get(stream.answered_by)):
             yield _offline(stream, by_name[stream.answered_by])
             continue
-        yield _judged(stream, stream, history, silence_ns)
+        yield _judged(stream, stream, history, beginnings, silence_ns)
         if stream.from_leader:
             for consumer in stream.consumers:
                 if is_offline(consumer, by_name.get(consumer.answered_by)):
                     yield _offline(consumer, by_name[consumer.answered_by])
                 else:
-                    yield _judged(consumer, stream, history, silence_ns)
+                    yield _judged(consumer, stream, history, beginnings, silence_ns)
     always = set.intersection(*({asset.subject for asset in sample.silent} for sample in snapshots.snapshots))
     for silent in snapshots.last.silent[:MAX_UNRESPONSIVE]:
         yield _silent(silent, None if silent.subject in always else Severity.ERROR)
@@ -80,7 +84,7 @@ def _offline(asset: Asset, server: Server) -> Finding:
     )
 
 
-def _judged(asset: Asset, stream: Stream, history: EarlierReadings, silence_ns: int) -> Finding:
+def _judged(asset: Asset, stream: Stream, history: EarlierReadings, beginnings: Beginnings, silence_ns: int) -> Finding:
     subject = asset.subject
     if asset.has_leader and not asset.from_leader:
         leader = asset.cluster.leader if asset.cluster else ""
@@ -95,6 +99,9 @@ def _judged(asset: Asset, stream: Stream, history: EarlierReadings, silence_ns: 
             return unknown(subject, f"it has no leader and was created {span(absence.age_ns)} ago", _AGAIN)
         if not history.before(asset):
             return unknown(subject, "it has no leader in the only look: an election may be going on", _AGAIN)
+        if history.watched_ns(asset) < silence_ns and (why := beginnings.why(asset, history)):
+            again = f"run again with --samples 2 --interval {silence_ns // 10**9}s"
+            return unknown(asset.subject, f"it has no leader {why}: an election may be going on", again)
         return _leaderless(absence, f"for {span(history.watched_ns(asset))} at least, {_AGAIN}", Severity.ERROR)
     return _leaderless(absence, absence.why(silence_ns), None)
 

@@ -53,10 +53,10 @@ class Loading:
         if asset.cluster is None:
             return False
         copy, leader = (name, asset.cluster.raft_group), (asset.answered_by, asset.cluster.raft_group)
-        is_led_anew = leader in self._young_logs or leader in self._empty_logs
+        is_group_new = leader in self._young_logs or leader in self._empty_logs
         if copy in self._empty_logs:
-            return is_led_anew
-        return copy in self._young_logs and (copy in self._whole_logs or not is_led_anew)
+            return is_group_new
+        return copy in self._young_logs and (copy in self._whole_logs or not is_group_new)
 
     def _has_joined(self, name: str, asset: Stream | Consumer) -> bool:
         """Whether it is a new copy of a stream that acknowledgements remove messages from.

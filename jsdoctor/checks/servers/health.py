@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
+from jsdoctor.checks.streams.scaling import is_whole
 from jsdoctor.model.partial import shown_or
-from jsdoctor.model.raft import RaftGroups
+from jsdoctor.model.raft import RaftGroups, RaftMember
 from jsdoctor.model.server import HealthError, Server
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
 
@@ -88,15 +89,28 @@ def _identities(sample: Mapping[tuple[str, str], Stream], account: str) -> set[t
 
 
 def _young_logs(server: Server, groups: RaftGroups | None, within: timedelta) -> frozenset[str]:
-    """The Raft groups of which this server's log has no entry that is older, by its own clock."""
+    """The Raft groups of which this server's log has no entry that is older, by its own clock.
+
+    An empty log is as old as those of the other members: a group without any older entry was made just now.
+    """
+    members = groups.last if groups else ()
+    seen = Counter(member.group for member in members)
+    old = {member.group for member in members if member.state.wal.messages and not _is_young(member, within)}
     return frozenset(
         member.group
-        for member in (groups.last if groups else ())
+        for member in members
         if member.server == server.name
-        and member.state.wal.messages
-        and member.state.wal.first_ts is not None
-        and member.at - member.state.wal.first_ts < within
+        and (_is_young(member, within) or (_is_empty(member) and seen[member.group] > 1 and member.group not in old))
     )
+
+
+def _is_young(member: RaftMember, within: timedelta) -> bool:
+    first = member.state.wal.first_ts
+    return bool(member.state.wal.messages) and first is not None and member.at - first < within
+
+
+def _is_empty(member: RaftMember) -> bool:
+    return not member.state.wal.messages and is_whole(member)
 
 
 def _found(error: HealthError, sample: Mapping[tuple[str, str], Stream]) -> Stream | Consumer | None:

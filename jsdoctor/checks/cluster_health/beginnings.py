@@ -1,0 +1,55 @@
+"""Why a stream or consumer may have no leader yet: its Raft group or the servers of its members have just begun."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from jsdoctor.checks.cluster_health.leadership import Asset, EarlierReadings
+from jsdoctor.checks.streams.scaling import is_whole
+from jsdoctor.model.raft import RaftGroups, RaftMember
+from jsdoctor.model.server import Servers
+from jsdoctor.model.wording import span
+
+_HEARTBEAT_NS = 1_000_000_000
+"""How often a leader sends a heartbeat (server: raft.go hbInterval). Samples closer together say as little as one."""
+
+
+class Beginnings:
+    """Which groups and servers began less than `settle_ns` ago."""
+
+    def __init__(self, servers: Servers | None, groups: RaftGroups | None, settle_ns: int) -> None:
+        self._settle_ns = settle_ns
+        self._started: dict[str, int] = {}
+        for server in servers.servers if servers else ():
+            if server.varz and server.varz.start:
+                self._started[server.name] = int((server.at - server.varz.start).total_seconds() * 1e9)
+        self._members: dict[str, list[RaftMember]] = defaultdict(list)
+        for member in groups.last if groups else ():
+            self._members[member.group].append(member)
+
+    def why(self, asset: Asset, history: EarlierReadings) -> str | None:
+        """Why it may have no leader for a moment; None where nothing has just begun."""
+        watched = history.watched_ns(asset)
+        if watched < _HEARTBEAT_NS:
+            return f"in samples that are {span(watched)} apart, less than a heartbeat"
+        if len({(reading.config.num_replicas, _group(reading)) for reading in (*history.before(asset), asset)}) > 1:
+            return "and was scaled just now"
+        members = self._members.get(_group(asset), [])
+        if members and all(map(self._is_new, members)):
+            return "and its Raft group has just begun"
+        answering = {asset.answered_by, *(replica.server for replica in asset.replicas)}
+        uptimes = [self._started[name] for name in answering if name in self._started]
+        if uptimes and min(uptimes) < self._settle_ns:
+            return f"and a server of it started {span(min(uptimes))} ago"
+        return None
+
+    def _is_new(self, member: RaftMember) -> bool:
+        """Whether its log has every entry since its group began, and began just now or is still empty."""
+        log = member.state.wal
+        if not is_whole(member) or not log.messages:
+            return is_whole(member)
+        return log.first_ts is not None and int((member.at - log.first_ts).total_seconds() * 1e9) < self._settle_ns
+
+
+def _group(asset: Asset) -> str:
+    return asset.cluster.raft_group if asset.cluster else ""
