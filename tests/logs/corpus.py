@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
 from pathlib import Path
 
 from jsdoctor.collect.logs.discover import discover
@@ -82,7 +81,7 @@ def evidence(
 ) -> LogEvidence:
     """Read logs in this process, cut and searched as the test wants it: by default as jsdoctor does it here."""
     scanner = Scanner(
-        _matcher(settings.signatures, use_re2),
+        Matcher(settings.signatures, use_re2),
         clock=clock_plain.read_clock if plain_clock else None,
         block=block,
         native=None if use_re2 is None else False,
@@ -91,11 +90,6 @@ def evidence(
     for part in split(discover([str(path) for path in inputs], zones, servers).files, size):
         rows.extend(scanner.rows(part))
     return assemble(settings, aggregate(sorted(rows)))
-
-
-@lru_cache(maxsize=4)
-def _matcher(signatures: tuple[Signature, ...], use_re2: bool | None) -> Matcher:
-    return Matcher(signatures, use_re2)
 
 
 def same(evidence: LogEvidence, other: LogEvidence) -> bool:
