@@ -48,6 +48,7 @@ from jsdoctor.model.finding import CLUSTER
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.log_scan import ScanSettings
+from jsdoctor.parse.logs.lines.matcher import Matcher
 from tests.logs.corpus import evidence
 from tests.rule_case import in_full
 from tests.ruleset import checks, rules
@@ -66,6 +67,12 @@ Json = dict[str, Any]
 def settings() -> ScanSettings:
     """Every signature of every rule."""
     return ScanSettings(signatures=tuple(signature for rule in rules() for signature in rule.signatures))
+
+
+@cache
+def matcher() -> Matcher:
+    """What finds them. To build it takes longer than to read the log of a case."""
+    return Matcher(settings().signatures)
 
 
 def logged_rules() -> list[str]:
@@ -113,6 +120,7 @@ def _evidence_of(code: str, contents: str, selected: bool) -> EvidenceSet:
             evidence(
                 [directory],
                 settings=settings(),
+                matcher=matcher(),
                 zones=[("*", case["zone"])] if "zone" in case else [],
                 servers=[(f"*{name}", server) for name, server in case.get("servers", {}).items()],
             )

@@ -78,10 +78,14 @@ def evidence(
     zones: Sequence[tuple[str, str]] = (),
     servers: Sequence[tuple[str, str]] = (),
     settings: ScanSettings = SETTINGS,
+    matcher: Matcher | None = None,
 ) -> LogEvidence:
-    """Read logs in this process, cut and searched as the test wants it: by default as jsdoctor does it here."""
+    """Read logs in this process, cut and searched as the test wants it: by default as jsdoctor does it here.
+
+    `matcher`: one that was built of these settings before.
+    """
     scanner = Scanner(
-        Matcher(settings.signatures, use_re2),
+        matcher or Matcher(settings.signatures, use_re2),
         clock=clock_plain.read_clock if plain_clock else None,
         block=block,
         native=None if use_re2 is None else False,

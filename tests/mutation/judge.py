@@ -198,6 +198,7 @@ def _read_cases_each_time() -> None:
     """What tests keep of their cases was read without the mutant."""
     evidence._evidence_of = evidence._evidence_of.__wrapped__  # type: ignore[assignment]
     log_cases._evidence_of = log_cases._evidence_of.__wrapped__  # type: ignore[assignment]
+    log_cases.matcher = log_cases.matcher.__wrapped__  # type: ignore[assignment]
     packet_cases.captured = packet_cases.captured.__wrapped__  # type: ignore[assignment]
 
 
