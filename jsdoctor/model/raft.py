@@ -49,6 +49,10 @@ class RaftState(msgspec.Struct, frozen=True):
     catching_up: bool = False
 
 
+_BEFORE_FIRST = 1
+"""By how much the last index of a log exceeds the number of its entries if none was removed (seen on 2.12)."""
+
+
 class RaftMember(msgspec.Struct, frozen=True):
     """One group on one server. `at` is that server's clock, `asked_at` when it was requested, by ours."""
 
@@ -58,6 +62,22 @@ class RaftMember(msgspec.Struct, frozen=True):
     at: datetime
     state: RaftState
     asked_at: datetime | None = None
+
+    @property
+    def log_age_ns(self) -> int | None:
+        """Time since the oldest entry of its log, in ns; None where the server does not report one."""
+        first = self.state.wal.first_ts
+        return None if first is None else int((self.at - first).total_seconds() * 1e9)
+
+    @property
+    def has_whole_log(self) -> bool:
+        """Whether its log has every entry since the group began."""
+        return self.state.pindex - self.state.wal.messages <= _BEFORE_FIRST
+
+    @property
+    def has_empty_log(self) -> bool:
+        """Whether no entry was ever written to its log."""
+        return not self.state.wal.messages and self.has_whole_log
 
     def observed(self, path: str, value: object) -> Observation:
         """A value of this member as evidence."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 from jsdoctor.checks.cluster_health.leadership import Asset, EarlierReadings
-from jsdoctor.checks.streams.scaling import is_whole
+from jsdoctor.checks.streams.scaling import is_scaled
 from jsdoctor.model.raft import RaftGroups, RaftMember
 from jsdoctor.model.server import Servers
 from jsdoctor.model.wording import span
@@ -32,7 +32,8 @@ class Beginnings:
         watched = history.watched_ns(asset)
         if watched < _HEARTBEAT_NS:
             return f"in samples that are {span(watched)} apart, less than a heartbeat"
-        if len({(reading.config.num_replicas, _group(reading)) for reading in (*history.before(asset), asset)}) > 1:
+        readings = (*history.before(asset), asset)
+        if is_scaled(readings) or len(set(map(_group, readings))) > 1:
             return "and was scaled just now"
         members = self._members.get(_group(asset), [])
         if members and all(map(self._is_new, members)):
@@ -45,10 +46,9 @@ class Beginnings:
 
     def _is_new(self, member: RaftMember) -> bool:
         """Whether its log has every entry since its group began, and began just now or is still empty."""
-        log = member.state.wal
-        if not is_whole(member) or not log.messages:
-            return is_whole(member)
-        return log.first_ts is not None and int((member.at - log.first_ts).total_seconds() * 1e9) < self._settle_ns
+        age_ns = member.log_age_ns
+        is_young = age_ns is not None and age_ns < self._settle_ns
+        return member.has_empty_log or (member.has_whole_log and is_young)
 
 
 def _group(asset: Asset) -> str:

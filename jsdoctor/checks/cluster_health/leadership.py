@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import TypeAlias
 
 from jsdoctor.checks.cluster_health.raft import is_heard, quorum, silence, silent_peers
+from jsdoctor.checks.streams.scaling import is_scaled
 from jsdoctor.model.finding import Finding
 from jsdoctor.model.jetstream import Peer
 from jsdoctor.model.snapshot import ClusterSnapshot, Consumer, SnapshotSeries, Stream
@@ -65,9 +66,7 @@ def silent_members(asset: Asset, history: EarlierReadings, silence_ns: int) -> t
         return ()
     earlier = [reading for reading in history.before(asset) if reading.from_leader and reading.cluster]
     led = led_ns(asset)
-    is_settled = (led is None or led >= silence_ns) and all(
-        reading.config.num_replicas == asset.config.num_replicas for reading in earlier
-    )
+    is_settled = (led is None or led >= silence_ns) and not is_scaled((*earlier, asset))
     replicas = [reading.cluster.replicas for reading in (*earlier, asset) if reading.cluster]
     return silent_peers(replicas, silence_ns, is_settled)
 

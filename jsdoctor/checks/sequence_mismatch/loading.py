@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from jsdoctor.checks.streams.scaling import is_whole
 from jsdoctor.model.raft import RaftGroups, RaftMember
 from jsdoctor.model.server import Server, Servers
 from jsdoctor.model.snapshot import Consumer, Stream
@@ -20,8 +19,8 @@ class Loading:
         self._settle_ns = settle_ns
         members = groups.last if groups else ()
         self._young_logs = {(m.server, m.group) for m in members if self._is_young(m)}
-        self._whole_logs = {(m.server, m.group) for m in members if is_whole(m)}
-        self._empty_logs = {(m.server, m.group) for m in members if not m.state.wal.messages and is_whole(m)}
+        self._whole_logs = {(m.server, m.group) for m in members if m.has_whole_log}
+        self._empty_logs = {(m.server, m.group) for m in members if m.has_empty_log}
 
     def is_busy(self, name: str, asset: Stream | Consumer, has_more: bool) -> bool:
         """Whether what that server holds of the asset, more than the leader or not, may still change by itself."""
@@ -36,12 +35,8 @@ class Loading:
         )
 
     def _is_young(self, member: RaftMember) -> bool:
-        first = member.state.wal.first_ts
-        return (
-            member.state.wal.messages > 0
-            and first is not None
-            and int((member.at - first).total_seconds() * 1e9) < self._settle_ns
-        )
+        age_ns = member.log_age_ns
+        return member.state.wal.messages > 0 and age_ns is not None and age_ns < self._settle_ns
 
     def _is_new_copy(self, name: str, asset: Stream | Consumer) -> bool:
         """Whether the copy is of a group that was made just now, or of a member that has just come to an older one.

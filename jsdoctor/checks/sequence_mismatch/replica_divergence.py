@@ -13,6 +13,7 @@ from jsdoctor.checks.logs.words import no_server_lines
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.sequence_mismatch.divergence import Divergence, of_consumer, of_stream, same_leader
 from jsdoctor.checks.sequence_mismatch.loading import Loading
+from jsdoctor.checks.streams.scaling import is_scaled
 from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed, unknown
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.params import Params
@@ -74,8 +75,7 @@ def _peers(asset: Stream | Consumer) -> Sequence[object]:
 def _is_scaled(history: StreamHistory) -> bool:
     """Whether the samples show another number of replicas, or more members than the stream is to have."""
     last = history.last
-    numbers = {reading.config.num_replicas for reading in history.readings}
-    return len(numbers) > 1 or len(_peers(last)) + 1 > last.config.num_replicas
+    return is_scaled(history.readings) or len(_peers(last)) + 1 > last.config.num_replicas
 
 
 def _is_large(divergence: Divergence, whole: int, params: Params) -> tuple[bool, bool]:

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
-from jsdoctor.checks.streams.scaling import is_whole
 from jsdoctor.model.partial import shown_or
 from jsdoctor.model.raft import RaftGroups, RaftMember
 from jsdoctor.model.server import HealthError, Server
@@ -100,17 +99,13 @@ def _young_logs(server: Server, groups: RaftGroups | None, within: timedelta) ->
         member.group
         for member in members
         if member.server == server.name
-        and (_is_young(member, within) or (_is_empty(member) and seen[member.group] > 1 and member.group not in old))
+        and (_is_young(member, within) or (member.has_empty_log and seen[member.group] > 1 and member.group not in old))
     )
 
 
 def _is_young(member: RaftMember, within: timedelta) -> bool:
     first = member.state.wal.first_ts
     return bool(member.state.wal.messages) and first is not None and member.at - first < within
-
-
-def _is_empty(member: RaftMember) -> bool:
-    return not member.state.wal.messages and is_whole(member)
 
 
 def _found(error: HealthError, sample: Mapping[tuple[str, str], Stream]) -> Stream | Consumer | None:

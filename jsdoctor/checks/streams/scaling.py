@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from jsdoctor.model.raft import RaftGroups, RaftMember
-from jsdoctor.model.snapshot import Stream
+from jsdoctor.model.snapshot import Consumer, Stream
 from jsdoctor.model.trend import StreamHistory
 
 _MADE_WITH_STREAM_NS = 10_000_000_000
 """A group that began so soon after its stream was created is its first one."""
 
-_BEFORE_FIRST = 1
-"""By how much the last index of a log exceeds the number of its entries if none was removed (seen on 2.12)."""
 
-
-def is_whole(member: RaftMember) -> bool:
-    """Whether its log has every entry since the group began."""
-    return member.state.pindex - member.state.wal.messages <= _BEFORE_FIRST
+def is_scaled(readings: Iterable[Stream | Consumer]) -> bool:
+    """Whether readings of a stream or consumer show different numbers of replicas."""
+    return len({reading.config.num_replicas for reading in readings}) > 1
 
 
 def scaled_ns_ago(stream: Stream, history: StreamHistory | None, groups: RaftGroups | None) -> int | None:
@@ -26,15 +23,15 @@ def scaled_ns_ago(stream: Stream, history: StreamHistory | None, groups: RaftGro
     A stream that is scaled from one replica gets a new Raft group, which is younger than the stream. That shows until
     the log of the group is shortened for the first time.
     """
-    if history is not None and len({reading.config.num_replicas for reading in history.readings}) > 1:
+    if history is not None and is_scaled(history.readings):
         return 0
     own = _of_leader(stream, groups.last if groups else ())
-    if own is None or not own.state.wal.messages or not is_whole(own) or stream.created is None:
+    if own is None or not own.state.wal.messages or not own.has_whole_log or stream.created is None:
         return None
-    begun = own.state.wal.first_ts
-    if begun is None or (begun - stream.created).total_seconds() * 1e9 < _MADE_WITH_STREAM_NS:
+    begun, age_ns = own.state.wal.first_ts, own.log_age_ns
+    if begun is None or age_ns is None or (begun - stream.created).total_seconds() * 1e9 < _MADE_WITH_STREAM_NS:
         return None
-    return max(0, int((own.at - begun).total_seconds() * 1e9))
+    return max(0, age_ns)
 
 
 def _of_leader(stream: Stream, members: Iterable[RaftMember]) -> RaftMember | None:
