@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import pairwise
 
 from jsdoctor.model.raft import RaftGroups, RaftMember
 from jsdoctor.model.snapshot import Consumer, Stream
@@ -13,8 +14,11 @@ _MADE_WITH_STREAM_NS = 10_000_000_000
 
 
 def is_scaled(readings: Iterable[Stream | Consumer]) -> bool:
-    """Whether readings of a stream or consumer show different numbers of replicas."""
-    return len({reading.config.num_replicas for reading in readings}) > 1
+    """Whether readings of a stream or consumer show different numbers of replicas.
+
+    The number is not read from a single reading: a pasted part of a reply may not show it.
+    """
+    return any(earlier.config.num_replicas != later.config.num_replicas for earlier, later in pairwise(readings))
 
 
 def scaled_ns_ago(stream: Stream, history: StreamHistory | None, groups: RaftGroups | None) -> int | None:
