@@ -55,6 +55,14 @@ def test_a_few_inputs_of_every_target(name: str) -> None:
     assert outcome.refused[name] < outcome.inputs[name]
 
 
+@pytest.mark.parametrize("unit", [" ", "\t", "\n", " \n", "`", "- ", "> ", "[", "a.", "/"])
+@pytest.mark.parametrize("name", ["pasted log", "clip question"])
+def test_a_long_run_of_one_sign_is_read_before_the_deadline(name: str, unit: str) -> None:
+    """A pattern that begins again at each sign of the run takes minutes where others take a moment."""
+    line = "[27135] 2026/11/21 09:23:30.349568 [ERR] " + unit * (100_000 // len(unit)) + " end\n"
+    assert attempt(TARGETS[name], line.encode()) == (False, None)
+
+
 def test_the_same_seed_gives_the_same_inputs() -> None:
     def inputs(seed: int) -> list[bytes]:
         seen: list[bytes] = []

@@ -68,8 +68,9 @@ _LEVELS = {
 _LEVEL = re.compile(
     r"\s*[\[(<]?(?P<level>(?i:WARNING|WARN|WRN|ERROR|ERR|INFO|INF|FATAL|FTL|DEBUG|DBG|TRACE|TRC))[\])>]?\s*[:|-]?\s+"
 )
-_NOTE = re.compile(r"\s{1,}(?:<-{1,}|<={1,}|←|⟵|<{2,}|👈|\^\^+|//|##?)\s.*$")
-_TICKS = re.compile(r"`+\s*$")
+# Each begins where nothing of its kind stands before it: else the time goes by the square of a run of blanks or ticks.
+_NOTE = re.compile(r"(?<!\s)\s+(?:<-+|<=+|←|⟵|<<+|👈|\^\^+|//|##?)\s.*$")
+_TICKS = re.compile(r"(?<!`)`+\s*$")
 _MAX = 8
 
 
