@@ -322,6 +322,8 @@ async def dead_letters_by_advisories(place: Place) -> None:
     await add_consumer(place.client, "DEAD", "worker", max_deliver=3, backoff=backoff)
     await place.stream("DEADLETTERS", subjects=["$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.DEAD.>"])
     await add_consumer(place.client, "DEADLETTERS", "operator")
+    for _ in range(49):  # so that the first one fails at once, and its advisory is read before the workers end
+        await place.store("dead.x", b"x")
 
 
 async def change_an_object(place: Place) -> None:
