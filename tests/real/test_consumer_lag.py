@@ -24,7 +24,7 @@ absent_for = "1s"
 still_for = "1s"
 """
 OURS = {"JSD401", "JSD402", "JSD403", "JSD404", "JSD405", "JSD406", "JSD408", "JSD417"}
-VISIBLY_STILL = {("JSD403", "serial"), ("JSD403", "batch"), ("JSD405", "fetcher")}
+VISIBLY_STILL = {("JSD404", "spare"), ("JSD403", "serial"), ("JSD403", "batch"), ("JSD405", "fetcher")}
 
 
 @pytest.fixture(
