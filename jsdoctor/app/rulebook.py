@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from jsdoctor.app.plugins import load_plugins
 from jsdoctor.checks.registry import Check, load_checks
@@ -20,8 +21,7 @@ from jsdoctor.remedy.family import Action
 from jsdoctor.remedy.registry import load_actions
 
 
-@dataclass(frozen=True, slots=True)
-class Rulebook:
+class Rulebook(msgspec.Struct, frozen=True):
     """Everything that evaluation and explanation need of the rules."""
 
     rules: tuple[Rule, ...]

@@ -10,9 +10,10 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from types import UnionType
 from typing import Any, Union, get_args, get_origin
+
+import msgspec
 
 from jsdoctor.model.evidence import KINDS, Evidence
 from jsdoctor.model.finding import Finding
@@ -21,8 +22,7 @@ from jsdoctor.model.params import Params
 Predicate = Callable[..., Iterator[Finding]]
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(msgspec.Struct, frozen=True):
     """A registered predicate. `required` and `optional` map its parameter names to kinds of evidence."""
 
     name: str

@@ -13,7 +13,7 @@ from jsdoctor.model.rule import Rule
 from jsdoctor.render.escape import ascii_only
 from jsdoctor.render.explain import page_markdown
 from jsdoctor.render.options import RenderOptions
-from jsdoctor.render.page import console_for
+from jsdoctor.render.page import MIN_WIDTH
 
 
 def page_rendered(rule: Rule, options: RenderOptions) -> str:
@@ -24,9 +24,27 @@ def page_rendered(rule: Rule, options: RenderOptions) -> str:
 def drawn(markdown: str, options: RenderOptions) -> str:
     """Markdown drawn for a terminal of that width."""
     written = StringIO()
-    console_for(options, written).print(_Page(markdown, hyperlinks=False), crop=False)
+    _console(options, written).print(_Page(markdown, hyperlinks=False), crop=False)
     text = "\n".join(line.rstrip() for line in written.getvalue().splitlines()) + "\n"
     return ascii_only(text) if options.ascii_only else text
+
+
+def _console(options: RenderOptions, written: StringIO) -> Console:
+    """A console that writes to memory, knows nothing of the environment and reads no markup."""
+    return Console(
+        file=written,
+        width=max(options.width, MIN_WIDTH),
+        color_system="standard" if options.color else None,
+        force_terminal=options.color,
+        force_jupyter=False,
+        force_interactive=False,
+        no_color=not options.color,
+        legacy_windows=False,
+        markup=False,
+        emoji=False,
+        highlight=False,
+        _environ={},
+    )
 
 
 class _Command(CodeBlock):
