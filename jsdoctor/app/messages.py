@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
@@ -19,6 +18,8 @@ def _no_progress(quiet: bool) -> Iterator[Show]:
 
 
 def _logged(message: str, hint: str = "") -> None:
+    import logging
+
     logging.getLogger("jsdoctor").info("%s", f"{message}; {hint}" if hint else message)
 
 

@@ -65,7 +65,7 @@ def _pages_of_slug(name: str, rulebook: Rulebook, options: RenderOptions) -> lis
 
 def validate_rules(directories: tuple[Path, ...]) -> ExitCode:
     """Load every page; loading is validation."""
-    rulebook = open_rulebook(directories)
+    rulebook = open_rulebook(directories, validate=True)
     symptoms = open_symptoms(rulebook).symptoms
     sys.stdout.write(f"{len(rulebook.rules)} rules, {len(symptoms)} symptoms, no mistakes\n")
     return ExitCode.OK
