@@ -29,6 +29,10 @@ def main() -> None:
         with open(HELP_PAGE, encoding="utf-8") as page:  # noqa: PTH123
             sys.stdout.write(page.read())
     else:
+        from jsdoctor.cli.quick import quick_answer
+
+        if quick_answer(sys.argv[1:]):
+            return
         from jsdoctor.cli.app import run
 
         code = run(sys.argv[1:])

@@ -4,19 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from jsdoctor.model.finding import Severity
 from jsdoctor.render.escape import ascii_only, printable, shortened
-from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.styled import cut, sequences, stripped, width, wrapped
+
+TYPE_CHECKING = False  # the module `typing` takes longer to load than Python, and the table of rules is printed without
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    class Appearance(Protocol):
+        """What a page must know of the options of a report."""
+
+        @property
+        def width(self) -> int:
+            """In columns."""
+
+        @property
+        def color(self) -> bool:
+            """Whether there are colours."""
+
+        @property
+        def ascii_only(self) -> bool:
+            """Whether Unicode cannot be shown."""
+
 
 Part = str | tuple[str, str]
 """Text, or text with a style."""
 
 SEVERITY_STYLES = {
-    Severity.CRITICAL: "bold reverse red",
-    Severity.ERROR: "bold red",
-    Severity.WARNING: "bold yellow",
-    Severity.INFO: "bold cyan",
+    "critical": "bold reverse red",
+    "error": "bold red",
+    "warning": "bold yellow",
+    "info": "bold cyan",
 }
 MIN_WIDTH = 30
 _HANG = 2
@@ -25,7 +43,7 @@ _HANG = 2
 class Page:
     """Lines go in, a string comes out. Every part of every line is made printable here and nowhere else."""
 
-    def __init__(self, options: RenderOptions) -> None:
+    def __init__(self, options: Appearance) -> None:
         self._ascii_only = options.ascii_only
         self._color = options.color
         self._width = max(options.width, MIN_WIDTH)
