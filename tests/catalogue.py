@@ -1,4 +1,4 @@
-"""Writes `jsdoctor/cli/catalogue.txt`, from which `rules list` and `explain` are answered without loading the rules.
+"""Writes `jsdoctor/cli/catalogue.txt` and `completion.txt`, of which `rules list`, `explain` and completion are made.
 
 python -m tests.catalogue         (or: make catalogue)
 """
@@ -7,9 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+
+from typer.main import get_command
+from typer.rich_utils import rich_render_text
 
 from jsdoctor.app.rulebook import open_rulebook, open_symptoms
+from jsdoctor.cli.app import app
+from jsdoctor.cli.completion import complete_page, complete_rule, complete_setting, complete_symptom
 from jsdoctor.cli.quick import CATALOGUE
+from jsdoctor.cli.quick_completion import TABLE
 from jsdoctor.model.rule import Rule
 from jsdoctor.render.explain import page_markdown
 from jsdoctor.render.options import RenderOptions
@@ -40,5 +47,56 @@ def _facts(rule: Rule) -> Iterator[str]:
     yield from facts
 
 
+_KINDS = {complete_rule: "rule", complete_symptom: "symptom", complete_page: "page", complete_setting: "setting"}
+
+
+def completion() -> str:
+    """The table of commands, options, arguments and symptoms as it should be."""
+    symptoms = open_symptoms(open_rulebook()).symptoms
+    listed = "".join(f"{symptom.slug}\t\t\t{symptom.title}\n" for symptom in symptoms)
+    return "".join(_sections(get_command(app), "")) + f"# symptoms\n{listed}"
+
+
+def _sections(command: Any, path: str, parent: Any = None) -> Iterator[str]:
+    context = command.make_context(path, [], parent=parent, resilient_parsing=True)
+    below = getattr(command, "commands", {})
+    lines = [(name, "command", "", one.get_short_help_str()) for name, one in below.items() if not one.hidden]
+    lines += [_line(parameter) for parameter in command.get_params(context) if not parameter.hidden]
+    yield f"# {path}\n" + "".join("\t".join(line) + "\n" for line in lines)
+    for name, one in below.items():
+        yield from _sections(one, f"{path} {name}".strip(), context)
+
+
+def _line(parameter: Any) -> tuple[str, str, str, str]:
+    is_argument = parameter.param_type_name == "argument"
+    names = "" if is_argument else " ".join(sorted((*parameter.opts, *parameter.secondary_opts), key=len, reverse=True))
+    repeats = parameter.nargs == -1 if is_argument else parameter.multiple
+    help_ = " ".join(rich_render_text(parameter.help or "").split())
+    return names, _kind(parameter), "repeats" if repeats else "", help_
+
+
+def _kind(parameter: Any) -> str:
+    if getattr(parameter, "is_flag", False) or getattr(parameter, "count", False):
+        return "flag"
+    if parameter._custom_shell_complete is not None:
+        cells = dict(
+            zip(
+                parameter._custom_shell_complete.__code__.co_freevars,
+                parameter._custom_shell_complete.__closure__,
+                strict=True,
+            )
+        )
+        return next(
+            kind for completer, kind in _KINDS.items() if _wraps(cells["autocompletion"].cell_contents, completer)
+        )
+    return "|".join(getattr(parameter.type, "choices", ())) or "text"
+
+
+def _wraps(function: Any, wanted: Any) -> bool:
+    """Whether one function calls the other: typer wraps what it is given."""
+    return function is wanted or any(cell.cell_contents is wanted for cell in function.__closure__ or ())
+
+
 if __name__ == "__main__":
+    Path(TABLE).write_text(completion(), "utf-8")
     Path(CATALOGUE).write_text(catalogue(), "utf-8")

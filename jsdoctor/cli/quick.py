@@ -1,7 +1,7 @@
-"""Answers that need no rules: `rules list` and `explain RULE` as they are mostly given, from a generated catalogue.
+"""`rules list` and `explain RULE`, as they are mostly given, from a generated catalogue.
 
-Loading the rules and the command line takes ten times as long as Python takes to start. What is not answered here
-(options, configurations, symptoms, unknown names) goes the whole way. See docs/adr/0056.
+Loading the rules and the command line takes ten times as long as Python takes to start. The rest
+(options, configurations, symptoms, unknown names) is left to the whole command line. See docs/adr/0056.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class Plain:
         self.width, self.color, self.ascii_only = width, color, False
 
 
-def quick_answer(arguments: Sequence[str]) -> bool:
-    """Whether these arguments were answered."""
+def run_quickly(arguments: Sequence[str]) -> bool:
+    """Run the command if the catalogue is enough for it; whether it was run."""
     listed, explained = arguments == ["rules", "list"], len(arguments) == 2 and arguments[0] == "explain"
     if not (listed or explained) or ascii_only(sys.stdout) or _is_configured():
         return False
@@ -51,7 +51,8 @@ def _is_configured() -> bool:
         return True
 
 
-def _rows() -> list[list[str]]:
+def catalogue_rows() -> list[list[str]]:
+    """The cells of each line."""
     with open(CATALOGUE, encoding="utf-8") as file:  # noqa: PTH123
         return [line.split("\t") for line in file.read().split("\n") if line]
 
@@ -59,13 +60,13 @@ def _rows() -> list[list[str]]:
 def _listed() -> str:
     from jsdoctor.render.rule_table import rule_table
 
-    rows = [(code, severity, slug, status, title) for code, severity, slug, status, title, *_ in _rows()]
+    rows = [(code, severity, slug, status, title) for code, severity, slug, status, title, *_ in catalogue_rows()]
     return rule_table(rows, Plain(width_of(sys.stdout), has_color(sys.stdout)))
 
 
 def _explained(name: str) -> str:
     """The page of a rule; empty for what else has one, and for what has none."""
-    for code, _, slug, _, title, folder, of_symptom, *facts in _rows():
+    for code, _, slug, _, title, folder, of_symptom, *facts in catalogue_rows():
         if name.upper() == code or (name.lower() == slug and not of_symptom):
             page = "\n".join((f"# {code} {slug}", "", f"Healthy: {title}.", *facts, _body(f"{folder}/{code}.md")))
             return _drawn(page) if sys.stdout.isatty() else page

@@ -1,4 +1,4 @@
-"""What a stream can show: its width, colours and characters. It loads nothing, so that `quick` can answer at once."""
+"""What a stream can show: its width, colours and characters. It loads nothing, for the commands of `quick`."""
 
 from __future__ import annotations
 

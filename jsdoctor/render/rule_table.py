@@ -28,9 +28,7 @@ def rule_table(rows: Sequence[Row], options: Appearance) -> str:
             (code.ljust(code_width), "bold"),
             "  ",
             (severity.ljust(severity_width), SEVERITY_STYLES[severity]),
-            "  ",
-            slug.ljust(slug_width),
-            f"  {state}{title if room >= _TITLE_MIN_WIDTH else ''}",
+            f"  {slug.ljust(slug_width)}  {state}{title if room >= _TITLE_MIN_WIDTH else ''}",
         )
     page.line((f"{counted(len(rows), 'rule')}; jsdoctor explain CODE shows one", "dim"))
     return page.text()

@@ -22,7 +22,7 @@ _CODES = {
     "magenta": "35",
     "cyan": "36",
 }
-_WORD = re.compile(r"\s*\S+\s*")
+_WORD = r"\s*\S+\s*"
 
 
 def width(parts: Iterable[Part]) -> int:
@@ -66,7 +66,7 @@ def wrapped(parts: Iterable[Part], columns: int) -> Iterator[list[Part]]:
 def _breaks(text: str, columns: int) -> Iterator[int]:
     """Where each line ends, in characters."""
     used = 0
-    for match in _WORD.finditer(text):
+    for match in re.finditer(_WORD, text):
         start, word = match.start(), match[0]
         needed = _columns(word.rstrip())
         if used + needed <= columns:

@@ -12,7 +12,7 @@ import pytest
 from jsdoctor.app.outputs import Color
 from jsdoctor.app.rulebook import open_rulebook, open_symptoms
 from jsdoctor.cli import rule_commands
-from jsdoctor.cli.quick import CATALOGUE, quick_answer
+from jsdoctor.cli.quick import CATALOGUE, run_quickly
 from tests.catalogue import catalogue
 from tests.cli.invoke import jsdoctor
 
@@ -33,8 +33,8 @@ ENVIRONMENTS: list[dict[str, str]] = [
 _LOADS = """
 import sys
 before = set(sys.modules)
-from jsdoctor.cli.quick import quick_answer
-assert quick_answer(sys.argv[1:])
+from jsdoctor.cli.quick import run_quickly
+assert run_quickly(sys.argv[1:])
 loaded = {name.partition(".")[0] for name in set(sys.modules) - before}
 print(sorted(loaded & {"json", "msgspec", "pathlib", "rich", "shutil", "tomli", "typer", "typing"}), file=sys.stderr)
 """
@@ -68,7 +68,7 @@ def quick(monkeypatch: pytest.MonkeyPatch, arguments: list[str], stream: Stream 
     out = stream or Stream()
     with monkeypatch.context() as patched:
         patched.setattr(sys, "stdout", out)
-        answered = quick_answer(arguments)
+        answered = run_quickly(arguments)
     assert answered is bool(out.getvalue())
     return out.getvalue()
 
