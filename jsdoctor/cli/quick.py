@@ -20,8 +20,8 @@ CATALOGUE = f"{os.path.dirname(__file__)}/catalogue.txt"  # noqa: PTH120 - pathl
 whether its slug is that of a symptom, too, and the lines of its page before the text, all with tabs between."""
 
 
-class Plain:
-    """What `rule_table` must know of the output."""
+class Output:
+    """What a page must know of standard output."""
 
     def __init__(self, width: int, color: bool) -> None:
         self.width, self.color, self.ascii_only = width, color, False
@@ -61,7 +61,11 @@ def _listed() -> str:
     from jsdoctor.render.rule_table import rule_table
 
     rows = [(code, severity, slug, status, title) for code, severity, slug, status, title, *_ in catalogue_rows()]
-    return rule_table(rows, Plain(width_of(sys.stdout), has_color(sys.stdout)))
+    return rule_table(rows, _output())
+
+
+def _output() -> Output:
+    return Output(width_of(sys.stdout), has_color(sys.stdout))
 
 
 def _explained(name: str) -> str:
@@ -83,10 +87,9 @@ def _body(page: str) -> str:
 
 
 def _drawn(page: str) -> str:
-    from jsdoctor.render.explain_drawn import drawn
-    from jsdoctor.render.options import RenderOptions
+    from jsdoctor.render.drawn import drawn
 
-    return drawn(page, RenderOptions(width=width_of(sys.stdout), color=has_color(sys.stdout)))
+    return drawn(page, _output())
 
 
 def _write(text: str) -> None:

@@ -40,7 +40,7 @@ def show_page(name: str, directories: tuple[Path, ...], color: Color) -> ExitCod
     else:
         pages = _pages_of_slug(name, rulebook, options)
     if sys.stdout.isatty() or color is Color.ALWAYS:
-        from jsdoctor.render.explain_drawn import drawn
+        from jsdoctor.render.drawn import drawn
 
         pages = [drawn(page, options) for page in pages]
     sys.stdout.write("\n".join(pages))
