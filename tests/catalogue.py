@@ -5,6 +5,7 @@ python -m tests.catalogue         (or: make catalogue)
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -60,11 +61,11 @@ def completion() -> str:
 def _sections(command: Any, path: str, parent: Any = None) -> Iterator[str]:
     context = command.make_context(path, [], parent=parent, resilient_parsing=True)
     below = getattr(command, "commands", {})
-    lines = [(name, "command", "", one.get_short_help_str()) for name, one in below.items() if not one.hidden]
+    lines = [(name, "command", "", sub.get_short_help_str()) for name, sub in below.items() if not sub.hidden]
     lines += [_line(parameter) for parameter in command.get_params(context) if not parameter.hidden]
     yield f"# {path}\n" + "".join("\t".join(line) + "\n" for line in lines)
-    for name, one in below.items():
-        yield from _sections(one, f"{path} {name}".strip(), context)
+    for name, sub in below.items():
+        yield from _sections(sub, f"{path} {name}".strip(), context)
 
 
 def _line(parameter: Any) -> tuple[str, str, str, str]:
@@ -79,22 +80,14 @@ def _kind(parameter: Any) -> str:
     if getattr(parameter, "is_flag", False) or getattr(parameter, "count", False):
         return "flag"
     if parameter._custom_shell_complete is not None:
-        cells = dict(
-            zip(
-                parameter._custom_shell_complete.__code__.co_freevars,
-                parameter._custom_shell_complete.__closure__,
-                strict=True,
-            )
-        )
-        return next(
-            kind for completer, kind in _KINDS.items() if _wraps(cells["autocompletion"].cell_contents, completer)
-        )
+        return _KINDS[_completer(parameter._custom_shell_complete)]
     return "|".join(getattr(parameter.type, "choices", ())) or "text"
 
 
-def _wraps(function: Any, wanted: Any) -> bool:
-    """Whether one function calls the other: typer wraps what it is given."""
-    return function is wanted or any(cell.cell_contents is wanted for cell in function.__closure__ or ())
+def _completer(function: Any) -> Any:
+    """The function of `cli.completion` in those that typer wraps it in."""
+    inner = inspect.getclosurevars(function).nonlocals
+    return function if function in _KINDS else _completer(inner.get("autocompletion") or inner["callback"])
 
 
 if __name__ == "__main__":
