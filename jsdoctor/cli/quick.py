@@ -32,7 +32,10 @@ def run_quickly(arguments: Sequence[str]) -> bool:
     listed, explained = arguments == ["rules", "list"], len(arguments) == 2 and arguments[0] == "explain"
     if not (listed or explained) or ascii_only(sys.stdout) or _is_configured():
         return False
-    text = _listed() if listed else _explained(arguments[1])
+    try:
+        text = _listed() if listed else _explained(arguments[1])
+    except OSError:  # the whole command line says what is missing
+        return False
     if text:
         _write(text)
     return bool(text)

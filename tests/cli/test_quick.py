@@ -142,6 +142,15 @@ def test_where_the_whole_command_line_is_needed(monkeypatch: pytest.MonkeyPatch,
     assert quick(monkeypatch, ["explain", "JSD101"]) == ""
 
 
+def test_a_missing_page_is_left_to_the_whole_command_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    catalogue_of_one = tmp_path / "catalogue.txt"
+    catalogue_of_one.write_text("X101\tinfo\tlost\tstable\tIt is there\tnowhere\t\n")
+    monkeypatch.setattr("jsdoctor.cli.quick.CATALOGUE", str(catalogue_of_one))
+    assert quick(monkeypatch, ["explain", "X101"]) == ""
+    catalogue_of_one.unlink()
+    assert quick(monkeypatch, ["rules", "list"]) == ""
+
+
 @pytest.mark.parametrize("arguments", [("rules", "list"), ("explain", "JSD101")])
 def test_as_a_process(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     """Nothing is loaded that takes long. `re` is there already: the script that starts jsdoctor uses it."""
