@@ -31,7 +31,7 @@ SEED ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup native demo test quick nightly coverage check lint types arch prose format bench fuzz servers natscli loki kube-apiserver kit-tools record record-fields golden help-page schemas man peers metrics-page kit mutants mutants-page proof proof-page site screenshots axe grafana-schema lock clean
+.PHONY: help catalogue check-index setup native demo test quick nightly coverage check lint types arch prose format bench fuzz servers natscli loki kube-apiserver kit-tools record record-fields golden help-page schemas man peers metrics-page kit mutants mutants-page proof proof-page site screenshots axe grafana-schema lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -162,6 +162,12 @@ golden: setup ## write what rules say in their cases and where that turns: make 
 
 help-page: setup ## write what `jsdoctor --help` prints
 	$(BIN)/python -m tests.help_page
+
+catalogue: setup ## write jsdoctor/cli/catalogue.txt: what `rules list` and `explain` print of each rule
+	$(BIN)/python -m tests.catalogue
+
+check-index: setup ## write jsdoctor/checks/index.py: the module and the evidence of each check
+	$(BIN)/python -m tests.check_index
 
 schemas: setup ## write docs/schema: the JSON Schemas of reports, diagnoses and plans, from their types
 	$(BIN)/python -m tests.schemas

@@ -6,7 +6,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -29,7 +29,9 @@ class Run:
     stdout: bytes = field(repr=False)
 
 
-def run(command: Sequence[str | Path], accept: Collection[int] = (0,)) -> Run:
+def run(
+    command: Sequence[str | Path], accept: Collection[int] = (0,), environment: Mapping[str, str] | None = None
+) -> Run:
     """Run *command*. Raises CannotMeasureError for an exit code that is not among *accept*."""
     words = [str(word) for word in command]
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, tempfile.TemporaryFile() as figures:
@@ -39,7 +41,7 @@ def run(command: Sequence[str | Path], accept: Collection[int] = (0,)) -> Run:
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=err,
-            env=_environment(),
+            env={**_environment(), **(environment or {})},
             pass_fds=[figures.fileno()],
             check=False,
         )

@@ -20,15 +20,25 @@ def main() -> None:
     """Run the command line and exit with its code."""
     gc.set_threshold(_OBJECTS_BETWEEN_GARBAGE)
     if "_JSDOCTOR_COMPLETE" in os.environ:  # shell completion: the shell passes the input in its variables
-        from jsdoctor.cli.app import run
+        from jsdoctor.cli.quick_completion import quick_completion
 
-        sys.exit(run([]))
+        offered = quick_completion(os.environ)
+        if offered is None:
+            from jsdoctor.cli.app import run
+
+            sys.exit(run([]))
+        sys.stdout.write(f"{offered}\n")
+        return
     if sys.argv[1:] == ["--version"]:
         sys.stdout.write(f"jsdoctor {__version__}\n")
     elif sys.argv[1:] in ([], ["--help"], ["-h"]):
         with open(HELP_PAGE, encoding="utf-8") as page:  # noqa: PTH123
             sys.stdout.write(page.read())
     else:
+        from jsdoctor.cli.quick import run_quickly
+
+        if run_quickly(sys.argv[1:]):
+            return
         from jsdoctor.cli.app import run
 
         code = run(sys.argv[1:])

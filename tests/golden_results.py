@@ -89,7 +89,7 @@ def _with_less(
 
 
 def _offered(evaluation: Evaluation) -> tuple[Result, ...]:
-    return tuple(with_offers(evaluation.results, actions()))
+    return tuple(with_offers(evaluation.results, actions))
 
 
 def written(code: str, cases_and_results: Iterable[tuple[str, tuple[Result, ...]]]) -> str:

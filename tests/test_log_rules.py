@@ -42,7 +42,7 @@ def test_case(code: str, case: dict[str, Any]) -> None:
         [result.finding.message for result in evaluation.results],
     )
     assert all("Traceback" not in result.finding.message for result in evaluation.results)
-    with_offers(evaluation.results, actions())
+    with_offers(evaluation.results, actions)
 
 
 @pytest.mark.parametrize("code", CODES)

@@ -42,9 +42,7 @@ def test_case(code: str, case: dict[str, Any]) -> None:
     shown = sorted(place(finding) for finding in failures)
     wanted = sorted(entry["at"] for entry in case.get("expect", []) if "at" in entry)
     assert [at for at in shown if at in wanted] == wanted, shown
-    assert all(
-        offer.remedy is None or not offer.remedy.commands for offer in with_offers(evaluation.results, actions())
-    )
+    assert all(offer.remedy is None or not offer.remedy.commands for offer in with_offers(evaluation.results, actions))
 
 
 def place(finding: Finding) -> str:

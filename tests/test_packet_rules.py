@@ -48,7 +48,7 @@ def test_case(code: str, case: dict[str, Any]) -> None:
         [result.finding.message for result in evaluation.results],
     )
     assert all(result.finding.evidence for result in evaluation.results if result.finding.outcome is Outcome.FAIL)
-    with_offers(evaluation.results, actions())
+    with_offers(evaluation.results, actions)
 
 
 @pytest.mark.parametrize("code", CODES)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from jsdoctor.collect.problems import Problem
 from jsdoctor.model.evidence import Evidence
@@ -10,8 +10,7 @@ from jsdoctor.model.gap import Gap
 from jsdoctor.model.report import Source
 
 
-@dataclass(frozen=True, slots=True)
-class BesideRead:
+class BesideRead(msgspec.Struct, frozen=True):
     """Evidence of what lies beside a deployment, such as logs: with gaps, sources, and a sentence on it.
 
     `absent` is a kind of evidence that was requested and of which nothing was read, with the reason. `problem` is the

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec.structs import replace
 
 from jsdoctor.app.beside import BesideRead
 from jsdoctor.app.evidence_request import EvidenceRequest
@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from jsdoctor.collect.bundle.read import Captured
 
 
-@dataclass(frozen=True, slots=True)
-class Collected:
+class Collected(msgspec.Struct, frozen=True):
     """The evidence, its sources, a line on it, and the problem that prevented access to a deployment, if any.
 
     `saw_nothing`: there is nothing to judge, neither of a deployment nor beside it.
@@ -195,7 +194,7 @@ def _told_by(judging: Judging, beside: Mapping[type[Evidence], str]) -> Judging:
         for rule in selection.rules
         if rule.code in selection.named or any(telling & set(checks[name].kinds) for name in rule.checks)
     )
-    return replace(judging, selection=msgspec.structs.replace(selection, rules=kept))
+    return replace(judging, selection=replace(selection, rules=kept))
 
 
 def _nothing_but(beside: Mapping[type[Evidence], str]) -> EvidenceSet:

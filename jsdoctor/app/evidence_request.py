@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+
+import msgspec
 
 from jsdoctor.app.kube.options import KubeRequest
 from jsdoctor.app.logs.options import LogRequest
@@ -20,8 +21,7 @@ from jsdoctor.model.stored import ScanTarget
 from jsdoctor.model.window import Window
 
 
-@dataclass(frozen=True, slots=True)
-class PastedText:
+class PastedText(msgspec.Struct, frozen=True):
     """Replies or output of commands that were pasted or saved: from where, and when they were written at the latest."""
 
     name: str
@@ -29,19 +29,17 @@ class PastedText:
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class Unrecognised:
+class Unrecognised(msgspec.Struct, frozen=True):
     """A given file that is no kind of evidence, and the reason."""
 
     name: str
     why: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EvidenceRequest:
+class EvidenceRequest(msgspec.Struct, frozen=True, kw_only=True):
     """The evidence options of the command line. None: not given. Times are seconds."""
 
-    connection: ConnectionOptions = field(default_factory=ConnectionOptions)
+    connection: ConnectionOptions = msgspec.field(default_factory=ConnectionOptions)
     bundle: Path | None = None
     history: Path | None = None
     prometheus: PrometheusRequest | None = None

@@ -5,11 +5,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import UTC, datetime
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from jsdoctor.app.collecting import collect
 from jsdoctor.app.evidence_request import EvidenceRequest

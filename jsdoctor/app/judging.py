@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from pathlib import Path
 
+import msgspec
 from msgspec.structs import replace
 
 from jsdoctor import __version__
@@ -38,8 +38,7 @@ ParameterValues = dict[str, dict[str, float | int | None]]
 """By rule code and parameter name, in the parameter's unit."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JudgeRequest:
+class JudgeRequest(msgspec.Struct, frozen=True, kw_only=True):
     """The judging options of the command line. None: not given."""
 
     select: tuple[str, ...] = ()
@@ -61,11 +60,10 @@ class JudgeRequest:
     isolated: bool = False
     environment: str = ""
     baseline: Path | None = None
-    started: datetime = field(default_factory=lambda: datetime.now(UTC))
+    started: datetime = msgspec.field(default_factory=lambda: datetime.now(UTC))
 
 
-@dataclass(frozen=True, slots=True)
-class Judging:
+class Judging(msgspec.Struct, frozen=True):
     """The rules of one run, opened before anything is collected: mistakes in them end it at once."""
 
     request: JudgeRequest
@@ -75,7 +73,7 @@ class Judging:
     values: ParameterValues
     waivers: tuple[Waiver, ...] = ()
     baseline: Baseline | None = None
-    severities: Mapping[str, Severity] = field(default_factory=dict)
+    severities: Mapping[str, Severity] = msgspec.field(default_factory=dict)
 
     def report(self, evidence: EvidenceSet, sources: tuple[Source, ...], headline: str) -> Report:
         """Evaluate the selected rules on the evidence."""

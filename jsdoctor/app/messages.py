@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+
+import msgspec
 
 Show = Callable[[str], None]
 """Shows what is being done now."""
@@ -18,11 +18,12 @@ def _no_progress(quiet: bool) -> Iterator[Show]:
 
 
 def _logged(message: str, hint: str = "") -> None:
+    import logging
+
     logging.getLogger("jsdoctor").info("%s", f"{message}; {hint}" if hint else message)
 
 
-@dataclass(frozen=True, slots=True)
-class Messages:
+class Messages(msgspec.Struct, frozen=True):
     """Where progress and notices go. `progress` takes whether the run is quiet, `notice` a message and a hint.
 
     Without arguments progress is not shown, and notices go to the logger `jsdoctor` at level INFO.

@@ -11,10 +11,12 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
 
 from jsdoctor.app.evidence_request import EvidenceRequest, PastedText, Unrecognised
 from jsdoctor.app.logs.options import LogRequest
@@ -35,8 +37,7 @@ _YEAR = 2000  # for times without a year; it has no effect on the kind of a file
 _MAX_FILES = 20_000
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(msgspec.Struct, frozen=True):
     """A given input: its name, the kinds of evidence in it, and its text if it is text."""
 
     name: str

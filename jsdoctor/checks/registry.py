@@ -10,10 +10,12 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from types import UnionType
 from typing import Any, Union, get_args, get_origin
 
+import msgspec
+
+from jsdoctor.checks.index import INDEX
 from jsdoctor.model.evidence import KINDS, Evidence
 from jsdoctor.model.finding import Finding
 from jsdoctor.model.params import Params
@@ -21,8 +23,7 @@ from jsdoctor.model.params import Params
 Predicate = Callable[..., Iterator[Finding]]
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(msgspec.Struct, frozen=True):
     """A registered predicate. `required` and `optional` map its parameter names to kinds of evidence."""
 
     name: str
@@ -59,9 +60,7 @@ def _inspect(name: str, predicate: Predicate) -> Check:
     required: dict[str, type[Evidence]] = {}
     optional: dict[str, type[Evidence]] = {}
     takes_params = False
-    hints: dict[str, Any] = inspect.get_annotations(predicate, eval_str=True)
-    hints.pop("return", None)
-    for parameter, hint in hints.items():
+    for parameter, hint in _hints(predicate).items():
         if hint is Params:
             takes_params = True
         elif hint in KINDS:
@@ -76,9 +75,49 @@ def _inspect(name: str, predicate: Predicate) -> Check:
     return Check(name, predicate, required, optional, takes_params)
 
 
+def _hints(predicate: Predicate) -> dict[str, Any]:
+    """The types of its parameters. Most are names of its module, which need no evaluation."""
+    known: dict[str, Any] = getattr(predicate, "__globals__", {})
+    hints = {parameter: hint for parameter, hint in predicate.__annotations__.items() if parameter != "return"}
+    if all(isinstance(hint, str) and hint in known for hint in hints.values()):
+        return {parameter: known[hint] for parameter, hint in hints.items()}
+    evaluated = inspect.get_annotations(predicate, eval_str=True)
+    return {parameter: evaluated[parameter] for parameter in hints}
+
+
 def load_checks() -> dict[str, Check]:
     """Import every module below `jsdoctor.checks` and return all checks by name."""
     package = importlib.import_module("jsdoctor.checks")
     for module in pkgutil.walk_packages(package.__path__, "jsdoctor.checks."):
         importlib.import_module(module.name)
     return dict(_registry)
+
+
+def indexed_checks() -> dict[str, Check]:
+    """All checks by name. Those of jsdoctor are in the index: their modules are imported when they are called.
+
+    Raises `ValueError` if a plug-in has taken the name of one.
+    """
+    kinds = {kind.__name__: kind for kind in KINDS}
+    indexed = {check.name: check for check in (_indexed(line, kinds) for line in INDEX.split("\n") if line)}
+    for name, check in _registry.items():
+        if name in indexed and not check.predicate.__module__.startswith("jsdoctor.checks."):
+            raise ValueError(f"check {name!r} is defined twice")
+    return indexed | _registry
+
+
+def _indexed(line: str, kinds: dict[str, type[Evidence]]) -> Check:
+    name, module, *parameters = line.split(" ")
+    required: dict[str, type[Evidence]] = {}
+    optional: dict[str, type[Evidence]] = {}
+    for parameter, _, kind in (parameter.partition("=") for parameter in parameters if parameter != "params"):
+        if parameter.endswith("?"):
+            optional[parameter.removesuffix("?")] = kinds[kind]
+        else:
+            required[parameter] = kinds[kind]
+
+    def predicate(**evidence: Any) -> Iterator[Finding]:
+        importlib.import_module(f"jsdoctor.checks.{module}")
+        return _registry[name].predicate(**evidence)
+
+    return Check(name, predicate, required, optional, "params" in parameters)

@@ -3,38 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import shutil
 import sys
 from collections.abc import Callable, Iterator
 from typing import TextIO
 
 from jsdoctor.app.messages import Messages
 from jsdoctor.app.outputs import Color
+from jsdoctor.cli.terminal import ascii_only, has_color, width_of
 from jsdoctor.render.escape import printable
+
+__all__ = ["MESSAGES", "ascii_only", "progress", "say", "use_color", "width_of"]
 
 
 def use_color(choice: Color, stream: TextIO) -> bool:
-    """`--color` decides; else NO_COLOR, FORCE_COLOR (no-color.org, force-color.org), and whether a terminal listens."""
-    if choice is not Color.AUTO:
-        return choice is Color.ALWAYS
-    if os.environ.get("NO_COLOR"):
-        return False
-    if os.environ.get("FORCE_COLOR"):
-        return True
-    return stream.isatty() and os.environ.get("TERM") != "dumb"
-
-
-def width_of(stream: TextIO) -> int:
-    """Columns to fill: COLUMNS, else the terminal's, else 80 if the stream is no terminal."""
-    if os.environ.get("COLUMNS", "").isdigit():
-        return max(int(os.environ["COLUMNS"]), 40)
-    return max(shutil.get_terminal_size((80, 24)).columns, 40) if stream.isatty() else 80
-
-
-def ascii_only(stream: TextIO) -> bool:
-    """Whether the output cannot show Unicode."""
-    return not (stream.encoding or "ascii").lower().replace("-", "").startswith("utf")
+    """`--color` decides; else the environment and the stream."""
+    return has_color(stream) if choice is Color.AUTO else choice is Color.ALWAYS
 
 
 def say(message: str, hint: str = "") -> None:

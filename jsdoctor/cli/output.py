@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from pathlib import Path
 
 from jsdoctor.cli.console import say
@@ -20,6 +19,8 @@ def write_output(text: str, path: Path | None) -> None:
         sys.stdout.write(text)
         sys.stdout.flush()
         return
+    import tempfile
+
     try:
         handle, unfinished = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     except OSError as error:

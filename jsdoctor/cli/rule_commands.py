@@ -40,7 +40,7 @@ def show_page(name: str, directories: tuple[Path, ...], color: Color) -> ExitCod
     else:
         pages = _pages_of_slug(name, rulebook, options)
     if sys.stdout.isatty() or color is Color.ALWAYS:
-        from jsdoctor.render.explain_drawn import drawn
+        from jsdoctor.render.drawn import drawn
 
         pages = [drawn(page, options) for page in pages]
     sys.stdout.write("\n".join(pages))
@@ -65,7 +65,7 @@ def _pages_of_slug(name: str, rulebook: Rulebook, options: RenderOptions) -> lis
 
 def validate_rules(directories: tuple[Path, ...]) -> ExitCode:
     """Load every page; loading is validation."""
-    rulebook = open_rulebook(directories)
+    rulebook = open_rulebook(directories, validate=True)
     symptoms = open_symptoms(rulebook).symptoms
     sys.stdout.write(f"{len(rulebook.rules)} rules, {len(symptoms)} symptoms, no mistakes\n")
     return ExitCode.OK

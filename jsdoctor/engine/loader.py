@@ -27,8 +27,13 @@ class PageText(msgspec.Struct, frozen=True):
     shipped: bool = True
 
 
-def load_rules(pages: Iterable[PageText], checks: Mapping[str, Check], actions: frozenset[str]) -> tuple[Rule, ...]:
-    """All rules by code. Raises `PageError` with the mistakes of all pages together."""
+def load_rules(
+    pages: Iterable[PageText], checks: Mapping[str, Check], actions: frozenset[str] | None
+) -> tuple[Rule, ...]:
+    """All rules by code. Raises `PageError` with the mistakes of all pages together.
+
+    `actions` are the names that a remedy may have; None: they are not known, and not looked at.
+    """
     rules: dict[str, Rule] = {}
     slugs: dict[str, Rule] = {}
     problems: list[str] = []
@@ -66,11 +71,11 @@ def signature_misfits(rules: Iterable[Rule]) -> Iterator[str]:
                 )
 
 
-def _misfits(rule: Rule, page: PageText, checks: Mapping[str, Check], actions: frozenset[str]) -> Iterable[str]:
+def _misfits(rule: Rule, page: PageText, checks: Mapping[str, Check], actions: frozenset[str] | None) -> Iterable[str]:
     for name in rule.checks:
         if name not in checks:
             yield f"{rule.origin}:1: no check is named {name!r}{did_you_mean(name, checks)}"
-    if rule.remedy and rule.remedy.action not in actions:
+    if actions is not None and rule.remedy and rule.remedy.action not in actions:
         yield f"{rule.origin}:1: no remedy action is named {rule.remedy.action!r}" + did_you_mean(
             rule.remedy.action, actions
         )

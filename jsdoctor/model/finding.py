@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
-from hashlib import sha256
 from typing import Any
 
 import msgspec
@@ -118,5 +117,7 @@ def unknown(subject: Subject, reason: str, how_to_get: str) -> Finding:
 
 def fingerprint(code: str, subject: Subject) -> str:
     """Identity of a finding over time: the rule code and the subject, never its numbers or its text."""
+    from hashlib import sha256  # OpenSSL takes a hundredth of the time of a small run to load
+
     identity = "\x1f".join((code, subject.kind, subject.account, subject.stream, subject.name))
     return sha256(identity.encode(errors="surrogatepass")).hexdigest()[:16]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from hashlib import sha256
 
 import msgspec
 
@@ -21,6 +20,8 @@ _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 def peer_id(server_name: str) -> str:
     """The id of a server in Raft groups: it depends on its name alone (server: auth.go getHashSize, base 62)."""
+    from hashlib import sha256
+
     return "".join(_DIGITS[byte % len(_DIGITS)] for byte in sha256(server_name.encode()).digest()[:8])
 
 

@@ -143,8 +143,8 @@ class _Scrubber:
         text, issued = without_issued(text, b"[redacted:token]")
         if issued:
             self.counts["token"] += issued
-        text = LOGIN.sub(self._login, text)
-        return BARE_LOGIN.sub(self._login, text) if b"@" in text else text
+        text = re.sub(LOGIN, self._login, text)
+        return re.sub(BARE_LOGIN, self._login, text) if b"@" in text else text
 
     def line(self, text: bytes) -> bytes:
         """Any text without secrets and without values beside the name of a secret."""
@@ -229,7 +229,7 @@ def _learn(body: bytes) -> Iterator[Secret]:
         plain = _unescaped(value) if value.startswith(b'"') else value
         yield Secret("key", plain.decode(errors="replace"))
     for text in _with_urls(body):
-        for match in LOGIN.finditer(text):
+        for match in re.finditer(LOGIN, text):
             login = _secret_of(match).decode(errors="replace")
             yield from (Secret("url_login", form) for form in {login, unquote(login)})
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+# Long patterns for what few lines have are compiled, and kept by `re`, when they are first used.
 # No pattern may search on from every place of a long word: a line of 64 KB would take minutes.
-LOGIN = re.compile(
+LOGIN = (
     # Azure names a container before the @, and jsdoctor's own hints show where a login goes.
     # A path of a file system has lost one slash.
     rb"://?(?<!abfs://)(?<!abfss://)(?<!wasb://)(?<!wasbs://)(?!git@|(?:USER:)?(?:PASSWORD|TOKEN)@)"
@@ -19,7 +20,7 @@ LOGIN = re.compile(
     # A password with / ? or #, which should have been escaped; not a port and a path with an @ in it.
     rb"|(?P<user_>[^\s\"/?#:@\[]*:)(?!\d{1,5}[/?#])(?P<secret_>[^\s\"]{1,256}?)(?=@))"
 )
-BARE_LOGIN = re.compile(
+BARE_LOGIN = (
     rb"(?<![\w.:/@\[-])(?P<user>[\w.-]+:)(?P<secret>[^\s\"/:@]{6,})(?=@(?!sha)(?:[\w-]+\.)*[\w-]+(?:\.\w+|:\d{2,5}\b))"
 )
 """A URL that lost its scheme: `app:password@host:4222`."""
@@ -34,7 +35,7 @@ _PREFIXES = (
     *(b"sk-", b"AIza", b"npm_", b"pypi-", b"hf_", b"dop_v1_", b"SG.", b"hvs.", b"hvb.", b"AGE-SECRET-KEY-", b"$2"),
     *(b"hooks.slack.com/", b"/api/webhooks/"),
 )
-_ISSUED = re.compile(
+_ISSUED = (
     rb"(?<![A-Za-z0-9_-])(?:A[KS]IA[A-Z0-9]{16}(?![A-Z0-9])|gh[pousr]_[A-Za-z0-9]{30,}|github_pat_\w{40,}"
     rb"|glpat-[\w-]{20,}|xox[abeoprs]-[A-Za-z0-9-]{20,}|[rs]k_live_[A-Za-z0-9]{20,}"
     rb"|sk-(?:[a-z]+[0-9]*-)*[A-Za-z0-9_]{32,}|AIza[\w-]{35}|npm_[A-Za-z0-9]{36}|pypi-[\w-]{50,}|hf_[A-Za-z0-9]{30,}"
@@ -110,7 +111,7 @@ def without_issued(text: bytes, mark: bytes) -> tuple[bytes, int]:
     """Tokens and keys that other services issue, and hashes of passwords, replaced; and how many."""
     if not any(prefix in text for prefix in _PREFIXES):
         return text, 0
-    return _ISSUED.subn(mark, text)
+    return re.subn(_ISSUED, mark, text)
 
 
 def may_hold_a_secret(text: str) -> bool:

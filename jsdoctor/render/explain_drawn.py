@@ -1,45 +1,13 @@
-"""Markdown of a page drawn on a terminal. The parser of Markdown takes longer to load than most pages to print."""
+"""A rule page drawn on a terminal."""
 
 from __future__ import annotations
 
-from io import StringIO
-from typing import ClassVar
-
-from rich.console import Console, ConsoleOptions, RenderResult
-from rich.markdown import CodeBlock, Markdown, MarkdownElement
-from rich.text import Text
-
 from jsdoctor.model.rule import Rule
-from jsdoctor.render.escape import ascii_only
+from jsdoctor.render.drawn import drawn
 from jsdoctor.render.explain import page_markdown
 from jsdoctor.render.options import RenderOptions
-from jsdoctor.render.page import console_for
 
 
 def page_rendered(rule: Rule, options: RenderOptions) -> str:
     """A page drawn for a terminal of that width. Links show their address; nothing is clickable."""
     return drawn(page_markdown(rule, options), options)
-
-
-def drawn(markdown: str, options: RenderOptions) -> str:
-    """Markdown drawn for a terminal of that width."""
-    written = StringIO()
-    console_for(options, written).print(_Page(markdown, hyperlinks=False), crop=False)
-    text = "\n".join(line.rstrip() for line in written.getvalue().splitlines()) + "\n"
-    return ascii_only(text) if options.ascii_only else text
-
-
-class _Command(CodeBlock):
-    """A code block that is not wrapped, so that a command can be copied from it."""
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        for line in str(self.text).rstrip().splitlines():
-            yield Text(f"    {line}", style="bold", no_wrap=True, overflow="ignore")
-
-
-class _Page(Markdown):
-    elements: ClassVar[dict[str, type[MarkdownElement]]] = {
-        **Markdown.elements,
-        "fence": _Command,
-        "code_block": _Command,
-    }

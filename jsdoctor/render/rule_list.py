@@ -4,37 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jsdoctor.model.rule import Rule, RuleStatus
-from jsdoctor.model.wording import counted
+from jsdoctor.model.rule import Rule
 from jsdoctor.render.json_text import dumps
 from jsdoctor.render.options import RenderOptions
-from jsdoctor.render.page import SEVERITY_STYLES, Page
+from jsdoctor.render.rule_table import rule_table
 
 RULES_SCHEMA = "jsdoctor.rules/v1"
-_TITLE_MIN_WIDTH = 30
 
 
 def rules_text(rules: Sequence[Rule], options: RenderOptions) -> str:
     """One line per rule, by code: code, severity, slug, and the title where the width has room for it."""
-    page = Page(options)
-    ordered = sorted(rules, key=lambda rule: rule.code)
-    code_width = max((len(rule.code) for rule in ordered), default=0)
-    slug_width = max((len(rule.slug) for rule in ordered), default=0)
-    severity_width = max((len(rule.severity.value) for rule in ordered), default=0)
-    room = options.width - code_width - severity_width - slug_width - 6
-    for rule in ordered:
-        status = "" if rule.status is RuleStatus.STABLE else f"({rule.status.value}) "
-        title = rule.title if room >= _TITLE_MIN_WIDTH else ""
-        page.cut(
-            (rule.code.ljust(code_width), "bold"),
-            "  ",
-            (rule.severity.value.ljust(severity_width), SEVERITY_STYLES[rule.severity]),
-            "  ",
-            rule.slug.ljust(slug_width),
-            f"  {status}{title}",
-        )
-    page.line((f"{counted(len(ordered), 'rule')}; jsdoctor explain CODE shows one", "dim"))
-    return page.text()
+    rows = [(rule.code, rule.severity.value, rule.slug, rule.status.value, rule.title) for rule in rules]
+    return rule_table(rows, options)
 
 
 def rules_json(rules: Sequence[Rule], options: RenderOptions) -> str:

@@ -38,7 +38,7 @@ STALLED: dict[str, Any] = {
 def evaluated(evidence: EvidenceSet, codes: Sequence[str] = ("ALL",)) -> Evaluation:
     """What rules say, passes too, with the remedies they offer."""
     evaluation = evaluate(select_rules(rules(), codes), checks(), evidence, {}, keep_passes=True)
-    return msgspec.structs.replace(evaluation, results=with_offers(evaluation.results, actions()))
+    return msgspec.structs.replace(evaluation, results=with_offers(evaluation.results, actions))
 
 
 def differential(

@@ -88,7 +88,7 @@ def check_samples(samples: Sequence[Sample]) -> None:
         finished=NOW,
         sources=(),
         verdicts=evaluation.verdicts,
-        results=with_offers(evaluation.results, actions()),
+        results=with_offers(evaluation.results, actions),
         gaps=(*evidence.gaps, *evaluation.gaps),
         headline="",
     )

@@ -6,11 +6,11 @@ import os
 import resource
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from jsdoctor.parse import duration
 from jsdoctor.parse.redact import Redacted

@@ -61,7 +61,7 @@ def failing(code: str) -> list[tuple[str, EvidenceSet, Drafted, int]]:
     planned = []
     for case in {case["about"]: case for case in cases(code) if case["kind"] in ("fires", "above")}.values():
         evidence = evidence_of(case)
-        results = with_offers(run_rule(code, evidence, case.get("params")).results, actions())
+        results = with_offers(run_rule(code, evidence, case.get("params")).results, actions)
         failures = [result for result in results if result.finding.outcome is Outcome.FAIL]
         drafted = draft(failures, actions(), evidence, configs_of(case["base"]))
         planned.append((case["about"], evidence, drafted, len(failures)))
@@ -163,7 +163,7 @@ def two_findings(*choices: Choice) -> Drafted:
         "edit": [{"stream": "APP/ORDERS", "set": {"config.no_ack": True, "config.duplicate_window": SECOND_NS // 10}}],
     }
     evidence = evidence_of(case)
-    results = [r for code in ("JSD610", "JSD301") for r in with_offers(run_rule(code, evidence).results, actions())]
+    results = [r for code in ("JSD610", "JSD301") for r in with_offers(run_rule(code, evidence).results, actions)]
     failures = [result for result in results if result.finding.outcome is Outcome.FAIL]
     configs = {
         subject: config | ({"no_ack": True, "duplicate_window": SECOND_NS // 10} if subject.name == "ORDERS" else {})
@@ -237,7 +237,7 @@ def outage() -> tuple[EvidenceSet, tuple[Result, ...], tuple[Incident, ...]]:
             fails("JSD702", orders),
             fails("JSD703", Subject(kind="server", name="n3")),
         ],
-        actions(),
+        actions,
     )
     return evidence, results, incidents(results, evidence, datetime(2026, 11, 22, tzinfo=UTC))
 
@@ -272,7 +272,7 @@ def test_new_replicas_wait_for_a_server_that_is_away() -> None:
     risky = Result(known["JSD605"], Finding(subject=ring, message="too few", remedy={"replicas": 5}))
     away = Result(known["JSD703"], Finding(subject=Subject(kind="server", name="n3"), message="away"))
     for results, needs in (([risky], [()]), ([risky, away], [(), ("1",)])):
-        offered = with_offers(results, actions())
+        offered = with_offers(results, actions)
         grouped = incidents(offered, evidence, datetime(2026, 11, 22, tzinfo=UTC))
         drafted = draft(offered, actions(), evidence, configs_of(base), incidents=grouped)
         assert [step.needs for step in drafted.steps] == needs

@@ -20,7 +20,7 @@ _RULES = {rule.code: rule for rule in rules()}
 
 def outage(findings: int) -> Report:
     """That many findings: a dead server first, then what follows from it, then other faults."""
-    results = with_offers(islice(_results(), findings), actions())
+    results = with_offers(islice(_results(), findings), actions)
     built = reports.report(results, verdicts=reports.passed(reports.META, reports.CLOCK))
     return replace(built, incidents=incidents(built.failures(), EvidenceSet({}, {}), built.finished))
 

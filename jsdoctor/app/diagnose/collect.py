@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-import msgspec
+from msgspec.structs import replace
 
 from jsdoctor.app.collecting import Collected, collect
 from jsdoctor.app.diagnose.operator_input import OperatorInput, told_by_person
@@ -45,7 +43,7 @@ def diagnose_collected(
     )
     results = told_by_person(operator_input, wanted, judging, collected.evidence)
     offered = with_offers(evaluation.results, judging.rulebook.actions)
-    looked = Examined(collected.evidence, msgspec.structs.replace(evaluation, results=offered), results)
+    looked = Examined(collected.evidence, replace(evaluation, results=offered), results)
     return collected, diagnose(question, judging.rulebook.rules, judging.rulebook.checks, looked)
 
 

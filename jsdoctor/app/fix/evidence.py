@@ -72,7 +72,7 @@ def examiner(collector: FixCollector, connection: Connection) -> Examine:
         verdicts = {proof: missing for proof in proofs if proof.code not in known}
         if ours := [code for code in codes if code in known]:
             selection = select_rules(collector.judging.rulebook.rules, ours)
-            narrowed = replace(collector, judging=replace(collector.judging, selection=selection))
+            narrowed = replace(collector, judging=msgspec.structs.replace(collector.judging, selection=selection))
             evidence = assemble(await narrowed.samples(connection))
             if not connection.client.is_connected:
                 raise LostError("the connection was lost")

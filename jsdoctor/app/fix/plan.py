@@ -31,7 +31,7 @@ def make_plan(request: FixRequest, collector: FixCollector, messages: Messages =
     Raises `Problem`.
     """
     rulebook = collector.judging.rulebook
-    check_choices(request.remedies, rulebook.actions.keys(), [rule.code for rule in rulebook.rules])
+    check_choices(request.remedies, rulebook.actions().keys(), [rule.code for rule in rulebook.rules])
     every_account = any(choice.action == REMOVE_PEER for choice in request.remedies)
     samples = asyncio.run(_samples(replace(collector, every_account=every_account)))
     evidence = assemble(samples)
@@ -45,7 +45,7 @@ def make_plan(request: FixRequest, collector: FixCollector, messages: Messages =
     exchanges = [exchange for sample in samples for exchange in sample.exchanges]
     choices = [with_witnesses(choice, samples) for choice in request.remedies]
     configs, incidents = raw_configs(exchanges), report.incidents
-    drafted = draft(report.failures(), rulebook.actions, evidence, configs, choices, incidents=incidents)
+    drafted = draft(report.failures(), rulebook.actions(), evidence, configs, choices, incidents=incidents)
     undecided = [r for r in report.results if r.finding.outcome in (Outcome.NOT_EVALUATED, Outcome.ERROR)]
     if undecided and not request.judge.quiet:
         what = f"{counted(len(undecided), 'result')} of rules could not be decided"

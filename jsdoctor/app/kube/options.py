@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from jsdoctor.collect.problems import UsageProblem
 
 
-@dataclass(frozen=True, slots=True)
-class KubeRequest:
+class KubeRequest(msgspec.Struct, frozen=True):
     """The Kubernetes options of the command line. Empty: as in the kubeconfig."""
 
     namespace: str = ""

@@ -67,7 +67,9 @@ def with_kube_logs(
     with TemporaryDirectory(prefix="jsdoctor-kube-logs-") as directory:
         with _api(request, show) as (api, sample):
             fetched, names = _fetched(api, sample, Path(directory), window, show)
-        yield replace(given, paths=(*given.paths, *names), names={**given.names, **names}, fetched=fetched)
+        yield msgspec.structs.replace(
+            given, paths=(*given.paths, *names), names={**given.names, **names}, fetched=fetched
+        )
 
 
 @contextmanager

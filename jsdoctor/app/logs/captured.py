@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+
+import msgspec
 
 from jsdoctor.app.logs.options import FetchedLogs, LogRequest, Selected
 from jsdoctor.app.logs.progress import LogProgress
@@ -157,4 +159,6 @@ def with_captured_logs(
             unkept,
             "; ".join(service.words for service in services if service.words),
         )
-        yield replace(given, paths=(*given.paths, *names), names=names, series=series, gaps=gaps, selected=selected)
+        yield msgspec.structs.replace(
+            given, paths=(*given.paths, *names), names=names, series=series, gaps=gaps, selected=selected
+        )

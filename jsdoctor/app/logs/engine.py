@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.render.units import quantity
@@ -25,8 +26,7 @@ class Engine(StrEnum):
     SPARK = "spark"
 
 
-@dataclass(frozen=True, slots=True)
-class EngineChoice:
+class EngineChoice(msgspec.Struct, frozen=True):
     """The engine of one run and the reason for it."""
 
     spark: bool

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from jsdoctor.app.logs.engine import Engine
 from jsdoctor.app.window import window_of
@@ -22,8 +23,7 @@ _NOT_WITH_STATE = {
 _ONLY_WITH_LOGS = ("master", "remote", "conf", "timezone", "server_name")
 
 
-@dataclass(frozen=True, slots=True)
-class Selected:
+class Selected(msgspec.Struct, frozen=True):
     """Properties of logs of which only selected lines are read.
 
     `signatures` are identities of those they were searched for, `incomplete`: such lines may be missing as well,
@@ -37,8 +37,7 @@ class Selected:
     words: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FetchedLogs:
+class FetchedLogs(msgspec.Struct, frozen=True, kw_only=True):
     """Logs that were fetched from a service into files, and have the lines of the time window only.
 
     `series` has a name for each path, under which it is a log of its own. `words` describes what was fetched.
@@ -46,15 +45,14 @@ class FetchedLogs:
     """
 
     source: Source
-    series: Mapping[str, str] = field(default_factory=dict)
+    series: Mapping[str, str] = msgspec.field(default_factory=dict)
     words: str = ""
     gaps: tuple[Gap, ...] = ()
     incomplete: bool = False
     problem: Problem | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogRequest:
+class LogRequest(msgspec.Struct, frozen=True, kw_only=True):
     """The log options of the command line. Zones and names of servers are (pattern, value); a `batch` is an audit.
 
     `names` has the names in reports of paths that are not the user's, `series` names logs whose path does not identify
@@ -63,15 +61,15 @@ class LogRequest:
 
     paths: tuple[str, ...]
     engine: Engine = Engine.AUTO
-    spark: SparkChoice = field(default_factory=SparkChoice)
+    spark: SparkChoice = msgspec.field(default_factory=SparkChoice)
     zones: tuple[tuple[str, str], ...] = ()
     servers: tuple[tuple[str, str], ...] = ()
     events: str | None = None
     state: str | None = None
     window: Window | None = None
     batch: bool = False
-    names: Mapping[str, str] = field(default_factory=dict)
-    series: Mapping[str, str] = field(default_factory=dict)
+    names: Mapping[str, str] = msgspec.field(default_factory=dict)
+    series: Mapping[str, str] = msgspec.field(default_factory=dict)
     gaps: tuple[Gap, ...] = ()
     selected: Selected | None = None
     fetched: FetchedLogs | None = None

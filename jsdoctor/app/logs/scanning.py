@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from jsdoctor.app.logs.engine import choose_engine
 from jsdoctor.app.logs.options import LogRequest
@@ -60,8 +61,7 @@ def scan_logs(
         return evidence, f"{how}: {choice.why}; {_state_words(request.state, state)}"
 
 
-@dataclass(frozen=True, slots=True)
-class _Run:
+class _Run(msgspec.Struct, frozen=True):
     """The common input of both engines."""
 
     request: LogRequest

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from jsdoctor.collect.problems import UsageProblem
 
@@ -13,8 +14,7 @@ _MAX_PORTS = 32
 """Maximum number of ports: jumps of the kernel's filter reach 255 steps."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PacketRequest:
+class PacketRequest(msgspec.Struct, frozen=True, kw_only=True):
     """The packet options of the command line: files, an interface to capture on, ports, and seconds."""
 
     files: tuple[Path, ...] = ()

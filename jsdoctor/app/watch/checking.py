@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import gc
 import threading
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from jsdoctor.app.collecting import collect
 from jsdoctor.app.evidence_request import EvidenceRequest

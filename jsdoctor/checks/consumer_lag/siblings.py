@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+
+import msgspec
 
 from jsdoctor.model.snapshot import Consumer
 
 Filters = tuple[str, ...]
 
 
-@dataclass(slots=True)
-class _Node:
+class _Node(msgspec.Struct):
     """One token of filters: what follows it, and the consumers whose filter ends here."""
 
-    children: dict[str, _Node] = field(default_factory=dict)
-    consumers: set[int] = field(default_factory=set)
+    children: dict[str, _Node] = msgspec.field(default_factory=dict)
+    consumers: set[int] = msgspec.field(default_factory=set)
 
 
 class Siblings:

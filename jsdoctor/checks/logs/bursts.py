@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
 from datetime import datetime
+
+import msgspec
 
 from jsdoctor.checks.logs.log_incidents import Subjects
 from jsdoctor.checks.logs.timeline import timeline_of
@@ -16,8 +17,7 @@ from jsdoctor.model.log import LogEvidence, LogTime, Occurrence, exemplars_of
 WINDOW_US = 600_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Burst:
+class Burst(msgspec.Struct, frozen=True):
     """All lines of one subject. `count` leaves out those of a server's own starts and stops; `most` is the largest
     number within ten minutes, of one server (an upper bound: buckets are a minute or more).
     """

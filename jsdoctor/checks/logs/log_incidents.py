@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
+
+import msgspec
 
 from jsdoctor.checks.logs.index import index_of
 from jsdoctor.checks.logs.timeline import ProcessTimeline, timeline_of
@@ -44,8 +45,7 @@ Subjects = Callable[[Mapping[str, str], str], Subject]
 """Makes the subject of a line from its fields and the server that logged it."""
 
 
-@dataclass(frozen=True, slots=True)
-class LogIncident:
+class LogIncident(msgspec.Struct, frozen=True):
     """All outage intervals of one subject that no start or stop of the server itself explains, oldest first.
 
     `unresolved`: those that had not ended when the log ends. `unexplained`: those that no restart nearby explains.

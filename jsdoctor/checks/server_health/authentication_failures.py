@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from statistics import mode
 
 import msgspec
 
@@ -79,7 +78,7 @@ def _finding(server: ServerConnections, failed: Sequence[ClientConnection], may_
         threshold=limit if burst else params.integer("min_failures"),
         unit="count",
         evidence=observed_closings(server, failed),
-        remedy={"reason": mode(connection.reason for connection in failed)},
+        remedy={"reason": Counter(connection.reason for connection in failed).most_common(1)[0][0]},
     )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from statistics import fmean
+from math import fsum
 
 import msgspec
 
@@ -192,7 +192,7 @@ def _against_mean(server: Server, sample: Sequence[Server]) -> float:
     }
     if len(sizes) < _ENOUGH or not sizes.get(server.name):
         return 0.0
-    return sizes[server.name] / fmean(sizes.values())
+    return sizes[server.name] / (fsum(sizes.values()) / len(sizes))
 
 
 def _crowded(server: Server, servers: Servers, params: Params) -> Iterator[Finding]:

@@ -6,7 +6,8 @@ From logs: health checks that failed, by the lines that the server writes for ea
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from jsdoctor.checks.logs.log_findings import finding_of
 from jsdoctor.checks.logs.log_incidents import LogIncident, log_incidents

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from jsdoctor.checks.declared.doubts import BY_HAND
 from jsdoctor.checks.logs.bursts import Burst, bursts

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from jsdoctor.app.baseline_file import load_baseline
 from jsdoctor.app.collecting import collect

@@ -6,11 +6,10 @@ import shutil
 import sys
 import threading
 import time
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-import msgspec
+from msgspec.structs import replace
 
 from jsdoctor.app.judging import open_judging
 from jsdoctor.app.outputs import OutputTarget
@@ -109,7 +108,7 @@ class _Loop:
         next_check_s = None if self._background.is_running else max(self._due - time.monotonic(), 0.0)
         view = self._session.view(next_check_s, self._paused)
         self._selected = min(self._selected, max(len(view.incidents) - 1, 0))
-        return msgspec.structs.replace(
+        return replace(
             view,
             selected=self._selected,
             text=self._text,

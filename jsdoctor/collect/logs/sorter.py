@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import tempfile
 from collections.abc import Iterable, Iterator
 from heapq import merge
@@ -41,6 +40,8 @@ class RowSorter:
                 self._spill()
 
     def _spill(self) -> None:
+        import pickle
+
         self._rows.sort()
         run = tempfile.TemporaryFile(prefix="jsdoctor-")  # noqa: SIM115  # closed on exit
         for rows in _batches(self._rows):
@@ -71,6 +72,8 @@ def _batches(rows: list[Row]) -> Iterator[list[Row]]:
 
 
 def _read_back(run: IO[bytes]) -> Iterator[Row]:
+    import pickle
+
     while True:
         try:
             yield from (Row(*row) for row in pickle.load(run))  # noqa: S301  # written by this process

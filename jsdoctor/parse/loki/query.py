@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from jsdoctor.parse.loki.replies import Labels
 
@@ -21,8 +22,7 @@ _SHAPING = re.compile(
 """Stages that leave no line out. Quoted texts are `Q`."""
 
 
-@dataclass(frozen=True, slots=True)
-class LogQuery:
+class LogQuery(msgspec.Struct, frozen=True):
     """A log query: its stream selector with the braces, and what follows. `filters`: it may leave lines out."""
 
     selector: str

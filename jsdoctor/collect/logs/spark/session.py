@@ -7,17 +7,17 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 from typing import Any
+
+import msgspec
 
 _STOP_TIMEOUT_S = 20.0
 _OTHER_MODES = ("SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED", "SPARK_LOCAL_REMOTE", "SPARK_API_MODE", "MASTER")
 
 
-@dataclass(frozen=True, slots=True)
-class SparkChoice:
+class SparkChoice(msgspec.Struct, frozen=True):
     """The Spark that the user chose: `master` names a cluster, `remote` a Connect server, neither means embedded.
 
     `conf` is passed on unchanged and overrides our settings.
@@ -25,7 +25,7 @@ class SparkChoice:
 
     master: str | None = None
     remote: str | None = None
-    conf: Mapping[str, str] = field(default_factory=dict)
+    conf: Mapping[str, str] = msgspec.field(default_factory=dict)
 
     @property
     def embedded(self) -> bool:
@@ -33,8 +33,7 @@ class SparkChoice:
         return self.remote is None and (self.master or "local").split("[")[0] == "local"
 
 
-@dataclass(frozen=True, slots=True)
-class Spark:
+class Spark(msgspec.Struct, frozen=True):
     """A Spark and its properties: `context` if a driver runs here, `remote` the session of a Connect server.
 
     `cores` is None if it is unknown (Connect). `work` is a directory that all workers share, if jsdoctor started them.
@@ -45,7 +44,7 @@ class Spark:
     context: Any = None
     remote: Any = None
     work: Path | None = None
-    threads: list[threading.Thread] = field(default_factory=list)
+    threads: list[threading.Thread] = msgspec.field(default_factory=list)
 
     def in_thread(self, work: Callable[[], Any]) -> Any:
         """Run `work` in another thread, so that Ctrl-C works: Spark's own wait ends only with the job."""

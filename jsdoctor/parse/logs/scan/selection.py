@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
-from hashlib import sha256
 
 from jsdoctor.model.rule import Signature
 from jsdoctor.parse.logs.lines.line import read_line
@@ -125,6 +124,8 @@ class LineSelection:
 
 def signature_identity(signature: Signature) -> str:
     """The name of a signature and a digest of what it matches: a changed pattern is another signature."""
+    from hashlib import sha256
+
     parts = (signature.contains, signature.pattern, signature.source.value, *signature.levels)
     return f"{signature.name}:{sha256('|'.join(parts).encode()).hexdigest()[:8]}"
 
