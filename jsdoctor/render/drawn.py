@@ -3,43 +3,23 @@
 from __future__ import annotations
 
 from io import StringIO
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.markdown import CodeBlock, Markdown, MarkdownElement
 from rich.text import Text
 
+from jsdoctor.render.appearance import Appearance
 from jsdoctor.render.escape import ascii_only
-from jsdoctor.render.page import MIN_WIDTH
-
-if TYPE_CHECKING:
-    from jsdoctor.render.page import Appearance
+from jsdoctor.render.page import console_for
 
 
 def drawn(markdown: str, options: Appearance) -> str:
     """Markdown drawn for a terminal of that width."""
     written = StringIO()
-    _console(options, written).print(_Page(markdown, hyperlinks=False), crop=False)
+    console_for(options, written).print(_Page(markdown, hyperlinks=False), crop=False)
     text = "\n".join(line.rstrip() for line in written.getvalue().splitlines()) + "\n"
     return ascii_only(text) if options.ascii_only else text
-
-
-def _console(options: Appearance, written: StringIO) -> Console:
-    """A console that writes to memory, knows nothing of the environment and reads no markup."""
-    return Console(
-        file=written,
-        width=max(options.width, MIN_WIDTH),
-        color_system="standard" if options.color else None,
-        force_terminal=options.color,
-        force_jupyter=False,
-        force_interactive=False,
-        no_color=not options.color,
-        legacy_windows=False,
-        markup=False,
-        emoji=False,
-        highlight=False,
-        _environ={},
-    )
 
 
 class _Command(CodeBlock):
