@@ -39,6 +39,7 @@ def test_of_one_and_of_all() -> None:
     assert most_within(occurrences, 10, lambda event: event.value("user")) == 4
     assert most_within(occurrences, 1000, lambda event: event.value("user")) == 4
     assert most_within([], 10) == 0
+    assert most_within([occurrence("a")], 10) == 0
 
 
 def test_lines_that_were_over_before_the_window_do_not_count_beside_longer_ones() -> None:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from itertools import accumulate, repeat
-from operator import itemgetter
+from itertools import accumulate, chain, repeat
+from operator import sub
 
+from jsdoctor.model.histogram import Histogram
 from jsdoctor.model.log import Occurrence
 
-_FIRST, _LAST, _COUNT = itemgetter(0), itemgetter(1), itemgetter(2)
+_ALL = "all"
 
 
 def most_within(
@@ -20,39 +21,31 @@ def most_within(
 
     Without `group` all are one. An upper bound, as `Occurrence.between`: a bucket counts where it touches the window.
     """
-    if group is None:
-        return _most_of_all([span for occurrence in occurrences for span in occurrence.histogram.spans()], window_us)
-    buckets = [
-        (*span, name)
-        for occurrence, name in [(occurrence, group(occurrence)) for occurrence in occurrences]
-        for span in occurrence.histogram.spans()
-    ]
-    starts = sorted({first for first, _, _, _ in buckets})
-    named = [bucket for bucket in buckets if bucket[3]]
-    entering, leaving = sorted(named, key=_FIRST), sorted(named, key=_LAST)
-    counts: dict[str, int] = defaultdict(int)
-    most = entered = left = 0
-    for start in starts:
-        grown = set()
-        while entered < len(entering) and entering[entered][0] < start + window_us:
-            _, _, count, name = entering[entered]
-            counts[name] += count
-            grown.add(name)
-            entered += 1
-        while left < len(leaving) and leaving[left][1] < start:
-            _, _, count, name = leaving[left]
-            counts[name] -= count
-            left += 1
-        most = max([most, *(counts[name] for name in grown)])
-    return most
+    groups: dict[str, list[Histogram]] = defaultdict(list)
+    for occurrence in occurrences:
+        groups[group(occurrence) if group else _ALL].append(occurrence.histogram)
+    firsts = [histogram.firsts() for histograms in groups.values() for histogram in histograms]
+    starts = sorted(set(chain.from_iterable(firsts)))
+    return max((_most_of(histograms, starts, window_us) for name, histograms in groups.items() if name), default=0)
 
 
-def _most_of_all(spans: Sequence[tuple[int, int, int]], window_us: int) -> int:
-    """What has entered before the end of each window, less what has left before its beginning."""
-    entering, leaving = sorted(spans, key=_FIRST), sorted(spans, key=_LAST)
-    firsts, lasts = list(map(_FIRST, entering)), list(map(_LAST, leaving))
-    entered = list(accumulate(map(_COUNT, entering), initial=0))
-    left = list(accumulate(map(_COUNT, leaving), initial=0))
-    ends = map(bisect_left, repeat(firsts), [first + window_us for first in firsts])
-    begins = map(bisect_left, repeat(lasts), firsts)
-    return max((entered[end] - left[begin] for end, begin in zip(ends, begins, strict=True)), default=0)
+def _most_of(histograms: Sequence[Histogram], starts: Sequence[int], window_us: int) -> int:
+    """What has entered before the end of a window, less what has left before its beginning.
+
+    The window with most lines is one of those that begin as late as some bucket allows that it still touches.
+    """
+    counts = list(chain.from_iterable([histogram.counts() for histogram in histograms]))
+    firsts, entered = _running(chain.from_iterable([histogram.firsts() for histogram in histograms]), counts)
+    lasts, left = _running(chain.from_iterable([histogram.lasts() for histogram in histograms]), counts)
+    ends = [starts[number - 1] + window_us for number in map(bisect_right, repeat(starts), lasts)]
+    inside = map(bisect_left, repeat(firsts), ends)
+    return max(map(sub, map(entered.__getitem__, inside), left), default=0)
+
+
+def _running(times: Iterable[int], counts: Iterable[int]) -> tuple[list[int], list[int]]:
+    """The times in order, and of each how many lines there were before it; and how many lines there are."""
+    lines: dict[int, int] = defaultdict(int)
+    for us, count in zip(times, counts, strict=True):
+        lines[us] += count
+    ordered = sorted(lines)
+    return ordered, list(accumulate(map(lines.__getitem__, ordered), initial=0))
