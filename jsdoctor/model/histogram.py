@@ -86,6 +86,8 @@ class Histogram(msgspec.Struct, frozen=True, gc=False):
 
     def lines_from(self, us: int) -> int:
         """The lines of those that begin at this time or later."""
+        if self.packed and _first_us(self.packed, 0) >= us:
+            return sum(self.counts())
         return sum(self._numbers()[2 + 3 * bisect_left(self.firsts(), us) :: 3])
 
     def _numbers(self) -> array[int]:

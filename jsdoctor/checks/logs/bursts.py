@@ -29,7 +29,7 @@ class Burst:
     def most(self) -> int:
         """The most lines of one server within ten minutes: an upper bound, as buckets are a minute or more.
 
-        Few rules ask for it, and to count takes long.
+        Few rules use it, and to count takes long.
         """
         return _most(self.found)
 

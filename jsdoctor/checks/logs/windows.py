@@ -24,28 +24,58 @@ def most_within(
     groups: dict[str, list[Histogram]] = defaultdict(list)
     for occurrence in occurrences:
         groups[group(occurrence) if group else _ALL].append(occurrence.histogram)
-    firsts = [histogram.firsts() for histograms in groups.values() for histogram in histograms]
-    starts = sorted(set(chain.from_iterable(firsts)))
-    return max((_most_of(histograms, starts, window_us) for name, histograms in groups.items() if name), default=0)
+    starts = sorted(set(_firsts([histogram for histograms in groups.values() for histogram in histograms])))
+    most = 0
+    for name, histograms in groups.items():
+        if name and _may_exceed(most, histograms, window_us):
+            most = _most_of(histograms, starts, window_us, most)
+    return most
 
 
-def _most_of(histograms: Sequence[Histogram], starts: Sequence[int], window_us: int) -> int:
-    """What has entered before the end of a window, less what has left before its beginning.
+def are_within(lines: int, occurrences: Sequence[Occurrence], window_us: int) -> bool:
+    """Whether at least so many lines are in any such window. Where there are far more, this is seen at once."""
+    firsts = sorted(_firsts([occurrence.histogram for occurrence in occurrences]))
+    dense = any(last - first < window_us for first, last in zip(firsts, firsts[max(0, lines - 1) :], strict=False))
+    return dense or most_within(occurrences, window_us) >= lines
 
-    The window with most lines is one of those that begin as late as some bucket allows that it still touches.
+
+def _firsts(histograms: Iterable[Histogram]) -> Iterable[int]:
+    return chain.from_iterable([histogram.firsts() for histogram in histograms])
+
+
+def _may_exceed(most: int, histograms: Sequence[Histogram], window_us: int) -> bool:
+    """Whether a window may have more lines. At least so many buckets as have these lines have to touch it."""
+    firsts = sorted(_firsts(histograms))
+    lines = max([max(histogram.counts(), default=1) for histogram in histograms])
+    longest = max([max(map(sub, histogram.lasts(), histogram.firsts()), default=0) for histogram in histograms])
+    return any(last - first < window_us + longest for first, last in zip(firsts, firsts[most // lines :], strict=False))
+
+
+def _most_of(histograms: Sequence[Histogram], starts: Sequence[int], window_us: int, most: int) -> int:
+    """What has entered before the end of a window, less what has left before its beginning; if it is more than `most`.
+
+    The window with most lines is one of those that begin as late as some bucket allows that it still touches. What a
+    window would have that began at the end of that bucket is no less, and is known sooner.
     """
     counts = list(chain.from_iterable([histogram.counts() for histogram in histograms]))
-    firsts, entered = _running(chain.from_iterable([histogram.firsts() for histogram in histograms]), counts)
+    firsts, entered = _running(_firsts(histograms), counts)
     lasts, left = _running(chain.from_iterable([histogram.lasts() for histogram in histograms]), counts)
-    ends = [starts[number - 1] + window_us for number in map(bisect_right, repeat(starts), lasts)]
-    inside = map(bisect_left, repeat(firsts), ends)
-    return max(map(sub, map(entered.__getitem__, inside), left), default=0)
+    inside = map(bisect_left, repeat(firsts), [last + window_us for last in lasts])
+    for last, number, gone in zip(lasts, inside, left, strict=False):
+        if entered[number] - gone > most:
+            begin = starts[bisect_right(starts, last) - 1]
+            most = max(most, entered[bisect_left(firsts, begin + window_us)] - gone)
+    return most
 
 
-def _running(times: Iterable[int], counts: Iterable[int]) -> tuple[list[int], list[int]]:
+def _running(times: Iterable[int], counts: Sequence[int]) -> tuple[list[int], list[int]]:
     """The times in order, and of each how many lines there were before it; and how many lines there are."""
-    lines: dict[int, int] = defaultdict(int)
-    for us, count in zip(times, counts, strict=True):
-        lines[us] += count
-    ordered = sorted(lines)
-    return ordered, list(accumulate(map(lines.__getitem__, ordered), initial=0))
+    given = list(times)
+    ordered = sorted(given)
+    if given != ordered:
+        lines: dict[int, int] = defaultdict(int)
+        for us, count in zip(given, counts, strict=True):
+            lines[us] += count
+        ordered = sorted(lines)
+        counts = list(map(lines.__getitem__, ordered))
+    return ordered, list(accumulate(counts, initial=0))
