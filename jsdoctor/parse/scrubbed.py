@@ -15,7 +15,7 @@ import msgspec
 from jsdoctor.model.rule import Rule
 from jsdoctor.model.symptom import Symptom
 from jsdoctor.parse.redact import scrub_line
-from jsdoctor.parse.secret_forms import may_hold_a_secret
+from jsdoctor.parse.secret_finder import secret_finder
 
 _T = TypeVar("_T")
 _OURS = (Rule, Symptom)
@@ -71,7 +71,7 @@ class _Cleaner:
     def _text(self, text: str) -> str:
         known = self._texts.get(text)
         if known is None:
-            cleaned = scrub_line(text) if may_hold_a_secret(text) else text
+            cleaned = scrub_line(text) if _may_hold_a_secret(text) else text
             known = self._texts[text] = text if cleaned == text else cleaned
         return text if known == text else known
 
@@ -101,4 +101,8 @@ class _Cleaner:
 
 def _is_called(key: str, value: str) -> bool:
     line = f"{key}: {value}"
-    return bool(value) and may_hold_a_secret(key) and scrub_line(line) != line
+    return bool(value) and _may_hold_a_secret(key) and scrub_line(line) != line
+
+
+def _may_hold_a_secret(text: str) -> bool:
+    return not secret_finder()(text.encode(errors="surrogatepass"))

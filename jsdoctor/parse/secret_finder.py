@@ -18,7 +18,7 @@ class _Core(Protocol):
     def Words(self, exact: list[bytes], of_any_case: list[bytes], /) -> _Words: ...  # noqa: N802  # a class
 
 
-_core = CompiledCore[_Core]("REVISION", 4)
+_core = CompiledCore[_Core]("REVISION", 5)
 
 
 @cache

@@ -14,10 +14,10 @@ use crate::pack;
 use crate::signatures::{Field, Signature};
 
 /// First lines kept of each; the last one is kept too, where it is not among them.
-const FIRSTS: usize = 3;
+pub const FIRSTS: usize = 3;
 /// Bytes kept of a line.
 const EXCERPT: usize = 512;
-const MINUTE_US: i64 = 60_000_000;
+pub const MINUTE_US: i64 = 60_000_000;
 const COMPACT_SPANS: usize = 4096;
 /// A run of hits ends behind the hit that exceeds so many bytes.
 const RUN_BYTES: usize = 16 << 10;
@@ -57,6 +57,9 @@ pub struct Run<'a> {
     pub first_us: i64,
     pub packed: &'a [u8],
 }
+
+/// The first and the last time of a minute, and its lines.
+pub type Minute = (i64, i64, i64);
 
 type Span = Range<u32>;
 
@@ -395,10 +398,14 @@ struct Measured {
 /// Several lines of one signature, subject and source.
 struct Tally {
     count: i64,
-    minutes: Vec<(i64, i64, i64)>,
+    /// The minute of the latest line; those before it, as they came.
+    minute: Minute,
+    minutes: Vec<Minute>,
     compact: usize,
     measures: Vec<Measured>,
     firsts: Vec<Kept>,
+    /// The rank that a line must not exceed to be among the first ones.
+    first_until: (i64, u64),
     /// The last one, where it is not among the first.
     last: Option<Kept>,
 }
@@ -407,10 +414,12 @@ impl Tally {
     fn new(line: Line<'_>, captured: Captured<'_>) -> Self {
         let mut tally = Self {
             count: 0,
+            minute: (0, 0, 0),
             minutes: vec![],
             compact: COMPACT_SPANS,
             measures: vec![],
             firsts: Vec::with_capacity(FIRSTS),
+            first_until: (i64::MAX, 0),
             last: None,
         };
         tally.add(line, captured);
@@ -422,8 +431,8 @@ impl Tally {
         measure(&mut self.measures, captured.measures);
         self.count_minute(line.us);
         let rank = (line.us, line.offset);
-        let place = self.firsts.partition_point(|kept| kept.rank() < rank);
-        if place < FIRSTS {
+        if rank <= self.first_until {
+            let place = self.firsts.partition_point(|kept| kept.rank() < rank);
             if self.firsts.len() == FIRSTS {
                 let put_out = self.firsts.pop();
                 if self.last.is_none() {
@@ -431,6 +440,9 @@ impl Tally {
                 }
             }
             self.firsts.insert(place, Kept::new(line, captured));
+            if let Some(kept) = self.firsts.get(FIRSTS - 1) {
+                self.first_until = kept.rank();
+            }
             return;
         }
         match &mut self.last {
@@ -447,23 +459,27 @@ impl Tally {
     }
 
     fn count_minute(&mut self, us: i64) {
-        match self.minutes.last_mut() {
-            Some(last) if last.0.div_euclid(MINUTE_US) == us.div_euclid(MINUTE_US) => {
-                last.0 = last.0.min(us);
-                last.1 = last.1.max(us);
-                last.2 += 1;
-            }
-            _ => {
-                self.minutes.push((us, us, 1));
-                if self.minutes.len() > self.compact {
-                    self.join_minutes();
-                    self.compact = COMPACT_SPANS.max(2 * self.minutes.len());
-                }
-            }
+        let latest = &mut self.minute;
+        if latest.2 > 0 && latest.0.div_euclid(MINUTE_US) == us.div_euclid(MINUTE_US) {
+            latest.0 = latest.0.min(us);
+            latest.1 = latest.1.max(us);
+            latest.2 += 1;
+            return;
+        }
+        if latest.2 > 0 {
+            self.minutes.push(*latest);
+        }
+        self.minute = (us, us, 1);
+        if self.minutes.len() > self.compact {
+            self.join_minutes();
+            self.compact = COMPACT_SPANS.max(2 * self.minutes.len());
         }
     }
 
     fn join_minutes(&mut self) {
+        if self.minute.2 > 0 {
+            self.minutes.push(std::mem::take(&mut self.minute));
+        }
         self.minutes.sort_unstable();
         self.minutes.dedup_by(|later, earlier| {
             let same = later.0.div_euclid(MINUTE_US) == earlier.0.div_euclid(MINUTE_US);
@@ -520,7 +536,7 @@ fn pack_measures(out: &mut Vec<u8>, measures: &mut [Measured], fields: &[Field])
 }
 
 /// A `Histogram`.
-fn pack_minutes(out: &mut Vec<u8>, minutes: &[(i64, i64, i64)]) {
+pub fn pack_minutes(out: &mut Vec<u8>, minutes: &[Minute]) {
     out.push(0x81); // a map with one key
     pack::text(out, "packed");
     pack::binary_head(out, 24 * minutes.len());

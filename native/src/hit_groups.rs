@@ -1,7 +1,7 @@
 //! Brings the hits of many runs together by their keys, and leaves those out that no report can keep.
 //!
 //! A group has the hits of one key: lines of one signature and subject, in all parts of a log and by all its servers.
-//! Of each signature only the subjects with most lines are kept. A group that certainly is none of these is only
+//! Those of one server are put together; see `merged_hits`. Of each signature only the subjects with most lines are kept. A group that certainly is none of these is only
 //! counted here: where nearly every line names a subject of its own, that is nearly every group.
 #![forbid(unsafe_code)]
 
@@ -11,7 +11,7 @@ use std::collections::{BinaryHeap, HashMap};
 use std::ops::Range;
 
 use crate::counts::{ONE_LINE, SEVERAL_LINES};
-use crate::pack;
+use crate::merged_hits::{Hit, Source, merged};
 use crate::unpack::Packed;
 
 /// A run is no run.
@@ -19,15 +19,13 @@ use crate::unpack::Packed;
 pub struct Damaged(pub &'static str);
 
 const DAMAGED: Damaged = Damaged("a run of hits is damaged");
-/// How a source ends of which no line is dated.
-const UNDATED: u8 = 0xc0;
 
-/// The hits of one key, each packed behind its source and its signature; or, without any, lines and subjects of a
-/// signature that are left out.
+/// The hits of one key, packed, one value for each server; or, without any, lines and subjects of a signature that are
+/// left out.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Group {
     pub signature: String,
-    pub hits: Vec<Vec<u8>>,
+    pub merged: Vec<Vec<u8>>,
     pub lines: i64,
     pub subjects: i64,
 }
@@ -71,8 +69,14 @@ struct Cursor {
 
 impl Cursor {
     /// `start` is that of its part, `number` says how many runs came before.
-    fn new(start: i64, number: u64, run: Box<[u8]>, shared: &mut Shared) -> Result<Self, Damaged> {
-        let (sources, signatures, left, next) = shared.read(&run).ok_or(DAMAGED)?;
+    fn new<E: From<Damaged>>(
+        start: i64,
+        number: u64,
+        run: Box<[u8]>,
+        shared: &mut Shared,
+        server_of: &mut impl FnMut(&[u8]) -> Result<u32, E>,
+    ) -> Result<Self, E> {
+        let (sources, signatures, left, next) = shared.read(&run, server_of)?;
         let mut cursor = Self {
             run,
             sources,
@@ -88,7 +92,7 @@ impl Cursor {
             lines: 0,
             hit: 0..0,
         };
-        if cursor.advance()? { Ok(cursor) } else { Err(DAMAGED) }
+        if cursor.advance()? { Ok(cursor) } else { Err(DAMAGED.into()) }
     }
 
     /// Whether there is one more.
@@ -163,16 +167,28 @@ impl Eq for Cursor {}
 #[derive(Default)]
 struct Shared {
     sources: Table,
+    /// What is known of each source, by number.
+    known: Vec<Source>,
     signatures: Table,
-    /// The servers of sources, as far as they were wanted.
-    servers: HashMap<u32, u32>,
 }
 
 type Head = (Vec<u32>, Vec<(Vec<u8>, u32)>, usize, usize);
 
 impl Shared {
     /// Reads what a run begins with: its sources and signatures, how many hits it has, and where they begin.
-    fn read(&mut self, run: &[u8]) -> Option<Head> {
+    fn read<E: From<Damaged>>(
+        &mut self,
+        run: &[u8],
+        server_of: &mut impl FnMut(&[u8]) -> Result<u32, E>,
+    ) -> Result<Head, E> {
+        let head = self.numbered(run).ok_or(DAMAGED)?;
+        while let Some(packed) = self.sources.packed.get(self.known.len()) {
+            self.known.push(Source::read(packed, server_of(packed)?).ok_or(DAMAGED)?);
+        }
+        Ok(head)
+    }
+
+    fn numbered(&mut self, run: &[u8]) -> Option<Head> {
         let mut packed = Packed(run);
         (packed.array()? == 3).then_some(())?;
         let sources = (0..packed.array()?).map(|_| Some(self.sources.number(packed.any()?))).collect::<Option<_>>()?;
@@ -186,15 +202,6 @@ impl Shared {
         let signatures = (0..count).map(signature).collect::<Option<_>>()?;
         let hits = packed.array()?;
         Some((sources, signatures, hits, run.len() - packed.0.len()))
-    }
-
-    fn server<E>(&mut self, source: u32, server_of: &mut impl FnMut(&[u8]) -> Result<u32, E>) -> Result<u32, E> {
-        if let Some(server) = self.servers.get(&source) {
-            return Ok(*server);
-        }
-        let server = server_of(&self.sources.packed[source as usize])?;
-        self.servers.insert(source, server);
-        Ok(server)
     }
 }
 
@@ -242,39 +249,36 @@ impl Groups {
         }
     }
 
-    /// Takes a run of a part that begins at `start`. `server_of` gives the number of the server of a packed source.
+    /// Takes a run of a part that begins at `start`. `server_of` gives the number of the server of a packed source; it
+    /// is asked once for each source, in the order of their numbers.
     pub fn add<E: From<Damaged>>(
         &mut self,
         start: i64,
         run: Box<[u8]>,
         server_of: &mut impl FnMut(&[u8]) -> Result<u32, E>,
     ) -> Result<(), E> {
-        let cursor = Cursor::new(start, self.came, run, &mut self.shared)?;
+        let cursor = Cursor::new(start, self.came, run, &mut self.shared, server_of)?;
         self.came += 1;
-        self.advance_to(Some(&cursor.key), server_of)?;
+        self.advance_to(Some(&cursor.key))?;
         self.runs.push(cursor);
         Ok(())
     }
 
     /// All runs are there.
-    pub fn end<E: From<Damaged>>(&mut self, server_of: &mut impl FnMut(&[u8]) -> Result<u32, E>) -> Result<(), E> {
-        self.advance_to(None, server_of)?;
-        self.close(server_of)?;
+    pub fn end(&mut self) -> Result<(), Damaged> {
+        self.advance_to(None)?;
+        self.close()?;
         self.leave_out();
         Ok(())
     }
 
     /// Gathers all hits of keys before this one.
-    fn advance_to<E: From<Damaged>>(
-        &mut self,
-        key: Option<&[u8]>,
-        server_of: &mut impl FnMut(&[u8]) -> Result<u32, E>,
-    ) -> Result<(), E> {
+    fn advance_to(&mut self, key: Option<&[u8]>) -> Result<(), Damaged> {
         while let Some(next) = self.runs.peek()
             && key.is_none_or(|key| next.key.as_slice() < key)
         {
             if self.hits.is_empty() || self.key != next.key {
-                self.close(server_of)?;
+                self.close()?;
             }
             let Some(mut next) = self.runs.peek_mut() else { break };
             if self.hits.is_empty() {
@@ -295,7 +299,7 @@ impl Groups {
     }
 
     /// The group is complete.
-    fn close<E: From<Damaged>>(&mut self, server_of: &mut impl FnMut(&[u8]) -> Result<u32, E>) -> Result<(), E> {
+    fn close(&mut self) -> Result<(), Damaged> {
         let Some(first) = self.hits.first() else { return Ok(()) };
         let packed = &self.shared.signatures.packed;
         let mut signature = Packed(&packed[first.signature as usize]);
@@ -306,59 +310,51 @@ impl Groups {
             self.signature = signature;
             self.most.clear();
         }
-        let lines = self.hits.iter().map(|hit| hit.lines).sum();
+        let lines: i64 = self.hits.iter().map(|hit| hit.lines).sum();
         let full = self.most.len() >= self.kept;
-        if full && self.most.peek().is_some_and(|least| lines <= least.0) && self.is_of_one_server(server_of)? {
+        if full && self.most.peek().is_some_and(|least| lines <= least.0) && self.is_of_one_server() {
             self.lines += lines;
             self.subjects += 1;
         } else {
-            if self.hits.len() == 1 {
-                self.most.push(Reverse(lines));
-                if full {
+            let mut begin = 0;
+            let hit = |hit: &Gathered| {
+                let packed = &self.bytes[std::mem::replace(&mut begin, hit.end)..hit.end];
+                Hit { source: hit.source, signature: hit.signature, packed }
+            };
+            let hits: Vec<Hit<'_>> = self.hits.iter().map(hit).collect();
+            let found = merged(&hits, &self.shared.known, &self.shared.signatures.packed).ok_or(DAMAGED)?;
+            for (lines, _) in &found {
+                self.most.push(Reverse(*lines));
+                if self.most.len() > self.kept {
                     self.most.pop();
                 }
             }
-            let mut begin = 0;
-            let packed = self.hits.iter().map(|hit| {
-                let mut out = vec![];
-                pack::array(&mut out, 3);
-                out.extend_from_slice(&self.shared.sources.packed[hit.source as usize]);
-                out.extend_from_slice(&self.shared.signatures.packed[hit.signature as usize]);
-                out.extend_from_slice(&self.bytes[std::mem::replace(&mut begin, hit.end)..hit.end]);
-                out
-            });
-            let hits = packed.collect();
-            self.complete.push(Group { signature: text(&self.signature), hits, lines: 0, subjects: 0 });
+            let merged = found.into_iter().map(|(_, packed)| packed).collect();
+            self.complete.push(Group { signature: text(&self.signature), merged, lines: 0, subjects: 0 });
         }
         self.hits.clear();
         self.bytes.clear();
         Ok(())
     }
 
-    /// Whether the lines of the group certainly are of one server, all with dates.
-    fn is_of_one_server<E: From<Damaged>>(
-        &mut self,
-        server_of: &mut impl FnMut(&[u8]) -> Result<u32, E>,
-    ) -> Result<bool, E> {
+    /// Whether the lines of the group certainly are of one server, all with dates on one clock.
+    fn is_of_one_server(&self) -> bool {
         if self.hits.len() == 1 {
-            return Ok(true);
+            return true;
         }
-        let mut known: Option<(u32, u8)> = None;
-        for hit in &self.hits {
-            let server = self.shared.server(hit.source, server_of)?;
-            let zoned = self.shared.sources.packed[hit.source as usize].last().copied().unwrap_or_default();
-            if zoned == UNDATED || *known.get_or_insert((server, zoned)) != (server, zoned) {
-                return Ok(false);
-            }
-        }
-        Ok(true)
+        let mut clocks = self.hits.iter().map(|hit| {
+            let source = &self.shared.known[hit.source as usize];
+            (source.server, source.zoned)
+        });
+        let first = clocks.next();
+        first.is_some_and(|(_, zoned)| zoned.is_some()) && clocks.all(|clock| Some(clock) == first)
     }
 
     /// Reports what was left out of the last signature.
     fn leave_out(&mut self) {
         if self.subjects > 0 {
             let (lines, subjects) = (std::mem::take(&mut self.lines), std::mem::take(&mut self.subjects));
-            self.complete.push(Group { signature: text(&self.signature), hits: vec![], lines, subjects });
+            self.complete.push(Group { signature: text(&self.signature), merged: vec![], lines, subjects });
         }
     }
 }

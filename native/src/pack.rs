@@ -54,6 +54,21 @@ pub fn whole(out: &mut Vec<u8>, value: i64) {
     }
 }
 
+/// A whole number that may need all 64 bits without a sign.
+pub fn number_of_any_size(out: &mut Vec<u8>, value: i128) {
+    match i64::try_from(value) {
+        Ok(value) => whole(out, value),
+        Err(_) => {
+            out.push(0xcf);
+            out.extend_from_slice(&(value as u64).to_be_bytes());
+        }
+    }
+}
+
+pub fn nil(out: &mut Vec<u8>) {
+    out.push(0xc0);
+}
+
 pub fn truth(out: &mut Vec<u8>, value: bool) {
     out.push(if value { 0xc3 } else { 0xc2 });
 }

@@ -10,6 +10,7 @@ use pyo3::types::PyBytes;
 use crate::absent::Words;
 use crate::hit_groups::{self, Groups};
 use crate::measure;
+use crate::outages::{Endings, Outage, Wanted};
 use crate::python_nats;
 use crate::python_packets;
 use crate::scan;
@@ -17,7 +18,7 @@ use crate::segments::Jump;
 use crate::signatures::{Described, Signatures};
 
 /// What Python may rely on. It changes with every change of what a scan is given or gives: Python then uses its own.
-const REVISION: u32 = 4;
+const REVISION: u32 = 5;
 
 type Description = (String, String, String, Vec<(String, bool, bool)>, Vec<String>, bool, bool);
 type PackedRun<'py> = (String, i64, Bound<'py, PyBytes>);
@@ -176,8 +177,9 @@ impl PyHitGroups {
     }
 
     /// Takes one more run, of a part that begins at `start`. Runs come in the order of their first keys. Returns groups
-    /// that are complete: signature, hits, and lines and subjects of others that cannot be kept. `server_of` gives the
-    /// number of the server of a packed source.
+    /// that are complete: signature, what its hits are together by server (packed), and lines and subjects of others that
+    /// cannot be kept. `server_of` gives the number of the server of a packed source; it is asked once for each source,
+    /// and what is packed names sources by the order of these calls.
     fn add<'py>(
         &mut self,
         py: Python<'py>,
@@ -190,22 +192,38 @@ impl PyHitGroups {
     }
 
     /// What is left, once all runs are there.
-    fn end<'py>(&mut self, py: Python<'py>, server_of: &Bound<'py, PyAny>) -> PyResult<Vec<PackedGroup<'py>>> {
-        self.groups.end(&mut server_number(server_of))?;
+    fn end<'py>(&mut self, py: Python<'py>) -> PyResult<Vec<PackedGroup<'py>>> {
+        self.groups.end()?;
         Ok(self.taken(py))
     }
 }
 
 impl PyHitGroups {
     fn taken<'py>(&mut self, py: Python<'py>) -> Vec<PackedGroup<'py>> {
-        let packed = |hits: Vec<Vec<u8>>| hits.iter().map(|hit| PyBytes::new(py, hit)).collect();
+        let packed = |merged: Vec<Vec<u8>>| merged.iter().map(|one| PyBytes::new(py, one)).collect();
         let groups = std::mem::take(&mut self.groups.complete);
-        groups.into_iter().map(|group| (group.signature, packed(group.hits), group.lines, group.subjects)).collect()
+        groups.into_iter().map(|group| (group.signature, packed(group.merged), group.lines, group.subjects)).collect()
     }
 }
 
 fn server_number<'a>(server_of: &'a Bound<'_, PyAny>) -> impl FnMut(&[u8]) -> PyResult<u32> + 'a {
     |source| server_of.call1((PyBytes::new(server_of.py(), source),))?.extract()
+}
+
+/// See `outages::outages`. `endings`: sorted times, eight bytes each, of each signature that ends the trouble.
+#[pyfunction]
+#[pyo3(name = "outages", signature = (spans, endings, shift, pause_us, clock_us, doubtful, least))]
+fn outages_of(
+    spans: &[u8],
+    endings: Vec<Bound<'_, PyBytes>>,
+    shift: i64,
+    pause_us: i64,
+    clock_us: i64,
+    doubtful: bool,
+    least: Option<(bool, i64)>,
+) -> (usize, Vec<Outage>) {
+    let endings = Endings { times: endings.iter().map(|times| times.as_bytes()).collect(), shift };
+    crate::outages::outages(spans, &endings, &Wanted { pause_us, clock_us, doubtful, least })
 }
 
 /// Words that a text may have.
@@ -248,6 +266,7 @@ fn jsdoctor_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyHitGroups>()?;
     module.add_class::<PyWords>()?;
     module.add_function(wrap_pyfunction!(measured, module)?)?;
+    module.add_function(wrap_pyfunction!(outages_of, module)?)?;
     module.add_class::<python_packets::PyWalk>()?;
     module.add_class::<python_nats::PyBook>()?;
     module.add_class::<python_nats::PyTalk>()?;

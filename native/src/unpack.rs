@@ -21,18 +21,55 @@ impl<'a> Packed<'a> {
 
     /// A whole number.
     pub fn whole(&mut self) -> Option<i64> {
+        self.number_of_any_size()?.try_into().ok()
+    }
+
+    /// A whole number that may need all 64 bits without a sign.
+    pub fn number_of_any_size(&mut self) -> Option<i128> {
         let head = self.number(1)? as u8;
         match head {
             0x00..=0x7f => Some(head.into()),
             0xe0..=0xff => Some((head as i8).into()),
-            0xcc..=0xcf => self.number(1 << (head - 0xcc))?.try_into().ok(),
+            0xcc..=0xcf => Some(self.number(1 << (head - 0xcc))?.into()),
             0xd0..=0xd3 => {
                 let bytes = 1 << (head - 0xd0);
                 let unused = 64 - 8 * bytes as u32;
-                Some((self.number(bytes)? << unused) as i64 >> unused)
+                Some(((self.number(bytes)? << unused) as i64 >> unused).into())
             }
             _ => None,
         }
+    }
+
+    /// Whether nothing comes next, which is passed; anything else is not.
+    pub fn nil(&mut self) -> bool {
+        let rest = self.0.strip_prefix(&[0xc0]);
+        self.0 = rest.unwrap_or(self.0);
+        rest.is_some()
+    }
+
+    /// True or false.
+    pub fn truth(&mut self) -> Option<bool> {
+        match self.number(1)? {
+            0xc2 => Some(false),
+            0xc3 => Some(true),
+            _ => None,
+        }
+    }
+
+    /// Bytes.
+    pub fn binary(&mut self) -> Option<&'a [u8]> {
+        let head = self.number(1)? as u8;
+        let length = match head {
+            0xc4..=0xc6 => self.length(1 << (head - 0xc4))?,
+            _ => return None,
+        };
+        self.take(length)
+    }
+
+    /// The head of a map with few keys: how many.
+    pub fn map(&mut self) -> Option<usize> {
+        let head = self.number(1)? as u8;
+        (head & 0xf0 == 0x80).then_some(usize::from(head & 0x0f))
     }
 
     /// A text.

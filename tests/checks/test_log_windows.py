@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from jsdoctor.checks.logs.windows import most_within
+from jsdoctor.checks.logs.windows import are_within, most_within
 from jsdoctor.model.log import Histogram, Occurrence
 
 
@@ -39,12 +39,22 @@ def test_of_one_and_of_all() -> None:
     assert most_within(occurrences, 10, lambda event: event.value("user")) == 4
     assert most_within(occurrences, 1000, lambda event: event.value("user")) == 4
     assert most_within([], 10) == 0
+    assert most_within([occurrence("a")], 10) == 0
 
 
 def test_lines_that_were_over_before_the_window_do_not_count_beside_longer_ones() -> None:
     occurrences = [occurrence("a", span) for span in ((0, 9, 20), (3, 5, 1), (7, 7, 30), (11, 11, 5))]
     assert most_within(occurrences, 5) == 55
     assert most_within(occurrences, 5, lambda event: event.value("user")) == 55
+
+
+def test_whether_so_many_are_within_a_window() -> None:
+    occurrences = [occurrence("a", (0, 5, 3), (100, 100, 1)), occurrence("b", (7, 7, 4), (12, 12, 1))]
+    assert are_within(7, occurrences, 10)
+    assert are_within(2, [occurrence("a", (0, 0, 1), (9, 9, 1))], 10)
+    assert not are_within(2, [occurrence("a", (0, 0, 1), (10, 10, 1))], 10)
+    assert not are_within(9, occurrences, 10)
+    assert not are_within(1, [], 10)
 
 
 def test_as_counting_every_window() -> None:
@@ -61,3 +71,4 @@ def test_as_counting_every_window() -> None:
         assert most_within(occurrences, window, lambda event: event.value("user")) == one_by_one(
             occurrences, window, "user"
         )
+        assert all(are_within(n, occurrences, window) == (most_within(occurrences, window) >= n) for n in range(1, 30))

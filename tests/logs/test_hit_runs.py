@@ -11,10 +11,8 @@ import pytest
 from jsdoctor.collect.logs.part import Scanner
 from jsdoctor.collect.logs.sorter import RowSorter
 from jsdoctor.model.histogram import Histogram
-from jsdoctor.model.log import SignatureTotal
+from jsdoctor.model.log import MINUTE_US, SignatureTotal
 from jsdoctor.model.log_scan import Part, Row
-from jsdoctor.parse.logs.aggregate import aggregated
-from jsdoctor.parse.logs.aggregate.aggregated import read_aggregated
 from jsdoctor.parse.logs.aggregate.aggregation import aggregate
 from jsdoctor.parse.logs.aggregate.hit_groups import groups_of
 from jsdoctor.parse.logs.aggregate.hits import KEPT
@@ -27,10 +25,18 @@ from tests.logs.same_rows import differences, parts_of, reference
 
 needs_core = pytest.mark.skipif(not have_native(), reason="the compiled scan is not installed: `make native` builds it")
 NAMES = ("a", "a.b", "b", "@x")
+FIELDS = ("took", "bytes", "attempt")
+NUMBERS = (-(2**62), -1, 0, 1, 70, 300, 2**31, 2**40, 2**63, 2**64 - 1)
+OTHERS = (("text", "é"), ("id", ""))
 
 
 def part(name: str, start: int = 0, server: str = "") -> Part:
     return Part(path=name, name=name, series="s", start=start, end=start + 100, size=1000, weight=1, server=server)
+
+
+def pair(chance: random.Random) -> tuple[int, int]:
+    low, high = sorted(chance.choices(NUMBERS, k=2))
+    return low, high
 
 
 def random_hits(chance: random.Random, place: Part, subjects: int, count: int) -> list[Row]:
@@ -38,11 +44,17 @@ def random_hits(chance: random.Random, place: Part, subjects: int, count: int) -
     hits = []
     for number in range(count):
         dated, zoned = chance.random() < 0.9, chance.random() < 0.5
-        us = chance.randrange(10**15, 10**15 + 10**9)
-        lines = chance.choice((1, 1, 1, 2, 7))
+        lines = chance.choice((1, 1, 1, 1, 1, 2, 2, 7, 7, 600))
+        times = sorted(chance.randrange(10**15, 10**15 + chance.choice((10**9, 10**11))) for _ in range(lines))
         subject = (("stream", f"S{chance.randrange(subjects)}"),)
         name = chance.choice(NAMES)
-        seen = [KeptLine(us if dated else None, zoned, number, place.start + number, "a line", ())]
+        seen = [
+            KeptLine(
+                us if dated else None, zoned, number, place.start + chance.randrange(50), f"line {at}", OTHERS[:at]
+            )
+            for at, us in enumerate(times[:3])
+        ]
+        last = KeptLine(times[-1], zoned, 700, place.start + 60, "the last one", ()) if lines > 3 and dated else None
         process = ProcessRef("", "", chance.choice((None, 1, 2)))
         server = chance.choice(("", "", "n2"))
         hit = HitRow(
@@ -50,10 +62,10 @@ def random_hits(chance: random.Random, place: Part, subjects: int, count: int) -
             HitSource(place.name, place.start, server, process, zoned if dated else None),
             subject,
             lines,
-            Histogram.of([(us, us, lines)] if dated else []),
-            [],
+            Histogram.joined([(us, us, 1) for us in times], MINUTE_US) if dated else Histogram(),
+            [(field, lines, *pair(chance)) for field in FIELDS if chance.random() < 0.3],
             seen,
-            None,
+            last,
         )
         hits.append(hit)
     return list(runs_of(place, hits))
@@ -71,7 +83,7 @@ def test_the_core_leaves_out_what_is_not_kept_anyway(seed: int, subjects: int) -
     rows.sort()
     aggregates = list(aggregate(rows, native=True))
     assert aggregates == list(aggregate(rows, native=False))
-    totals = [read_aggregated(SignatureTotal, row) for row in aggregates if row.analysis == aggregated.TOTAL]
+    totals = [found.value for found in aggregates if isinstance(found.value, SignatureTotal)]
     assert {total.signature for total in totals} == set(NAMES)
     assert any(total.omitted_subjects for total in totals) == (subjects > 3)  # of so few all are kept
 
@@ -93,7 +105,7 @@ def test_both_scans_aggregate_to_the_same(tmp_path: Path) -> None:
                 sorter.add(scanner.rows(part))
             by_scan.append(list(aggregate(sorter.rows(), native)))
     assert by_scan[0] == by_scan[1]
-    total = next(read_aggregated(SignatureTotal, row) for row in by_scan[0] if row.analysis == aggregated.TOTAL)
+    total = next(found.value for found in by_scan[0] if isinstance(found.value, SignatureTotal))
     assert (total.count, total.subjects - total.omitted_subjects) == (60_000, KEPT)
 
 
@@ -127,7 +139,7 @@ def test_a_damaged_run_is_an_error(damage: bytes) -> None:
 def test_runs_are_in_order_and_short() -> None:
     runs = random_hits(random.Random(5), part("n1.log"), 1_000, 3_000)  # noqa: S311  # no secret
     assert len(runs) > 3
-    assert max(len(run.value) for run in runs) < 20_000
+    assert max(len(run.value) for run in runs) < 33_000  # the last hit of a run has up to 600 minutes
     keys = [(hit.key, hit.first_us) for run in runs for hit in hits_of(run)]
     assert len(keys) == 3_000
     assert keys == sorted(keys)
@@ -137,9 +149,11 @@ def test_groups_have_all_hits_of_a_key() -> None:
     """Runs that overlap, in the order of their first keys."""
     chance = random.Random(6)  # noqa: S311  # no secret
     runs = sorted(run for start in range(0, 900, 100) for run in random_hits(chance, part("n", start), 50, 500))
-    groups = list(groups_of(runs))
-    assert sum(len(group.hits) for group in groups) == 4_500
-    subjects = [(group.signature, {hit.row().subject for hit in group.hits}) for group in groups]
+    groups = list(groups_of(runs, lambda _: "n1"))
+    lines = sum(hit.count for run in runs for hit in hits_of(run))
+    assert sum(one.lines for group in groups for one in group.found) == lines
+    assert sum(one.merged().lines for group in groups for one in group.found) == lines
+    subjects = [(group.signature, {one.merged().subject for one in group.found}) for group in groups]
     assert all(len(same) == 1 for _, same in subjects)
     assert len({(name, *same) for name, same in subjects}) == len(groups)
 

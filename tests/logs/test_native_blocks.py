@@ -9,6 +9,7 @@ import pytest
 
 from jsdoctor.app.rulebook import open_rulebook
 from jsdoctor.model.log_scan import Part, Row
+from jsdoctor.parse.logs.aggregate.aggregation import aggregate
 from jsdoctor.parse.logs.lines.matcher import Matcher
 from jsdoctor.parse.logs.scan import clock_plain
 from jsdoctor.parse.logs.scan.native_core import have_native
@@ -103,7 +104,10 @@ def compare(seed: int, count: int) -> None:
         part, matcher, blocks = made.scan()
         native, plain = NativeScan(part, matcher), PartScan(part, matcher, clock_plain.read_clock)
         lets_go = random.Random(done)  # noqa: S311  # no secret
-        assert joined(rows(native, blocks, lets_go)) == joined(rows(plain, blocks)), (seed, done, part, blocks)
+        by_core, by_reference = list(rows(native, blocks, lets_go)), list(rows(plain, blocks))
+        assert joined(by_core) == joined(by_reference), (seed, done, part, blocks)
+        found = list(aggregate(sorted(by_core), native=True))
+        assert found == list(aggregate(sorted(by_reference), native=False)), (seed, done, part, blocks)
         done += len(blocks)
 
 

@@ -25,6 +25,7 @@ def test_together_is_the_spans_of_all(parts: list[list[tuple[int, int, int]]]) -
 @given(_SPANS, st.integers(-600, 2100))
 def test_numbers_read_at_once_are_those_of_the_spans(spans: list[tuple[int, int, int]], us: int) -> None:
     histogram = _histogram(spans)
-    assert histogram.firsts() == tuple(first for first, _, _ in histogram.spans())
-    assert histogram.lasts() == tuple(last for _, last, _ in histogram.spans())
+    assert list(histogram.firsts()) == [first for first, _, _ in histogram.spans()]
+    assert list(histogram.lasts()) == [last for _, last, _ in histogram.spans()]
+    assert list(histogram.counts()) == [count for _, _, count in histogram.spans()]
     assert histogram.lines_from(us) == sum(count for first, _, count in histogram.spans() if first >= us)

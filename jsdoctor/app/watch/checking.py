@@ -63,6 +63,7 @@ class BackgroundCheck:
             self._result = check_once(self._wanted, self._judging, self._messages)
         except Exception as error:  # noqa: BLE001 - it is raised again where the watch runs
             self._result = RoundResult(failure=error)
+        gc.unfreeze()
         gc.collect()  # a single run hardly ever collects (`jsdoctor.cli.app`); one that goes on for days must
 
 

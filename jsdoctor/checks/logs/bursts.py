@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 from datetime import datetime
 
 import msgspec
@@ -18,14 +19,19 @@ WINDOW_US = 600_000_000
 
 
 class Burst(msgspec.Struct, frozen=True):
-    """All lines of one subject. `count` leaves out those of a server's own starts and stops; `most` is the largest
-    number within ten minutes, of one server (an upper bound: buckets are a minute or more).
-    """
+    """All lines of one subject. `count` leaves out those of a server's own starts and stops."""
 
     subject: Subject
     found: tuple[Occurrence, ...]
     count: int
-    most: int
+
+    @property
+    def most(self) -> int:
+        """The most lines of one server within ten minutes: an upper bound, as buckets are a minute or more.
+
+        Few rules use it, and to count takes long.
+        """
+        return _most(self.found)
 
     @property
     def servers(self) -> str:
@@ -92,14 +98,13 @@ def bursts(logs: LogEvidence, *signatures: str, subjects: Subjects = subject_of,
             subject=subject,
             found=tuple(occurrence for occurrence, _ in mine),
             count=sum(count for _, count in mine),
-            most=_most([occurrence for occurrence, _ in mine]),
         )
         for subject, mine in by_subject.items()
     ]
     return sorted(bursts_found, key=lambda burst: -burst.count)
 
 
-def _most(occurrences: list[Occurrence]) -> int:
+def _most(occurrences: Iterable[Occurrence]) -> int:
     by_server: dict[str, list[Occurrence]] = defaultdict(list)
     for occurrence in occurrences:
         by_server[occurrence.logged_by].append(occurrence)

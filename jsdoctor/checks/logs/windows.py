@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from itertools import accumulate, repeat
-from operator import itemgetter
+from itertools import accumulate, chain, repeat
+from operator import sub
 
+from jsdoctor.model.histogram import Histogram
 from jsdoctor.model.log import Occurrence
 
-_FIRST, _LAST, _COUNT = itemgetter(0), itemgetter(1), itemgetter(2)
+_ALL = "all"
 
 
 def most_within(
@@ -20,39 +21,61 @@ def most_within(
 
     Without `group` all are one. An upper bound, as `Occurrence.between`: a bucket counts where it touches the window.
     """
-    if group is None:
-        return _most_of_all([span for occurrence in occurrences for span in occurrence.histogram.spans()], window_us)
-    buckets = [
-        (*span, name)
-        for occurrence, name in [(occurrence, group(occurrence)) for occurrence in occurrences]
-        for span in occurrence.histogram.spans()
-    ]
-    starts = sorted({first for first, _, _, _ in buckets})
-    named = [bucket for bucket in buckets if bucket[3]]
-    entering, leaving = sorted(named, key=_FIRST), sorted(named, key=_LAST)
-    counts: dict[str, int] = defaultdict(int)
-    most = entered = left = 0
-    for start in starts:
-        grown = set()
-        while entered < len(entering) and entering[entered][0] < start + window_us:
-            _, _, count, name = entering[entered]
-            counts[name] += count
-            grown.add(name)
-            entered += 1
-        while left < len(leaving) and leaving[left][1] < start:
-            _, _, count, name = leaving[left]
-            counts[name] -= count
-            left += 1
-        most = max([most, *(counts[name] for name in grown)])
+    groups: dict[str, list[Histogram]] = defaultdict(list)
+    for occurrence in occurrences:
+        groups[group(occurrence) if group else _ALL].append(occurrence.histogram)
+    starts = sorted(set(_firsts([histogram for histograms in groups.values() for histogram in histograms])))
+    most = 0
+    for name, histograms in groups.items():
+        if name and _may_exceed(most, histograms, window_us):
+            most = _most_of(histograms, starts, window_us, most)
     return most
 
 
-def _most_of_all(spans: Sequence[tuple[int, int, int]], window_us: int) -> int:
-    """What has entered before the end of each window, less what has left before its beginning."""
-    entering, leaving = sorted(spans, key=_FIRST), sorted(spans, key=_LAST)
-    firsts, lasts = list(map(_FIRST, entering)), list(map(_LAST, leaving))
-    entered = list(accumulate(map(_COUNT, entering), initial=0))
-    left = list(accumulate(map(_COUNT, leaving), initial=0))
-    ends = map(bisect_left, repeat(firsts), [first + window_us for first in firsts])
-    begins = map(bisect_left, repeat(lasts), firsts)
-    return max((entered[end] - left[begin] for end, begin in zip(ends, begins, strict=True)), default=0)
+def are_within(lines: int, occurrences: Sequence[Occurrence], window_us: int) -> bool:
+    """Whether at least so many lines are in any such window. Where there are far more, this is seen at once."""
+    firsts = sorted(_firsts([occurrence.histogram for occurrence in occurrences]))
+    dense = any(last - first < window_us for first, last in zip(firsts, firsts[max(0, lines - 1) :], strict=False))
+    return dense or most_within(occurrences, window_us) >= lines
+
+
+def _firsts(histograms: Iterable[Histogram]) -> Iterable[int]:
+    return chain.from_iterable([histogram.firsts() for histogram in histograms])
+
+
+def _may_exceed(most: int, histograms: Sequence[Histogram], window_us: int) -> bool:
+    """Whether a window may have more lines. At least so many buckets as have these lines have to touch it."""
+    firsts = sorted(_firsts(histograms))
+    lines = max([max(histogram.counts(), default=1) for histogram in histograms])
+    longest = max([max(map(sub, histogram.lasts(), histogram.firsts()), default=0) for histogram in histograms])
+    return any(last - first < window_us + longest for first, last in zip(firsts, firsts[most // lines :], strict=False))
+
+
+def _most_of(histograms: Sequence[Histogram], starts: Sequence[int], window_us: int, most: int) -> int:
+    """What has entered before the end of a window, less what has left before its beginning; if it is more than `most`.
+
+    The window with most lines is one of those that begin as late as some bucket allows that it still touches. What a
+    window would have that began at the end of that bucket is no less, and is known sooner.
+    """
+    counts = list(chain.from_iterable([histogram.counts() for histogram in histograms]))
+    firsts, entered = _running(_firsts(histograms), counts)
+    lasts, left = _running(chain.from_iterable([histogram.lasts() for histogram in histograms]), counts)
+    inside = map(bisect_left, repeat(firsts), [last + window_us for last in lasts])
+    for last, number, gone in zip(lasts, inside, left, strict=False):
+        if entered[number] - gone > most:
+            begin = starts[bisect_right(starts, last) - 1]
+            most = max(most, entered[bisect_left(firsts, begin + window_us)] - gone)
+    return most
+
+
+def _running(times: Iterable[int], counts: Sequence[int]) -> tuple[list[int], list[int]]:
+    """The times in order, and of each how many lines there were before it; and how many lines there are."""
+    given = list(times)
+    ordered = sorted(given)
+    if given != ordered:
+        lines: dict[int, int] = defaultdict(int)
+        for us, count in zip(given, counts, strict=True):
+            lines[us] += count
+        ordered = sorted(lines)
+        counts = list(map(lines.__getitem__, ordered))
+    return ordered, list(accumulate(counts, initial=0))

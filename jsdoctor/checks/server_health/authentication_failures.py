@@ -13,7 +13,7 @@ import msgspec
 from jsdoctor.checks.logs.bursts import Burst, bursts
 from jsdoctor.checks.logs.clients import client_of
 from jsdoctor.checks.logs.log_findings import by_server, finding_of
-from jsdoctor.checks.logs.windows import most_within
+from jsdoctor.checks.logs.windows import are_within, most_within
 from jsdoctor.checks.logs.words import listed
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.servers.closings import (
@@ -110,7 +110,7 @@ def login_refused_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]
     quiet = True
     for burst in bursts(logs, "login-refused", "tls-handshake-failed", subjects=by_server, calm=False):
         lines = [item for item in burst.found if not any(word in item.value("reason") for word in _NO_CLIENT)]
-        if _most_logged(lines, params, None) >= params.integer("min_failures"):
+        if _are_many(lines, params):
             quiet = False
             yield _finding_logged(burst, lines, params)
     for burst in bursts(logs, *_CLIENT, subjects=client_of):
@@ -121,11 +121,18 @@ def login_refused_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]
         yield passed(CLUSTER)
 
 
-def _most_logged(lines: Sequence[Occurrence], params: Params, field: str | None) -> int:
-    """The most failures within the window: of one address or user where `field` names it, else of all together."""
+def _are_many(lines: Sequence[Occurrence], params: Params) -> bool:
+    least = params.integer("min_failures")
+    if not any(line.histogram for line in lines):
+        return sum(line.count for line in lines) >= least
+    return are_within(least, lines, params.integer("window") // 1000)
+
+
+def _most_logged(lines: Sequence[Occurrence], params: Params, field: str) -> int:
+    """The most failures of one address or user, which the field names, within the window."""
     if not any(line.histogram for line in lines):
         return sum(line.count for line in lines)
-    return most_within(lines, params.integer("window") // 1000, (lambda item: item.value(field)) if field else None)
+    return most_within(lines, params.integer("window") // 1000, lambda item: item.value(field))
 
 
 def _finding_logged(burst: Burst, lines: Sequence[Occurrence], params: Params) -> Finding:

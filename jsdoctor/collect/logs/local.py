@@ -31,10 +31,14 @@ def run_local(
 
 @contextmanager
 def _rare_collection() -> Iterator[None]:
-    """Run the garbage collector rarely: rows have no cycles, and its usual interval costs a fifth of the time."""
+    """Run the garbage collector rarely: rows have no cycles, and its usual interval costs a fifth of the time.
+
+    Nor does it look at the evidence afterwards, which is needed to the end of a run.
+    """
     usual = gc.get_threshold()
     gc.set_threshold(200_000, 20, 20)
     try:
         yield
+        gc.freeze()
     finally:
         gc.set_threshold(*usual)

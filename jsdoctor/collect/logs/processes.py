@@ -16,6 +16,7 @@ from jsdoctor.collect.logs.series import Progress, Scan, aggregated, by_series, 
 from jsdoctor.collect.logs.sorter import RowSorter
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.log_scan import Part, Row, ScanSettings
+from jsdoctor.parse.logs.aggregate.aggregated import packed
 from jsdoctor.parse.logs.aggregate.aggregation import aggregate
 from jsdoctor.parse.logs.aggregate.evidence import assemble
 
@@ -90,5 +91,5 @@ def _begin(settings: ScanSettings, scan: Scan) -> None:
 
 def _work(whole: bool, parts: list[Part]) -> list[Row]:
     if whole:
-        return list(aggregated(_settings, parts, None, _scan_part))
+        return list(map(packed, aggregated(_settings, parts, None, _scan_part)))
     return sorted(row for part in parts for row in _scan_part(_settings, part, None))

@@ -8,6 +8,7 @@ from itertools import groupby
 from jsdoctor.collect.logs.part import scan_part, uses_native
 from jsdoctor.collect.logs.sorter import RowSorter
 from jsdoctor.model.log_scan import Part, Row, ScanSettings
+from jsdoctor.parse.logs.aggregate.aggregated import Aggregated
 from jsdoctor.parse.logs.aggregate.aggregation import aggregate
 
 Progress = Callable[[int], None]
@@ -26,7 +27,9 @@ def by_series(parts: Sequence[Part]) -> list[tuple[str, list[Part]]]:
     return [(series, list(mine)) for series, mine in groupby(ordered, key=lambda part: part.series)]
 
 
-def aggregated(settings: ScanSettings, parts: Sequence[Part], progress: Progress | None, scan: Scan) -> Iterator[Row]:
+def aggregated(
+    settings: ScanSettings, parts: Sequence[Part], progress: Progress | None, scan: Scan
+) -> Iterator[Aggregated]:
     """Whole series, scanned and aggregated. An archive among them may hold several."""
     with RowSorter() as sorter:
         for part in parts:

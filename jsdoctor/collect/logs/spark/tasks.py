@@ -14,6 +14,7 @@ from jsdoctor.collect.logs.part import scan_part, uses_native
 from jsdoctor.collect.logs.series import Scan, scan_rows
 from jsdoctor.collect.logs.spark.progress_file import ProgressFile
 from jsdoctor.model.log_scan import Part, Row, ScanSettings
+from jsdoctor.parse.logs.aggregate.aggregated import packed
 from jsdoctor.parse.logs.aggregate.aggregation import aggregate
 
 if TYPE_CHECKING:
@@ -82,5 +83,5 @@ def aggregated(rows: Iterable[Row]) -> Iterator[Row]:
             else:
                 yield row
 
-    yield from aggregate(logs(), uses_native())
+    yield from map(packed, aggregate(logs(), uses_native()))
     yield from files

@@ -1,8 +1,8 @@
-"""Contents of the rows between aggregation and assembly."""
+"""What passes between aggregation and assembly, which may be in different processes."""
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -35,15 +35,23 @@ class ServerSeen(msgspec.Struct, frozen=True):
     last: LogTime | None
 
 
+class Aggregated(NamedTuple):
+    """What an analysis found in a series."""
+
+    series: str
+    analysis: str
+    value: object
+
+
 _encoder = msgspec.msgpack.Encoder()
 _T = TypeVar("_T")
 
 
-def aggregated_row(series: str, analysis: str, key: str, value: object) -> Row:
-    """An aggregated row."""
-    return Row(series, analysis, key, 0, 0, _encoder.encode(value))
+def packed(found: Aggregated) -> Row:
+    """As a row that goes to another process."""
+    return Row(found.series, found.analysis, "", 0, 0, _encoder.encode(found.value))
 
 
 def read_aggregated(kind: type[_T], row: Row) -> _T:
-    """The content of an aggregated row."""
+    """The content of such a row."""
     return msgspec.msgpack.decode(row.value, type=kind)

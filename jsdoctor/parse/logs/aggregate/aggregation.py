@@ -9,23 +9,23 @@ from itertools import groupby
 from jsdoctor.model.log import LogGap, ProcessRun
 from jsdoctor.model.log_scan import Row
 from jsdoctor.parse.logs.aggregate import aggregated
-from jsdoctor.parse.logs.aggregate.aggregated import ServerSeen
+from jsdoctor.parse.logs.aggregate.aggregated import Aggregated, ServerSeen
 from jsdoctor.parse.logs.aggregate.elections import sightings
 from jsdoctor.parse.logs.aggregate.hit_groups import groups_of, native_groups_of
-from jsdoctor.parse.logs.aggregate.hits import KEPT, Most, ServerHits, by_server
+from jsdoctor.parse.logs.aggregate.hits import KEPT, Most
 from jsdoctor.parse.logs.aggregate.restored import falls
 from jsdoctor.parse.logs.aggregate.runs import finished, gather
 from jsdoctor.parse.logs.aggregate.series import KNOWN_FROM, NO_TIME, File, Names
 from jsdoctor.parse.logs.aggregate.time_jumps import jumps_of, longest
 from jsdoctor.parse.logs.lines import builtin
 from jsdoctor.parse.logs.scan import rows
-from jsdoctor.parse.logs.scan.rows import HitRow, HitSource, JumpRow, MarkRow, PartRow, ProcessRef, SegmentRow, read
+from jsdoctor.parse.logs.scan.rows import HitSource, JumpRow, MarkRow, PartRow, ProcessRef, SegmentRow, read
 
 RUNS_KEPT = 5000
 """Newest process runs kept of one series."""
 
 
-def aggregate(scanned: Iterable[Row], native: bool = False) -> Iterator[Row]:
+def aggregate(scanned: Iterable[Row], native: bool = False) -> Iterator[Aggregated]:
     """Aggregate sorted rows; the rows of each series are adjacent. Of one series, all but the hits is in memory.
 
     `native`: the compiled core brings the hits together.
@@ -45,7 +45,7 @@ class _Series:
         self._files: dict[str, File] = {}
         self._names = Names(series, [])
 
-    def aggregate(self, scanned: Iterable[Row]) -> Iterator[Row]:
+    def aggregate(self, scanned: Iterable[Row]) -> Iterator[Aggregated]:
         settled = False
         for analysis, mine in groupby(scanned, key=lambda row: row[1]):
             if analysis != rows.HIT:
@@ -76,56 +76,52 @@ class _Series:
         named = [(self._files[file], mark) for file, marks in self._marks.items() for mark in marks]
         self._names = Names(self._series, named)
 
-    def _hits(self, mine: Iterable[Row]) -> Iterator[Row]:
+    def _hits(self, mine: Iterable[Row]) -> Iterator[Aggregated]:
         most: Most | None = None
         signature = ""
-        for group in native_groups_of(mine, KEPT, self._server_of) if self._native else groups_of(mine):
+        for group in (
+            native_groups_of(mine, KEPT, self._server_of) if self._native else groups_of(mine, self._server_of)
+        ):
             if most is None or group.signature != signature:
                 yield from self._most(most)
-                most, signature = Most(group.signature), group.signature
-            if not group.hits:
+                most, signature = Most(group.signature, self._files), group.signature
+            for one in group.found:
+                most.add(one)
+            if not group.found:
                 most.leave_out(group.lines, group.subjects)
-            elif len(group.hits) == 1 and not most.may_keep(count := group.hits[0].count):
-                most.leave_out(count)
-            else:
-                for item in by_server([self._server_hits(hit.row()) for hit in group.hits]):
-                    most.add(item)
         yield from self._most(most)
 
-    def _most(self, most: Most | None) -> Iterator[Row]:
+    def _most(self, most: Most | None) -> Iterator[Aggregated]:
         if most is not None:
             chosen, total = most.result()
-            yield from (self._row(aggregated.OCCURRENCE, item) for item in chosen)
-            yield self._row(aggregated.TOTAL, total)
-
-    def _server_hits(self, hits: HitRow) -> ServerHits:
-        return ServerHits(self._server_of(hits.source), hits, self._files[hits.source.file])
+            yield from (self._found(aggregated.OCCURRENCE, item) for item in chosen)
+            yield self._found(aggregated.TOTAL, total)
 
     def _server_of(self, source: HitSource) -> str:
         file = self._files[source.file]
         return file.part.server or source.name or self._names.of(file, source.start, source.process, source.start)[0]
 
-    def _story(self) -> Iterator[Row]:
+    def _story(self) -> Iterator[Aggregated]:
         files = sorted(self._files.values(), key=_age)
         runs = finished(gather(files, self._marks, self._segments), self._names)
         if len(runs) > RUNS_KEPT:
-            yield self._row(aggregated.OMITTED, ("runs", len(runs) - RUNS_KEPT))
-        yield from (self._row(aggregated.RUN, run) for run in runs[-RUNS_KEPT:])
+            yield self._found(aggregated.OMITTED, ("runs", len(runs) - RUNS_KEPT))
+        yield from (self._found(aggregated.RUN, run) for run in runs[-RUNS_KEPT:])
         gaps: list[LogGap] = []
         for file in files:
             name = file.part.name
             counted = sum(part.steps for part in file.parts)
             jumps = jumps_of(file, self._names, self._jumps[name], counted, self._segments[name])
             gaps.extend(jumps.gaps)
-            yield from (self._row(aggregated.STEP, step) for step in jumps.steps)
-            yield self._row(aggregated.FILE, file.as_read(self._servers_of(file), jumps.interleaved))
-        yield from (self._row(aggregated.GAP, gap) for gap in longest(gaps))
+            yield from (self._found(aggregated.STEP, step) for step in jumps.steps)
+            yield self._found(aggregated.FILE, file.as_read(self._servers_of(file), jumps.interleaved))
+        yield from (self._found(aggregated.GAP, gap) for gap in longest(gaps))
         fallen, streams = falls(files, self._names, self._restored, self._marks)
-        yield from (self._row(aggregated.FALL, fall) for fall in fallen)
-        yield self._row(aggregated.RESTORED, sorted(streams))
+        yield from (self._found(aggregated.FALL, fall) for fall in fallen)
+        yield self._found(aggregated.RESTORED, sorted(streams))
         seen = sightings(files, self._names, self._marks)
-        yield from (self._row(aggregated.ELECTION, sighting) for sighting in seen)
-        yield from (self._row(aggregated.SERVER, server) for server in self._servers(files, runs))
+        yield from (self._found(aggregated.ELECTION, sighting) for sighting in seen)
+        yield from (self._found(aggregated.SERVER, server) for server in self._servers(files, runs))
 
     def _servers_of(self, file: File) -> tuple[str, ...]:
         return tuple(sorted({self._names.of(file, *spoken)[0] for spoken in self._spoken(file.part.name)}))
@@ -162,8 +158,8 @@ class _Series:
                     clusters[server] = mark.seen.fields[0][1]
         return clusters
 
-    def _row(self, analysis: str, value: object) -> Row:
-        return aggregated.aggregated_row(self._series, analysis, "", value)
+    def _found(self, analysis: str, value: object) -> Aggregated:
+        return Aggregated(self._series, analysis, value)
 
 
 def _age(file: File) -> tuple[bool, bool, int, str]:

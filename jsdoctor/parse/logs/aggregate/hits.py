@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import heapq
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from jsdoctor.model.log import DATED_US, MINUTE_US, Exemplar, Histogram, Measure, Occurrence, SignatureTotal
 from jsdoctor.parse.logs.aggregate.series import NO_TIME, File
-from jsdoctor.parse.logs.scan.rows import HitRow, KeptLine
+from jsdoctor.parse.logs.scan.rows import Fields, HitRow, HitSource, KeptLine
 from jsdoctor.parse.logs.scan.signature_counter import EXEMPLARS
 from jsdoctor.parse.redact import scrub_lines
 from jsdoctor.parse.scrubbed import scrubbed_fields
@@ -22,76 +23,98 @@ KEPT = 1000
 
 
 class ServerHits(NamedTuple):
-    """A hit row whose server and file are known."""
+    """A hit row whose server is known."""
 
     server: str
     hits: HitRow
-    file: File
 
 
-_SeenIn = tuple[KeptLine, ServerHits]
-"""A line, and the row that has it."""
+_SeenIn = tuple[HitSource, KeptLine]
+"""Who wrote a line, and the line."""
+
+
+class MergedHits(NamedTuple):
+    """Lines of one signature, subject and server, put together: of them an occurrence is made.
+
+    `shown` are the first lines and the last one, `first_text` is the text of the line whose subject is given.
+    """
+
+    signature: str
+    server: str
+    zoned: bool
+    subject: Fields
+    lines: int
+    bucket_us: int
+    histogram: Histogram
+    measures: tuple[Measure, ...]
+    shown: list[_SeenIn]
+    first_text: str | None
+
+    def occurrence(self, files: Mapping[str, File]) -> Occurrence:
+        """What checks get to see of them. `files` are those of the series by name."""
+        first = self.first_text
+        texts = scrub_lines([seen.text for _, seen in self.shown] + ([] if first is None else [first]))
+        return Occurrence(
+            signature=self.signature,
+            logged_by=self.server,
+            fields=self.subject if first is None else scrubbed_fields(self.subject, first, texts[-1]),
+            count=self.lines,
+            dated=self.histogram.lines_from(DATED_US),
+            zoned=self.zoned,
+            bucket_us=self.bucket_us,
+            histogram=self.histogram,
+            measures=self.measures,
+            exemplars=tuple(
+                [
+                    files[source.file].exemplar(source.start, seen, text=text)
+                    for (source, seen), text in zip(self.shown, texts, strict=False)
+                ]
+            ),
+        )
 
 
 class OneSubject(NamedTuple):
-    """Rows of one signature, subject and server, which make one occurrence."""
+    """Lines of one signature, subject and server: how many, and what puts them together."""
 
-    server: str
-    zoned: bool
-    rows: list[ServerHits]
-
-    @property
-    def lines(self) -> int:
-        """How many lines they are."""
-        return sum(row.hits.count for row in self.rows)
-
-    def occurrence(self, signature: str) -> Occurrence:
-        """What checks get to see of them."""
-        return _occurrence(signature, self.server, self.zoned, self.rows)
+    lines: int
+    merged: Callable[[], MergedHits]
 
 
 def by_server(rows: Iterable[ServerHits]) -> Iterator[OneSubject]:
     """Rows that have the same signature and subject, by server."""
-    groups: dict[tuple[str, bool], list[ServerHits]] = defaultdict(list)
+    groups: dict[tuple[str, bool], list[HitRow]] = defaultdict(list)
     undated: list[ServerHits] = []
     for row in rows:
         if row.hits.source.zoned is None:
             undated.append(row)
         else:
-            groups[row.server, row.hits.source.zoned].append(row)
+            groups[row.server, row.hits.source.zoned].append(row.hits)
     for row in undated:
-        groups[row.server, (row.server, True) in groups].append(row)
-    for (server, zoned), mine in sorted(groups.items()):
-        yield OneSubject(server, zoned, mine)
+        groups[row.server, (row.server, True) in groups].append(row.hits)
+    for (server, zoned), mine in sorted(groups.items(), key=lambda group: group[0]):
+        yield OneSubject(sum(hits.count for hits in mine), partial(_merged_hits, server, zoned, mine))
 
 
-def _occurrence(signature: str, server: str, zoned: bool, rows: list[ServerHits]) -> Occurrence:
+def _merged_hits(server: str, zoned: bool, rows: list[HitRow]) -> MergedHits:
     measures: dict[str, Measure] = {}
     for row in rows:
-        for field, count, low, high in row.hits.measures:
+        for field, count, low, high in row.measures:
             known = measures.get(field)
             measures[field] = Measure(field, count, low, high) if known is None else _wider(known, count, low, high)
-    width, histogram = _histogram([row.hits.minutes for row in rows])
-    firsts = [(seen, row) for row in rows for seen in row.hits.firsts]
-    lasts = [(latest, row) for row in rows if (latest := row.hits.latest) is not None]
-    shown = _shown(firsts, lasts)
-    texts = scrub_lines([seen.text for seen, _ in (*shown, *firsts[:1])])
-    return Occurrence(
-        signature=signature,
-        logged_by=server,
-        fields=scrubbed_fields(rows[0].hits.subject, firsts[0][0].text, texts[-1]) if firsts else rows[0].hits.subject,
-        count=sum(row.hits.count for row in rows),
-        dated=histogram.lines_from(DATED_US),
+    width, histogram = _histogram([row.minutes for row in rows])
+    firsts = [(row.source, seen) for row in rows for seen in row.firsts]
+    lasts = [(row.source, latest) for row in rows if (latest := row.latest) is not None]
+    return MergedHits(
+        signature=rows[0].signature,
+        server=server,
         zoned=zoned,
+        subject=rows[0].subject,
+        lines=sum(row.count for row in rows),
         bucket_us=width,
         histogram=histogram,
         measures=tuple(measures[field] for field in sorted(measures)),
-        exemplars=tuple(
-            [
-                row.file.exemplar(row.hits.source.start, seen, text=text)
-                for (seen, row), text in zip(shown, texts, strict=False)
-            ]
-        ),
+        shown=_shown(firsts, lasts),
+        first_text=firsts[0][1].text if firsts else None,
     )
 
 
@@ -99,12 +122,12 @@ def _shown(firsts: list[_SeenIn], lasts: list[_SeenIn]) -> list[_SeenIn]:
     """The first lines, and the last one. To make exemplars of them takes long, so they are chosen before."""
 
     def rank(undated: int) -> Callable[[_SeenIn], tuple[int, str, int]]:
-        return lambda item: (undated if item[0].us is None else item[0].us, item[1].hits.source.file, item[0].offset)
+        return lambda item: (undated if item[1].us is None else item[1].us, item[0].file, item[1].offset)
 
     kept = sorted(firsts, key=rank(NO_TIME))[:EXEMPLARS]
     last = max(lasts, key=rank(-1), default=None)
-    places = [(seen.offset, row.hits.source.file) for seen, row in kept]
-    return kept if last is None or (last[0].offset, last[1].hits.source.file) in places else [*kept, last]
+    places = [(seen.offset, source.file) for source, seen in kept]
+    return kept if last is None or (last[1].offset, last[0].file) in places else [*kept, last]
 
 
 def _wider(known: Measure, count: int, low: int, high: int) -> Measure:
@@ -167,15 +190,11 @@ class Most:
     all are left out: occurrences are made of those only that are not.
     """
 
-    def __init__(self, signature: str, kept: int = KEPT) -> None:
-        self._signature, self._kept = signature, kept
+    def __init__(self, signature: str, files: Mapping[str, File], kept: int = KEPT) -> None:
+        self._signature, self._files, self._kept = signature, files, kept
         self._chosen: list[tuple[int, int, Occurrence]] = []
         self._counts: list[int] = []
         self._count = self._subjects = 0
-
-    def may_keep(self, count: int) -> bool:
-        """Whether a subject with so many lines would be one of those with most so far."""
-        return len(self._counts) < self._kept or count > self._counts[0]
 
     def leave_out(self, count: int, subjects: int = 1) -> None:
         """So many more with so many lines, of which nothing else is known."""
@@ -185,11 +204,11 @@ class Most:
     def add(self, hits: OneSubject) -> None:
         """One more."""
         count = hits.lines
-        if self.may_keep(count):
+        if len(self._counts) < self._kept or count > self._counts[0]:
             heapq.heappush(self._counts, count)
             if len(self._counts) > self._kept:
                 heapq.heappop(self._counts)
-            self._chosen.append((-count, self._subjects, hits.occurrence(self._signature)))
+            self._chosen.append((-count, self._subjects, hits.merged().occurrence(self._files)))
             if len(self._chosen) >= 4 * self._kept:
                 self._chosen = heapq.nsmallest(self._kept, self._chosen)
         self.leave_out(count)

@@ -3,69 +3,20 @@
 from __future__ import annotations
 
 import heapq
-from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
 
-from jsdoctor.model.log import CLOCK_US, SUBJECT_FIELDS, Histogram, LogTime, Occurrence, OutageInterval
+from jsdoctor.model.log import SUBJECT_FIELDS, LogTime, Occurrence, OutageInterval
 from jsdoctor.model.rule import Signature
 from jsdoctor.parse.logs.aggregate.offsets import CommonTime
-from jsdoctor.parse.logs.aggregate.series import NO_TIME
-
-PAUSE_US = 300_000_000
-"""A problem that is not logged for this time, in microseconds, is over; the next line begins another interval."""
+from jsdoctor.parse.logs.aggregate.outages import Endings, Importance, Outage, finder
 
 INTERVALS_KEPT = 200
 """Of each signature: the unresolved ones first, then the longest."""
 
 
-class _Line(NamedTuple):
-    us: int
-    signature: str
-
-
-class _Lines(NamedTuple):
-    """Lines of one trouble: first and last time, how many they are, and what ended them."""
-
-    began: int
-    last: int
-    lines: int
-    ended: _Line | None
-
-    @property
-    def importance(self) -> tuple[bool, int]:
-        """Those that nothing ended come first, then those that lasted longest; see `_importance`."""
-        if self.began < CLOCK_US:
-            return self.ended is not None, 0
-        return self.ended is not None, self.began - (self.ended.us if self.ended else self.last)
-
-
 _Key = tuple[str, tuple[str, ...], tuple[bool, str]]
 """A signature, what it has in common with the trouble, and the clock it is on."""
-
-
-class _Endings:
-    """Lines of one signature, of all servers on one clock, that may end a trouble: buckets by both their times."""
-
-    def __init__(self, signature: str) -> None:
-        self.signature = signature
-        self._times: list[int] = []
-        self._sorted = True
-
-    def add(self, buckets: Histogram, shift: int) -> None:
-        """`shift`: what to add to be on the common clock."""
-        times = (*buckets.firsts(), *buckets.lasts())
-        self._times.extend([us + shift for us in times] if shift else times)
-        self._sorted = False
-
-    def after(self, us: int) -> int | None:
-        """The first known time at or after `us`: that of a first line, or of the last one of a bucket around `us`."""
-        if not self._sorted:
-            self._times.sort()
-            self._sorted = True
-        index = bisect_left(self._times, us)
-        return self._times[index] if index < len(self._times) else None
 
 
 class _Resolvers:
@@ -84,32 +35,22 @@ class _Resolvers:
     ) -> None:
         self._common, self._time = common, time
         self._names = incident.resolved_by
-        self._endings: dict[_Key, _Endings] = {}
+        self._endings: dict[_Key, Endings] = {}
         for occurrence in occurrences:
             if occurrence.signature in common:
                 key, shift = self._key(occurrence.signature, occurrence)
-                self._endings.setdefault(key, _Endings(occurrence.signature)).add(occurrence.histogram, shift)
+                self._endings.setdefault(key, Endings(occurrence.signature)).add(occurrence.histogram, shift)
 
     def _key(self, name: str, occurrence: Occurrence) -> tuple[_Key, int]:
         clock, shift = self._time.clock(occurrence.logged_by, occurrence.zoned)
         fields = self._common.get(name, ())
         return (name, tuple(map(occurrence.value, fields)) or (occurrence.logged_by,), clock), shift
 
-    def of(self, incident: Occurrence) -> tuple[list[_Endings], int]:
+    def of(self, incident: Occurrence) -> tuple[list[Endings], int]:
         """What may end this trouble, and what to add to its times to be on their clock."""
         keys = [self._key(name, incident) for name in self._names]
         result = [self._endings[key] for key, _ in keys if key in self._endings]
         return result, keys[0][1] if keys else 0
-
-
-def _after(endings: Sequence[_Endings], us: int, shift: int) -> _Line | None:
-    """The first line at or after `us` (of the trouble's clock) that ends it."""
-    best: _Line | None = None
-    for ending in endings:
-        at = ending.after(us + shift)
-        if at is not None and (best is None or at - shift < best.us):
-            best = _Line(at - shift, ending.signature)
-    return best
 
 
 def intervals(
@@ -141,7 +82,7 @@ def intervals(
         mine = _Chosen(doubtful)
         for occurrence in by_name[signature.name]:
             end_us = ends.get((occurrence.logged_by, occurrence.zoned))
-            mine.add(occurrence, _of(occurrence, *resolvers.of(occurrence)), end_us)
+            mine.add(occurrence, *resolvers.of(occurrence), end_us)
         chosen = mine.most_important()
         omitted += mine.count - len(chosen)
         kept.extend(chosen)
@@ -155,16 +96,14 @@ class _Chosen:
         self.count = 0
         self._doubtful = doubtful
         self._intervals: list[OutageInterval] = []
-        self._least: tuple[bool, int] | None = None
+        self._least: Importance | None = None
+        self._find = finder()
 
-    def add(self, occurrence: Occurrence, intervals: Iterable[_Lines], end_us: int | None) -> None:
+    def add(self, occurrence: Occurrence, endings: Sequence[Endings], shift: int, end_us: int | None) -> None:
         """Those of one more subject. Of thousands few are important: of the others no interval is made."""
-        for lines in intervals:
-            self.count += 1
-            if lines.ended is None and self._doubtful:
-                continue
-            if self._least is None or lines.importance <= self._least:
-                self._intervals.append(_interval(occurrence, lines, end_us))
+        count, outages = self._find(occurrence.histogram, endings, shift, self._doubtful, self._least)
+        self.count += count
+        self._intervals += [_interval(occurrence, outage, end_us) for outage in outages]
         if len(self._intervals) > 2 * INTERVALS_KEPT:
             self._intervals = self.most_important()
             least = self._intervals[-1]
@@ -179,26 +118,8 @@ def _common(signature: Signature, others: set[str]) -> tuple[str, ...]:
     return tuple(field for field in signature.fields if field in SUBJECT_FIELDS and field in others)
 
 
-def _of(occurrence: Occurrence, endings: Sequence[_Endings], shift: int) -> Iterator[_Lines]:
-    """Its intervals: after a pause, or an end between two of its lines, the later line begins another one."""
-    began = last = count = 0
-    ended, until = None, -NO_TIME  # what ends the trouble whose last line is at this time or before
-    for first_us, last_us, lines in occurrence.histogram.spans():
-        if count:
-            if last > until:
-                ended = _after(endings, last, shift)
-                until = ended.us if ended is not None else NO_TIME
-            if first_us - last > PAUSE_US or (ended is not None and ended.us < first_us):
-                yield _Lines(began, last, count, ended)
-                count = 0
-        began = began if count else first_us
-        last, count = max(last, last_us) if count else last_us, count + lines
-    if count:
-        yield _Lines(began, last, count, _after(endings, last, shift))
-
-
-def _interval(occurrence: Occurrence, lines: _Lines, end_us: int | None) -> OutageInterval:
-    began, last, count, ended = lines
+def _interval(occurrence: Occurrence, outage: Outage, end_us: int | None) -> OutageInterval:
+    began, last, count, ended = outage
     zoned = occurrence.zoned
     return OutageInterval(
         signature=occurrence.signature,

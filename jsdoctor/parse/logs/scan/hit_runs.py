@@ -103,7 +103,6 @@ class FoundHit(msgspec.Struct, array_like=True, gc=False):
 _encoder = msgspec.msgpack.Encoder()
 _hits = msgspec.msgpack.Decoder(_Run[_Hit])
 _raw_hits = msgspec.msgpack.Decoder(_Run[msgspec.Raw])
-_found_hit = msgspec.msgpack.Decoder(FoundHit)
 
 
 def _key(signature: str, subject: Iterable[str]) -> str:
@@ -169,11 +168,6 @@ def hits_of(run: Row) -> Iterator[FoundHit]:
     """The hits of a row."""
     content = _hits.decode(run.value)
     return (FoundHit(content.sources[hit.source], content.signatures[hit.signature], hit) for hit in content.hits)
-
-
-def found_hit(packed: bytes) -> FoundHit:
-    """A hit as the compiled core gives it."""
-    return _found_hit.decode(packed)
 
 
 def renamed(run: Row, file: str) -> bytes:

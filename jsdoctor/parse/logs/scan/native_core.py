@@ -90,17 +90,21 @@ class NativeScanner(Protocol):
 
 
 NativeGroup = tuple[str, list[bytes], int, int]
-"""See `hit_groups.HitGroup`; the hits are packed."""
+"""See `hit_groups.HitGroup`; what is found is packed."""
 
 
 class NativeGroups(Protocol):
     """Brings the hits of runs together; see `hit_groups.HitGroup`."""
 
     def add(self, start: int, run: bytes, server_of: Callable[[bytes], int], /) -> list[NativeGroup]:
-        """Take one more run, of a part that begins at `start`. `server_of` gets a packed `HitSource`."""
+        """Take one more run, of a part that begins at `start`.
+
+        `server_of` gets a packed `HitSource` and gives the number of its server. It is called once for each source:
+        what is found has the number of that call.
+        """
         ...
 
-    def end(self, server_of: Callable[[bytes], int], /) -> list[NativeGroup]:
+    def end(self) -> list[NativeGroup]:
         """Take the last groups, once all runs are there."""
         ...
 
@@ -121,7 +125,7 @@ class _Core(Protocol):
     def HitGroups(self, kept: int, /) -> NativeGroups: ...  # noqa: N802  # a class
 
 
-_core = CompiledCore[_Core]("REVISION", 4)
+_core = CompiledCore[_Core]("REVISION", 5)
 
 
 def have_native() -> bool:

@@ -1,0 +1,97 @@
+"""Outages in the lines of a trouble: what tells them apart, and that the compiled core finds the same."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jsdoctor.model.histogram import Histogram
+from jsdoctor.model.log import CLOCK_US, MINUTE_US, ORDER_US
+from jsdoctor.parse.logs.aggregate.outages import PAUSE_US, Ending, Endings, Outage, find, finder
+from jsdoctor.parse.logs.scan.native_core import have_native
+
+_TIME = st.one_of(
+    st.integers(0, 40 * MINUTE_US), st.integers(0, 9), st.integers(ORDER_US, ORDER_US + 9), st.just(CLOCK_US)
+)
+_SPAN = st.tuples(_TIME, st.sampled_from((0, 1, 59_999_999, 3 * MINUTE_US)), st.integers(1, 9))
+_SPANS = st.lists(_SPAN, max_size=8)
+
+
+def lines(*spans: tuple[int, int, int]) -> Histogram:
+    return Histogram.of(spans)
+
+
+def endings(name: str, *times: int, shift: int = 0) -> Endings:
+    found = Endings(name)
+    found.add(Histogram.of([(us, us, 1) for us in times]), shift)
+    return found
+
+
+def test_a_pause_ends_an_outage() -> None:
+    end = PAUSE_US + 5
+    assert find(lines((0, 5, 2), (end, end, 1)), [], 0, False, None) == (1, [Outage(0, end, 3, None)])
+    count, outages = find(lines((0, 5, 2), (end + 1, end + 7, 1)), [], 0, False, None)
+    assert (count, outages) == (2, [Outage(0, 5, 2, None), Outage(end + 1, end + 7, 1, None)])
+
+
+def test_a_line_between_ends_an_outage() -> None:
+    spans = lines((10, 20, 2), (40, 50, 1))
+    ended = Ending(30, "led")
+    assert find(spans, [endings("led", 30)], 0, False, None)[1] == [Outage(10, 20, 2, ended), Outage(40, 50, 1, None)]
+    assert find(spans, [endings("led", 40)], 0, False, None)[1] == [Outage(10, 50, 3, None)]
+    assert find(spans, [endings("led", 20)], 0, False, None)[1][0] == Outage(10, 20, 2, Ending(20, "led"))
+
+
+def test_the_first_line_that_ends_it_counts_and_of_two_at_once_that_of_the_first_signature() -> None:
+    spans = lines((10, 20, 2))
+    both = [endings("led", 70), endings("current", 60)]
+    assert find(spans, both, 0, False, None)[1] == [Outage(10, 20, 2, Ending(60, "current"))]
+    both = [endings("led", 60), endings("current", 60)]
+    assert find(spans, both, 0, False, None)[1] == [Outage(10, 20, 2, Ending(60, "led"))]
+
+
+def test_times_of_another_clock() -> None:
+    assert find(lines((10, 20, 2)), [endings("led", 1030)], 1000, False, None)[1] == [
+        Outage(10, 20, 2, Ending(30, "led"))
+    ]
+    assert find(lines((10, 20, 2)), [endings("led", 30, shift=-15)], 0, False, None)[1][0].ended is None
+
+
+def test_what_is_not_wanted_is_counted() -> None:
+    spans = lines((0, 5, 2), (PAUSE_US + 10, PAUSE_US + 70, 1), (PAUSE_US + 90, PAUSE_US + 99, 1))
+    ended = [endings("led", 7, PAUSE_US + 80)]
+    assert find(spans, ended, 0, True, None)[0] == 3
+    assert [outage.ended for outage in find(spans, ended, 0, True, None)[1]] == [
+        Ending(7, "led"),
+        Ending(PAUSE_US + 80, "led"),
+    ]
+    assert [outage.importance for outage in find(spans, ended, 0, False, (True, -70))[1]] == [(True, -70), (False, -9)]
+    assert find(spans, ended, 0, False, (True, -71))[1] == find(spans, ended, 0, False, (False, 0))[1]
+
+
+def test_without_times_no_outage_is_longer_than_another() -> None:
+    assert Outage(ORDER_US, ORDER_US + 99, 3, None).importance == (False, 0)
+    assert Outage(CLOCK_US, CLOCK_US + 99, 3, None).importance == (False, -99)
+
+
+@pytest.mark.skipif(not have_native(), reason="the compiled scan is not installed: `make native` builds it")
+@given(
+    spans=_SPANS,
+    ends=st.lists(st.lists(_TIME, max_size=5), max_size=3),
+    shift=st.sampled_from((0, 0, 7, -MINUTE_US)),
+    doubtful=st.booleans(),
+    least=st.one_of(st.none(), st.tuples(st.booleans(), st.sampled_from((0, -1, -9, -MINUTE_US)))),
+)
+def test_the_core_finds_the_same(
+    spans: list[tuple[int, int, int]],
+    ends: list[list[int]],
+    shift: int,
+    doubtful: bool,
+    least: tuple[bool, int] | None,
+) -> None:
+    """Also where buckets overlap, which those of one signature do where clocks were put back."""
+    histogram = lines(*[(first, first + longer, count) for first, longer, count in sorted(spans)])
+    ending = [endings(str(number), *times) for number, times in enumerate(ends)]
+    wanted = (histogram, ending, shift, doubtful, least)
+    assert finder()(*wanted) == find(*wanted)
