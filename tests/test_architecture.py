@@ -113,11 +113,11 @@ def test_checks_are_small() -> None:
 
 
 def test_a_class_name_has_one_meaning() -> None:
-    """A reader who has met a public class knows what its name means in every other module."""
+    """A reader who has met a class, private or not, knows what its name means in every other module."""
     places: dict[str, list[str]] = {}
     for module in MODULES:
-        for node in tree(module).body:
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+        for node in ast.walk(tree(module)):
+            if isinstance(node, ast.ClassDef):
                 places.setdefault(node.name, []).append(name(module))
     assert {word: modules for word, modules in places.items() if len(modules) > 1} == {}
 

@@ -65,7 +65,7 @@ class _LeafzReply(msgspec.Struct, frozen=True):
     leafs: tuple[Leaf, ...] | None = None
 
 
-class _Route(msgspec.Struct, frozen=True):
+class _RouteReport(msgspec.Struct, frozen=True):
     remote_id: str = ""
     remote_name: str = ""
     account: str = ""
@@ -75,7 +75,7 @@ class _Route(msgspec.Struct, frozen=True):
 class _RoutezReply(msgspec.Struct, frozen=True):
     now: Instant | None = None
     num_routes: int | None = None
-    routes: tuple[_Route, ...] | None = None
+    routes: tuple[_RouteReport, ...] | None = None
 
 
 class ServerReports:

@@ -24,7 +24,7 @@ def page_rendered(rule: Rule, options: RenderOptions) -> str:
 def drawn(markdown: str, options: RenderOptions) -> str:
     """Markdown drawn for a terminal of that width."""
     written = StringIO()
-    console_for(options, written).print(_Page(markdown, hyperlinks=False), crop=False)
+    console_for(options, written).print(_ExplainMarkdown(markdown, hyperlinks=False), crop=False)
     text = "\n".join(line.rstrip() for line in written.getvalue().splitlines()) + "\n"
     return ascii_only(text) if options.ascii_only else text
 
@@ -37,7 +37,7 @@ class _Command(CodeBlock):
             yield Text(f"    {line}", style="bold", no_wrap=True, overflow="ignore")
 
 
-class _Page(Markdown):
+class _ExplainMarkdown(Markdown):
     elements: ClassVar[dict[str, type[MarkdownElement]]] = {
         **Markdown.elements,
         "fence": _Command,

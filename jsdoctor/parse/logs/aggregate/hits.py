@@ -178,7 +178,7 @@ class Most:
         return len(self._counts) < self._kept or count > self._counts[0]
 
     def leave_out(self, count: int, subjects: int = 1) -> None:
-        """So many more with so many lines, of which nothing else is known."""
+        """Add a number of lines of which nothing else is known."""
         self._count += count
         self._subjects += subjects
 

@@ -20,18 +20,18 @@ INTERVALS_KEPT = 200
 """Of each signature: the unresolved ones first, then the longest."""
 
 
-class _Line(NamedTuple):
+class _OutageLine(NamedTuple):
     us: int
     signature: str
 
 
-class _Lines(NamedTuple):
+class _OutageLines(NamedTuple):
     """Lines of one trouble: first and last time, how many they are, and what ended them."""
 
     began: int
     last: int
     lines: int
-    ended: _Line | None
+    ended: _OutageLine | None
 
     @property
     def importance(self) -> tuple[bool, int]:
@@ -102,13 +102,13 @@ class _Resolvers:
         return result, keys[0][1] if keys else 0
 
 
-def _after(endings: Sequence[_Endings], us: int, shift: int) -> _Line | None:
+def _after(endings: Sequence[_Endings], us: int, shift: int) -> _OutageLine | None:
     """The first line at or after `us` (of the trouble's clock) that ends it."""
-    best: _Line | None = None
+    best: _OutageLine | None = None
     for ending in endings:
         at = ending.after(us + shift)
         if at is not None and (best is None or at - shift < best.us):
-            best = _Line(at - shift, ending.signature)
+            best = _OutageLine(at - shift, ending.signature)
     return best
 
 
@@ -157,7 +157,7 @@ class _Chosen:
         self._intervals: list[OutageInterval] = []
         self._least: tuple[bool, int] | None = None
 
-    def add(self, occurrence: Occurrence, intervals: Iterable[_Lines], end_us: int | None) -> None:
+    def add(self, occurrence: Occurrence, intervals: Iterable[_OutageLines], end_us: int | None) -> None:
         """Those of one more subject. Of thousands few are important: of the others no interval is made."""
         for lines in intervals:
             self.count += 1
@@ -179,7 +179,7 @@ def _common(signature: Signature, others: set[str]) -> tuple[str, ...]:
     return tuple(field for field in signature.fields if field in SUBJECT_FIELDS and field in others)
 
 
-def _of(occurrence: Occurrence, endings: Sequence[_Endings], shift: int) -> Iterator[_Lines]:
+def _of(occurrence: Occurrence, endings: Sequence[_Endings], shift: int) -> Iterator[_OutageLines]:
     """Its intervals: after a pause, or an end between two of its lines, the later line begins another one."""
     began = last = count = 0
     ended, until = None, -NO_TIME  # what ends the trouble whose last line is at this time or before
@@ -189,15 +189,15 @@ def _of(occurrence: Occurrence, endings: Sequence[_Endings], shift: int) -> Iter
                 ended = _after(endings, last, shift)
                 until = ended.us if ended is not None else NO_TIME
             if first_us - last > PAUSE_US or (ended is not None and ended.us < first_us):
-                yield _Lines(began, last, count, ended)
+                yield _OutageLines(began, last, count, ended)
                 count = 0
         began = began if count else first_us
         last, count = max(last, last_us) if count else last_us, count + lines
     if count:
-        yield _Lines(began, last, count, _after(endings, last, shift))
+        yield _OutageLines(began, last, count, _after(endings, last, shift))
 
 
-def _interval(occurrence: Occurrence, lines: _Lines, end_us: int | None) -> OutageInterval:
+def _interval(occurrence: Occurrence, lines: _OutageLines, end_us: int | None) -> OutageInterval:
     began, last, count, ended = lines
     zoned = occurrence.zoned
     return OutageInterval(

@@ -105,7 +105,7 @@ class NativeGroups(Protocol):
         ...
 
 
-class _Core(Protocol):
+class _ScanCore(Protocol):
     def Signatures(  # noqa: N802  # a class
         self,
         signatures: list[Description],
@@ -121,7 +121,7 @@ class _Core(Protocol):
     def HitGroups(self, kept: int, /) -> NativeGroups: ...  # noqa: N802  # a class
 
 
-_core = CompiledCore[_Core]("REVISION", 4)
+_core = CompiledCore[_ScanCore]("REVISION", 4)
 
 
 def have_native() -> bool:
