@@ -38,13 +38,18 @@ help: ## list the targets
 
 setup: .venv/.ready ## create .venv from the lock and install jsdoctor into it, editable
 
-.venv/.ready: requirements/dev.txt pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("jsdoctor needs Python 3.11 or newer; this is " + sys.version + ". Name another: make PYTHON=/path/to/python3.11")'
-	@$(BIN)/python -m pip --version > /dev/null 2>&1 || $(PYTHON) -m venv --clear .venv
+.venv/.ready: .venv/.light requirements/dev.txt pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@rm -f $@ && touch $@
 	@if command -v cargo > /dev/null; then echo 'cargo is here: `make native` builds the compiled scan of logs'; fi
+
+# All but Spark, pandas and Java, which are two thirds of .venv: lint, types and the tests without servers need no more.
+.venv/.light: requirements/light.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("jsdoctor needs Python 3.11 or newer; this is " + sys.version + ". Name another: make PYTHON=/path/to/python3.11")'
+	@$(BIN)/python -m pip --version > /dev/null 2>&1 || $(PYTHON) -m venv --clear .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/light.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@rm -f $@ && touch $@
 
 # The compiled scan is optional: where it is not, Python gives the same rows (docs/adr/0038).
 native: setup ## build the compiled scan of logs (needs cargo)
@@ -62,7 +67,7 @@ test: setup servers ## run the tests on real servers
 
 # What a change of a rule, a parser or a text needs while it is being made: no server, no Java, no Go.
 # Without a module that tries 36,000 manifests: `make test` has it.
-quick: setup ## run the tests of rules, parsers and engine alone, which take a minute on two cores
+quick: .venv/.light ## run the tests of rules, parsers and engine alone, which take a minute on two cores
 	$(BIN)/pytest -q -m 'not nightly and not real' -n auto --dist loadfile --no-loadscope-reorder $(ARGS) tests/checks tests/engine tests/model tests/parse \
 	  tests/diagnosis tests/test_rules.py tests/test_golden_results.py tests/test_edges.py tests/test_log_rules.py tests/test_manifest_rules.py \
 	  tests/test_packet_rules.py tests/test_architecture.py tests/test_subjects.py --ignore=tests/checks/test_recorded_fields.py
@@ -79,20 +84,20 @@ coverage: setup servers ## run the tests and report which lines of jsdoctor/ the
 
 check: lint types arch prose ## everything that needs no server: lint, types, arch, prose
 
-lint: setup ## ruff: rules and format
+lint: .venv/.light ## ruff: rules and format
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 
-types: setup ## mypy --strict
+types: .venv/.light ## mypy --strict
 	$(BIN)/mypy
 
-arch: setup ## import-linter: which package may import which
+arch: .venv/.light ## import-linter: which package may import which
 	$(BIN)/lint-imports
 
-prose: setup ## the texts for people keep to the word list, docs/words.toml
+prose: .venv/.light ## the texts for people keep to the word list, docs/words.toml
 	$(BIN)/python -m tests.docs.prose
 
-format: setup ## let ruff rewrite what it can
+format: .venv/.light ## let ruff rewrite what it can
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
@@ -157,31 +162,31 @@ record: setup servers ## record fixtures/base anew from real servers
 record-fields: setup servers ## record fixtures/fields: the responses of servers to every change of a field
 	$(BIN)/python -m tests.record_fields
 
-golden: setup ## write what rules say in their cases and where that turns: make golden RULE="JSD403 JSD404", or of all
+golden: .venv/.light ## write what rules say in their cases and where that turns: make golden RULE="JSD403 JSD404", or of all
 	$(BIN)/python -m tests.golden_results $(RULE)
 
-help-page: setup ## write what `jsdoctor --help` prints
+help-page: .venv/.light ## write what `jsdoctor --help` prints
 	$(BIN)/python -m tests.help_page
 
-catalogue: setup ## write jsdoctor/cli/catalogue.txt: what `rules list` and `explain` print of each rule
+catalogue: .venv/.light ## write jsdoctor/cli/catalogue.txt: what `rules list` and `explain` print of each rule
 	$(BIN)/python -m tests.catalogue
 
-check-index: setup ## write jsdoctor/checks/index.py: the module and the evidence of each check
+check-index: .venv/.light ## write jsdoctor/checks/index.py: the module and the evidence of each check
 	$(BIN)/python -m tests.check_index
 
-schemas: setup ## write docs/schema: the JSON Schemas of reports, diagnoses and plans, from their types
+schemas: .venv/.light ## write docs/schema: the JSON Schemas of reports, diagnoses and plans, from their types
 	$(BIN)/python -m tests.schemas
 
-man: setup ## write docs/man: a manual page for each command
+man: .venv/.light ## write docs/man: a manual page for each command
 	$(BIN)/python -m tests.man_pages
 
-peers: setup ## write docs/peers.md: what other tools look at, and what answers it
+peers: .venv/.light ## write docs/peers.md: what other tools look at, and what answers it
 	$(BIN)/python -m tests.peers_page
 
 metrics-page: setup ## write the comparison of metrics with a login in docs/prometheus.md, from its recorded runs
 	$(BIN)/python -m tests.prometheus.page
 
-kit: setup ## write deploy/prometheus and deploy/grafana from the rule pages
+kit: .venv/.light ## write deploy/prometheus and deploy/grafana from the rule pages
 	$(BIN)/python -m tests.kit
 
 # The nightly measure of the tests themselves (tests/mutation). Results are kept in .mutation. AGAIN=1 takes only what was not killed.
@@ -238,6 +243,8 @@ lock: ## resolve requirements/*.txt anew
 	$(LOCKER)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade uv
 	$(LOCKER)/bin/uv pip compile $(LOCK_OPTIONS) --upgrade --extra logs --extra manifests --extra pcap --extra mcp --output-file requirements/dev.txt \
 	  pyproject.toml requirements/dev.in
+	$(LOCKER)/bin/uv pip compile $(LOCK_OPTIONS) --constraint requirements/dev.txt --extra manifests --extra pcap --extra mcp \
+	  --output-file requirements/light.txt pyproject.toml requirements/dev.in requirements/light.in
 	@for part in '--extra manifests --output-file requirements/run.txt' \
 	  '--extra manifests --extra logs --output-file requirements/run-logs.txt'; do \
 	  $(LOCKER)/bin/uv pip compile $(LOCK_OPTIONS) --constraint requirements/dev.txt $$part pyproject.toml || exit 1; done

@@ -110,7 +110,7 @@ async def _create_stream(client: Client, number: int, consumers: int) -> None:
 
 
 async def _create_consumer(client: Client, stream: str, name: str, messages: int, *, stuck: bool) -> None:
-    """A consumer that has acknowledged all messages, or holds on to the first few without a word."""
+    """A consumer that has acknowledged all messages, or holds on to the first few silently."""
     config: dict[str, Any] = {"max_ack_pending": _HELD_BACK, "ack_wait": _SECOND_NS} if stuck else {}
     await add_consumer(client, stream, name, **config)
     pulling = await client.jetstream().pull_subscribe_bind(consumer=name, stream=stream)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import cache
+import traceback
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import cache, wraps
 from typing import Any
 
-from jsdoctor.checks.registry import Check, load_checks
+from jsdoctor.checks.registry import Check, Predicate, load_checks
 from jsdoctor.collect.rule_pages import shipped_pages
 from jsdoctor.engine.loader import load_rules
 from jsdoctor.engine.runner import Evaluation, evaluate
 from jsdoctor.engine.select import Selection, find_rule, select_rules
 from jsdoctor.model.evidence import EvidenceSet
+from jsdoctor.model.finding import Finding
+from jsdoctor.model.partial import NotShownError
 from jsdoctor.model.rule import Rule
 from jsdoctor.parse.rule_page import param_value
 from jsdoctor.remedy.family import Action
@@ -22,6 +26,28 @@ from jsdoctor.remedy.registry import load_actions
 def checks() -> Mapping[str, Check]:
     """Every check by name."""
     return load_checks()
+
+
+@cache
+def _printing_checks() -> Mapping[str, Check]:
+    """The checks, which print their exceptions: the engine keeps no more than the message, pytest shows the output."""
+    return {name: replace(check, predicate=printing(check.predicate)) for name, check in checks().items()}
+
+
+def printing(predicate: Predicate) -> Predicate:
+    """The predicate, with the traceback of its exceptions on stderr."""
+
+    @wraps(predicate)
+    def checked(*args: Any, **kwargs: Any) -> Iterator[Finding]:
+        try:
+            yield from predicate(*args, **kwargs)
+        except NotShownError:
+            raise  # of a partial snapshot: the engine reports it as not evaluated
+        except Exception:
+            traceback.print_exc()
+            raise
+
+    return checked
 
 
 @cache
@@ -47,7 +73,7 @@ def run_with(
     code: str, evidence: EvidenceSet, given: Mapping[str, float | int | None], keep_passes: bool = False
 ) -> Evaluation:
     """One rule on some evidence, with parameter values in their units."""
-    return evaluate(_rule_alone(code), checks(), evidence, {code: given}, keep_passes)
+    return evaluate(_rule_alone(code), _printing_checks(), evidence, {code: given}, keep_passes)
 
 
 @cache
@@ -63,4 +89,4 @@ def overrides(code: str, params: Mapping[str, Any] | None) -> dict[str, float | 
 
 def run_all(evidence: EvidenceSet) -> Evaluation:
     """Every rule on some evidence."""
-    return evaluate(select_rules(rules()), checks(), evidence, {})
+    return evaluate(select_rules(rules()), _printing_checks(), evidence, {})

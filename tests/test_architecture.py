@@ -37,6 +37,14 @@ CLEAN_TESTS = (
 )
 CLEAN = [ROOT / "bench", *(ROOT / "tests" / package for package in CLEAN_TESTS)]
 CLEAN_MODULES = sorted([*(ROOT / "tests").glob("*.py"), *(module for part in CLEAN for module in part.rglob("*.py"))])
+# Fields of the model that are written and never read by an attribute: figures of captures that only tests compare, and
+# what is read by its name (claims of symptom pages).
+UNREAD_FIELDS = {
+    *("backwards", "by_bytes", "delay_above_least_ns", "handshake_ns", "longest_duplicate_acks", "not_acked", "p95"),
+    *("other_connection", "ping_ns", "pings_unanswered", "routed", "took_ns", "unfilled_bytes"),
+    *("bootstrapped", "claim", "estimated_error_us", "kernel", "max_error_us", "outvoted", "recovered"),
+    *("restored_streams", "truth"),
+}
 SAY_NOTHING = {"utils", "util", "helpers", "helper", "common", "manager", "misc"}
 
 # The clock behind datetime, and files: what import-linter cannot see because it needs no forbidden import.
@@ -113,13 +121,30 @@ def test_checks_are_small() -> None:
 
 
 def test_a_class_name_has_one_meaning() -> None:
-    """A reader who has met a public class knows what its name means in every other module."""
+    """A reader who has met a class, private or not, knows what its name means in every other module."""
     places: dict[str, list[str]] = {}
     for module in MODULES:
-        for node in tree(module).body:
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+        for node in ast.walk(tree(module)):
+            if isinstance(node, ast.ClassDef):
                 places.setdefault(node.name, []).append(name(module))
     assert {word: modules for word, modules in places.items() if len(modules) > 1} == {}
+
+
+def test_each_measure_is_read() -> None:
+    """A field of the model that no check, parser or renderer reads is a dead measure; the list may only shrink."""
+    fields = {
+        part.target.id
+        for module in MODULES
+        if module.is_relative_to(PACKAGE / "model")
+        for node in ast.walk(tree(module))
+        if isinstance(node, ast.ClassDef)
+        for part in node.body
+        if isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name)
+    }
+    nodes = [node for module in MODULES for node in ast.walk(tree(module))]
+    read = {node.attr for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)}
+    templates = " ".join(path.read_text("utf-8") for path in PACKAGE.rglob("*.html"))
+    assert {field for field in fields - read if field not in templates} == UNREAD_FIELDS
 
 
 def imported(module: Path) -> set[Path]:

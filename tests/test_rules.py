@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from jsdoctor.model.evidence import EvidenceSet
-from jsdoctor.model.finding import Outcome, Severity
+from jsdoctor.model.finding import CLUSTER, Finding, Outcome, Severity, passed
 from jsdoctor.model.gap import Gaps
 from tests.evidence import FIXTURES, KINDS, base_names, cases, evidence_of
 from tests.log_cases import takes_logs
 from tests.manifest_cases import takes_manifests
 from tests.packet_cases import takes_packets
 from tests.rule_case import entries_of, expected, label
-from tests.ruleset import checks, rules, run_all, run_rule
+from tests.ruleset import checks, printing, rules, run_all, run_rule
 
 CODES = [rule.code for rule in rules()]
 CASES = [
@@ -44,6 +45,16 @@ def test_case(code: str, case: dict[str, Any]) -> None:
         undecided = {verdict.outcome.value, *(entry["outcome"] for entry in wanted)}
         reported = "not_evaluated" in undecided or _has_gaps(evidence)
         assert reported, f"{case['about']}: nothing is reported as not evaluated, and the evidence has no gap"
+
+
+def test_a_failing_case_shows_the_exception_of_its_check(capsys: pytest.CaptureFixture[str]) -> None:
+    def broken(snapshots: object) -> Iterator[Finding]:
+        yield passed(CLUSTER)
+        raise KeyError("planted")
+
+    with pytest.raises(KeyError):
+        list(printing(broken)(None))
+    assert "KeyError: 'planted'" in capsys.readouterr().err
 
 
 def _has_gaps(evidence: EvidenceSet) -> bool:

@@ -61,7 +61,7 @@ class Exposition:
         with self._lock:
             age = self._clock() - self._at
             lines = [
-                "# HELP jsdoctor_checks_failed_total Checks that came to no report.",
+                "# HELP jsdoctor_checks_failed_total Checks that ended without a report.",
                 "# TYPE jsdoctor_checks_failed_total counter",
                 f"jsdoctor_checks_failed_total {self._failed}",
             ]
@@ -79,7 +79,7 @@ def parse_listen(text: str) -> tuple[str, int]:
     host, colon, port = text.rpartition(":")
     if not (port.isascii() and port.isdigit() and int(port) <= _HIGHEST_PORT) or (colon and not host):
         raise UsageProblem(
-            f"--listen {text!r} is no address", "write HOST:PORT, e.g. 127.0.0.1:9855; 0.0.0.0:9855 for everybody"
+            f"--listen {text!r} is no address", "write HOST:PORT, e.g. 127.0.0.1:9855; 0.0.0.0:9855 for all addresses"
         )
     return host.strip("[]") or "127.0.0.1", int(port)
 

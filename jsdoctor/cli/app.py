@@ -347,7 +347,7 @@ def baseline_prune(given: Given, file: opt.BaselinePath) -> None:
 @takes(groups.connection, groups.configuration)
 def config_show(
     given: Given,
-    every: Annotated[bool, typer.Option("--all", help="Parameters of rules that nobody set, too.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Include parameters of rules that are not set.")] = False,
     format_: opt.ListFormat = opt.CatalogueFormat.TEXT,
 ) -> None:
     """Show every setting as it applies, and where it comes from. Logins are not shown."""

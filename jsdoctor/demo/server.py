@@ -181,7 +181,7 @@ def find_binary() -> Path:
 
 
 def free_ports(count: int) -> list[int]:
-    """*count* different TCP ports of 127.0.0.1 on which nobody listens now."""
+    """*count* different TCP ports of 127.0.0.1 on which no process listens now."""
     with contextlib.ExitStack() as bound:  # all stay bound until the last is found, so they are different
         ports: list[int] = []
         for port in random.SystemRandom().sample(range(*_PORT_RANGE), k=500):

@@ -24,7 +24,7 @@ from jsdoctor.model.symptom import Symptom
 from jsdoctor.model.wording import counted
 
 _MESSAGES = 3
-_NOT_RUN = ("its rule was not run", "take it out of `ignore` in the configuration")
+_NOT_RUN = ("its rule was not run", "remove it from `ignore` in the configuration")
 
 
 class Examined(msgspec.Struct, frozen=True):
@@ -45,7 +45,7 @@ def undiagnosed(question: Question, rules: Sequence[Rule], checks: Mapping[str, 
     for rule in _causes(symptom, rules):
         ways = _lacking(rule, checks, None, narrowing)
         step = "; or ".join(in_words(way, narrowing.stream) for way in EvidenceSource if way in ways)
-        causes.append(_undecided(symptom, rule, "nothing was looked at", step))
+        causes.append(_undecided(symptom, rule, "nothing was checked", step))
     lacking = {cause.rule.code: _lacking(cause.rule, checks, None, narrowing) for cause in causes}
     telling = _most_telling(causes, lacking, narrowing)
     return Diagnosis(question=question, causes=tuple(causes), next_step=telling)
@@ -102,7 +102,7 @@ def _judged(
         return _confirmed(symptom, rule, sure)
     if failed:
         finding = failed[0].finding
-        step = finding.how_to_get or f"jsdoctor explain {rule.code} says how to make sure"
+        step = finding.how_to_get or f"jsdoctor explain {rule.code} describes how to make sure"
         return _undecided(symptom, rule, f"possible: {finding.message}", step, failed)
     if crashed := next((r.finding for r in results if r.finding.outcome is Outcome.ERROR), None):
         return _undecided(symptom, rule, crashed.message, "report this to the authors of jsdoctor")
@@ -186,7 +186,7 @@ def _ruled_out(symptom: Symptom, rule: Rule, judged: Sequence[Result]) -> Cause:
         reported = labels[0] if len(labels) == 1 and kinds != {"cluster"} else ""
         message = f"{rule.title}" + (f" ({reported})" if reported else "")
     else:
-        message = "it does not apply to anything that was looked at"
+        message = "it does not apply to anything that was checked"
     return Cause(
         rule=rule,
         because=symptom.because[rule.code],
@@ -202,7 +202,7 @@ def _undecided(symptom: Symptom, rule: Rule, reason: str, step: str, possible: S
         verdict=Verdict.UNDECIDED,
         message=reason,
         evidence=tuple(observation for result in possible for observation in result.finding.evidence),
-        next_step=step or f"jsdoctor explain {rule.code} says what shows it",
+        next_step=step or f"jsdoctor explain {rule.code} describes what shows it",
     )
 
 

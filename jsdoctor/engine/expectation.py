@@ -69,7 +69,7 @@ def _stale(expected: int, expectation: RefusedPublish, stream: Stream) -> Findin
     last, follower = stream.state.last_seq, expectation.follower
     behind = f"the publisher expects {expected:,}, the stream is at {last:,}"
     if follower is None:
-        between = f"{last - expected:,} messages were stored since by somebody else, or by itself"
+        between = f"{last - expected:,} messages were stored since by another publisher, or by itself"
         return _finding(expectation, stream, f"{behind}: {between}. It must read the last sequence again", None)
     named = f" with the id {follower.msg_id}" if follower.msg_id else " without an id"
     if expectation.msg_id and follower.msg_id == expectation.msg_id:

@@ -194,7 +194,7 @@ def _undeclared(
     names = {stream.name for stream in manifests.streams}
     account = deployed.account_of(names | {consumer.stream for consumer in manifests.consumers})
     if account is None:
-        return [], "several accounts have streams, and the manifests do not say which is meant"
+        return [], "several accounts have streams, and the manifests do not name the account"
     streams = [stream for stream in snapshots.last.streams if stream.account == account and not stream.is_mqtt]
     consumers = {(consumer.stream, consumer.name) for consumer in manifests.consumers}
     subjects = [stream.subject for stream in streams if stream.name not in names]

@@ -12,7 +12,7 @@ from jsdoctor.engine.passages import MIN_WORDS, passages
 from jsdoctor.model.sentence import Topic, Vocabulary
 
 _MAX_WORDS_BETWEEN = 18
-"""So many words may stand between a topic and its complaint."""
+"""Maximum number of words between a topic and its complaint."""
 
 _PREFIX = re.compile(r"^(nats: (error: )?|[\w.]*(Exception|Error)\b:?)+", re.MULTILINE)
 """How clients begin an error. What stands behind it may be a sentence, which names something of NATS itself."""
@@ -22,7 +22,7 @@ _REPAIR = re.compile(
     r"(?:drop|remove|delete|close|reset|restart|recreate|rebind|stop|reject|deny|disable|retry|block|wait|ignore|skip)\b",
     re.IGNORECASE,
 )
-"""How the title of a change begins: its verb is what was done about the trouble, not the trouble."""
+"""How the title of a change begins: its verb is what was done about the problem, not the problem."""
 
 WORD_BOUNDARY = r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])"
 """Where a name in camel case has a new word."""

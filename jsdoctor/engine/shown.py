@@ -93,7 +93,7 @@ def _past_sample(sample: PastSample, subject: Subject) -> PastSample:
 
 
 def _snapshot(snapshot: ClusterSnapshot, subject: Subject) -> ClusterSnapshot:
-    """A consumer that is left out is there all the same: no check may conclude that its stream has none."""
+    """A consumer that is left out still exists: no check may conclude that its stream has none."""
     streams = []
     for stream in snapshot.streams:
         if stream.subject == subject:

@@ -49,7 +49,7 @@ class SymptomBook(msgspec.Struct, frozen=True):
         return symptoms
 
     def caused_by(self, rule_code: str) -> tuple[Symptom, ...]:
-        """The symptoms that a rule's trouble makes."""
+        """The symptoms that a rule's fault makes."""
         return tuple(symptom for symptom in self.symptoms if rule_code in symptom.causes)
 
 
@@ -79,7 +79,7 @@ def load_symptoms(
 
 def _misfits(book: SymptomBook, rules: Sequence[Rule]) -> Iterator[str]:
     taken: dict[object, str] = {}
-    known = _Known(
+    known = _KnownNames(
         codes=frozenset(rule.code for rule in rules if rule.status is not RuleStatus.RETIRED),
         signatures=frozenset(signature.name for rule in rules for signature in rule.signatures),
         slugs=frozenset(symptom.slug for symptom in book.symptoms),
@@ -102,7 +102,7 @@ def _unknown_leads(book: SymptomBook) -> Iterator[str]:
             yield f"topic {topic.name!r}: no symptom is named {slug!r}{did_you_mean(slug, slugs)}"
 
 
-class _Known(NamedTuple):
+class _KnownNames(NamedTuple):
     """What pages may name."""
 
     codes: frozenset[str]
@@ -111,7 +111,7 @@ class _Known(NamedTuple):
     api_codes: frozenset[str]
 
 
-def _unknown_names(symptom: Symptom, known: _Known) -> Iterator[str]:
+def _unknown_names(symptom: Symptom, known: _KnownNames) -> Iterator[str]:
     ways = tuple(way for ways in symptom.ruled_out_with.values() for way in ways)
     for names, valid, what in (
         (symptom.causes, known.codes, "no rule has the code"),

@@ -49,7 +49,7 @@ class Visibility:
         if judged or not self.narrowing.stream:
             return self._hidden_consumers(rule) if _of_consumers(symptom) and _only_streams(judged) else None
         if self._snapshot is None:
-            return self._gap("no stream was looked at", "add --context NAME or -s URL")
+            return self._gap("no stream was checked", "add --context NAME or -s URL")
         if self.notes:
             return self._gap(self.notes[0], "see that its servers run, and look again with a login that sees it")
         return None
@@ -58,7 +58,7 @@ class Visibility:
         """A file that declares something shows nothing of what runs."""
         if self._anything_runs:
             return None
-        return self._gap("nothing of what runs was looked at", "add --context NAME or -s URL")
+        return self._gap("no running deployment was checked", "add --context NAME or -s URL")
 
     def _hidden_consumers(self, rule: Rule) -> Gap | None:
         """A page of a stream has the number of its consumers, not the consumers that the rule would judge."""

@@ -25,12 +25,8 @@ class ClientConnection(msgspec.Struct, frozen=True):
     ip: str = ""
     port: int = 0
     start: datetime | None = None
-    last_activity: datetime | None = None
     stop: datetime | None = None
     reason: str = ""
-    pending_bytes: int = 0
-    in_msgs: int = 0
-    out_msgs: int = 0
     subscriptions: int = 0
     name: str = ""
     lang: str = ""
@@ -42,17 +38,15 @@ class ClientConnection(msgspec.Struct, frozen=True):
 
 
 class ServerConnections(msgspec.Struct, frozen=True, kw_only=True):
-    """The connections of one server. `open_total`, `closed_total`: how many there are; the lists may hold fewer.
+    """The connections of one server; the lists may hold fewer than there are.
 
-    None: that list was not had. `at` is the server's clock.
+    None: that list was not collected. `at` is the server's clock.
     """
 
     server: str
     at: datetime
     open: tuple[ClientConnection, ...] | None = None
-    open_total: int = 0
     closed: tuple[ClientConnection, ...] | None = None
-    closed_total: int = 0
 
     @property
     def subject(self) -> Subject:

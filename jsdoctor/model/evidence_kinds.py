@@ -132,7 +132,7 @@ _NTP_UNUSABLE = _not_offered(
 )
 
 _NO_HOST = _not_offered(
-    "no host of a server was looked at",
+    "no host of a server was checked",
     "run jsdoctor on the host of a server with --host, as root",
     kind="host",
 )

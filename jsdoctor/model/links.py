@@ -28,7 +28,6 @@ class Gateway(msgspec.Struct, frozen=True):
     cluster: str
     configured: bool
     outbound: bool
-    inbound: int = 0
     remote_id: str = ""
     start: datetime | None = None
 

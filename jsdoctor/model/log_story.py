@@ -152,7 +152,7 @@ class ServerOffset(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OutageInterval(msgspec.Struct, frozen=True, kw_only=True):
-    """A trouble from its first to its last line, with no pause over five minutes; and what ended it, if anything did.
+    """An incident from its first to its last line, with no pause over five minutes; and what ended it, if anything did.
 
     Only for signatures with `resolved_by`. `resolved` None: unresolved when the log ends (`log_end`).
     """
@@ -169,7 +169,7 @@ class OutageInterval(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def duration_ns(self) -> int:
-        """From the first line to the resolving one, or to the last line of the trouble when nothing resolved it.
+        """From the first line to the resolving one, or to the last line of the incident when nothing resolved it.
 
         0 where the lines have no time.
         """

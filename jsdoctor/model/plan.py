@@ -68,7 +68,7 @@ class AssetLoss(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def text(self) -> str:
         """For people: `stream ONE of account APP: 10 messages (640 bytes) as of 2026-11-22 13:45Z`."""
         if self.messages is None:
-            known = "nobody has seen how many messages it holds"
+            known = "its number of messages is not known"
         elif self.subject.kind == "consumer":
             known = f"its position, message {self.messages:,}"
         else:

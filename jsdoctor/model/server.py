@@ -153,7 +153,6 @@ class Varz(msgspec.Struct, frozen=True):
     slow_consumers: int = 0
     slow_consumer_stats: SlowConsumers | None = None
     config_load_time: datetime | None = None
-    config_digest: str | None = None
     system_account: str = ""
     trusted_operators_jwt: tuple[str, ...] = ()
     cluster: ListenerOptions | None = None
@@ -170,7 +169,6 @@ class Varz(msgspec.Struct, frozen=True):
     tags: tuple[str, ...] = ()
     max_pending: int = 0
     max_control_line: int = 0
-    ping_interval_ns: int = msgspec.field(name="ping_interval", default=0)
     write_deadline_ns: int = msgspec.field(name="write_deadline", default=0)
 
 

@@ -10,11 +10,11 @@ from jsdoctor.model.finding import Observation, Subject
 from jsdoctor.model.stored_ids import RepeatedIds
 
 MAX_INVERSIONS = 1_000
-"""So many inversions of a stream are kept, the largest; all are counted."""
+"""Maximum number of inversions kept of a stream, the largest; all are counted."""
 MAX_MESSAGES = 10_000_000
-"""So many messages of a stream are read at most."""
+"""Maximum number of messages read of a stream."""
 MAX_SUBJECTS = 1_000
-"""So many subjects of a stream are counted one by one, the first that are met; the others are counted together."""
+"""Number of subjects of a stream that are counted one by one, the first that occur; the others are counted together."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -8,11 +8,11 @@ from bisect import bisect_left
 import msgspec
 
 MAX_KEPT = 1_000
-"""So many repeats of a stream are kept of the closest, and of the farthest."""
+"""Number of repeats kept of a stream: this many of the closest, and of the farthest."""
 MAX_DISTANCES = 1_000_000
 """The distances of so many repeats are kept; of others it is only counted that there are."""
 MAX_COMPARED = 10_000
-"""So many messages whose ids came more than once are read whole, where contents are compared."""
+"""Maximum number of messages with repeated ids that are read whole, where contents are compared."""
 
 
 class Repeat(msgspec.Struct, frozen=True, gc=False):

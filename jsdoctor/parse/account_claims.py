@@ -29,7 +29,7 @@ class _Claim(msgspec.Struct, frozen=True):
     exp: int = 0
 
 
-class _Detail(msgspec.Struct, frozen=True):
+class _AccountDetail(msgspec.Struct, frozen=True):
     account_name: str = ""
     name_tag: str = ""
     client_connections: int = 0
@@ -39,11 +39,11 @@ class _Detail(msgspec.Struct, frozen=True):
     expired: bool = False
 
 
-class _AccountzReply(_Detail, frozen=True):
+class _AccountzReply(_AccountDetail, frozen=True):
     """The reply that lists accounts, the one about an account, and its content alone, as archives have it."""
 
     now: Instant | None = None
-    account_detail: _Detail | None = None
+    account_detail: _AccountDetail | None = None
     accounts: tuple[str, ...] | None = None
 
 
@@ -75,7 +75,7 @@ def account_claims(exchanges: Iterable[Exchange], identities: Identities) -> tup
     return AccountClaims(tuple(uses[key] for key in sorted(uses)), listed if uses else {}) if asked else None, gaps
 
 
-def _use(server: str, at: datetime, detail: _Detail, claim: _Claim) -> AccountUse:
+def _use(server: str, at: datetime, detail: _AccountDetail, claim: _Claim) -> AccountUse:
     return AccountUse(
         server=server,
         account=detail.account_name,

@@ -41,7 +41,7 @@ from jsdoctor.parse.system import ServerReplies
 from jsdoctor.parse.torn import lasting, settled
 
 
-class _Known:
+class _EarlierFacts:
     """Facts of an earlier sample that later ones lack: the server at each monitoring address, and the logins."""
 
     def __init__(self) -> None:
@@ -56,7 +56,7 @@ def assemble(samples: Sequence[Sample]) -> EvidenceSet:
     gaps: list[Gap] = []
     snapshots: list[ClusterSnapshot] = []
     unseen: list[list[Gap]] = []
-    known = _Known()
+    known = _EarlierFacts()
     for sample in samples:
         gaps.extend(sample.gaps)
         for number in (0, *(exchange.login for exchange in sample.exchanges)):
@@ -92,7 +92,7 @@ def assemble(samples: Sequence[Sample]) -> EvidenceSet:
 
 
 def _snapshot(
-    sample: Sample, known: _Known, present: dict[type[Evidence], Evidence], gaps: list[Gap], unseen: list[Gap]
+    sample: Sample, known: _EarlierFacts, present: dict[type[Evidence], Evidence], gaps: list[Gap], unseen: list[Gap]
 ) -> ClusterSnapshot | None:
     """What the sample shows of assets. `unseen` takes the gaps of single assets, `gaps` all others."""
     servers = ServerReplies()
@@ -119,7 +119,7 @@ def _snapshot(
     return ClusterSnapshot(taken_at=sample.taken_at, streams=streams, silent=silent)
 
 
-def _reports(sample: Sample, known: _Known, present: dict[type[Evidence], Evidence], gaps: list[Gap]) -> None:
+def _reports(sample: Sample, known: _EarlierFacts, present: dict[type[Evidence], Evidence], gaps: list[Gap]) -> None:
     reports = ServerReports(sample.exchanges, known.identities)
     if (members := reports.raft()) is not None:
         known.raft.append(members)
@@ -143,7 +143,9 @@ def _topology(present: dict[type[Evidence], Evidence]) -> None:
         )
 
 
-def _clocks(samples: Sequence[Sample], known: _Known, present: dict[type[Evidence], Evidence], gaps: list[Gap]) -> None:
+def _clocks(
+    samples: Sequence[Sample], known: _EarlierFacts, present: dict[type[Evidence], Evidence], gaps: list[Gap]
+) -> None:
     exchanges = [exchange for sample in samples for exchange in sample.exchanges if not exchange.login]
     clocks, unread = clocks_of(exchanges, known.identities)
     true_time, disbelieved = ntp_time(exchanges)
@@ -208,7 +210,7 @@ def _is_fresh(readings: Sequence[Server]) -> bool:
     return len({reading.varz.now for reading in readings if reading.varz}) == len(readings)
 
 
-def _usage(servers: ServerReplies, known: _Known) -> Accounts | None:
+def _usage(servers: ServerReplies, known: _EarlierFacts) -> Accounts | None:
     """All accounts that servers report; for the account of a login the JetStream API knows more."""
     accounts = servers.accounts()
     rows = list(accounts.accounts) if accounts else []
@@ -242,7 +244,7 @@ def _kept(before: Server | None, server: Server) -> Server:
     )
 
 
-def _connected(sample: Sample, known: _Known, present: dict[type[Evidence], Evidence], gaps: list[Gap]) -> None:
+def _connected(sample: Sample, known: _EarlierFacts, present: dict[type[Evidence], Evidence], gaps: list[Gap]) -> None:
     for exchange in sample.exchanges:
         if exchange.access is Access.CLIENT and exchange.endpoint is Endpoint.CONNECT_INFO:
             try:

@@ -35,7 +35,7 @@ _WORDS = {
     LEAFS: "leaf nodes (LEAFZ)",
 }
 _AGAIN = "gather again: nats audit gather"
-_SEE_LOG = "audit_gather_log.log in the archive says why; gather again, with a longer --timeout if it was late"
+_SEE_LOG = "audit_gather_log.log in the archive has the reason; gather again, with a longer --timeout if it was late"
 
 ONE_SAMPLE = Gap(
     kind="samples",
@@ -79,7 +79,7 @@ def unfinished(manifest: ArchiveManifest) -> Iterator[Gap]:
             kind="note",
             subject=Subject(kind="cluster", name="the archive"),
             reason="nats audit gather ended early: the archive has no metadata, and may lack more",
-            how_to_get="audit_gather_log.log in the archive says why",
+            how_to_get="audit_gather_log.log in the archive has the reason",
             requested=False,
         )
 
@@ -89,7 +89,7 @@ def unread(artifact: Artifact, error: ReplyError) -> Gap:
     return Gap(
         kind="reply",
         subject=Subject(kind="cluster", name=artifact.member),
-        reason=f"what {artifact.server} said ({artifact.member}) cannot be read: {error}",
+        reason=f"the reply of {artifact.server} ({artifact.member}) cannot be read: {error}",
         how_to_get=_AGAIN,
     )
 
@@ -134,7 +134,7 @@ def no_streams(manifest: ArchiveManifest) -> Gap:
     natscli 0.5.0 fails on streams of servers that are in no cluster, after it has requested details.
     """
     if not manifest.metadata:
-        how = "gather without --no-details; audit_gather_log.log in the archive says why it ended early"
+        how = "gather without --no-details; audit_gather_log.log in the archive has the reason it ended early"
         return Gap("assets", CLUSTER, "nats audit gather ended early, and the archive holds no streams", how)
     return _absent("assets", "the archive holds no streams", "gather without --no-streams, or without --no-details")
 
@@ -157,7 +157,7 @@ def fewer_streams(in_archive: Mapping[Node, int], reported: Mapping[Node, int]) 
             yield Gap(
                 kind="stream",
                 subject=Subject(kind="server", name=node[1]),
-                reason=f"{node[1]} says it has {counted(count, 'stream')}, and the archive shows {seen}",
+                reason=f"{node[1]} reports {counted(count, 'stream')}, and the archive shows {seen}",
                 how_to_get="gather without --no-details: only so are accounts seen that have no connections",
             )
 

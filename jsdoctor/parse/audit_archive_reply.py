@@ -20,12 +20,12 @@ from jsdoctor.parse.replies import Instant, ReplyError, ServerIdentity, decode
 Fields = dict[str, msgspec.Raw]
 
 
-class _Sender(ServerIdentity, frozen=True):
+class _ArchivedSender(ServerIdentity, frozen=True):
     jetstream: bool = False
 
 
-class _Envelope(msgspec.Struct, frozen=True):
-    server: _Sender | None = None
+class _ArchivedEnvelope(msgspec.Struct, frozen=True):
+    server: _ArchivedSender | None = None
     data: msgspec.Raw = msgspec.Raw()
 
 
@@ -57,7 +57,7 @@ class ArchivedReply(msgspec.Struct, frozen=True):
 
 def open_artifact(artifact: Artifact, content: bytes) -> ArchivedReply:
     """Raises ReplyError for what cannot be read."""
-    envelope = decode(content, _Envelope)
+    envelope = decode(content, _ArchivedEnvelope)
     if envelope.server is None:
         bare = decode(content, _Bare)
         sender = ServerIdentity(artifact.server, bare.server_id, artifact.cluster, bare.version, bare.now)

@@ -36,7 +36,7 @@ class _Timed(msgspec.Struct, frozen=True):
     cluster: Cluster | None = None
 
 
-class _Reading(msgspec.Struct, frozen=True):
+class _ServerReading(msgspec.Struct, frozen=True):
     server: str
     cluster: str
     version: str
@@ -48,7 +48,7 @@ class _Reading(msgspec.Struct, frozen=True):
 def clocks_of(exchanges: Iterable[Exchange], identities: Identities | None = None) -> tuple[Clocks | None, list[Gap]]:
     """The clocks that the CLOCK exchanges of a run show, and a gap for each reply that could not be read."""
     identities = identities or Identities()
-    readings: dict[str, list[_Reading]] = defaultdict(list)
+    readings: dict[str, list[_ServerReading]] = defaultdict(list)
     gaps: list[Gap] = []
     complete = False
     for exchange in exchanges:
@@ -66,7 +66,7 @@ def clocks_of(exchanges: Iterable[Exchange], identities: Identities | None = Non
     return (Clocks(servers, complete) if servers else None), gaps
 
 
-def _reading(exchange: Exchange, reply: _Timed, identities: Identities) -> _Reading | None:
+def _reading(exchange: Exchange, reply: _Timed, identities: Identities) -> _ServerReading | None:
     """None for an error, or a reply that does not name the server whose time it has."""
     named = reply.server or ServerIdentity()
     leader = reply.cluster or Cluster()
@@ -75,7 +75,7 @@ def _reading(exchange: Exchange, reply: _Timed, identities: Identities) -> _Read
     if not server or at is None:
         return None
     offset = offset_between(at, exchange.asked_at, exchange.round_trip_ns)
-    return _Reading(server, named.cluster or leader.name, named.ver or reply.version, at, offset, exchange.target)
+    return _ServerReading(server, named.cluster or leader.name, named.ver or reply.version, at, offset, exchange.target)
 
 
 def offset_between(theirs: datetime, asked_at: datetime, round_trip_ns: int) -> Offset:
@@ -90,7 +90,7 @@ def nanoseconds(moment: datetime) -> int:
     return (passed.days * 86_400 + passed.seconds) * 1_000_000_000 + passed.microseconds * 1_000
 
 
-def _clock(readings: Sequence[_Reading]) -> ServerClock:
+def _clock(readings: Sequence[_ServerReading]) -> ServerClock:
     best_first = sorted(readings, key=lambda reading: reading.offset.bound_ns)
     best = best_first[0]
     offset, steady = _narrowed([reading.offset for reading in best_first])

@@ -181,7 +181,7 @@ _SUPPRESS = re.compile(r"""^\s*\[\[\s*("?tool"?\s*\.\s*"?jsdoctor"?\s*\.\s*)?"?s
 _OF_A_WAIVER = {
     "rule": "a code, a prefix of codes or a slug",
     "subject": "",
-    "reason": "whoever reads this later wants to know why",
+    "reason": "readers of this file need the reason",
     "expires": "the last day on which it holds, such as 2026-12-31",
 }
 """The keys of a `[[suppress]]` table, and of those that it must have what to write there."""

@@ -59,7 +59,7 @@ def parse_environments(
     if not isinstance(table, Mapping):
         problems.append(f"{origin}:{line_of('environments')}: 'environments' must hold tables: [environments.staging]")
         return {}
-    environments_found = {}
+    environments = {}
     for name, settings in table.items():
         line = line_of(name)
         place = f"{origin}:{line}: 'environments.{name}'"
@@ -82,8 +82,8 @@ def parse_environments(
                     values[attribute] = read(value)
                 except ValueError as error:
                     problems.append(f"{place}: {key!r}: {error}")
-        environments_found[name] = Environment(**values)
-    return environments_found
+        environments[name] = Environment(**values)
+    return environments
 
 
 def _line_below(line_of: Callable[[str], int], line: int, name: str) -> int:

@@ -27,7 +27,7 @@ from jsdoctor.parse.pasted.unjudged import shows_stacks, unjudged_document, unju
 from jsdoctor.parse.pasted.verdicts import kubernetes_tables, verdicts_in
 
 PEEK = 256 * 1024
-"""So many bytes of a file tell its kind."""
+"""Number of bytes from which the kind of a file is recognised."""
 
 _YEAR = 2000
 _ANY_TIME = datetime(_YEAR, 1, 1, tzinfo=UTC)

@@ -203,14 +203,14 @@ def _sample(sample: Sample, scrubber: _Scrubber) -> Sample:
     def clean(text: str) -> str:
         return scrubber.line(text.encode(errors="surrogatepass")).decode(errors="surrogatepass")
 
-    def gap(gap_found: Gap) -> Gap:
-        names = {name: clean(getattr(gap_found.subject, name)) for name in ("name", "account", "stream")}
-        subject = msgspec.structs.replace(gap_found.subject, **names)
-        reason, how_to_get = clean(gap_found.reason), clean(gap_found.how_to_get)
-        return msgspec.structs.replace(gap_found, subject=subject, reason=reason, how_to_get=how_to_get)
+    def gap(raw: Gap) -> Gap:
+        names = {name: clean(getattr(raw.subject, name)) for name in ("name", "account", "stream")}
+        subject = msgspec.structs.replace(raw.subject, **names)
+        reason, how_to_get = clean(raw.reason), clean(raw.how_to_get)
+        return msgspec.structs.replace(raw, subject=subject, reason=reason, how_to_get=how_to_get)
 
-    def exchange(gap_found: Exchange) -> Exchange:
-        return msgspec.structs.replace(gap_found, target=clean(gap_found.target), body=scrubber.body(gap_found.body))
+    def exchange(raw: Exchange) -> Exchange:
+        return msgspec.structs.replace(raw, target=clean(raw.target), body=scrubber.body(raw.body))
 
     return Sample(sample.taken_at, tuple(map(exchange, sample.exchanges)), tuple(map(gap, sample.gaps)))
 

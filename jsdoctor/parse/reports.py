@@ -33,13 +33,11 @@ class _Closed(ClientConnection, frozen=True):
 
 class _ConnzReply(msgspec.Struct, frozen=True):
     now: Instant | None = None
-    total: int = 0
     connections: tuple[ClientConnection, ...] | None = None
 
 
 class _ClosedReply(msgspec.Struct, frozen=True):
     now: Instant | None = None
-    total: int = 0
     connections: tuple[_Closed, ...] | None = None
 
 
@@ -65,7 +63,7 @@ class _LeafzReply(msgspec.Struct, frozen=True):
     leafs: tuple[Leaf, ...] | None = None
 
 
-class _Route(msgspec.Struct, frozen=True):
+class _RouteReport(msgspec.Struct, frozen=True):
     remote_id: str = ""
     remote_name: str = ""
     account: str = ""
@@ -75,7 +73,7 @@ class _Route(msgspec.Struct, frozen=True):
 class _RoutezReply(msgspec.Struct, frozen=True):
     now: Instant | None = None
     num_routes: int | None = None
-    routes: tuple[_Route, ...] | None = None
+    routes: tuple[_RouteReport, ...] | None = None
 
 
 class ServerReports:
@@ -107,12 +105,12 @@ class ServerReports:
         server_connections: dict[str, ServerConnections] = {}
         for identity, at, reply in self._told(Endpoint.CONNZ, _ConnzReply, _now):
             server_connections[identity.name] = ServerConnections(
-                server=identity.name, at=at, open=reply.connections or (), open_total=reply.total
+                server=identity.name, at=at, open=reply.connections or ()
             )
         for identity, at, ended in self._told(Endpoint.CONNZ_CLOSED, _ClosedReply, _now):
             known = server_connections.get(identity.name) or ServerConnections(server=identity.name, at=at)
             server_connections[identity.name] = msgspec.structs.replace(
-                known, closed=tuple(map(_with_issuer, ended.connections or ())), closed_total=ended.total
+                known, closed=tuple(map(_with_issuer, ended.connections or ()))
             )
         return Connections(tuple(server_connections[name] for name in sorted(server_connections)))
 
@@ -202,7 +200,6 @@ def _gateways(reply: _GatewayzReply) -> tuple[Gateway, ...]:
             configured=(name in outbound and outbound[name].configured)
             or any(g.configured for g in inbound.get(name, ())),
             outbound=name in outbound,
-            inbound=len(inbound.get(name, ())),
             remote_id=out[name].name if name in out else "",
             start=out[name].start if name in out else None,
         )

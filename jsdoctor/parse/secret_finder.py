@@ -14,11 +14,11 @@ class _Words(Protocol):
     def are_absent(self, text: bytes, /) -> bool: ...
 
 
-class _Core(Protocol):
+class _WordsCore(Protocol):
     def Words(self, exact: list[bytes], of_any_case: list[bytes], /) -> _Words: ...  # noqa: N802  # a class
 
 
-_core = CompiledCore[_Core]("REVISION", 5)
+_core = CompiledCore[_WordsCore]("REVISION", 5)
 
 
 @cache

@@ -1,7 +1,8 @@
 """The raw form of a scan: what was read of each message, column by column, packed in blocks.
 
-Kept of a message are its sequence, its date, its subject (the first thousand, the others as one) and whether it has a
-`Nats-Msg-Id`; of the id a digest, and only where another message has the same. Never kept: payloads, other headers.
+Each message keeps its sequence, its date, its subject (the first thousand, the others as one) and whether it has a
+`Nats-Msg-Id`; a digest of the id is kept only if another message has the same. Payloads and other headers are never
+kept.
 """
 
 from __future__ import annotations
@@ -63,8 +64,8 @@ class Rows(NamedTuple):
 class Columns:
     """Takes messages in the order of their sequence, and packs them as they come.
 
-    With `digests`, these of all ids are held until the end, eight bytes for each message; only then it is known which
-    of them came more than once.
+    With `digests`, the digests of all ids are held until the end, eight bytes for each message; only then the repeated
+    ones are known.
     """
 
     def __init__(self, digests: bool = False) -> None:
@@ -124,7 +125,7 @@ class Columns:
         return tuple(self._with_digests(self._digests) if self._digests else self._blocks)
 
     def _with_digests(self, digests: array[int]) -> Iterator[MessageBlock]:
-        """The blocks, with digests where they came more than once: those of single ids are of no use to anybody."""
+        """The blocks, with digests where they came more than once: digests of single ids have no use."""
         again = bytearray(len(digests))
         for before, place in equal_digests(digests):
             again[before] = again[place] = 1
@@ -198,7 +199,7 @@ def _packed(column: bytes | bytearray) -> str:
 
 
 def _unpacked(packed: str, size: int) -> bytes:
-    """Never unpacks to more than `size`: a bundle may be made by anybody."""
+    """Never unpacks to more than `size`: bundles are untrusted input."""
     try:
         inflater = zlib.decompressobj()
         column = inflater.decompress(base64.b64decode(packed, validate=True), size + 1)

@@ -59,7 +59,7 @@ def _matching(page: PageReader, table: Any) -> Matching:
         page.problem("match", f"'match': {error}")
         return Matching()
     if not (matching.codes or matching.signatures or matching.rules or matching.texts):
-        page.problem("match", "[match] needs codes, signatures, rules or texts: how else would anybody come here")
+        page.problem("match", "[match] needs codes, signatures, rules or texts: nothing else leads to the page")
     for text in matching.texts:
         for problem in _pattern_problems(text.pattern, text.examples):
             page.problem("match", f"text {text.pattern!r}: {problem}")

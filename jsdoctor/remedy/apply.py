@@ -208,7 +208,7 @@ class Applier:
         limit = RetryLimit(step.patience_s)
         proof_verdict = ProofVerdict(ProofResult.UNKNOWN)
         while True:
-            self._say(f"step {step.id}: looking whether the finding is gone")
+            self._say(f"step {step.id}: checking whether the finding is resolved")
             proof_verdict = together(step.proofs, await self._examine(step.proofs))
             if proof_verdict.finds is ProofResult.GONE or not await limit.more():
                 break
@@ -227,9 +227,7 @@ class Applier:
         if not operation.reversible:
             return StepOutcome(step, Ending.FAILED, why)
         if self._is_foreign(step):
-            return StepOutcome(
-                step, Ending.FAILED, f"{why}; a login of account {step.subject.account} can take it back"
-            )
+            return StepOutcome(step, Ending.FAILED, f"{why}; a login of account {step.subject.account} can undo it")
         return await self._undo(step, why)
 
     async def _undo(self, step: Step, why: str) -> StepOutcome:

@@ -12,7 +12,7 @@ from jsdoctor.model.plan import Json
 from jsdoctor.model.typed import decode_as
 
 
-class _Line(msgspec.Struct, frozen=True):
+class _PrivateLine(msgspec.Struct, frozen=True):
     step: str
     before: Json
 
@@ -30,7 +30,7 @@ class Private:
             if sys.platform != "win32":
                 os.fchmod(file.fileno(), 0o600)
             # The line before may have been cut off by a crash.
-            file.write(b"\n" + msgspec.json.encode(_Line(step, before)) + b"\n")
+            file.write(b"\n" + msgspec.json.encode(_PrivateLine(step, before)) + b"\n")
             file.flush()
             os.fsync(file.fileno())
 
@@ -43,7 +43,7 @@ class Private:
         result = []
         for line in content.splitlines():
             try:
-                kept = decode_as(line, _Line)
+                kept = decode_as(line, _PrivateLine)
             except (msgspec.MsgspecError, ValueError, RecursionError):
                 continue
             result.append((kept.step, kept.before))

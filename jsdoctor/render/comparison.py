@@ -26,7 +26,7 @@ HEADINGS = {
 }
 
 
-OTHER_SOURCES = "The sources differ: a finding that is gone may be of one that the later report did not look at."
+OTHER_SOURCES = "The sources differ: a finding that is gone may be of one that the later report did not cover."
 
 
 def summary(comparison: ReportComparison) -> str:

@@ -112,7 +112,7 @@ def _write_probe(page: Page, probe: Probe) -> None:
     page.line(("Probe ", "bold"), f"of {probe.subject}: {probe.verdict}")
     if probe.servers:
         versions = ", ".join(f"{name} {version}" for name, version in probe.servers)
-        page.line(f"Servers looked at before: {versions}", indent=2)
+        page.line(f"Servers seen before: {versions}", indent=2)
     if probe.refused:
         page.line("Nothing was sent." + (f" {probe.how_to_get}" if probe.how_to_get else ""), indent=2)
     elif probe.stream:

@@ -84,7 +84,7 @@ class DiagnosisDocument(JsonObject, frozen=True, kw_only=True, rename={"schema_n
     finished: Moment
     offline: Annotated[bool, Meta(description="Nothing was collected: every cause is undecided")]
     sources: tuple[SourceDocument, ...]
-    headline: Annotated[str, Meta(description="What was looked at, in words")]
+    headline: Annotated[str, Meta(description="The checked deployment, in words")]
     symptom: Annotated[
         Slug | None, Meta(description="Null where the text is not known, and where only a probe was requested")
     ]

@@ -17,7 +17,7 @@ from jsdoctor.render.page import console_for
 def drawn(markdown: str, options: Appearance) -> str:
     """Markdown drawn for a terminal of that width."""
     written = StringIO()
-    console_for(options, written).print(_Page(markdown, hyperlinks=False), crop=False)
+    console_for(options, written).print(_DrawnMarkdown(markdown, hyperlinks=False), crop=False)
     text = "\n".join(line.rstrip() for line in written.getvalue().splitlines()) + "\n"
     return ascii_only(text) if options.ascii_only else text
 
@@ -30,7 +30,7 @@ class _Command(CodeBlock):
             yield Text(f"    {line}", style="bold", no_wrap=True, overflow="ignore")
 
 
-class _Page(Markdown):
+class _DrawnMarkdown(Markdown):
     elements: ClassVar[dict[str, type[MarkdownElement]]] = {
         **Markdown.elements,
         "fence": _Command,

@@ -97,7 +97,7 @@ def _case_of(result: Result, options: RenderOptions, member: Membership | None) 
         _tell(case, "failure" if counts else "skipped", text if counts else below + text, _details(result, member))
         case[-1].set("type", result.severity.value)
     elif finding.outcome is Outcome.ERROR:
-        _tell(case, "error", finding.message, ["This is a defect of the rule, not of what was looked at."])
+        _tell(case, "error", finding.message, ["This is a defect of the rule, not of the deployment."])
         case[-1].set("type", "check-failed")
     elif finding.outcome is not Outcome.PASS:
         _skip(case, f"{_words(finding.outcome)}: {finding.message}", finding.how_to_get)

@@ -97,7 +97,7 @@ def _crashes(report: Report, options: RenderOptions) -> Iterator[str]:
     crashes = with_outcome(report.results, Outcome.ERROR)
     if crashes:
         yield f"### {counted(len(crashes), 'failed check')}"
-        yield "A defect of the rule, not of what was looked at: nothing is known of what it looks for."
+        yield "A defect of the rule, not of the deployment: the condition that it checks is not known."
         rows = [
             (result.rule.code, code_text(result.finding.subject.label), plain_text(result.finding.message))
             for result in crashes

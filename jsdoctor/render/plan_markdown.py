@@ -31,7 +31,7 @@ def _step(step: Step, api_prefix: str) -> Iterator[str]:
     yield f"### {step.id}. {step.risk.value}: {plain_text(step.subject.label)} · {plain_text(step.action)}"
     lines = [f"- Because of {plain_text(finding)}" for finding in step.findings]
     lines.append(f"- Effect: {plain_text(step.effect)}")
-    lines += [f"- Gives up {plain_text(loss.text)}" for loss in step.losses]
+    lines += [f"- Loses {plain_text(loss.text)}" for loss in step.losses]
     if step.needs:
         lines.append(f"- After step {', '.join(step.needs)}")
     if step.preconditions:

@@ -100,7 +100,7 @@ def write_step(page: Page, step: Step, api_prefix: str, alike: Sequence[Step] = 
 
 def _write_losses(page: Page, step: Step) -> None:
     for loss in step.losses:
-        page.line((f"Gives up {loss.text}", "bold red"), indent=3)
+        page.line((f"Loses {loss.text}", "bold red"), indent=3)
         if loss.backup:
             page.line(f"A verified backup of a stream of that name is in {loss.backup}", indent=5)
 

@@ -235,7 +235,7 @@ class DeploymentDocument(JsonObject, frozen=True, kw_only=True):
 class SummaryDocument(JsonObject, frozen=True, kw_only=True):
     """The report in numbers."""
 
-    headline: Annotated[str, Meta(description="What was looked at, in words")]
+    headline: Annotated[str, Meta(description="The checked deployment, in words")]
     rules: Annotated[OutcomeCounts, Meta(description="How many rules ended in each outcome")]
     subjects: Annotated[OutcomeCounts, Meta(description="How many pairs of rule and subject ended in each outcome")]
     findings: SeverityCounts

@@ -9,7 +9,7 @@ Number = float | int
 
 _MAX_EXTRA_DIGITS = 3
 _MAX_DECIMALS = 6
-_EXACT_BELOW = 1e15  # a float holds every whole number up to here, and nobody reads more digits
+_EXACT_BELOW = 1e15  # a float holds every whole number up to here, and more digits are not readable
 _BYTE_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 _MINUTE_NS = 60_000_000_000
 _NS_PER = {

@@ -124,7 +124,7 @@ def test_a_name_in_several_accounts_may_mean_any_of_them() -> None:
     doubt = deployed("SHOP", "APP").doubt(stream("ORDERS"), "ORDERS")
     assert doubt is not None
     assert doubt.message == (
-        "several accounts have a stream ORDERS (APP, SHOP), and the manifest does not say which is meant"
+        "several accounts have a stream ORDERS (APP, SHOP), and the manifest does not name the account"
     )
     assert doubt.how_to_get == "use a login of the account that it is for"
     assert deployed("SHOP", "APP").stream("ORDERS") is None

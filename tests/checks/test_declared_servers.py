@@ -76,7 +76,9 @@ def test_hosts_that_only_the_same_machine_reaches() -> None:
 
 
 def test_servers_that_let_everybody_in() -> None:
-    text = "it will require no login: everybody who reaches its port may read, publish and delete every stream of that"
+    text = (
+        "it will require no login: every client that reaches its port may read, publish and delete every stream of that"
+    )
     single = logins()
     assert single.message == f"{text} account"
     assert single.evidence == (PLACE.shows("no login is set up"),)

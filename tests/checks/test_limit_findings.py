@@ -759,12 +759,12 @@ def test_limits_whose_discard_policy_is_not_stated() -> None:
         stream_manifest("JOBS", subjects='["c"]', maxMsgs=5, retention="workqueue"),
     )
     text = (
-        "max_msgs is set and the discard policy is not: by default a full stream deletes {} without a word; write"
-        " discard: old if that is meant, discard: new if publishers shall be refused"
+        "max_msgs is set and the discard policy is not: by default a full stream deletes {} silently; write"
+        " discard: old if that is intended, discard: new if publishers shall be refused"
     )
     assert results == {
         "ONE": text.format("the oldest messages"),
-        "JOBS": text.format("messages that nobody has worked on yet"),
+        "JOBS": text.format("messages that no consumer has processed yet"),
     }
 
 

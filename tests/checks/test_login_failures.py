@@ -60,7 +60,7 @@ def test_a_client_with_a_library_is_no_port_scan() -> None:
     strangers = refused(9)
     assert "as a port scan" in judged(*strangers).message
     for other in (refused(lang="go"), refused(authorized_user="shop")):
-        assert "somebody is guessing" in judged(*strangers, *other).message
+        assert "credentials are being guessed" in judged(*strangers, *other).message
 
 
 def logged(*occurrences: Occurrence, runs: tuple[ProcessRun, ...] = (), **params: Any) -> Finding:

@@ -142,7 +142,7 @@ def statuses(*texts: str, code: int = 409) -> NatsConnection:
         ("Exceeded MaxRequestBatch of 100", "the batch is larger than max_batch of the consumer allows"),
         ("Exceeded MaxRequestExpires of 5s", "the pull waits longer than max_expires of the consumer allows"),
         ("Exceeded MaxRequestMaxBytes of 1024", "the pull requests more bytes than max_bytes of the consumer allows"),
-        ("Consumer Deleted", "somebody deleted the consumer, or it was inactive too long"),
+        ("Consumer Deleted", "the consumer was deleted, or it was inactive too long"),
         ("Consumer is push based", "a push consumer cannot be pulled from"),
         ("Leadership Change", "the consumer has a new leader; clients pull again"),
         ("Server Shutdown", "the server of the consumer's leader was stopped; clients pull again"),
@@ -465,7 +465,7 @@ def test_what_the_network_has_to_do_with_slow_acknowledgements() -> None:
     assert slow(tcp(Flow(distinct_packets=1000, retransmission=again))).message.endswith(
         "; on this connection: 4 segments lost, 1 wait of 200ms or more for what was sent again"
     )
-    innocent = "the network is innocent: nothing was lost, late or held back on this connection"
+    innocent = "the network is not the cause: nothing was lost, late or held back on this connection"
     assert slow().message.endswith(f"; {innocent}")
     doubted = Flow(distinct_packets=1000, distinct_bytes=95_000, missed_bytes=5_000)
     for connection in (tcp(captured_twice=True), tcp(doubted), tcp(BUSY, doubted)):
@@ -528,7 +528,7 @@ def retried(count: int, answered: int = 0, elsewhere: int = 0, *, kept: bool = T
 
 def test_messages_that_were_published_again() -> None:
     head = "of 100 messages with a Nats-Msg-Id"
-    innocent = "the network is innocent: nothing was lost, late or held back on this connection"
+    innocent = "the network is not the cause: nothing was lost, late or held back on this connection"
     assert retried(1).message == f"1 {head} (1 %) was published again, usually after 2s; {innocent}"
     assert retried(4, 1, 2).message == (
         f"4 {head} (4 %) were published again, usually after 2s; of 1 the first copy had been acknowledged here before;"

@@ -146,9 +146,9 @@ def test_negative_numbers_that_servers_read_as_none() -> None:
     for name in limits:
         assert stated(negative_numbers.of_stream(stream(**{name: -1}))) == []
         assert stated(negative_numbers.of_stream(stream(**{name: -2}))) == [
-            f"{name}: {name}: -2 sets no limit; write -1 if that is meant; servers"
+            f"{name}: {name}: -2 sets no limit; write -1 if that is intended; servers"
         ]
-    text = "is negative: servers take it, and set no limit; leave it out if that is meant; servers"
+    text = "is negative: servers take it, and set no limit; leave it out if that is intended; servers"
     for limit in ({"max_ack_pending": -2}, {"inactive_threshold": -1}):
         [name] = limit
         assert stated(negative_numbers.of_stream(stream(consumer_limits=limit))) == [
@@ -169,12 +169,12 @@ def test_negative_numbers_of_consumers_are_not_set() -> None:
     for name in ("max_ack_pending", "max_deliver"):
         assert stated(negative_numbers.of_consumer(consumer(**{name: -1}))) == []
         assert stated(negative_numbers.of_consumer(consumer(**{name: -2}))) == [
-            f"{name}: {name}: -2 sets no limit; write -1 if that is meant; servers"
+            f"{name}: {name}: -2 sets no limit; write -1 if that is intended; servers"
         ]
 
 
 def test_fields_that_older_servers_drop() -> None:
-    text = "servers before 2.11 drop it without a word; servers"
+    text = "servers before 2.11 drop it without an error; servers"
     pinned = consumer(priority_policy="overflow", priority_groups=["g"], priority_timeout=SECOND_NS)
     assert stated(consumer_refusals.dropped_fields(pinned, (2, 10))) == [
         f"{name}: {name}: {text}" for name in ("priority_policy", "priority_groups", "priority_timeout")
@@ -201,7 +201,7 @@ def test_fields_that_older_servers_drop() -> None:
     ],
 )
 def test_servers_before_2_12_drop_fields_that_they_do_not_know(field: str, value: Any, since: tuple[int, int]) -> None:
-    text = f"{field}: {field}: servers before {since[0]}.{since[1]} drop it without a word; servers"
+    text = f"{field}: {field}: servers before {since[0]}.{since[1]} drop it without an error; servers"
     for release in ((2, 10), (2, 11), (2, 12), (2, 14)):
         dropped = release < since and release < (2, 12)
         outcome = stated(stream_refusals.dropped_fields(stream(**{field: value}), release))

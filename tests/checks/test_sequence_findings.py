@@ -867,7 +867,7 @@ def wrong(*publishing: Publishing, **fields: Any) -> Finding:
 
 
 def test_refused_publishes_that_had_been_stored() -> None:
-    innocent = "the network is innocent: nothing was lost, late or held back on this connection"
+    innocent = "the network is not the cause: nothing was lost, late or held back on this connection"
     head = "refused for an expected sequence or id (wrong last sequence): "
     unreadable = wrong(refused(2, after_stored=1), twice=True).message
     assert unreadable.endswith("or got no reply yet, so it is there already")

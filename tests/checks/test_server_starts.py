@@ -167,7 +167,7 @@ def test_an_end_without_a_word() -> None:
     finding = logged(*runs)
     assert finding.severity is None
     assert finding.message == (
-        "4 processes ended without a word, last at 2026-11-21 12:00:30Z: killed (out of memory, kill -9), or the host"
+        "4 processes ended silently, last at 2026-11-21 12:00:30Z: killed (out of memory, kill -9), or the host"
         " went away"
     )
     assert finding.measured == 4

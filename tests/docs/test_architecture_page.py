@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.architecture_page import LAYERS, PACKAGE, PLACE, PURPOSES, WALKS, Walk, imports, page, walk_problems
+from tests.call_walks import figures
 
 
 def test_the_page_is_current() -> None:
@@ -32,3 +33,11 @@ def test_a_hop_that_is_not_called_is_found() -> None:
         "wrong: the hop before remedy.journal:require_locks does not call it",
         "wrong: there is no remedy.plan:none",
     ]
+
+
+def test_the_figures_of_a_walk() -> None:
+    before = ["__main__:main", "app.a:run", "collect.b:read", "parse.c:parse"]
+    after = ["__main__:main", "app.a:run", "engine.d:evaluate"]
+    assert figures([before]) == (4, 4, 0)
+    assert figures([before, after]) == (5, 5, 1)
+    assert figures([after, [*after, "engine.d:judge"]]) == (4, 3, 0), "to go on in a function is no way back"

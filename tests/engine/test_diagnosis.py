@@ -67,7 +67,7 @@ def test_a_rule_that_was_not_run_is_undecided() -> None:
     cause = causes([], ("JSD403",))["JSD403"]
     assert (cause.verdict, cause.message, cause.next_step) == (
         *(Verdict.UNDECIDED, "its rule was not run"),
-        "take it out of `ignore` in the configuration",
+        "remove it from `ignore` in the configuration",
     )
 
 

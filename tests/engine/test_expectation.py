@@ -66,8 +66,8 @@ def orders(last_seq: int = 1100) -> Stream:
             RefusedPublish(1090),
             STALE,
             (
-                "the publisher expects 1,090, the stream is at 1,100: 10 messages were stored since by somebody else,"
-                " or by itself. It must read the last sequence again"
+                "the publisher expects 1,090, the stream is at 1,100: 10 messages were stored since by another"
+                " publisher, or by itself. It must read the last sequence again"
             ),
             None,
         ),

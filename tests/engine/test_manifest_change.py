@@ -31,7 +31,7 @@ from tests.evidence import evidence_of
 from tests.ruleset import checks, rules
 
 BLIND = "not all of the deployment was seen"
-SEVERAL = "several accounts have streams, and the manifests do not say which is meant"
+SEVERAL = "several accounts have streams, and the manifests do not name the account"
 PLACE = FilePosition("plan.json", 3)
 RECORDED = evidence_of({"base": "three-nodes-2.15.1"})
 UNREACHED = Gap("server", Subject(kind="server", name="n3"), "no reply", "start it")

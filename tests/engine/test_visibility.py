@@ -148,7 +148,7 @@ def test_streams_alone_show_what_runs() -> None:
     assert Visibility(alone, BILLING).unseen(STALLED, WORKERS, ()) is None
     nothing = Visibility(EvidenceSet({Gaps: Gaps(())}, {}), BILLING).unseen(STALLED, WORKERS, ())
     assert nothing is not None
-    assert nothing.reason == "nothing of what runs was looked at"
+    assert nothing.reason == "no running deployment was checked"
 
 
 @pytest.mark.parametrize(("listed", "hidden"), [(0, None), (1, "1 consumer of stream ORDERS was not seen")])

@@ -76,5 +76,5 @@ def test_a_comparison_has_a_table_for_each_difference() -> None:
 
 def test_a_plan_shows_what_a_step_changes_and_gives_up() -> None:
     shown = "".join(data for _, data in Outline(plan(ascii_only=False)).texts)
-    for words in ("(not set)", "Gives up", "3 messages", "no longer fails on", "way back", "Not planned"):
+    for words in ("(not set)", "Loses", "3 messages", "no longer fails on", "way back", "Not planned"):
         assert words in shown

@@ -46,7 +46,7 @@ class Topology:
     """What is between the hosts: bridge, router, nat, vxlan, or a wrapping of a path in user space.
 
     `offloads` are those of the hosts, `middle` those of what is between them: a middle without cuts segments there.
-    `narrow`: the MTU of a bridge towards the server, which drops what is larger without a word; 0: it takes all.
+    `narrow`: the MTU of a bridge towards the server, which drops what is larger silently; 0: it takes all.
     """
 
     kind: str

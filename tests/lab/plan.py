@@ -15,7 +15,7 @@ TO_SERVER, TO_CLIENT = "to_server", "to_client"
 class Disturbance:
     """Shares of packets, times in ms. `delay` is that of every packet, `late` the range added to reordered ones.
 
-    `largest`: packets with more payload are dropped without a word, as on a path with a smaller MTU; 0: none are.
+    `largest`: packets with more payload are dropped silently, as on a path with a smaller MTU; 0: none are.
     `data_only`: packets without payload pass undisturbed. `directions` are disturbed, the other ones pass.
     """
 

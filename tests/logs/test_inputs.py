@@ -1,4 +1,4 @@
-"""Files as they come: compressed, packed, rotated, torn, cut short, not logs at all. Nothing is lost without a word."""
+"""Files as they come: compressed, packed, rotated, torn, cut short, not logs at all. Nothing is lost silently."""
 
 from __future__ import annotations
 

@@ -272,7 +272,7 @@ def test_other_commands_read_loki(command: list[str]) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--loki", "h"], "which log lines"),
+        (["--loki", "h"], "log lines of NATS are not selected"),
         (["--loki-query", '{app="nats"}'], "no Loki is named"),
         (["--loki-token", "s3cret"], "no Loki is named"),
         (["--loki", "ftp://x", *QUERY], "must be http or https"),

@@ -39,7 +39,7 @@ def comparison(runs: Sequence[Run]) -> str:
     parts = [
         f"{len(runs)} runs on real servers: {_listed_runs(runs)}. {summary} {contradictions}",
         _table(("rule", "faults found with a login", *EXPORTERS), [_row(code, runs) for code in sorted(seen)]),
-        f"Evaluated by both looks, without a fault in any run: {_links(silent)}.",
+        f"Evaluated with the login and with the metrics, without a fault in any run: {_links(silent)}.",
     ]
     return "\n\n".join(parts) + "\n"
 

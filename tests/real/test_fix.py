@@ -148,7 +148,7 @@ def test_rollback_does_not_overwrite_what_somebody_else_set(cluster: Cluster, tm
     with_client(cluster, lambda client: api(client, "STREAM.UPDATE.FIX_WINDOW", mine))
     done = rollback(cluster, tmp_path)
     assert done.returncode == 1
-    assert "somebody else has changed it" in done.stdout
+    assert "another client has changed it" in done.stdout
     assert json.loads(config_of(cluster, "FIX_WINDOW"))["duplicate_window"] == 60 * SECOND_NS
 
 

@@ -1,4 +1,4 @@
-"""What a person says of the trouble, turned into results: an expected sequence, a probed subject."""
+"""What the user reports about the problem, turned into results: an expected sequence, a probed subject."""
 
 from __future__ import annotations
 

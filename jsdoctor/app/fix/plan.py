@@ -38,7 +38,7 @@ def make_plan(request: FixRequest, collector: FixCollector, messages: Messages =
     if evidence.get(SnapshotSeries) is None:
         gap = next(iter(evidence.gaps), None)
         raise Problem(
-            f"no stream could be looked at{f': {gap.reason}' if gap else ''}",
+            f"no stream could be checked{f': {gap.reason}' if gap else ''}",
             gap.how_to_get if gap else "jsdoctor check shows more",
         )
     report = collector.judging.report(evidence, (), headline(evidence, samples))

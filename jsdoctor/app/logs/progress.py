@@ -25,7 +25,7 @@ class LogProgress:
         self._next = 0.0
 
     def __call__(self, count: int) -> None:
-        """So many bytes more have been read."""
+        """`count` more bytes have been read."""
         self._done = min(self._done + count, self._total)
         now = time.monotonic()
         if now >= self._next or self._done == self._total:

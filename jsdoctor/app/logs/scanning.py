@@ -53,7 +53,7 @@ def scan_logs(
                 "pip install 'jsdoctor[native]' adds it; the findings are the same",
             )
         progress = LogProgress(show, sum(part.size for part in plan.files))
-        run = _Run(request, settings, parts, text, show, progress, events, state.scan if state else scan_rows)
+        run = _ScanInput(request, settings, parts, text, show, progress, events, state.scan if state else scan_rows)
         evidence, how = _with_spark(run) if choice.spark else _in_processes(run)
         if state is None:
             return evidence, f"{how}: {choice.why}"
@@ -61,7 +61,7 @@ def scan_logs(
         return evidence, f"{how}: {choice.why}; {_state_words(request.state, state)}"
 
 
-class _Run(msgspec.Struct, frozen=True):
+class _ScanInput(msgspec.Struct, frozen=True):
     """The common input of both engines."""
 
     request: LogRequest
@@ -74,7 +74,7 @@ class _Run(msgspec.Struct, frozen=True):
     scan: Scan
 
 
-def _in_processes(run: _Run) -> tuple[LogEvidence, str]:
+def _in_processes(run: _ScanInput) -> tuple[LogEvidence, str]:
     processes = _processes(run.text, len(run.parts))
     scan = run.events.staging.scan if run.events else run.scan
     evidence = run_local(run.settings, run.parts, processes, run.progress, scan=scan)
@@ -85,7 +85,7 @@ def _in_processes(run: _Run) -> tuple[LogEvidence, str]:
     return evidence, f"read in-process ({processes} process{'es' if processes > 1 else ''})"
 
 
-def _with_spark(run: _Run) -> tuple[LogEvidence, str]:
+def _with_spark(run: _ScanInput) -> tuple[LogEvidence, str]:
     from jsdoctor.collect.logs.spark.driver import run_spark
     from jsdoctor.collect.logs.spark.opening import open_spark
 

@@ -34,7 +34,7 @@ def loki_options(given: Mapping[str, Any]) -> LokiRequest | None:
             raise UsageProblem(f"{others[0]}: no Loki is named", "add --loki URL")
         return None
     if not given.get("loki_query"):
-        raise UsageProblem("--loki: which log lines are those of NATS is not said", _EXAMPLE)
+        raise UsageProblem("--loki: the log lines of NATS are not selected", _EXAMPLE)
     for name in ("master", "remote", "state"):
         if given.get(name):
             why = "lines of Loki are in files of this machine for one run only"

@@ -16,7 +16,7 @@ from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.params import Params
 from jsdoctor.model.wording import counted
 
-_HARM = "JetStream does not care; times of this capture and of servers' logs must be shifted before they are compared"
+_HARM = "JetStream is not affected; times of this capture and of servers' logs must be shifted before they are compared"
 _HOW_TO_KNOW = "capture a connection that publishes to a stream and one that is delivered from it, best on the server"
 
 
@@ -91,7 +91,7 @@ def capture_pair(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
             yield Finding(
                 subject=subject,
                 message=f"its clock is {difference(offset, f'that of {first}')}, by the packets that both saw:"
-                " JetStream does not care; one of them must be shifted before their times are compared",
+                " JetStream is not affected; one of them must be shifted before their times are compared",
                 measured=offset.middle_ns,
                 threshold=tolerance_ns,
                 unit="duration",

@@ -10,7 +10,7 @@ from jsdoctor.model.clock import Clocks, ServerClock
 from jsdoctor.model.finding import Finding, passed, unknown
 from jsdoctor.model.params import Params
 
-_NO_HARM = "no client's time reaches JetStream, so it does not care; ages and start times reckoned here are wrong"
+_NO_HARM = "JetStream uses no client's time, so it is not affected; ages and start times computed here are wrong"
 _NOT_OURS = "no client's time reaches JetStream; what the difference between servers does, JSD102 says"
 
 

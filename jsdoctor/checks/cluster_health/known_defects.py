@@ -20,7 +20,7 @@ _DESCRIBED = 5
 _WORST_FIRST = get_args(Harm)
 
 
-class _Hit(NamedTuple):
+class _DefectUse(NamedTuple):
     """A defect that a version of a domain's servers has, and the streams that use what it is in."""
 
     defect: Defect
@@ -41,7 +41,7 @@ def known_defects(
         versions = sorted({version for version, where in names.values() if where == domain}, key=release)
         streams = [s for s in snapshots.last.streams if s.domain in ("", domain)]
         hits = [
-            _Hit(defect, version, affected, used)
+            _DefectUse(defect, version, affected, used)
             for defect in defects.defects
             for version in versions
             if (affected := _affected(defect, version)) and (used := _used(defect, streams))
@@ -60,7 +60,7 @@ def _used(defect: Defect, streams: Sequence[Stream]) -> list[str]:
     return sorted(stream.name for stream in streams if condition and condition(stream))
 
 
-def _finding(subject: Subject, hits: Sequence[_Hit]) -> Finding:
+def _finding(subject: Subject, hits: Sequence[_DefectUse]) -> Finding:
     newest = max((hit.affected.fixed_in for hit in hits), key=release)
     worst = sorted(hits, key=lambda hit: _WORST_FIRST.index(hit.defect.harm))
     parts = [

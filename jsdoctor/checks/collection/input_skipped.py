@@ -1,6 +1,6 @@
 """JSD903: files of logs that were not read, or not to their end.
 
-From packets: what of a capture was not read, not captured, or cannot be read by anybody.
+From packets: what of a capture was not read, not captured, or cannot be read at all.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ def absence(stream: Stream, consumer: Consumer, quiet_ns: int, rhythm_ns: int | 
 def _provided_for(stream: Stream, consumer: Consumer, left_for_ns: int) -> Iterator[AbsenceLimit]:
     expiry_ns = stream.config.max_age_ns
     if expiry_ns > 0:
-        why = f"messages that nobody fetches expire after {span(expiry_ns)}"
+        why = f"messages that no client fetches expire after {span(expiry_ns)}"
         yield AbsenceLimit(max(expiry_ns, left_for_ns), why, expected=False)
     if consumer.num_ack_pending > 0:
         left = counted(consumer.num_ack_pending, "message")

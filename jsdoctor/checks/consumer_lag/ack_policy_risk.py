@@ -1,6 +1,6 @@
-"""JSD412: an acknowledgement policy under which messages are lost or skipped without a word.
+"""JSD412: an acknowledgement policy under which messages are lost or skipped silently.
 
-From manifests: an acknowledgement policy under which messages will be lost or skipped without a word.
+From manifests: an acknowledgement policy under which messages will be lost or skipped silently.
 """
 
 from __future__ import annotations

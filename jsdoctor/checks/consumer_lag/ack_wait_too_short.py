@@ -1,4 +1,4 @@
-"""JSD410: an `ack_wait` so short that messages are sent again while somebody still works on them.
+"""JSD410: an `ack_wait` so short that messages are sent again while they are still processed.
 
 From the server's own measurements: acknowledgements that take nearly as long as `ack_wait`, or longer.
 From packets: acks that came when the message had been sent again already.
@@ -32,7 +32,7 @@ def ack_wait_too_short(snapshots: SnapshotSeries, params: Params) -> Iterator[Fi
     """Only what no handler can meet is judged: how long this one takes is not to be seen in its configuration.
 
     With a backoff the server has already put its first step in place of `ack_wait` (server: consumer.go
-    setConsumerConfigDefaults), so what somebody had set there is not to be seen either.
+    setConsumerConfigDefaults), so the value set there is not visible either.
     """
     shortest = params.integer("min_ack_wait")
     for _, consumer in snapshots.last.led_consumers():

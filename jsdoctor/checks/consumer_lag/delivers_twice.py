@@ -53,7 +53,7 @@ def _finding(consumer: Consumer, older: Consumer) -> Finding:
     return Finding(
         subject=consumer.subject,
         severity=None if bound else Severity.INFO,
-        message=f"consumer {older.name!r} of the same stream also delivers to {subject!r}: whoever subscribes to it "
+        message=f"consumer {older.name!r} of the same stream also delivers to {subject!r}: each subscriber "
         f"{'receives' if bound else 'will receive'} each message twice, once from each consumer",
         evidence=(
             consumer.observed("config.deliver_subject", subject),

@@ -86,7 +86,7 @@ def expires_unacknowledged_declared(manifests: Manifests, snapshots: SnapshotSer
 
 
 def _redelivers(config: ConsumerConfig) -> bool:
-    """Whether somebody counts on a second delivery."""
+    """Whether a client relies on a second delivery."""
     return (
         bool(config.durable_name)
         and config.ack_policy != "none"

@@ -131,7 +131,7 @@ def _is_at_rest(consumer: Consumer) -> bool:
 
 
 def _seen_before(snapshots: tuple[ClusterSnapshot, ...]) -> dict[Key, Consumer]:
-    """The newest reading of every consumer that stays until somebody deletes it."""
+    """The newest reading of every consumer that stays until it is deleted."""
     return {
         key(consumer): consumer
         for snapshot in snapshots
@@ -251,7 +251,7 @@ def missing_declared(manifests: Manifests, snapshots: SnapshotSeries) -> Iterato
                 subject=consumer.subject,
                 severity=Severity.INFO,
                 message=f"its stream is deployed and this consumer is not: it will be created, and starts by deliver"
-                f" policy {consumer.config.deliver_policy!r}; if it was deployed before, somebody deleted it",
+                f" policy {consumer.config.deliver_policy!r}; if it was deployed before, it was deleted",
                 evidence=(consumer.shows("durable_name", consumer.name),),
                 remedy=BY_HAND,
             )

@@ -67,7 +67,7 @@ def _longer_life(stream: Stream, consumer: Consumer) -> dict[str, object]:
 
 
 def _paused(stream: Stream, consumer: Consumer) -> Finding:
-    """A pause is somebody's decision, and information; not so where it makes the stream refuse publishers."""
+    """A pause is a decision of an operator, and information; not so where it makes the stream refuse publishers."""
     keeps = stream.config.retention != "limits" and consumer.num_pending > 0
     refuses = keeps and refuses_when_full(stream) and any(fill.no_room for fill in storage_fills(stream))
     return Finding(

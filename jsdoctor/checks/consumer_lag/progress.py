@@ -39,7 +39,7 @@ def is_full(consumer: Consumer) -> bool:
 
 
 def left_alone(consumer: Consumer) -> bool:
-    """Whether a pull consumer with a limit of one is full of what a client left that is due again: nobody requests it.
+    """Whether a pull consumer with a limit of one is full of what a client left that is due again: none requests it.
 
     With a higher limit a client that goes away seldom leaves all places taken; with this one it nearly always does.
     Not where that message was delivered before: then clients came back for it, and it is the message that fails.

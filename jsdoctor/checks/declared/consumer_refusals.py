@@ -44,7 +44,7 @@ def of_consumer(config: ConsumerConfig, asked: ConsumerConfig, stream: StreamCon
 
 
 def dropped_fields(config: ConsumerConfig, release: tuple[int, ...]) -> Iterator[ServerRefusal]:
-    """Fields that a server of this release leaves out without a word or reads as something else."""
+    """Fields that a server of this release leaves out silently or reads as something else."""
     yield from negative_numbers.of_consumer(config)
     if config.durable_name and config.name not in ("", config.durable_name):
         text = f"name {config.name!r} is not the durable_name: servers drop it and call the consumer"
@@ -54,7 +54,7 @@ def dropped_fields(config: ConsumerConfig, release: tuple[int, ...]) -> Iterator
         for name in ("priority_policy", "priority_groups", "priority_timeout_ns"):
             if getattr(config, name) not in ("", "none", (), 0):
                 field = name.removesuffix("_ns")
-                yield ServerRefusal(field, f"{field}: servers before 2.11 drop it without a word", 0)
+                yield ServerRefusal(field, f"{field}: servers before 2.11 drop it without an error", 0)
 
 
 def of_work_queue(

@@ -1,7 +1,7 @@
 """What a change of a stream deletes at once (server: filestore.go and memstore.go UpdateConfig).
 
-A limit that is lowered below what is stored is enforced within the update; a person who raises nothing else sees an
-acknowledged edit and an emptier stream.
+A limit that is lowered below what is stored is enforced within the update: the edit is acknowledged, and the stream has
+fewer messages.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from jsdoctor.model.wording import counted, span
 _NS_PER_S = 1_000_000_000
 
 _DROPS_AT_ONCE = (2, 14)
-"""Servers of 2.10 and 2.12 keep what nobody has a claim on when a stream becomes an interest stream; 2.15 drops it."""
+"""Servers of 2.10 and 2.12 keep unclaimed messages when a stream becomes an interest stream; 2.15 drops it."""
 
 
 class Deletion(NamedTuple):
-    """The field whose change deletes, what it deletes, and how many messages; None: nobody can tell.
+    """The field whose change deletes, what it deletes, and how many messages; None: not known.
 
     `exact`: the number is not an estimate. `unsure`: whether anything is deleted is not known either.
     """

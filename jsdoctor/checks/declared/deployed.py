@@ -49,7 +49,7 @@ class Deployed:
             accounts = ", ".join(sorted(stream.account for stream in streams))
             return unknown(
                 asset.subject,
-                f"several accounts have a stream {name} ({accounts}), and the manifest does not say which is meant",
+                f"several accounts have a stream {name} ({accounts}), and the manifest does not name the account",
                 "use a login of the account that it is for",
             )
         if name in self._silent or (streams and not streams[0].from_leader):

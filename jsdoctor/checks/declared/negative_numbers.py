@@ -25,7 +25,9 @@ def of_stream(config: StreamConfig) -> Iterator[ServerRefusal]:
     limits = config.consumer_limits
     if limits.max_ack_pending < -1 or limits.inactive_threshold_ns < 0:
         name = "max_ack_pending" if limits.max_ack_pending < -1 else "inactive_threshold"
-        text = f"consumer_limits.{name} is negative: servers take it, and set no limit; leave it out if that is meant"
+        text = (
+            f"consumer_limits.{name} is negative: servers take it, and set no limit; leave it out if that is intended"
+        )
         yield ServerRefusal("consumer_limits", text, 0)
 
 
@@ -41,4 +43,4 @@ def of_consumer(config: ConsumerConfig) -> Iterator[ServerRefusal]:
 
 def _no_limit(field: str, value: int) -> Iterator[ServerRefusal]:
     if value < -1:
-        yield ServerRefusal(field, f"{field}: {value} sets no limit; write -1 if that is meant", 0)
+        yield ServerRefusal(field, f"{field}: {value} sets no limit; write -1 if that is intended", 0)

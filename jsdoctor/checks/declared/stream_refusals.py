@@ -53,12 +53,12 @@ def of_stream(config: StreamConfig, known: KnownStream, creating: bool) -> Itera
 
 
 def dropped_fields(config: StreamConfig, release: tuple[int, ...]) -> Iterator[ServerRefusal]:
-    """Fields that a server of this release leaves out without a word or reads as something else."""
+    """Fields that a server of this release leaves out silently or reads as something else."""
     yield from negative_numbers.of_stream(config)
     if release and release < STRICT:
         for name, since in _SINCE.items():
             if _is_set(config, name) and release < since:
-                yield ServerRefusal(name, f"{name}: servers before {since[0]}.{since[1]} drop it without a word", 0)
+                yield ServerRefusal(name, f"{name}: servers before {since[0]}.{since[1]} drop it without an error", 0)
 
 
 def _name(name: str) -> Iterator[ServerRefusal]:

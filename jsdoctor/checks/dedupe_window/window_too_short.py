@@ -67,7 +67,7 @@ def window_refused_logged(logs: LogEvidence) -> Iterator[Finding]:
             subject=burst.subject,
             message=(
                 f"a stream configuration was refused, {burst.story}: duplicates window {burst.values('reason')}; the"
-                " stream has another window than was meant, or does not exist"
+                " stream has another window than intended, or does not exist"
             ),
             measured=burst.count,
             unit="count",

@@ -1,4 +1,4 @@
-"""Findings from bursts and troubles: what all of them carry, whom they are about, and whether it was still going on."""
+"""Findings from bursts and incidents: what all of them carry, their subjects, and whether they still last."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def findings_by_subject(
     unresolved: Severity | None = None,
     repeated: Severity = Severity.WARNING,
 ) -> Iterator[Finding]:
-    """One finding for each notable trouble, a pass for the others."""
+    """One finding for each notable incident, a pass for the others."""
     for incident in incidents:
         if incident.notable:
             yield detailed_finding(incident, what, then, incident.severity(unresolved, repeated))

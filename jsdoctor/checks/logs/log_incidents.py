@@ -234,7 +234,7 @@ def _young(interval: OutageInterval) -> bool:
 
 
 def _confirmed(interval: OutageInterval, witnesses: Sequence[OutageInterval]) -> bool:
-    """Whether a young interval is certain all the same. Without times, its position at the end of the text counts."""
+    """Whether a young interval is certain nevertheless. Without times, its position at the end of the text counts."""
     if interval.count >= CERTAIN_LINES or not interval.began.timed:
         return True
     return any(

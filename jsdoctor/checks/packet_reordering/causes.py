@@ -28,7 +28,7 @@ def network_faults(view: View) -> str:
         causes.append(f"a reader that stalled for {rounded(zero_ns)}")
     if causes:
         return f"on this connection: {', '.join(causes)}"
-    return "the network is innocent: nothing was lost, late or held back on this connection"
+    return "the network is not the cause: nothing was lost, late or held back on this connection"
 
 
 def way_and_server(view: View, answers: Latencies) -> str:

@@ -20,7 +20,7 @@ _MEANING = {
     "exceeded maxrequestbatch": "the batch is larger than max_batch of the consumer allows",
     "exceeded maxrequestexpires": "the pull waits longer than max_expires of the consumer allows",
     "exceeded maxrequestmaxbytes": "the pull requests more bytes than max_bytes of the consumer allows",
-    "consumer deleted": "somebody deleted the consumer, or it was inactive too long",
+    "consumer deleted": "the consumer was deleted, or it was inactive too long",
     "consumer is push based": "a push consumer cannot be pulled from",
     "leadership change": "the consumer has a new leader; clients pull again",
     "server shutdown": "the server of the consumer's leader was stopped; clients pull again",

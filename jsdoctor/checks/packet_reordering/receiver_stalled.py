@@ -62,5 +62,5 @@ def _then(direction: DirectionView, severity: Severity | None) -> str:
     if direction.sender != "the client":
         return "; the network is not the cause"
     if severity is Severity.CRITICAL:
-        return "; after its write_deadline the server closes such a connection as a slow consumer, without a word to it"
+        return "; after its write_deadline the server closes such a connection as a slow consumer, without an error"
     return f"; {direction.sender} is slow, not the network"

@@ -24,7 +24,7 @@ _FAILED = {
     "account-fetch-failed": "the JWT of an account could not be fetched",
     "account-not-registered": "a client could not be added to the account",
     "account-lookup-failed": "the account of a leaf node could not be found",
-    "account-resolver-error": "its account resolver had trouble",
+    "account-resolver-error": "its account resolver failed",
     "account-fetch-slow": "the JWT of the account took long to fetch",
 }
 _MANY = 3

@@ -72,7 +72,7 @@ def _finding(server: ServerConnections, failed: Sequence[ClientConnection], may_
         + (
             "none gave a name or a client library, as a port scan or a health check of the wrong kind does"
             if strangers
-            else "a client has the wrong credentials and tries again, or somebody is guessing"
+            else "a client has the wrong credentials and tries again, or credentials are being guessed"
         ),
         measured=most if burst else len(failed),
         threshold=limit if burst else params.integer("min_failures"),
@@ -146,7 +146,7 @@ def _finding_logged(burst: Burst, lines: Sequence[Occurrence], params: Params) -
         f" {span(params.integer('window'))} ({burst.story}), from {listed(line.value('address') for line in lines)}"
         + (f", user {users}" if users else "")
         + (f", for {reasons}" if reasons else "")
-        + ": a client has the wrong credentials and tries again, or somebody is guessing",
+        + ": a client has the wrong credentials and tries again, or credentials are being guessed",
         None if grave else Severity.INFO,
     )
     return msgspec.structs.replace(finding, measured=most, evidence=tuple(_shown(finding.evidence)))

@@ -1,6 +1,6 @@
-"""JSD810: a server that lets everybody in, or sends passwords in clear text, or an account without limits.
+"""JSD810: a server that accepts every client, or sends passwords in clear text, or an account without limits.
 
-From manifests: servers that will let everybody in, passwords in manifests and on the wire.
+From manifests: servers that will accept every client, passwords in manifests and on the wire.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _judged(subject: Subject, host: str, auth: bool, tls: bool, seen: Observatio
     local = is_local(host)
     evidence = (seen, Observation(seen.source, "host", host, seen.at))
     if not auth:
-        reach = "every process of this machine" if local else "everybody who reaches its port"
+        reach = "every process of this machine" if local else "every client that reaches its port"
         return Finding(
             subject=subject,
             severity=Severity.INFO if local else None,
@@ -117,7 +117,7 @@ def _of_servers(servers: DeclaredServers) -> Finding:
     if servers.get("auth") is not True:
         if servers.get("auth") is None and (unsure := unclear(servers, "auth")):
             return unsure
-        reach = "every process of its machine" if local else "everybody who reaches its port"
+        reach = "every process of its machine" if local else "every client that reaches its port"
         text = f"it will require no login: {reach} may read, publish and delete every stream of that account"
         if not servers.is_chart:
             return _found(servers, text, Severity.INFO if local else None, servers.shows("auth", "no login is set up"))

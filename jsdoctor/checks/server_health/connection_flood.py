@@ -190,5 +190,5 @@ def _words(burst: Burst) -> str:
     reasons = [dict(line.fields).get("reason", "") for occurrence in burst.found for line in occurrence.exemplars]
     reason = f" ({reasons[-1]})" if any(reasons) else ""
     all_of_them = any(occurrence.signature in _EVERYBODY for occurrence in burst.found)
-    then = ". Nobody else gets in either, operators included" if all_of_them else ""
+    then = ". No other client can connect either, operators included" if all_of_them else ""
     return f"{why}{reason}: {burst.story}{who}{then}"

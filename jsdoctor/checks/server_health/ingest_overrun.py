@@ -14,7 +14,7 @@ from jsdoctor.model.log import LogEvidence
 
 @check("server_health.ingest_overrun_logged")
 def ingest_overrun_logged(logs: LogEvidence) -> Iterator[Finding]:
-    """What was published without a reply subject is dropped without a word to anybody (stream.go queueInbound)."""
+    """What was published without a reply subject is dropped without an error (stream.go queueInbound)."""
     seen: set[Subject] = set()
     for burst in bursts(logs, "ingest-dropped", calm=False):
         seen.add(burst.subject)

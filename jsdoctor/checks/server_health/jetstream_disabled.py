@@ -150,7 +150,7 @@ def _unexplained(run: ProcessRun, *, later: bool) -> Finding:
     why = (
         "a reload of its configuration did it, which has no jetstream block then"
         if _by_reload(run)
-        else "the log does not say why"
+        else "the log has no reason"
     )
     return Finding(
         subject=Subject(kind="server", name=run.server),

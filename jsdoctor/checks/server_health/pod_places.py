@@ -94,7 +94,7 @@ def _budget_of(
             subject=_subject(owner),
             severity=Severity.INFO,
             message=f"PodDisruptionBudget {budget.name} ({_limit(budget)}) lets none of its {len(pods)} servers be"
-            " evicted: drains of nodes wait until somebody deletes the pods",
+            " evicted: drains of nodes wait until the pods are deleted",
             measured=0,
             threshold=1,
             unit="count",

@@ -30,7 +30,7 @@ _LONGER = 10
 
 _OFTEN = 3
 _WITHIN = timedelta(hours=24)
-"""So many starts of one server within this time are no roll-out."""
+"""From this number of starts of one server within this time it is no roll-out."""
 
 
 @check("server_health.restarted_between_samples")
@@ -223,7 +223,7 @@ def _words(broken: Sequence[ProcessRun], panics: Sequence[ProcessRun], loop: Cra
     if rest:
         what = "a process" if rest == 1 else f"{rest:,} processes"
         parts.append(
-            f"{what} ended without a word, last at {last.last}: killed (out of memory, kill -9), or the host went away"
+            f"{what} ended silently, last at {last.last}: killed (out of memory, kill -9), or the host went away"
         )
     return "; ".join(parts)
 

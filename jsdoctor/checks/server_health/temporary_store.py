@@ -116,7 +116,7 @@ def _unmounted(servers: DeclaredServers) -> Finding:
     """A configuration in a ConfigMap, without a single workload that would show its volumes."""
     return unknown(
         servers.subject,
-        "no single workload of these manifests mounts this configuration, so nobody can tell whether a volume holds"
+        "no single workload of these manifests mounts this configuration, so it is not known whether a volume holds"
         f" store_dir {servers.get('store_dir')}",
         "give the manifest of its StatefulSet or service in the same run, too",
     )
@@ -127,7 +127,7 @@ def _forgotten(stream: DeclaredStream) -> Finding:
     return Finding(
         subject=stream.subject,
         message="storage is not set, and the resource definition's default is memory, not the server's file: messages"
-        " are gone when its servers restart; write storage: file, or storage: memory if that is meant",
+        " are gone when its servers restart; write storage: file, or storage: memory if that is intended",
         evidence=(stream.shows("storage", "memory"),),
         remedy=BY_HAND,
     )

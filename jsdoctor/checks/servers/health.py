@@ -16,7 +16,7 @@ NOT_ENABLED = "JetStream not enabled"
 
 _OF_ASSETS = ("STREAM", "CONSUMER")
 _LASTING = ("write error", "assignment error")
-"""Marks of reasons that stay until somebody acts (server: jetstream_cluster.go isStreamHealthy)."""
+"""Marks of reasons that stay until an operator acts (server: jetstream_cluster.go isStreamHealthy)."""
 
 _SHOWN = 3
 
@@ -139,7 +139,7 @@ def only_lagging_assets(errors: Iterable[HealthError]) -> bool:
 
 
 def stays(error: HealthError) -> bool:
-    """Whether the reason stays until somebody acts, so that it is no part of a start."""
+    """Whether the reason stays until an operator acts, so that it is no part of a start."""
     return any(mark in error.error for mark in _LASTING)
 
 

@@ -14,7 +14,7 @@ _LIMITS = ("max_bytes", "max_msgs")
 
 @check("stream_limits.discard_unstated_declared")
 def discard_unstated_declared(manifests: Manifests) -> Iterator[Finding]:
-    """The default, `old`, deletes without a word; `new` refuses with error 10077 (server: filestore.go)."""
+    """The default, `old`, deletes silently; `new` refuses with error 10077 (server: filestore.go)."""
     for stream in manifests.kept_streams():
         config = stream.stored
         reached = [name for name in _LIMITS if getattr(config, name) > 0]
@@ -29,11 +29,13 @@ def discard_unstated_declared(manifests: Manifests) -> Iterator[Finding]:
 
 
 def _finding(stream: DeclaredStream, limit: str) -> Finding:
-    lost = "the oldest messages" if stream.stored.retention == "limits" else "messages that nobody has worked on yet"
+    lost = (
+        "the oldest messages" if stream.stored.retention == "limits" else "messages that no consumer has processed yet"
+    )
     return Finding(
         subject=stream.subject,
-        message=f"{limit} is set and the discard policy is not: by default a full stream deletes {lost} without a word;"
-        " write discard: old if that is meant, discard: new if publishers shall be refused",
+        message=f"{limit} is set and the discard policy is not: by default a full stream deletes {lost} silently;"
+        " write discard: old if that is intended, discard: new if publishers shall be refused",
         evidence=(stream.shows(limit, getattr(stream.stored, limit)),),
         remedy=BY_HAND,
     )

@@ -1,4 +1,4 @@
-"""JSD630: queues whose limit for each subject replaces messages that nobody has worked on."""
+"""JSD630: queues whose limit for each subject replaces messages that no consumer has processed."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ def _finding(stream: Stream, lost: int, params: Params) -> Finding:
     return Finding(
         subject=stream.subject,
         severity=None if lost and config.discard == "new" else Severity.INFO,
-        message=f"it keeps {allowed} of each subject, so that a newer one replaces the oldest even if nobody has"
-        f" acknowledged it{refuses}{seen}",
+        message=f"it keeps {allowed} of each subject, so that a newer one replaces the oldest even if it is not"
+        f" acknowledged{refuses}{seen}",
         measured=lost,
         threshold=params.integer("min_messages"),
         unit="count",

@@ -81,7 +81,7 @@ def _judged(stream: Stream, min_consumers: int, default_consumers: int) -> list[
     matters = refuses_when_full(stream) or stream.config.retention != "limits"
     fills = list(storage_fills(stream)) if matters else []
     consumers = consumer_fill(stream, default_consumers)
-    # A small max_consumers is the exact number somebody wants; reaching it is the normal state.
+    # A small max_consumers is taken for the intended number; reaching it is the normal state.
     if consumers and consumers.limit >= min_consumers:
         fills.append(consumers)
     return fills

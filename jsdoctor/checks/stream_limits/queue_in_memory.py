@@ -12,7 +12,7 @@ from jsdoctor.model.wording import counted
 
 @check("stream_limits.queue_in_memory")
 def queue_in_memory(snapshots: SnapshotSeries) -> Iterator[Finding]:
-    """Where messages are read as they come, as in a cache, memory is a choice: only what waits for somebody counts."""
+    """Only messages that consumers wait for count: a cache, whose messages are read as they come, may use memory."""
     for stream in snapshots.last.led_streams():
         config = stream.config
         if config.storage != "memory" or config.mirror is not None or stream.is_mqtt:

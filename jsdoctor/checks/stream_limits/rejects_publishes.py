@@ -63,7 +63,7 @@ def rejects_publishes(snapshots: SnapshotSeries, subjects: NearSubjects | None) 
 
 
 def _sealed(stream: Stream) -> Iterator[Finding]:
-    """Information: it is sealed on purpose, and whether anybody still publishes does not show. Objects are sealed."""
+    """Information: it is sealed on purpose, and whether clients still publish does not show. Objects are sealed."""
     if stream.config.subjects and not stream.config.mirror and not stream.name.startswith("OBJ_"):
         yield Finding(
             subject=stream.subject,
@@ -166,7 +166,7 @@ def rejects_publishes_declared(manifests: Manifests) -> Iterator[Finding]:
                 stream, "max_msg_size", f"{text}: such publishes are refused (error 10077)", Severity.WARNING
             )
         elif config.retention == "limits" and config.max_age_ns <= 0 and max(config.max_bytes, config.max_msgs) > 0:
-            text = "once it is full every publish fails (error 10077), until somebody deletes messages: nothing expires"
+            text = "once it is full every publish fails (error 10077), until messages are deleted: nothing expires"
             yield _finding(stream, "discard", f"{text}, and its discard policy is new", Severity.INFO)
         else:
             yield passed(stream.subject)

@@ -67,7 +67,7 @@ def _finding(stream: Stream, path: tuple[str, ...]) -> Finding:
     return Finding(
         subject=stream.subject,
         message=f"what it republishes comes back over {' → '.join((stream.name, *path))}: each message is stored and"
-        " republished again and again, as fast as the servers can, until somebody ends it",
+        " republished again and again, as fast as the servers can, until one of the configurations is changed",
         evidence=(
             stream.observed("config.republish.src", republish.src if republish else ""),
             stream.observed("config.republish.dest", republish.dest if republish else ""),

@@ -14,7 +14,7 @@ from jsdoctor.model.wording import counted
 
 @check("stream_limits.subjects_stored_twice")
 def subjects_stored_twice(snapshots: SnapshotSeries) -> Iterator[Finding]:
-    """A leaf node passes on what somebody on the other side listens to, and a stream is such a listener.
+    """A leaf node passes on what has subscribers on the other side, and a stream is such a listener.
 
     Within a domain the server refuses streams with overlapping subjects.
     """

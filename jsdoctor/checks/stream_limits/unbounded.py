@@ -46,7 +46,7 @@ def unbounded(snapshots: SnapshotSeries, servers: Servers | None, params: Params
             message=(
                 "nothing limits this stream: no max_age, max_bytes or max_msgs"
                 + (f", at its average rate it fills its server in {span(left_ns)}" if left_ns and soon else "")
-                + ("; it keeps every object until somebody deletes it" if mild else "; it keeps every message forever")
+                + ("; it keeps every object until it is deleted" if mild else "; it keeps every message forever")
             ),
             measured=left_ns if soon else None,
             threshold=horizon_ns if soon else None,
@@ -132,7 +132,7 @@ def unbounded_declared(manifests: Manifests) -> Iterator[Finding]:
                 severity=Severity.INFO if bucket else None,
                 message="nothing will limit this stream: set one of max_age, max_bytes, max_msgs or"
                 " max_msgs_per_subject, or it keeps "
-                + ("every object until somebody deletes it" if bucket else "every message forever"),
+                + ("every object until it is deleted" if bucket else "every message forever"),
                 evidence=(stream.shows("max_bytes", "no limit"),),
                 remedy=BY_HAND,
             )

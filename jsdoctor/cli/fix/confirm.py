@@ -12,7 +12,9 @@ def confirm(what: str, yes: bool) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
-        raise UsageProblem(f"to {what} without a terminal to ask at, it has to be said", "add --yes")
+        raise UsageProblem(
+            f"to {what} without a terminal for the question, confirm it on the command line", "add --yes"
+        )
     sys.stderr.write(f"{what}? [y/N] ")
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):

@@ -25,7 +25,7 @@ _INSTRUCTIONS = (
 )
 
 
-class _Server(MCPServer[Any]):
+class _RedactingServer(MCPServer[Any]):
     """Errors of the SDK quote the arguments of a call, so they pass the redactor, too."""
 
     async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
@@ -37,7 +37,7 @@ class _Server(MCPServer[Any]):
 
 def mcp_server(settings: McpSettings) -> MCPServer[Any]:
     """The server with its five tools."""
-    server = _Server("jsdoctor", instructions=_INSTRUCTIONS, version=__version__, log_level="WARNING")
+    server = _RedactingServer("jsdoctor", instructions=_INSTRUCTIONS, version=__version__, log_level="WARNING")
     calls = asyncio.Semaphore(_CALLS_AT_ONCE)
     live = {"check", "diagnose", *(["audit"] if settings.loki else [])}
     for name, tool in Tools(settings).all().items():

@@ -29,17 +29,17 @@ _BUDGET_S = 0.2
 _QUIET_S = 0.1
 
 
-class _Named(msgspec.Struct, frozen=True):
+class _StreamName(msgspec.Struct, frozen=True):
     name: str = ""
 
 
-class _Stream(msgspec.Struct, frozen=True):
-    config: _Named = _Named()
+class _ListedStream(msgspec.Struct, frozen=True):
+    config: _StreamName = _StreamName()
     cluster: Cluster | None = None
 
 
-class _Page(msgspec.Struct, frozen=True):
-    streams: tuple[_Stream, ...] | None = None
+class _StreamPage(msgspec.Struct, frozen=True):
+    streams: tuple[_ListedStream, ...] | None = None
 
 
 async def repeated(ask: Callable[[], Awaitable[bool]], rounds: int = ROUNDS) -> None:
@@ -101,7 +101,7 @@ def _one_stream_per_leader(sample: Iterable[Exchange]) -> list[str]:
     for exchange in sample:
         if exchange.access is Access.ACCOUNT and exchange.endpoint is Endpoint.STREAM_LIST:
             try:
-                page = decode(exchange.body, _Page)
+                page = decode(exchange.body, _StreamPage)
             except ReplyError:
                 continue  # a gap where it is parsed
             for stream in page.streams or ():

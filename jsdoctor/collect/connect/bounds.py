@@ -1,7 +1,7 @@
 """The NATS protocol as a client reads it, with limits: a server that exceeds one loses the connection.
 
 nats-py's own parser takes a message of any announced length and a line that never ends, needs minutes for some lines,
-and stops without a word where a field has an unexpected type.
+and stops silently where a field has an unexpected type.
 """
 
 from __future__ import annotations

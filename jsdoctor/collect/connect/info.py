@@ -9,7 +9,7 @@ import msgspec
 from jsdoctor.model.typed import convert_to
 
 
-class _Info(msgspec.Struct, frozen=True):
+class _ServerInfo(msgspec.Struct, frozen=True):
     """The fields that nats-py and jsdoctor read (nats-server `server.go` type Info)."""
 
     server_id: str = ""
@@ -40,7 +40,7 @@ def read_info(text: bytes | str) -> dict[str, Any]:
     """All fields of an INFO line's JSON. Raises ValueError for anything that no server sends."""
     try:
         info = msgspec.json.decode(text)
-        convert_to(info, _Info)
+        convert_to(info, _ServerInfo)
     except (msgspec.MsgspecError, RecursionError) as error:
         raise ValueError("no INFO of a server") from error
     info_found: dict[str, Any] = info

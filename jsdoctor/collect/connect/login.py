@@ -56,7 +56,7 @@ def login_refusal(stated: str, login: Login, info: Mapping[str, Any], now: datet
         )
     if not stated and not info.get("auth_required"):
         return ConnectionRefusal(
-            Stage.LOGIN, "it hung up during the login", "look for this connection in the server's log"
+            Stage.LOGIN, "it closed the connection during the login", "look for this connection in the server's log"
         )
     return ConnectionRefusal(Stage.LOGIN, *_unbelieved(login, info, now or datetime.now(UTC)))
 

@@ -47,7 +47,7 @@ async def explain_silence(address: str, port: int, *, closed: bool, timeout_s: f
             "if it is a NATS server with handshake_first: add --tlsfirst (and --tlscert, --tlskey, --tlsca as needed);"
             " if it is an HTTPS port: the client port is 4222 unless configured otherwise",
         )
-    what = "it hung up without a word" if closed else "it accepts connections but says nothing"
+    what = "it closed the connection without an error" if closed else "it accepts connections but says nothing"
     return ConnectionRefusal(
         Stage.GREETING,
         f"{what}: no NATS server responds on that port",

@@ -13,15 +13,15 @@ from jsdoctor.parse.replies import ErrorReply, Instant, ReplyError, decode
 MSG_ID = "Nats-Msg-Id"
 
 
-class _Message(msgspec.Struct, frozen=True):
+class _StoredMessage(msgspec.Struct, frozen=True):
     seq: int
     time: Instant | None = None
     subject: str = ""
     hdrs: str = ""
 
 
-class _Got(msgspec.Struct, frozen=True):
-    message: _Message | None = None
+class _StoredMessageReply(msgspec.Struct, frozen=True):
+    message: _StoredMessage | None = None
     error: ErrorReply | None = None
 
 
@@ -32,7 +32,7 @@ async def stored_message(
     request = b'{"seq":%d}' % stream_seq
     try:
         reply = await Asker(connection, timeout_s).one(f"{prefix}.STREAM.MSG.GET.{stream}", request)
-        message = decode(reply.body, _Got).message
+        message = decode(reply.body, _StoredMessageReply).message
     except (NoReplyError, ReplyError):
         return None
     if message is None:

@@ -78,7 +78,7 @@ class KubeApi:
             ) from None
 
 
-class _Status(msgspec.Struct):
+class _KubeStatus(msgspec.Struct):
     """The message of an error reply."""
 
     message: str = ""
@@ -87,7 +87,7 @@ class _Status(msgspec.Struct):
 def status_message(body: bytes) -> str:
     """The message of an error reply: that of a `Status` object, or its text."""
     try:
-        return printable(decode_as(body, _Status).message)
+        return printable(decode_as(body, _KubeStatus).message)
     except msgspec.MsgspecError:
         return printable(body[:200].decode(errors="replace").strip())
 

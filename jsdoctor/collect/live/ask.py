@@ -37,7 +37,7 @@ class Why(Enum):
     """Why a request got no reply."""
 
     LATE = "no reply in time"
-    NOBODY = "nobody listens on the subject"
+    NOBODY = "no responder listens on the subject"
     DENIED = "the login may not publish there"
     NO_INBOX = "the login may not subscribe to where replies go"
     LOST = "the connection is gone"

@@ -19,7 +19,7 @@ class _Accountz(msgspec.Struct, frozen=True):
     accounts: tuple[str, ...] | None = None
 
 
-class _Envelope(msgspec.Struct, frozen=True):
+class _AccountzEnvelope(msgspec.Struct, frozen=True):
     data: _Accountz | None = None
 
 
@@ -31,7 +31,7 @@ def claimed_accounts(replies: Iterable[bytes]) -> list[str]:
 def _listed(body: bytes) -> tuple[str, ...]:
     """Nothing of what cannot be read: it becomes a gap where it is parsed."""
     try:
-        account = decode_as(body, _Envelope).data or decode_as(body, _Accountz)
+        account = decode_as(body, _AccountzEnvelope).data or decode_as(body, _Accountz)
     except msgspec.MsgspecError:
         return ()
     return account.accounts or ()

@@ -14,18 +14,18 @@ MAX_RAFT_ACCOUNTS = 64
 """One request each: past this many, collecting would take longer than an operator waits."""
 
 
-class _Detail(msgspec.Struct, frozen=True):
+class _AccountName(msgspec.Struct, frozen=True):
     name: str = ""
     id: str = ""
 
 
-class _Jsz(msgspec.Struct, frozen=True):
+class _GroupsJsz(msgspec.Struct, frozen=True):
     meta_cluster: object = None
-    account_details: tuple[_Detail, ...] | None = None
+    account_details: tuple[_AccountName, ...] | None = None
 
 
-class _Envelope(msgspec.Struct, frozen=True):
-    data: _Jsz | None = None
+class _GroupsEnvelope(msgspec.Struct, frozen=True):
+    data: _GroupsJsz | None = None
 
 
 def clustered_accounts(replies: Iterable[bytes]) -> list[str]:
@@ -40,10 +40,10 @@ def clustered_accounts(replies: Iterable[bytes]) -> list[str]:
     return sorted(names - {""})
 
 
-def _opened(body: bytes) -> _Jsz | None:
+def _opened(body: bytes) -> _GroupsJsz | None:
     """None for what cannot be read: it becomes a gap where it is parsed."""
     try:
-        return decode_as(body, _Envelope).data or decode_as(body, _Jsz)
+        return decode_as(body, _GroupsEnvelope).data or decode_as(body, _GroupsJsz)
     except msgspec.MsgspecError:
         return None
 

@@ -28,28 +28,28 @@ MAX_SUBJECTS = 10_000
 _MAX_NEAR = 5
 
 
-class _Stream(msgspec.Struct, frozen=True):
+class _SubjectStream(msgspec.Struct, frozen=True):
     config: StreamConfig = StreamConfig()
     state: StreamState = StreamState()
 
 
-class _Consumer(msgspec.Struct, frozen=True):
+class _SubjectConsumer(msgspec.Struct, frozen=True):
     stream_name: str = ""
     config: ConsumerConfig = ConsumerConfig()
     delivered: SequencePair = SequencePair()
     num_pending: int = 0
 
 
-class _Page(msgspec.Struct, frozen=True):
-    streams: tuple[_Stream, ...] | None = None
-    consumers: tuple[_Consumer, ...] | None = None
+class _SubjectPage(msgspec.Struct, frozen=True):
+    streams: tuple[_SubjectStream, ...] | None = None
+    consumers: tuple[_SubjectConsumer, ...] | None = None
 
 
 class _Counts(msgspec.Struct, frozen=True):
     subjects: dict[str, int] | None = None
 
 
-class _Info(msgspec.Struct, frozen=True):
+class _SubjectInfo(msgspec.Struct, frozen=True):
     state: _Counts = _Counts()
 
 
@@ -73,7 +73,7 @@ async def ask_near_subjects(asker: Asker, prefix: str, samples: Sequence[Sample]
         subject = f"{prefix}.STREAM.INFO.{name}"
         try:
             answer = await asker.one(subject, b'{"subjects_filter":">"}')
-            counts = decode(answer.body, _Info).state.subjects or {}
+            counts = decode(answer.body, _SubjectInfo).state.subjects or {}
         except (NoReplyError, ReplyError):
             continue  # the rule reports these filters as not evaluated
         stored_filters = tuple(stored_filter(candidate, counts) for candidate in sorted(filters[name]))
@@ -87,11 +87,11 @@ async def ask_near_subjects(asker: Asker, prefix: str, samples: Sequence[Sample]
         )
 
 
-def _newest_consumers(samples: Iterable[Sample]) -> Iterator[_Consumer]:
+def _newest_consumers(samples: Iterable[Sample]) -> Iterator[_SubjectConsumer]:
     """The consumers of the last sample that lists them: consumers of idle streams are not requested in every sample."""
-    newest: dict[str, list[_Consumer]] = {}
+    newest: dict[str, list[_SubjectConsumer]] = {}
     for sample in samples:
-        listed: dict[str, list[_Consumer]] = defaultdict(list)
+        listed: dict[str, list[_SubjectConsumer]] = defaultdict(list)
         for page in _pages(sample.exchanges, Endpoint.CONSUMER_LIST):
             for consumer in page.consumers or ():
                 listed[consumer.stream_name].append(consumer)
@@ -100,7 +100,7 @@ def _newest_consumers(samples: Iterable[Sample]) -> Iterator[_Consumer]:
         yield from consumers
 
 
-def _in_doubt(consumer: _Consumer) -> bool:
+def _in_doubt(consumer: _SubjectConsumer) -> bool:
     """Whether a filter of it may never have matched. With several filters, the counts do not show which one matched."""
     filters = consumer.config.filters
     return len(filters) > 1 or (bool(filters) and not consumer.num_pending and not consumer.delivered.consumer_seq)
@@ -120,10 +120,10 @@ def _messages(filter_: str, counts: Mapping[str, int]) -> int:
     return sum(number for subject, number in counts.items() if subject_contains(filter_, subject))
 
 
-def _pages(exchanges: Iterable[Exchange], endpoint: Endpoint) -> Iterator[_Page]:
+def _pages(exchanges: Iterable[Exchange], endpoint: Endpoint) -> Iterator[_SubjectPage]:
     for exchange in exchanges:
         if exchange.access is Access.ACCOUNT and exchange.endpoint is endpoint:
             try:
-                yield decode(exchange.body, _Page)
+                yield decode(exchange.body, _SubjectPage)
             except ReplyError:
                 continue

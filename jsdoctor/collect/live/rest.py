@@ -13,7 +13,7 @@ from collections.abc import Iterable
 import msgspec
 
 
-class _Named(msgspec.Struct, frozen=True):
+class _ConfigName(msgspec.Struct, frozen=True):
     name: str = ""
 
 
@@ -23,7 +23,7 @@ class _Peer(msgspec.Struct, frozen=True):
     lag: int = 0
 
 
-class _Cluster(msgspec.Struct, frozen=True):
+class _LeaderState(msgspec.Struct, frozen=True):
     leader: str = ""
     leader_since: str = ""
     replicas: tuple[_Peer, ...] | None = None
@@ -34,7 +34,7 @@ class _Cluster(msgspec.Struct, frozen=True):
         return bool(self.leader) and all(p.current and not p.offline and not p.lag for p in self.replicas or ())
 
 
-class _State(msgspec.Struct, frozen=True):
+class _PositionState(msgspec.Struct, frozen=True):
     messages: int = 0
     first_seq: int = 0
     last_seq: int = 0
@@ -45,10 +45,10 @@ class _State(msgspec.Struct, frozen=True):
 class ListedStream(msgspec.Struct, frozen=True):
     """The fields of STREAM.LIST that show whether the consumers of a stream can have changed."""
 
-    config: _Named = _Named()
-    state: _State = _State()
+    config: _ConfigName = _ConfigName()
+    state: _PositionState = _PositionState()
     created: str = ""
-    cluster: _Cluster | None = None
+    cluster: _LeaderState | None = None
 
     @property
     def fingerprint(self) -> tuple[object, ...]:
@@ -70,7 +70,7 @@ class ListedConsumer(msgspec.Struct, frozen=True):
     num_redelivered: int = 0
     paused: bool = False
     delivered: _Position = _Position()
-    cluster: _Cluster | None = None
+    cluster: _LeaderState | None = None
 
     def is_at_rest(self, last_seq: int) -> bool:
         """Whether it can only change when its stream, which ends at `last_seq`, does."""

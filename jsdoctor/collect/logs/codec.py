@@ -74,7 +74,7 @@ def not_a_log(head: bytes) -> str:
     return ""
 
 
-class _Decoder(Protocol):
+class _StreamDecoder(Protocol):
     @property
     def eof(self) -> bool: ...
     @property
@@ -132,7 +132,7 @@ class _Zstd:
             raise zlib.error(str(error)) from error
 
 
-_DECODERS: dict[str, Callable[[], _Decoder]] = {
+_DECODERS: dict[str, Callable[[], _StreamDecoder]] = {
     "gzip": _Zlib,
     "zstd": _Zstd,
     "bzip2": bz2.BZ2Decompressor,

@@ -21,7 +21,7 @@ MAX = 64 * 1024 * 1024
 SHOWN_STDIN = "stdin"
 
 _PATCH = (
-    "it is a patch of a kustomization, and only says what differs: give the output of kustomize build as --manifest -"
+    "it is a patch of a kustomization, and has only the differences: give the output of kustomize build as --manifest -"
 )
 
 

@@ -23,12 +23,12 @@ _STREAMS = 100
 """Maximum number of streams that are queried."""
 
 
-class _State(msgspec.Struct, frozen=True):
+class _SubjectCountState(msgspec.Struct, frozen=True):
     subjects: dict[str, int] | None = None
 
 
-class _Info(msgspec.Struct, frozen=True):
-    state: _State = _State()
+class _SubjectCountInfo(msgspec.Struct, frozen=True):
+    state: _SubjectCountState = _SubjectCountState()
     total: int = 0
 
 
@@ -59,7 +59,7 @@ async def _of_stream(asker: Asker, subject: str) -> dict[str, int] | None:
         body: dict[str, Any] = {"subjects_filter": ">", "offset": len(counts)}
         try:
             reply = await asker.one(subject, json.dumps(body).encode())
-            info = decode_as(reply.body, _Info)
+            info = decode_as(reply.body, _SubjectCountInfo)
         except (NoReplyError, msgspec.DecodeError, UnicodeDecodeError):
             return None
         if info.total > MAX:

@@ -27,7 +27,7 @@ MAX_MATCHED = 8
 
 _HEAD = 8
 ObserverOf = Callable[[int], StreamObserver | None]
-"""The reader of bytes for the capture of that index; None: nobody reads them."""
+"""The reader of bytes for the capture of that index; None: they are not read."""
 
 
 def nobody(_index: int) -> None:

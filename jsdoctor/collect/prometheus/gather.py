@@ -40,8 +40,8 @@ def gather_metrics(
     client: PrometheusClient, match: str, now: float, since_s: float, progress: Callable[[str], None]
 ) -> Metrics:
     """Read the metrics of one deployment. `match` are more label matchers. Raises PrometheusProblem."""
-    reader = _Reader(client, match)
-    progress("asking Prometheus which metrics of NATS it has")
+    reader = _MetricsReader(client, match)
+    progress("querying Prometheus for its metrics of NATS")
     counts = reader.names(now)
     total = sum(counts.values())
     if total > MAX_SERIES:
@@ -64,7 +64,7 @@ def gather_metrics(
     return Metrics(now=tuple(item for item in samples if item.series), earlier=tuple(earlier), gaps=tuple(reader.gaps))
 
 
-class _Reader:
+class _MetricsReader:
     """The queries, and the gaps of their results."""
 
     def __init__(self, client: PrometheusClient, match: str) -> None:

@@ -31,14 +31,14 @@ _QUIET_S = 1.0
 _SHORT_REPLY = 9
 
 
-class _Config(msgspec.Struct, frozen=True):
+class _BatchLimit(msgspec.Struct, frozen=True):
     max_batch: int = 0
 
 
-class _Info(msgspec.Struct, frozen=True):
+class _ScanConsumerInfo(msgspec.Struct, frozen=True):
     num_pending: int = 0
     delivered: SequencePair = SequencePair()
-    config: _Config = _Config()
+    config: _BatchLimit = _BatchLimit()
     error: ErrorReply | None = None
 
 
@@ -49,12 +49,14 @@ async def read_by_consumer(api: StreamApi, wanted: Wanted, taker: MessageRecorde
     """
     client, asker, prefix = api.connection.client, api.asker, api.prefix
     name = f"jsdoctor-{client.new_inbox().rsplit('.', 1)[-1]}"
-    reading = _Reading(api, f"{wanted.name}.{name}", wanted.last_seq, taker)
+    reading = _PullReader(api, f"{wanted.name}.{name}", wanted.last_seq, taker)
     inbox = await client.subscribe(client.new_inbox())
     client.tap(inbox, reading.on_message)
     try:
         request = msgspec.json.encode({"stream_name": wanted.name, "config": _config(name, wanted)})
-        created = decode((await asker.one(f"{prefix}.CONSUMER.CREATE.{wanted.name}.{name}", request)).body, _Info)
+        created = decode(
+            (await asker.one(f"{prefix}.CONSUMER.CREATE.{wanted.name}.{name}", request)).body, _ScanConsumerInfo
+        )
         if created.error:
             raise ApiRefusedError(created.error)
         if created.num_pending:
@@ -87,7 +89,7 @@ async def _leave(connection: Connection, subject: str) -> None:
         await asyncio.wait_for(connection.client.request(subject, b"", timeout=_GOODBYE_S), _GOODBYE_S)
 
 
-class _Reading:
+class _PullReader:
     """Requests messages as fast as they are read."""
 
     def __init__(self, api: StreamApi, consumer: str, last_seq: int, taker: MessageRecorder) -> None:
@@ -129,7 +131,7 @@ class _Reading:
 
     async def _is_all(self) -> bool:
         """Whether the server has sent everything, and all of it has come."""
-        info = decode((await self._asker.one(self._info)).body, _Info)
+        info = decode((await self._asker.one(self._info)).body, _ScanConsumerInfo)
         if info.error:
             raise ApiRefusedError(info.error)
         return not info.num_pending and info.delivered.consumer_seq == self._count

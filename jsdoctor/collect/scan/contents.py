@@ -1,6 +1,6 @@
 """Reading whole messages, few of them: those whose ids came more than once, to see whether one id was two messages'.
 
-Kept of each is a salted digest of its subject and its content, nothing else.
+Each keeps a salted digest of its subject and its content, nothing else.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from jsdoctor.collect.scan.stream import StreamApi
 from jsdoctor.parse.replies import ErrorReply, ReplyError, decode
 
 
-class _Message(msgspec.Struct, frozen=True):
+class _MessageBody(msgspec.Struct, frozen=True):
     subject: str = ""
     data: str = ""
 
 
-class _Got(msgspec.Struct, frozen=True):
-    message: _Message | None = None
+class _MessageBodyReply(msgspec.Struct, frozen=True):
+    message: _MessageBody | None = None
     error: ErrorReply | None = None
 
 
@@ -37,7 +37,7 @@ async def contents_of(
     contents: dict[int, str] = {}
 
     async def get(stream_seq: int) -> None:
-        got = decode((await api.asker.one(subject, b'{"seq":%d}' % stream_seq)).body, _Got)
+        got = decode((await api.asker.one(subject, b'{"seq":%d}' % stream_seq)).body, _MessageBodyReply)
         if got.message is not None:
             contents[stream_seq] = digest(f"{got.message.subject}\0{_text(got.message.data)}").hex()
 

@@ -25,15 +25,15 @@ Found = Callable[[], int]
 Get = Callable[[bytes], Awaitable[Found | None]]
 
 
-class _Message(msgspec.Struct, frozen=True):
+class _MessageHead(msgspec.Struct, frozen=True):
     seq: int
     time: str
     subject: str = ""
     hdrs: str = ""
 
 
-class _Got(msgspec.Struct, frozen=True):
-    message: _Message | None = None
+class _MessageHeadReply(msgspec.Struct, frozen=True):
+    message: _MessageHead | None = None
     error: ErrorReply | None = None
 
 
@@ -59,7 +59,7 @@ async def read_by_gets(api: StreamApi, wanted: Wanted, taker: MessageRecorder, r
     subject = f"{api.prefix}.STREAM.MSG.GET.{wanted.name}"
 
     async def get(request: bytes) -> Found | None:
-        got = decode((await api.asker.one(subject, request)).body, _Got)
+        got = decode((await api.asker.one(subject, request)).body, _MessageHeadReply)
         if got.error and got.error.err_code == _NO_MESSAGE:
             return None
         if got.error or got.message is None:

@@ -1,4 +1,4 @@
-"""Events of the timeline from logs: troubles with their ends, other lines, processes, silences and clock steps."""
+"""Events of the timeline from logs: incidents with their ends, other lines, processes, silences and clock steps."""
 
 from __future__ import annotations
 

@@ -52,24 +52,24 @@ class _Value(msgspec.Struct, frozen=True, array_like=True, gc=False):
     beside: _Categories = _Categories()
 
 
-class _Stream(msgspec.Struct, frozen=True, gc=False):
+class _LogStream(msgspec.Struct, frozen=True, gc=False):
     stream: dict[str, str] = {}
     values: tuple[_Value, ...] = ()
 
 
-class _Data(msgspec.Struct, frozen=True, rename={"kind": "resultType"}):
+class _LokiData(msgspec.Struct, frozen=True, rename={"kind": "resultType"}):
     kind: str = ""
     result: msgspec.Raw = msgspec.Raw(b"null")
 
 
-class _Reply(msgspec.Struct, frozen=True):
+class _LokiReply(msgspec.Struct, frozen=True):
     status: str = ""
-    data: _Data | None = None
+    data: _LokiData | None = None
     error: str = ""
     warnings: tuple[str, ...] | None = None
 
 
-class _Series(msgspec.Struct, frozen=True):
+class _SeriesReply(msgspec.Struct, frozen=True):
     status: str = ""
     data: tuple[dict[str, str], ...] | None = None
 
@@ -91,14 +91,14 @@ class Lifted(NamedTuple):
 NOTHING = Lifted()
 
 
-_STREAMS = cast("type[tuple[_Stream, ...] | None]", tuple[_Stream, ...] | None)
+_STREAMS = cast("type[tuple[_LogStream, ...] | None]", tuple[_LogStream, ...] | None)
 """Loki sends null where nothing was found."""
 
 
 def log_page(body: bytes, lifted: Lifted = NOTHING) -> LokiPage:
     """The lines in a reply of `query_range`. Raises ReplyError for anything else, metrics included."""
     try:
-        reply = decode_as(body, _Reply)
+        reply = decode_as(body, _LokiReply)
     except _NOT_JSON:
         raise ReplyError("this is no reply of the Loki API") from None
     if reply.status != "success" or reply.data is None:
@@ -115,7 +115,7 @@ def log_page(body: bytes, lifted: Lifted = NOTHING) -> LokiPage:
     return LokiPage(tuple(numbers), entries, warnings)
 
 
-def _entries(streams: Iterable[_Stream], lifted: Lifted, numbers: dict[Labels, int]) -> Iterator[Entry]:
+def _entries(streams: Iterable[_LogStream], lifted: Lifted, numbers: dict[Labels, int]) -> Iterator[Entry]:
     """The lines. `numbers` gets the labels of the streams; those of a stream itself outrank those of its lines."""
     for own in streams:
         usual = labels_of(own.stream)
@@ -128,7 +128,7 @@ def _entries(streams: Iterable[_Stream], lifted: Lifted, numbers: dict[Labels, i
 def series_of_reply(body: bytes) -> tuple[Labels, ...]:
     """The streams in a reply of `series`. Raises ReplyError for anything else."""
     try:
-        reply = decode_as(body, _Series)
+        reply = decode_as(body, _SeriesReply)
     except _NOT_JSON:
         raise ReplyError("this is no reply of the Loki API") from None
     if reply.status != "success":

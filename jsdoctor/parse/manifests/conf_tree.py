@@ -42,11 +42,11 @@ def configuration(file: str, text: str, include: Include) -> ConfigTree:
         result = "it begins with a byte order mark, which servers take for a part of the first field"
         raise ManifestError(f"not a configuration: {result}; save it without one", FilePosition(file))
     missing: list[tuple[str, FilePosition]] = []
-    reader = _Reader(file, text, include, missing, set())
+    reader = _ConfReader(file, text, include, missing, set())
     return ConfigTree(Tree(reader.top(), FilePosition(file)), missing, frozenset(reader.used))
 
 
-class _Reader:
+class _ConfReader:
     def __init__(
         self,
         file: str,
@@ -238,5 +238,5 @@ class _Reader:
         if result is None:
             self._missing.append((name, self._place(start)))
             return
-        inner = _Reader(result[0], result[1], self._include, self._missing, self.used, nesting=self._nesting + 1)
+        inner = _ConfReader(result[0], result[1], self._include, self._missing, self.used, nesting=self._nesting + 1)
         entries.update(inner.top())

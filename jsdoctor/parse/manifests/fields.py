@@ -58,7 +58,7 @@ _API_NAMES = {
 def read_fields(
     tree: Tree, table: Mapping[str, Field], ignored: Collection[str], what: str, ignore_case: bool = False
 ) -> Fields:
-    """Read one mapping. Unknown keys are mistakes of the kind that is dropped without a word.
+    """Read one mapping. Unknown keys are mistakes of the kind that is dropped silently.
 
     `ignore_case`: keys are compared as Go's JSON decoder does, whatever their case.
     """

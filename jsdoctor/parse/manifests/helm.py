@@ -63,7 +63,7 @@ def helm_values(tree: Tree, file: str, *, whole: bool = False, partial: bool = F
     """What the chart makes of these values. `whole`: they are known to be the official chart's, so that a key that it
     does not have is a mistake. `partial`: other values are merged with them that are not here.
     """
-    reader = _Reader(FilePosition(file), tree)
+    reader = _ValuesReader(FilePosition(file), tree)
     reader.read()
     if whole:
         reader.misnamed()
@@ -91,7 +91,7 @@ def quantity(node: Tree) -> int:
 
 
 @dataclass(slots=True)
-class _Reader:
+class _ValuesReader:
     whole: FilePosition
     tree: Tree
     settings: dict[str, Any] = field(default_factory=dict)
@@ -133,7 +133,7 @@ class _Reader:
             del self.settings[name], self.places[name]
 
     def _unknown(self) -> None:
-        """Values that runbooks set and the chart does not have: it ignores them without a word."""
+        """Values that runbooks set and the chart does not have: it ignores them silently."""
         for path, text in _FOLKLORE.items():
             if (node := self.tree.get(*path)) is not None:
                 says_so = f"the chart has no value {'.'.join(path)} and ignores it: {text}"

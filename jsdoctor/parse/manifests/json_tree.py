@@ -17,14 +17,14 @@ _WORDS: tuple[tuple[str, bool | None], ...] = (("true", True), ("false", False),
 
 def json_document(file: str, text: str) -> Tree:
     """The one document. Raises `ManifestError` at the first mistake."""
-    reader = _Reader(file, text.removeprefix("\ufeff"))
+    reader = _JsonReader(file, text.removeprefix("\ufeff"))
     tree, end = reader.value(reader.skip(0), 0)
     if (rest := reader.skip(end)) < len(reader.text):
         raise reader.error("something follows the end of the document", rest)
     return tree
 
 
-class _Reader:
+class _JsonReader:
     def __init__(self, file: str, text: str) -> None:
         self.text = text
         self._file = file

@@ -58,7 +58,7 @@ def server_config(
     where the configuration begins, if not in a file of its own. `used` are fields that values refer to; None: this is
     no whole configuration, and its fields are not judged.
     """
-    reader = _Reader(tree.place)
+    reader = _SettingsReader(tree.place)
     reader.read(tree)
     if used is not None:
         file_positions = {mistake.place for mistake in reader.mistakes}
@@ -87,7 +87,7 @@ MAY_BE_INCLUDED = frozenset(
 
 
 @dataclass(slots=True)
-class _Reader:
+class _SettingsReader:
     place: FilePosition
     settings: dict[str, Any] = field(default_factory=dict)
     places: dict[str, FilePosition] = field(default_factory=dict)

@@ -61,7 +61,7 @@ def _value(node: Tree, key: str, kind: str, canonical: str) -> Iterator[Mistake]
     if expected := wrong_value(kind, node):
         stricter = STRICTER.get(canonical)
         if stricter and not wrong_value(stricter.before, node):
-            text = f"{key}: {expected}; servers before {_release(stricter.since)} start with it all the same"
+            text = f"{key}: {expected}; servers before {_release(stricter.since)} start with it nevertheless"
             yield Mistake(node.place, text, ignored=True)
         else:
             yield Mistake(node.place, f"{key}: {expected}")

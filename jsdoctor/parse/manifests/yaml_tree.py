@@ -27,7 +27,7 @@ def yaml_documents(file: str, text: str) -> Iterator[Tree]:
     try:
         for node in yaml.compose_all(text, Loader=_LOADER):
             if node is not None:
-                yield _Reader(file).tree(node, node.start_mark, 0)
+                yield _YamlReader(file).tree(node, node.start_mark, 0)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = FilePosition(file, mark.line + 1, mark.column + 1) if mark else FilePosition(file)
@@ -36,7 +36,7 @@ def yaml_documents(file: str, text: str) -> Iterator[Tree]:
         raise ManifestError("not YAML: it has characters that YAML does not allow, or is too deep") from error
 
 
-class _Reader:
+class _YamlReader:
     """One document. An anchor's tree is made once, however often it is referred to."""
 
     def __init__(self, file: str) -> None:

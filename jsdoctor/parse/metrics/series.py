@@ -45,14 +45,14 @@ class _Result(msgspec.Struct, frozen=True):
     values: tuple[tuple[float, str], ...] = ()
 
 
-class _Data(msgspec.Struct, frozen=True, rename={"kind": "resultType"}):
+class _PrometheusData(msgspec.Struct, frozen=True, rename={"kind": "resultType"}):
     kind: str = ""
     result: tuple[_Result, ...] = ()
 
 
-class _Reply(msgspec.Struct, frozen=True):
+class _PrometheusReply(msgspec.Struct, frozen=True):
     status: str = ""
-    data: _Data | None = None
+    data: _PrometheusData | None = None
     error: str = ""
     warnings: tuple[str, ...] = ()
 
@@ -60,7 +60,7 @@ class _Reply(msgspec.Struct, frozen=True):
 def api_answer(body: bytes) -> Answer:
     """The series in a reply of `/api/v1/query` or `/api/v1/query_range`. Raises ReplyError for anything else."""
     try:
-        reply = decode_as(body, _Reply)
+        reply = decode_as(body, _PrometheusReply)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise ReplyError(f"it is no reply of the Prometheus API: {error}") from None
     if reply.status != "success" or reply.data is None:

@@ -21,7 +21,7 @@ from jsdoctor.parse.packets.tcp.follow import follow
 from jsdoctor.parse.packets.tcp.state import Noticed
 
 BLOCK = 1 << 16
-"""So many bytes of a file are best given at once: for larger ones each allocation gets fresh pages from the kernel."""
+"""Best number of bytes of a file to feed at once: larger allocations get fresh pages from the kernel."""
 
 _FORGET_EVERY = 1 << 16
 _MAGIC_SIZE = 4

@@ -59,7 +59,7 @@ class NativeBook(Protocol):
         ...
 
     def pulled(self) -> list[tuple[bytes, bytes]]:
-        """Stream and consumer of which somebody requested messages."""
+        """Stream and consumer of which a client requested messages."""
         ...
 
     def consumers(self) -> list[ConsumerRow]:
@@ -162,7 +162,7 @@ class NativeLines(Protocol):
         ...
 
     def uncaptured(self, at_ns: int, length: int, /) -> None:
-        """So many bytes were cut off."""
+        """`length` bytes were cut off."""
         ...
 
     def lose_place(self, at_ns: int, /) -> None:

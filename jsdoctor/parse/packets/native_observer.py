@@ -54,7 +54,7 @@ class CompiledObserver(NatsObserver):
     def opened(self, connection: CapturedConnection) -> None:
         """A connection was seen for the first time."""
         capture = self._of(connection)
-        if isinstance(capture, _Capture):
+        if isinstance(capture, _NativeCapture):
             talk = capture.open(connection)
             self._streams[connection.to_server], self._streams[connection.to_client] = talk.streams
 
@@ -65,10 +65,10 @@ class CompiledObserver(NatsObserver):
         super().closed(connection, at_ns)
 
     def _capture(self) -> TrafficReader:
-        return _Capture(self._core)
+        return _NativeCapture(self._core)
 
 
-class _Capture:
+class _NativeCapture:
     """Everything of one capture."""
 
     def __init__(self, core: NativeCore) -> None:
@@ -165,7 +165,7 @@ class _Conversation:
 
     def frames(self, to_server: bool, change: int, synced: bool) -> FrameReader:
         """Who reads frames of WebSocket of this direction from now on."""
-        return FrameReader(_Lines(self._core.NatsLines(self._talk, to_server, change)), synced=synced)
+        return FrameReader(_NativeLineReader(self._core.NatsLines(self._talk, to_server, change)), synced=synced)
 
     def answer(self, payload: bytes) -> tuple[str, int, bool, bool] | None:
         """Stream, sequence, duplicate, refused; None for what is no reply of JetStream."""
@@ -260,7 +260,7 @@ class _Conversation:
         )
 
 
-class _Lines:
+class _NativeLineReader:
     """The compiled reader of lines behind frames of WebSocket."""
 
     def __init__(self, lines: NativeLines) -> None:
@@ -276,7 +276,7 @@ class _Lines:
         self._lines.data(at_ns, data.tobytes())
 
     def uncaptured(self, at_ns: int, length: int) -> None:
-        """So many bytes were cut off."""
+        """`length` bytes were cut off."""
         self._lines.uncaptured(at_ns, length)
 
     def lose_place(self, at_ns: int) -> None:

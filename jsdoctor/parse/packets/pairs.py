@@ -25,7 +25,7 @@ _EDGE_NS = 500_000_000
 _MIN = 5
 _NONE = -1
 _SAMPLE = 300
-"""So many packets of a direction are compared to find the same connection under other addresses."""
+"""Number of packets of a direction that are compared to find the same connection under other addresses."""
 
 _INVENTED = 0.02
 """Networks do not invent packets: a larger share of data packets that nobody sent so were cut or joined on the way."""

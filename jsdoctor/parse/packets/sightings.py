@@ -9,7 +9,7 @@ from jsdoctor.parse.packets.segment import ACK, SYN, Segment
 from jsdoctor.parse.packets.tcp.numbers import ahead
 
 MAX_PACKETS = 1_000_000
-"""So many packets of a capture are remembered for matching, in 32 bytes each."""
+"""Maximum number of packets of a capture kept for matching, in 32 bytes each."""
 
 
 class SeenPackets:

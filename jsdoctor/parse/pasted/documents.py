@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 MAX = 8 << 20
-"""So many characters of a text are read."""
+"""Number of characters of a text that are read."""
 
 _MAX_DOCUMENTS = 10_000
 _MAX_CUT = 50

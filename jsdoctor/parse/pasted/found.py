@@ -26,7 +26,7 @@ _REFUSED: Mapping[tuple[str, ...], tuple[str, str, str]] = {
     ("account", "connection_info"): ("the accounts report", "no rule judges the traffic of accounts", _ACCOUNT_HOW),
     ("cid", "kind", "start"): (
         "a connection of the connections report",
-        "it does not say which connections it leaves out",
+        "it does not show which connections it leaves out",
         "give /connz of each server",
     ),
     ("cmdline", "memstats"): (

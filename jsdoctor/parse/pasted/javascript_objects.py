@@ -37,7 +37,7 @@ def javascript_objects(text: str) -> Iterator[Document]:
         start = _START.search(text, at)
         if start is None:
             return
-        reader = _Reader(text, start.start())
+        reader = _ObjectReader(text, start.start())
         try:
             value = reader.value("", 0)
         except ValueError:
@@ -67,7 +67,7 @@ def _below(paths: frozenset[str], key: str) -> frozenset[str]:
     return frozenset(path[len(key) + 1 :] for path in paths if path == key or path.startswith(f"{key}."))
 
 
-class _Reader:
+class _ObjectReader:
     """Reads one value from a place in a text. `open` has the paths of containers that were not printed whole."""
 
     def __init__(self, text: str, at: int) -> None:

@@ -60,11 +60,11 @@ def data_file(directory: Path) -> Path:
     return paths[0]
 
 
-class _Config(msgspec.Struct):
+class _BackupConfig(msgspec.Struct):
     name: str
 
 
-class _State(msgspec.Struct):
+class _BackupState(msgspec.Struct):
     messages: _Count = 0
     first_seq: _Count = 0
     last_seq: _Count = 0
@@ -73,8 +73,8 @@ class _State(msgspec.Struct):
 class _Meta(msgspec.Struct):
     """What must be right in `backup.json` for a backup to be used."""
 
-    config: _Config
-    state: _State
+    config: _BackupConfig
+    state: _BackupState
 
 
 def read_meta(directory: Path) -> dict[str, Any]:

@@ -69,7 +69,7 @@ async def _led(api: Api, stream: str, wanted: Json) -> dict[str, Json]:
         try:
             result = {info["name"]: info for info in await all_consumers(api, stream) if _has_leader(info)}
         except NoResponseError:
-            pass  # nobody leads the stream yet
+            pass  # the stream has no leader yet
         except ApiError as error:
             if not is_transient(error):
                 raise

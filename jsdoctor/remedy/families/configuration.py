@@ -64,7 +64,7 @@ class ConfigurationUpdate(Operation):
         if is_set(now, run.step.changes):
             return {}
         if meanwhile := differences(before["config"], now):
-            raise StepRefusedError(f"somebody else is changing it: {told(meanwhile)}")
+            raise StepRefusedError(f"another client is changing it: {told(meanwhile)}")
         return await run.send(self.requests(run.step, {"config": now}))
 
     def awaited(self, step: Step, before: Json, state: Json) -> str:
@@ -88,7 +88,7 @@ class ConfigurationUpdate(Operation):
         if not is_set(state["config"], run.step.changes):
             ours = {change.key for change in run.step.changes}
             differences_found = [c for c in differences(before["config"], state["config"]) if c.key in ours]
-            raise StepRefusedError(f"somebody else has changed it since: {told(differences_found)}")
+            raise StepRefusedError(f"another client has changed it since: {told(differences_found)}")
         self.refuse_loss(restored(state["config"], run.step.changes, before["config"]), state)
         await run.send(self.undo_requests(run.step, before, state))
 

@@ -238,7 +238,7 @@ def _of_stream(stream: Stream, target: Target, to: str) -> Step:
 
 def _leader(cluster: Cluster | None, wanted: str = "") -> str:
     if cluster is None or not cluster.replicas:
-        raise CannotPlanError("it has one replica: there is nobody else to lead it")
+        raise CannotPlanError("it has one replica: no other replica can lead it")
     if not cluster.leader:
         raise CannotPlanError("it has no leader that could step down")
     peers = {peer.name for peer in cluster.replicas}

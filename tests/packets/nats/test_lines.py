@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jsdoctor.model.nats_traffic import Content, NatsPeers
-from jsdoctor.parse.packets.nats.observer import _Capture as PythonCapture
+from jsdoctor.parse.packets.nats.observer import _CaptureTraffic as PythonCapture
 from tests.packets.nats.speech import CONNECT, INFO, SECRET, Ear, ack, hpub, msg, pieces, pub
 
 FROM_CLIENT = b"".join(

@@ -72,7 +72,7 @@ def make_in_background(archive: ClassArchive) -> bool:
             claim.unlink(missing_ok=True)
         claim.touch(exist_ok=False)
     except OSError:
-        return False  # somebody else makes it, or nothing can be kept here
+        return False  # another process makes it, or nothing can be kept here
     _forget_unused(archive)
     command = [sys.executable, "-m", "jsdoctor.collect.logs.spark.make_archive"]
     subprocess.Popen(

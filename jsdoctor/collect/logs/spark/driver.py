@@ -116,6 +116,6 @@ def explained(stated: str) -> SparkProblem:
     lines = [line.strip() for line in stated.splitlines() if line.strip()]
     telling = next((line for line in reversed(lines) if re.match(r"[\w.]*(Error|Exception)\b", line)), None)
     return SparkProblem(
-        f"Spark could not do it: {telling or (lines[0] if lines else 'it does not say why')}",
+        f"Spark could not do it: {telling or (lines[0] if lines else 'it gives no reason')}",
         "its own log shows more; the same without Spark: --engine local",
     )

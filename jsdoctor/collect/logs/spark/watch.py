@@ -61,7 +61,7 @@ class _Share:
         self._told = 0
 
     def ended(self, tasks: int) -> None:
-        """So many scanning tasks have ended by now."""
+        """`tasks` scanning tasks have ended."""
         done = self._total * tasks // self._bins
         if done > self._told:
             self.progress(done - self._told)

@@ -31,10 +31,10 @@ def aggregate(scanned: Iterable[Row], native: bool = False) -> Iterator[Aggregat
     `native`: the compiled core brings the hits together.
     """
     for series, mine in groupby(scanned, key=lambda row: row[0]):
-        yield from _Series(series, native).aggregate(mine)
+        yield from _SeriesState(series, native).aggregate(mine)
 
 
-class _Series:
+class _SeriesState:
     def __init__(self, series: str, native: bool) -> None:
         self._series, self._native = series, native
         self._parts: dict[str, list[PartRow]] = defaultdict(list)

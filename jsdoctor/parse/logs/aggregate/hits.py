@@ -197,7 +197,7 @@ class Most:
         self._count = self._subjects = 0
 
     def leave_out(self, count: int, subjects: int = 1) -> None:
-        """So many more with so many lines, of which nothing else is known."""
+        """Add a number of lines of which nothing else is known."""
         self._count += count
         self._subjects += subjects
 

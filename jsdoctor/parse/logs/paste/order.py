@@ -7,7 +7,7 @@ from itertools import pairwise
 
 _MIN = 3
 _SAMPLE = 4000
-"""So many first lines tell the order: to read the time of each line of a large export takes long."""
+"""Number of first lines from which the order is taken: reading the time of each line of a large export takes long."""
 
 _SHARE = 0.8
 

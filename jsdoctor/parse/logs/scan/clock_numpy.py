@@ -29,7 +29,7 @@ _ALONE = LENGTH  # a stamp at a column below this cannot stand behind another on
 _COLUMNS = 4
 _ODD_LINES = 2000
 _RUN = 4
-"""So many loud lines in a row are searched as one text; fewer are looked at one by one."""
+"""Number of candidate lines in a row that are searched as one text; fewer are searched one by one."""
 
 _WHICH_BYTE = np.uint64(0x0001020304050607)
 """A word with a one in just one byte, times this, has the number of that byte on top."""
@@ -253,7 +253,7 @@ def _prefix_changes(raw: NDArray[np.uint8], words: StampWords, at: Ints, stamps:
 
 
 def _last_bytes(words: Words, widths: Ints) -> Words:
-    """So many of the last bytes of each word, and zero for the others."""
+    """The last bytes of each word, and zero for the others."""
     unused = (64 - 8 * widths).astype(np.uint64)
     return np.where(unused == 64, np.uint64(0), words >> np.minimum(unused, np.uint64(63)))
 

@@ -37,7 +37,7 @@ class _OneLine(msgspec.Struct, array_like=True, tag=1, gc=False):
     measures: list[tuple[str, int, int, int]]
 
 
-class _Lines(msgspec.Struct, array_like=True, tag=2, gc=False):
+class _RunLines(msgspec.Struct, array_like=True, tag=2, gc=False):
     """Several lines, or one without a date; see `HitRow`."""
 
     count: int
@@ -47,20 +47,20 @@ class _Lines(msgspec.Struct, array_like=True, tag=2, gc=False):
     last: KeptLine | None
 
 
-class _Hit(msgspec.Struct, array_like=True, gc=False):
+class _RunHit(msgspec.Struct, array_like=True, gc=False):
     """A hit in its run: signature and source by number, values of the subject, time of the first line."""
 
     signature: int
     subject: tuple[str, ...]
     first_us: int
     source: int
-    lines: _OneLine | _Lines
+    lines: _OneLine | _RunLines
 
 
 _HitT = TypeVar("_HitT")
 
 
-class _Run(msgspec.Struct, Generic[_HitT], array_like=True, gc=False):
+class _HitRun(msgspec.Struct, Generic[_HitT], array_like=True, gc=False):
     sources: list[HitSource]
     signatures: list[HitSignature]
     hits: list[_HitT]
@@ -71,7 +71,7 @@ class FoundHit(msgspec.Struct, array_like=True, gc=False):
 
     source: HitSource
     signature: HitSignature
-    hit: _Hit
+    hit: _RunHit
 
     @property
     def key(self) -> str:
@@ -92,7 +92,7 @@ class FoundHit(msgspec.Struct, array_like=True, gc=False):
         """All of it."""
         lines, us, zoned = self.hit.lines, self.hit.first_us, self.source.zoned
         subject = tuple(zip(self.signature.fields, self.hit.subject, strict=True))
-        if isinstance(lines, _Lines):
+        if isinstance(lines, _RunLines):
             counts = (lines.count, lines.minutes, lines.measures, lines.firsts, lines.last)
             return HitRow(self.signature.name, self.source, subject, *counts)
         minutes = Histogram.of([(us, us, 1)])
@@ -101,8 +101,8 @@ class FoundHit(msgspec.Struct, array_like=True, gc=False):
 
 
 _encoder = msgspec.msgpack.Encoder()
-_hits = msgspec.msgpack.Decoder(_Run[_Hit])
-_raw_hits = msgspec.msgpack.Decoder(_Run[msgspec.Raw])
+_hits = msgspec.msgpack.Decoder(_HitRun[_RunHit])
+_raw_hits = msgspec.msgpack.Decoder(_HitRun[msgspec.Raw])
 
 
 def _key(signature: str, subject: Iterable[str]) -> str:
@@ -139,7 +139,7 @@ class _RunWriter:
         self._first = self._first or (key, first_us)
         signature = HitSignature(hit.signature, tuple(field for field, _ in hit.subject))
         packed = _encoder.encode(
-            _Hit(
+            _RunHit(
                 self._signatures.setdefault(signature, len(self._signatures)),
                 tuple(value for _, value in hit.subject),
                 first_us,
@@ -153,13 +153,13 @@ class _RunWriter:
     def row(self, part: Part) -> Row:
         """The run as a row. It has a hit."""
         key, first_us = self._first or ("", 0)
-        run = _Run(list(self._sources), list(self._signatures), self._hits)
+        run = _HitRun(list(self._sources), list(self._signatures), self._hits)
         return Row(part.series, HIT, key, first_us, part.start, _encoder.encode(run))
 
 
-def _lines(hit: HitRow) -> _OneLine | _Lines:
+def _lines(hit: HitRow) -> _OneLine | _RunLines:
     if hit.count > 1 or hit.source.zoned is None:
-        return _Lines(hit.count, hit.minutes, hit.measures, hit.firsts, hit.last)
+        return _RunLines(hit.count, hit.minutes, hit.measures, hit.firsts, hit.last)
     seen = hit.firsts[0]
     return _OneLine(seen.line, seen.offset, seen.text, seen.fields, hit.measures)
 

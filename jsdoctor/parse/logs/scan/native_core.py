@@ -109,7 +109,7 @@ class NativeGroups(Protocol):
         ...
 
 
-class _Core(Protocol):
+class _ScanCore(Protocol):
     def Signatures(  # noqa: N802  # a class
         self,
         signatures: list[Description],
@@ -125,7 +125,7 @@ class _Core(Protocol):
     def HitGroups(self, kept: int, /) -> NativeGroups: ...  # noqa: N802  # a class
 
 
-_core = CompiledCore[_Core]("REVISION", 5)
+_core = CompiledCore[_ScanCore]("REVISION", 5)
 
 
 def have_native() -> bool:

@@ -46,7 +46,7 @@ class ConsumerTally:
         self.redelivery_ns = LatencyTally()
 
     def count(self, what: str, more: int = 1) -> None:
-        """So many more of that field of `ConsumerTraffic`."""
+        """Add to that field of `ConsumerTraffic`."""
         self.counts[what] = self.counts.get(what, 0) + more
 
     def received(self, connection: int, at_ns: int, *, exclusive: bool) -> None:
@@ -94,7 +94,7 @@ class DeliveryBook:
         self.omitted = 0
 
     def pulled(self, stream: bytes, consumer: bytes) -> None:
-        """Somebody asks this consumer for messages: others may, too."""
+        """A client requests messages of this consumer: others may, too."""
         if len(self._pulled) < _CONSUMERS:
             self._pulled.add((stream, consumer))
 

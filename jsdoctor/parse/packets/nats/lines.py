@@ -132,7 +132,7 @@ class LineReader:
             kept += text[used:]
 
     def uncaptured(self, at_ns: int, length: int) -> None:
-        """So many bytes were cut off: harmless inside of a body."""
+        """`length` bytes were cut off: harmless inside of a body."""
         if not self.readable:
             return
         if self._left:
@@ -145,7 +145,7 @@ class LineReader:
         self.lose_place(at_ns)
 
     def gap(self, at_ns: int, length: int) -> None:
-        """So many bytes are missing: what they were is unknown unless they lie inside of one body."""
+        """`length` bytes are missing: their content is unknown unless they lie inside of one body."""
         self.uncaptured(at_ns, length)
 
     def give_up(self, content: Content) -> None:

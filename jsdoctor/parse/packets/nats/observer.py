@@ -57,7 +57,7 @@ class NatsObserver:
     def opened(self, connection: CapturedConnection) -> None:
         """A connection was seen for the first time."""
         capture = self._of(connection)
-        if isinstance(capture, _Capture):
+        if isinstance(capture, _CaptureTraffic):
             talk = capture.open(connection)
             self._sides[connection.to_server] = talk.to_server
             self._sides[connection.to_client] = talk.to_client
@@ -97,10 +97,10 @@ class NatsObserver:
         return traffic_reader
 
     def _capture(self) -> TrafficReader:
-        return _Capture()
+        return _CaptureTraffic()
 
 
-class _Capture:
+class _CaptureTraffic:
     """Everything of one capture."""
 
     def __init__(self) -> None:

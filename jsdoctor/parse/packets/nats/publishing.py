@@ -16,11 +16,11 @@ from jsdoctor.parse.packets.nats.store_clock import StoreClockBook
 MAX_WAITING = 20_000
 """Of one connection: nobody has more publishes under way."""
 _TOOK = 64
-"""So many durations are summed up at once: that costs less than one by one."""
+"""Number of durations that are summed up at once: that costs less than one by one."""
 _IDS = 100_000
 _SUBJECTS = 50_000
 MAX_SUBJECTS = 2_000
-"""So many subjects of a connection are counted: with more, none of them stands out."""
+"""Maximum number of subjects counted of a connection: with more, none of them stands out."""
 
 _NAMED = 5
 _EXAMPLES = 5

@@ -25,10 +25,10 @@ class Sink(Protocol):
         """The next bytes."""
 
     def uncaptured(self, at_ns: int, length: int) -> None:
-        """So many bytes were sent next and cut off by the capture (snaplen)."""
+        """`length` bytes were sent next and cut off by the capture (snaplen)."""
 
     def gap(self, at_ns: int, length: int) -> None:
-        """So many bytes were sent next and are not in the capture at all."""
+        """`length` bytes were sent next and are not in the capture at all."""
 
 
 class _Held(NamedTuple):

@@ -30,7 +30,7 @@ class FramedLines(Protocol):
         """The next bytes."""
 
     def uncaptured(self, at_ns: int, length: int) -> None:
-        """So many bytes were cut off."""
+        """`length` bytes were cut off."""
 
     def lose_place(self, at_ns: int) -> None:
         """Anything may be missing here."""
@@ -86,7 +86,7 @@ class FrameReader:
             self._begin(at_ns, text, at - size)
 
     def uncaptured(self, at_ns: int, length: int) -> None:
-        """So many bytes were cut off: harmless inside of one frame that is not compressed."""
+        """`length` bytes were cut off: harmless inside of one frame that is not compressed."""
         if not self.readable or not self._synced:
             return
         if length > self._left or self._kept:
@@ -102,7 +102,7 @@ class FrameReader:
             self._end(at_ns)
 
     def gap(self, at_ns: int, length: int) -> None:
-        """So many bytes are missing."""
+        """`length` bytes are missing."""
         self.uncaptured(at_ns, length)
 
     def _lose_place(self, at_ns: int) -> None:

@@ -16,10 +16,10 @@ from jsdoctor.parse.packets.tcp.state import Noticed, State
 from jsdoctor.parse.packets.tcp.vantages import Vantages
 
 MAX_FOLLOWED = 20_000
-"""So many connections are followed at once; of more, those that were silent longest are forgotten."""
+"""Maximum number of connections followed at once; of more, those without packets for longest are dropped."""
 
 MAX_REPORTED = 1000
-"""So many connections are reported: those with the most to tell."""
+"""Maximum number of connections reported: those with the most evidence."""
 
 _FORGOTTEN_AFTER_NS = 60_000_000_000
 _MIN_PACKETS = 10

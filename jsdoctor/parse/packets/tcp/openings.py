@@ -25,7 +25,7 @@ _Packet: TypeAlias = tuple[Segment, int, int, bytes]
 """A packet that waits: segment, frame, time, bytes from its TCP header on. A plain tuple: floods have many."""
 
 
-class _Server:
+class _OpeningsOfServer:
     """What became of attempts to connect to one address and port."""
 
     __slots__ = ("clients", "first_at", "last_at", "refused", "tried", "unanswered", "unfinished")
@@ -41,7 +41,7 @@ class Openings:
 
     def __init__(self) -> None:
         self._waiting: OrderedDict[bytes, list[_Packet]] = OrderedDict()
-        self._servers: dict[bytes, _Server] = {}
+        self._servers: dict[bytes, _OpeningsOfServer] = {}
 
     def take(self, segment: Segment, frame: int, at: int, block: bytes) -> list[CapturedPacket] | None:
         """A packet of no known connection: None when it waits here, else the packets that came before it."""
@@ -113,7 +113,7 @@ class Openings:
             if len(self._servers) >= _MAX_SERVERS:
                 return
             at = known[0][2] if known else 0
-            server = self._servers[target] = _Server(at)
+            server = self._servers[target] = _OpeningsOfServer(at)
         server.tried += 1
         if known:
             server.last_at = max(server.last_at, known[-1][2])
@@ -143,7 +143,7 @@ def _endpoint(target: bytes) -> SocketAddress:
     return endpoints(bytes(len(target) - 2) + target[:-2] + b"\x00\x00" + target[-2:])[1]
 
 
-def _attempts(address: SocketAddress, server: _Server) -> Attempts:
+def _attempts(address: SocketAddress, server: _OpeningsOfServer) -> Attempts:
     return Attempts(
         server=address,
         tried=server.tried,

@@ -12,11 +12,11 @@ from jsdoctor.parse.packets.tcp.checksum import Checksum
 from jsdoctor.parse.packets.value_histogram import ValueHistogram
 
 RING = 192
-"""So many segments back a copy is recognised."""
+"""Number of segments back to which a copy is recognised."""
 
 MAX_HOLES = 256
 MAX_RESENT = 1024
-"""So many stretches of bytes that were sent again are remembered: a late DSACK must still find its own."""
+"""Number of retransmitted byte ranges that are kept: a late DSACK must still match its own."""
 
 USUAL_FULL = 1460
 """What a full packet carries where no handshake says it."""

@@ -91,7 +91,7 @@ class DeleteHead(Operation):
             try:
                 await run.send((deletion(stream, after),))
             except ApiError as error:
-                if error.err_code != _NO_MESSAGE:  # it expired, or somebody was faster
+                if error.err_code != _NO_MESSAGE:  # it expired, or another client was faster
                     raise
             deleted.append(after)
         return {"deleted": deleted}
