@@ -55,6 +55,7 @@
     counts = { "orders.shipped" = 12 } # messages by subject
     too_many = 0                       # so many subjects: it was not asked (default: it was)
     full = 3                           # so many subjects have all the messages that they may (default: not counted)
+    bucket = { uploads = 5, objects = 4, spare_chunks = 8 }   # of an object store (default: not counted)
     [[case.edit]]                      # instead: what a scan of stored messages read (only with account access)
     stored = "ORDERS"
     ages = ["60s", "65s", "10s"]       # of its messages, oldest first; "-5s": in the future
@@ -104,7 +105,7 @@ from jsdoctor.parse.assemble import assemble
 from jsdoctor.parse.clock import nanoseconds
 from jsdoctor.parse.clock_ntp import NTP_EPOCH_S
 from jsdoctor.parse.duration import parse_duration
-from jsdoctor.parse.near_subjects import StoredSubjects, StreamSubjects
+from jsdoctor.parse.near_subjects import BucketUploads, StoredSubjects, StreamSubjects
 from jsdoctor.parse.stored import StoredReply
 from jsdoctor.parse.stored_columns import Columns, HasId
 from tests.rule_case import in_full
@@ -428,7 +429,8 @@ def _add_subjects(sample: Json, edit: Json) -> None:
     """What collection keeps of a stream's subjects for those filters."""
     listed = next(e for e in sample["exchanges"] if e["endpoint"] == "CONSUMER.LIST")
     filters = tuple(stored_filter(filter_text, edit.get("counts", {})) for filter_text in edit.get("filters", ()))
-    stream = StreamSubjects(edit["subjects_of"], filters, edit.get("too_many", 0), edit.get("full"))
+    bucket = BucketUploads(**edit["bucket"]) if "bucket" in edit else None
+    stream = StreamSubjects(edit["subjects_of"], filters, edit.get("too_many", 0), edit.get("full"), bucket)
     body = msgspec.to_builtins(StoredSubjects((stream,)))
     sample["exchanges"].append(listed | {"endpoint": "STREAM.SUBJECTS", "body": body})
 

@@ -49,22 +49,47 @@ class FullSubjects(msgspec.Struct, frozen=True):
     full: int
 
 
+class UploadSubjects(msgspec.Struct, frozen=True):
+    """The subjects of an object store: one for each upload, under which its chunks are, and one for each object name.
+
+    `spare_chunks`: how many chunks the smallest uploads have, as many of them as exceed the objects.
+    """
+
+    account: str
+    stream: str
+    uploads: int
+    objects: int
+    spare_chunks: int = 0
+
+
 class NearSubjects(msgspec.Struct, frozen=True):
     """Every filter whose stream was queried for its subjects.
 
     `too_many`: streams that were not queried, with the number of their subjects. `full`: of the streams that refuse
-    messages of a subject that has enough.
+    messages of a subject that has enough. `uploads`: of object stores.
     """
 
     filters: tuple[FilterSubjects, ...]
     too_many: tuple[tuple[str, str, int], ...] = ()
     full: tuple[FullSubjects, ...] = ()
+    uploads: tuple[UploadSubjects, ...] = ()
 
     def joined(self, other: NearSubjects) -> NearSubjects:
         """These and those of another login."""
         return NearSubjects(
-            (*other.filters, *self.filters), (*other.too_many, *self.too_many), (*other.full, *self.full)
+            (*other.filters, *self.filters),
+            (*other.too_many, *self.too_many),
+            (*other.full, *self.full),
+            (*other.uploads, *self.uploads),
         )
+
+    def uploads_of(self, account: str, stream: str) -> UploadSubjects | None:
+        """The uploads and objects of that object store, None if they were not counted."""
+        return next((each for each in self.uploads if (each.account, each.stream) == (account, stream)), None)
+
+    def number_of(self, account: str, stream: str) -> int | None:
+        """How many subjects that stream has, if they were too many to request."""
+        return next((count for *key, count in self.too_many if key == [account, stream]), None)
 
     def full_subjects(self, account: str, stream: str) -> int | None:
         """How many subjects of that stream are full, None if they were not counted."""

@@ -8,7 +8,7 @@ import msgspec
 
 from jsdoctor.model.exchange import Endpoint, Exchange
 from jsdoctor.model.gap import Gap
-from jsdoctor.model.near_subjects import FilterSubjects, FullSubjects, NearSubject, NearSubjects
+from jsdoctor.model.near_subjects import FilterSubjects, FullSubjects, NearSubject, NearSubjects, UploadSubjects
 from jsdoctor.parse.missing_replies import unreadable
 from jsdoctor.parse.replies import ReplyError, decode
 
@@ -21,16 +21,26 @@ class StoredFilter(msgspec.Struct, frozen=True):
     near: tuple[NearSubject, ...] = ()
 
 
+class BucketUploads(msgspec.Struct, frozen=True):
+    """What an object store holds, in numbers (`model.near_subjects.UploadSubjects`)."""
+
+    uploads: int
+    objects: int
+    spare_chunks: int = 0
+
+
 class StreamSubjects(msgspec.Struct, frozen=True):
     """A stream's filters in doubt. `too_many`: number of its subjects, if these were too many to request.
 
     `full`: number of its subjects that have as many messages as it allows for each; None if it is not in doubt.
+    `bucket`: of an object store.
     """
 
     stream: str
     filters: tuple[StoredFilter, ...] = ()
     too_many: int = 0
     full: int | None = None
+    bucket: BucketUploads | None = None
 
 
 class StoredSubjects(msgspec.Struct, frozen=True):
@@ -45,6 +55,7 @@ def near_subjects(exchanges: Iterable[Exchange], account: str) -> tuple[NearSubj
     filters: list[FilterSubjects] = []
     too_many: list[tuple[str, str, int]] = []
     full: list[FullSubjects] = []
+    uploads: list[UploadSubjects] = []
     asked = False
     for exchange in exchanges:
         if exchange.endpoint is not Endpoint.STREAM_SUBJECTS:
@@ -59,4 +70,8 @@ def near_subjects(exchanges: Iterable[Exchange], account: str) -> tuple[NearSubj
             filters += [FilterSubjects(account, stream.stream, f.filter, f.matching, f.near) for f in stream.filters]
             too_many += [(account, stream.stream, stream.too_many)] if stream.too_many else []
             full += [FullSubjects(account, stream.stream, stream.full)] if stream.full is not None else []
-    return (NearSubjects(tuple(filters), tuple(too_many), tuple(full)) if asked else None), gaps
+            if bucket := stream.bucket:
+                counts = (bucket.uploads, bucket.objects, bucket.spare_chunks)
+                uploads.append(UploadSubjects(account, stream.stream, *counts))
+    subjects = NearSubjects(tuple(filters), tuple(too_many), tuple(full), tuple(uploads)) if asked else None
+    return subjects, gaps

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from jsdoctor.collect.live.near_subjects import bucket_uploads
 from jsdoctor.model.near_subjects import Nearness, nearness, with_deeper
+from jsdoctor.parse.near_subjects import BucketUploads
 
 
 @pytest.mark.parametrize(
@@ -50,3 +52,17 @@ def test_nearness(filter_: str, subject: str, expected: Nearness | None) -> None
 )
 def test_filter_that_takes_more_tokens(filter_: str, expected: str | None) -> None:
     assert with_deeper(filter_) == expected
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [
+        ({}, BucketUploads(0, 0)),
+        ({"$O.b.C.one": 3, "$O.b.M.name": 1}, BucketUploads(1, 1)),
+        ({"$O.b.C.one": 3, "$O.b.C.two": 5, "$O.b.C.three": 4, "$O.b.M.name": 1}, BucketUploads(3, 1, 7)),
+        ({"$O.b.C.one": 3, "$O.b.M.name": 1, "$O.b.M.deleted": 1}, BucketUploads(1, 2)),
+        ({"$KV.b.C.one": 3, "$O.b.C": 1, "$O.b": 1, "orders": 2}, BucketUploads(0, 0)),
+    ],
+)
+def test_uploads_and_objects_of_a_bucket(counts: dict[str, int], expected: BucketUploads) -> None:
+    assert bucket_uploads(counts) == expected

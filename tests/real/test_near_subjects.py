@@ -1,4 +1,4 @@
-"""JSD429 on real servers: a filter with a slip of the finger, beside one that is merely quiet."""
+"""JSD429 and JSD633 on real servers: what only the subjects of a stream show."""
 
 from __future__ import annotations
 
@@ -66,3 +66,51 @@ def test_a_filter_with_a_typing_error(shared_cluster: ClusterFactory, tmp_path: 
     with_client(cluster, fix)
     _, fixed = run_check("--server", cluster.url("app"), *words)
     assert failures(fixed, "APP/P429/typo") == {}
+
+
+@pytest.mark.parametrize("version", NIGHTLY_UNLESS_DEFAULT)
+def test_uploads_that_were_cut_off(shared_cluster: ClusterFactory, version: str) -> None:
+    """Two uploads of three and four chunks without an object, beside an object that was replaced."""
+    cluster = shared_cluster(version, 1)
+    subjects = {"subjects": ["$O.p633.C.>", "$O.p633.M.>"], "allow_rollup_hdrs": True, "allow_direct": True}
+
+    async def plant(client: Client) -> None:
+        await add_stream(client, "OBJ_p633", max_age=HOUR_NS, max_bytes=8 << 20, **subjects)
+        bucket = await client.jetstream().object_store("p633")
+        for _ in range(2):
+            await bucket.put("replaced", b"x" * 300_000)
+
+    async def cut_off(client: Client) -> None:
+        for upload, chunks in (("first", 3), ("second", 4)):
+            for _ in range(chunks):
+                await client.request(f"$O.p633.C.{upload}", b"x" * 100_000, timeout=10)
+
+    words = ("--select=JSD633", "--samples=1")
+    with_client(cluster, plant)
+    _, healthy = run_check("--server", cluster.url("app"), *words, "--set=JSD633.settle=0s")
+    assert outcomes(healthy) == []
+    with_client(cluster, cut_off)
+    _, report = run_check("--server", cluster.url("app"), *words, "--set=JSD633.settle=0s")
+    assert failures(report, "APP/OBJ_p633") == {"JSD633": "info"}
+    message = next(r["message"] for r in report["results"] if r["code"] == "JSD633")
+    assert message.startswith("2 uploads at least with ")
+    assert "3 uploads and 1 object" in message
+    _, early = run_check("--server", cluster.url("app"), *words)
+    assert outcomes(early) == ["not_evaluated"], "the uploads may be under way"
+
+    async def purge(client: Client) -> None:
+        for upload in ("first", "second"):
+            await api(client, "STREAM.PURGE.OBJ_p633", {"filter": f"$O.p633.C.{upload}"})
+
+    with_client(cluster, purge)
+    _, fixed = run_check("--server", cluster.url("app"), *words, "--set=JSD633.settle=0s")
+    assert outcomes(fixed) == []
+
+
+def outcomes(report: Json) -> list[str]:
+    """Of JSD633, for the stream of the test; those that passed are not listed one by one."""
+    return [
+        result["outcome"]
+        for result in report["results"]
+        if result["code"] == "JSD633" and result["subject"].get("name") == "OBJ_p633"
+    ]

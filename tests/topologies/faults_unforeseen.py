@@ -34,7 +34,11 @@ async def stream_that_takes_the_inboxes_of_its_account(place: Place) -> None:
     await place.stream("U_REPLIES", subjects=["_INBOX.>"], max_msgs=10_000)
 
 
-@fault("JSD633", "OBJ_u_torn", missed="no rule: chunks that an object refers to are not told from those of none")
+@fault(
+    "JSD633",
+    "OBJ_u_torn",
+    missed="JSD633 judges a bucket only ten minutes after its last message: uploads may be under way",
+)
 async def uploads_that_were_interrupted(place: Place) -> None:
     """https://github.com/nats-io/nats.go/pull/1260: chunks stay that no object refers to, and nothing removes them."""
     files: dict[str, Any] = {"allow_rollup_hdrs": True, "allow_direct": True, "discard": "new"}
@@ -52,7 +56,7 @@ async def uploads_that_were_interrupted(place: Place) -> None:
     "U_CRASHED/worker",
     asks("U_CRASHED", "worker", 0.5, batch=10, expires=SECOND_NS),
     publishes("u_crashed.x", 2, 0.3),
-    missed="without a redelivery JSD419 takes them for messages that somebody still works on",
+    missed="servers report neither who has a message nor since when, while other workers go on",
 )
 async def messages_of_a_worker_that_crashed_wait_for_half_an_hour(place: Place) -> None:
     """https://github.com/nats-io/nats-server/issues/4627, https://github.com/nats-io/nats-server/issues/4716."""

@@ -12,16 +12,21 @@ from jsdoctor.model.log import LogEvidence, ServerOffset
 from jsdoctor.model.params import Params
 from jsdoctor.model.wording import counted, span
 
+_LONGER = "name the logs of all servers of a cluster, over an election of the meta leader"
+
 
 @check("clock_skew.log_clock_skew_logged")
 def log_clock_skew_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
-    """Each server against the one that agrees best with those it was compared with, directly or through others."""
+    """Each server against the one that agrees best with those it was compared with, directly or through others.
+
+    A server whose log has no election in common with any other log is not evaluated.
+    """
     if not logs.has_server_logs:
         yield no_server_lines()
         return
     if not logs.offsets:
         why = "no two servers' logs have an event in common by which their clocks could be compared"
-        yield unknown(CLUSTER, why, "name the logs of all servers of a cluster, over an election of the meta leader")
+        yield unknown(CLUSTER, why, _LONGER)
         return
     near: dict[str, list[ServerOffset]] = defaultdict(list)
     for pair in logs.offsets:
@@ -34,6 +39,9 @@ def log_clock_skew_logged(logs: LogEvidence, params: Params) -> Iterator[Finding
             for path in _paths(reference, near):
                 done.add(path[-1].other)
                 yield _judged(path, params)
+    for name in sorted({server.name for server in logs.servers} - done):
+        why = "no election of a meta leader in its log is in another server's log, so their clocks cannot be compared"
+        yield unknown(Subject(kind="server", name=name), why, _LONGER)
 
 
 def _paths(reference: str, near: Mapping[str, Sequence[ServerOffset]]) -> Iterator[tuple[ServerOffset, ...]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 from jsdoctor.checks.cluster_health.leadership import Asset, EarlierReadings
+from jsdoctor.checks.servers.health import uptime_ns
 from jsdoctor.checks.streams.scaling import is_scaled
 from jsdoctor.model.raft import RaftGroups, RaftMember
 from jsdoctor.model.server import Servers
@@ -19,10 +20,7 @@ class Beginnings:
 
     def __init__(self, servers: Servers | None, groups: RaftGroups | None, settle_ns: int) -> None:
         self._settle_ns = settle_ns
-        self._started: dict[str, int] = {}
-        for server in servers.servers if servers else ():
-            if server.varz and server.varz.start:
-                self._started[server.name] = int((server.at - server.varz.start).total_seconds() * 1e9)
+        self._uptimes = {server.name: uptime_ns(server) for server in (servers.servers if servers else ())}
         self._members: dict[str, list[RaftMember]] = defaultdict(list)
         for member in groups.last if groups else ():
             self._members[member.group].append(member)
@@ -39,7 +37,7 @@ class Beginnings:
         if members and all(map(self._is_new, members)):
             return "and its Raft group has just begun"
         answering = {asset.answered_by, *(replica.server for replica in asset.replicas)}
-        uptimes = [self._started[name] for name in answering if name in self._started]
+        uptimes = [uptime for name in answering if (uptime := self._uptimes.get(name)) is not None]
         if uptimes and min(uptimes) < self._settle_ns:
             return f"and a server of it started {span(min(uptimes))} ago"
         return None

@@ -20,12 +20,13 @@ from jsdoctor.checks.logs.log_incidents import YOUNG_US, LogIncident, log_incide
 from jsdoctor.checks.logs.raft_words import cluster_of
 from jsdoctor.checks.logs.words import no_server_lines
 from jsdoctor.checks.registry import check
+from jsdoctor.checks.servers.health import uptime_ns
 from jsdoctor.model.finding import CLUSTER, Confidence, Finding, Severity, passed, unknown
 from jsdoctor.model.links import Links
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.params import Params
 from jsdoctor.model.partial import shown_or
-from jsdoctor.model.server import Server, Servers
+from jsdoctor.model.server import Servers
 
 _AGAIN = "run again in some seconds"
 
@@ -60,7 +61,7 @@ def _unreached(servers: Servers, links: Links | None, domain: str) -> tuple[str,
 
 
 def _missing(group: MetaSamples, start_ns: int, unreached: tuple[str, ...]) -> Finding:
-    if all(_uptime_ns(server) < start_ns for server in group.last):
+    if all((uptime := uptime_ns(server)) is not None and uptime < start_ns for server in group.last):
         return unknown(group.subject, "no meta leader yet: every server that responded has just started", _AGAIN)
     return Finding(
         subject=group.subject,
@@ -108,13 +109,6 @@ def _with_leader(group: MetaSamples, silence_ns: int) -> Finding:
         unit="count",
         evidence=group.observed(),
     )
-
-
-def _uptime_ns(server: Server) -> int:
-    """Time since the server started, in nanoseconds; very long if it did not report it."""
-    if server.varz is None or server.varz.start is None:
-        return 1 << 62
-    return int((server.at - server.varz.start).total_seconds() * 1e9)
 
 
 _THEN = "meanwhile no stream or consumer could be created, changed, deleted, listed or moved"

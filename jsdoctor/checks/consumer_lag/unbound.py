@@ -52,7 +52,7 @@ def unbound(
             continue
         recent = seen.get(key(consumer))
         if _is_served(consumer, recent):
-            yield passed(consumer.subject)
+            yield _held(consumer, recent, limits.left_for_ns) or passed(consumer.subject)
             continue
         long_ns = max(idle_ns, patience_ns(consumer) if consumer.num_ack_pending else 0)
         quiet = max(quiet_ns(consumer) or 0, still_ns(recent) if recent else 0)
@@ -86,6 +86,44 @@ def _is_served(consumer: Consumer, recent: ConsumerHistory | None) -> bool:
     if recent is None:
         return False
     return moved(recent) or any(_has_client(reading) or reading.num_pending == 0 for reading in recent.readings)
+
+
+def _held(consumer: Consumer, recent: ConsumerHistory | None, left_for_ns: int) -> Finding | None:
+    """Nothing waits, and what was delivered long ago is unacknowledged while no client is there: an info.
+
+    A worker that is busy with it and reports no progress looks the same. With a long ack_wait nothing else shows that a
+    client died: there is no redelivery until then, and after it none without a client.
+    """
+    quiet = quiet_ns(consumer)
+    if consumer.num_pending or not consumer.num_ack_pending or quiet is None or quiet < left_for_ns:
+        return None
+    if _has_client(consumer) or (recent and (moved(recent) or any(map(_has_client, recent.readings)))):
+        return None
+    patience, held = patience_ns(consumer), counted(consumer.num_ack_pending, "message")
+    who = "no subscriber is bound" if consumer.config.is_push else "no client requests messages"
+    due = (
+        f"due again for {span(quiet - patience)}, which the next request gets"
+        if quiet >= patience
+        else f"if their client is gone, the last of them comes again only at {until(consumer, patience, quiet)}, after"
+        f" ack_wait ({span(patience)}); a worker that is busy with them looks the same"
+    )
+    return Finding(
+        subject=consumer.subject,
+        severity=Severity.INFO,
+        confidence=Confidence.LOW,
+        message=f"{who}, and {held} delivered {span(quiet)} ago or before not acknowledged: {due}",
+        measured=quiet,
+        threshold=left_for_ns,
+        unit="duration",
+        evidence=(
+            consumer.observed("num_ack_pending", consumer.num_ack_pending),
+            consumer.observed("push_bound", consumer.push_bound)
+            if consumer.config.is_push
+            else consumer.observed("num_waiting", consumer.num_waiting),
+            consumer.observed("delivered.last_active", consumer.delivered.last_active),
+            consumer.observed("config.ack_wait", consumer.config.ack_wait_ns),
+        ),
+    )
 
 
 def _comes_and_goes(stream: Stream, consumer: Consumer) -> bool:

@@ -21,12 +21,21 @@ _FIELDS: tuple[tuple[str, Callable[[StreamState], int]], ...] = (
 
 
 class Divergence(msgspec.Struct, frozen=True):
-    """One value of one server's copy against the leader's, in the newest reading."""
+    """One value of one server's copy against the leader's, in the newest reading.
+
+    `is_current`: the leader calls that copy up to date.
+    """
 
     server: str
     field: str
     ours: int
     leaders: int
+    is_current: bool = True
+
+    @property
+    def is_ahead(self) -> bool:
+        """Whether the copy ends further than the leader's: no replication that is late explains that."""
+        return self.field == "last_seq" and self.ours > self.leaders
 
     @property
     def size(self) -> int:
@@ -50,14 +59,14 @@ def _of_servers(
     leading = [reading.state for reading in history.readings]
     own_way = sum(_change(leading, value) for _, value in _FIELDS)
     for server in sorted(servers):
-        under_way = _lag(history.last.cluster, server)
-        if under_way is None:
-            continue
+        lag = _lag(history.last.cluster, server)
         states = [copy[server] for copy in copies]
-        under_way += own_way + sum(_change(states, value) for _, value in _FIELDS)
+        under_way = (lag or 0) + own_way + sum(_change(states, value) for _, value in _FIELDS)
         for name, value in _FIELDS:
             if _lasts([value(a) - value(b) for a, b in zip(states, leading, strict=True)], under_way):
-                yield Divergence(server, name, value(states[-1]), value(leading[-1]))
+                divergence = Divergence(server, name, value(states[-1]), value(leading[-1]), lag is not None)
+                if divergence.is_current or divergence.is_ahead:
+                    yield divergence
 
 
 def of_consumer(history: ConsumerHistory) -> Iterator[Divergence] | None:
@@ -98,7 +107,7 @@ def _change(states: Sequence[StreamState], value: Callable[[StreamState], int]) 
 def _lag(cluster: Cluster | None, server: str) -> int | None:
     """How much the leader has yet to send, by its own report; None if it reports the copy as missing or not current.
 
-    JSD703 and JSD704 judge those: replication has noticed them.
+    JSD703 and JSD704 judge what those lack: replication has noticed it. They do not judge what such a copy has more.
     """
     peer = next((p for p in cluster.replicas if p.name == server), None) if cluster else None
     return None if peer is None or peer.offline or not peer.current else peer.lag

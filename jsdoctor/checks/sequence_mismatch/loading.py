@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from jsdoctor.checks.servers.health import uptime_ns
 from jsdoctor.model.raft import RaftGroups, RaftMember
 from jsdoctor.model.server import Server, Servers
 from jsdoctor.model.snapshot import Consumer, Stream
@@ -22,8 +23,11 @@ class Loading:
         self._whole_logs = {(m.server, m.group) for m in members if m.has_whole_log}
         self._empty_logs = {(m.server, m.group) for m in members if m.has_empty_log}
 
-    def is_busy(self, name: str, asset: Stream | Consumer, has_more: bool) -> bool:
-        """Whether what that server holds of the asset, more than the leader or not, may still change by itself."""
+    def is_busy(self, name: str, asset: Stream | Consumer, has_more: bool, counts_complaints: bool = True) -> bool:
+        """Whether what that server holds of the asset, more than the leader or not, may still change by itself.
+
+        `counts_complaints`: what its health check reports counts. It complains for ever of a copy that is not current.
+        """
         server = self._servers.get(name)
         if server is None:
             return False
@@ -31,7 +35,7 @@ class Loading:
             self._is_new(server)
             or self._is_new_copy(name, asset)
             or (has_more and self._has_joined(name, asset))
-            or _complains(server, asset)
+            or (counts_complaints and _complains(server, asset))
         )
 
     def _is_young(self, member: RaftMember) -> bool:
@@ -64,8 +68,8 @@ class Loading:
         return (name, asset.cluster.raft_group) in self._young_logs
 
     def _is_new(self, server: Server) -> bool:
-        start = server.varz.start if server.varz else None
-        return start is not None and int((server.at - start).total_seconds() * 1e9) < self._settle_ns
+        uptime = uptime_ns(server)
+        return uptime is not None and uptime < self._settle_ns
 
 
 def _complains(server: Server, asset: Stream | Consumer) -> bool:

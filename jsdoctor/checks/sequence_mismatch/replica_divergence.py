@@ -5,7 +5,7 @@ From logs: copies of one stream that did not fit together.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from jsdoctor.checks.logs.bursts import bursts
 from jsdoctor.checks.logs.log_findings import detailed_finding
@@ -34,6 +34,10 @@ _WORDS = {
 _NEW_LEADER = "another server led it in an earlier sample, so the copies cannot be compared over time"
 _REMOVES_BY_PROPOSAL = (2, 11)
 _SCALED = "its number of replicas is being changed, so its copies come and go"
+_IN_A_MINUTE = "run again in a minute"
+_SAVE_FIRST = (
+    "run again in a minute; publish nothing before that: if it stays so, JSD207 describes how to save that copy"
+)
 
 
 @check("sequence_mismatch.replica_divergence")
@@ -45,27 +49,33 @@ def replica_divergence(trend: Trend, servers: Servers, groups: RaftGroups | None
     more = "run again" if servers.complete else "add --monitor for every server, or use a login of the system account"
     loading = Loading(servers, groups, params.integer("settle"))
     for history in trend.streams():
-        if len(_peers(history.last)) == 0:
-            continue
-        divergences = of_stream(history)
-        if not same_leader(history.readings):
-            yield unknown(history.last.subject, _NEW_LEADER, "run again")
-        elif divergences is None:
-            yield unknown(history.last.subject, _ALONE, more)
-        else:
-            apart = [d for d in divergences if not _by_design(history, d, params)]
-            if apart and _is_scaled(history):
-                yield unknown(history.last.subject, _SCALED, "run again in a minute")
-            elif apart and all(_keeps_acknowledged(history.last, d, servers) for d in apart):
-                yield _keeping(history.last, apart)
-            else:
-                yield _judged(history, apart, loading, params)
+        if finding := _of_copies(history, servers, loading, more, params):
+            yield finding
     for deliveries in trend.consumers():
         if len(_peers(deliveries.last)) == 0 or not same_leader(deliveries.readings):
             continue
         lasting = of_consumer(deliveries)
         if lasting is not None:
             yield _judged(deliveries, list(lasting), loading, params)
+
+
+def _of_copies(history: StreamHistory, servers: Servers, loading: Loading, more: str, params: Params) -> Finding | None:
+    subject, divergences = history.last.subject, of_stream(history)
+    if len(_peers(history.last)) == 0:
+        alone = _ahead_in_cluster(history, divergences)
+        return unknown(subject, f"{_SCALED}: {_ends(alone)}", _SAVE_FIRST) if alone else None
+    if not same_leader(history.readings):
+        return unknown(subject, _NEW_LEADER, "run again")
+    if divergences is None:
+        return unknown(subject, _ALONE, more)
+    apart = [d for d in divergences if not _by_design(history, d, params)]
+    if apart and _is_scaled(history):
+        ahead = [divergence for divergence in apart if divergence.is_ahead]
+        reason, then = (f"{_SCALED}: {_ends(ahead)}", _SAVE_FIRST) if ahead else (_SCALED, _IN_A_MINUTE)
+        return unknown(subject, reason, then)
+    if apart and all(_keeps_acknowledged(history.last, d, servers) for d in apart):
+        return _keeping(history.last, apart)
+    return _judged(history, apart, loading, params)
 
 
 def _peers(asset: Stream | Consumer) -> Sequence[object]:
@@ -76,6 +86,25 @@ def _is_scaled(history: StreamHistory) -> bool:
     """Whether the samples show another number of replicas, or more members than the stream is to have."""
     last = history.last
     return is_scaled(history.readings) or len(_peers(last)) + 1 > last.config.num_replicas
+
+
+def _ahead_in_cluster(history: StreamHistory, divergences: Iterable[Divergence] | None) -> list[Divergence]:
+    """Copies that end further than that of the only member. Servers of no cluster may have streams of one name."""
+    if divergences is None or not (history.last.cluster and history.last.cluster.name):
+        return []
+    return [divergence for divergence in divergences if divergence.is_ahead]
+
+
+def _ends(ahead: Sequence[Divergence]) -> str:
+    return ", ".join(f"{d.server} ends at sequence {d.ours:,}, the leader at {d.leaders:,}" for d in ahead)
+
+
+def _has_led(history: StreamHistory | ConsumerHistory, settle_ns: int) -> bool:
+    """Whether the leader has led for so long; servers before 2.11 do not report since when, so it must be seen."""
+    last = history.last
+    since = last.cluster.leader_since if last.cluster else None
+    seconds = (last.at - since).total_seconds() if since else history.elapsed_s
+    return int(seconds * 1e9) >= settle_ns
 
 
 def _is_large(divergence: Divergence, whole: int, params: Params) -> tuple[bool, bool]:
@@ -161,24 +190,23 @@ def _judged(
     asset = history.last
     if not divergences:
         return passed(asset.subject)
-    if unsettled := sorted({d.server for d in divergences if loading.is_busy(d.server, asset, d.ours > d.leaders)}):
-        names = ", ".join(unsettled)
+    lasting = {d.server for d in divergences if d.is_ahead} if _has_led(history, params.integer("settle")) else set()
+    busy = [d for d in divergences if _is_unsettled(d, asset, loading, d.server in lasting)]
+    if busy:
+        names = ", ".join(sorted({d.server for d in busy}))
+        ahead = [d for d in divergences if d.is_ahead]
         reason = f"{names} differs from the leader, but was started just now, has a new copy, or is catching up"
-        return unknown(asset.subject, reason, "run again when its health check is ok, half a minute after its start")
+        again = "run again when its health check is ok, half a minute after its start"
+        return unknown(asset.subject, f"{reason}: {_ends(ahead)}" if ahead else reason, _SAVE_FIRST if ahead else again)
     worst = max(divergences, key=_size)
     whole = asset.state.messages if isinstance(asset, Stream) else asset.delivered.consumer_seq
     largest = [
         max((d for d in divergences if d.server == name), key=_size) for name in sorted({d.server for d in divergences})
     ]
-    apart = ", ".join(f"{d.server} has {d.ours:,} {_WORDS[d.field]}, the leader {d.leaders:,}" for d in largest)
     return Finding(
         subject=asset.subject,
         severity=None if any(_is_large(worst, whole, params)) else Severity.WARNING,
-        message=(
-            f"{apart}, for {span(int(history.elapsed_s * 1e9))} and without catching up, though replication calls it "
-            "up to date: when that server leads, "
-            + ("readers find another stream" if isinstance(asset, Stream) else "the consumer goes on from there")
-        ),
+        message=_apart(history, divergences, largest),
         measured=worst.size,
         threshold=0,
         unit="count",
@@ -186,6 +214,32 @@ def _judged(
             *(asset.observed(worst.field if isinstance(asset, Consumer) else f"state.{worst.field}", worst.leaders),),
             *(asset.observed(f"copy[{d.server}].{d.field}", d.ours) for d in divergences),
         ),
+    )
+
+
+def _is_unsettled(divergence: Divergence, asset: Stream | Consumer, loading: Loading, is_lasting: bool) -> bool:
+    """Whether it may pass by itself; `is_lasting`: the copy ends further than that of a leader of some time."""
+    has_more = divergence.ours > divergence.leaders
+    if is_lasting:
+        return loading.is_busy(divergence.server, asset, has_more, counts_complaints=False)
+    return not divergence.is_current or loading.is_busy(divergence.server, asset, has_more)
+
+
+def _apart(
+    history: StreamHistory | ConsumerHistory, divergences: Sequence[Divergence], largest: Sequence[Divergence]
+) -> str:
+    duration = span(int(history.elapsed_s * 1e9))
+    if ahead := [divergence for divergence in divergences if divergence.is_ahead]:
+        names = ", ".join(divergence.server for divergence in ahead)
+        return (
+            f"{_ends(ahead)}, for {duration}: clients miss what the leader lacks, and it is lost when such a server"
+            f" copies the stream again; stop publishing and save the copy of {names} first"
+        )
+    apart = ", ".join(f"{d.server} has {d.ours:,} {_WORDS[d.field]}, the leader {d.leaders:,}" for d in largest)
+    effect = "readers find another stream" if isinstance(history, StreamHistory) else "the consumer goes on from there"
+    return (
+        f"{apart}, for {duration} and without catching up, though replication calls it up to date: when that server"
+        f" leads, {effect}"
     )
 
 

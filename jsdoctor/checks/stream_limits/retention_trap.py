@@ -19,7 +19,7 @@ from jsdoctor.model.jetstream import ConsumerConfig
 from jsdoctor.model.manifest import DeclaredStream, Manifests
 from jsdoctor.model.params import Params
 from jsdoctor.model.raft import RaftGroups
-from jsdoctor.model.snapshot import SnapshotSeries, Stream
+from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
 from jsdoctor.model.subjects import overlaps_any
 from jsdoctor.model.trend import StreamHistory, Trend
 from jsdoctor.model.wording import span
@@ -129,6 +129,7 @@ def _leftovers(stream: Stream, history: StreamHistory | None, scaled_ns: int | N
         evidence=(
             stream.observed("state.messages", stream.state.messages),
             *(c.observed("num_pending + num_ack_pending", c.num_pending + c.num_ack_pending) for c in stream.consumers),
+            *(c.observed("num_redelivered", c.num_redelivered) for c in _limited(stream)),
         ),
     )
 
@@ -139,7 +140,7 @@ def _is_checked_soon(stream: Stream, history: StreamHistory, settle_ns: int) -> 
     It searches for messages that no consumer needs every 30 to 90 seconds, in replicated streams only (server:
     jetstream_cluster.go checkInterestStateT).
     """
-    if stream.config.num_replicas == 1 or _cause(stream) != _LOST:
+    if stream.config.num_replicas == 1 or _explanation(stream) is not None:
         return False
     active = [pair.last_active for consumer in stream.consumers for pair in (consumer.delivered, consumer.ack_floor)]
     known = [moment for moment in (stream.state.last_ts, *active) if moment]
@@ -163,12 +164,38 @@ def _not_removed_yet(stream: Stream, count: int, why: str, settle_ns: int) -> Fi
     )
 
 
+def _limited(stream: Stream) -> list[Consumer]:
+    return sorted((c for c in stream.consumers if c.config.max_deliver > 0), key=lambda consumer: consumer.name)
+
+
+def _may_give_up(consumer: Consumer) -> bool:
+    """Whether messages that it gave up show. With a limit of one delivery none is counted as redelivered."""
+    return consumer.num_redelivered > 0 or (consumer.config.max_deliver == 1 and consumer.delivered.consumer_seq > 0)
+
+
+def _explanation(stream: Stream) -> str | None:
+    """The limit of deliveries or the filters that account for the messages; None if nothing but lost acks does."""
+    limited = [consumer for consumer in _limited(stream) if _may_give_up(consumer)]
+    unmatched = bool(stream.consumers) and all(c.config.filters for c in stream.consumers)
+    if not limited:
+        return "no consumer's filter matches them" if unmatched else None
+    counted = [c for c in limited if c.num_redelivered > 0]
+    named = ", ".join(
+        f"{c.name} (max_deliver {c.config.max_deliver}, num_redelivered {c.num_redelivered:,})" for c in counted
+    )
+    text = (
+        f"{named} gave them up after its last attempt"
+        if counted
+        else f"{', '.join(c.name for c in limited)} delivers each once (max_deliver 1) and may have given them up"
+    )
+    return f"{text}, or no filter matches them" if unmatched else text
+
+
 def _cause(stream: Stream) -> str:
-    limited = sorted(c.name for c in stream.consumers if c.config.max_deliver > 0)
-    if limited:
-        return f"{', '.join(limited)} gave them up after max_deliver attempts, or no filter matches them"
-    if all(c.config.filters for c in stream.consumers):
-        return "no consumer's filter matches them"
+    if explanation := _explanation(stream):
+        return explanation
+    if limited := ", ".join(consumer.name for consumer in _limited(stream)):
+        return f"{_LOST}, or {limited} gave them up before its leader changed: it counts none as redelivered now"
     return _LOST
 
 

@@ -1,9 +1,9 @@
 """Requests the subjects of a login's streams if a consumer's filter never matched anything (JSD429), or some subject
-may be full in a stream that refuses messages of such a one (JSD603).
+may be full in a stream that refuses messages of such a one (JSD603); and those of object stores (JSD633).
 
-One request per stream, of `MAX_STREAMS` streams with at most `MAX_SUBJECTS` subjects. Of a reply, only the subjects
-that miss a filter by one letter are kept, how many messages `>` in place of a last `*` would match, and how many
-subjects are full: all others may be names of customers.
+One request per stream, of `MAX_STREAMS` streams and as many object stores with at most `MAX_SUBJECTS` subjects. Of a
+reply, only the subjects that miss a filter by one letter are kept, how many messages `>` in place of a last `*` would
+match, how many subjects are full, and how many uploads and objects there are: all others may be names of customers.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from jsdoctor.model.jetstream import ConsumerConfig, SequencePair, StreamConfig,
 from jsdoctor.model.near_subjects import Nearness, NearSubject, nearness, with_deeper
 from jsdoctor.model.stream_room import full_in_doubt
 from jsdoctor.model.subjects import subject_contains
-from jsdoctor.parse.near_subjects import StoredFilter, StoredSubjects, StreamSubjects
+from jsdoctor.parse.near_subjects import BucketUploads, StoredFilter, StoredSubjects, StreamSubjects
 from jsdoctor.parse.replies import ReplyError, decode
 
 MAX_STREAMS = 20
@@ -54,7 +54,7 @@ class _SubjectInfo(msgspec.Struct, frozen=True):
 
 
 async def ask_near_subjects(asker: Asker, prefix: str, samples: Sequence[Sample], collection: CollectionResult) -> None:
-    """Add an exchange on the streams of the last sample to `collection`; none if no filter is in doubt."""
+    """Add an exchange on the streams of the last sample to `collection`; none if no stream needs it."""
     pages = _pages(samples[-1].exchanges, Endpoint.STREAM_LIST)
     streams = {stream.config.name: stream for page in pages for stream in page.streams or ()}
     states = {name: stream.state for name, stream in streams.items()}
@@ -64,9 +64,14 @@ async def ask_near_subjects(asker: Asker, prefix: str, samples: Sequence[Sample]
             filters[consumer.stream_name] |= set(consumer.config.filters)
     limits = {name: s.config.max_msgs_per_subject for name, s in streams.items() if full_in_doubt(s.config, s.state)}
     wanted = [name for name in sorted({*filters, *limits}) if name in states and states[name].messages]
+    buckets = [name for name in sorted(states) if name.startswith("OBJ_") and states[name].messages]
     small = [name for name in wanted if states[name].num_subjects <= MAX_SUBJECTS][:MAX_STREAMS]
+    small_buckets = [name for name in buckets if states[name].num_subjects <= MAX_SUBJECTS][:MAX_STREAMS]
+    small = [*small, *(name for name in small_buckets if name not in small)]
     stream_subjects: list[StreamSubjects] = [
-        StreamSubjects(name, too_many=states[name].num_subjects) for name in wanted if name not in small
+        StreamSubjects(name, too_many=states[name].num_subjects)
+        for name in dict.fromkeys((*wanted, *buckets))
+        if name not in small
     ]
     answer = None
     for name in small:
@@ -78,13 +83,25 @@ async def ask_near_subjects(asker: Asker, prefix: str, samples: Sequence[Sample]
             continue  # the rule reports these filters as not evaluated
         stored_filters = tuple(stored_filter(candidate, counts) for candidate in sorted(filters[name]))
         full = sum(number >= limits[name] for number in counts.values()) if name in limits else None
-        stream_subjects.append(StreamSubjects(name, stored_filters, full=full))
+        bucket = bucket_uploads(counts) if name in small_buckets else None
+        stream_subjects.append(StreamSubjects(name, stored_filters, full=full, bucket=bucket))
     if answer is not None:
         body = msgspec.json.encode(StoredSubjects(tuple(stream_subjects)))
         target = f"{prefix}.STREAM.INFO.*"
         collection.exchanges.append(
             Exchange(Access.ACCOUNT, Endpoint.STREAM_SUBJECTS, target, answer.asked_at, answer.round_trip_ns, body)
         )
+
+
+def bucket_uploads(counts: Mapping[str, int]) -> BucketUploads:
+    """Chunks are under `$O.BUCKET.C.UPLOAD`, what is known of an object under `$O.BUCKET.M.NAME` (ADR-20)."""
+    kinds: dict[str, list[int]] = defaultdict(list)
+    for subject, number in counts.items():
+        root, _, kind, *rest = (*subject.split(".", 3), "", "", "")
+        if root == "$O" and rest[0]:
+            kinds[kind].append(number)
+    uploads, objects = sorted(kinds["C"]), len(kinds["M"])
+    return BucketUploads(len(uploads), objects, sum(uploads[: max(0, len(uploads) - objects)]))
 
 
 def _newest_consumers(samples: Iterable[Sample]) -> Iterator[_SubjectConsumer]:
