@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from jsdoctor.collect.logs.spark.driver import bin_count, explained
 from jsdoctor.collect.logs.spark.executor_package import zipped_package
 from jsdoctor.collect.logs.spark.progress_file import ProgressFile
-from jsdoctor.collect.logs.split import bins, split
+from jsdoctor.collect.logs.split import bins, longest_packed, split
 from jsdoctor.model.log_scan import Part
 
 GIGABYTE = 1_000_000_000
@@ -53,6 +54,20 @@ def test_one_huge_file_and_very_many_small_ones_make_tasks_of_one_size() -> None
     assert max(sizes) < 1.3 * min(sizes)
     assert max(sizes) < 400_000_000
     assert sum(map(len, packed)) == len(parts)
+
+
+def test_a_packed_file_is_one_task_and_the_first() -> None:
+    huge = msgspec.structs.replace(part("z.log.gz", 5 * GIGABYTE), codec="gzip", weight=50 * GIGABYTE)
+    files = [*(part(f"{number}.log", GIGABYTE) for number in range(100)), huge]
+    parts = split(files)
+    packed = bins(parts, bin_count(8, len(parts), sum(file.size for file in files)))
+    assert packed[0] == [huge]
+    weights = [sum(piece.weight for piece in task) for task in packed]
+    assert weights == sorted(weights, reverse=True)
+    assert longest_packed(parts, 8) == huge
+    assert longest_packed(parts, 2) is None  # no more than what the other core has to read
+    assert longest_packed(parts, 1) is None
+    assert longest_packed(parts[:-1], 8) is None
 
 
 def test_what_is_missing_on_executors_is_named() -> None:
