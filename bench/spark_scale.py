@@ -35,8 +35,8 @@ from jsdoctor.collect.logs.discover import discover
 from jsdoctor.collect.logs.part import uses_native
 from jsdoctor.collect.logs.series import scan_rows
 from jsdoctor.collect.logs.sorter import RowSorter
-from jsdoctor.collect.logs.spark.driver import bin_count
-from jsdoctor.collect.logs.split import bins, longest_packed, split
+from jsdoctor.collect.logs.spark.driver import plan_tasks
+from jsdoctor.collect.logs.split import longest_packed, split
 from jsdoctor.model.log_scan import Part, Row, ScanSettings
 from jsdoctor.parse.logs.aggregate.aggregation import aggregate
 from jsdoctor.parse.logs.aggregate.evidence import assemble
@@ -109,7 +109,7 @@ def simulate(
 ) -> Outcome:
     """An audit of these files. `in_order` changes the order in which its tasks are begun."""
     parts = split(files)
-    packed = bins(parts, bin_count(cores, len(parts), sum(part.size for part in parts)))
+    packed = plan_tasks(parts, cores)
 
     def seconds(part: Part) -> float:
         return part.weight / MEGABYTE * (costs.gzip_s if part.codec else costs.plain_s)

@@ -11,7 +11,7 @@ from jsdoctor.model.exchange import Access, Endpoint, Exchange
 from jsdoctor.parse import jsz
 from jsdoctor.parse.jsz import accounts_of, read_jsz, sender_name
 from jsdoctor.parse.opening import sender_of
-from jsdoctor.parse.replies import ReplyError
+from jsdoctor.parse.replies import ReplyError, decode
 
 SERVER = {"name": "n1", "id": "N1", "cluster": "C", "ver": "2.15.1"}
 
@@ -86,8 +86,12 @@ def test_an_error_is_reported(body: bytes, words: str) -> None:
 
 def test_a_reply_is_decoded_once_and_then_not_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     decoded: list[int] = []
-    original = jsz.decode
-    monkeypatch.setattr(jsz, "decode", lambda body, shape: decoded.append(len(body)) or original(body, shape))
+
+    def counting(body: bytes, shape: Any) -> Any:
+        decoded.append(len(body))
+        return decode(body, shape)
+
+    monkeypatch.setattr(jsz, "decode", counting)
     received = reply(stream(consumer("a")))
     first = read_jsz(received)
     emptied = received.without_body()
