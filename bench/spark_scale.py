@@ -244,11 +244,11 @@ def main() -> None:
         _print_costs(costs)
         for archive in (plain, packed, mixed):
             files = _with_true_weights(discover([str(archive)]).files, options.megabytes)
-            stretch = 1.0
+            slowdown = 1.0
             for cores in (1, 2):
                 real = min((_real(archive, cores) for _ in range(options.runs)), key=lambda run: run.seconds)
-                stretch = real.seconds / real.cpu_s if cores == 1 else stretch
-                _print_beside(archive.name, cores, real, stretch, simulate(files, costs, cores, in_order=list))
+                slowdown = real.seconds / real.cpu_s if cores == 1 else slowdown
+                _print_beside(archive.name, cores, real, slowdown, simulate(files, costs, cores, in_order=list))
     for kind, words in (("none", "all plain"), ("each", "gzip files of 1 GB of text"), ("one", "one gzip of 50 GB")):
         files = _on_paper(options.terabytes, kind)
         outcome = simulate(files, costs, options.cores, in_order=list)
@@ -258,9 +258,9 @@ def main() -> None:
             _print_outcome("  the same with that file last", last)
 
 
-def _print_beside(name: str, cores: int, real: TreeRun, stretch: float, outcome: Outcome) -> None:
+def _print_beside(name: str, cores: int, real: TreeRun, slowdown: float, outcome: Outcome) -> None:
     """By processor time on one core; on two by the clock, as far as one core was not kept waiting by other work."""
-    seconds = real.seconds / stretch
+    seconds = real.seconds / slowdown
     print(
         f"{name}, {cores} core{'s' if cores > 1 else ''}: {seconds:.1f} s without waiting ({real.seconds:.1f} s,"
         f" processor {real.cpu_s:.1f} s), simulated {outcome.seconds:.1f} s ({seconds / outcome.seconds:.2f} times)",
