@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
-from bench import captured, growth, large_cluster, logs, manifests, packets, scan, startup
+from bench import captured, growth, large_cluster, largest, logs, manifests, packets, scan, startup
 from bench.figures import Table
 from bench.settings import Settings, Site
 from tests.servers import DEFAULT_VERSION
@@ -17,6 +17,7 @@ BENCHMARKS: dict[str, Callable[[Site], Table]] = {
     "startup": startup.measure,
     "growth": growth.measure,  # before the large cluster: both use one deployment, which only grows
     "large_cluster": large_cluster.measure,
+    "largest": largest.measure,
     "logs": logs.measure,
     "captured": captured.measure,
     "scan": scan.measure,
@@ -38,6 +39,7 @@ def main(arguments: Sequence[str]) -> int:
         capture_megabytes=options.capture_megabytes,
         published=options.published,
         manifests=options.manifests,
+        largest_streams=options.largest_streams,
     )
     wanted = [name for name in BENCHMARKS if name in (options.only or BENCHMARKS)]
     print(f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, {_machine()}", flush=True)
@@ -71,6 +73,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--capture-megabytes", type=_positive, default=defaults.capture_megabytes, help="of packets")
     parser.add_argument("--published", type=_positive, default=defaults.published, help="messages of real traffic")
+    parser.add_argument("--largest-streams", type=_positive, default=defaults.largest_streams, help="of `largest`")
     parser.add_argument("--manifests", type=_positive, default=defaults.manifests, help="files of them")
     return parser
 

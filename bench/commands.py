@@ -16,6 +16,9 @@ JSDOCTOR = Path(sysconfig.get_path("scripts")) / "jsdoctor"
 NO_WAITING = ("--interval", "1ms")
 """Two samples back to back: the same work as by default, without the two seconds between them."""
 
+FORMATS = ("text", "html", "sarif", "junit")
+"""What a report is written as, beside JSON, which is measured everywhere."""
+
 _GATHER_ATTEMPTS = 4
 _FOUND_SOMETHING_OR_NOTHING = (0, 1)
 _SEEN = re.compile(r"([\d,]+) streams?, ([\d,]+) consumers?, ")
@@ -76,6 +79,11 @@ def check_text(url: str) -> Run:
 def check_json(url: str, streams: int, consumers: int, *options: str) -> Checked:
     """`jsdoctor check --format json`. Raises CannotMeasureError unless it saw that many streams and consumers."""
     return _checked([*_check(url), *options], streams, consumers, _FOUND_SOMETHING_OR_NOTHING)
+
+
+def check_as(url: str, report_format: str, *options: str) -> Run:
+    """`jsdoctor check` in another format."""
+    return run([*_check(url), *options, "--format", report_format], _FOUND_SOMETHING_OR_NOTHING)
 
 
 def check_file(path: Path, streams: int, consumers: int) -> Checked:

@@ -10,7 +10,7 @@ from bench.figures import Row, Spread, Table, exponent
 from bench.process import CannotMeasureError
 from bench.settings import Site
 
-EXPONENT_AIM = 1.2
+EXPONENT_AIM = 1.1
 STEPS = (0.1, 0.2, 0.5, 1.0)
 """Sizes, as parts of the largest."""
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from bench.beside_floor import floor_rows, pairs
 from bench.commands import NO_WAITING, Audited, Checked, audit, check_json, check_text, nats_version
 from bench.deployment import Deployment
 from bench.figures import Row, Spread, Table
@@ -25,6 +26,8 @@ PEERS: dict[str, tuple[str, ...]] = {
 }
 """What jsdoctor is measured beside: options of `gather`."""
 
+FLOOR_AIM = 3.0
+
 _Round = tuple[Checked, dict[str, Audited]]
 
 
@@ -39,11 +42,13 @@ def measure(site: Site) -> Table:
     waiting = check_json(system, *size)
     plain = check_json(account, *size, *NO_WAITING)
     text = check_text(system)
-    checks = [checked for checked, _ in rounds]
+    measured = pairs(system, size, 2, site.settings.rounds, NO_WAITING)
+    checks = [*(checked for checked, _ in rounds), *(pair.check for pair in measured)]
     peak = max(run.peak_rss_bytes for run in [*(checked.run for checked in checks), waiting.run, plain.run, text])
     rows = [
         Row("jsdoctor check, two samples, no waiting", Spread.of([c.run.seconds for c in checks]).text(" s")),
         Row("  processor time of that", Spread.of([c.run.cpu_s for c in checks]).text(" s")),
+        *floor_rows(measured, FLOOR_AIM),
         *(row for peer in PEERS for row in _peer_rows(peer, rounds)),
         Row("jsdoctor check, 2 s between samples, once", f"{waiting.run.seconds:.2f} s"),
         Row("jsdoctor check, plain account, no waiting, once", f"{plain.run.seconds:.2f} s"),

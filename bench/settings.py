@@ -20,6 +20,7 @@ class Settings:
     stored_messages: int = 1_000_000
     capture_megabytes: int = 200
     published: int = 150_000
+    largest_streams: int = 10_000
     manifests: int = 500
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+
+import msgspec
 
 from jsdoctor.app.connection import resolve_logins
-from jsdoctor.app.evidence import Gathered, gather_bundle, gather_live
+from jsdoctor.app.evidence import Gathered, emptied, gather_bundle, gather_live
 from jsdoctor.app.evidence_request import EvidenceRequest
 from jsdoctor.app.headline import headline
 from jsdoctor.app.judging import Judging
@@ -20,7 +22,7 @@ from jsdoctor.parse.pasted.sample import Pasted
 
 @dataclass(frozen=True, slots=True)
 class DeploymentRead:
-    """What was gathered of it, the evidence in that, and a line on it."""
+    """What was gathered of it, without the replies themselves; the evidence in them, and a line on it."""
 
     gathered: Gathered
     evidence: EvidenceSet
@@ -31,6 +33,7 @@ def read_deployment(request: EvidenceRequest, judging: Judging, messages: Messag
     """Read it once for all selected rules. Raises `UsageProblem` where options contradict."""
     gathered, pasted = _gathered(request, judging, messages)
     evidence = assemble(gathered.samples)
+    gathered = replace(gathered, samples=emptied(gathered.samples))
     if pasted is None:
         return DeploymentRead(gathered, evidence, headline(evidence, gathered.samples, gathered.captured_at))
     from jsdoctor.parse.pasted.partial import with_unseen
@@ -66,7 +69,7 @@ def _gather(request: EvidenceRequest, judging: Judging, messages: Messages) -> G
     paced = pace(request.samples, request.interval_s, config)
     ntp = request.ntp or config.ntp or ()
     plan = plan_collection(needed, *paced, logins[0].timeout_s, ntp, host=request.host)
-    plan = plan_scan(plan, needed, request.scan, request.digests)
+    plan = msgspec.structs.replace(plan_scan(plan, needed, request.scan, request.digests), keep_bodies=False)
     monitor = request.monitor or config.monitor or ()
     with messages.progress(quiet) as show:
         if request.kube is None:

@@ -114,6 +114,16 @@ def with_exchanges(
     return tuple(added)
 
 
+def emptied(samples: Sequence[Sample]) -> tuple[Sample, ...]:
+    """The samples without the bodies of their replies and what was decoded of them: what was requested when."""
+    return tuple(
+        msgspec.structs.replace(
+            sample, exchanges=tuple(msgspec.structs.replace(exchange, body=b"") for exchange in sample.exchanges)
+        )
+        for sample in samples
+    )
+
+
 def _shown(monitor: Sequence[str]) -> list[str]:
     """Monitoring addresses without their logins; those behind Kubernetes are one source, its namespace."""
     if not monitor:

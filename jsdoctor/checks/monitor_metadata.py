@@ -125,7 +125,9 @@ def own_duration_ns(params: Params, name: str, metadata: Mapping[str, str], key:
 
 
 def _own(params: Params, name: str, metadata: Mapping[str, str], key: str, kind: ValueKind) -> int:
-    own = None if name in params.given else read_thresholds(metadata, {key: kind})
+    if name in params.given or ENABLED not in metadata:
+        return params.integer(name)
+    own = read_thresholds(metadata, {key: kind})
     thresholds = {**own.counts, **own.durations_ns} if own else {}
     return thresholds[key] if key in thresholds else params.integer(name)
 

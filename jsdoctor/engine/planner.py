@@ -16,6 +16,7 @@ class CollectionPlan(msgspec.Struct, frozen=True):
 
     `ntp` names the NTP servers to query for true time, `scan` the streams whose stored messages are read; with
     `scan_ids` their ids are compared, with `scan_contents` also the contents of those whose ids are equal.
+    `keep_bodies`: replies are kept as they came, for a bundle or for what is sent back.
     `ack_metrics`: listen to the metrics of consumers that have them switched on. `near_subjects`: request the subjects
     of streams where a filter never matched anything. `host`: read this host before the first and after the last sample.
     """
@@ -40,6 +41,7 @@ class CollectionPlan(msgspec.Struct, frozen=True):
     ack_metrics: bool = True
     near_subjects: bool = True
     host: bool = False
+    keep_bodies: bool = True
 
 
 _SWITCHES = (

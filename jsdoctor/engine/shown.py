@@ -56,8 +56,10 @@ def _faults(findings: Iterable[Finding]) -> dict[Subject, list[Finding]]:
 
 
 def _joined(
-    findings_found: Iterable[Finding], faults: Mapping[Subject, Sequence[Finding]], missing: Mapping[Subject, Finding]
+    findings_found: list[Finding], faults: Mapping[Subject, Sequence[Finding]], missing: Mapping[Subject, Finding]
 ) -> list[Finding]:
+    if not faults and not missing:  # everything is shown, as in most runs
+        return findings_found
     kept = [finding for finding in findings_found if finding.subject not in faults]
     return [
         *(finding for findings in faults.values() for finding in findings),

@@ -16,7 +16,7 @@ _GROUP = "cluster"
 def changes_something(command: str) -> bool:
     """Whether a `nats` or `jsdoctor` command changes a deployment. A dry run and commands of others do not."""
     try:
-        words = shlex.split(command)
+        words = command.split() if _is_simple(command) else shlex.split(command)
     except ValueError:  # an open quotation mark: the effect is unknown
         return True
     if "--dry-run" in words or len(words) < 2:
@@ -27,3 +27,8 @@ def changes_something(command: str) -> bool:
     if not verbs or words[0] != "nats":
         return False
     return verbs[0] in _CHANGING or (verbs[0] == _GROUP and len(verbs) > 1 and verbs[1] in _CHANGING)
+
+
+def _is_simple(command: str) -> bool:
+    """Whether spaces alone separate its words: reading a quoted command takes thirty times as long."""
+    return command.isascii() and command.isprintable() and not any(mark in command for mark in "'\"\\")

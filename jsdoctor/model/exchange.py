@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 from enum import StrEnum
+from typing import TypeVar, cast
 
 import msgspec
 
 from jsdoctor.model.gap import Gap
+
+_ReadT = TypeVar("_ReadT")
 
 
 class Access(StrEnum):
@@ -73,7 +77,7 @@ class Endpoint(StrEnum):
     KUBERNETES = "KUBERNETES"
 
 
-class Exchange(msgspec.Struct, frozen=True):
+class Exchange(msgspec.Struct, frozen=True, dict=True):
     """One request and one raw reply to it; a request to all servers makes one exchange per server that responds.
 
     `target` is the subject or URL of the request; `asked_at` our clock when it was sent; `round_trip_ns` the time until
@@ -88,6 +92,22 @@ class Exchange(msgspec.Struct, frozen=True):
     round_trip_ns: int
     body: bytes
     login: int = 0
+
+    def once(self, read: Callable[[Exchange], _ReadT]) -> _ReadT:
+        """What `read`, a function of a module, makes of this reply: made once, however many need it.
+
+        A reply of a hundred thousand consumers takes a second to decode. What `read` raises is not kept.
+        """
+        known = self.__dict__
+        if (key := read.__qualname__) not in known:
+            known[key] = read(self)
+        return cast("_ReadT", known[key])
+
+    def without_body(self) -> Exchange:
+        """This exchange with what was made of its body so far, and without the body."""
+        kept = msgspec.structs.replace(self, body=b"")
+        kept.__dict__.update(self.__dict__)
+        return kept
 
     def __repr__(self) -> str:
         # Without the body, which may be megabytes: asyncio.run formats the result of its coroutine and discards the

@@ -105,9 +105,13 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     last_seen: datetime | None = None
 
 
+_PASS = Outcome.PASS
+"""A member of an enum is looked up in its class in Python, and a large deployment passes a million times."""
+
+
 def passed(subject: Subject) -> Finding:
     """The rule was evaluated and this subject is healthy."""
-    return Finding(subject=subject, outcome=Outcome.PASS)
+    return Finding(subject=subject, outcome=_PASS)
 
 
 def unknown(subject: Subject, reason: str, how_to_get: str) -> Finding:

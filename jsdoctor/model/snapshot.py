@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
+from functools import cached_property
 from typing import TypeVar
 
 import msgspec
@@ -66,7 +67,7 @@ class Consumer(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def subject(self) -> Subject:
         """This consumer as the subject of a finding."""
-        return Subject(kind="consumer", name=self.name, account=self.account, stream=self.stream)
+        return Subject("consumer", self.name, self.account, self.stream)
 
     def observed(self, path: str, value: object) -> Observation:
         """A value of this consumer as evidence."""
@@ -112,7 +113,7 @@ class Stream(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def subject(self) -> Subject:
         """This stream as the subject of a finding."""
-        return Subject(kind="stream", name=self.name, account=self.account)
+        return Subject("stream", self.name, self.account)
 
     @property
     def key(self) -> tuple[str, str]:
@@ -174,7 +175,7 @@ class UnresponsiveAsset(msgspec.Struct, frozen=True):
     offline: bool = False
 
 
-class ClusterSnapshot(msgspec.Struct, frozen=True, kw_only=True):
+class ClusterSnapshot(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """All streams and consumers that could be collected in one sample. `taken_at` is our clock."""
 
     taken_at: datetime
@@ -187,10 +188,12 @@ class ClusterSnapshot(msgspec.Struct, frozen=True, kw_only=True):
 
     def led_consumers(self) -> Iterator[tuple[Stream, Consumer]]:
         """Consumers whose leader reported them, each with its stream; none of streams that cannot be judged."""
-        for stream in self.led_streams():
-            for consumer in stream.consumers:
-                if consumer.from_leader:
-                    yield stream, consumer
+        return iter(self._led_consumers)
+
+    @cached_property
+    def _led_consumers(self) -> tuple[tuple[Stream, Consumer], ...]:
+        """Listed once: every third rule goes through them."""
+        return tuple((stream, c) for stream in self.led_streams() for c in stream.consumers if c.from_leader)
 
 
 class SnapshotSeries(msgspec.Struct, frozen=True):

@@ -12,7 +12,7 @@ from jsdoctor.model.exchange import Access, Endpoint, Exchange
 from jsdoctor.model.gap import Gap
 from jsdoctor.parse.missing_replies import unreadable
 from jsdoctor.parse.opening import Identities, open_reply
-from jsdoctor.parse.replies import Instant, ReplyError, decode
+from jsdoctor.parse.replies import Instant, ReplyError
 
 _LATEST_S = 253_402_300_800
 """The year 10000: what is later is no moment, and no end either."""
@@ -59,8 +59,7 @@ def account_claims(exchanges: Iterable[Exchange], identities: Identities) -> tup
     ]
     for exchange in asked:
         try:
-            identity, body = open_reply(exchange, identities)
-            reply = decode(body, _AccountzReply)
+            identity, reply = open_reply(exchange, identities, _AccountzReply)
         except ReplyError as error:
             if _NOT_HERE not in str(error):
                 gaps.append(unreadable(exchange, error))

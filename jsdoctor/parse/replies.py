@@ -86,8 +86,8 @@ class ConsumerReply(msgspec.Struct, frozen=True):
     priority_groups: tuple[PriorityGroup, ...] = ()
 
 
-class StreamReply(msgspec.Struct, frozen=True):
-    """A stream as STREAM.LIST and jsz show it; jsz nests the consumers (omitted when none), STREAM.LIST adds `ts`."""
+class StreamHead(msgspec.Struct, frozen=True):
+    """A stream without its consumers."""
 
     config: StreamConfig
     state: StreamState = StreamState()
@@ -96,11 +96,16 @@ class StreamReply(msgspec.Struct, frozen=True):
     mirror: SourceInfo | None = None
     sources: tuple[SourceInfo, ...] = ()
     ts: Instant | None = None
-    consumer_detail: tuple[msgspec.Raw, ...] | None = None
 
 
-class AccountDetail(msgspec.Struct, frozen=True):
-    """One account in jsz. `reserved_*` are the account's limits there, 2^64-1 when there is none."""
+class StreamReply(StreamHead, frozen=True):
+    """A stream as STREAM.LIST and jsz show it; jsz nests the consumers (omitted when none), STREAM.LIST adds `ts`."""
+
+    consumer_detail: tuple[ConsumerReply, ...] | None = None
+
+
+class AccountHead(msgspec.Struct, frozen=True):
+    """One account in jsz without its streams. `reserved_*` are its limits there, 2^64-1 when there is none."""
 
     name: str = ""
     id: str = ""
@@ -109,14 +114,24 @@ class AccountDetail(msgspec.Struct, frozen=True):
     reserved_memory: int = 0
     reserved_storage: int = 0
     api: ApiStats = ApiStats()
-    stream_detail: tuple[msgspec.Raw, ...] | None = None
 
 
-class JszReply(JetStreamStats, frozen=True):
-    """JetStream of one server with its accounts (server: monitor.go Jsz)."""
+class AccountDetail(AccountHead, frozen=True):
+    """One account in jsz."""
+
+    stream_detail: tuple[StreamReply, ...] | None = None
+
+
+class JszHead(JetStreamStats, frozen=True):
+    """JetStream of one server without its accounts (server: monitor.go Jsz)."""
 
     server_id: str = ""
     now: Instant | None = None
+
+
+class JszReply(JszHead, frozen=True):
+    """JetStream of one server with its accounts. Read it with `parse.jsz`."""
+
     account_details: tuple[AccountDetail, ...] | None = None
 
     @property

@@ -15,7 +15,7 @@ from jsdoctor.model.links import Gateway, Leaf, Links, Route, ServerLinks
 from jsdoctor.model.raft import RaftMember, RaftState
 from jsdoctor.parse.missing_replies import unreadable
 from jsdoctor.parse.opening import Identities, open_reply
-from jsdoctor.parse.replies import Instant, ReplyError, ServerIdentity, decode
+from jsdoctor.parse.replies import Instant, ReplyError, ServerIdentity
 from jsdoctor.parse.user_jwt import issuer_account
 
 NO_RAFT_GROUPS = "No Raft nodes"
@@ -167,17 +167,13 @@ class ServerReports:
             if exchange.endpoint is not endpoint:
                 continue
             try:
-                identity, body = open_reply(exchange, self._identities)
-                reply = decode(b"{}" if _is_none(body) else body, shape)
+                none = endpoint is Endpoint.RAFTZ and exchange.body.startswith(NO_RAFT_GROUPS.encode())
+                read = msgspec.structs.replace(exchange, body=b"{}") if none else exchange
+                identity, reply = open_reply(read, self._identities, shape)
             except ReplyError as error:
                 self.gaps.append(unreadable(exchange, error))
                 continue
             yield exchange, msgspec.structs.replace(identity, name=self._identities.name(identity)), reply
-
-
-def _is_none(body: bytes | msgspec.Raw) -> bool:
-    begin = NO_RAFT_GROUPS.encode()
-    return bytes(memoryview(body)[: len(begin)]) == begin
 
 
 def _with_issuer(closed: _Closed) -> ClientConnection:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
+from datetime import date, datetime
 from typing import Any, TypeVar, cast
 
 import msgspec
@@ -20,6 +21,7 @@ from jsdoctor.parse.secret_finder import secret_finder
 _T = TypeVar("_T")
 _OURS = (Rule, Symptom)
 """Pages of this project: their examples have logins."""
+_HOLD_NO_TEXT = frozenset((int, float, bool, type(None), datetime, date))
 _REDACTED = "[redacted:key]"
 
 
@@ -52,8 +54,11 @@ class _Cleaner:
         self._objects: dict[int, Any] = {}
 
     def clean(self, value: Any) -> Any:
-        if isinstance(value, str):
-            return self._text(value) if type(value) is str else value
+        kind = type(value)
+        if kind is str:
+            return self._text(value)
+        if kind in _HOLD_NO_TEXT or isinstance(value, str):
+            return value
         if isinstance(value, _OURS):
             return value
         if isinstance(value, msgspec.Struct):
@@ -81,7 +86,9 @@ class _Cleaner:
             changes = {}
             for name in names:
                 before = getattr(value, name)
-                after = self.clean(before)
+                if type(before) in _HOLD_NO_TEXT:
+                    continue
+                after = self._text(before) if type(before) is str else self.clean(before)
                 if after is not before:
                     changes[name] = after
             self._objects[id(value)] = with_changes(value, **changes) if changes else value

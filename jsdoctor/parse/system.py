@@ -25,20 +25,12 @@ from jsdoctor.model.server import (
     Varz,
 )
 from jsdoctor.parse.domains import Domains, domains_of, responder
+from jsdoctor.parse.jsz import ReadJsz, read_jsz
 from jsdoctor.parse.merge import ConsumerCopy, StreamCopy, merge_streams
 from jsdoctor.parse.missing_replies import members_not_asked, silent_members, unreadable
 from jsdoctor.parse.opening import Identities, monitor_base, open_reply
 from jsdoctor.parse.peers import renamed_cluster, renamed_meta, sane_meta
-from jsdoctor.parse.replies import (
-    AccountDetail,
-    ConsumerReply,
-    JszReply,
-    ReplyError,
-    ServerIdentity,
-    StreamReply,
-    decode,
-    decode_each,
-)
+from jsdoctor.parse.replies import AccountDetail, ConsumerReply, JszReply, ReplyError, ServerIdentity, StreamReply
 from jsdoctor.parse.torn import Repeated
 
 # A monitoring reply other than VARZ does not name its server, and HEALTHZ does not even give its id.
@@ -67,7 +59,7 @@ class ServerReplies:
         self._jsz: dict[str, JszReply] = {}
         self._identity: dict[str, ServerIdentity] = {}
         self._asked_at: dict[str, datetime] = {}
-        self._told: list[tuple[ServerIdentity, JszReply, Exchange]] = []
+        self._told: list[tuple[ServerIdentity, ReadJsz, Exchange]] = []
         self._domains = Domains()
         self._details: list[_AccountView] = []
         self.asked_all = False
@@ -83,9 +75,10 @@ class ServerReplies:
             except ReplyError as error:
                 self.gaps.append(unreadable(exchange, error))
         self._domains = identities.domains = self._find_domains(identities.twins)
-        several = len({self._domain(_key(identity), jsz) for identity, jsz, _ in self._told if jsz.account_details}) > 1
-        for identity, jsz, exchange in self._told:
-            self._add_accounts(identity, jsz, exchange, several)
+        domains = {self._domain(_key(i), read.reply) for i, read, _ in self._told if read.reply.account_details}
+        several = len(domains) > 1
+        for identity, read, exchange in self._told:
+            self._add_accounts(identity, read, exchange, several)
         self._add_repeated(exchanges, identities, several)
 
     def _add_repeated(self, exchanges: Iterable[Exchange], identities: Identities, several_domains: bool) -> None:
@@ -95,18 +88,18 @@ class ServerReplies:
             return
         again = ServerReplies()
         again._domains = self._domains
-        newest: dict[tuple[str, str], tuple[ServerIdentity, JszReply, Exchange]] = {}
+        newest: dict[tuple[str, str], tuple[ServerIdentity, ReadJsz, Exchange]] = {}
         for exchange in repeated:
             try:
-                identity, body = open_reply(exchange, identities)
-                jsz = decode(body, JszReply)
+                read = read_jsz(exchange)
             except ReplyError:
                 continue  # then the sample's own state stands
-            for account in jsz.account_details or ():
-                reply = msgspec.structs.replace(jsz, account_details=(account,))
-                newest[_key(identity), account.id or account.name] = identity, reply, exchange
-        for identity, jsz, exchange in newest.values():
-            again._add_accounts(identity, jsz, exchange, several_domains)
+            identity = identities.sender(exchange, read.sender)
+            for account in read.reply.account_details or ():
+                single = msgspec.structs.replace(read.reply, account_details=(account,))
+                newest[_key(identity), account.id or account.name] = identity, read._replace(reply=single), exchange
+        for identity, read, exchange in newest.values():
+            again._add_accounts(identity, read, exchange, several_domains)
         self.again = Repeated(
             {s.key: s for s in merge_streams(again.streams, again.consumers)},
             frozenset(seen.name for seen in again._details),
@@ -127,32 +120,35 @@ class ServerReplies:
         return self._domains.labels.get(key, jsz.domain if jsz else "")
 
     def _add(self, exchange: Exchange, identities: Identities) -> None:
-        identity, body = open_reply(exchange, identities)
         if exchange.endpoint is Endpoint.JSZ_STREAMS:  # only streams: it has nothing about the server itself
-            self._told.append((identity, decode(body, JszReply), exchange))
+            read = read_jsz(exchange)
+            self._told.append((identities.sender(exchange, read.sender), read, exchange))
             self.asked_all = True
             return
         if exchange.endpoint is Endpoint.VARZ:
-            varz = decode(body, Varz)
+            identity, varz = open_reply(exchange, identities, Varz)
             if exchange.access is Access.MONITOR:
                 identity = identities.by_address[monitor_base(exchange.target)] = _identity_of(varz)
             self._varz[_key(identity)] = varz
         elif exchange.endpoint is Endpoint.JSZ:
-            jsz = decode(body, JszReply)
+            read = read_jsz(exchange)
+            identity = identities.sender(exchange, read.sender)
             if not identity.id:
-                identity = ServerIdentity(identity.name, jsz.server_id)
+                identity = ServerIdentity(identity.name, read.reply.server_id)
                 identities.by_address[monitor_base(exchange.target)] = identity
             # A server queried in two ways reports the same twice: one copy of its streams is enough.
             if _key(identity) not in self._jsz:
-                self._jsz[_key(identity)] = jsz
-                self._told.append((identity, jsz, exchange))
-        elif exchange.endpoint is Endpoint.HEALTHZ:
-            self._health[_key(identity)] = decode(body, Health)
+                self._jsz[_key(identity)] = read.reply
+                self._told.append((identity, read, exchange))
+        else:
+            identity, health = open_reply(exchange, identities, Health)
+            self._health[_key(identity)] = health
         self._identity[_key(identity)] = identity
         self._asked_at[_key(identity)] = exchange.asked_at
         self.asked_all = self.asked_all or exchange.access is Access.SYSTEM
 
-    def _add_accounts(self, identity: ServerIdentity, jsz: JszReply, exchange: Exchange, several_domains: bool) -> None:
+    def _add_accounts(self, identity: ServerIdentity, read: ReadJsz, exchange: Exchange, several_domains: bool) -> None:
+        jsz = read.reply
         at, key = jsz.now or exchange.asked_at, _key(identity)
         domain, names = self._domain(key, jsz), self._domains.renamed(key)
         server = names.get(identity.name, identity.name)
@@ -161,25 +157,26 @@ class ServerReplies:
             name = f"{account.name}@{domain}" if several_domains and domain else account.name
             if exchange.endpoint is not Endpoint.JSZ_STREAMS:
                 self._details.append(_AccountView(name, domain, server, at, account))
-            streams, errors = decode_each(account.stream_detail, StreamReply)
-            for listed in streams:
+            for listed in account.stream_detail or ():
                 stream = _renamed(listed, names) if names else listed
-                consumers, more = decode_each(stream.consumer_detail, ConsumerReply)
-                errors += more
+                consumers: Iterable[ConsumerReply] = stream.consumer_detail or ()
                 # An absent list means none, unless the stream's own count shows that consumers were not requested.
-                seen = not more and (stream.consumer_detail is not None or stream.state.consumer_count == 0)
+                seen = (account.name, stream.config.name) not in read.partial and (
+                    stream.consumer_detail is not None or stream.state.consumer_count == 0
+                )
                 if names:
                     consumers = [_renamed(consumer, names) for consumer in consumers]
                 self.streams.append(StreamCopy(server, name, at, stream, seen, domain))
                 self.consumers[name, stream.config.name].extend((server, c.ts or at, c) for c in consumers)
-            self.gaps.extend(unreadable(exchange, error, server) for error in errors)
+        self.gaps.extend(unreadable(exchange, error, server) for error in read.errors)
 
     @property
     def showed_assets(self) -> bool:
         """Whether any server reported its streams on request, or that it has none."""
         return any(
-            jsz.streams == 0 or any(account.stream_detail is not None for account in jsz.account_details or ())
-            for _, jsz, _ in self._told
+            read.reply.streams == 0
+            or any(account.stream_detail is not None for account in read.reply.account_details or ())
+            for _, read, _ in self._told
         )
 
     def servers(self) -> Servers | None:

@@ -29,6 +29,15 @@ def raw(value: object, ascii_only: bool) -> msgspec.Raw:
     return msgspec.Raw(_UNUSUAL.sub(lambda match: _escaped(match[0], ascii_only), text).encode())
 
 
+def raw_document(document: msgspec.Struct, ascii_only: bool) -> msgspec.Raw:
+    """The same of a document whose fields are JSON types, which takes a third of the time."""
+    try:
+        text = msgspec.json.encode(document).decode()
+    except (ValueError, OverflowError):  # half of a character, or a number with too many digits
+        return raw(document, ascii_only)
+    return msgspec.Raw(_UNUSUAL.sub(lambda match: _escaped(match[0], ascii_only), text).encode())
+
+
 def indented(document: object) -> str:
     """A document of JSON types and raw parts, indented, and a newline."""
     return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"

@@ -17,9 +17,10 @@ from jsdoctor.model.traffic_summary import NamedCount
 from jsdoctor.render import report_document as documents
 from jsdoctor.render.closing import findings_by_severity
 from jsdoctor.render.incidents import first_command, summary
-from jsdoctor.render.json_text import indented, raw
+from jsdoctor.render.json_text import indented, raw, raw_document
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.order import by_urgency, gaps_in_order
+from jsdoctor.render.plain import plain
 from jsdoctor.render.wording import rfc3339
 
 
@@ -37,8 +38,8 @@ def render_json(report: Report, options: RenderOptions) -> str:
             "sources": [raw(source_document(source), ascii_only) for source in report.sources],
             "deployment": raw(_deployment(report.topology), ascii_only),
             "change": raw(_change(report.change), ascii_only),
-            "incidents": [raw(_incident(incident), ascii_only) for incident in report.incidents],
-            "results": [raw(result_document(result), ascii_only) for result in by_urgency(report.results)],
+            "incidents": [raw_document(_incident(incident), ascii_only) for incident in report.incidents],
+            "results": [raw_document(result_document(result), ascii_only) for result in by_urgency(report.results)],
             "rules": [raw(_rule(verdict), ascii_only) for verdict in verdicts],
             "gaps": [raw(gap_document(gap), ascii_only) for gap in gaps_in_order(report.gaps)],
             "summary": raw(_summary(report), ascii_only),
@@ -70,7 +71,7 @@ def gap_document(gap: Gap) -> documents.GapDocument:
 def observation_document(observation: Observation) -> documents.ObservationDocument:
     """A value that was read, as machines read it."""
     return documents.ObservationDocument(
-        source=observation.source, path=observation.path, value=observation.value, at=_moment(observation.at)
+        source=observation.source, path=observation.path, value=plain(observation.value), at=_moment(observation.at)
     )
 
 

@@ -19,8 +19,13 @@ _MAX_COMPACT = 200
 
 def plain(value: object) -> object:
     """The value as JSON types. A number that is not finite becomes null, anything unknown its text."""
-    if type(value) in _AS_IT_IS or (isinstance(value, str) and value.isascii()):
+    kind = type(value)
+    if kind in _AS_IT_IS or (isinstance(value, str) and value.isascii()):
         return value
+    if kind is dict:  # before the classes below, whose instances take long to tell
+        return {key if _is_plain_key(key) else str(plain(key)): plain(member) for key, member in value.items()}  # type: ignore[attr-defined]
+    if kind is list or kind is tuple:
+        return [plain(member) for member in value]  # type: ignore[attr-defined]
     match value:
         case Mapping():
             return {str(plain(key)): plain(member) for key, member in value.items()}
@@ -32,6 +37,10 @@ def plain(value: object) -> object:
             names = zip(value.__struct_encode_fields__, value.__struct_fields__, strict=True)
             return {key: plain(getattr(value, name)) for key, name in names}
     return _scalar(value)
+
+
+def _is_plain_key(key: object) -> bool:
+    return type(key) is str and key.isascii()
 
 
 def _scalar(value: object) -> object:

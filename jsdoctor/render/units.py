@@ -21,6 +21,7 @@ _NS_PER = {
     "µs": 1_000,
     "ns": 1,
 }
+_UNITS = tuple(_NS_PER.items())
 
 
 def quantity(value: Number | str, unit: str | None, digits: int = 0) -> str:
@@ -109,13 +110,12 @@ def rate(value: Number, digits: int = 0) -> str:
 
 def _parts(whole_ns: int, wanted: int) -> str:
     """The largest `wanted` units that the duration reaches, rounded to the last of them, zeros left out."""
-    units = list(_NS_PER.items())
-    first = next(index for index, (_, scale) in enumerate(units) if whole_ns >= scale)
-    last = min(first + wanted, len(units)) - 1
-    smallest = units[last][1]
+    first = next(index for index, (_, scale) in enumerate(_UNITS) if whole_ns >= scale)
+    last = min(first + wanted, len(_UNITS)) - 1
+    smallest = _UNITS[last][1]
     rest = (whole_ns + smallest // 2) // smallest * smallest
     parts = []
-    for unit, scale in units[: last + 1]:
+    for unit, scale in _UNITS[: last + 1]:
         number, rest = divmod(rest, scale)
         if number:
             parts.append(f"{number:,}{unit}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.wording import counted
@@ -28,6 +29,7 @@ def to_the_second(moment: datetime) -> str:
     return rfc3339(moment.replace(microsecond=0)).replace("T", " ")
 
 
+@lru_cache(maxsize=4096)
 def rfc3339(moment: datetime) -> str:
     """The moment in UTC as RFC 3339 with `Z`. A moment without a zone is taken as UTC."""
     try:

@@ -69,10 +69,25 @@ def test_growth_large_cluster_and_captured(monkeypatch: pytest.MonkeyPatch, caps
         assert " s (" in rows[f"jsdoctor check, {what}"]
     assert " s (" in rows["nats audit analyze, its archive"]
     assert output.count("  times analyze ") == 3
+    assert any(name.startswith("floor: the same ") for name in rows)
     assert "10 streams, 20 consumers, 3 servers" in output
     assert "10 streams, 20 consumers, server " in output
     # The deployment has faults, so that reports are as long as they are on sick clusters.
     assert any(name.startswith("text report: ") and not name.startswith("text report: 0 ") for name in rows)
+
+
+@pytest.mark.real
+@pytest.mark.nightly
+def test_largest(capsys: pytest.CaptureFixture[str]) -> None:
+    assert program.main(["--only", "largest", "--largest-streams", "10", *TINY]) == 0
+    output = capsys.readouterr().out
+    rows = measured(output)
+    assert " s (" in rows["jsdoctor check, one sample"]
+    assert " MB" in rows["peak memory of jsdoctor, all formats"]
+    assert "10 streams, 20 consumers, 3 servers" in output
+    # As many replies as a check gets: a request that the floor leaves out would flatter it.
+    (floor,) = [name for name in rows if name.startswith("floor: the same ")]
+    assert floor.split()[3] == "36"
 
 
 @pytest.mark.real

@@ -198,7 +198,7 @@ def test_more_accounts_than_a_page_holds(start_server: StartServer, server_versi
 
 def test_only_what_the_plan_wants_is_requested(shared_cluster: ClusterFactory) -> None:
     cluster = furnished(shared_cluster)
-    plan = msgspec.structs.replace(NOTHING, accounts=True)
+    plan = msgspec.structs.replace(NOTHING, accounts=True, keep_bodies=True)
     (sample,) = take_samples(cluster.url("sys"), plan=plan)
     assert asked(sample) == {"CONNECT": 1, "JSZ": 1}
     (reply,) = bodies(sample, "JSZ")

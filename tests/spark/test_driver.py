@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from jsdoctor.collect.logs.spark.driver import bin_count, explained
+from jsdoctor.collect.logs.spark.driver import bin_count, explained, plan_tasks
 from jsdoctor.collect.logs.spark.executor_package import zipped_package
 from jsdoctor.collect.logs.spark.progress_file import ProgressFile
-from jsdoctor.collect.logs.split import bins, split
+from jsdoctor.collect.logs.split import longest_packed, split
 from jsdoctor.model.log_scan import Part
 
 GIGABYTE = 1_000_000_000
+BIN_BYTES = 256 << 20
 
 # As Spark 4.3 said it; stack frames of the JVM left out.
 NO_MODULE = """
@@ -48,11 +50,28 @@ def part(name: str, size: int) -> Part:
 def test_one_huge_file_and_very_many_small_ones_make_tasks_of_one_size() -> None:
     files = [part("huge.log", 50 * GIGABYTE), *(part(f"{number}.log", 10_000) for number in range(100_000))]
     parts = split(files)
-    packed = bins(parts, bin_count(8, len(parts), sum(file.size for file in files)))
+    packed = plan_tasks(parts, 8)
+    assert len(packed) == -(
+        -sum(file.size for file in files) // BIN_BYTES
+    )  # a file counts once, however many its parts
     sizes = [sum(piece.end - piece.start for piece in task) for task in packed]
-    assert max(sizes) < 1.3 * min(sizes)
+    assert max(sizes) < 1.4 * min(sizes)
     assert max(sizes) < 400_000_000
     assert sum(map(len, packed)) == len(parts)
+
+
+def test_a_packed_file_is_one_task_and_the_first() -> None:
+    huge = msgspec.structs.replace(part("z.log.gz", 5 * GIGABYTE), codec="gzip", weight=50 * GIGABYTE)
+    files = [*(part(f"{number}.log", GIGABYTE) for number in range(100)), huge]
+    parts = split(files)
+    packed = plan_tasks(parts, 8)
+    assert [piece.name for piece in packed[0]] == [huge.name]
+    weights = [sum(piece.weight for piece in task) for task in packed]
+    assert weights == sorted(weights, reverse=True)
+    assert longest_packed(parts, 8) == huge
+    assert longest_packed(parts, 2) is None  # no more than what the other core has to read
+    assert longest_packed(parts, 1) is None
+    assert longest_packed(parts[:-1], 8) is None
 
 
 def test_what_is_missing_on_executors_is_named() -> None:

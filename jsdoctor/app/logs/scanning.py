@@ -15,7 +15,7 @@ from jsdoctor.app.logs.progress import LogProgress
 from jsdoctor.collect.logs.discover import ReadPlan
 from jsdoctor.collect.logs.local import run_local
 from jsdoctor.collect.logs.series import Scan, scan_rows
-from jsdoctor.collect.logs.split import split
+from jsdoctor.collect.logs.split import longest_packed, split
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.log_scan import Part, ScanSettings
@@ -53,7 +53,8 @@ def scan_logs(
                 "pip install 'jsdoctor[native]' adds it; the findings are the same",
             )
         progress = LogProgress(show, sum(part.size for part in plan.files))
-        run = _ScanInput(request, settings, parts, text, show, progress, events, state.scan if state else scan_rows)
+        scan = state.scan if state else scan_rows
+        run = _ScanInput(request, settings, parts, text, show, notice, progress, events, scan)
         evidence, how = _with_spark(run) if choice.spark else _in_processes(run)
         if state is None:
             return evidence, f"{how}: {choice.why}"
@@ -69,13 +70,26 @@ class _ScanInput(msgspec.Struct, frozen=True):
     parts: Sequence[Part]
     text: int
     show: Callable[[str], None]
+    notice: Callable[[str, str], None]
     progress: LogProgress
     events: EventStore | None
     scan: Scan
 
 
+def _tell_longest(run: _ScanInput, workers: int) -> None:
+    """Say before the wait which file it is for."""
+    packed = longest_packed(run.parts, workers)
+    if packed is not None and packed.weight >= _LONG_BYTES:
+        text = quantity(packed.weight, "bytes")
+        run.notice(
+            f"{packed.name} is packed, so it is one task and comes first: some {text} for one of {workers} cores",
+            "unpacked, or packed in several files, it is read by several cores",
+        )
+
+
 def _in_processes(run: _ScanInput) -> tuple[LogEvidence, str]:
     processes = _processes(run.text, len(run.parts))
+    _tell_longest(run, processes)
     scan = run.events.staging.scan if run.events else run.scan
     evidence = run_local(run.settings, run.parts, processes, run.progress, scan=scan)
     if run.events is not None:
@@ -92,6 +106,7 @@ def _with_spark(run: _ScanInput) -> tuple[LogEvidence, str]:
     spark_choice = run.request.spark
     run.show("starting Spark" if spark_choice.embedded else f"reaching {spark_choice.master or spark_choice.remote}")
     with open_spark(spark_choice) as spark:
+        _tell_longest(run, spark.cores or 1)
         evidence = run_spark(spark, run.settings, run.parts, run.progress, run.events, scan=run.scan)
         return evidence, f"read with Spark ({spark.place})"
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from jsdoctor.checks.cluster_health.beginnings import Beginnings
 from jsdoctor.checks.cluster_health.leadership import Asset, EarlierReadings, LeaderAbsence, led_ns, lost_majority
 from jsdoctor.checks.cluster_health.raft import is_heard, is_late, quorum
-from jsdoctor.checks.cluster_health.required_level import is_offline, level_of, required_level
+from jsdoctor.checks.cluster_health.required_level import is_offline, level_of, required_level, takes_out_of_service
 from jsdoctor.checks.logs.bursts import bursts
 from jsdoctor.checks.logs.log_findings import detailed_finding
 from jsdoctor.checks.logs.log_incidents import LogIncident, log_incidents
@@ -40,7 +40,8 @@ def asset_leaderless(
     """A group without a leader accepts and delivers nothing (server: raft.go, jetstream_cluster.go)."""
     silence_ns = params.integer("silence")
     history, beginnings = EarlierReadings(snapshots), Beginnings(servers, groups, params.integer("settle"))
-    by_name = {server.name: server for server in servers.servers} if servers else {}
+    every = servers.servers if servers else ()
+    by_name = {server.name: server for server in every if takes_out_of_service(server)}
     for stream in snapshots.last.streams:
         if is_offline(stream, by_name.get(stream.answered_by)):
             yield _offline(stream, by_name[stream.answered_by])

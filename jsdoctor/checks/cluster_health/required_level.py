@@ -21,8 +21,8 @@ _OFFLINE_SINCE = (2, 11, 9)
 
 def required_level(asset: Stream | Consumer) -> int:
     """The API level that it needs; 0 where it states none."""
-    text = asset.config.metadata.get(_REQUIRED, "")
-    return int(text) if _LEVEL.fullmatch(text) else 0
+    text = asset.config.metadata.get(_REQUIRED, "0")
+    return 0 if text == "0" else int(text) if _LEVEL.fullmatch(text) else 0
 
 
 def level_of_version(version: str) -> int | None:
@@ -42,6 +42,11 @@ def level_of(server: Server) -> int | None:
 def goes_offline(version: str) -> bool:
     """Whether that version refuses to run what needs a higher level than it has."""
     return release(version) >= _OFFLINE_SINCE
+
+
+def takes_out_of_service(server: Server) -> bool:
+    """Whether that server would take any asset out of service for its level."""
+    return level_of(server) is not None and goes_offline(server.version)
 
 
 def is_offline(asset: Stream | Consumer, server: Server | None) -> bool:

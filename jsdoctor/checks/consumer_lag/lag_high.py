@@ -24,8 +24,12 @@ def lag_high(trend: Trend, params: Params) -> Iterator[Finding]:
     """
     warn_pending = params.integer("warn_pending")
     long_s, patience_s = params.integer("min_wait") / 1e9, params.integer("catch_up") / 1e9
+    none_is_fine = _none_is_fine(params)
     for history in trend.consumers():
         last = history.last
+        if none_is_fine and not last.num_pending:
+            yield passed(last.subject)
+            continue
         fail_at = _fail_at(last, params)
         warn_at = min(warn_pending, fail_at)
         if last.num_pending < warn_at:
@@ -48,8 +52,12 @@ def lag_in_one_sample(snapshots: SnapshotSeries, trend: Trend | None, params: Pa
     """Report a large number of pending messages as information where no second sample shows whether it falls."""
     if trend is not None:
         return
+    warn_pending, none_is_fine = params.integer("warn_pending"), _none_is_fine(params)
     for _, consumer in snapshots.last.led_consumers():
-        warn_at = min(params.integer("warn_pending"), _fail_at(consumer, params))
+        if none_is_fine and not consumer.num_pending:
+            yield passed(consumer.subject)
+            continue
+        warn_at = min(warn_pending, _fail_at(consumer, params))
         if consumer.num_pending < warn_at:
             yield passed(consumer.subject)
         elif not _is_paused(consumer):
@@ -69,6 +77,11 @@ def lag_in_one_sample(snapshots: SnapshotSeries, trend: Trend | None, params: Pa
                     consumer.observed("num_ack_pending", consumer.num_ack_pending),
                 ),
             )
+
+
+def _none_is_fine(params: Params) -> bool:
+    """Whether a consumer without pending messages is below every threshold; its own ones are never zero."""
+    return min(params.integer("warn_pending"), params.integer("error_pending")) > 0
 
 
 def _is_paused(consumer: Consumer) -> bool:

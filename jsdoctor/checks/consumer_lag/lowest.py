@@ -13,6 +13,6 @@ def lowest_values(snapshots: SnapshotSeries, counter: Callable[[Consumer], int])
     lowest: dict[Subject, int] = {}
     for snapshot in snapshots.snapshots:
         for _, consumer in snapshot.led_consumers():
-            value = counter(consumer)
-            lowest[consumer.subject] = min(value, lowest.get(consumer.subject, value))
+            value, subject = counter(consumer), consumer.subject
+            lowest[subject] = min(value, lowest.get(subject, value))
     return lowest

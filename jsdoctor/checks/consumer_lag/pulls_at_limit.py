@@ -20,7 +20,7 @@ def pulls_at_limit(snapshots: SnapshotSeries, params: Params) -> Iterator[Findin
     """
     warn_at, chosen_below = params.number("warn_fraction"), params.integer("chosen_below")
     lowest: dict[Key, int] = {}
-    for snapshot in snapshots.snapshots:
+    for snapshot in snapshots.snapshots[:-1]:
         for _, consumer in snapshot.led_consumers():
             waiting = consumer.num_waiting
             lowest[key(consumer)] = min(lowest.get(key(consumer), waiting), waiting)
@@ -28,7 +28,7 @@ def pulls_at_limit(snapshots: SnapshotSeries, params: Params) -> Iterator[Findin
         limit = consumer.config.max_waiting
         if limit <= 0 or consumer.config.is_push:
             continue
-        waiting = lowest[key(consumer)]
+        waiting = min(lowest.get(key(consumer), consumer.num_waiting), consumer.num_waiting)
         if waiting < warn_at * limit:
             yield passed(consumer.subject)
         else:

@@ -108,6 +108,7 @@ class Asker:
         longest_s = _MAX_STALLED * self.timeout_s
         deadline = self.now_s() + self.timeout_s
         asking = asyncio.ensure_future(self._connection.client.request(subject, payload, timeout=longest_s))
+        asking.add_done_callback(_note_error)
         try:
             while not (await asyncio.wait({asking}, timeout=_SAMPLE_S))[0]:
                 self.raise_if_denied(subject)
@@ -190,6 +191,12 @@ class Asker:
                 raise NoReplyError(Why.NO_INBOX, subject, words)
         if not self._connection.client.is_connected:
             raise NoReplyError(Why.LOST, subject)
+
+
+def _note_error(request: asyncio.Future[Msg]) -> None:
+    """A request may fail while the loss of its connection is reported: asyncio would print its traceback."""
+    if not request.cancelled():
+        request.exception()
 
 
 def _timed(message: Msg, asked_at: datetime, round_trip_ns: int) -> TimedReply:

@@ -19,6 +19,7 @@ import msgspec
 
 from jsdoctor.collect.live.claims import MAX_CLAIMS, claimed_accounts, too_many_claims
 from jsdoctor.collect.live.collection_result import CollectionResult, Progress, no_progress
+from jsdoctor.collect.live.decoding import decoded
 from jsdoctor.collect.live.groups import MAX_RAFT_ACCOUNTS, clustered_accounts, too_many_accounts
 from jsdoctor.collect.live.monitor_body import Budget, get
 from jsdoctor.collect.live.monitor_refusal import MonitorError, http_refusal, transport_refusal
@@ -70,7 +71,7 @@ class MonitorSource:
         self._first = True
         self._names: dict[str, str] = {}
         self._unhealthy: set[str] = set()
-        self._samples: list[list[tuple[str, bytes]]] = [[], []]
+        self._samples: list[list[tuple[str, Exchange]]] = [[], []]
         self._budgets: defaultdict[MonitorUrl, Budget] = defaultdict(Budget)
 
     @property
@@ -96,10 +97,10 @@ class MonitorSource:
 
         async def ask(account: str) -> Replies:
             async with self._client() as client:
-                bodies = await asyncio.gather(
+                replies = await asyncio.gather(
                     *(self._ask_again(client, url, collection, account) for url in self._urls)
                 )
-            return [(self._names.get(u.base, u.base), body) for u, body in zip(self._urls, bodies, strict=True) if body]
+            return [(self._names.get(u.base, u.base), e) for u, e in zip(self._urls, replies, strict=True) if e]
 
         if self._plan.assets:
             before, now = self._samples
@@ -131,7 +132,7 @@ class MonitorSource:
             asking.append(self._try(client, url, Endpoint.HEALTHZ, {"details": "true"}, collection))
         alive = (await asyncio.gather(*asking))[0]
         if alive and self._plan.raft:
-            names = clustered_accounts([e.body for e in collection.exchanges if e.target.startswith(url.base + "/jsz")])
+            names = clustered_accounts(e for e in collection.exchanges if e.target.startswith(url.base + "/jsz"))
             if len(names) > MAX_RAFT_ACCOUNTS:
                 collection.gaps.append(too_many_accounts(len(names)))
             for name in ("", *names[:MAX_RAFT_ACCOUNTS]):
@@ -140,22 +141,22 @@ class MonitorSource:
 
     async def _ask_jsz(self, client: httpx2.AsyncClient, url: MonitorUrl, collection: CollectionResult) -> bool:
         try:
-            body = await self._ask(client, url, Endpoint.JSZ, self._jsz_options(), collection)
+            reply = await self._ask(client, url, Endpoint.JSZ, self._jsz_options(), collection)
         except MonitorError as error:
             collection.gaps.append(error.gap)
             return False
-        self._samples[-1].append((self._names.get(url.base, url.base), body))
+        self._samples[-1].append((self._names.get(url.base, url.base), reply))
         return True
 
     async def _ask_again(
         self, client: httpx2.AsyncClient, url: MonitorUrl, collection: CollectionResult, account: str
-    ) -> bytes:
-        """The body; empty where there was none."""
+    ) -> Exchange | None:
+        """None where there was no reply."""
         try:
             return await self._ask(client, url, Endpoint.JSZ_AGAIN, self._jsz_options() | {"acc": account}, collection)
         except MonitorError as error:
             collection.gaps.append(error.gap)
-            return b""
+            return None
 
     def _jsz_options(self) -> dict[str, str]:
         options: dict[str, str] = {}
@@ -198,8 +199,8 @@ class MonitorSource:
         endpoint: Endpoint,
         options: dict[str, str],
         collection: CollectionResult,
-    ) -> bytes:
-        """The body of the reply. Raises MonitorError."""
+    ) -> Exchange:
+        """The reply. Raises MonitorError."""
         target = httpx2.URL(url.base + _PATHS[endpoint], params=options)
         started, asked_at = monotonic_ns(), datetime.now(UTC)
         try:
@@ -217,10 +218,9 @@ class MonitorSource:
         if endpoint is Endpoint.HEALTHZ and reply.status != "ok":
             self._unhealthy.add(url.base)
         took_ns = monotonic_ns() - started
-        collection.exchanges.append(
-            Exchange(Access.MONITOR, endpoint, str(target), asked_at, took_ns, response.content)
-        )
-        return response.content
+        exchange = Exchange(Access.MONITOR, endpoint, str(target), asked_at, took_ns, response.content)
+        collection.exchanges.append(kept := decoded(exchange, self._plan))
+        return kept
 
 
 def _is_told(endpoint: Endpoint, response: httpx2.Response, reply: _Reply) -> bool:

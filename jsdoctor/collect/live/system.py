@@ -17,12 +17,15 @@ import msgspec
 from jsdoctor.collect.live.ask import Asker, NoReplyError, TimedReply
 from jsdoctor.collect.live.claims import MAX_CLAIMS, claimed_accounts, too_many_claims
 from jsdoctor.collect.live.collection_result import CollectionResult, Progress, no_progress
+from jsdoctor.collect.live.decoding import decoded
 from jsdoctor.collect.live.groups import MAX_RAFT_ACCOUNTS, clustered_accounts, too_many_accounts
 from jsdoctor.collect.live.torn import Replies, ask_until_settled
 from jsdoctor.collect.live.unanswered import hanging, late, too_long, unanswered
 from jsdoctor.engine.planner import CollectionPlan
 from jsdoctor.model.exchange import Access, Endpoint, Exchange
 from jsdoctor.model.finding import CLUSTER, Subject
+from jsdoctor.parse.jsz import sender_name
+from jsdoctor.parse.opening import sender_of
 from jsdoctor.parse.replies import ReplyError, ServerIdentity, decode
 
 PING = "$SYS.REQ.SERVER.PING"
@@ -54,10 +57,6 @@ class _Status(msgspec.Struct, frozen=True):
 
 class _Health(msgspec.Struct, frozen=True):
     data: _Status = _Status()
-
-
-class _Sender(msgspec.Struct, frozen=True):
-    server: ServerIdentity = ServerIdentity()
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +156,7 @@ class SystemSource:
         if self._plan.assets or self._plan.accounts or self._plan.servers or self._plan.raft:
             await self._ask(collection, Endpoint.JSZ, _jsz_options(self._plan))
         if self._plan.raft:
-            names = clustered_accounts([e.body for e in collection.exchanges if e.endpoint is Endpoint.JSZ])
+            names = clustered_accounts(e for e in collection.exchanges if e.endpoint is Endpoint.JSZ)
             if len(names) > MAX_RAFT_ACCOUNTS:
                 collection.gaps.append(too_many_accounts(len(names)))
             # Without an account, servers report the system account, whose only group is the meta group.
@@ -186,7 +185,7 @@ class SystemSource:
         def is_last(reply: TimedReply) -> bool:
             nonlocal discarded
             discarded += reply.too_long
-            late_ones.discard(_read(reply, _Sender).server.id)
+            late_ones.discard(sender_of(reply.body).id)
             return len(late_ones) <= discarded
 
         try:
@@ -195,9 +194,11 @@ class SystemSource:
             collection.gaps.append(unanswered(error, "endpoint", CLUSTER, self._asker.timeout_s))
             self._given_up |= {(endpoint, server) for server in awaited}
             return
-        collection.exchanges += [
-            reply.exchange(Access.SYSTEM, endpoint, subject) for reply in replies if not reply.too_long
-        ]
+        while replies:  # each goes before the next is decoded
+            reply = replies.pop(0)
+            if not reply.too_long:
+                collection.exchanges.append(decoded(reply.exchange(Access.SYSTEM, endpoint, subject), self._plan))
+                await asyncio.sleep(0)  # to decode a large one takes a second, in which replies to other requests wait
         for server in sorted(late_ones, key=self._names.__getitem__):
             self._given_up.add((endpoint, server))
             silent = Subject(kind="server", name=self._names[server])
@@ -229,9 +230,8 @@ def _jsz_options(plan: CollectionPlan) -> dict[str, object]:
 
 
 def _by_server(exchanges: Iterable[Exchange], endpoint: Endpoint) -> Replies:
-    """Bodies of the replies with the names of the servers."""
-    exchanges_found = [exchange for exchange in exchanges if exchange.endpoint is endpoint]
-    return [(_decoded(exchange.body, _Sender).server.name, exchange.body) for exchange in exchanges_found]
+    """The replies with the names of the servers."""
+    return [(sender_name(e), e) for e in exchanges if e.endpoint is endpoint]
 
 
 def _is_unhealthy(body: bytes) -> bool:

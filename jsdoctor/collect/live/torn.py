@@ -9,12 +9,13 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from datetime import datetime
 from typing import NamedTuple
 
-import msgspec
-
 from jsdoctor.collect.live.collection_result import Progress
-from jsdoctor.model.typed import decode_as
+from jsdoctor.model.exchange import Exchange
+from jsdoctor.model.jetstream import Cluster
+from jsdoctor.parse.jsz import accounts_of
 
 MAX_TORN = 64
 """Maximum number of torn assets. More of them indicate an outage, in which another request would not help."""
@@ -25,8 +26,8 @@ SETTLE_S = 0.5
 _ROUNDS = 3
 """Each round waits twice as long as the one before: on a busy machine, a deletion reaches the last server late."""
 
-Replies = Sequence[tuple[str, bytes]]
-"""Bodies of JSZ replies, each with the name of the server; one for each account that was requested."""
+Replies = Sequence[tuple[str, Exchange]]
+"""JSZ replies, each with the name of the server; one for each account that was requested."""
 
 
 class Asset(NamedTuple):
@@ -35,38 +36,7 @@ class Asset(NamedTuple):
     account: str
     stream: str
     consumer: str
-    created: str
-
-
-class _Cluster(msgspec.Struct, frozen=True):
-    leader: str = ""
-
-
-class _Consumer(msgspec.Struct, frozen=True):
-    name: str = ""
-    created: str = ""
-    cluster: _Cluster | None = None
-
-
-class _Stream(msgspec.Struct, frozen=True):
-    name: str = ""
-    created: str = ""
-    cluster: _Cluster | None = None
-    consumer_detail: tuple[_Consumer, ...] | None = None
-
-
-class _Account(msgspec.Struct, frozen=True):
-    name: str = ""
-    id: str = ""
-    stream_detail: tuple[_Stream, ...] | None = None
-
-
-class _Jsz(msgspec.Struct, frozen=True):
-    account_details: tuple[_Account, ...] | None = None
-
-
-class _Envelope(msgspec.Struct, frozen=True):
-    data: _Jsz | None = None
+    created: datetime | None
 
 
 async def ask_until_settled(
@@ -91,21 +61,21 @@ async def ask_until_settled(
 
 
 def torn_assets(replies: Replies) -> set[Asset]:
-    """The torn assets of JSZ replies (with or without their envelope)."""
-    placed: dict[Asset, list[tuple[str, _Cluster | None]]] = defaultdict(list)
-    for server, body in replies:
-        for account in _opened(body).account_details or ():
+    """The torn assets of JSZ replies."""
+    placed: dict[Asset, list[tuple[str, Cluster | None]]] = defaultdict(list)
+    for server, exchange in replies:
+        for _, account in accounts_of([exchange]):
             for stream in account.stream_detail or ():
-                key = Asset(account.id or account.name, stream.name, "", stream.created)
+                key = Asset(account.id or account.name, stream.config.name, "", stream.created)
                 placed[key].append((server, stream.cluster))
                 for consumer in stream.consumer_detail or ():
-                    of_consumer = key._replace(consumer=consumer.name, created=consumer.created)
+                    of_consumer = Asset(key.account, key.stream, consumer.name, consumer.created)
                     placed[of_consumer].append((server, consumer.cluster))
     answered = {server for server, _ in replies}
     return {asset for asset, copies in placed.items() if _is_torn(copies, answered)}
 
 
-def _is_torn(copies: Iterable[tuple[str, _Cluster | None]], answered: Collection[str]) -> bool:
+def _is_torn(copies: Iterable[tuple[str, Cluster | None]], answered: Collection[str]) -> bool:
     leaders = set()
     for server, cluster in copies:
         if cluster is None or cluster.leader == server:
@@ -113,11 +83,3 @@ def _is_torn(copies: Iterable[tuple[str, _Cluster | None]], answered: Collection
         leaders.add(cluster.leader)
     named = leaders - {""}
     return not named or bool(named.intersection(answered))
-
-
-def _opened(body: bytes) -> _Jsz:
-    """Empty for what cannot be read: it becomes a gap where it is parsed."""
-    try:
-        return decode_as(body, _Envelope).data or decode_as(body, _Jsz)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return _Jsz()

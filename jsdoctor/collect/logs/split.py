@@ -27,11 +27,23 @@ def split(files: Sequence[Part], size: int = PART_BYTES) -> list[Part]:
 
 
 def bins(parts: Sequence[Part], count: int) -> list[list[Part]]:
-    """At most `count` bins of about the same weight, none empty; the same parts always give the same bins."""
+    """At most `count` bins of about the same weight, none empty; the same parts always give the same bins.
+
+    The heaviest comes first, as bins are read in this order: one large packed file, which is one part whatever its
+    size, must not be begun when all else is done.
+    """
     filled: list[list[Part]] = [[] for _ in range(max(1, min(count, len(parts))))]
     loads = [(0, number) for number in range(len(filled))]
     for part in sorted(parts, key=lambda part: (-part.weight, part.name, part.start)):
         load, number = heapq.heappop(loads)
         filled[number].append(part)
         heapq.heappush(loads, (load + part.weight + 1, number))
-    return [sorted(chosen, key=lambda part: (part.name, part.start)) for chosen in filled if chosen]
+    heavy_first = sorted(filter(None, filled), key=lambda chosen: -sum(part.weight for part in chosen))
+    return [sorted(chosen, key=lambda part: (part.name, part.start)) for chosen in heavy_first]
+
+
+def longest_packed(parts: Sequence[Part], workers: int) -> Part | None:
+    """The packed file that bounds the time of a run, if one does: it is one part, and more than a worker's share."""
+    packed = max((part for part in parts if part.codec), key=lambda part: part.weight, default=None)
+    total = sum(part.weight for part in parts)
+    return packed if packed is not None and workers > 1 and packed.weight * workers > total else None

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from jsdoctor.collect.logs.event_files import EventStore
 
 _BIN_BYTES = 256 * 1024 * 1024
-"""Bytes that one task reads on a cluster. A task costs some 50 to 100 ms, so one task per file would be too slow."""
+"""Bytes of text that one task reads on a cluster. A task costs some 50 ms, so one task per file would be too slow."""
 
 _BINS_FOR_EACH_CORE = 2
 _DEFAULT_BUCKETS = 16
@@ -47,8 +47,8 @@ def run_spark(
     from jsdoctor.collect.logs.spark.tasks import BinScan, without_event_files
     from jsdoctor.collect.logs.spark.watch import watched
 
-    total = sum(part.size for part in parts)
-    packed = bins(list(map(_absolute, parts)), bin_count(spark.cores, len(parts), total))
+    total = sum(part.end - part.start for part in parts)
+    packed = plan_tasks(parts, spark.cores)
     tally = ProgressFile(spark.work / "tally") if spark.work and progress else None
     buckets = min(spark.cores or _DEFAULT_BUCKETS, max(len(packed), 1))
     bin_scan = BinScan(settings, packed, tally, events.staging if events else None, scan)
@@ -85,6 +85,12 @@ def run_spark(
 def _absolute(part: Part) -> Part:
     """Workers have another working directory."""
     return part if is_uri(part.path) else msgspec.structs.replace(part, path=str(Path(part.path).absolute()))
+
+
+def plan_tasks(parts: Sequence[Part], cores: int | None) -> list[list[Part]]:
+    """The parts of each scanning task, in the order in which tasks begin. Text counts, not what it is packed to."""
+    text = sum(part.weight for part in parts)
+    return bins(list(map(_absolute, parts)), bin_count(cores, len(parts), text))
 
 
 def bin_count(cores: int | None, parts: int, total: int) -> int:

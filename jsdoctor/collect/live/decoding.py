@@ -1,0 +1,22 @@
+"""Large replies are decoded when they arrive; their bodies are only kept where somebody wants them as they came."""
+
+from __future__ import annotations
+
+from jsdoctor.engine.planner import CollectionPlan
+from jsdoctor.model.exchange import Endpoint, Exchange
+from jsdoctor.parse.jsz import read_jsz
+from jsdoctor.parse.replies import ReplyError
+
+_LARGE = (Endpoint.JSZ, Endpoint.JSZ_AGAIN)
+"""They grow with streams and consumers: 61 MB of 100,000 consumers."""
+
+
+def decoded(exchange: Exchange, plan: CollectionPlan) -> Exchange:
+    """The exchange, without its body if that is decoded and not wanted. What cannot be read stays as it came."""
+    if plan.keep_bodies or exchange.endpoint not in _LARGE:
+        return exchange
+    try:
+        read_jsz(exchange)
+    except ReplyError:  # a gap where it is parsed
+        return exchange
+    return exchange.without_body()
