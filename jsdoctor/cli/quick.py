@@ -34,7 +34,7 @@ def run_quickly(arguments: Sequence[str]) -> bool:
         return False
     try:
         text = _listed() if listed else _explained(arguments[1])
-    except OSError:  # the whole command line says what is missing
+    except OSError:  # the whole command line reports what is missing
         return False
     if text:
         _write(text)
