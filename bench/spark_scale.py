@@ -38,6 +38,7 @@ from jsdoctor.collect.logs.sorter import RowSorter
 from jsdoctor.collect.logs.spark.driver import plan_tasks
 from jsdoctor.collect.logs.split import longest_packed, split
 from jsdoctor.model.log_scan import Part, Row, ScanSettings
+from jsdoctor.parse.logs.aggregate.aggregated import packed as packed_row
 from jsdoctor.parse.logs.aggregate.aggregation import aggregate
 from jsdoctor.parse.logs.aggregate.evidence import assemble
 
@@ -172,7 +173,7 @@ def _aggregated(rows: list[Row]) -> tuple[list[Row], float]:
     started = time.process_time()
     with RowSorter() as sorter:
         sorter.add(rows)
-        kept = list(aggregate(sorter.rows(), uses_native()))
+        kept = list(map(packed_row, aggregate(sorter.rows(), uses_native())))
     return kept, time.process_time() - started
 
 

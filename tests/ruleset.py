@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from functools import cache, wraps
 from typing import Any
+
+import msgspec
 
 from jsdoctor.checks.registry import Check, Predicate, load_checks
 from jsdoctor.collect.rule_pages import shipped_pages
@@ -31,7 +32,9 @@ def checks() -> Mapping[str, Check]:
 @cache
 def _printing_checks() -> Mapping[str, Check]:
     """The checks, which print their exceptions: the engine keeps no more than the message, pytest shows the output."""
-    return {name: replace(check, predicate=printing(check.predicate)) for name, check in checks().items()}
+    return {
+        name: msgspec.structs.replace(check, predicate=printing(check.predicate)) for name, check in checks().items()
+    }
 
 
 def printing(predicate: Predicate) -> Predicate:

@@ -273,4 +273,5 @@ stream_limits.unbounded stream_limits.unbounded snapshots=SnapshotSeries servers
 stream_limits.unbounded_declared stream_limits.unbounded manifests=Manifests
 stream_limits.unheard_subjects stream_limits.unheard_subjects snapshots=SnapshotSeries trend?=Trend
 stream_limits.unread_evicted stream_limits.unread_evicted snapshots=SnapshotSeries trend?=Trend
+stream_limits.uploads_cut_off stream_limits.uploads_cut_off snapshots=SnapshotSeries subjects=NearSubjects params
 """
