@@ -39,7 +39,7 @@ class ReadJsz(NamedTuple):
     partial: frozenset[tuple[str, str]] = frozenset()
 
 
-class _Envelope(msgspec.Struct, frozen=True):
+class _JszEnvelope(msgspec.Struct, frozen=True):
     server: ServerIdentity = ServerIdentity()
     data: JszReply | None = None
     error: ErrorReply | None = None
@@ -70,7 +70,7 @@ def _jsz_of(exchange: Exchange) -> ReadJsz:
     try:
         if exchange.access is Access.MONITOR:
             return ReadJsz(ServerIdentity(), decode(exchange.body, JszReply))
-        envelope = decode(exchange.body, _Envelope)
+        envelope = decode(exchange.body, _JszEnvelope)
     except ReplyError:
         return _piece_by_piece(exchange)
     if envelope.error is not None or envelope.data is None:

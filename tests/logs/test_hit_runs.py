@@ -83,7 +83,7 @@ def test_the_core_leaves_out_what_is_not_kept_anyway(seed: int, subjects: int) -
     rows.sort()
     aggregates = list(aggregate(rows, native=True))
     assert aggregates == list(aggregate(rows, native=False))
-    totals = [found.value for found in aggregates if isinstance(found.value, SignatureTotal)]
+    totals = [row.value for row in aggregates if isinstance(row.value, SignatureTotal)]
     assert {total.signature for total in totals} == set(NAMES)
     assert any(total.omitted_subjects for total in totals) == (subjects > 3)  # of so few all are kept
 
@@ -105,7 +105,7 @@ def test_both_scans_aggregate_to_the_same(tmp_path: Path) -> None:
                 sorter.add(scanner.rows(part))
             by_scan.append(list(aggregate(sorter.rows(), native)))
     assert by_scan[0] == by_scan[1]
-    total = next(found.value for found in by_scan[0] if isinstance(found.value, SignatureTotal))
+    total = next(row.value for row in by_scan[0] if isinstance(row.value, SignatureTotal))
     assert (total.count, total.subjects - total.omitted_subjects) == (60_000, KEPT)
 
 
@@ -151,9 +151,9 @@ def test_groups_have_all_hits_of_a_key() -> None:
     runs = sorted(run for start in range(0, 900, 100) for run in random_hits(chance, part("n", start), 50, 500))
     groups = list(groups_of(runs, lambda _: "n1"))
     lines = sum(hit.count for run in runs for hit in hits_of(run))
-    assert sum(one.lines for group in groups for one in group.found) == lines
-    assert sum(one.merged().lines for group in groups for one in group.found) == lines
-    subjects = [(group.signature, {one.merged().subject for one in group.found}) for group in groups]
+    assert sum(subject.lines for group in groups for subject in group.on_servers) == lines
+    assert sum(subject.merged().lines for group in groups for subject in group.on_servers) == lines
+    subjects = [(group.signature, {subject.merged().subject for subject in group.on_servers}) for group in groups]
     assert all(len(same) == 1 for _, same in subjects)
     assert len({(name, *same) for name, same in subjects}) == len(groups)
 

@@ -106,8 +106,8 @@ def compare(seed: int, count: int) -> None:
         lets_go = random.Random(done)  # noqa: S311  # no secret
         by_core, by_reference = list(rows(native, blocks, lets_go)), list(rows(plain, blocks))
         assert joined(by_core) == joined(by_reference), (seed, done, part, blocks)
-        found = list(aggregate(sorted(by_core), native=True))
-        assert found == list(aggregate(sorted(by_reference), native=False)), (seed, done, part, blocks)
+        native_rows = list(aggregate(sorted(by_core), native=True))
+        assert native_rows == list(aggregate(sorted(by_reference), native=False)), (seed, done, part, blocks)
         done += len(blocks)
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from jsdoctor.model.histogram import Histogram
 from jsdoctor.model.log import CLOCK_US, MINUTE_US, ORDER_US
-from jsdoctor.parse.logs.aggregate.outages import PAUSE_US, Ending, Endings, Outage, find, finder
+from jsdoctor.parse.logs.aggregate.outages import PAUSE_US, Endings, Outage, OutageEnding, find, finder
 from jsdoctor.parse.logs.scan.native_core import have_native
 
 _TIME = st.one_of(
@@ -23,9 +23,9 @@ def lines(*spans: tuple[int, int, int]) -> Histogram:
 
 
 def endings(name: str, *times: int, shift: int = 0) -> Endings:
-    found = Endings(name)
-    found.add(Histogram.of([(us, us, 1) for us in times]), shift)
-    return found
+    lines = Endings(name)
+    lines.add(Histogram.of([(us, us, 1) for us in times]), shift)
+    return lines
 
 
 def test_a_pause_ends_an_outage() -> None:
@@ -37,23 +37,23 @@ def test_a_pause_ends_an_outage() -> None:
 
 def test_a_line_between_ends_an_outage() -> None:
     spans = lines((10, 20, 2), (40, 50, 1))
-    ended = Ending(30, "led")
+    ended = OutageEnding(30, "led")
     assert find(spans, [endings("led", 30)], 0, False, None)[1] == [Outage(10, 20, 2, ended), Outage(40, 50, 1, None)]
     assert find(spans, [endings("led", 40)], 0, False, None)[1] == [Outage(10, 50, 3, None)]
-    assert find(spans, [endings("led", 20)], 0, False, None)[1][0] == Outage(10, 20, 2, Ending(20, "led"))
+    assert find(spans, [endings("led", 20)], 0, False, None)[1][0] == Outage(10, 20, 2, OutageEnding(20, "led"))
 
 
 def test_the_first_line_that_ends_it_counts_and_of_two_at_once_that_of_the_first_signature() -> None:
     spans = lines((10, 20, 2))
     both = [endings("led", 70), endings("current", 60)]
-    assert find(spans, both, 0, False, None)[1] == [Outage(10, 20, 2, Ending(60, "current"))]
+    assert find(spans, both, 0, False, None)[1] == [Outage(10, 20, 2, OutageEnding(60, "current"))]
     both = [endings("led", 60), endings("current", 60)]
-    assert find(spans, both, 0, False, None)[1] == [Outage(10, 20, 2, Ending(60, "led"))]
+    assert find(spans, both, 0, False, None)[1] == [Outage(10, 20, 2, OutageEnding(60, "led"))]
 
 
 def test_times_of_another_clock() -> None:
     assert find(lines((10, 20, 2)), [endings("led", 1030)], 1000, False, None)[1] == [
-        Outage(10, 20, 2, Ending(30, "led"))
+        Outage(10, 20, 2, OutageEnding(30, "led"))
     ]
     assert find(lines((10, 20, 2)), [endings("led", 30, shift=-15)], 0, False, None)[1][0].ended is None
 
@@ -63,8 +63,8 @@ def test_what_is_not_wanted_is_counted() -> None:
     ended = [endings("led", 7, PAUSE_US + 80)]
     assert find(spans, ended, 0, True, None)[0] == 3
     assert [outage.ended for outage in find(spans, ended, 0, True, None)[1]] == [
-        Ending(7, "led"),
-        Ending(PAUSE_US + 80, "led"),
+        OutageEnding(7, "led"),
+        OutageEnding(PAUSE_US + 80, "led"),
     ]
     assert [outage.importance for outage in find(spans, ended, 0, False, (True, -70))[1]] == [(True, -70), (False, -9)]
     assert find(spans, ended, 0, False, (True, -71))[1] == find(spans, ended, 0, False, (False, 0))[1]

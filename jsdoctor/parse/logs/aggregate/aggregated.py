@@ -47,9 +47,9 @@ _encoder = msgspec.msgpack.Encoder()
 _T = TypeVar("_T")
 
 
-def packed(found: Aggregated) -> Row:
+def packed(aggregated: Aggregated) -> Row:
     """As a row that goes to another process."""
-    return Row(found.series, found.analysis, "", 0, 0, _encoder.encode(found.value))
+    return Row(aggregated.series, aggregated.analysis, "", 0, 0, _encoder.encode(aggregated.value))
 
 
 def read_aggregated(kind: type[_T], row: Row) -> _T:

@@ -85,9 +85,9 @@ class _SeriesState:
             if most is None or group.signature != signature:
                 yield from self._most(most)
                 most, signature = Most(group.signature, self._files), group.signature
-            for one in group.found:
-                most.add(one)
-            if not group.found:
+            for hits in group.on_servers:
+                most.add(hits)
+            if not group.on_servers:
                 most.leave_out(group.lines, group.subjects)
         yield from self._most(most)
 

@@ -53,12 +53,12 @@ LOOP_US = 600_000_000
 """Three starts within so long are a crash loop."""
 
 
-def assemble(settings: ScanSettings, found: Iterable[Aggregated | Row]) -> LogEvidence:
+def assemble(settings: ScanSettings, rows: Iterable[Aggregated | Row]) -> LogEvidence:
     """The evidence of an audit, from what was aggregated, in any order. Rows are of other processes."""
     reported: dict[str, list[Any]] = defaultdict(list)
-    for one in found:  # each is decoded as it comes: to hold both forms of all of them would take twice the memory
-        value = one.value if isinstance(one, Aggregated) else read_aggregated(_KINDS[one[1]], Row(*one))
-        reported[one[1]].append(value)
+    for row in rows:  # each is decoded as it comes: to hold both forms of all of them would take twice the memory
+        value = row.value if isinstance(row, Aggregated) else read_aggregated(_KINDS[row[1]], Row(*row))
+        reported[row[1]].append(value)
     files: list[LogFile] = reported[aggregated.FILE]
     servers = _servers(reported[aggregated.SERVER])
     runs = _runs(reported[aggregated.RUN])

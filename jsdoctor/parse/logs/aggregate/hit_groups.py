@@ -22,7 +22,7 @@ class HitGroup(NamedTuple):
     """What one signature and subject has on each server; or, without any, how many lines and subjects are left out."""
 
     signature: str
-    found: list[OneSubject]
+    on_servers: list[OneSubject]
     lines: int = 0
     subjects: int = 0
 
@@ -33,8 +33,10 @@ def groups_of(runs: Iterable[Row], server_of: Callable[[HitSource], str]) -> Ite
         hits = [hit for _, _, _, _, hit, _ in same]
         # Where nearly every key has one hit, few of them are kept: rows are made of these only.
         lone = len(hits) == 1
-        found = [OneSubject(hits[0].count, partial(_lone, hits[0], server_of))] if lone else _by_server(hits, server_of)
-        yield HitGroup(hits[0].signature.name, found)
+        on_servers = (
+            [OneSubject(hits[0].count, partial(_lone, hits[0], server_of))] if lone else _by_server(hits, server_of)
+        )
+        yield HitGroup(hits[0].signature.name, on_servers)
 
 
 def _by_server(hits: Iterable[FoundHit], server_of: Callable[[HitSource], str]) -> list[OneSubject]:
@@ -93,8 +95,10 @@ def native_groups_of(runs: Iterable[Row], kept: int, server_of: Callable[[HitSou
 
     def group(native: NativeGroup) -> HitGroup:
         signature, packed, lines, subjects = native
-        found = sorted(map(merged, packed), key=lambda hits: (hits.server, hits.zoned))
-        return HitGroup(signature, [OneSubject(hits.lines, partial(_itself, hits)) for hits in found], lines, subjects)
+        by_name = sorted(map(merged, packed), key=lambda hits: (hits.server, hits.zoned))
+        return HitGroup(
+            signature, [OneSubject(hits.lines, partial(_itself, hits)) for hits in by_name], lines, subjects
+        )
 
     for run in runs:
         yield from map(group, core.add(run.seq, run.value, number))

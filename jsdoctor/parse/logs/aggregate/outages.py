@@ -24,7 +24,7 @@ Importance = tuple[bool, int]
 """Outages that nothing ended come first, then those that lasted longest."""
 
 
-class Ending(NamedTuple):
+class OutageEnding(NamedTuple):
     """A line that ends a trouble."""
 
     us: int
@@ -37,7 +37,7 @@ class Outage(NamedTuple):
     began: int
     last: int
     lines: int
-    ended: Ending | None
+    ended: OutageEnding | None
 
     @property
     def importance(self) -> Importance:
@@ -113,13 +113,13 @@ def _all(lines: Histogram, endings: Sequence[Endings], shift: int) -> Iterator[O
         yield Outage(began, last, count, _after(endings, last, shift))
 
 
-def _after(endings: Sequence[Endings], us: int, shift: int) -> Ending | None:
+def _after(endings: Sequence[Endings], us: int, shift: int) -> OutageEnding | None:
     """The first line at or after `us` (of the trouble's clock) that ends it."""
-    best: Ending | None = None
+    best: OutageEnding | None = None
     for ending in endings:
         at = ending.after(us + shift)
         if at is not None and (best is None or at - shift < best.us):
-            best = Ending(at - shift, ending.signature)
+            best = OutageEnding(at - shift, ending.signature)
     return best
 
 
@@ -153,7 +153,7 @@ def finder() -> Find:
         times = [ending.packed() for ending in endings]
         count, wanted = core.outages(lines.packed, times, shift, PAUSE_US, CLOCK_US, doubtful, least)
         return count, [
-            Outage(began, last, more, None if ended is None else Ending(ended[0], endings[ended[1]].signature))
+            Outage(began, last, more, None if ended is None else OutageEnding(ended[0], endings[ended[1]].signature))
             for began, last, more, ended in wanted
         ]
 
