@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from nats.aio.client import Client
 
-from tests.deployment import add_consumer, add_stream, api
 from tests.real.outage import (
     Json,
     check,
@@ -24,7 +23,8 @@ from tests.real.outage import (
     with_client,
 )
 from tests.servers import VERSIONS, Cluster, ClusterFactory, wait_until
-from tests.stored import store
+from tests.support.deployment import add_consumer, add_stream, api
+from tests.support.stored import store
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("cluster-health")]
 

@@ -15,9 +15,9 @@ from nats.aio.client import Client
 from jsdoctor.collect.bundle.history import MAX_BUNDLES, read_history, thinned
 from jsdoctor.collect.problems import UsageProblem
 from tests.collect.looking import NIGHTLY_UNLESS_DEFAULT
-from tests.deployment import HOUR_NS, add_consumer, add_stream, api
 from tests.real.ward import Json, Site, failures, run_check
 from tests.servers import VERSIONS, Cluster, ClusterFactory
+from tests.support.deployment import HOUR_NS, add_consumer, add_stream, api
 from tests.topologies.deployments import HUB, hub, sites
 from tests.topologies.landscape import Landscape
 

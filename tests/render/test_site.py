@@ -13,7 +13,7 @@ from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.sarif import render_sarif
 from jsdoctor.render.site import rule_url, symptom_url
 from tests.render import reports
-from tests.ruleset import rules
+from tests.support.ruleset import rules
 
 BASE = "https://docs.example/jsdoctor"
 
