@@ -157,31 +157,31 @@ kit-tools: .cache/bin/helm .cache/bin/kubeconform .cache/bin/actionlint .cache/b
 	  "$$(go env GOMODCACHE)/$(OPERATOR)/example/prometheus-operator-crd/monitoring.coreos.com_servicemonitors.yaml" $(CURDIR)/$@
 
 record: setup servers ## record fixtures/base anew from real servers
-	$(BIN)/python -m tests.record
+	$(BIN)/python -m tools.record
 
 record-fields: setup servers ## record fixtures/fields: the responses of servers to every change of a field
-	$(BIN)/python -m tests.record_fields
+	$(BIN)/python -m tools.record_fields
 
 golden: .venv/.light ## write what rules say in their cases and where that turns: make golden RULE="JSD403 JSD404", or of all
-	$(BIN)/python -m tests.golden_results $(RULE)
+	$(BIN)/python -m tools.golden_results $(RULE)
 
 help-page: .venv/.light ## write what `jsdoctor --help` prints
-	$(BIN)/python -m tests.help_page
+	$(BIN)/python -m tools.help_page
 
 catalogue: .venv/.light ## write jsdoctor/cli/catalogue.txt: what `rules list` and `explain` print of each rule
-	$(BIN)/python -m tests.catalogue
+	$(BIN)/python -m tools.catalogue
 
 check-index: .venv/.light ## write jsdoctor/checks/index.py: the module and the evidence of each check
-	$(BIN)/python -m tests.check_index
+	$(BIN)/python -m tools.check_index
 
 schemas: .venv/.light ## write docs/schema: the JSON Schemas of reports, diagnoses and plans, from their types
-	$(BIN)/python -m tests.schemas
+	$(BIN)/python -m tools.schemas
 
 man: .venv/.light ## write docs/man: a manual page for each command
-	$(BIN)/python -m tests.man_pages
+	$(BIN)/python -m tools.man_pages
 
 peers: .venv/.light ## write docs/peers.md: what other tools look at, and what answers it
-	$(BIN)/python -m tests.peers_page
+	$(BIN)/python -m tools.peers_page
 
 metrics-page: setup ## write the comparison of metrics with a login in docs/prometheus.md, from its recorded runs
 	$(BIN)/python -m tests.prometheus.page

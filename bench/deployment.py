@@ -19,8 +19,8 @@ import nats.errors
 from nats.aio.client import Client
 from nats.js.errors import NoStreamResponseError, ServiceUnavailableError
 
-from tests.deployment import HOUR_NS, add_consumer, add_stream
 from tests.servers import Cluster, wait_until
+from tests.support.deployment import HOUR_NS, add_consumer, add_stream
 
 NODES = 3
 _PARALLEL = 32

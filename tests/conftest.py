@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from tests.rule_groups import rule_of
 from tests.servers import VERSIONS, ClusterFactory, cluster_factories
 from tests.servers.clients import close_abandoned_connections
 from tests.servers.natscli import require_nats_cli
 from tests.servers.versions import parameter_version
+from tests.support.rule_groups import rule_of
 
 # No deadline: how long one example takes says more about the machine than about the code.
 settings.register_profile("jsdoctor", deadline=None)
@@ -29,7 +29,7 @@ def pytest_configure() -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object | None:
     """Give the tests of one rule to one worker, which reads their cases once."""
-    from tests.scheduling import scheduling  # noqa: PLC0415  # only where the plugin is in use
+    from tests.support.scheduling import scheduling  # noqa: PLC0415  # only where the plugin is in use
 
     return scheduling(config, log)
 

@@ -33,9 +33,9 @@ CLEAN_TESTS = (
     *("api", "bench", "checks", "cli", "clients", "clock", "collect", "demo", "diagnosis", "docs", "engine", "fuzz"),
     *("html", "kit", "kube", "lab", "logs", "loki", "mcp", "model", "mutation", "packets", "parse", "pasted"),
     *("platforms", "policies", "prometheus", "proof", "public", "real", "remedy", "render", "scan", "secrets"),
-    *("servers", "site", "spark", "topologies"),
+    *("servers", "site", "spark", "support", "topologies"),
 )
-CLEAN = [ROOT / "bench", *(ROOT / "tests" / package for package in CLEAN_TESTS)]
+CLEAN = [ROOT / "bench", ROOT / "tools", *(ROOT / "tests" / package for package in CLEAN_TESTS)]
 CLEAN_MODULES = sorted([*(ROOT / "tests").glob("*.py"), *(module for part in CLEAN for module in part.rglob("*.py"))])
 # Fields of the model that are written and never read by an attribute: figures of captures that only tests compare, and
 # what is read by its name (claims of symptom pages).

@@ -1,4 +1,4 @@
-"""Each listed change of a value does to the results of its rule what the golden file says (`tests/edges.py`)."""
+"""Each listed change of a value does to the results of its rule what the golden file says (`tools/edges.py`)."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from itertools import zip_longest
 
 import pytest
 
-from tests import edges
-from tests.ruleset import rules
+from tests.support.ruleset import rules
+from tools import edges
 
 
 @pytest.mark.parametrize("code", [rule.code for rule in rules()])

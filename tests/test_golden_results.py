@@ -9,8 +9,8 @@ import pytest
 from jsdoctor.engine import runner
 from jsdoctor.model.params import Params
 from jsdoctor.model.report import Result
-from tests.golden_results import path_of, results_of, written
-from tests.ruleset import actions, rules
+from tests.support.ruleset import actions, rules
+from tools.golden_results import path_of, results_of, written
 
 
 @pytest.mark.parametrize("code", [rule.code for rule in rules()])

@@ -9,7 +9,7 @@ import pytest
 
 from jsdoctor.model.finding import Outcome, Severity
 from jsdoctor.remedy.offer import with_offers
-from tests.log_cases import (
+from tests.support.log_cases import (
     KINDS,
     evidence_of_files,
     healthy_logs,
@@ -18,8 +18,8 @@ from tests.log_cases import (
     logged_rules,
     takes_logs,
 )
-from tests.rule_case import entries_of, expected, label
-from tests.ruleset import actions, rules, run_all, run_rule
+from tests.support.rule_case import entries_of, expected, label
+from tests.support.ruleset import actions, rules, run_all, run_rule
 
 CODES = logged_rules()
 CASES = [

@@ -11,9 +11,9 @@ from jsdoctor.collect.manifests.load import load_manifests
 from jsdoctor.model.finding import Finding, Outcome, Severity
 from jsdoctor.model.manifest import Manifests
 from jsdoctor.render.places import places
-from tests.manifest_cases import CORPUS, ROOT, manifest_evidence_of
-from tests.rule_case import label
-from tests.ruleset import run_all
+from tests.support.manifest_cases import CORPUS, ROOT, manifest_evidence_of
+from tests.support.rule_case import label
+from tests.support.ruleset import run_all
 
 EXPECTED: dict[str, dict[str, list[str]]] = tomllib.loads((CORPUS / "expected.toml").read_text())
 FILES = sorted(str(path.relative_to(CORPUS)) for path in CORPUS.rglob("*") if path.is_file() and path.parent != CORPUS)

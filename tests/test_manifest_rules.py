@@ -11,9 +11,9 @@ import pytest
 from jsdoctor.model.finding import Finding, Outcome
 from jsdoctor.remedy.offer import with_offers
 from jsdoctor.render.places import places
-from tests.manifest_cases import KINDS, declared_rules, manifest_cases, manifest_evidence_of, takes_manifests
-from tests.rule_case import entries_of, expected, in_order
-from tests.ruleset import actions, rules, run_rule
+from tests.support.manifest_cases import KINDS, declared_rules, manifest_cases, manifest_evidence_of, takes_manifests
+from tests.support.rule_case import entries_of, expected, in_order
+from tests.support.ruleset import actions, rules, run_rule
 
 CODES = declared_rules()
 CASES = [

@@ -8,7 +8,7 @@ import pytest
 
 from jsdoctor.model.finding import Outcome, Severity
 from jsdoctor.remedy.offer import with_offers
-from tests.packet_cases import (
+from tests.support.packet_cases import (
     CLEAN,
     KINDS,
     captured,
@@ -19,8 +19,8 @@ from tests.packet_cases import (
     packet_evidence_of,
     takes_packets,
 )
-from tests.rule_case import entries_of, expected, in_order, label
-from tests.ruleset import actions, rules, run_all, run_rule
+from tests.support.rule_case import entries_of, expected, in_order, label
+from tests.support.ruleset import actions, rules, run_all, run_rule
 
 CODES = captured_rules()
 CASES = [

@@ -10,12 +10,12 @@ import pytest
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import CLUSTER, Finding, Outcome, Severity, passed
 from jsdoctor.model.gap import Gaps
-from tests.evidence import FIXTURES, KINDS, base_names, cases, evidence_of
-from tests.log_cases import takes_logs
-from tests.manifest_cases import takes_manifests
-from tests.packet_cases import takes_packets
-from tests.rule_case import entries_of, expected, label
-from tests.ruleset import checks, printing, rules, run_all, run_rule
+from tests.support.evidence import FIXTURES, KINDS, base_names, cases, evidence_of
+from tests.support.log_cases import takes_logs
+from tests.support.manifest_cases import takes_manifests
+from tests.support.packet_cases import takes_packets
+from tests.support.rule_case import entries_of, expected, label
+from tests.support.ruleset import checks, printing, rules, run_all, run_rule
 
 CODES = [rule.code for rule in rules()]
 CASES = [
@@ -75,7 +75,7 @@ def test_no_case_is_there_twice(code: str) -> None:
 
 
 def test_every_fixture_belongs_to_a_rule() -> None:
-    directories = {path.name for path in FIXTURES.iterdir() if path.name.startswith("JSD")}
+    directories = {path.name for path in (FIXTURES / "rules").iterdir() if path.name.startswith("JSD")}
     assert directories <= set(CODES)
 
 

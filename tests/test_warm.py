@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.warm import jsdoctor_again
+from tests.support.warm import jsdoctor_again
 
 
 @pytest.mark.parametrize(

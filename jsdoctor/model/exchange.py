@@ -105,9 +105,16 @@ class Exchange(msgspec.Struct, frozen=True, dict=True):
 
     def without_body(self) -> Exchange:
         """This exchange with what was made of its body so far, and without the body."""
-        kept = msgspec.structs.replace(self, body=b"")
-        kept.__dict__.update(self.__dict__)
-        return kept
+        return self._changed(body=b"")
+
+    def of_login(self, number: int) -> Exchange:
+        """This exchange through that login, with what was made of its body so far."""
+        return self._changed(login=number)
+
+    def _changed(self, **changes: object) -> Exchange:
+        changed = msgspec.structs.replace(self, **changes)
+        changed.__dict__.update(self.__dict__)
+        return changed
 
     def __repr__(self) -> str:
         # Without the body, which may be megabytes: asyncio.run formats the result of its coroutine and discards the

@@ -60,7 +60,7 @@ def _has(samples: Iterable[Sample], endpoint: Endpoint) -> bool:
 
 
 def _of_login(sample: Sample, number: int, no_gaps_of: str) -> Sample:
-    exchanges = tuple(msgspec.structs.replace(exchange, login=number) for exchange in sample.exchanges)
+    exchanges = tuple(exchange.of_login(number) for exchange in sample.exchanges)
     gaps: tuple[Gap, ...] = tuple(gap for gap in sample.gaps if gap.kind != no_gaps_of)
     return Sample(sample.taken_at, exchanges, gaps)
 

@@ -9,12 +9,14 @@ from jsdoctor.model.commands import changes_something
 from jsdoctor.model.finding import Confidence, Finding, Observation, Subject
 from jsdoctor.model.likeness import likeness
 from jsdoctor.model.report import Result
+from jsdoctor.model.rule import Rule
 from jsdoctor.model.wording import counted
 from jsdoctor.render.incidents import FindingGroup
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.page import SEVERITY_STYLES, Page, Part
 from jsdoctor.render.places import places
 from jsdoctor.render.plain import compact
+from jsdoctor.render.site import rule_url
 from jsdoctor.render.units import distinguishable, quantity
 from jsdoctor.render.wording import listed, subjects, to_the_second
 
@@ -44,13 +46,18 @@ def write_block(page: Page, block: Sequence[Result], options: RenderOptions, num
     shown = block[: options.max_examples] if options.max_examples else block
     if len(block) > 1 and not options.verbose and len({likeness(result) for result in block}) == 1:
         _write_alike(page, block, options)
-        page.line(f"Why: jsdoctor explain {rule.code}", indent=2)
+        page.line(_why(rule, options), indent=2)
         return
     for result in shown:
         _write_finding(page, result, options)
     if len(shown) < len(block):
         page.line(_remainder([result.finding.subject for result in block[len(shown) :]]), indent=2)
-    page.line(f"Why: jsdoctor explain {rule.code}", indent=2)
+    page.line(_why(rule, options), indent=2)
+
+
+def _why(rule: Rule, options: RenderOptions) -> str:
+    address = rule_url(options.docs_url, rule.code)
+    return f"Why: jsdoctor explain {rule.code}" + (f" or {address}" if address else "")
 
 
 def write_consequences(page: Page, block: FindingGroup, options: RenderOptions) -> None:

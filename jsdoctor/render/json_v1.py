@@ -21,6 +21,7 @@ from jsdoctor.render.json_text import indented, raw, raw_document
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.order import by_urgency, gaps_in_order
 from jsdoctor.render.plain import plain
+from jsdoctor.render.site import rule_url
 from jsdoctor.render.wording import rfc3339
 
 
@@ -40,7 +41,7 @@ def render_json(report: Report, options: RenderOptions) -> str:
             "change": raw(_change(report.change), ascii_only),
             "incidents": [raw_document(_incident(incident), ascii_only) for incident in report.incidents],
             "results": [raw_document(result_document(result), ascii_only) for result in by_urgency(report.results)],
-            "rules": [raw(_rule(verdict), ascii_only) for verdict in verdicts],
+            "rules": [raw(_rule(verdict, options.docs_url), ascii_only) for verdict in verdicts],
             "gaps": [raw(gap_document(gap), ascii_only) for gap in gaps_in_order(report.gaps)],
             "summary": raw(_summary(report), ascii_only),
             "traffic": [raw(traffic, ascii_only) for traffic in report.traffic],
@@ -183,7 +184,7 @@ def _suppressed(why: Suppression | None) -> documents.SuppressionDocument | None
     return documents.SuppressionDocument(kind=why.kind, reason=why.reason, expires=expires)
 
 
-def _rule(verdict: RuleVerdict) -> documents.RuleDocument:
+def _rule(verdict: RuleVerdict, docs_url: str) -> documents.RuleDocument:
     return documents.RuleDocument(
         code=verdict.rule.code,
         slug=verdict.rule.slug,
@@ -191,6 +192,7 @@ def _rule(verdict: RuleVerdict) -> documents.RuleDocument:
         subjects=_per_outcome(Counter(verdict.subjects)),
         reason=verdict.reason,
         how_to_get=verdict.how_to_get,
+        page=rule_url(docs_url, verdict.rule.code),
     )
 
 

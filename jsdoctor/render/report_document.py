@@ -178,6 +178,7 @@ class RuleDocument(JsonObject, frozen=True, kw_only=True):
     subjects: OutcomeCounts
     reason: Annotated[str, Meta(description="Why it was not evaluated or failed to run")]
     how_to_get: str
+    page: Annotated[str, Meta(description="Address of its page; empty without `docs-url` in the configuration")]
 
 
 class GapDocument(JsonObject, frozen=True, kw_only=True):

@@ -16,8 +16,8 @@ import pytest
 
 import jsdoctor
 from jsdoctor.demo.server import free_ports
-from tests.deployment import add_stream
 from tests.servers import ClusterFactory
+from tests.support.deployment import add_stream
 
 ROOT = Path(__file__).resolve().parents[2]
 LOG = """\

@@ -23,7 +23,7 @@ from jsdoctor.checks.consumer_lag.progress import (
 from jsdoctor.model.jetstream import SequencePair
 from jsdoctor.model.snapshot import Consumer, Stream
 from jsdoctor.model.trend import ConsumerHistory, Trend
-from tests.evidence import evidence_of
+from tests.support.evidence import evidence_of
 
 SECOND_NS = 1_000_000_000
 

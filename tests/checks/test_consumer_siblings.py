@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from jsdoctor.checks.consumer_lag.siblings import Siblings
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries
-from tests.evidence import evidence_of
+from tests.support.evidence import evidence_of
 
 # Three tokens deep and three words wide. No filter has more than two tokens or names the third word, so none can let
 # through by chance what only a wildcard should.

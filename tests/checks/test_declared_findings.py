@@ -21,8 +21,8 @@ from jsdoctor.model.manifest import Manifests
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import Account, AccountLimits, Accounts, Tier
 from jsdoctor.model.snapshot import ClusterSnapshot, Consumer, SnapshotSeries, Stream
-from tests.manifest_cases import manifests_of
-from tests.ruleset import rules
+from tests.support.manifest_cases import manifests_of
+from tests.support.ruleset import rules
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)

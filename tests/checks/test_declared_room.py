@@ -25,7 +25,7 @@ from jsdoctor.model.manifest import (
 )
 from jsdoctor.model.server import ConnectedServer, Servers
 from jsdoctor.model.snapshot import SnapshotSeries, UnresponsiveAsset
-from tests.evidence import evidence_of
+from tests.support.evidence import evidence_of
 
 PLACE = FilePosition("s.yaml", 1, 1)
 

@@ -13,7 +13,7 @@ from jsdoctor.model.finding import Finding, Outcome, Severity
 from jsdoctor.model.server import Servers
 from jsdoctor.model.snapshot import SnapshotSeries
 from jsdoctor.model.stored import StoredMessages
-from tests.evidence import evidence_of
+from tests.support.evidence import evidence_of
 
 SECOND_NS = 1_000_000_000
 

@@ -11,8 +11,8 @@ import pytest
 from jsdoctor.checks import registry
 from jsdoctor.checks.registry import Check, indexed_checks
 from jsdoctor.model.finding import CLUSTER, Finding, passed
-from tests.check_index import PATH, written
-from tests.ruleset import checks
+from tests.support.ruleset import checks
+from tools.check_index import PATH, written
 
 _LISTS = """
 import sys

@@ -62,8 +62,8 @@ from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
 from jsdoctor.model.trend import StreamHistory, Trend
 from tests.checks.snapshots import sample, series, state, texts, two
 from tests.checks.values import NOON, params_of
-from tests.manifest_cases import manifest_evidence_of
-from tests.ruleset import run_rule
+from tests.support.manifest_cases import manifest_evidence_of
+from tests.support.ruleset import run_rule
 
 SECOND, MINUTE, HOUR = timedelta(seconds=1), timedelta(minutes=1), timedelta(hours=1)
 NS = 1_000_000_000

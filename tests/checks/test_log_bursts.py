@@ -23,7 +23,7 @@ from jsdoctor.model.log import (
     Occurrence,
     ProcessRun,
 )
-from tests.ruleset import rules
+from tests.support.ruleset import rules
 
 S = 1_000_000
 NOON = DATED_US + 43_200 * S

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from jsdoctor.model.rule import Rule
-from tests.ruleset import checks, rules
+from tests.support.ruleset import checks, rules
 
 SHARED = {
     "jsdoctor.checks.server_health.pod_places": {"JSD832", "JSD833"},

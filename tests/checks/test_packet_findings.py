@@ -44,8 +44,8 @@ from jsdoctor.model.packets import (
     UnmatchedCaptures,
     WhyUnmatched,
 )
-from tests.packet_cases import only_packets
-from tests.ruleset import run_rule
+from tests.support.packet_cases import only_packets
+from tests.support.ruleset import run_rule
 
 MS, S = 1_000_000, 1_000_000_000
 START = 1_790_000_000 * S

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.recorded_fields import PATH, findings, golden, judged, known, starts
 from tests.servers import VERSIONS
+from tools.recorded_fields import PATH, findings, golden, judged, known, starts
 
 
 @pytest.mark.parametrize(("version", "start"), [(version, start) for version in VERSIONS for start in starts(version)])

@@ -22,7 +22,7 @@ from jsdoctor.checks.declared.refusal import ServerRefusal, certain
 from jsdoctor.checks.declared.subject_transform import TransformUse, faults
 from jsdoctor.model.jetstream import ConsumerConfig, StreamConfig
 from jsdoctor.model.server_defaults import consumer_as_stored
-from tests.evidence import FIXTURES
+from tests.support.evidence import FIXTURES
 
 SECOND_NS = 1_000_000_000
 

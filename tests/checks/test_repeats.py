@@ -9,7 +9,7 @@ import pytest
 from jsdoctor.checks.dedupe_window.repeats import STEPS_NS, catching_window_ns, examples, scanned
 from jsdoctor.model.snapshot import SnapshotSeries
 from jsdoctor.model.stored import StoredMessages
-from tests.evidence import evidence_of
+from tests.support.evidence import evidence_of
 
 SECOND_NS = 1_000_000_000
 

@@ -70,7 +70,7 @@ from jsdoctor.model.stored import OlderThanStream, StoredMessages, StoredStream
 from jsdoctor.model.trend import ConsumerHistory, StreamHistory
 from tests.checks.snapshots import series, state, texts, two
 from tests.checks.values import NOON, params_of
-from tests.log_cases import log_evidence_of
+from tests.support.log_cases import log_evidence_of
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 NONE = StreamState()

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 from jsdoctor.engine.incidents import incidents
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import Outcome
-from tests.log_cases import log_evidence_of
-from tests.ruleset import run_rule
+from tests.support.log_cases import log_evidence_of
+from tests.support.ruleset import run_rule
 
 STOPPED = datetime(2026, 11, 21, 10, tzinfo=UTC)
 

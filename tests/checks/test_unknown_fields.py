@@ -13,8 +13,8 @@ from jsdoctor.model.finding import Outcome, Severity
 from jsdoctor.model.jetstream import ConsumerConfig, StreamConfig
 from jsdoctor.model.manifest import DeclaredConsumer, DeclaredStream, Manifests, Tool
 from jsdoctor.parse.manifests.terraform_fields import CONSUMER, STREAM
-from tests.manifest_cases import declared_rules, manifest_cases, manifest_evidence_of
-from tests.ruleset import run_rule
+from tests.support.manifest_cases import declared_rules, manifest_cases, manifest_evidence_of
+from tests.support.ruleset import run_rule
 
 Asset = DeclaredStream | DeclaredConsumer
 

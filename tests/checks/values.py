@@ -11,7 +11,7 @@ from jsdoctor.model.finding import Finding
 from jsdoctor.model.log import Exemplar, Histogram, LogTime, Occurrence
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import Server, Varz
-from tests.ruleset import overrides, rules
+from tests.support.ruleset import overrides, rules
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 NOON_US = int(NOON.timestamp()) * 1_000_000

@@ -20,9 +20,9 @@ import pytest
 from tests.cli.invoke import jsdoctor
 from tests.collect.certificates import Certificates
 from tests.collect.operator_mode import Key
-from tests.deployment import add_consumer, add_stream
 from tests.servers import DEFAULT_VERSION, VERSIONS, ClusterFactory, wait_until
 from tests.servers.binaries import ROOT
+from tests.support.deployment import add_consumer, add_stream
 
 SCHEMA = json.loads((ROOT / "docs" / "schema" / "report-v1.json").read_text())
 PASSWORD = 'c0rrect"h\\rse<ä'

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from tests.cli.invoke import jsdoctor
-from tests.log_cases import LOGS
 from tests.servers import ClusterFactory
+from tests.support.log_cases import LOGS
 
 pytestmark = pytest.mark.real
 Json = dict[str, Any]

@@ -15,8 +15,8 @@ import pytest
 
 from jsdoctor.cli.app import run
 from tests.diagnosis.book import book
-from tests.evidence import FIXTURES
 from tests.servers.binaries import ROOT
+from tests.support.evidence import FIXTURES
 
 SCHEMA: dict[str, Any] = json.loads((ROOT / "docs" / "schema" / "diagnosis-v1.json").read_text("utf-8"))
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)

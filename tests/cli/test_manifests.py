@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.invoke import jsdoctor
-from tests.manifest_cases import CORPUS
+from tests.support.manifest_cases import CORPUS
 
 BAD = CORPUS / "nack" / "bad.yaml"
 GOOD = CORPUS / "nack" / "good.yaml"

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.invoke import jsdoctor
-from tests.packet_cases import capture_path
+from tests.support.packet_cases import capture_path
 
 PASSWORD = "correct-horse-battery-staple"
 

@@ -13,8 +13,8 @@ from jsdoctor.app.outputs import Color
 from jsdoctor.app.rulebook import open_rulebook, open_symptoms
 from jsdoctor.cli import rule_commands
 from jsdoctor.cli.quick import CATALOGUE, run_quickly
-from tests.catalogue import catalogue
 from tests.cli.invoke import jsdoctor
+from tools.catalogue import catalogue
 
 BOOK = open_rulebook()
 SYMPTOMS = {symptom.slug for symptom in open_symptoms(BOOK).symptoms}

@@ -15,7 +15,7 @@ from typer.core import TyperCommand, TyperGroup
 from jsdoctor.app import rulebook
 from jsdoctor.cli.app import run
 from jsdoctor.cli.quick_completion import TABLE, quick_completion
-from tests.catalogue import completion
+from tools.catalogue import completion
 
 _SPACE = re.compile(r"[ \t\n]+")
 _BEFORE_QUOTE = re.compile(r"\s+\"")  # typer leaves the line breaks of a help text in it

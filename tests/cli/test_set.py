@@ -11,10 +11,10 @@ import nats
 import pytest
 
 from tests.cli.invoke import jsdoctor
-from tests.deployment import HOUR_NS, add_consumer, add_stream
-from tests.evidence import cases, evidence_of
-from tests.ruleset import run_rule
 from tests.servers import ClusterFactory
+from tests.support.deployment import HOUR_NS, add_consumer, add_stream
+from tests.support.evidence import cases, evidence_of
+from tests.support.ruleset import run_rule
 
 STORED = 20
 RULES = [("JSD415", "unprocessed_critical"), ("JSD608", "subjects_critical")]

@@ -7,7 +7,7 @@ from pathlib import Path
 import jsdoctor as package
 from jsdoctor.__main__ import HELP_PAGE
 from tests.cli.invoke import jsdoctor
-from tests.help_page import help_of_typer
+from tools.help_page import help_of_typer
 
 
 def test_version(tmp_path: Path) -> None:

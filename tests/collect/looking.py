@@ -22,8 +22,8 @@ from jsdoctor.model.exchange import Endpoint, Sample
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries, Stream
 from jsdoctor.parse.assemble import assemble
-from tests.deployment import api, furnish
 from tests.servers import DEFAULT_VERSION, VERSIONS, Cluster, ClusterFactory
+from tests.support.deployment import api, furnish
 
 NET_S = 60.0  # what hangs, fails; nothing is measured by it
 PLAN = CollectionPlan(samples=2, interval_s=0.2, timeout_s=5.0)

@@ -38,9 +38,9 @@ from tests.collect.looking import (
     streams,
     take_samples,
 )
-from tests.deployment import add_consumer, add_stream
-from tests.deployment import streams as furniture
 from tests.servers import Cluster, ClusterFactory, wait_until
+from tests.support.deployment import add_consumer, add_stream
+from tests.support.deployment import streams as furniture
 
 pytestmark = pytest.mark.real
 

@@ -34,8 +34,8 @@ from jsdoctor.parse.assemble import assemble
 from jsdoctor.parse.audit_archive import decode_archive
 from jsdoctor.parse.audit_archive_manifest import ARCHIVE_MANIFEST, decode_archive_manifest
 from jsdoctor.parse.bundle import BundleError
-from tests.evidence import FIXTURES
-from tests.ruleset import run_all
+from tests.support.evidence import FIXTURES
+from tests.support.ruleset import run_all
 
 ARCHIVES = FIXTURES / "archives"
 NAMES = ("nats-0.1.6", "nats-0.2.2")

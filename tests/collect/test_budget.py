@@ -12,8 +12,8 @@ import pytest
 from nats.aio.msg import Msg
 
 from tests.cli.invoke import jsdoctor
-from tests.deployment import add_consumer, add_stream
 from tests.servers import Cluster, ClusterFactory
+from tests.support.deployment import add_consumer, add_stream
 
 pytestmark = pytest.mark.real
 

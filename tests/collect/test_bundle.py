@@ -41,7 +41,7 @@ from jsdoctor.parse.bundle import (
 )
 from tests.collect.certificates import Certificates
 from tests.collect.operator_mode import Key, creds
-from tests.evidence import base_names, samples_of
+from tests.support.evidence import base_names, samples_of
 
 NOW = datetime(2026, 11, 21, 12, 0, 0, 123456, tzinfo=UTC)
 GAP = Gap("server", CLUSTER, "n2 did not answer", "start it", requested=True)

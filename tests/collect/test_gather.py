@@ -26,8 +26,8 @@ from jsdoctor.parse.assemble import assemble
 from tests.collect.conftest import StartServer
 from tests.collect.looking import NET_S, NOTHING, asked, bodies, furnished, gaps, missing, seen, take_samples
 from tests.collect.operator_mode import Key, Operator, creds
-from tests.deployment import Traffic, add_stream
 from tests.servers import ClusterFactory
+from tests.support.deployment import Traffic, add_stream
 
 pytestmark = pytest.mark.real
 

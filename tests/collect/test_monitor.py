@@ -34,8 +34,8 @@ from tests.collect.looking import (
     streams,
     take_samples,
 )
-from tests.deployment import streams as furniture
 from tests.servers import ClusterFactory, wait_until
+from tests.support.deployment import streams as furniture
 
 real = pytest.mark.real
 

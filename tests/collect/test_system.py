@@ -40,9 +40,9 @@ from tests.collect.looking import (
     streams,
     take_samples,
 )
-from tests.deployment import add_consumer, add_stream
-from tests.deployment import streams as furniture
 from tests.servers import Cluster, ClusterFactory
+from tests.support.deployment import add_consumer, add_stream
+from tests.support.deployment import streams as furniture
 
 pytestmark = pytest.mark.real
 

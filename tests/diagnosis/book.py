@@ -7,7 +7,7 @@ from functools import cache
 from jsdoctor.collect.rule_pages import api_errors, symptom_pages, vocabulary
 from jsdoctor.engine.recognition import Recogniser
 from jsdoctor.engine.symptoms import SymptomBook, load_symptoms
-from tests.ruleset import rules
+from tests.support.ruleset import rules
 
 
 @cache

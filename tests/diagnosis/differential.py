@@ -16,7 +16,7 @@ from jsdoctor.model.finding import Finding
 from jsdoctor.model.report import Result
 from jsdoctor.remedy.offer import with_offers
 from tests.diagnosis.book import book
-from tests.ruleset import actions, checks, rules
+from tests.support.ruleset import actions, checks, rules
 
 STALLED: dict[str, Any] = {
     "base": "three-nodes-2.15.1",

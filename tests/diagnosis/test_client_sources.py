@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.diagnosis.client_sources import CLIENTS, VARIABLE, error_texts, telling_part
-from tests.evidence import FIXTURES
+from tests.support.evidence import FIXTURES
 
 TABLE = FIXTURES / "symptoms" / "client_errors.tsv"
 MIN = {"nats.c": 150, "nats.go": 250, "nats.java": 130, "nats.js": 60, "nats.net": 90, "nats.py": 60, "nats.rs": 120}

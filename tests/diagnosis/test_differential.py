@@ -18,8 +18,8 @@ from jsdoctor.model.snapshot import SnapshotSeries, Stream
 from jsdoctor.model.symptom import Symptom
 from tests.diagnosis.book import book
 from tests.diagnosis.differential import STALLED, cause, differential, evaluated
-from tests.evidence import base_names, evidence_of
-from tests.ruleset import checks, rules
+from tests.support.evidence import base_names, evidence_of
+from tests.support.ruleset import checks, rules
 
 BILLING = Narrowing(stream="ORDERS", consumer="billing")
 

@@ -8,8 +8,8 @@ from collections import Counter
 import pytest
 
 from tests.diagnosis.book import book, recogniser
-from tests.evidence import FIXTURES
-from tests.ruleset import rules
+from tests.support.evidence import FIXTURES
+from tests.support.ruleset import rules
 
 KNOWN: dict[str, list[str]] = tomllib.loads((FIXTURES / "symptoms" / "known.toml").read_text("utf-8"))
 UNRELATED = (FIXTURES / "symptoms" / "unrelated.txt").read_text("utf-8").splitlines()

@@ -16,8 +16,8 @@ from jsdoctor.render.options import RenderOptions
 from tests.cli.test_diagnose import VALIDATOR
 from tests.diagnosis.book import book
 from tests.diagnosis.differential import STALLED, differential
-from tests.evidence import evidence_of
 from tests.servers.binaries import ROOT
+from tests.support.evidence import evidence_of
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 

@@ -10,7 +10,7 @@ from jsdoctor.engine.symptoms import load_symptoms
 from jsdoctor.parse.front_matter import PageError
 from jsdoctor.parse.vocabulary import parse_vocabulary
 from tests.diagnosis.book import book, recogniser
-from tests.ruleset import rules
+from tests.support.ruleset import rules
 
 ORIGIN = "rules/sentences.toml"
 ONE_TOPIC = """

@@ -13,8 +13,8 @@ from jsdoctor.model.symptom import Claim, Truth
 from jsdoctor.parse.front_matter import PageError
 from jsdoctor.parse.symptom_page import parse_symptom_page
 from tests.diagnosis.book import book
-from tests.evidence import FIXTURES
-from tests.ruleset import rules
+from tests.support.evidence import FIXTURES
+from tests.support.ruleset import rules
 
 SLUGS = {
     *("wrong-last-sequence", "consumer-sequence-mismatch", "duplicate-messages", "publish-not-acknowledged"),

@@ -16,9 +16,9 @@ from nats.aio.msg import Msg
 from jsdoctor.remedy.backup.take import take
 from jsdoctor.remedy.backup.verify import verify
 from tests.clock import ShiftClock
-from tests.deployment import HOUR_NS, add_consumer, add_stream
 from tests.remedy.asking import PlainApi
 from tests.servers import Cluster
+from tests.support.deployment import HOUR_NS, add_consumer, add_stream
 
 Json = dict[str, Any]
 STREAM = {"kind": "stream", "name": "ORDERS"}

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tests.architecture_page import LAYERS, PACKAGE, PLACE, PURPOSES, WALKS, Walk, imports, page, walk_problems
-from tests.call_walks import figures
+from tools.architecture_page import LAYERS, PACKAGE, PLACE, PURPOSES, WALKS, Walk, imports, page, walk_problems
+from tools.call_walks import figures
 
 
 def test_the_page_is_current() -> None:
-    assert PLACE.read_text("utf-8") == page(), "run python -m tests.architecture_page"
+    assert PLACE.read_text("utf-8") == page(), "run python -m tools.architecture_page"
 
 
 def test_every_package_is_in_the_picture() -> None:

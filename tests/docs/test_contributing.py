@@ -15,7 +15,7 @@ FILE = re.compile(r"^   `(?P<path>[\w/.]+)`\n\n   ```\w+\n(?P<text>.*?)^   ```$"
 
 
 def test_the_walk_through_works(tmp_path: Path) -> None:
-    for name in ("jsdoctor", "rules", "fixtures", "tests", "requirements"):
+    for name in ("jsdoctor", "rules", "fixtures", "tests", "tools", "requirements"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     files = FILE.findall((ROOT / "CONTRIBUTING.md").read_text())

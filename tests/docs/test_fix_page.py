@@ -9,7 +9,7 @@ import pytest
 
 from jsdoctor.remedy.outcome import Ending
 from tests.cli.invoke import jsdoctor
-from tests.ruleset import actions
+from tests.support.ruleset import actions
 
 PAGE = Path("docs/fix.md").read_text("utf-8")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.man_pages import MAN, write
+from tools.man_pages import MAN, write
 
 
 def test_they_are_as_the_commands_are(tmp_path: Path) -> None:

@@ -15,11 +15,11 @@ import pytest
 
 from jsdoctor.checks.consumer_lag.metadata_threshold import KEYS as CONSUMER_KEYS
 from jsdoctor.checks.stream_limits.stream_thresholds import KEYS as STREAM_KEYS
-from tests import peers_page
-from tests.deployment import add_consumer, add_stream
-from tests.peers_page import PAGE, load_peers, page
-from tests.ruleset import rules
 from tests.servers import ClusterFactory
+from tests.support.deployment import add_consumer, add_stream
+from tests.support.ruleset import rules
+from tools import peers_page
+from tools.peers_page import PAGE, load_peers, page
 
 PEERS = load_peers()
 BOOK = {rule.code: rule for rule in rules()}

@@ -13,11 +13,11 @@ import pytest
 
 from tests.cli.invoke import jsdoctor
 from tests.clock import ShiftClock, clock_shifter
-from tests.deployment import add_consumer, add_stream
 from tests.docs.permitted_steps import SINCE, STEPS, Place
 from tests.real.wire_trace import Trace
 from tests.remedy.asking import plain_api
 from tests.servers import DEFAULT_VERSION, ROOT, Cluster, ClusterFactory
+from tests.support.deployment import add_consumer, add_stream
 
 pytestmark = pytest.mark.real
 

@@ -19,9 +19,9 @@ from jsdoctor.model.finding import Outcome, Subject
 from jsdoctor.model.report import Result
 from tests.diagnosis.book import book
 from tests.diagnosis.differential import differential, evaluated
-from tests.evidence import FIXTURES
-from tests.golden_cases import declared_cases, in_the_repository
-from tests.ruleset import checks, rules
+from tests.support.evidence import FIXTURES
+from tests.support.ruleset import checks, rules
+from tools.golden_cases import declared_cases, in_the_repository
 
 ROOT = FIXTURES / "engine" / "differentials"
 _KINDS = ("fires", "unknown")

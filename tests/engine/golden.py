@@ -27,10 +27,10 @@ from jsdoctor.model.gap import Gap, Gaps
 from jsdoctor.model.rule import Relation
 from jsdoctor.model.stored import ScanTarget
 from tests.engine.pictures import write_pictures
-from tests.evidence import FIXTURES, cases, evidence_of
-from tests.log_cases import log_cases, log_evidence_of
-from tests.manifest_cases import manifest_cases, manifest_evidence_of
-from tests.ruleset import checks, rules, run_rule
+from tests.support.evidence import FIXTURES, cases, evidence_of
+from tests.support.log_cases import log_cases, log_evidence_of
+from tests.support.manifest_cases import manifest_cases, manifest_evidence_of
+from tests.support.ruleset import checks, rules, run_rule
 
 ROOT = FIXTURES / "engine"
 _BASES = ("three-nodes-2.15.1", "one-node-2.12.8-account")

@@ -17,9 +17,9 @@ from jsdoctor.engine.picture.draw import picture
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.picture import ChartSeries, Lane, Picture, TimelineEvent
 from jsdoctor.model.report import Report
-from tests.evidence import FIXTURES, cases, evidence_of
-from tests.log_cases import log_cases, log_evidence_of
-from tests.ruleset import rules, run_all
+from tests.support.evidence import FIXTURES, cases, evidence_of
+from tests.support.log_cases import log_cases, log_evidence_of
+from tests.support.ruleset import rules, run_all
 
 PATH = FIXTURES / "engine" / "pictures.txt"
 

@@ -25,9 +25,9 @@ from jsdoctor.model.manifest import (
 from jsdoctor.model.report import Result
 from jsdoctor.model.snapshot import SnapshotSeries
 from jsdoctor.model.suppression import EXISTING, Suppression
-from tests.evidence import evidence_of
-from tests.manifest_cases import manifest_evidence_of
-from tests.ruleset import checks, rules
+from tests.support.evidence import evidence_of
+from tests.support.manifest_cases import manifest_evidence_of
+from tests.support.ruleset import checks, rules
 
 UNBOUNDED = {"stream": "APP/INTAKE", "set": {"config.max_age": 0, "config.max_bytes": -1, "config.max_msgs": -1}}
 DECLARED = """

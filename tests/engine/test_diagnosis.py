@@ -18,7 +18,7 @@ from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.report import Result, RuleVerdict
 from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries
 from tests.diagnosis.book import book
-from tests.ruleset import checks, rules
+from tests.support.ruleset import checks, rules
 
 RULES = {rule.code: rule for rule in rules()}
 ORDERS = Subject(kind="stream", name="ORDERS", account="APP")

@@ -9,7 +9,7 @@ from jsdoctor.engine.expectation import AHEAD, STALE, told_by
 from jsdoctor.model.expectation import RefusedPublish, StoredMessage
 from jsdoctor.model.finding import Outcome, Severity
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
-from tests.evidence import evidence_of
+from tests.support.evidence import evidence_of
 
 NEXT = StoredMessage(1091, "orders.new", "id-1")
 READ_AGAIN = "The publisher must read the last sequence again"

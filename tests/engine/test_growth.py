@@ -14,8 +14,8 @@ from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.exchange import Endpoint, Sample
 from jsdoctor.model.snapshot import SnapshotSeries
 from jsdoctor.parse.assemble import assemble
-from tests.evidence import samples_of
-from tests.ruleset import checks, rules
+from tests.support.evidence import samples_of
+from tests.support.ruleset import checks, rules
 
 SMALL, TIMES = 20, 16
 _NOISE_S = 0.3

@@ -17,7 +17,7 @@ from jsdoctor.model.report import Incident, Result
 from jsdoctor.model.rule import Explanation, Impact, Relation, Rule
 from jsdoctor.model.snapshot import ClusterSnapshot, Consumer, SnapshotSeries, Stream, UnresponsiveAsset
 from jsdoctor.parse.front_matter import PageError
-from tests.ruleset import rules
+from tests.support.ruleset import rules
 
 NOW = datetime(2026, 11, 22, 3, 4, 5, tzinfo=UTC)
 RULES = {rule.code: rule for rule in rules()}

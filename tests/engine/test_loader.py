@@ -9,7 +9,7 @@ from jsdoctor.engine.loader import PageText, load_rules
 from jsdoctor.engine.symptoms import load_symptoms
 from jsdoctor.parse.front_matter import PageError
 from tests.diagnosis.book import book
-from tests.ruleset import actions, checks, rules
+from tests.support.ruleset import actions, checks, rules
 
 SHIPPED = {page.origin.rpartition("/")[2]: page for page in shipped_pages()}
 UNBOUNDED = SHIPPED["JSD601.md"]

@@ -27,8 +27,8 @@ from jsdoctor.model.manifest import (
 )
 from jsdoctor.model.server import ConnectedServer
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
-from tests.evidence import evidence_of
-from tests.ruleset import checks, rules
+from tests.support.evidence import evidence_of
+from tests.support.ruleset import checks, rules
 
 BLIND = "not all of the deployment was seen"
 SEVERAL = "several accounts have streams, and the manifests do not name the account"

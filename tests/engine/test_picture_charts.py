@@ -24,8 +24,8 @@ from jsdoctor.model.server import UNLIMITED, Server, Servers
 from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries
 from jsdoctor.model.trend import Trend
 from jsdoctor.render.html.charts import charts
-from tests.evidence import evidence_of
 from tests.render import reports
+from tests.support.evidence import evidence_of
 
 BASE = {"base": "three-nodes-2.15.1"}
 

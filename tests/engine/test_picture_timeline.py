@@ -21,7 +21,7 @@ from jsdoctor.model.log_line import MINUTE_US, Exemplar, LogTime
 from jsdoctor.model.picture import Lane, TimelineEvent
 from jsdoctor.model.report import Report, Result
 from tests.render import reports
-from tests.ruleset import rules
+from tests.support.ruleset import rules
 
 START = datetime(2026, 6, 1, 12, tzinfo=UTC)
 START_US = microseconds(START)

@@ -13,8 +13,8 @@ from jsdoctor.model.finding import Outcome, Severity
 from jsdoctor.model.manifest import Manifests
 from jsdoctor.model.rule import Impact
 from jsdoctor.parse.configuration import parse_configuration
-from tests.evidence import evidence_of
-from tests.manifest_cases import manifest_evidence_of
+from tests.support.evidence import evidence_of
+from tests.support.manifest_cases import manifest_evidence_of
 
 HEAD = """\
 [[policies]]

@@ -10,8 +10,8 @@ from jsdoctor.model.finding import CLUSTER, Finding, Subject
 from jsdoctor.model.report import Result
 from jsdoctor.model.rule import Relation
 from jsdoctor.model.server import Servers
-from tests.evidence import evidence_of
 from tests.render import reports
+from tests.support.evidence import evidence_of
 
 N1, N2 = reports.server("n1"), reports.server("n2")
 ORDERS, COPY, BILLING = reports.stream("ORDERS"), reports.stream("COPY"), reports.consumer("billing")

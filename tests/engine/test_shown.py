@@ -18,7 +18,7 @@ from jsdoctor.model.server_past import PastSample, ServerPast
 from jsdoctor.model.server_trend import ServerHistory, ServerTrend
 from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries, Stream
 from jsdoctor.model.trend import Trend
-from tests.evidence import evidence_of
+from tests.support.evidence import evidence_of
 
 HOW = "show all of it"
 RECORDED = evidence_of({"base": "three-nodes-2.15.1"})

@@ -16,7 +16,7 @@ from jsdoctor.model.finding import CLUSTER, Finding, Outcome, Severity, Subject
 from jsdoctor.model.report import Result, RuleVerdict
 from jsdoctor.model.suppression import Accepted, Baseline, Suppression, Waiver, WaiverUse
 from jsdoctor.parse.configuration import ConfigurationError, RuleSetting
-from tests.ruleset import rules
+from tests.support.ruleset import rules
 
 TODAY = date(2026, 11, 24)
 ORDERS = Subject(kind="stream", name="ORDERS", account="APP")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.diagnosis.book import book
-from tests.ruleset import rules
+from tests.support.ruleset import rules
 
 
 def test_by_name_and_by_error() -> None:

@@ -11,7 +11,7 @@ from jsdoctor.model.finding import Confidence, Finding, Outcome, Severity, Subje
 from jsdoctor.model.report import Result
 from tests.diagnosis.book import book
 from tests.diagnosis.pages import book_of, page
-from tests.ruleset import rules
+from tests.support.ruleset import rules
 
 RULES = {rule.code: rule for rule in rules()}
 ORDERS = Subject(kind="stream", name="ORDERS", account="APP")

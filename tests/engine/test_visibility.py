@@ -17,8 +17,8 @@ from jsdoctor.model.gap import Gap, Gaps
 from jsdoctor.model.report import Result
 from jsdoctor.model.snapshot import SnapshotSeries, Stream, UnresponsiveAsset
 from jsdoctor.parse.symptom_page import parse_symptom_page
-from tests.evidence import evidence_of
-from tests.ruleset import rules
+from tests.support.evidence import evidence_of
+from tests.support.ruleset import rules
 
 BILLING = Narrowing(stream="ORDERS", consumer="billing")
 WORKERS = next(rule for rule in rules() if rule.code == "JSD427")

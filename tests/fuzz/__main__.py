@@ -11,8 +11,8 @@ from pathlib import Path
 
 from tests.fuzz.runner import Crash, attempt, fuzz, keep
 from tests.fuzz.targets import TARGETS
-from tests.ruleset import rules
 from tests.servers.binaries import ROOT
+from tests.support.ruleset import rules
 
 FOUND = ROOT / ".cache" / "fuzz"
 MEMORY_BYTES = 4 << 30

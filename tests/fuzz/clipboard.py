@@ -22,10 +22,10 @@ from jsdoctor.parse.scrubbed import scrubbed
 from jsdoctor.render.formats import FORMATS
 from jsdoctor.render.options import RenderOptions
 from tests.diagnosis.book import book, recogniser
-from tests.evidence import FIXTURES
 from tests.fuzz.mutation import mutate_text
 from tests.logs.shapes import SHAPES, dressed
-from tests.ruleset import checks, rules
+from tests.support.evidence import FIXTURES
+from tests.support.ruleset import checks, rules
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 SECRET = "c0rrect-H0rse_Battery"

@@ -17,8 +17,8 @@ from jsdoctor.parse.manifests.hcl_tree import hcl_document
 from jsdoctor.parse.manifests.read import Readers, read_manifest
 from jsdoctor.parse.manifests.yaml_tree import yaml_documents
 from tests.fuzz.mutation import mutate_json, mutate_text
-from tests.manifest_cases import CORPUS
-from tests.ruleset import checks, rules
+from tests.support.manifest_cases import CORPUS
+from tests.support.ruleset import checks, rules
 
 READERS = Readers(lambda _file, _name: None, yaml_documents, hcl_document)
 _GAP = Gap(kind="access", subject=CLUSTER, reason="only manifests", how_to_get="", requested=False)

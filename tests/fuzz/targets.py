@@ -46,13 +46,13 @@ from jsdoctor.remedy.offer import with_offers
 from jsdoctor.render.explain import page_markdown
 from jsdoctor.render.formats import FORMATS
 from jsdoctor.render.options import RenderOptions
-from tests.evidence import FIXTURES, base_names, samples_of
 from tests.fuzz import clipboard, loki
 from tests.fuzz.manifests import check_manifest, manifests, mutate_manifest
 from tests.fuzz.mutation import Mutate, mutate_bytes, mutate_json, mutate_text, mutate_zip, pack
 from tests.logs.shapes import SHAPES, dressed
-from tests.ruleset import actions, checks, rules
 from tests.servers.binaries import ROOT
+from tests.support.evidence import FIXTURES, base_names, samples_of
+from tests.support.ruleset import actions, checks, rules
 
 CORPUS = Path(__file__).resolve().parent / "corpus"
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)

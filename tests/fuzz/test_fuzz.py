@@ -20,7 +20,7 @@ from tests.fuzz import clipboard, runner, targets
 from tests.fuzz.mutation import mutate_bytes
 from tests.fuzz.runner import attempt, fuzz, keep
 from tests.fuzz.targets import TARGETS, Target
-from tests.ruleset import checks
+from tests.support.ruleset import checks
 
 SEED = 20261121
 _NIGHTLY_S = float(os.environ.get("JSDOCTOR_FUZZ_SECONDS", "60"))

@@ -10,8 +10,8 @@ from jsdoctor.app.outputs import OutputTarget
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.report import Report
 from tests.cli.invoke import jsdoctor
-from tests.evidence import cases, evidence_of
 from tests.html.pages import html, report_of_logs, week_of_lag
+from tests.support.evidence import cases, evidence_of
 
 ROOT = Path(__file__).resolve().parents[2]
 FIXTURES = ROOT / "fixtures"
@@ -53,7 +53,7 @@ def _checked(option: str, path: Path) -> Callable[[Path], None]:
 
 
 INCIDENTS: dict[str, Callable[[Path], None]] = {
-    "lost-quorum": _logs(FIXTURES / "JSD106" / "logs"),
+    "lost-quorum": _logs(FIXTURES / "rules" / "JSD106" / "logs"),
     "lag": lambda file: _page(week_of_lag(), file),
     "storm": _logs(FIXTURES / "logs" / "2.12.8"),
     "packets": _checked("--pcap", FIXTURES / "captures" / "own-slow-consumer.pcap.gz"),

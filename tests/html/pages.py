@@ -23,8 +23,8 @@ from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries
 from jsdoctor.model.topology import Domain, Topology
 from jsdoctor.render.formats import FORMATS
 from jsdoctor.render.options import RenderOptions
-from tests.evidence import evidence_of
 from tests.render import reports
+from tests.support.evidence import evidence_of
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\u202egnp.exe\u200f{{ 7*7 }}${1}"
 _START = 1_763_700_000_000_000

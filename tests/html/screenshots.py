@@ -24,7 +24,7 @@ def main(place: Path) -> None:
         "healthy": reports.clean(),
         "one": report_of_logs(LOGS / "publish-cluster_noquorum.log"),
         "incidents": report_of_logs(LOGS),
-        "skewed": report_of_logs(ROOT / "fixtures" / "JSD106" / "logs"),
+        "skewed": report_of_logs(ROOT / "fixtures" / "rules" / "JSD106" / "logs"),
         "large": large(200, 5_000),
         "hostile": hostile(),
     }

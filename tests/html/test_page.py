@@ -108,7 +108,7 @@ def test_ten_thousand_findings_stay_below_two_megabytes_and_what_is_left_out_is_
 
 def test_clocks_that_are_off_by_known_times_are_drawn_in_true_order(tmp_path: Path) -> None:
     """Real logs of one cluster, those of one server shifted by 90 s: its events are drawn where they were before."""
-    logs = sorted((ROOT / "fixtures" / "JSD106" / "logs").glob("n*.log"))
+    logs = sorted((ROOT / "fixtures" / "rules" / "JSD106" / "logs").glob("n*.log"))
     for file in logs:
         shutil.copy(file, tmp_path / file.name)
     before = starts(report_of_logs(tmp_path))
@@ -133,7 +133,7 @@ def test_events_of_several_servers_keep_their_order_whatever_their_clocks_show(
     """Real logs of three servers, each shifted by a known time. Where two events of different servers lie further apart
     than the drawn bounds, the earlier is drawn first, and as far before the other as it was.
     """
-    logs = sorted((ROOT / "fixtures" / "JSD106" / "logs").glob("n*.log"))
+    logs = sorted((ROOT / "fixtures" / "rules" / "JSD106" / "logs").glob("n*.log"))
     for file in logs:
         shutil.copy(file, tmp_path / file.name)
     before = starts(report_of_logs(tmp_path))

@@ -12,7 +12,7 @@ import msgspec
 
 from jsdoctor.model.rule import Rule
 from jsdoctor.render.site import rule_url
-from tests.ruleset import rules
+from tests.support.ruleset import rules
 
 SITE = "https://OWNER.github.io/jsdoctor"
 """Where the documentation site is published from the repository of OWNER."""

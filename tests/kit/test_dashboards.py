@@ -23,12 +23,12 @@ import nats
 import pytest
 
 from jsdoctor.demo.server import free_ports
-from tests.deployment import add_consumer, add_stream
-from tests.evidence import FIXTURES
 from tests.kit.dashboards import DASHBOARDS, dashboard
 from tests.kit.files import DEPLOY
 from tests.prometheus.stack import scraping
 from tests.servers import Cluster, ClusterFactory, wait_until
+from tests.support.deployment import add_consumer, add_stream
+from tests.support.evidence import FIXTURES
 
 pytestmark = pytest.mark.real
 

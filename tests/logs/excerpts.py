@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from jsdoctor.model.finding import Outcome, Severity
 from jsdoctor.model.rule import LineOrigin
-from tests.log_cases import evidence_of_files, healthy_logs
 from tests.logs.shapes import SHAPES, dressed
-from tests.ruleset import rules, run_all
+from tests.support.log_cases import evidence_of_files, healthy_logs
+from tests.support.ruleset import rules, run_all
 
 _SERVER_LINE = re.compile(r"(?:\[\d+\] )?\d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d{6} \[(?:INF|WRN|ERR|FTL)\] ?\S")
 _BENIGN_LINES = 25

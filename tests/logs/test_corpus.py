@@ -21,7 +21,7 @@ from jsdoctor.parse.logs.lines.engine import Pattern
 from jsdoctor.parse.logs.lines.line import read_line
 from jsdoctor.parse.logs.lines.matcher import wants
 from jsdoctor.parse.logs.lines.signatures import signature_problems
-from tests.ruleset import rules
+from tests.support.ruleset import rules
 
 HERE = Path(__file__).resolve().parent
 VERSIONS = ("2.10.26", "2.11.11", "2.12.8", "2.14.6", "2.15.1")

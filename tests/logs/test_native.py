@@ -53,7 +53,7 @@ def test_logs_of_real_servers_in_a_zone() -> None:
 
 
 def test_logs_of_cases() -> None:
-    inputs = sorted(path for path in FIXTURES.glob("JSD*/**/*.log*") if path.is_file())
+    inputs = sorted(path for path in (FIXTURES / "rules").glob("JSD*/**/*.log*") if path.is_file())
     assert inputs
     assert_same(inputs)
 

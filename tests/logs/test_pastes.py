@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 from jsdoctor.parse.logs.lines.matcher import Matcher
 from jsdoctor.parse.logs.paste.documents import document_lines
 from jsdoctor.parse.logs.paste.rewrite import Rewriter
-from tests.log_cases import settings as signatures
 from tests.logs.corpus import REAL, counts_of, evidence
 from tests.logs.excerpts import Excerpt, benign, faults, loud, named
 from tests.logs.shapes import DRESSED, ENVELOPES
+from tests.support.log_cases import settings as signatures
 
 SHARE = 0.97
 MATCHER = Matcher(signatures().signatures)

@@ -12,7 +12,7 @@ import pytest
 from jsdoctor.model.finding import Outcome, Severity
 from jsdoctor.parse.logs.lines.matcher import Matcher
 from jsdoctor.parse.logs.scan.selection import MAX_KEPT_BYTES, LineSelection, signature_identity, unsearched
-from tests.log_cases import (
+from tests.support.log_cases import (
     evidence_of_files,
     healthy_logs,
     log_cases,
@@ -21,7 +21,7 @@ from tests.log_cases import (
     select_lines,
     settings,
 )
-from tests.ruleset import run_all, run_rule
+from tests.support.ruleset import run_all, run_rule
 
 UNREAD = "JSD903"
 """Tells of files that cannot be read: of these a bundle has the reason, and no lines."""

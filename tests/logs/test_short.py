@@ -9,8 +9,8 @@ import pytest
 from jsdoctor.engine.runner import evaluate
 from jsdoctor.engine.select import Selection
 from jsdoctor.model.finding import Outcome
-from tests.log_cases import BESIDE, evidence_of_files, logged_rules
-from tests.ruleset import checks, rules
+from tests.support.log_cases import BESIDE, evidence_of_files, logged_rules
+from tests.support.ruleset import checks, rules
 
 
 def outcomes(lines: list[str], directory: Path) -> set[Outcome]:

@@ -12,7 +12,7 @@ from jsdoctor.parse.logs.lines.engine import have_re2, literal_search, portable
 from jsdoctor.parse.logs.lines.matcher import Matcher, measured
 from jsdoctor.parse.logs.lines.signatures import signature_problems
 from tests.logs.corpus import REAL, SIGNATURES
-from tests.ruleset import rules
+from tests.support.ruleset import rules
 
 ALL = [signature for rule in rules() for signature in rule.signatures]
 

@@ -17,8 +17,8 @@ from jsdoctor.collect.logs.state.store import AuditState, StateScan
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.model.log import LogEvidence, canonical
 from tests.cli.invoke import jsdoctor
-from tests.log_cases import settings
 from tests.logs.corpus import REAL
+from tests.support.log_cases import settings
 
 SLOT = 16 * 1024
 SOURCES = (

@@ -9,10 +9,10 @@ import pytest
 
 from jsdoctor.model.finding import Outcome, Severity
 from jsdoctor.parse.logs.lines.matcher import Matcher
-from tests.log_cases import evidence_of_files, healthy_logs, settings
 from tests.logs.shapes import UNDATED
-from tests.rule_case import label
-from tests.ruleset import rules, run_all, run_rule
+from tests.support.log_cases import evidence_of_files, healthy_logs, settings
+from tests.support.rule_case import label
+from tests.support.ruleset import rules, run_all, run_rule
 
 _DECIDED = {Outcome.FAIL, Outcome.NOT_EVALUATED}
 

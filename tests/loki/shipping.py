@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from jsdoctor.cli.app import run
-from tests.evidence import FIXTURES
+from tests.support.evidence import FIXTURES
 
 S = 1_000_000_000
 Push = Callable[[Mapping[str, str], Sequence[tuple[int, str]]], None]

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from tests.evidence import FIXTURES
 from tests.loki.documented import DocumentedLoki, Refused, serving
 from tests.loki.shipping import S, incidents_of, jsdoctor, judged, live_and_kept, ship
 from tests.servers import ClusterFactory
+from tests.support.evidence import FIXTURES
 
 INCIDENTS = incidents_of("2.15.1")
 LOG = FIXTURES / "logs" / "2.15.1" / "l3-bad_meta_n1.log"

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from tests.collect.certificates import Certificates
-from tests.evidence import FIXTURES
 from tests.loki.documented import DocumentedLoki, Refused, serving
 from tests.loki.shipping import Done, S, from_files, incidents_of, jsdoctor, reported, ship
+from tests.support.evidence import FIXTURES
 
 QUERY = ("--loki-query", '{app="nats"}')
 INCIDENTS = incidents_of("2.15.1")

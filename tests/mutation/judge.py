@@ -20,10 +20,11 @@ from typing import IO
 
 import pytest
 
-from tests import edges, evidence, golden_cases, log_cases, packet_cases
 from tests.mutation.apply import NotAppliedError, applied, can_apply
 from tests.mutation.operators import Mutant
 from tests.mutation.reach import Baseline, in_a_fork, measured, passes
+from tests.support import evidence, log_cases, packet_cases
+from tools import edges, golden_cases
 
 MIN_TIMEOUT_S = 5
 MAX_MORE_MEMORY_BYTES = 1 << 30

@@ -9,10 +9,10 @@ from dataclasses import replace
 import pytest
 
 from jsdoctor.model.packets import Capture
-from tests.packet_cases import capture_path
 from tests.packets.frames import MILLISECOND, Packet, ethernet_pcap, handshake
 from tests.packets.mutations import Records
 from tests.packets.reading import analyze
+from tests.support.packet_cases import capture_path
 
 SECOND = 1000 * MILLISECOND
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from jsdoctor.model.finding import Outcome
-from tests.packet_cases import packet_evidence_of
-from tests.ruleset import run_all
+from tests.support.packet_cases import packet_evidence_of
+from tests.support.ruleset import run_all
 
 
 def test_both_directions_are_named_when_both_lost_packets() -> None:

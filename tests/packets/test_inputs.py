@@ -16,7 +16,7 @@ from jsdoctor.collect.packets.files import read_captures
 from jsdoctor.collect.packets.inputs import capture_files
 from jsdoctor.collect.problems import UsageProblem
 from tests.cli.invoke import jsdoctor
-from tests.packet_cases import capture_path
+from tests.support.packet_cases import capture_path
 
 SOURCE = capture_path("nats-clean.client")
 

@@ -12,8 +12,8 @@ from jsdoctor.collect.packets.files import read_captures
 from jsdoctor.model.finding import Outcome, Severity
 from jsdoctor.parse.packets.nats.observer import NatsObserver
 from tests.lab import Disturbance, Lab, lab_or_skip
-from tests.packet_cases import only_packets
-from tests.ruleset import run_all
+from tests.support.packet_cases import only_packets
+from tests.support.ruleset import run_all
 
 pytestmark = pytest.mark.real
 _BLAMED_FOR_LATENESS = {"JSD501"}

@@ -16,10 +16,10 @@ from jsdoctor.model.finding import Outcome, Severity
 from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.parse.packets.nats.observer import NatsObserver
 from jsdoctor.parse.packets.segment import ACK, FIN
-from tests.packet_cases import only_packets
 from tests.packets.frames import MILLISECOND, Packet, handshake, pcap
 from tests.packets.nats.speech import CONNECT, INFO, ack, hpub, msg, pub
-from tests.ruleset import run_all
+from tests.support.packet_cases import only_packets
+from tests.support.ruleset import run_all
 
 _BLAMED = {"JSD501", "JSD502", "JSD503", "JSD506", "JSD508", "JSD509", "JSD510", "JSD209", "JSD201"}
 

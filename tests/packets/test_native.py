@@ -15,11 +15,11 @@ from jsdoctor.model.nats_traffic import NatsTraffic
 from jsdoctor.parse.packets.native_core import have_native, native_core
 from jsdoctor.parse.packets.native_observer import CompiledObserver
 from jsdoctor.parse.packets.nats.observer import NatsObserver
-from tests.packet_cases import CAPTURES
 from tests.packets.mutations import mutated
 from tests.packets.nats.speech import CONNECT, INFO, Ear
 from tests.packets.nats.test_usual import Segment, talks
 from tests.packets.same_evidence import differences, evidence
+from tests.support.packet_cases import CAPTURES
 
 pytestmark = pytest.mark.skipif(not have_native(), reason="the compiled core is not installed: `make native` builds it")
 

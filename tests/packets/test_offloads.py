@@ -11,12 +11,12 @@ from jsdoctor.collect.packets.files import read_captures
 from jsdoctor.model.finding import Outcome, Severity
 from jsdoctor.parse.packets.pair_bytes import compare_bytes
 from jsdoctor.parse.packets.sightings import SeenPackets
-from tests.packet_cases import capture_path, only_packets
 from tests.packets.frames import MILLISECOND
 from tests.packets.mutations import Records
 from tests.packets.segmented import segmented, write
 from tests.packets.test_robustness import judged
-from tests.ruleset import run_all
+from tests.support.packet_cases import capture_path, only_packets
+from tests.support.ruleset import run_all
 
 FULL = 1448
 

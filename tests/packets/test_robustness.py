@@ -16,7 +16,6 @@ from jsdoctor.model.finding import Outcome
 from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.parse.packets.nats.observer import NatsObserver
 from jsdoctor.parse.packets.segment import ACK, PSH
-from tests.packet_cases import CAPTURES, only_packets
 from tests.packets.frames import (
     MILLISECOND,
     Packet,
@@ -28,7 +27,8 @@ from tests.packets.frames import (
     pcapng_section,
 )
 from tests.packets.mutations import mutated
-from tests.ruleset import run_all
+from tests.support.packet_cases import CAPTURES, only_packets
+from tests.support.ruleset import run_all
 
 SECOND = 1000 * MILLISECOND
 _CONNECT = b'CONNECT {"verbose":false,"lang":"python3"}\r\n'

@@ -17,8 +17,8 @@ from jsdoctor.collect.packets.files import read_captures
 from jsdoctor.model.finding import Outcome
 from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.parse.packets.nats.observer import NatsObserver
-from tests.packet_cases import CAPTURES, only_packets
-from tests.ruleset import run_all
+from tests.support.packet_cases import CAPTURES, only_packets
+from tests.support.ruleset import run_all
 
 _SMALL_BYTES = 3_000_000
 _PLACES = {"capture", "number", "near", "far"}

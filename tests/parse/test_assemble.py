@@ -22,7 +22,7 @@ from jsdoctor.model.snapshot import MAX_UNRESPONSIVE, ClusterSnapshot, SnapshotS
 from jsdoctor.model.trend import Trend
 from jsdoctor.parse.assemble import assemble
 from jsdoctor.parse.peers import peer_id
-from tests.ruleset import run_all
+from tests.support.ruleset import run_all
 
 REPLIES = Path(__file__).resolve().parents[2] / "fixtures" / "replies"
 VERSIONS = ("2.10.26", "2.15.1")

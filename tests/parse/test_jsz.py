@@ -100,6 +100,7 @@ def test_a_reply_is_decoded_once_and_then_not_needed(monkeypatch: pytest.MonkeyP
     assert (emptied.body, emptied.asked_at) == (b"", received.asked_at)
     assert accounts_of([emptied])[0][1].name == "APP"
     assert sender_name(emptied) == "n1"
+    assert read_jsz(emptied.of_login(1)) is first, "one of several logins"
     assert decoded == [len(received.body)]
     # What was decoded belongs to that body alone.
     assert read_jsz(msgspec.structs.replace(received, body=reply().body)) is not first

@@ -22,7 +22,7 @@ from jsdoctor.parse.kubernetes import (
 )
 from jsdoctor.parse.kubernetes_configurations import read_configurations
 from jsdoctor.parse.quantity import quantity_bytes
-from tests.evidence import FIXTURES
+from tests.support.evidence import FIXTURES
 
 ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),

@@ -15,7 +15,7 @@ from jsdoctor.model.snapshot import SnapshotSeries
 from jsdoctor.parse.assemble import assemble
 from jsdoctor.parse.bundle import decode_manifest, decode_samples, encode_bundle
 from jsdoctor.parse.logins import of_several_logins
-from tests.evidence import samples_of
+from tests.support.evidence import samples_of
 
 VERSIONS = ["2.10.26", "2.12.8", "2.15.1"]
 

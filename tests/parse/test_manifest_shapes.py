@@ -21,7 +21,7 @@ import pytest
 
 from jsdoctor.collect.manifests.load import load_manifests
 from jsdoctor.model.manifest import Manifests
-from tests.manifest_cases import FIXTURES
+from tests.support.manifest_cases import FIXTURES
 
 Json = dict[str, Any]
 SHAPES = {

@@ -20,7 +20,7 @@ from jsdoctor.parse import redact as redaction
 from jsdoctor.parse.redact import Redacted, Secret, redact, scrub_line
 from jsdoctor.parse.secret_forms import without_named
 from tests.collect.operator_mode import Key
-from tests.evidence import base_names, samples_of
+from tests.support.evidence import base_names, samples_of
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 PASSWORD = 'pä"ss\\w<0rd>&/1'

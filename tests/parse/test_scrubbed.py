@@ -13,7 +13,7 @@ from jsdoctor.parse.redact import scrub_line
 from jsdoctor.parse.scrubbed import scrubbed, scrubbed_fields
 from jsdoctor.render.formats import FORMATS
 from jsdoctor.render.options import RenderOptions
-from tests.ruleset import rules
+from tests.support.ruleset import rules
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 VALUE = "pl4nted-s3cr3t-value"

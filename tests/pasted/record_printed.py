@@ -16,8 +16,8 @@ from pathlib import Path
 import nats
 from nats.js.api import ConsumerConfig, StreamConfig
 
-from tests.evidence import FIXTURES
 from tests.servers.cluster import Cluster
+from tests.support.evidence import FIXTURES
 
 PRINTED = FIXTURES / "pasted" / "printed"
 REQUESTS = {

@@ -15,7 +15,7 @@ from jsdoctor.parse.file_kinds import FileKind, pasted_replies
 from jsdoctor.parse.pasted.found import RecognisedDocument, Refused
 from jsdoctor.parse.pasted.reporter import reporter_of
 from tests.pasted.test_paste import PASTED, faults, judged
-from tests.ruleset import rules
+from tests.support.ruleset import rules
 
 PAGES = PASTED / "pages"
 AT = datetime(2026, 11, 23, tzinfo=UTC)

@@ -14,8 +14,8 @@ from jsdoctor.app.judging import JudgeRequest, Judging, open_judging
 from jsdoctor.app.pieces import pieces_of, routed
 from jsdoctor.model.finding import Outcome, Severity
 from jsdoctor.model.report import Report
-from tests.evidence import FIXTURES
-from tests.ruleset import rules
+from tests.support.evidence import FIXTURES
+from tests.support.ruleset import rules
 
 PASTED = FIXTURES / "pasted"
 VERSIONS = ("0.1.5", "0.5.0")

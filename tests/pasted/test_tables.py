@@ -12,8 +12,8 @@ from jsdoctor.model.finding import Outcome
 from jsdoctor.parse.file_kinds import pasted_replies
 from jsdoctor.parse.pasted.found import RecognisedDocument, Refused
 from jsdoctor.parse.pasted.tables import boxed_tables, spaced_tables
-from tests.evidence import FIXTURES
 from tests.pasted.test_paste import PASTED, faults, judged, passed
+from tests.support.evidence import FIXTURES
 
 AT = datetime(2026, 11, 22, tzinfo=UTC)
 HEALTH = """

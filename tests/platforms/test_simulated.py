@@ -13,9 +13,9 @@ import pytest
 from nats.aio.client import Client
 
 from tests.cli.invoke import jsdoctor
-from tests.deployment import add_stream
 from tests.platforms.simulated import environment, run_on
 from tests.servers import ROOT, Cluster, ClusterFactory
+from tests.support.deployment import add_stream
 
 BOTH = ("windows", "macos")
 LOG = ROOT / "fixtures" / "logs" / "2.15.1" / "c1-n1.log"

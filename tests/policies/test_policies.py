@@ -13,8 +13,8 @@ import pytest
 from jsdoctor.model.finding import Outcome, Severity
 from jsdoctor.parse.configuration import Configuration, ConfigurationError, in_environment, parse_configuration
 from tests.cli.invoke import jsdoctor
-from tests.deployment import add_consumer, add_stream
 from tests.servers import ClusterFactory
+from tests.support.deployment import add_consumer, add_stream
 
 POLICY = """\
 [[policies]]

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from tests.prometheus.comparison import RuleRecord, Run
 from tests.prometheus.record import load
 from tests.prometheus.stack import EXPORTERS
-from tests.ruleset import rules
 from tests.servers.binaries import ROOT
+from tests.support.ruleset import rules
 
 PAGE = ROOT / "docs" / "prometheus.md"
 BEGIN, END = "<!-- comparison: written by tests/prometheus/page.py -->", "<!-- end of the comparison -->"

@@ -16,12 +16,12 @@ from pathlib import Path
 
 import msgspec
 
-from tests.evidence import FIXTURES
 from tests.prometheus.comparison import Run, compare
 from tests.prometheus.scenes import SCENES
 from tests.prometheus.stack import EXPORTERS, SURVEYOR
 from tests.real.ward import TOPOLOGIES
 from tests.servers import DEFAULT_VERSION, VERSIONS
+from tests.support.evidence import FIXTURES
 
 FILE = FIXTURES / "prometheus" / "compared.json"
 

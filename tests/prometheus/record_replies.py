@@ -11,11 +11,11 @@ from pathlib import Path
 
 import nats
 
-from tests.evidence import FIXTURES
 from tests.prometheus.replay import recording
 from tests.prometheus.stack import of_cluster, prometheus
 from tests.real.ward import PLANTS, Site, run_check
 from tests.servers import DEFAULT_VERSION, Cluster
+from tests.support.evidence import FIXTURES
 
 FILE = FIXTURES / "prometheus" / "exporter.json.gz"
 _PLANTED = ("JSD401", "JSD403", "JSD408")

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import nats
 
-from tests.deployment import api
 from tests.prometheus import server_faults
 from tests.prometheus.stack import Scraped, of_cluster
 from tests.real.ward import PLANTS, TOPOLOGIES, Site
 from tests.servers import Cluster, wait_until
 from tests.servers.route_proxies import RouteProxies
+from tests.support.deployment import api
 from tests.topologies.deployments import HUB, hub, sites, super_cluster
 from tests.topologies.landscape import Landscape
 

@@ -7,10 +7,10 @@ import contextlib
 
 import nats
 
-from tests.deployment import add_stream
 from tests.prometheus.stack import SCRAPE_S
 from tests.real.load import LOGIN, dial, next_line, stalled_reader
 from tests.real.ward import Site
+from tests.support.deployment import add_stream
 
 MAX_CONNECTIONS = 100
 CONFIG = f'max_connections: {MAX_CONNECTIONS}\nwrite_deadline: "1s"\nmax_pending: 1MB\n'

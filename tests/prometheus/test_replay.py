@@ -12,8 +12,8 @@ from typing import NamedTuple
 import pytest
 
 from jsdoctor.cli.app import run
-from tests.evidence import FIXTURES
 from tests.prometheus.replay import Reply, replayed, serving
+from tests.support.evidence import FIXTURES
 
 RECORDED = FIXTURES / "prometheus"
 

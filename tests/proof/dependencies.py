@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.servers import ROOT
 
-_MODULE = re.compile(r"tests(\.\w+)+")
+_MODULE = re.compile(r"(?:tests|tools)(\.\w+)+")
 
 
 @cache
@@ -33,7 +33,7 @@ def dependencies(module: str, root: Path = ROOT) -> set[Path]:
         if path not in modules and path.is_file():
             modules.add(path)
             left += [*_imported(path, root), path.parent / "__init__.py"]
-    folders = {path.parent for path in modules} - {root / "tests"}
+    folders = {path.parent for path in modules} - {root / "tests", root / "tools"}
     return modules.union(*(_data(folder) for folder in folders))
 
 
@@ -63,7 +63,7 @@ def _started(text: str, root: Path) -> set[str]:
 
 def _files(names: set[str], root: Path) -> Iterator[Path]:
     for name in sorted(names):
-        if name.partition(".")[0] == "tests":
+        if name.partition(".")[0] in {"tests", "tools"}:
             place = root.joinpath(*name.split("."))
             yield from (place.with_suffix(".py"), place / "__init__.py")
 

@@ -22,7 +22,7 @@ _Line = TypeVar("_Line")
 KEPT = ROOT / ".proof"
 PRODUCT = ("jsdoctor", "rules", "fixtures")
 """Directories whose content every result depends on. Of tests/, a result depends on what its module does."""
-TESTS = ("tests",)
+TESTS = ("tests", "tools")
 
 
 class Collected(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):

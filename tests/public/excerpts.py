@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.evidence import FIXTURES
+from tests.support.evidence import FIXTURES
 
 PUBLIC = FIXTURES / "public"
 _SHOWN_FIRST = 3

@@ -20,10 +20,10 @@ import nats
 
 from jsdoctor.demo.server import NatsServer, free_ports
 from tests.collect.certificates import Certificates
-from tests.deployment import HOUR_NS, add_consumer, add_stream
-from tests.record_archives import gather
 from tests.servers import Cluster, ClusterFactory, server_binary, wait_until
-from tests.stored import store
+from tests.support.deployment import HOUR_NS, add_consumer, add_stream
+from tests.support.stored import store
+from tools.record_archives import gather
 
 ACCOUNTS = (
     "system_account: SYS\naccounts { SYS: {users: [{user: sys, password: sys}]},"

@@ -15,11 +15,11 @@ from pathlib import Path
 from nats.aio.client import Client
 from nats.errors import Error
 
-from tests.deployment import api
 from tests.real.field_changes import ON_A, ON_B, FieldChange
 from tests.real.field_values import Json
 from tests.real.outage import with_client
 from tests.servers import Cluster
+from tests.support.deployment import api
 
 ROOM = "max_memory_store: 1G\n  max_file_store: 1T"
 """Limits of bytes are reserved: so many streams want room that nothing is written to."""

@@ -13,8 +13,8 @@ import nats
 from nats.aio.client import Client
 
 from tests.cli.invoke import jsdoctor
-from tests.deployment import Json
 from tests.servers import Cluster
+from tests.support.deployment import Json
 
 T = TypeVar("T")
 DYNAMIC = {"_nats.ver", "_nats.level"}

@@ -10,13 +10,13 @@ import asyncio
 import json
 from dataclasses import dataclass
 
-from tests.deployment import HOUR_NS
 from tests.real.plants_consumer_config import filter_outside, paused, start_beyond_the_end
 from tests.real.plants_dedupe_window import window_cut_by_max_age
 from tests.real.plants_max_deliver import give_up
 from tests.real.plants_sequence_mismatch import overrun
 from tests.real.plants_stream_limits import keep_publishing, nobody_interested, silence
 from tests.real.ward import Site, Work
+from tests.support.deployment import HOUR_NS
 
 SECOND_NS = 1_000_000_000
 WATCHED = {"io.nats.monitor.enabled": "true"}

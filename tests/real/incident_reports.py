@@ -8,7 +8,7 @@ from typing import Any
 
 from nats.aio.client import Client
 
-from tests.deployment import add_stream, api
+from tests.support.deployment import add_stream, api
 
 Json = dict[str, Any]
 

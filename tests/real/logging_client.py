@@ -19,7 +19,7 @@ from nats.aio.client import Client
 from nats.errors import Error
 from nats.js import api
 
-from tests.deployment import add_stream
+from tests.support.deployment import add_stream
 
 
 @contextlib.asynccontextmanager

@@ -16,8 +16,8 @@ import nats
 import pytest
 from nats.aio.client import Client
 
-from tests.deployment import add_stream, api
 from tests.servers import Cluster
+from tests.support.deployment import add_stream, api
 
 Json = dict[str, Any]
 

@@ -9,8 +9,8 @@ import nats.errors
 from nats.aio.client import Client
 
 from jsdoctor.model.server_defaults import DEFAULT_MAX_WAITING
-from tests.deployment import HOUR_NS, add_consumer, api
 from tests.real.ward import Site, plant
+from tests.support.deployment import HOUR_NS, add_consumer, api
 
 SECOND_NS = 1_000_000_000
 

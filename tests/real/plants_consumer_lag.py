@@ -10,8 +10,8 @@ from pathlib import Path
 import nats
 from nats.aio.msg import Msg
 
-from tests.deployment import HOUR_NS
 from tests.real.ward import Site, plant
+from tests.support.deployment import HOUR_NS
 
 SECOND_NS = 1_000_000_000
 

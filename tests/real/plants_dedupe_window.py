@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from tests.deployment import HOUR_NS
 from tests.real.ward import Site, plant
+from tests.support.deployment import HOUR_NS
 
 SECOND_NS = 1_000_000_000
 

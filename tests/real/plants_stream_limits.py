@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 from tests.real.ward import Site, plant
-from tests.stored import store, store_again
+from tests.support.stored import store, store_again
 
 
 async def update(site: Site, stream: str, **changes: Any) -> None:

@@ -15,10 +15,10 @@ import pytest
 from nats.aio.client import Client
 
 from tests.collect.looking import NIGHTLY_UNLESS_DEFAULT
-from tests.deployment import HOUR_NS, add_consumer, add_stream
 from tests.real.test_clock import typed
 from tests.real.ward import Json, failures, run_check
 from tests.servers import Cluster, ClusterFactory
+from tests.support.deployment import HOUR_NS, add_consumer, add_stream
 
 pytestmark = pytest.mark.real
 

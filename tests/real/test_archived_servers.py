@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from nats.aio.client import Client
 
-from tests.deployment import add_stream
 from tests.real.outage import check, failures_of, with_client
-from tests.record_archives import capture, gather
 from tests.servers import VERSIONS, ClusterFactory
-from tests.stored import store
+from tests.support.deployment import add_stream
+from tests.support.stored import store
+from tools.record_archives import capture, gather
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("archived-servers")]
 

@@ -18,8 +18,8 @@ import pytest
 
 from tests.real.audit_clusters import archives
 from tests.real.ward import Json, run_check
-from tests.ruleset import rules
 from tests.servers import ROOT, cluster_factories
+from tests.support.ruleset import rules
 
 pytestmark = pytest.mark.real
 STATES = ("misconfigured", "worn", "overloaded", "of yesterday", "one server down", "no quorum")

@@ -20,10 +20,10 @@ from jsdoctor.parse.assemble import assemble
 from jsdoctor.parse.bundle import encode_bundle
 from jsdoctor.parse.redact import redact
 from tests.collect.looking import take_samples
-from tests.once import once
 from tests.real.ward import PLANTS, TOPOLOGIES, Json, Site, run_check
-from tests.ruleset import run_all
 from tests.servers import Cluster, ClusterFactory
+from tests.support.once import once
+from tests.support.ruleset import run_all
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("ward")]
 Outcomes = dict[tuple[str, ...], object]

@@ -14,10 +14,10 @@ from nats.aio.client import Client
 from jsdoctor.model.exchange import Access, Endpoint, Exchange, Sample
 from jsdoctor.parse.assemble import assemble
 from tests.collect.looking import NIGHTLY_UNLESS_DEFAULT, ONCE, PLAN, gaps, seen, take_samples
-from tests.deployment import HOUR_NS, add_consumer, add_stream, api
 from tests.real.outage import with_client
 from tests.real.two_samples import severities
 from tests.servers import Cluster, ClusterFactory, wait_until
+from tests.support.deployment import HOUR_NS, add_consumer, add_stream, api
 
 pytestmark = pytest.mark.real
 

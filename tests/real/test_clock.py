@@ -13,9 +13,9 @@ import nats
 import pytest
 
 from tests.clock import ShiftClock, clock_shifter
-from tests.deployment import add_stream, api
 from tests.real.ward import failures, run_check
 from tests.servers import Cluster, ClusterFactory, wait_until
+from tests.support.deployment import add_stream, api
 
 pytestmark = pytest.mark.real
 

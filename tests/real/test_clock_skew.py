@@ -20,11 +20,11 @@ from jsdoctor.parse.assemble import assemble
 from tests.clock import ShiftClock, clock_shifter
 from tests.clock.ntp_server import ntp_server
 from tests.collect.looking import NIGHTLY_UNLESS_DEFAULT, take_samples
-from tests.deployment import add_consumer, add_stream, api
 from tests.real.test_clock import typed
 from tests.real.ward import Json, failures, run_check
-from tests.ruleset import run_rule
 from tests.servers import Cluster, ClusterFactory, wait_until
+from tests.support.deployment import add_consumer, add_stream, api
+from tests.support.ruleset import run_rule
 
 pytestmark = pytest.mark.real
 

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from nats.aio.client import Client
 
-from tests.deployment import add_consumer, add_stream, api
 from tests.real.outage import (
     Json,
     check,
@@ -24,7 +23,8 @@ from tests.real.outage import (
     with_client,
 )
 from tests.servers import VERSIONS, Cluster, ClusterFactory, wait_until
-from tests.stored import store
+from tests.support.deployment import add_consumer, add_stream, api
+from tests.support.stored import store
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("cluster-health")]
 
@@ -152,7 +152,9 @@ def test_killed_server_is_found(downfall: Downfall) -> None:
 
 
 def test_killed_server_is_found_by_a_plain_account(downfall: Downfall) -> None:
-    assert failures_of(downfall.runs["one down", "app"][1], "JSD703") == {downfall.owner: "warning"}
+    """A warning, and an error from a minute on, which a busy machine may take until the check."""
+    failures = failures_of(downfall.runs["one down", "app"][1], "JSD703")
+    assert failures in ({downfall.owner: "warning"}, {downfall.owner: "error"})
 
 
 def test_single_copy_of_a_killed_server_is_found_by_a_plain_account(downfall: Downfall) -> None:

@@ -13,11 +13,11 @@ from pathlib import Path
 import nats
 import pytest
 
-from tests.deployment import CONSUMERS, add_consumer, api, furnish
 from tests.diagnosis.book import book
-from tests.golden_results import path_of
-from tests.ruleset import rules
 from tests.servers import ClusterFactory
+from tests.support.deployment import CONSUMERS, add_consumer, api, furnish
+from tests.support.ruleset import rules
+from tools.golden_results import path_of
 
 pytestmark = pytest.mark.real
 

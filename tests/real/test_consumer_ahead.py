@@ -13,11 +13,11 @@ from typing import Any
 import nats
 import pytest
 
-from tests.deployment import HOUR_NS, add_consumer, add_stream, drain
 from tests.real.plants_consumer_config import recreate
 from tests.real.ward import failures, run_check
 from tests.servers import Cluster, ClusterFactory
-from tests.stored import store
+from tests.support.deployment import HOUR_NS, add_consumer, add_stream, drain
+from tests.support.stored import store
 
 pytestmark = pytest.mark.real
 CONSUMER = "APP/P205/worker"

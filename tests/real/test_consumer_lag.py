@@ -10,10 +10,10 @@ import nats
 import pytest
 from nats.aio.msg import Msg
 
-from tests.deployment import HOUR_NS
 from tests.real.plants_consumer_lag import SECOND_NS, acknowledge, delivered
 from tests.real.ward import TOPOLOGIES, Json, Site, failures, run_check
 from tests.servers import DEFAULT_VERSION, VERSIONS, Cluster, ClusterFactory
+from tests.support.deployment import HOUR_NS
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("consumer-lag")]
 IMPATIENT = """

@@ -13,9 +13,9 @@ import pytest
 from jsdoctor.cli.app import run
 from tests.diagnosis.book import book
 from tests.diagnosis.run import confirmed, diagnosed, with_verdict
-from tests.once import once
 from tests.real.ward import PLANTS, TOPOLOGIES, Plant, Site
 from tests.servers import DEFAULT_VERSION, VERSIONS, Cluster
+from tests.support.once import once
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("diagnose")]
 

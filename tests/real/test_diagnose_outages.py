@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from nats.aio.client import Client
 
-from tests.deployment import add_stream, api
 from tests.diagnosis.run import Json, confirmed, diagnosed
 from tests.real.outage import peers_of, with_client
 from tests.real.test_cluster_health import SILENCE_NS, _halt, _quiet_ns
 from tests.real.test_consumer_ahead import consume_all, lose_the_tail, publish_five
 from tests.servers import VERSIONS, Cluster, ClusterFactory, wait_until
-from tests.stored import store, store_again
+from tests.support.deployment import add_stream, api
+from tests.support.stored import store, store_again
 
 pytestmark = [pytest.mark.real, pytest.mark.nightly]
 

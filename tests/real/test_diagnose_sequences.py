@@ -11,10 +11,10 @@ import nats
 import pytest
 from nats.aio.client import Client
 
-from tests.deployment import HOUR_NS, add_stream, api
 from tests.diagnosis.run import Json, confirmed, diagnosed, with_verdict
 from tests.servers import DEFAULT_VERSION, VERSIONS, Cluster, ClusterFactory, server_binary
-from tests.stored import publish
+from tests.support.deployment import HOUR_NS, add_stream, api
+from tests.support.stored import publish
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("diagnose")]
 

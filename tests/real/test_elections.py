@@ -7,10 +7,10 @@ from collections.abc import Callable
 import pytest
 
 from tests.collect.looking import NIGHTLY_UNLESS_DEFAULT
-from tests.deployment import api
 from tests.real.outage import peers_of, with_client
 from tests.real.two_samples import NAME, made, once, settled, severities
 from tests.servers import Cluster, ClusterFactory, wait_until
+from tests.support.deployment import api
 
 pytestmark = pytest.mark.real
 

@@ -10,8 +10,8 @@ import pytest
 
 from tests.real.field_changes import FieldChange
 from tests.real.field_trial import ROOM, Trial, trials
-from tests.record_fields import changes
 from tests.servers import DEFAULT_VERSION, VERSIONS, ClusterFactory
+from tools.record_fields import changes
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("field-changes")]
 

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from nats.aio.client import Client
 
-from tests.deployment import add_consumer, add_stream, api
 from tests.real.fixing import apply, config_of, endings, events, fix, info_of, own, rollback, with_client
 from tests.servers import DEFAULT_VERSION, Cluster, ClusterFactory
+from tests.support.deployment import add_consumer, add_stream, api
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("fix")]
 

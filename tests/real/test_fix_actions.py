@@ -13,10 +13,10 @@ import pytest
 from nats.aio.client import Client
 
 from tests.cli.invoke import jsdoctor
-from tests.deployment import Json, add_consumer, add_stream, api
 from tests.real.fixing import apply, config_of, fix, info_of, own, rollback, with_client
 from tests.real.ward import PLANTS, TOPOLOGIES, Plant, Site
 from tests.servers import DEFAULT_VERSION, VERSIONS, Cluster, ClusterFactory, wait_until
+from tests.support.deployment import Json, add_consumer, add_stream, api
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("fix")]
 

@@ -13,11 +13,11 @@ import pytest
 from nats.aio.client import Client
 
 from jsdoctor.model.finding import Subject
-from tests.deployment import Json, add_consumer, add_stream
 from tests.real.fixing import config_of, fix, info_of, own, with_client
 from tests.real.test_fix import plant
-from tests.ruleset import actions
 from tests.servers import DEFAULT_VERSION, Cluster, ClusterFactory, wait_until
+from tests.support.deployment import Json, add_consumer, add_stream
+from tests.support.ruleset import actions
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("fix")]
 

@@ -16,10 +16,10 @@ import nats.errors
 import pytest
 from nats.aio.client import Client
 
-from tests.deployment import add_stream
 from tests.real.fixing import apply, config_of, events, fix, info_of, rollback, with_client
 from tests.servers import DEFAULT_VERSION, ROOT, VERSIONS, Cluster, ClusterFactory, wait_until
-from tests.stored import store
+from tests.support.deployment import add_stream
+from tests.support.stored import store
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("fix")]
 

@@ -6,9 +6,9 @@ import asyncio
 
 import pytest
 
-from tests.deployment import Traffic, furnish
 from tests.real.ward import Json, run_check
 from tests.servers import VERSIONS, Cluster, ClusterFactory
+from tests.support.deployment import Traffic, furnish
 
 pytestmark = [pytest.mark.real, pytest.mark.every_version]
 LOUD = {"warning", "error", "critical"}

@@ -12,8 +12,6 @@ import nats
 import pytest
 from nats.aio.client import Client
 
-from tests.deployment import add_consumer, add_stream, api
-from tests.once import once
 from tests.real.contexts import contexts
 from tests.real.incident_faults import FAULTS, Fault
 from tests.real.incident_reports import LOUD, beneath, causes, every_finding_is_in_one_incident, first_is, shown
@@ -21,6 +19,8 @@ from tests.real.outage import fill, peers_of, small_disk, with_client
 from tests.real.test_cluster_health import SILENCE_NS, _halt, _is_missed, _quiet_ns
 from tests.real.ward import Site, run_check
 from tests.servers import DEFAULT_VERSION, VERSIONS, Cluster, ClusterFactory, wait_until
+from tests.support.deployment import add_consumer, add_stream, api
+from tests.support.once import once
 
 Json = dict[str, Any]
 

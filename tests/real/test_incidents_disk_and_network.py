@@ -11,7 +11,6 @@ import nats.errors
 import pytest
 from nats.aio.client import Client
 
-from tests.deployment import HOUR_NS, add_stream, api
 from tests.real.incident_reports import first_is, place_stream
 from tests.real.outage import peers_of, with_client
 from tests.real.test_cluster_health import _is_missed, _monitors
@@ -19,7 +18,8 @@ from tests.real.ward import run_check
 from tests.servers import VERSIONS, Cluster, ClusterFactory, wait_until
 from tests.servers.route_proxies import RouteProxies
 from tests.servers.slow_disk import slow_disk
-from tests.stored import store
+from tests.support.deployment import HOUR_NS, add_stream, api
+from tests.support.stored import store
 
 pytestmark = [pytest.mark.real, pytest.mark.nightly, pytest.mark.xdist_group("incidents")]
 

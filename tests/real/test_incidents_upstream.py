@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from nats.aio.client import Client
 
-from tests.deployment import HOUR_NS, add_stream
 from tests.real.incident_reports import first_is, place_stream
 from tests.real.outage import peers_of, with_client
 from tests.real.test_cluster_health import _is_missed
 from tests.real.ward import run_check
 from tests.servers import VERSIONS, Cluster, ClusterFactory, wait_until
+from tests.support.deployment import HOUR_NS, add_stream
 
 pytestmark = [pytest.mark.real, pytest.mark.nightly, pytest.mark.xdist_group("incidents")]
 

@@ -13,10 +13,10 @@ import pytest
 from nats.aio.client import Client
 
 from jsdoctor.demo.server import NatsServer
-from tests.deployment import add_consumer, add_stream, api
 from tests.real.outage import Json, check, failures_of, small_disk, with_client
 from tests.servers import Cluster, ClusterFactory, server_binary, wait_until
-from tests.stored import store
+from tests.support.deployment import add_consumer, add_stream, api
+from tests.support.stored import store
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("logs-cluster")]
 OTHERS = pytest.mark.nightly

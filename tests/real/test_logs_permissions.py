@@ -10,10 +10,10 @@ import pytest
 from nats.aio.client import Client
 from nats.errors import TimeoutError as NatsTimeoutError
 
-from tests.deployment import add_consumer, add_stream
 from tests.real.outage import with_client
 from tests.real.test_logs_servers import VERSIONS, logs, severities, wait_for_line
 from tests.servers import Cluster, ClusterFactory
+from tests.support.deployment import add_consumer, add_stream
 
 pytestmark = pytest.mark.real
 

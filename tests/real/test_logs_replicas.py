@@ -16,11 +16,11 @@ import httpx2
 import pytest
 from nats.aio.client import Client
 
-from tests.deployment import add_stream, api
 from tests.real.outage import failures_of, with_client
 from tests.real.test_logs_cluster import ON_2_10, ON_2_12, ON_2_15, judge, logged, loud, times
 from tests.servers import Cluster, ClusterFactory, wait_until
-from tests.stored import store
+from tests.support.deployment import add_stream, api
+from tests.support.stored import store
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("logs-cluster")]
 STREAM = "P704"

@@ -23,14 +23,14 @@ from jsdoctor.demo.errors import ServerStartError
 from jsdoctor.demo.server import NatsServer, free_ports
 from jsdoctor.model.finding import Outcome
 from tests.collect.operator_mode import Operator, creds
-from tests.deployment import add_stream, api
-from tests.log_cases import evidence_of_files
 from tests.real.load import LOGIN, dial, failed_logins, stalled_reader
 from tests.real.logging_client import application, refused
 from tests.real.outage import check, failures_of, fill, small_disk, with_client
-from tests.rule_case import label
-from tests.ruleset import run_all
 from tests.servers import Cluster, ClusterFactory, server_binary, wait_until
+from tests.support.deployment import add_stream, api
+from tests.support.log_cases import evidence_of_files
+from tests.support.rule_case import label
+from tests.support.ruleset import run_all
 
 pytestmark = pytest.mark.real
 

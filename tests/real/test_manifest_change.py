@@ -10,9 +10,9 @@ import jsonschema
 import pytest
 
 from tests.cli.invoke import jsdoctor
-from tests.deployment import HOUR_NS, add_consumer, add_stream
 from tests.real.outage import check, with_client
 from tests.servers import ClusterFactory
+from tests.support.deployment import HOUR_NS, add_consumer, add_stream
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("manifests")]
 

@@ -12,10 +12,10 @@ from nats.aio.client import Client
 
 from jsdoctor.collect.scan.message_recorder import date_ns
 from tests.cli.invoke import jsdoctor
-from tests.deployment import add_stream, api
 from tests.real.manifest_changes import HELD, Change, Fate, Json, consumer_changes, stream_changes
 from tests.real.outage import check, failures_of, with_client
 from tests.servers import DEFAULT_VERSION, VERSIONS, ClusterFactory
+from tests.support.deployment import add_stream, api
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("manifests")]
 

@@ -10,9 +10,9 @@ import nats
 import pytest
 
 from jsdoctor.demo.server import NatsServer
-from tests.deployment import add_stream
 from tests.real.outage import Json, check, failures_of
 from tests.servers import DEFAULT_VERSION, VERSIONS, server_binary
+from tests.support.deployment import add_stream
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("manifests")]
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.deployment import HOUR_NS, add_consumer, add_stream
 from tests.remedy.asking import PlainApi, with_api
 from tests.servers import ClusterFactory
+from tests.support.deployment import HOUR_NS, add_consumer, add_stream
 
 STREAMS, CONSUMERS, CHECKS = 300, 5, 50
 MAX_REQUESTS = 320

@@ -14,10 +14,10 @@ from nats.aio.client import Client
 
 from tests.clock import ShiftClock, clock_shifter
 from tests.collect.looking import NIGHTLY_UNLESS_DEFAULT
-from tests.deployment import add_stream, api
 from tests.real.test_clock import typed
 from tests.real.ward import Json, run_check
 from tests.servers import Cluster, ClusterFactory
+from tests.support.deployment import add_stream, api
 
 pytestmark = pytest.mark.real
 

@@ -10,11 +10,11 @@ import pytest
 from nats.aio.client import Client
 
 from tests.collect.looking import NIGHTLY_UNLESS_DEFAULT
-from tests.deployment import HOUR_NS, add_consumer, add_stream, api
 from tests.real.contexts import contexts
 from tests.real.outage import with_client
 from tests.real.ward import Json, failures, run_check
 from tests.servers import ClusterFactory
+from tests.support.deployment import HOUR_NS, add_consumer, add_stream, api
 
 pytestmark = pytest.mark.real
 

@@ -15,9 +15,9 @@ import typer.main
 
 from jsdoctor.cli.app import app
 from tests.cli.invoke import jsdoctor
-from tests.deployment import api, furnish
 from tests.real.wire_trace import Trace
 from tests.servers import Cluster, ClusterFactory, wait_until
+from tests.support.deployment import api, furnish
 
 pytestmark = pytest.mark.real
 

@@ -7,10 +7,10 @@ from collections.abc import Awaitable, Callable
 import pytest
 from nats.aio.client import Client
 
-from tests.deployment import add_stream
 from tests.real.outage import check, failures_of, with_client
 from tests.servers import VERSIONS, ClusterFactory
-from tests.stored import store
+from tests.support.deployment import add_stream
+from tests.support.stored import store
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("placement")]
 

@@ -10,10 +10,10 @@ import nats
 import pytest
 from nats.aio.client import Client
 
-from tests.deployment import HOUR_NS, add_stream, api
 from tests.real.ward import Json, failures, run_check
 from tests.servers import Cluster, ClusterFactory
-from tests.stored import store, store_again
+from tests.support.deployment import HOUR_NS, add_stream, api
+from tests.support.stored import store, store_again
 
 pytestmark = [pytest.mark.real, pytest.mark.nightly]
 

@@ -13,13 +13,13 @@ import pytest
 from nats.aio.client import Client
 
 from tests.collect.looking import NIGHTLY_UNLESS_DEFAULT
-from tests.deployment import HOUR_NS, Traffic, add_stream, furnish
 from tests.real.outage import Json, failures_of, with_client
 from tests.real.two_samples import once
 from tests.real.two_samples import severities as severities_of
 from tests.real.ward import run_check
 from tests.servers import Cluster, ClusterFactory, wait_until
-from tests.stored import store
+from tests.support.deployment import HOUR_NS, Traffic, add_stream, furnish
+from tests.support.stored import store
 
 pytestmark = pytest.mark.real
 STREAM = "P207"

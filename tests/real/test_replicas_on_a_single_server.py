@@ -11,10 +11,10 @@ import pytest
 from nats.aio.client import Client
 
 from tests.cli.invoke import jsdoctor
-from tests.deployment import HOUR_NS, add_stream, api
 from tests.remedy.fixing import fix
 from tests.servers import ClusterFactory, wait_until
-from tests.stored import store
+from tests.support.deployment import HOUR_NS, add_stream, api
+from tests.support.stored import store
 
 pytestmark = pytest.mark.real
 

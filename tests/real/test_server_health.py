@@ -11,9 +11,9 @@ import pytest
 from nats.aio.client import Client
 
 from jsdoctor.demo.server import NatsServer
-from tests.deployment import add_stream, api
 from tests.real.outage import check, failures_of, fill, peers_of, small_disk, with_client
 from tests.servers import DEFAULT_VERSION, VERSIONS, Cluster, ClusterFactory, server_binary, wait_until
+from tests.support.deployment import add_stream, api
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("server-health")]
 

@@ -13,10 +13,10 @@ import nats
 import pytest
 from nats.aio.client import Client
 
-from tests.deployment import add_stream
 from tests.real.load import LOGIN, check_during, come_and_go, dial, failed_logins, next_line, stalled_reader
 from tests.real.outage import Json, check, failures_of, peers_of, with_client
 from tests.servers import VERSIONS, Cluster, ClusterFactory, wait_until
+from tests.support.deployment import add_stream
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("server-load")]
 

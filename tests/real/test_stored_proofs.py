@@ -16,11 +16,11 @@ from nats.aio.client import Client
 from jsdoctor.collect.scan.message_recorder import date_ns
 from jsdoctor.model.wording import span
 from tests.collect.looking import NIGHTLY_UNLESS_DEFAULT
-from tests.deployment import HOUR_NS, add_consumer, add_stream, api, drain
 from tests.real.test_clock import typed
 from tests.real.ward import failures, run_check
 from tests.servers import Cluster, ClusterFactory
-from tests.stored import store, store_again
+from tests.support.deployment import HOUR_NS, add_consumer, add_stream, api, drain
+from tests.support.stored import store, store_again
 
 pytestmark = pytest.mark.real
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from nats.aio.client import Client
 
-from tests.deployment import add_stream, api
 from tests.real.outage import check, failures_of, with_client
 from tests.servers import VERSIONS, ClusterFactory, wait_until
+from tests.support.deployment import add_stream, api
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("stream-origins")]
 

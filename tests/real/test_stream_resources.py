@@ -11,9 +11,9 @@ import pytest
 from nats.aio.client import Client
 
 from tests.collect.looking import NIGHTLY_UNLESS_DEFAULT
-from tests.deployment import api
 from tests.real.outage import check, with_client
 from tests.servers import ClusterFactory
+from tests.support.deployment import api
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("manifests")]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.once import once
 from tests.real.ward import PLANTS, TOPOLOGIES, Plant, Visit, failures, visit
 from tests.servers import DEFAULT_VERSION, VERSIONS, Cluster
+from tests.support.once import once
 
 LOUD = {"warning", "error", "critical"}
 NIGHTLY = pytest.mark.nightly

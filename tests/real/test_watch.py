@@ -21,9 +21,9 @@ from typing import Any
 import pytest
 
 from tests.cli.invoke import jsdoctor
-from tests.deployment import HOUR_NS, add_stream, api
 from tests.real.fixing import with_client
 from tests.servers import Cluster, ClusterFactory, wait_until
+from tests.support.deployment import HOUR_NS, add_stream, api
 
 pytestmark = pytest.mark.real
 

@@ -18,10 +18,10 @@ import pytest
 from jsdoctor.collect.packets.files import read_captures
 from jsdoctor.parse.packets.nats.observer import NatsObserver
 from tests.clients.play import CONDITIONS, PAUSE, PLAY, RESUME, Seen, failed
-from tests.packet_cases import only_packets
-from tests.record_captures import capturing, ports_of
-from tests.ruleset import run_all
 from tests.servers import ROOT, Cluster, ClusterFactory
+from tests.support.packet_cases import only_packets
+from tests.support.ruleset import run_all
+from tools.record_captures import capturing, ports_of
 
 CLIENTS = ROOT / "tests" / "clients"
 CACHE = ROOT / ".cache" / "clients"

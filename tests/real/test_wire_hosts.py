@@ -20,10 +20,10 @@ from tests.lab import lab_or_skip
 from tests.lab.host_views import black_hole_views, has_wireshark, views, wireshark
 from tests.lab.hosts import Topology
 from tests.lab.plan import Disturbance
-from tests.packet_cases import only_packets
 from tests.packets.test_robustness import judged
 from tests.real.test_wire_clients import built
-from tests.ruleset import run_all
+from tests.support.packet_cases import only_packets
+from tests.support.ruleset import run_all
 
 pytestmark = [pytest.mark.real, pytest.mark.nightly]
 LIBRARIES = ("nats.go", "nats-py", "nats.js")

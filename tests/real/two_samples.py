@@ -11,11 +11,11 @@ from jsdoctor.model.exchange import Sample
 from jsdoctor.model.finding import Outcome
 from jsdoctor.parse.assemble import assemble
 from tests.collect.looking import ONCE, take_samples
-from tests.deployment import HOUR_NS, add_consumer, add_stream, api
 from tests.real.outage import with_client
-from tests.ruleset import run_rule
 from tests.servers import Cluster, wait_until
-from tests.stored import store
+from tests.support.deployment import HOUR_NS, add_consumer, add_stream, api
+from tests.support.ruleset import run_rule
+from tests.support.stored import store
 
 Samples = tuple[Sample, ...]
 NAME = "P20"

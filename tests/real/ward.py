@@ -28,10 +28,10 @@ import nats
 from nats.aio.client import Client
 
 import tests.real
-from tests.deployment import HOUR_NS, add_consumer, add_stream, api
 from tests.servers import Cluster
-from tests.stored import publish
-from tests.warm import jsdoctor_again
+from tests.support.deployment import HOUR_NS, add_consumer, add_stream, api
+from tests.support.stored import publish
+from tests.support.warm import jsdoctor_again
 
 Json = dict[str, Any]
 Work = Callable[["Site"], Awaitable[None]]

@@ -19,9 +19,9 @@ from jsdoctor.remedy.backup.unpack import messages
 from jsdoctor.remedy.backup.verify import require_verified, verify
 from jsdoctor.remedy.settings import differences
 from tests.collect.looking import NIGHTLY_UNLESS_DEFAULT
-from tests.deployment import add_consumer, add_stream, api, drain
 from tests.remedy.asking import PlainApi, with_api
 from tests.servers import Cluster, ClusterFactory
+from tests.support.deployment import add_consumer, add_stream, api, drain
 
 pytestmark = pytest.mark.real
 

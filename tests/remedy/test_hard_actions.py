@@ -19,14 +19,14 @@ from jsdoctor.remedy.families.peers import as_its_leader_has_it, everyone
 from tests.cli.invoke import jsdoctor
 from tests.clock import ShiftClock, clock_shifter
 from tests.collect.looking import NIGHTLY_UNLESS_DEFAULT
-from tests.deployment import HOUR_NS, add_consumer, add_stream, api, drain
 from tests.real.test_consumer_ahead import consume_all, lose_the_tail, publish_five
 from tests.real.ward import Site
 from tests.remedy.asking import PlainApi, with_api
 from tests.remedy.fixing import endings, fix, planned
 from tests.servers import VERSIONS as EVERY_VERSION
 from tests.servers import Cluster, ClusterFactory, wait_until
-from tests.stored import store, store_again
+from tests.support.deployment import HOUR_NS, add_consumer, add_stream, api, drain
+from tests.support.stored import store, store_again
 
 pytestmark = pytest.mark.real
 SECOND_NS = 1_000_000_000

@@ -14,12 +14,12 @@ import pytest
 from jsdoctor.remedy.backup.take import take
 from jsdoctor.remedy.backup.verify import verify
 from tests.cli.invoke import jsdoctor
-from tests.deployment import add_consumer, add_stream, drain
 from tests.real.ward import Site
 from tests.remedy.asking import PlainApi, with_api
 from tests.remedy.fixing import fix
 from tests.remedy.test_hard_actions import BOUNDS, SECOND_NS, give_up, publish
 from tests.servers import ROOT, Cluster, ClusterFactory, wait_until
+from tests.support.deployment import add_consumer, add_stream, drain
 
 pytestmark = pytest.mark.real
 

@@ -15,10 +15,10 @@ from jsdoctor.remedy.backup.take import take
 from jsdoctor.remedy.backup.verify import require_verified, verify
 from jsdoctor.remedy.operation import ApiError
 from tests.cli.invoke import jsdoctor
-from tests.deployment import add_stream
 from tests.remedy.asking import PlainApi, with_api
 from tests.remedy.test_hard_actions import BOUNDS, give_up, publish
 from tests.servers import DEFAULT_VERSION, ROOT, Cluster, ClusterFactory
+from tests.support.deployment import add_stream
 
 pytestmark = pytest.mark.real
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from nats.aio.client import Client
 
-from tests.deployment import add_consumer, add_stream
 from tests.real.fixing import config_of, fix, rollback, with_client
 from tests.servers import Cluster, ClusterFactory
+from tests.support.deployment import add_consumer, add_stream
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("fix")]
 

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from jsdoctor.remedy.operation import NoResponseError
-from tests.deployment import HOUR_NS, add_consumer, add_stream
 from tests.docs.permitted_steps import CLUSTER, step
 from tests.remedy.asking import PlainApi, with_api
 from tests.remedy.kill_matrix import KILLED, Ran, run, seen
 from tests.remedy.test_kill_matrix import figures
 from tests.servers import VERSIONS, Cluster, ClusterFactory, wait_until
+from tests.support.deployment import HOUR_NS, add_consumer, add_stream
 
 pytestmark = [pytest.mark.real, pytest.mark.nightly]
 Json = dict[str, Any]

@@ -9,9 +9,9 @@ import pytest
 
 from jsdoctor.remedy.loss import would_delete
 from tests.collect.looking import NIGHTLY_UNLESS_DEFAULT
-from tests.deployment import add_stream
 from tests.remedy.asking import plain_api
 from tests.servers import ClusterFactory
+from tests.support.deployment import add_stream
 
 HOUR_NS = 3_600_000_000_000
 

@@ -25,9 +25,9 @@ from jsdoctor.remedy.planning import CannotPlanError, Target
 from jsdoctor.remedy.registry import described
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.plan_text import render_plan
-from tests.evidence import base_names, cases, evidence_of, samples_of
-from tests.ruleset import actions, rules, run_rule
-from tests.schemas import DIRECTORY
+from tests.support.evidence import base_names, cases, evidence_of, samples_of
+from tests.support.ruleset import actions, rules, run_rule
+from tools.schemas import DIRECTORY
 
 S = Subject(kind="stream", name="S", account="A")
 SECOND_NS = 1_000_000_000

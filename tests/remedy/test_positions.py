@@ -13,9 +13,9 @@ from jsdoctor.remedy.backup.restore import restore
 from jsdoctor.remedy.backup.take import take
 from jsdoctor.remedy.operation import StepRefusedError
 from tests.collect.looking import NIGHTLY_UNLESS_DEFAULT
-from tests.deployment import add_consumer, add_stream, drain
 from tests.remedy.asking import PlainApi, with_api
 from tests.servers import Cluster, ClusterFactory
+from tests.support.deployment import add_consumer, add_stream, drain
 
 pytestmark = pytest.mark.real
 

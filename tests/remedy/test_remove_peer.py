@@ -15,10 +15,10 @@ from jsdoctor.model.release import release
 from jsdoctor.model.snapshot import ClusterSnapshot, UnresponsiveAsset
 from jsdoctor.remedy.held import Witness, losses
 from tests.cli.invoke import jsdoctor
-from tests.deployment import HOUR_NS, add_consumer, add_stream
 from tests.remedy.asking import PlainApi, with_api
 from tests.remedy.test_hard_actions import is_missed, publish
 from tests.servers import Cluster, ClusterFactory, wait_until
+from tests.support.deployment import HOUR_NS, add_consumer, add_stream
 
 Json = dict[str, Any]
 MOMENT = datetime(2026, 1, 1, tzinfo=UTC)

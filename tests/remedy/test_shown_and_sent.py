@@ -19,12 +19,12 @@ from jsdoctor.remedy.registry import described, load_operations
 from jsdoctor.remedy.settings import comparable
 from tests.cli.invoke import jsdoctor
 from tests.clock import ShiftClock, clock_shifter
-from tests.deployment import add_consumer, add_stream
 from tests.docs.permitted_steps import STEPS, Place, step
 from tests.real.test_fix_commands import run
 from tests.remedy.asking import PlainApi, plain_api
 from tests.remedy.wire import Recording, recorded
 from tests.servers import DEFAULT_VERSION, Cluster, ClusterFactory
+from tests.support.deployment import add_consumer, add_stream
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("shown")]
 Json = dict[str, Any]

@@ -13,7 +13,7 @@ from jsdoctor.model.finding import Finding, Observation, Subject
 from jsdoctor.model.report import Report, Result
 from jsdoctor.remedy.offer import with_offers
 from tests.render import reports
-from tests.ruleset import actions, rules
+from tests.support.ruleset import actions, rules
 
 _RULES = {rule.code: rule for rule in rules()}
 

@@ -18,7 +18,7 @@ from tests.render import reports
 from tests.render.golden import assert_golden
 from tests.render.strategies import options as any_options
 from tests.render.strategies import reports as any_report
-from tests.schemas import DIRECTORY, schemas
+from tools.schemas import DIRECTORY, schemas
 
 SCHEMA: dict[str, Any] = json.loads((DIRECTORY / "report-v1.json").read_text("utf-8"))
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)

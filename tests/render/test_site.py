@@ -1,4 +1,4 @@
-"""Addresses on the documentation site: in SARIF and on pages where `docs-url` is set, and nowhere else."""
+"""Addresses on the documentation site: in reports and on pages where `docs-url` is set, and nowhere else."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ import pytest
 from jsdoctor.app.rulebook import open_rulebook, open_symptoms
 from jsdoctor.render.explain import page_markdown
 from jsdoctor.render.explain_symptom import symptom_markdown
+from jsdoctor.render.json_v1 import render_json
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.sarif import render_sarif
 from jsdoctor.render.site import rule_url, symptom_url
+from jsdoctor.render.text import render_text
 from tests.render import reports
-from tests.ruleset import rules
+from tests.support.ruleset import rules
 
 BASE = "https://docs.example/jsdoctor"
 
@@ -37,6 +39,17 @@ def test_sarif_has_it_as_help_uri_only_with_a_base() -> None:
     assert described(BASE)
     assert all(rule["helpUri"] == f"{BASE}/rules/{rule['id']}/" for rule in described(BASE))
     assert all("helpUri" not in rule for rule in described(""))
+
+
+def test_reports_name_the_page_of_each_rule_only_with_a_base() -> None:
+    with_base, without = RenderOptions(docs_url=BASE, width=200), RenderOptions(width=200)
+    linked, plain = render_text(reports.busy(), with_base), render_text(reports.busy(), without)
+    assert "Why: jsdoctor explain JSD" in plain
+    assert BASE not in plain
+    assert linked.replace(BASE, "").count(" or /rules/JSD") == plain.count("Why: jsdoctor explain JSD")
+    for rule in json.loads(render_json(reports.busy(), with_base))["rules"]:
+        assert rule["page"] == f"{BASE}/rules/{rule['code']}/"
+    assert {rule["page"] for rule in json.loads(render_json(reports.busy(), without))["rules"]} == {""}
 
 
 def test_a_page_names_its_address_only_with_a_base() -> None:

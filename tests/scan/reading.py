@@ -14,9 +14,9 @@ from jsdoctor.model.exchange import Endpoint, Sample
 from jsdoctor.model.stored import ScanTarget, StoredMessages, StoredStream
 from jsdoctor.parse.assemble import assemble
 from tests.collect.looking import NOTHING, take_samples
-from tests.deployment import add_stream, api
 from tests.servers import Cluster
-from tests.stored import publish as publish_acknowledged
+from tests.support.deployment import add_stream, api
+from tests.support.stored import publish as publish_acknowledged
 
 MESSAGES = 300
 

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from jsdoctor.collect.bundle.write import write_bundle
 from jsdoctor.model.exchange import Sample
 from jsdoctor.parse.bundle import encode_bundle
-from tests.evidence import samples_of
+from tests.support.evidence import samples_of
 
 _NAMES = frozenset(
     ("name", "server_name", "stream_name", "account", "account_name", "cluster", "cluster_name", "leader", "domain")

@@ -16,8 +16,8 @@ from jsdoctor.model.symptom import Symptom
 from jsdoctor.render.explain import page_markdown
 from jsdoctor.render.explain_symptom import symptom_markdown
 from jsdoctor.render.options import RenderOptions
-from tests.ruleset import rules
 from tests.site.dialect import between, indented, relinked, with_links
+from tests.support.ruleset import rules
 
 ROOT = Path(__file__).resolve().parents[2]
 SECTIONS = ("Home", "Rules", "Symptoms", "Incidents", "Documents", "Project")

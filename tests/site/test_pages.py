@@ -11,10 +11,10 @@ import pytest
 from markdown_it import MarkdownIt
 
 from jsdoctor.render.site import rule_url, symptom_url
-from tests.ruleset import rules
 from tests.site.build import llms_txt, settings
 from tests.site.dialect import indented, relinked, with_links
 from tests.site.pages import ROOT, SECTIONS, pages
+from tests.support.ruleset import rules
 
 PAGES = pages()
 COMMONMARK = MarkdownIt("commonmark").enable("table")

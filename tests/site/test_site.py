@@ -12,9 +12,9 @@ import pytest
 from markdown_it import MarkdownIt
 
 from tests.html.browser import CHROMIUM, Tab, browser
-from tests.ruleset import rules
 from tests.site.build import GENERATOR, SiteError, build
 from tests.site.pages import Page
+from tests.support.ruleset import rules
 
 if not os.environ.get("CI"):
     needs_generator = pytest.mark.skipif(not GENERATOR.exists(), reason="no generator of the site here: make site")

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 import nats
 from nats.errors import Error
 
-from tests.deployment import add_consumer, add_stream, api
+from tests.support.deployment import add_consumer, add_stream, api
 from tests.topologies.deployments import single
 from tests.topologies.deployments_reported import goes_on
 from tests.topologies.faults_of_deployments import BrokenDeployments, stored

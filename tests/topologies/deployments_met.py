@@ -20,7 +20,7 @@ from nats.aio.client import Client
 
 from tests.collect.certificates import Certificates
 from tests.collect.operator_mode import Key, Operator, creds
-from tests.deployment import HOUR_NS, add_consumer, add_stream, api
+from tests.support.deployment import HOUR_NS, add_consumer, add_stream, api
 from tests.topologies.deployments import HUB, cluster, hub, single
 from tests.topologies.deployments_reported import goes_on, until
 from tests.topologies.faults_of_deployments import KEYS, BrokenDeployments, stored

@@ -15,7 +15,7 @@ import time
 import nats
 from nats.aio.msg import Msg
 
-from tests.deployment import add_consumer, add_stream, api
+from tests.support.deployment import add_consumer, add_stream, api
 from tests.topologies.deployments import HUB, cluster, hub, single, sites
 from tests.topologies.deployments_met import furnished
 from tests.topologies.deployments_reported import goes_on

@@ -18,7 +18,7 @@ import nats
 from nats.aio.client import Client
 
 from tests.collect.certificates import Certificates
-from tests.deployment import add_consumer, add_stream
+from tests.support.deployment import add_consumer, add_stream
 from tests.topologies.callout import Callout
 from tests.topologies.deployments import cluster, single
 from tests.topologies.faults_of_deployments import KEYS, BrokenDeployments, stored

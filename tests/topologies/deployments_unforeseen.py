@@ -20,7 +20,7 @@ from nats.errors import Error
 from nats.js.api import ConsumerConfig
 
 from jsdoctor.demo.errors import ServerStartError
-from tests.deployment import add_consumer, add_stream, api
+from tests.support.deployment import add_consumer, add_stream, api
 from tests.topologies.deployments import cluster, single
 from tests.topologies.deployments_reported import goes_on
 from tests.topologies.faults_of_deployments import KEYS, BrokenDeployments, stored

@@ -14,7 +14,7 @@ from typing import Any
 
 import nats
 
-from tests.deployment import HOUR_NS, add_consumer, api
+from tests.support.deployment import HOUR_NS, add_consumer, api
 from tests.topologies.habits import SECOND_NS, Furnish, Place
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from nats.aio.msg import Msg
 
-from tests.deployment import add_consumer, api
+from tests.support.deployment import add_consumer, api
 from tests.topologies.faults import Table, fetches
 from tests.topologies.faults_of_applications import asks
 from tests.topologies.faults_of_streams import publishes

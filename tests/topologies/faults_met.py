@@ -19,7 +19,7 @@ from typing import Any
 import nats
 from nats.aio.client import Client
 
-from tests.deployment import HOUR_NS, add_consumer, api
+from tests.support.deployment import HOUR_NS, add_consumer, api
 from tests.topologies.faults import Table
 from tests.topologies.faults_of_applications import asks
 from tests.topologies.faults_of_streams import publishes

@@ -20,7 +20,7 @@ from pathlib import Path
 import nats
 
 from tests.collect.certificates import Certificates
-from tests.deployment import HOUR_NS, add_consumer, add_stream, api
+from tests.support.deployment import HOUR_NS, add_consumer, add_stream, api
 from tests.topologies.deployments import HUB, cluster, hub, single, sites, super_cluster
 from tests.topologies.habits import BOUNDED
 from tests.topologies.landscape import (

@@ -11,7 +11,7 @@ from typing import Any
 
 import nats
 
-from tests.deployment import add_consumer, api
+from tests.support.deployment import add_consumer, api
 from tests.topologies.faults import Table, fetches
 from tests.topologies.habits import SECOND_NS, Furnish, Place
 

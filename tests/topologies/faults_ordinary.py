@@ -14,7 +14,7 @@ from typing import Any
 
 import nats
 
-from tests.deployment import add_consumer
+from tests.support.deployment import add_consumer
 from tests.topologies.faults import Table
 from tests.topologies.faults_of_applications import asks
 from tests.topologies.faults_of_streams import publishes

@@ -12,7 +12,7 @@ from typing import Any
 
 import nats
 
-from tests.deployment import HOUR_NS, add_consumer, api
+from tests.support.deployment import HOUR_NS, add_consumer, api
 from tests.topologies.faults import Table, fetches
 from tests.topologies.faults_of_applications import asks
 from tests.topologies.faults_of_streams import publishes

@@ -11,7 +11,7 @@ from typing import Any
 
 from nats.nuid import NUID
 
-from tests.deployment import add_consumer
+from tests.support.deployment import add_consumer
 from tests.topologies.faults import Table, fetches
 from tests.topologies.faults_of_applications import asks
 from tests.topologies.faults_of_streams import publishes

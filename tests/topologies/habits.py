@@ -18,7 +18,7 @@ from nats.aio.client import Client
 from nats.js.api import ConsumerConfig
 from nats.js.errors import NotFoundError, ServiceUnavailableError
 
-from tests.deployment import HOUR_NS, add_consumer, add_stream, api
+from tests.support.deployment import HOUR_NS, add_consumer, add_stream, api
 
 SECOND_NS = 1_000_000_000
 _ATTEMPTS = 50

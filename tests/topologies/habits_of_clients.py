@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 
-from tests.deployment import HOUR_NS, add_consumer, api
+from tests.support.deployment import HOUR_NS, add_consumer, api
 from tests.topologies.faults_met import named_client, raw_client, working_client
 from tests.topologies.habits import Habits, Place, works
 from tests.topologies.habits_of_streams import stores

@@ -15,7 +15,7 @@ from nats.aio.msg import Msg
 from nats.js.api import ConsumerConfig
 from nats.js.errors import NotFoundError
 
-from tests.deployment import HOUR_NS, add_consumer, api
+from tests.support.deployment import HOUR_NS, add_consumer, api
 from tests.topologies.habits import SECOND_NS, Furnish, Habits, Place, publishes, works
 
 CONSUMER_HABITS = Habits()

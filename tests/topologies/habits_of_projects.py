@@ -14,7 +14,7 @@ from typing import Any
 import nats
 from nats.aio.msg import Msg
 
-from tests.deployment import HOUR_NS, add_consumer, api
+from tests.support.deployment import HOUR_NS, add_consumer, api
 from tests.topologies.habits import SECOND_NS, Furnish, Habits, Place, publishes, works
 from tests.topologies.habits_of_consumers import acknowledge, acknowledges, slowly
 from tests.topologies.habits_of_streams import BUCKET, again, stores

@@ -15,7 +15,7 @@ from typing import Any
 import nats
 from nats.aio.msg import Msg
 
-from tests.deployment import add_consumer, api
+from tests.support.deployment import add_consumer, api
 from tests.topologies.habits import SECOND_NS, Furnish, Habits, Place, publishes, works
 
 STREAM_HABITS = Habits()

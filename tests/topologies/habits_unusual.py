@@ -9,7 +9,7 @@ from typing import Any
 
 import nats
 
-from tests.deployment import HOUR_NS, add_consumer, api
+from tests.support.deployment import HOUR_NS, add_consumer, api
 from tests.topologies.habits import SECOND_NS, Habits, Place, works
 from tests.topologies.habits_of_streams import again
 

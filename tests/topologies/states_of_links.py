@@ -8,8 +8,8 @@ from pathlib import Path
 import nats
 
 from tests.collect.operator_mode import Operator, creds
-from tests.deployment import add_stream, api
 from tests.servers import VERSIONS
+from tests.support.deployment import add_stream, api
 from tests.topologies.callout import Callout
 from tests.topologies.deployments import HUB, cluster, hub, sites, super_cluster
 from tests.topologies.habits import BOUNDED, Place

@@ -13,8 +13,8 @@ import nats
 import pytest
 
 from tests.collect.operator_mode import Operator, creds
-from tests.deployment import add_stream
 from tests.servers import VERSIONS
+from tests.support.deployment import add_stream
 from tests.topologies.deployments import HUB, cluster, hub, sites, super_cluster
 from tests.topologies.habits import BOUNDED
 from tests.topologies.healthy import furnish, of_habits, problems_of, while_busy

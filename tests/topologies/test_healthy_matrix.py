@@ -14,8 +14,8 @@ from pathlib import Path
 import nats
 import pytest
 
-from tests.deployment import add_stream, api
 from tests.servers import VERSIONS
+from tests.support.deployment import add_stream, api
 from tests.topologies.deployments import HUB, cluster, hub, single, sites, super_cluster, upgrade
 from tests.topologies.glances import glances
 from tests.topologies.habits import BOUNDED, Habit, Habits

@@ -14,10 +14,10 @@ import nats
 import pytest
 
 from tests.clock import clock_shifter
-from tests.deployment import api
 from tests.real.outage import Json
 from tests.real.ward import run_check
 from tests.servers import VERSIONS
+from tests.support.deployment import api
 from tests.topologies.deployments import cluster, single, upgrade
 from tests.topologies.habits import HABITS, Habit, Place
 from tests.topologies.healthy import at_work, ended, furnish, loud, of_habits, problems_of, while_busy

@@ -8,9 +8,9 @@ from pathlib import Path
 import nats
 import pytest
 
-from tests.deployment import HOUR_NS, add_stream
 from tests.real.outage import Json, check
 from tests.servers import VERSIONS
+from tests.support.deployment import HOUR_NS, add_stream
 from tests.topologies.landscape import Landscape, leaf_listener, leaf_remotes, routed, server
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("topologies")]

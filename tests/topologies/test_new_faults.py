@@ -10,10 +10,10 @@ import nats
 import pytest
 from nats.aio.client import Client
 
-from tests.deployment import add_consumer, add_stream, api
 from tests.real.outage import Json, failures_of
 from tests.real.ward import run_check
 from tests.servers import VERSIONS
+from tests.support.deployment import add_consumer, add_stream, api
 from tests.topologies.deployments import single
 from tests.topologies.habits import BOUNDED
 from tests.topologies.landscape import ACCOUNTS, Landscape

@@ -8,8 +8,8 @@ from jsdoctor.model.nats_traffic import NatsTraffic
 from jsdoctor.model.packets import SocketAddress
 from jsdoctor.parse.packets.nats.observer import NatsObserver
 from jsdoctor.parse.packets.segment import CapturedConnection
-from tests.packet_cases import captured
 from tests.packets.nats.speech import CONNECT, INFO, MILLISECOND, Ear, ack, hpub, msg, pub
+from tests.support.packet_cases import captured
 
 
 def talking() -> Ear:

@@ -1,0 +1,1 @@
+"""What tests share: cases and their evidence, rules as they are shipped, deployments."""

@@ -1,0 +1,1 @@
+"""Tools that write fixtures and pages, each of them run by a target of the Makefile."""
