@@ -52,27 +52,19 @@ def is_from_leader(cluster: Cluster | None, server: str) -> bool:
     return cluster.leader == server
 
 
-def _is_leading(cluster: Cluster | None, server: str, placed: Placed, replicas: int) -> bool:
+def _is_leading(cluster: Cluster | None, server: str, placed: Placed) -> bool:
     """The same, knowing the other copies: a server that has just started shows no cluster for what others do place."""
     if cluster is None:
         return all(other is None for _, other in placed)
-    return is_from_leader(cluster, server) and not (replicas > 1 and _lacks_raft_node(cluster, placed))
+    return is_from_leader(cluster, server)
 
 
-def _lacks_raft_node(cluster: Cluster, placed: Placed) -> bool:
-    """Whether a server of a cluster names itself as the leader of a replicated asset whose group it does not run.
+def _claims(cluster: Cluster | None, server: str, placed: Placed) -> bool:
+    """Whether a server reports to lead, and runs a group to lead.
 
-    Then it shows neither the group nor its peers (server: jetstream_cluster.go clusterInfo). The same server shows the
-    same of an asset with one replica, which it does lead. A server that is alone after a stop of its cluster does so
-    until there is a meta leader again (measured on 2.12.8 and 2.15.1).
+    One whose Raft node does not run names itself, without peers (server: jetstream_cluster.go clusterInfo).
     """
-    is_group_shown = bool(cluster.raft_group) or not cluster.name
-    return not _has_peers(cluster) and (not is_group_shown or any(_has_peers(other) for _, other in placed))
-
-
-def _claims(cluster: Cluster | None, server: str, placed: Placed, replicas: int) -> bool:
-    """Whether a server reports to lead, and runs a group to lead or needs none."""
-    return _is_leading(cluster, server, placed, replicas) and (
+    return is_from_leader(cluster, server) and (
         _has_peers(cluster) or not any(_has_peers(other) for _, other in placed)
     )
 
@@ -91,15 +83,13 @@ def merge_streams(copies: Iterable[StreamCopy], consumers: ConsumerCopies) -> tu
     by_key: dict[tuple[str, str], list[StreamCopy]] = defaultdict(list)
     for copy in copies:
         by_key[copy.account, copy.stream.config.name].append(copy)
-    return tuple(
-        _merge_stream(by_key[key], _merge_consumers(key, consumers.get(key, ()), _replicas(by_key[key])))
-        for key in sorted(by_key)
-    )
+    return tuple(_merge_stream(by_key[key], _merge_consumers(key, consumers.get(key, ()))) for key in sorted(by_key))
 
 
 def _merge_stream(copies: list[StreamCopy], consumers: tuple[Consumer, ...]) -> Stream:
     placed = [(copy.server, copy.stream.cluster) for copy in copies]
-    leading = [c for c in copies if _is_leading(c.stream.cluster, c.server, placed, c.stream.config.num_replicas)]
+    leading = [copy for copy in copies if _is_leading(copy.stream.cluster, copy.server, placed)]
+    # A server whose Raft node does not run names itself leader, without peers (jetstream_cluster.go clusterInfo).
     # For some seconds after a partition, two servers may act as leader: the one with more data is newer.
     best = max(
         leading or copies, key=lambda copy: (_has_peers(copy.stream.cluster), copy.stream.state.last_seq, copy.server)
@@ -122,12 +112,7 @@ def _merge_stream(copies: list[StreamCopy], consumers: tuple[Consumer, ...]) -> 
         consumers=consumers,
         consumers_seen=best.consumers_seen,
         replicas=tuple(
-            StreamReplica(
-                c.server,
-                c.stream.state,
-                c.at,
-                _claims(c.stream.cluster, c.server, placed, c.stream.config.num_replicas),
-            )
+            StreamReplica(c.server, c.stream.state, c.at, _claims(c.stream.cluster, c.server, placed))
             for c in sorted(copies, key=lambda c: c.server)
             if c.server
         ),
@@ -138,25 +123,17 @@ def _has_peers(cluster: Cluster | None) -> bool:
     return cluster is not None and bool(cluster.replicas)
 
 
-def _replicas(copies: Iterable[StreamCopy]) -> int:
-    """How many replicas a stream has at least: while it is scaled, its copies show different numbers."""
-    return min(copy.stream.config.num_replicas for copy in copies)
-
-
-def _merge_consumers(key: tuple[str, str], copies: Iterable[ConsumerCopy], replicas: int) -> tuple[Consumer, ...]:
+def _merge_consumers(key: tuple[str, str], copies: Iterable[ConsumerCopy]) -> tuple[Consumer, ...]:
     by_name: dict[str, list[ConsumerCopy]] = defaultdict(list)
     for copy in copies:
         by_name[copy[2].name].append(copy)
-    return tuple(merge_consumer(key[0], by_name[name], replicas) for name in sorted(by_name))
+    return tuple(merge_consumer(key[0], by_name[name]) for name in sorted(by_name))
 
 
-def merge_consumer(account: str, copies: list[ConsumerCopy], stream_replicas: int = 0) -> Consumer:
-    """One `Consumer` from the copies of it that servers showed, of a stream with so many replicas (0: unknown)."""
-    config = copies[0][2].config
-    # A durable consumer has as many replicas as its stream unless it is configured; others may have one.
-    replicas = config.num_replicas or (stream_replicas if config.durable_name else 0)
+def merge_consumer(account: str, copies: list[ConsumerCopy]) -> Consumer:
+    """One `Consumer` from the copies of it that servers showed."""
     placed = [(server, reply.cluster) for server, _, reply in copies]
-    leading = [copy for copy in copies if _is_leading(copy[2].cluster, copy[0], placed, replicas)]
+    leading = [copy for copy in copies if _is_leading(copy[2].cluster, copy[0], placed)]
     server, at, reply = max(
         leading or copies, key=lambda copy: (_has_peers(copy[2].cluster), copy[2].delivered.consumer_seq, copy[0])
     )
@@ -182,11 +159,7 @@ def merge_consumer(account: str, copies: list[ConsumerCopy], stream_replicas: in
         at=reply.ts or at,
         replicas=tuple(
             ConsumerReplica(
-                c[0],
-                c[2].delivered,
-                c[2].ack_floor,
-                c[2].num_ack_pending,
-                _claims(c[2].cluster, c[0], placed, replicas),
+                c[0], c[2].delivered, c[2].ack_floor, c[2].num_ack_pending, _claims(c[2].cluster, c[0], placed)
             )
             for c in sorted(copies, key=lambda c: c[0])
             if c[0] and c[2] is not reply

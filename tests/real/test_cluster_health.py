@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -195,57 +194,6 @@ def test_two_servers_are_no_quorum(cluster_factory: ClusterFactory, version: str
     assert failures_of(report, "JSD706") == {"cluster": "warning"}
     assert failures_of(report, "JSD701") == failures_of(report, "JSD703") == {}
     assert code == 0
-
-
-async def _led(client: Client) -> None:
-    """A replicated stream and a consumer of it."""
-    await add_stream(client, "ALL", subjects=["all"], num_replicas=3, max_bytes=1 << 20)
-    await add_consumer(client, "ALL", "worker")
-    for _ in range(5):
-        await store(client, "all")
-
-
-def _cluster_of_stream(cluster: Cluster, node: str) -> Json:
-    """What a server shows of the placement of its one stream; empty where it shows none."""
-    accounts = cluster.monitor(node, "/jsz?accounts=true&streams=true").get("account_details") or []
-    streams = [stream for account in accounts for stream in account.get("stream_detail") or []]
-    return dict(streams[0]["cluster"]) if streams else {}
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("version", VERSIONS)
-def test_a_server_that_is_alone_leads_nothing(cluster_factory: ClusterFactory, version: str) -> None:
-    """After a stop of all servers the first to come back names itself as the leader of what it stored, from 2.12 on."""
-    cluster = cluster_factory(version, 3)
-    with_client(cluster, _led)
-    for name in cluster.names:
-        cluster.stop(name)
-    cluster.start("n1", wait=False)
-    wait_until(lambda: bool(_cluster_of_stream(cluster, "n1")), "n1 to load the stream", timeout=60)
-    assert _cluster_of_stream(cluster, "n1").get("leader", "") == ("" if version.startswith("2.10.") else "n1")
-    _, report = check("--monitor", cluster.node("n1").monitor_url)
-    assert failures_of(report, "JSD702") == {"APP/ALL": "critical"}
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("version", ["2.12.8", "2.15.1"])
-def test_a_server_without_the_group_of_a_stream_does_not_lead_it(cluster_factory: ClusterFactory, version: str) -> None:
-    """The directory of the group cannot be read on two of three servers, which name themselves."""
-    cluster = cluster_factory(version, 3)
-    with_client(cluster, _led)
-    group = _cluster_of_stream(cluster, "n1")["raft_group"]
-    for name in cluster.names:
-        cluster.stop(name)
-    for name in ("n1", "n2"):
-        directory = next(cluster.store_dir(name).rglob(f"_js_/{group}"))
-        shutil.rmtree(directory)
-        directory.write_text("no directory")
-    for name in cluster.names:
-        cluster.start(name, wait=False)
-    wait_until(lambda: "replicas" in _cluster_of_stream(cluster, "n3"), "n3 to run the group", timeout=60)
-    assert {_cluster_of_stream(cluster, name)["leader"] for name in ("n1", "n2")} == {"n1", "n2"}
-    _, report = check("--server", cluster.url("sys"), "--set", "JSD702.settle=0s")
-    assert set(failures_of(report, "JSD702")) == {"APP/ALL"}
 
 
 async def _halt(client: Client) -> None:

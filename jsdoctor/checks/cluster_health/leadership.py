@@ -102,7 +102,7 @@ class LeaderAbsence:
         return min((peer.active_ns for peer in self.peers if peer.active_ns > 0), default=0)
 
     def _too_few(self) -> bool:
-        online = sum(not peer.offline for peer in self.peers) + self._itself if self.peers else len(self.answering)
+        online = sum(not peer.offline for peer in self.peers) + self._itself
         return 0 < len(self.answering) < self.needed or online < self.needed
 
     def is_lasting(self, silence_ns: int) -> bool:
