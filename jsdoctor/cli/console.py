@@ -9,10 +9,8 @@ from typing import TextIO
 
 from jsdoctor.app.messages import Messages
 from jsdoctor.app.outputs import Color
-from jsdoctor.cli.terminal import ascii_only, has_color, width_of
+from jsdoctor.cli.terminal import has_color
 from jsdoctor.render.escape import printable
-
-__all__ = ["MESSAGES", "ascii_only", "progress", "say", "use_color", "width_of"]
 
 
 def use_color(choice: Color, stream: TextIO) -> bool:

@@ -9,7 +9,8 @@ from pathlib import Path
 from jsdoctor.app.configuration import load_configuration
 from jsdoctor.app.outputs import Color
 from jsdoctor.app.rulebook import Rulebook, open_rulebook, open_symptoms
-from jsdoctor.cli.console import ascii_only, use_color, width_of
+from jsdoctor.cli.console import use_color
+from jsdoctor.cli.terminal import ascii_only, width_of
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.engine.select import find_rule
 from jsdoctor.engine.verdict import ExitCode

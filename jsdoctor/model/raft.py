@@ -6,7 +6,7 @@ Source: the RAFTZ endpoint (server: monitor.go Raftz). Indexes count log entries
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import msgspec
 
@@ -67,7 +67,12 @@ class RaftMember(msgspec.Struct, frozen=True):
     def log_age_ns(self) -> int | None:
         """Time since the oldest entry of its log, in ns; None where the server does not report one."""
         first = self.state.wal.first_ts
-        return None if first is None else int((self.at - first).total_seconds() * 1e9)
+        return None if first is None else (self.at - first) // timedelta(microseconds=1) * 1000
+
+    def has_young_log(self, within_ns: int) -> bool:
+        """Whether its log has entries, the oldest of which is younger than that."""
+        age_ns = self.log_age_ns
+        return self.state.wal.messages > 0 and age_ns is not None and age_ns < within_ns
 
     @property
     def has_whole_log(self) -> bool:

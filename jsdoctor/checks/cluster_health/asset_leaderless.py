@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from jsdoctor.checks.cluster_health.beginnings import Beginnings
-from jsdoctor.checks.cluster_health.leadership import Asset, EarlierReadings, LeaderAbsence, led_ns, lost_majority
+from jsdoctor.checks.cluster_health.leadership import Asset, EarlierReadings, LeaderAbsence, lost_majority
 from jsdoctor.checks.cluster_health.raft import is_heard, is_late, quorum
 from jsdoctor.checks.cluster_health.required_level import is_offline, level_of, required_level, takes_out_of_service
 from jsdoctor.checks.logs.bursts import bursts
@@ -18,6 +18,7 @@ from jsdoctor.checks.logs.log_incidents import LogIncident, log_incidents
 from jsdoctor.checks.logs.timeline import AROUND_US
 from jsdoctor.checks.logs.words import no_server_lines
 from jsdoctor.checks.registry import check
+from jsdoctor.checks.streams.leaders import led_ns
 from jsdoctor.model.finding import CLUSTER, Finding, Observation, Severity, passed, unknown
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.params import Params

@@ -44,9 +44,7 @@ class Beginnings:
 
     def _is_new(self, member: RaftMember) -> bool:
         """Whether its log has every entry since its group began, and began just now or is still empty."""
-        age_ns = member.log_age_ns
-        is_young = age_ns is not None and age_ns < self._settle_ns
-        return member.has_empty_log or (member.has_whole_log and is_young)
+        return member.has_empty_log or (member.has_whole_log and member.has_young_log(self._settle_ns))
 
 
 def _group(asset: Asset) -> str:

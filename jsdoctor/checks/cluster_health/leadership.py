@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import TypeAlias
 
 from jsdoctor.checks.cluster_health.raft import is_heard, quorum, silence, silent_peers
+from jsdoctor.checks.streams.leaders import led_ns
 from jsdoctor.checks.streams.scaling import is_scaled
 from jsdoctor.model.finding import Finding
 from jsdoctor.model.jetstream import Peer
@@ -45,15 +46,6 @@ def _by_key(snapshot: ClusterSnapshot) -> dict[tuple[str, str, str], Asset]:
         key[_key(stream)] = stream
         key |= {_key(consumer): consumer for consumer in stream.consumers}
     return key
-
-
-def led_ns(asset: Asset) -> int | None:
-    """Time since its leader was elected; None where the server reports none.
-
-    2.12 and later do, but for a leader that came from a single replica.
-    """
-    since = asset.cluster.leader_since if asset.cluster else None
-    return None if since is None else int((asset.at - since).total_seconds() * 1e9)
 
 
 def silent_members(asset: Asset, history: EarlierReadings, silence_ns: int) -> tuple[Peer, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jsdoctor.checks.servers.health import uptime_ns
-from jsdoctor.model.raft import RaftGroups, RaftMember
+from jsdoctor.model.raft import RaftGroups
 from jsdoctor.model.server import Server, Servers
 from jsdoctor.model.snapshot import Consumer, Stream
 
@@ -19,7 +19,7 @@ class Loading:
         self._servers = {server.name: server for server in servers.servers}
         self._settle_ns = settle_ns
         members = groups.last if groups else ()
-        self._young_logs = {(m.server, m.group) for m in members if self._is_young(m)}
+        self._young_logs = {(m.server, m.group) for m in members if m.has_young_log(settle_ns)}
         self._whole_logs = {(m.server, m.group) for m in members if m.has_whole_log}
         self._empty_logs = {(m.server, m.group) for m in members if m.has_empty_log}
 
@@ -37,10 +37,6 @@ class Loading:
             or (has_more and self._has_joined(name, asset))
             or (counts_complaints and _complains(server, asset))
         )
-
-    def _is_young(self, member: RaftMember) -> bool:
-        age_ns = member.log_age_ns
-        return member.state.wal.messages > 0 and age_ns is not None and age_ns < self._settle_ns
 
     def _is_new_copy(self, name: str, asset: Stream | Consumer) -> bool:
         """Whether the copy is of a group that was made just now, or of a member that has just come to an older one.

@@ -13,6 +13,7 @@ from jsdoctor.checks.logs.words import no_server_lines
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.sequence_mismatch.divergence import Divergence, of_consumer, of_stream, same_leader
 from jsdoctor.checks.sequence_mismatch.loading import Loading
+from jsdoctor.checks.streams.leaders import led_ns
 from jsdoctor.checks.streams.scaling import is_scaled
 from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed, unknown
 from jsdoctor.model.log import LogEvidence
@@ -100,11 +101,9 @@ def _ends(ahead: Sequence[Divergence]) -> str:
 
 
 def _has_led(history: StreamHistory | ConsumerHistory, settle_ns: int) -> bool:
-    """Whether the leader has led for so long; servers before 2.11 do not report since when, so it must be seen."""
-    last = history.last
-    since = last.cluster.leader_since if last.cluster else None
-    seconds = (last.at - since).total_seconds() if since else history.elapsed_s
-    return int(seconds * 1e9) >= settle_ns
+    """Whether the leader has led for at least that time; where none is reported, the samples must show it."""
+    led = led_ns(history.last)
+    return (int(history.elapsed_s * 1e9) if led is None else led) >= settle_ns
 
 
 def _is_large(divergence: Divergence, whole: int, params: Params) -> tuple[bool, bool]:

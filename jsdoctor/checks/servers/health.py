@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from jsdoctor.model.partial import shown_or
-from jsdoctor.model.raft import RaftGroups, RaftMember
+from jsdoctor.model.raft import RaftGroups
 from jsdoctor.model.server import HealthError, Server
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
 
@@ -60,7 +60,7 @@ def settled_reasons(
         return tuple(errors)
     samples = [{stream.key: stream for stream in snapshot.streams} for snapshot in series.snapshots]
     within = timedelta(microseconds=settle / 1000)
-    young = _young_logs(server, groups, within)
+    young = _young_logs(server, groups, settle)
     return tuple(
         e for e in errors if not (e.stream and only_lagging_assets((e,)) and _is_changing(e, samples, young, within))
     )
@@ -87,25 +87,23 @@ def _identities(sample: Mapping[tuple[str, str], Stream], account: str) -> set[t
     return {(stream.name, stream.created) for (owner, _), stream in sample.items() if owner == account}
 
 
-def _young_logs(server: Server, groups: RaftGroups | None, within: timedelta) -> frozenset[str]:
+def _young_logs(server: Server, groups: RaftGroups | None, within_ns: int) -> frozenset[str]:
     """The Raft groups of which this server's log has no entry that is older, by its own clock.
 
     An empty log is as old as those of the other members: a group without any older entry was made just now.
     """
     members = groups.last if groups else ()
     seen = Counter(member.group for member in members)
-    old = {member.group for member in members if member.state.wal.messages and not _is_young(member, within)}
+    old = {member.group for member in members if member.state.wal.messages and not member.has_young_log(within_ns)}
     return frozenset(
         member.group
         for member in members
         if member.server == server.name
-        and (_is_young(member, within) or (member.has_empty_log and seen[member.group] > 1 and member.group not in old))
+        and (
+            member.has_young_log(within_ns)
+            or (member.has_empty_log and seen[member.group] > 1 and member.group not in old)
+        )
     )
-
-
-def _is_young(member: RaftMember, within: timedelta) -> bool:
-    first = member.state.wal.first_ts
-    return bool(member.state.wal.messages) and first is not None and member.at - first < within
 
 
 def _found(error: HealthError, sample: Mapping[tuple[str, str], Stream]) -> Stream | Consumer | None:
