@@ -31,7 +31,7 @@ SEED ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help catalogue check-index setup native demo test quick nightly coverage check lint types arch prose format bench fuzz servers natscli loki kube-apiserver kit-tools record record-fields golden help-page schemas man peers metrics-page kit mutants mutants-page proof proof-page site screenshots axe grafana-schema lock clean
+.PHONY: help catalogue check-index setup native demo test quick nightly coverage check lint types arch prose format bench fuzz servers natscli loki kube-apiserver kit-tools record record-fields golden help-page schemas man peers metrics-page matrix kit mutants mutants-page proof proof-page site screenshots axe grafana-schema lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -185,6 +185,9 @@ peers: .venv/.light ## write docs/peers.md: what other tools look at, and what a
 
 metrics-page: setup ## write the comparison of metrics with a login in docs/prometheus.md, from its recorded runs
 	$(BIN)/python -m tests.prometheus.page
+
+matrix: .venv/.light ## write docs/matrix.md: the faults and healthy deployments that the tests set up
+	$(BIN)/python -m tests.topologies.matrix_page
 
 kit: .venv/.light ## write deploy/prometheus and deploy/grafana from the rule pages
 	$(BIN)/python -m tests.kit

@@ -245,9 +245,11 @@ stream_limits.copy_limits stream_limits.copy_limits snapshots=SnapshotSeries
 stream_limits.discard_unstated_declared stream_limits.discard_unstated manifests=Manifests
 stream_limits.expires_at_once stream_limits.expires_at_once snapshots=SnapshotSeries params
 stream_limits.expiry_stuck stream_limits.expiry_stuck snapshots=SnapshotSeries trend?=Trend params
+stream_limits.feature_not_allowed stream_limits.feature_not_allowed logs=LogEvidence
 stream_limits.high_cardinality stream_limits.high_cardinality snapshots=SnapshotSeries params
 stream_limits.jobs_replaced stream_limits.jobs_replaced snapshots=SnapshotSeries params
 stream_limits.many_consumers stream_limits.many_consumers snapshots=SnapshotSeries params
+stream_limits.markers_kept stream_limits.markers_kept stored=StoredMessages snapshots=SnapshotSeries params
 stream_limits.metadata_threshold stream_limits.metadata_threshold snapshots=SnapshotSeries params
 stream_limits.mirror_or_source_stalled stream_limits.mirror_or_source_stalled snapshots=SnapshotSeries trend?=Trend servers?=Servers connected?=ConnectedServer params
 stream_limits.near_limit stream_limits.near_limit snapshots=SnapshotSeries trend?=Trend servers?=Servers params

@@ -96,6 +96,8 @@ class StoredStream(msgspec.Struct, frozen=True, kw_only=True):
     `first_ns`, `last_ns`: dates of the first and the last message, since 1970. `window_ns`: its duplicate window then,
     0 for none or where an older version of jsdoctor read it; `ids_in_window`: messages younger than that with an id.
     `ids_read`, `contents_read`: whether ids, and contents of messages with equal ids, were compared.
+    `markers`: messages that mark a key of a bucket as deleted, without a time to live; None where an older version of
+    jsdoctor read it.
     """
 
     account: str = ""
@@ -115,6 +117,7 @@ class StoredStream(msgspec.Struct, frozen=True, kw_only=True):
     ids_in_window: int = 0
     ids_read: bool = False
     contents_read: bool = False
+    markers: int | None = None
     repeats: RepeatedIds = RepeatedIds()
     older: OlderThanStream = OlderThanStream()
 

@@ -38,7 +38,8 @@ class StoredReply(msgspec.Struct, frozen=True, kw_only=True):
 
     `at` is the leader's clock when it reported `to_seq` as the last message; `held_first_seq` was the first then.
     `contents` has digests of subject and content by sequence, of messages whose id came more than once; None where they
-    were not to be compared. The salt of all digests is thrown away.
+    were not to be compared. The salt of all digests is thrown away. `markers` counts the messages that mark a key of a
+    bucket as deleted and have no time to live; None where an older version of jsdoctor read it.
     """
 
     stream: str
@@ -54,6 +55,7 @@ class StoredReply(msgspec.Struct, frozen=True, kw_only=True):
     duplicate_window: _Seq = 0
     ids_read: bool = False
     contents: Annotated[dict[int, str], msgspec.Meta(max_length=MAX_COMPARED)] | None = None
+    markers: _Seq | None = None
 
 
 def stored_messages(exchanges: Iterable[Exchange], account: str) -> tuple[StoredMessages | None, list[Gap]]:
@@ -102,6 +104,7 @@ def _stored_stream(reply: StoredReply, account: str) -> StoredStream:
         ids_in_window=totals.recent_ids if reply.duplicate_window else 0,
         ids_read=reply.ids_read,
         contents_read=reply.contents is not None,
+        markers=reply.markers,
         repeats=repeats.repeats(reply.contents or {}),
         older=OlderThanStream(totals.older, totals.older_last, totals.older_ns),
     )

@@ -64,6 +64,8 @@
     contents = ["p", "", "q"]          # compared; by default they were not
     ids_read = false                   # as an older version read it (default true)
     made = "30s"                       # the stream was made so long ago (default: as recorded)
+    markers = 2                        # of its messages mark a key as deleted (default 0)
+    markers_read = false               # as an older version read it (default true)
     whole = false                      # older messages were not read (default true)
     first_seq = 7                      # of the first (default 1)
     leader_since = "12s"               # so long ago by the stream's own clock (default: unknown)
@@ -410,6 +412,7 @@ def _add_stored(sample: Json, edit: Json) -> None:
         duplicate_window=stream["config"].get("duplicate_window", 0),
         ids_read=edit.get("ids_read", True),
         contents=contents,
+        markers=edit.get("markers", 0) if edit.get("markers_read", True) else None,
     )
     body = json.loads(msgspec.json.encode(reply))
     sample["exchanges"].append(exchange | {"endpoint": "STORED.MESSAGES", "body": body})

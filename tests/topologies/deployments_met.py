@@ -252,7 +252,7 @@ def _one_consumer(land: Landscape) -> None:
     "JSD624",
     "APP/ORDERS/worker",
     *OFTEN,
-    missed="a plain account does not request consumers again while their stream is at rest",
+    missed="a plain account does not request consumers again while their stream is idle",
 )
 def two_deployers_of_one_consumer(land: Landscape) -> str:
     _one_consumer(land)

@@ -31,6 +31,8 @@ class Fault:
     clustered: bool = False
     missed: str = ""
     """Why no rule names it; empty where one must."""
+    options: tuple[str, ...] = ()
+    """More options of the check, which must not matter to the other faults of the table."""
     blurred: bool = False
     """Whether clusters of versions that count removals among the errors of the API do not show it."""
     mentions: str = ""

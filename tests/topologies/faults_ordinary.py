@@ -199,7 +199,7 @@ async def watch_presence(place: Place) -> None:
 
 
 @fault("JSD626", "KV_s_presence", watch_presence, publishes("$KV.s_presence.one", 1, 5), since=(2, 11))
-async def bucket_with_expiry_whose_watchers_are_not_told(place: Place) -> None:
+async def bucket_with_expiry_whose_watchers_are_not_notified(place: Place) -> None:
     """https://github.com/nats-io/nats-server/issues/4640: keys vanish, and nobody gets to know."""
     await place.bucket("s_presence", max_age=30 * SECOND_NS, duplicate_window=10 * SECOND_NS)
     await place.publish("$KV.s_presence.two", 1)

@@ -46,7 +46,11 @@ async def requests_that_wait_for_longer_than_the_consumer_allows(place: Place) -
     await place.publish("r_maxexpires.x", 150)
 
 
-@fault("JSD430", "R_FILTERS/worker", missed="no rule: how many filters a consumer bears was not measured")
+@fault(
+    "JSD430",
+    "R_FILTERS/worker",
+    missed="no rule: 2.12 and 2.15 deliver with 1,000 filters as fast as with ten; 2.10 is slow with hundreds at times",
+)
 async def consumer_with_hundreds_of_filters(place: Place) -> None:
     """https://www.synadia.com/blog/jetstream-design-patterns-for-scale."""
     await place.stream("R_FILTERS")
@@ -95,7 +99,7 @@ async def attempts_that_come_after_the_message_has_expired(place: Place) -> None
 
 
 @fault("JSD403", "R_SERIAL/worker")
-async def serial_worker_that_hangs_and_asks_for_nothing(place: Place) -> None:
+async def serial_worker_that_hangs_and_requests_nothing(place: Place) -> None:
     """As in https://github.com/nats-io/nats-server/issues/4736 nothing is delivered any more: one message comes again
     and again.
     """

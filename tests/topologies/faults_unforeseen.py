@@ -37,7 +37,7 @@ async def stream_that_takes_the_inboxes_of_its_account(place: Place) -> None:
 @fault(
     "JSD633",
     "OBJ_u_torn",
-    missed="JSD633 judges a bucket only ten minutes after its last message: uploads may be under way",
+    options=("--set", "JSD633.settle=5s"),
 )
 async def uploads_that_were_interrupted(place: Place) -> None:
     """https://github.com/nats-io/nats.go/pull/1260: chunks stay that no object refers to, and nothing removes them."""
@@ -72,7 +72,7 @@ async def messages_of_a_worker_that_crashed_wait_for_half_an_hour(place: Place) 
     "U_TERMINATED/worker",
     fetches("U_TERMINATED", "worker", b"+TERM"),
     publishes("u_terminated.x", 2, 0.3),
-    missed="no rule: a message that is given up counts as acknowledged, and advisories are not kept",
+    missed="no rule: a message that is terminated counts as acknowledged, and advisories are not kept",
 )
 async def worker_that_gives_every_message_up(place: Place) -> None:
     """https://github.com/nats-io/jetstream/issues/189: an advisory that nobody reads is all there is."""

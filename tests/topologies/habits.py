@@ -26,10 +26,11 @@ BOUNDED: dict[str, Any] = {"max_bytes": 32 << 20, "max_age": 72 * HOUR_NS, "max_
 
 
 class Place:
-    """Where a habit lives: a client of the account, and how many replicas streams have."""
+    """Where a habit lives: a client of the account, how many replicas streams have, and what applications log."""
 
     def __init__(self, client: Client, replicas: int) -> None:
         self.client, self.replicas = client, replicas
+        self.logged: list[str] = []
 
     async def stream(self, name: str, **config: Any) -> None:
         """A bounded, replicated stream but for what is given; its subjects are its name in lower case and below."""

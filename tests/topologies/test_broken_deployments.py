@@ -24,6 +24,14 @@ from tests.topologies.landscape import Landscape
 pytestmark = [pytest.mark.real, pytest.mark.nightly, pytest.mark.xdist_group("topologies")]
 
 
+TABLES = {
+    "first": BROKEN,
+    "reported": REPORTED,
+    "met": MET,
+    "ordinary": ORDINARY,
+    "everyday": EVERYDAY,
+    "unforeseen": UNFORESEEN,
+}
 CASES = [
     pytest.param(
         version,
@@ -32,7 +40,8 @@ CASES = [
         marks=pytest.mark.xfail(reason=broken.missed, strict=True) if broken.missed else (),
     )
     for version in VERSIONS
-    for broken in (*BROKEN, *REPORTED, *MET, *ORDINARY, *EVERYDAY, *UNFORESEEN)
+    for table in TABLES.values()
+    for broken in table
     if broken.fits(version)
 ]
 

@@ -33,7 +33,7 @@ Result = dict[str, Any]
 
 
 async def looked_at(land: Landscape, replicas: int, faults: list[Fault], users: tuple[str, ...]) -> list[Result]:
-    """What checks with the logins of those users report, at the same time."""
+    """What checks with the logins of those users report, at the same time; with the log of the applications, if any."""
     client = await nats.connect(land.url().split(","))
     place = Place(client, replicas)
     try:
@@ -43,8 +43,13 @@ async def looked_at(land: Landscape, replicas: int, faults: list[Fault], users: 
             asyncio.ensure_future(work(place)) for fault in faults for work in fault.busy
         ]
         await asyncio.sleep(SETTLE_S)
+        options = [*OPTIONS, *(option for fault in faults for option in fault.options)]
+        if place.logged:
+            log = land.directory / "publisher.log"
+            log.write_text("".join(f"{line}\n" for line in place.logged), "utf-8")
+            options += ["--logs", str(log)]
         reports = await asyncio.gather(
-            *(asyncio.to_thread(run_check, "--server", land.url(user=user), *OPTIONS) for user in users)
+            *(asyncio.to_thread(run_check, "--server", land.url(user=user), *options) for user in users)
         )
         failed = [task.exception() for task in tasks if task.done() and not task.cancelled()]
         assert not any(failed), failed

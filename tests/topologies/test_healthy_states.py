@@ -29,10 +29,19 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:parameter 'timeout' of type 'float' is deprecated"),  # nats-py to aiohttp
 ]
 SETTLED_S = 3
+TABLES = {
+    "servers": SERVER_STATES,
+    "links": LINK_STATES,
+    "projects": PROJECT_STATES,
+    "last": LAST_STATES,
+    "examples": EXAMPLE_STATES,
+    "unusual": UNUSUAL_STATES,
+}
 CASES = [
     pytest.param(version, state, id=f"{version}-{state.name}")
     for version in VERSIONS
-    for state in (*SERVER_STATES, *LINK_STATES, *PROJECT_STATES, *LAST_STATES, *EXAMPLE_STATES, *UNUSUAL_STATES)
+    for table in TABLES.values()
+    for state in table
     if state.fits(version)
 ]
 

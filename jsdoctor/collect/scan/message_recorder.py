@@ -19,6 +19,10 @@ _MSG_ID: str = Header.MSG_ID.value
 _MSG_ID_LOWER = _MSG_ID.lower()
 _RAW_MSG_ID = f"\r\n{_MSG_ID}:".encode()
 _RAW_MSG_ID_LOWER = _RAW_MSG_ID.lower()
+_MARKER, _TTL = "KV-Operation", "Nats-TTL"
+"""A client deletes a key of a bucket with a message that has the first header (ADR-8: DEL or PURGE). With the second
+one the message has an end (ADR-43), as all markers that servers write."""
+_RAW_MARKER, _RAW_TTL = (f"\r\n{name}:".encode() for name in (_MARKER, _TTL))
 _SOURCE = "Nats-Stream-Source"
 _RAW_SOURCE = f"\r\n{_SOURCE}:".encode()
 _NO, _YES, _MISNAMED = map(int, HasId)
@@ -34,14 +38,17 @@ def salted() -> Digest:
 
 
 class MessageRecorder:
-    """Puts messages into columns."""
+    """Puts messages into columns, and counts those that mark a key of a bucket as deleted and have no end."""
 
     def __init__(self, digest: Digest | None = None) -> None:
         self.columns = Columns(digests=digest is not None)
+        self.markers = 0
         self._digest = digest
 
     def take(self, stream_seq: int, date_ns: int, subject: str, headers: Mapping[str, str] | None) -> None:
         """One message, after all that have smaller sequences."""
+        if headers and _MARKER in headers and _TTL not in headers:
+            self.markers += 1
         if headers and (message_id := headers.get(_MSG_ID)):
             digest = self._digest(_identity(message_id, headers.get(_SOURCE, ""))) if self._digest else b""
             self.columns.add(stream_seq, date_ns, subject, _YES, digest)
@@ -52,6 +59,8 @@ class MessageRecorder:
 
     def take_raw(self, stream_seq: int, date_ns: int, subject: str, headers: bytes) -> None:
         """The same with the block of headers as it came over the wire."""
+        if _RAW_MARKER in headers and _RAW_TTL not in headers:
+            self.markers += 1
         at = headers.find(_RAW_MSG_ID)
         if at >= 0 and (message_id := _raw_value(headers, at + len(_RAW_MSG_ID))):
             digest = b""

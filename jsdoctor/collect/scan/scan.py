@@ -174,6 +174,7 @@ class _Scan:
             duplicate_window=held.info.config.duplicate_window_ns,
             ids_read=self._digest is not None,
             contents=self._contents,
+            markers=self._taker.markers,
         )
         target, body = f"{self._api.prefix}.{self._read_by} of {held.name}", msgspec.json.encode(reply)
         asked_at, took_ns = held.asked.asked_at, held.asked.round_trip_ns
