@@ -24,14 +24,20 @@ _SCALARS = {
 _BRACKETS = re.compile(r"[\[\]{}]")
 _MAX_OPEN = 1_000
 """Brackets that are open at once: libyaml takes the square of their number."""
+_DEEP_LINE = re.compile(r"^(?: {500}|(?:[ \t]*+[-?][ \t]++){250})", re.MULTILINE)
+"""Without such a line, and with few brackets, no document is so deep that composing it, in C, overflows the stack."""
+_OPENING = (yaml.SequenceStartEvent, yaml.MappingStartEvent)
+_CLOSING = (yaml.SequenceEndEvent, yaml.MappingEndEvent)
 _MERGE = "tag:yaml.org,2002:merge"
 
 
 def yaml_documents(file: str, text: str) -> Iterator[Tree]:
     """Every document that is not empty. Raises `ManifestError` at the first mistake in the syntax."""
-    if _is_too_deep(text):
+    if _opens_too_many_brackets(text):
         raise ManifestError("not YAML that can be read: too many brackets are open", FilePosition(file))
     try:
+        if _DEEP_LINE.search(text) and _is_too_deep(text):
+            raise ManifestError("not YAML that can be read: it is too deep", FilePosition(file))
         for node in yaml.compose_all(text, Loader=_LOADER):
             if node is not None:
                 yield _YamlReader(file).tree(node, node.start_mark, 0)
@@ -44,6 +50,15 @@ def yaml_documents(file: str, text: str) -> Iterator[Tree]:
 
 
 def _is_too_deep(text: str) -> bool:
+    depth = 0
+    for event in yaml.parse(text, Loader=_LOADER):
+        depth += isinstance(event, _OPENING) - isinstance(event, _CLOSING)
+        if depth > MAX_DEPTH:
+            return True
+    return False
+
+
+def _opens_too_many_brackets(text: str) -> bool:
     """Whether more brackets are open than any manifest has; those in texts count, too."""
     if text.count("[") + text.count("{") <= _MAX_OPEN:
         return False
