@@ -15,7 +15,7 @@ from jsdoctor.checks.registry import Check
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import Outcome, Subject
 from jsdoctor.model.jetstream import ConsumerConfig, StreamConfig
-from jsdoctor.model.manifest import DeclaredConsumer, DeclaredStream, Fate, Manifests
+from jsdoctor.model.manifest import DeclaredConsumer, DeclaredStream, Manifests, PlannedAction
 from jsdoctor.model.report import Result
 from jsdoctor.model.snapshot import SnapshotSeries
 from jsdoctor.model.suppression import EXISTING, Suppression
@@ -60,7 +60,9 @@ class _Change:
         """Streams of which something changes: their consumers and they are judged together."""
         declared: tuple[DeclaredStream | DeclaredConsumer, ...] = (*manifests.streams, *manifests.consumers)
         self._known = {
-            _asset(item.subject) for item in declared if item.fate is Fate.KEPT and not (item.mistakes or item.unknown)
+            _asset(item.subject)
+            for item in declared
+            if item.planned_action is PlannedAction.KEPT and not (item.mistakes or item.unknown)
         }
         self._not_passed = {
             (result.rule.code, _asset(result.finding.subject))
@@ -113,7 +115,7 @@ def _stream_of(subject: Subject) -> str:
 def _stream_changes(declared: DeclaredStream, deployed: Deployed) -> bool:
     """Whether applying it changes anything; true where that is unknown."""
     current = deployed.stream(declared.name)
-    if current is None or declared.fate is not Fate.KEPT or declared.mistakes or declared.unknown:
+    if current is None or declared.planned_action is not PlannedAction.KEPT or declared.mistakes or declared.unknown:
         return True
     wanted = declared.after_update(current.config)
     return comparable(wanted) != comparable(current.config)
@@ -121,7 +123,7 @@ def _stream_changes(declared: DeclaredStream, deployed: Deployed) -> bool:
 
 def _consumer_changes(declared: DeclaredConsumer, deployed: Deployed) -> bool:
     current = consumer_of(deployed.stream(declared.stream), declared.name)
-    if current is None or declared.fate is not Fate.KEPT or declared.mistakes or declared.unknown:
+    if current is None or declared.planned_action is not PlannedAction.KEPT or declared.mistakes or declared.unknown:
         return True
     names = {"name": current.config.name, "durable_name": current.config.durable_name}
     return comparable(replace(declared.stored, **names)) != comparable(current.config)

@@ -48,11 +48,11 @@ def incidents(results: Sequence[Result], evidence: EvidenceSet, now: datetime) -
         while root in explained:
             root = places[id(explained[root].explained_by)]
         following.setdefault(alike[root], []).append(explained[place])
-    incidents_found = [
+    all_incidents = [
         Incident(tuple(sorted(alike_ones, key=_order)), _in_order(following.get(likeness, ())))
         for likeness, alike_ones in causes.items()
     ]
-    return tuple(sorted(incidents_found, key=_urgency))
+    return tuple(sorted(all_incidents, key=_urgency))
 
 
 class _Index:

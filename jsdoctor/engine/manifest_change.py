@@ -16,7 +16,7 @@ from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import CLUSTER, Outcome, Subject
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.jetstream import ConsumerConfig, StreamConfig
-from jsdoctor.model.manifest import DeclaredAsset, DeclaredConsumer, DeclaredStream, Fate, Manifests
+from jsdoctor.model.manifest import DeclaredAsset, DeclaredConsumer, DeclaredStream, Manifests, PlannedAction
 from jsdoctor.model.report import Result, RuleVerdict
 from jsdoctor.model.server import ConnectedServer
 from jsdoctor.model.server_defaults import consumer_as_stored, stream_as_stored
@@ -27,7 +27,7 @@ _DELETES = "stream_limits.change_deletes_declared"
 """The check that finds which stored messages a change deletes."""
 _ABSENCE_UNSURE = frozenset({"connection", "server", "stream", "endpoint", "reply"})
 """Kinds of gaps that may hide a stream."""
-_FATES = {Fate.REPLACED: ChangeAction.REPLACE, Fate.DELETED: ChangeAction.DELETE}
+_CHANGE_ACTIONS = {PlannedAction.REPLACED: ChangeAction.REPLACE, PlannedAction.DELETED: ChangeAction.DELETE}
 _NAMES = ("name", "durable_name")
 _BLIND = "not all of the deployment was seen"
 
@@ -89,9 +89,10 @@ def _stream(declared: DeclaredStream, deployed: Deployed, blind: bool) -> _Draft
     doubt = deployed.doubt(declared, declared.name)
     unclear = doubt.message if doubt else _BLIND if blind and current is None else ""
     before = current.config if current else None
-    after = declared.after_update(before) if before and declared.fate is Fate.KEPT else declared.stored
+    kept = declared.planned_action is PlannedAction.KEPT
+    after = declared.after_update(before) if before and kept else declared.stored
     base = before or stream_as_stored(StreamConfig(name=declared.name))
-    deletes = declared.fate is Fate.DELETED
+    deletes = declared.planned_action is PlannedAction.DELETED
     fields = () if deletes or unclear else _fields(base, after, bool(before))
     step = _step(declared, _action(declared, bool(before), unclear), fields, unclear)
     step = msgspec.structs.replace(step, messages=current.state.messages if current else None)
@@ -106,18 +107,19 @@ def _consumer(declared: DeclaredConsumer, deployed: Deployed, blind: bool) -> _D
     unlisted = current is None and (not stream.consumers_seen if stream else blind)
     unclear = doubt.message if doubt else _BLIND if unlisted else ""
     before = current.config if current else consumer_as_stored(ConsumerConfig())
-    fields = () if declared.fate is Fate.DELETED or unclear else _fields(before, declared.stored, bool(current))
+    deletes = declared.planned_action is PlannedAction.DELETED
+    fields = () if deletes or unclear else _fields(before, declared.stored, bool(current))
     step = _step(declared, _action(declared, bool(current), unclear), fields, unclear)
     return _Draft(step, same=bool(current) and not fields and not unclear and _settled(declared))
 
 
 def _settled(declared: DeclaredAsset) -> bool:
-    return declared.fate is Fate.KEPT and not declared.mistakes and not declared.unknown
+    return declared.planned_action is PlannedAction.KEPT and not declared.mistakes and not declared.unknown
 
 
 def _action(declared: DeclaredAsset, there: bool, unclear: str) -> ChangeAction:
-    if declared.fate is not Fate.KEPT:
-        return _FATES[declared.fate]
+    if declared.planned_action is not PlannedAction.KEPT:
+        return _CHANGE_ACTIONS[declared.planned_action]
     if unclear:
         return ChangeAction.UNCLEAR
     return ChangeAction.UPDATE if there else ChangeAction.CREATE

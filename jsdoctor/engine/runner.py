@@ -84,8 +84,8 @@ def _run(
     logs = evidence.get(LogEvidence)
     for check in able:
         try:
-            findings_found = findings_of_shown(partial(_findings, rule, check, overrides), evidence, check.kinds)
-            findings.extend(_without_short_passes(findings_found, rule, check, logs))
+            check_findings = findings_of_shown(partial(_findings, rule, check, overrides), evidence, check.kinds)
+            findings.extend(_without_short_passes(check_findings, rule, check, logs))
         except Exception as error:  # noqa: BLE001 - one broken check must not take the others with it
             message = f"the check itself failed: {type(error).__name__}: {error}"
             findings.append(Finding(subject=CLUSTER, outcome=Outcome.ERROR, message=message))
@@ -122,10 +122,10 @@ def _without_short_passes(
     return findings
 
 
-def _one_per_subject(rule: Rule, findings_found: Iterable[Finding]) -> list[Finding]:
+def _one_per_subject(rule: Rule, check_findings: Iterable[Finding]) -> list[Finding]:
     """If several checks judge one subject, keep the most severe finding, with the evidence of all failures."""
     by_subject: dict[Subject, list[Finding]] = {}
-    for finding in findings_found:
+    for finding in check_findings:
         by_subject.setdefault(finding.subject, []).append(finding)
     return [_most_severe(rule, findings) for findings in by_subject.values()]
 

@@ -91,9 +91,9 @@ def _whole_words(words: str) -> re.Pattern[str]:
     return re.compile(rf"(?<![\w$.-])(?:{words})(?![\w$])")
 
 
-def _words_between(text: str, match_found: re.Match[str], other: re.Match[str]) -> int | None:
+def _words_between(text: str, topic_match: re.Match[str], other: re.Match[str]) -> int | None:
     """How many words stand between two; None for too many, where a sentence ends there, or for the same words."""
-    first, second = sorted((match_found, other), key=lambda match: match.start())
+    first, second = sorted((topic_match, other), key=lambda match: match.start())
     between = text[first.end() : second.start()]
     if not between or _SENTENCE_END.search(between):
         return None

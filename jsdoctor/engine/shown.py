@@ -33,18 +33,18 @@ def findings_of_shown(
     missing: dict[Subject, Finding] = {}
     faults: dict[Subject, list[Finding]] = {}
     while True:
-        findings_found: list[Finding] = []
+        all_findings: list[Finding] = []
         try:
-            findings_found.extend(run(evidence))
+            all_findings.extend(run(evidence))
         except NotShownError as error:
             if error.subject in missing or len(missing) >= _MAX:
-                return _joined(findings_found, faults, missing)
+                return _joined(all_findings, faults, missing)
             missing[error.subject] = unknown(error.subject, f"{error}", error.how_to_get)
             evidence = _without(evidence, error.subject, kinds)
-            for subject, findings in _faults(findings_found).items():
+            for subject, findings in _faults(all_findings).items():
                 faults.setdefault(subject, findings)
         else:
-            return _joined(findings_found, faults, missing)
+            return _joined(all_findings, faults, missing)
 
 
 def _faults(findings: Iterable[Finding]) -> dict[Subject, list[Finding]]:
@@ -56,11 +56,11 @@ def _faults(findings: Iterable[Finding]) -> dict[Subject, list[Finding]]:
 
 
 def _joined(
-    findings_found: list[Finding], faults: Mapping[Subject, Sequence[Finding]], missing: Mapping[Subject, Finding]
+    all_findings: list[Finding], faults: Mapping[Subject, Sequence[Finding]], missing: Mapping[Subject, Finding]
 ) -> list[Finding]:
     if not faults and not missing:  # everything is shown, as in most runs
-        return findings_found
-    kept = [finding for finding in findings_found if finding.subject not in faults]
+        return all_findings
+    kept = [finding for finding in all_findings if finding.subject not in faults]
     return [
         *(finding for findings in faults.values() for finding in findings),
         *kept,

@@ -45,7 +45,7 @@ class Tool(StrEnum):
     TERRAFORM = "Terraform"
 
 
-class Fate(StrEnum):
+class PlannedAction(StrEnum):
     """What the tool will do with an asset. Only a Terraform plan states more than that it shall exist."""
 
     KEPT = "kept"
@@ -63,7 +63,7 @@ class DeclaredAsset(msgspec.Struct, frozen=True, kw_only=True):
     places: Mapping[str, FilePosition] = {}
     mistakes: tuple[Mistake, ...] = ()
     may_update: bool = True
-    fate: Fate = Fate.KEPT
+    planned_action: PlannedAction = PlannedAction.KEPT
     unknown: frozenset[str] = frozenset()
     """Fields whose values are not known before the tool has run."""
     unread: frozenset[str] = frozenset()
@@ -223,11 +223,11 @@ class Manifests(msgspec.Struct, frozen=True, kw_only=True):
 
     def kept_streams(self) -> Iterator[DeclaredStream]:
         """Streams that shall be there afterwards."""
-        return (stream for stream in self.streams if stream.fate is not Fate.DELETED)
+        return (stream for stream in self.streams if stream.planned_action is not PlannedAction.DELETED)
 
     def kept_consumers(self) -> Iterator[DeclaredConsumer]:
         """Consumers that shall be there afterwards."""
-        return (consumer for consumer in self.consumers if consumer.fate is not Fate.DELETED)
+        return (consumer for consumer in self.consumers if consumer.planned_action is not PlannedAction.DELETED)
 
 
 class RunningConfigurations(msgspec.Struct, frozen=True, kw_only=True):

@@ -73,12 +73,12 @@ METADATA = "metadata."
 
 def policy_fields(on: str) -> dict[str, FieldKind]:
     """The fields of a stream or of a consumer that a policy may name, as the API of JetStream calls them."""
-    policy_fields_found = {}
+    fields_by_name = {}
     for field in msgspec.structs.fields(_CONFIGS[on]):
         kind = _kind(field.encode_name, field.name, field.type)
         if kind is not None:
-            policy_fields_found[field.encode_name] = kind
-    return policy_fields_found
+            fields_by_name[field.encode_name] = kind
+    return fields_by_name
 
 
 def _kind(name: str, attribute: str, type_: Any) -> FieldKind | None:

@@ -32,7 +32,7 @@ class Heard(msgspec.Struct, frozen=True):
 
 def ack_times(exchanges: Iterable[Exchange], account: str) -> tuple[AckTimes | None, list[Gap]]:
     """The ack metrics of a run, and a gap for what cannot be read. `account`: that of the consumers."""
-    metrics_found: dict[tuple[str, str], list[Metric]] = defaultdict(list)
+    metrics_by_consumer: dict[tuple[str, str], list[Metric]] = defaultdict(list)
     gaps: list[Gap] = []
     listened = False
     for exchange in exchanges:
@@ -40,11 +40,11 @@ def ack_times(exchanges: Iterable[Exchange], account: str) -> tuple[AckTimes | N
             continue
         try:
             for metric in decode(exchange.body, Heard).metrics:
-                metrics_found[metric.stream, metric.consumer].append(metric)
+                metrics_by_consumer[metric.stream, metric.consumer].append(metric)
             listened = True
         except ReplyError as error:
             gaps.append(unreadable(exchange, error))
-    consumers = tuple(_consumer(account, *key, metrics) for key, metrics in sorted(metrics_found.items()))
+    consumers = tuple(_consumer(account, *key, metrics) for key, metrics in sorted(metrics_by_consumer.items()))
     return (AckTimes(consumers) if listened else None), gaps
 
 

@@ -98,8 +98,8 @@ def _snapshot(
     servers = ServerReplies()
     servers.add_all(sample.exchanges, known.identities)
     accounts = account_replies(sample.exchanges, known.logins)
-    if servers_found := servers.servers():
-        present[Servers] = _joined(present.get(Servers), servers_found)
+    if known_servers := servers.servers():
+        present[Servers] = _joined(present.get(Servers), known_servers)
     if usage := _usage(servers, known):
         present[Accounts] = usage
     gaps.extend(

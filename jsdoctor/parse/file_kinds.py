@@ -34,8 +34,8 @@ _ANY_TIME = datetime(_YEAR, 1, 1, tzinfo=UTC)
 _LINES = 400
 IsLog = Callable[[str], bool]
 _MANIFEST = re.compile(
-    r"^\s*(?:apiVersion:\s*\S|\"?(?:terraform_version|planned_values)\"?:?"
-    r"|(?:jetstream|accounts|cluster|leafnodes|gateway|authorization|mqtt|websocket|operator|resolver)\s*[:=]?\s*\{"
+    r"^[^\S\n]*+(?:apiVersion:\s*\S|\"?(?:terraform_version|planned_values)\"?:?"
+    r"|(?:jetstream|accounts|cluster|leafnodes|gateway|authorization|mqtt|websocket|operator|resolver)\s*+(?:[:=]\s*+)?\{"
     r"|(?:server_name|http_port|http|listen|port|pid_file|system_account|max_payload)\s*[:=]\s*\S)",
     re.MULTILINE,
 )

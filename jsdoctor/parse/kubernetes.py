@@ -164,7 +164,7 @@ def object_warnings(events: Iterable[Json], of: Sequence[ServerPod]) -> tuple[Ob
     """The warnings about these pods, their claims and owners, one for each object and reason, the newest first."""
     kinds = {pod.owner: "StatefulSet" for pod in of} | {pod.name: "Pod" for pod in of}
     kinds |= {claim: "PersistentVolumeClaim" for pod in of for claim in pod.claims}
-    object_warnings_found: dict[tuple[str, str], ObjectWarning] = {}
+    newest_warnings: dict[tuple[str, str], ObjectWarning] = {}
     for event in events:
         about, series = inner(event, "involvedObject"), inner(event, "series")
         name = text(about, "name")
@@ -178,10 +178,10 @@ def object_warnings(events: Iterable[Json], of: Sequence[ServerPod]) -> tuple[Ob
             count=max(1, whole(event.get("count")), whole(series.get("count"))),
             last=last or moment(event.get("eventTime")),
         )
-        known = object_warnings_found.get((name, warning.reason))
+        known = newest_warnings.get((name, warning.reason))
         if known is None or _newer(warning) >= _newer(known):
-            object_warnings_found[name, warning.reason] = warning
-    return tuple(sorted(object_warnings_found.values(), key=_newer, reverse=True))
+            newest_warnings[name, warning.reason] = warning
+    return tuple(sorted(newest_warnings.values(), key=_newer, reverse=True))
 
 
 def _newer(warning: ObjectWarning) -> float:

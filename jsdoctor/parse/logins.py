@@ -75,7 +75,7 @@ def _side_by_side(samples: Sequence[Sample]) -> Sample:
 
 def account_replies(exchanges: Sequence[Exchange], known: Mapping[int, KnownLogin]) -> dict[int, AccountReplies]:
     """The replies to each login of an account in a sample. Of two logins of one account, the first counts."""
-    account_replies_found: dict[int, AccountReplies] = {}
+    replies_by_login: dict[int, AccountReplies] = {}
     names: set[str] = set()
     for number, login in sorted(known.items()):
         replies = AccountReplies(login.account, login.consumers)
@@ -85,8 +85,8 @@ def account_replies(exchanges: Sequence[Exchange], known: Mapping[int, KnownLogi
         if replies.name and replies.name in names and replies.answered:
             continue
         names |= {replies.name} if replies.answered else set()
-        account_replies_found[number] = replies
-    return account_replies_found
+        replies_by_login[number] = replies
+    return replies_by_login
 
 
 def joined_assets(

@@ -19,6 +19,7 @@ import msgspec
 
 from jsdoctor.model.exchange import Exchange, Sample
 from jsdoctor.model.gap import Gap
+from jsdoctor.parse.copies import MIN_KNOWN, Copies
 from jsdoctor.parse.secret_finder import secret_finder
 from jsdoctor.parse.secret_forms import (
     BARE_LOGIN,
@@ -32,21 +33,22 @@ from jsdoctor.parse.secret_forms import (
 from jsdoctor.parse.shown_tokens import hide_shown_tokens
 from jsdoctor.parse.user_jwt import redacted_jwt
 
-MIN_GIVEN = 6
+MIN_GIVEN = MIN_KNOWN
 """Copies of a shorter password are not searched for: words that short are names of streams and accounts, too."""
 _MIN_FOUND = 8
 _LONG = 16
 
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"(?P<key>\s*:)?', re.DOTALL)
-_ESCAPED = re.compile(rb'"[^"\\]*\\.(?:[^"\\]|\\.)*"(?P<key>\s*:)?', re.DOTALL)
+# Outside of JSON, a string may have no end: each \" in it would begin another search up to the end of the text.
+_ESCAPED = re.compile(rb'"[^"\\]*+\\.(?:[^"\\]++|\\.)*+(?:"|\\?\Z)(?P<key>\s*:)?', re.DOTALL)
 _KEY_WORDS = tuple(b"pass pwd token secret seed credential jwt api_key apikey api-key private_key private-key".split())
-_AFTER_KEY_WORD = re.compile(rb'[^"\\]*"\s*:\s*("(?:[^"\\]|\\.)+"|-?\d[\d.eE+-]*)', re.DOTALL)
+_REST_OF_KEY = re.compile(rb'[^"\\]*+')
+_VALUE_OF_KEY = re.compile(rb'"\s*+:\s*+("(?:[^"\\]++|\\.)++"|-?\d[\d.eE+-]*)', re.DOTALL)
 _FIELD = re.compile(rb"[a-z_]+")
 _NOT_ONLY_TEXT = re.compile(rb"[a-z_]+|[\s\d+\-.,:{}\[\]aeflnrstuE]+")
 """What may also be the name of a field, or stand outside of a string: numbers, true, false, null, brackets."""
 _BESIDE_A_NAME = b"[redacted:key]"
 _JWT_OF_A_FIELD = re.compile(rb'"eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*"')
-_NOTHING = re.compile(rb"(?!)")
 _WORD = re.compile(r"[a-z_.-]*")
 
 
@@ -114,17 +116,17 @@ class _Scrubber:
     def __init__(self, secrets: Sequence[Secret]) -> None:
         self.counts: Counter[str] = Counter()
         self._kinds = {form: secret.kind for secret in reversed(secrets) for form in _forms(secret.text)}
-        self._copies = _any_of(self._kinds)
-        self._verbatim = _any_of(form for form in self._kinds if b'"' not in form and b"\\" not in form) or _NOTHING
-        self._ambiguous = _any_of(form for form in self._kinds if _NOT_ONLY_TEXT.fullmatch(form))
+        self._copies = Copies(self._kinds)
+        self._verbatim = Copies(form for form in self._kinds if b'"' not in form and b"\\" not in form)
+        self._ambiguous = Copies(form for form in self._kinds if _NOT_ONLY_TEXT.fullmatch(form))
 
     def body(self, body: bytes) -> bytes:
         """A reply without secrets: valid JSON if it was."""
         if not _is_json(body):
             return self.line(body)
-        for start, end in reversed(_secret_values(body)):
-            body = body[:start] + b'"' + self._value(body[start:end]) + b'"' + body[end:]
-        if (self._ambiguous and self._ambiguous.search(body)) or may_name_a_secret_inside(body):
+        spans = _secret_values(body)
+        body = _with(body, spans, [b'"' + self._value(body[start:end]) + b'"' for start, end in spans])
+        if self._ambiguous.are_in(body) or may_name_a_secret_inside(body):
             return _STRING.sub(self._string, body)
         # Between strings with escapes, a secret can only be inside of strings, and unchanged.
         parts: list[bytes] = []
@@ -134,10 +136,10 @@ class _Scrubber:
             end = match.end()
         return b"".join((*parts, self.text(body[end:], self._verbatim)))
 
-    def text(self, text: bytes, copies: re.Pattern[bytes] | None = None) -> bytes:
+    def text(self, text: bytes, copies: Copies | None = None) -> bytes:
         """Any text without secrets; of the copies, those that are named, or all."""
-        if pattern := copies or self._copies:
-            text = pattern.sub(lambda match: self._mark(self._kinds[match[0]]), text)
+        if spans := list((copies or self._copies).spans(text)):
+            text = _with(text, spans, [self._mark(self._kinds[text[start:end]]) for start, end in spans])
         for kind, shape in SHAPES.items():
             text = shape.sub(lambda _, kind=kind: self._mark(kind), text)  # type: ignore[misc]
         text, issued = without_issued(text, b"[redacted:token]")
@@ -255,15 +257,26 @@ def _secret_values(body: bytes) -> list[tuple[int, int]]:
     for word in _KEY_WORDS:
         at = lower.find(word)
         while at >= 0:
-            if match := _AFTER_KEY_WORD.match(body, at):
+            end = _rest(_REST_OF_KEY, body, at)
+            if match := _VALUE_OF_KEY.match(body, end):
                 spans.add(match.span(1))
-            at = lower.find(word, at + 1)
+            at = lower.find(word, end)  # of another such word in the same key, the value is the same
     return sorted(spans)
 
 
-def _any_of(forms: Iterable[bytes]) -> re.Pattern[bytes] | None:
-    longest_first = sorted(forms, key=lambda form: (-len(form), form))
-    return re.compile(b"|".join(map(re.escape, longest_first))) if longest_first else None
+def _rest(pattern: re.Pattern[bytes], body: bytes, at: int) -> int:
+    match = pattern.match(body, at)
+    return match.end() if match else at
+
+
+def _with(text: bytes, spans: Sequence[tuple[int, int]], marks: Sequence[bytes]) -> bytes:
+    """The text with each mark in place of what is at its span. Spans are in order and apart."""
+    parts: list[bytes] = []
+    end = 0
+    for (start, after), mark in zip(spans, marks, strict=True):
+        parts += (text[end:start], mark)
+        end = after
+    return b"".join((*parts, text[end:]))
 
 
 def _telling(text: str) -> bool:

@@ -51,7 +51,8 @@ WORDS = (*_WORDS, b"authorization", *(b"auth" + bytes((sign,)) for sign in b"\\\
 """What the name of a secret cannot do without, in letters of either size. The words `authentication error` are none:
 servers log them so often that to look closer at each such line takes long.
 """
-_GOES_ON = re.compile(rb"[\w.-]*[\s:=\\']")
+_REST_OF_NAME = re.compile(rb"[\w.-]*+")
+_AFTER_NAME = re.compile(rb"[\s:=\\']")
 _NAME = (
     rb"(?:[a-z0-9_.-]*(?:token|passw(?:or)?d|passphrase|secret)"
     rb"|(?:[a-z0-9_.-]*[_.-])?(?:pass|pwd|seed|jwt|authorization"
@@ -134,9 +135,11 @@ def may_name_a_secret_inside(body: bytes) -> bool:
     for word in _WORDS_OF_NAMES:
         at = lower.find(word)
         while at >= 0:
-            if _GOES_ON.match(body, at + len(word)):
+            name = _REST_OF_NAME.match(body, at)
+            end = name.end() if name else at
+            if _AFTER_NAME.match(body, end):
                 return True
-            at = lower.find(word, at + 1)
+            at = lower.find(word, end)  # the same follows other such words in this name
     return False
 
 

@@ -183,8 +183,8 @@ class ServerReplies:
         """Every server that replied, by name; None if no reply came from a server."""
         if not self._identity:
             return None
-        servers_found = [self._server(key) for key in self._identity]
-        return Servers(tuple(sorted(servers_found, key=lambda server: server.name)), complete=self.asked_all)
+        all_servers = [self._server(key) for key in self._identity]
+        return Servers(tuple(sorted(all_servers, key=lambda server: server.name)), complete=self.asked_all)
 
     def _server(self, key: str) -> Server:
         identity, varz, jsz = self._identity[key], self._varz.get(key), self._jsz.get(key)

@@ -46,25 +46,25 @@ def settled(
     streams: Iterable[Stream], silent: Collection[UnresponsiveAsset], again: Repeated
 ) -> tuple[tuple[Stream, ...], tuple[UnresponsiveAsset, ...]]:
     """The sample's assets, the torn ones as in the repeated replies."""
-    streams_found = {stream.key: stream for stream in streams}
+    streams_by_key = {stream.key: stream for stream in streams}
     missing = {asset.subject for asset in silent}
-    for stream in tuple(streams_found.values()):
+    for stream in tuple(streams_by_key.values()):
         if not again.covers(stream.key):
             continue
         if stream.from_leader and stream.subject not in missing:
-            streams_found[stream.key] = _with_consumers(stream, again.streams.get(stream.key), missing)
+            streams_by_key[stream.key] = _with_consumers(stream, again.streams.get(stream.key), missing)
         else:
-            del streams_found[stream.key]
-            streams_found |= {other.key: other for other in _instead(stream, again.streams.get(stream.key))}
+            del streams_by_key[stream.key]
+            streams_by_key |= {other.key: other for other in _instead(stream, again.streams.get(stream.key))}
     for subject, consumer in again.consumers.items():
-        of_stream = streams_found.get((subject.account, subject.stream))
+        of_stream = streams_by_key.get((subject.account, subject.stream))
         if of_stream is not None and subject in missing:
-            streams_found[of_stream.key] = _with_consumer(of_stream, subject.name, consumer)
+            streams_by_key[of_stream.key] = _with_consumer(of_stream, subject.name, consumer)
     for subject in missing:
         key = (subject.account, subject.name)
-        if subject.kind == "stream" and key not in streams_found and (other := again.streams.get(key)):
-            streams_found[key] = other
-    return tuple(streams_found[key] for key in sorted(streams_found)), tuple(
+        if subject.kind == "stream" and key not in streams_by_key and (other := again.streams.get(key)):
+            streams_by_key[key] = other
+    return tuple(streams_by_key[key] for key in sorted(streams_by_key)), tuple(
         a for a in silent if _stays_silent(a.subject, again)
     )
 

@@ -26,16 +26,16 @@ _UNRANKED: Rank = (1 << 30, 0)
 
 def ranks(incidents: Sequence[Incident]) -> dict[int, Rank]:
     """By identity of a result, its rank."""
-    ranks_found: dict[int, Rank] = {}
+    ranks_by_result: dict[int, Rank] = {}
     for place, incident in enumerate(incidents):
-        ranks_found.update((id(result), (place, 0)) for result in incident.causes)
+        ranks_by_result.update((id(result), (place, 0)) for result in incident.causes)
         above = {id(consequence.result): consequence.explained_by for consequence in incident.consequences}
         for consequence in incident.consequences:
             depth, result = 0, consequence.result
             while id(result) in above:
                 depth, result = depth + 1, above[id(result)]
-            ranks_found[id(consequence.result)] = (place, depth)
-    return ranks_found
+            ranks_by_result[id(consequence.result)] = (place, depth)
+    return ranks_by_result
 
 
 def rank_of(result: Result, known: Mapping[int, Rank]) -> Rank:

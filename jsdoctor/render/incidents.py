@@ -74,13 +74,13 @@ def explanation(consequence: Consequence) -> str:
 
 def memberships(report: Report) -> dict[int, Membership]:
     """By the `id` of each finding that counts, its incident and what explains it there."""
-    memberships_found: dict[int, Membership] = {}
+    memberships_by_result: dict[int, Membership] = {}
     for number, incident in enumerate(incidents_of(report), 1):
-        memberships_found |= {id(result): Membership(number, incident) for result in incident.causes}
-        memberships_found |= {
+        memberships_by_result |= {id(result): Membership(number, incident) for result in incident.causes}
+        memberships_by_result |= {
             id(consequence.result): Membership(number, incident, consequence) for consequence in incident.consequences
         }
-    return memberships_found
+    return memberships_by_result
 
 
 def in_incident_order(report: Report) -> Iterator[FindingGroup]:

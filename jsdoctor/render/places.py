@@ -26,14 +26,14 @@ class Place(msgspec.Struct, frozen=True):
 
 def places(finding: Finding) -> tuple[Place, ...]:
     """The lines that were seen, in the order of the evidence; else the file that the finding is about, if it is one."""
-    places_found = tuple(
+    file_places = tuple(
         Place(observation.source, int(at[1]), int(at[2] or 0), compact(observation.value))
         for observation in finding.evidence
         if observation.source and (at := _IN_FILE.fullmatch(observation.path))
     )
-    if not places_found and finding.subject.kind == "file" and finding.subject.name:
+    if not file_places and finding.subject.kind == "file" and finding.subject.name:
         return (Place(finding.subject.name),)
-    return places_found
+    return file_places
 
 
 def file_uri(file: str) -> str:

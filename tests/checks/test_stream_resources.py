@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from jsdoctor.checks.declared.refusal import ServerRefusal
 from jsdoctor.checks.declared.stream_resources import ResourceLimits
 from jsdoctor.model.jetstream import StreamConfig
-from jsdoctor.model.manifest import DeclaredStream, Fate, Manifests, Tool
+from jsdoctor.model.manifest import DeclaredStream, Manifests, PlannedAction, Tool
 from jsdoctor.model.server import UNLIMITED, Account, AccountLimits, Accounts, JetStreamConfig, Servers, Tier
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
 from tests.checks.test_declared_room import ONE, PLACE, SNAPSHOTS
@@ -27,9 +27,11 @@ def held(name: str, account: str = "APP", **settings: Any) -> Stream:
     return replace(SNAPSHOTS.last.led_streams().__next__(), account=account, name=name, config=config(name, **settings))
 
 
-def declared(name: str, fate: Fate = Fate.KEPT, **settings: Any) -> DeclaredStream:
+def declared(name: str, planned_action: PlannedAction = PlannedAction.KEPT, **settings: Any) -> DeclaredStream:
     stated = config(name, **settings)
-    return DeclaredStream(tool=Tool.NACK, what=name, place=PLACE, config=stated, places={}, fate=fate)
+    return DeclaredStream(
+        tool=Tool.NACK, what=name, place=PLACE, config=stated, places={}, planned_action=planned_action
+    )
 
 
 def deployed(*streams: Stream) -> SnapshotSeries:
@@ -96,7 +98,7 @@ def test_an_account_may_have_so_many_streams() -> None:
     assert refused(config(), account(max_streams=3), *two) == []
     assert refused(config(), account(max_streams=0), *two) == []
     assert refused(config("A"), account(max_streams=2), *two, current=config("A")) == []
-    gone = (declared("A", Fate.DELETED),)
+    gone = (declared("A", PlannedAction.DELETED),)
     assert refused(config(), account(max_streams=2), *two, manifests=gone) == []
     assert refused(config(), account(max_streams=2), *two, manifests=(declared("A"),)) == [text]
 
@@ -154,8 +156,8 @@ def test_a_stream_that_grows_needs_the_difference() -> None:
 def test_what_the_manifests_delete_or_shrink_is_free() -> None:
     streams, limited = (held("A", max_bytes=600), held("B", max_bytes=300)), account(max_storage=1_000)
     for stream, room in (
-        (declared("A", Fate.DELETED), 700),
-        (declared("A", Fate.REPLACED, max_bytes=600), 700),
+        (declared("A", PlannedAction.DELETED), 700),
+        (declared("A", PlannedAction.REPLACED, max_bytes=600), 700),
         (declared("A", max_bytes=200), 500),
         (declared("A", max_bytes=900), 100),
         (declared("A", max_bytes=-1), 700),
@@ -170,7 +172,7 @@ def test_a_stream_without_max_bytes_reserves_nothing() -> None:
     assert refused(config(max_bytes=1_000), limited, held("A")) == []
     assert refused(config(max_bytes=1_000), limited, held("A"), manifests=(declared("A", max_bytes=500),)) == []
     snapshots = deployed(held("A"))
-    gone = Manifests(streams=(declared("A", Fate.DELETED),))
+    gone = Manifests(streams=(declared("A", PlannedAction.DELETED),))
     limits = ResourceLimits("APP", gone, snapshots, None, server(600, 1_000))
     assert len(list(limits.refusals(config(max_bytes=401), None))) == 1
 
@@ -214,12 +216,12 @@ def test_a_single_server_has_to_hold_it() -> None:
     text = "max_bytes: max_bytes 801 does not fit: 1,200 bytes of 2,000 of {} are reserved (the limit of server n1)"
     assert on(server(600, 1_000), 801, storage="memory") == [f"{text.format('memory')} (error 10028)"]
     assert on(server(600, 1_000), 800, storage="memory") == []
-    assert on(server(600, 1_000), 1_000, declared("A", Fate.DELETED)) == []
-    assert on(server(600, 1_000), 1_001, declared("A", Fate.DELETED)) != []
+    assert on(server(600, 1_000), 1_000, declared("A", PlannedAction.DELETED)) == []
+    assert on(server(600, 1_000), 1_001, declared("A", PlannedAction.DELETED)) != []
     assert on(server(600, 1_000), 700, declared("A", max_bytes=300)) == []
     assert on(server(600, 1_000), 701, declared("A", max_bytes=300)) != []
     assert on(server(600, 1_000), 401, declared("A", max_bytes=900)) != []
-    assert on(server(600, 1_000), 401, declared("M", Fate.DELETED)) != []
+    assert on(server(600, 1_000), 401, declared("M", PlannedAction.DELETED)) != []
 
 
 def test_a_stream_that_is_replaced_is_created_where_the_old_one_was() -> None:
@@ -231,10 +233,10 @@ def test_a_stream_that_is_replaced_is_created_where_the_old_one_was() -> None:
         ({"max_bytes": 500, "storage": "memory"}, True),
         ({"max_bytes": 501, "storage": "memory"}, False),
     ):
-        plan = Manifests(streams=(declared("A", Fate.REPLACED, **settings),))
+        plan = Manifests(streams=(declared("A", PlannedAction.REPLACED, **settings),))
         limits = ResourceLimits("APP", plan, deployed(*streams), Accounts((limited,)), None)
         assert (list(limits.refusals(config("A", **settings), None, streams[0].config)) == []) is fits, settings
-    plan = Manifests(streams=(declared("A", Fate.REPLACED),))
+    plan = Manifests(streams=(declared("A", PlannedAction.REPLACED),))
     full = ResourceLimits("APP", plan, deployed(*streams), Accounts((account(max_streams=2),)), None)
     assert list(full.refusals(config("A"), None, streams[0].config)) == []
 
@@ -253,15 +255,15 @@ def test_a_single_server_has_to_hold_the_new_one_without_the_old_one(settings: d
     """Of 1,000 bytes of files A has 600, of 2,000 bytes of memory others have 1,200."""
     old = config("A", max_bytes=600)
     snapshots = deployed(held("A", max_bytes=600), held("M", max_bytes=600, storage="memory"))
-    plan = Manifests(streams=(declared("A", Fate.REPLACED, **settings),))
+    plan = Manifests(streams=(declared("A", PlannedAction.REPLACED, **settings),))
     limits = ResourceLimits("APP", plan, snapshots, None, server(600, 1_000))
     assert (list(limits.refusals(config("A", **settings), None, old)) == []) is fits
 
 
 def test_what_goes_to_the_other_storage_is_free() -> None:
-    assert on(server(600, 1_000), 1_000, declared("A", Fate.REPLACED, max_bytes=600, storage="memory")) == []
-    assert on(server(600, 1_000), 400, declared("A", Fate.REPLACED, max_bytes=600)) == []
-    assert on(server(600, 1_000), 401, declared("A", Fate.REPLACED, max_bytes=600)) != []
+    assert on(server(600, 1_000), 1_000, declared("A", PlannedAction.REPLACED, max_bytes=600, storage="memory")) == []
+    assert on(server(600, 1_000), 400, declared("A", PlannedAction.REPLACED, max_bytes=600)) == []
+    assert on(server(600, 1_000), 401, declared("A", PlannedAction.REPLACED, max_bytes=600)) != []
 
 
 def test_of_several_servers_or_without_a_count_of_what_is_reserved_nothing_is_known() -> None:

@@ -138,6 +138,7 @@ def test_names_that_cannot_be_contexts(problem: Problem, name: str) -> None:
     ("content", "place", "what"),
     [
         ('{"url": "x",\n  "user" "bob"}', ":2:10:", "not valid JSON"),
+        ('{"url": ' + "1" * 5_000 + "}", ":1:1:", "thousands of digits"),
         ("", ":1:1:", "empty"),
         ('["url"]', ":1:1:", "must be a JSON object, it is a list"),
         ('{\n"description": "url",\n"url": 5}', ":3:", "'url' must be a text, it is a number"),

@@ -15,11 +15,11 @@ from jsdoctor.model.finding import Finding, Observation, Outcome, Subject
 from jsdoctor.model.manifest import (
     DeclaredConsumer,
     DeclaredStream,
-    Fate,
     FilePosition,
     ManifestFile,
     Manifests,
     Mistake,
+    PlannedAction,
     Tool,
 )
 from jsdoctor.model.report import Result
@@ -124,7 +124,12 @@ def test_files_and_declared_servers_are_always_of_the_change() -> None:
 
 @pytest.mark.parametrize(
     "fields",
-    [CHANGED, {"fate": Fate.REPLACED}, {"mistakes": (MISTAKE,)}, {"unknown": frozenset({"description"})}],
+    [
+        CHANGED,
+        {"planned_action": PlannedAction.REPLACED},
+        {"mistakes": (MISTAKE,)},
+        {"unknown": frozenset({"description"})},
+    ],
     ids=["changed", "replaced", "mistaken", "not known yet"],
 )
 def test_a_stream_that_changes_or_may_change_is_judged_with_its_consumers(fields: dict[str, Any]) -> None:
@@ -136,7 +141,12 @@ def test_a_stream_that_changes_or_may_change_is_judged_with_its_consumers(fields
 
 @pytest.mark.parametrize(
     "fields",
-    [CHANGED, {"fate": Fate.REPLACED}, {"mistakes": (MISTAKE,)}, {"unknown": frozenset({"description"})}],
+    [
+        CHANGED,
+        {"planned_action": PlannedAction.REPLACED},
+        {"mistakes": (MISTAKE,)},
+        {"unknown": frozenset({"description"})},
+    ],
     ids=["changed", "replaced", "mistaken", "not known yet"],
 )
 def test_a_consumer_that_changes_or_may_change_touches_nothing_else_that_is_deployed(fields: dict[str, Any]) -> None:
@@ -154,7 +164,11 @@ def test_a_rule_that_judges_no_manifests_passes_nothing_of_them() -> None:
 
 def test_what_a_manifest_states_wrongly_passes_no_rule() -> None:
     """The tool will refuse it, so that the deployment stays as it is."""
-    for fields in ({"mistakes": (MISTAKE,)}, {"unknown": frozenset({"max_age"})}, {"fate": Fate.REPLACED}):
+    for fields in (
+        {"mistakes": (MISTAKE,)},
+        {"unknown": frozenset({"max_age"})},
+        {"planned_action": PlannedAction.REPLACED},
+    ):
         assert reason(failed(STREAM, REPLY, code="JSD601"), beside(stream=fields)) == ""
 
 

@@ -19,10 +19,10 @@ from jsdoctor.model.manifest import (
     DeclaredAsset,
     DeclaredConsumer,
     DeclaredStream,
-    Fate,
     FilePosition,
     Manifests,
     Mistake,
+    PlannedAction,
     Tool,
 )
 from jsdoctor.model.server import ConnectedServer
@@ -203,7 +203,7 @@ def test_a_step_has_its_own_reason_before_that_of_its_place() -> None:
 
 def test_a_stream_takes_the_subjects_of_one_that_the_plan_deletes() -> None:
     evidence = deployment(recorded()["ORDERS"])
-    change = change_of(evidence, stream("NEW"), stream("ORDERS", fate=Fate.DELETED))
+    change = change_of(evidence, stream("NEW"), stream("ORDERS", planned_action=PlannedAction.DELETED))
     assert [(step.action, step.subject.name, step.fields != ()) for step in change.steps] == [
         (ChangeAction.DELETE, "ORDERS", False),
         (ChangeAction.CREATE, "NEW", True),

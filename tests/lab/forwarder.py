@@ -127,13 +127,13 @@ class Forwarder:
                 self._dropped[direction] += 1
                 return
             if direction in plan.directions and (length or not plan.data_only):
-                fate = chance.random()
-                if fate < plan.lost:
+                draw = chance.random()
+                if draw < plan.lost:
                     self._dropped[direction] += 1
                     return
-                if fate < plan.lost + plan.reordered:
+                if draw < plan.lost + plan.reordered:
                     delay_ms += chance.uniform(*plan.late)
-                elif fate < plan.lost + plan.reordered + plan.duplicated:
+                elif draw < plan.lost + plan.reordered + plan.duplicated:
                     copies = 2
         due = time.monotonic() + delay_ms / 1000
         for copy in range(copies):

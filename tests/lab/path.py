@@ -152,14 +152,14 @@ class Carrier:
         length = tcp_length(inner) if inner is not None else None
         now = time.monotonic()
         due = max(self._last[to_server], now + (plan.delay + self._chance.uniform(0, self._jitter)) / 1000)
-        fate = self._chance.random() if length else 1.0
+        draw = self._chance.random() if length else 1.0
         if plan.largest and (length or 0) > plan.largest:
             self.done["too large"] += 1
             return
-        if fate < plan.lost:
+        if draw < plan.lost:
             self.done["lost"] += 1
             return
-        if fate < plan.lost + plan.reordered:
+        if draw < plan.lost + plan.reordered:
             self.done["late"] += 1
             due += self._chance.uniform(*plan.late) / 1000
         else:

@@ -33,11 +33,11 @@ def parts_of(inputs: Iterable[Path], size: int = PART_BYTES, zone: str = "") -> 
 
 def joined(rows: Iterable[Row]) -> dict[tuple[Any, ...], Any]:
     """Rows by what they are about; the counts of one signature, subject and source as one."""
-    joined_found: dict[tuple[Any, ...], Any] = {}
+    by_key: dict[tuple[Any, ...], Any] = {}
     hits: dict[tuple[Any, ...], list[HitRow]] = {}
     for row in rows:
         if row.analysis != HIT:
-            joined_found.setdefault((row.series, row.analysis, row.key, row.at_us, row.seq), []).append(row.value)
+            by_key.setdefault((row.series, row.analysis, row.key, row.at_us, row.seq), []).append(row.value)
             continue
         run = list(hits_of(row))
         assert (row.key, row.at_us) == (run[0].key, run[0].first_us)
@@ -48,8 +48,8 @@ def joined(rows: Iterable[Row]) -> dict[tuple[Any, ...], Any]:
             assert item.count == hit.count
             key = (row.series, item.key, row.seq, hit.signature, hit.source, hit.subject)
             hits.setdefault(key, []).append(hit)
-    joined_found.update((key, _one(rows)) for key, rows in hits.items())
-    return joined_found
+    by_key.update((key, _one(rows)) for key, rows in hits.items())
+    return by_key
 
 
 def _one(hits: list[HitRow]) -> tuple[Any, ...]:

@@ -52,7 +52,7 @@ def asleep(n):
 def hoard(n):
     kept = []
     while n > 0:
-        kept.append(" " * 50_000_000)
+        kept.append(bytes(500_000_000))  # of zeros: only the room for them is taken, which takes no time
         n -= 1
     return len(kept)
 

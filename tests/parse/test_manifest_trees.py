@@ -121,3 +121,26 @@ def test_no_durations_of_go(text: str) -> None:
         return
     with pytest.raises(ValueError, match="no duration in Go"):
         go_duration(Tree(text, FilePosition("a")))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("- " * 40_000 + "x", id="sequences in a line"),
+        pytest.param("? " * 40_000 + "x", id="keys in a line"),
+        pytest.param("".join(" " * depth + "-\n" for depth in range(700)), id="sequences in lines"),
+        pytest.param("[" * 100_000, id="brackets"),
+        pytest.param('{"a":' * 50_000, id="braces"),
+    ],
+)
+def test_yaml_deeper_than_any_manifest_is_refused(text: str) -> None:
+    """Composing it would end the process: libyaml's reader overflows the stack, or takes the square of the depth."""
+    with pytest.raises(ManifestError, match="deep|brackets"):
+        list(yaml_documents("a.yaml", text))
+
+
+def test_texts_with_many_signs_are_not_deep() -> None:
+    dashes, brackets = "- " * 600, "[ ]" * 2_000
+    text = f"a: |\n  {dashes}\nb: '{brackets}'\nc: |\n {' ' * 600}x\n"
+    (document,) = yaml_documents("a.yaml", text)
+    assert plain(document) == {"a": f"{dashes}\n", "b": brackets, "c": "x\n"}

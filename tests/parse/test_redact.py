@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import time
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
@@ -292,3 +293,35 @@ def test_repeated_lines_are_searched_once_and_counted_each_time(monkeypatch: pyt
     assert once.counts == {"key": 1, "password": 1, "url_login": 1}
     for secret in (b"the-given-password", b"s3cret-pass", b"hunter2"):
         assert secret not in often.texts[0]
+
+
+@pytest.mark.parametrize(
+    "unit", ["a", "a-", '"', "\\", "é", " ", "%", "pass ", "token=", "passpass", "://a:b@", '\\"token":']
+)
+def test_the_time_grows_with_the_length_of_what_is_beside_the_name_of_a_secret(unit: str) -> None:
+    """Beside copies of it, and of parts of it, of longer runs: with its square, 140 KB took half a minute."""
+
+    def taken(length: int) -> float:
+        run = unit * (length // len(unit))
+        secret = run + "Z9z"
+        started = time.process_time()
+        clean, done = body({"a": [run, run + run, f"see {secret}!"], "password": secret, "note": f"password={run}"})
+        assert b"Z9z" not in clean
+        assert done.counts["key"] >= 2
+        json.loads(clean)
+        return time.process_time() - started
+
+    taken(1_000)
+    short, middle, long = map(taken, (35_000, 70_000, 140_000))
+    assert long < 8 * short + 0.5
+    assert long < 4 * middle + 0.5
+
+
+def test_a_reply_of_many_secrets_takes_no_longer_than_its_length_explains() -> None:
+    """Each value is learnt, and searched for in the whole reply."""
+    users = [{"name": f"user {number}", "password": f"of-all-users-{number:08}"} for number in range(5_000)]
+    started = time.process_time()
+    clean, done = body({"users": users, "note": [user["password"] for user in users]})
+    assert time.process_time() - started < 5
+    assert b"of-all-users" not in clean
+    assert done.counts == {"key": 10_000}

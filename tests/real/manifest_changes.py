@@ -15,7 +15,7 @@ HELD = 20
 """Messages in a stream before its change, on two subjects, 64 bytes each."""
 
 
-class Fate(StrEnum):
+class UpdateResult(StrEnum):
     """What a server does with a change."""
 
     REFUSED = "refused"
@@ -31,7 +31,7 @@ class Change:
     """
 
     about: str
-    fate: Fate
+    result: UpdateResult
     before: Json | None
     after: Json
     consumers: tuple[Json, ...] = ()
@@ -41,10 +41,10 @@ class Change:
     nudge: bool = False
     """Before 2.14 the deletion comes with the next publish to each subject."""
 
-    def fate_on(self, version: str) -> Fate:
+    def result_on(self, version: str) -> UpdateResult:
         """What a server of that version does."""
         major, minor, *_ = (int(part) for part in version.split("."))
-        return self.fate if (major, minor) >= self.since else Fate.ACCEPTED
+        return self.result if (major, minor) >= self.since else UpdateResult.ACCEPTED
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class ConsumerChange:
     """A consumer as it is (None: not there) and as it shall be, on a stream of its own."""
 
     about: str
-    fate: Fate
+    result: UpdateResult
     before: Json | None
     after: Json
     stream: Json = field(default_factory=dict)
@@ -60,7 +60,7 @@ class ConsumerChange:
     name: str = ""
 
 
-R, A, D = Fate.REFUSED, Fate.ACCEPTED, Fate.DELETES
+R, A, D = UpdateResult.REFUSED, UpdateResult.ACCEPTED, UpdateResult.DELETES
 
 _STREAMS = (
     Change("a stream with every limit", A, None, {"max_age": HOUR_NS, "max_bytes": 1 << 20, "max_msgs": 100}),
@@ -226,7 +226,7 @@ def stream_changes() -> Iterator[Change]:
         name = f"C{number:02}"
         yield Change(
             change.about,
-            change.fate,
+            change.result,
             None if change.before is None else _stream(name, change.before),
             _stream(name, change.after),
             change.consumers,
@@ -242,7 +242,7 @@ def consumer_changes() -> Iterator[ConsumerChange]:
         name = f"K{number:02}"
         yield ConsumerChange(
             change.about,
-            change.fate,
+            change.result,
             None if change.before is None else _consumer(name, "reader", change.before),
             _consumer(name, "reader", change.after),
             _stream(name, change.stream),

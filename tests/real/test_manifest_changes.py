@@ -12,14 +12,14 @@ from nats.aio.client import Client
 
 from jsdoctor.collect.scan.message_recorder import date_ns
 from tests.cli.invoke import jsdoctor
-from tests.real.manifest_changes import HELD, Change, Fate, Json, consumer_changes, stream_changes
+from tests.real.manifest_changes import HELD, Change, Json, UpdateResult, consumer_changes, stream_changes
 from tests.real.outage import check, failures_of, with_client
 from tests.servers import DEFAULT_VERSION, VERSIONS, ClusterFactory
 from tests.support.deployment import add_stream, api
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("manifests")]
 
-REFUSED, ACCEPTED, DELETES = Fate.REFUSED, Fate.ACCEPTED, Fate.DELETES
+REFUSED, ACCEPTED, DELETES = UpdateResult.REFUSED, UpdateResult.ACCEPTED, UpdateResult.DELETES
 EACH_VERSION = [
     pytest.param(version, marks=[] if version == DEFAULT_VERSION else [pytest.mark.nightly]) for version in VERSIONS
 ]
@@ -42,12 +42,12 @@ def test_changes_of_streams(cluster_factory: ClusterFactory, tmp_path: Path, ver
     assert (failures_of(report, "JSD614"), failures_of(report, "JSD615")) == (refused, deleting)
     predicted = {c.name: REFUSED if c.name in refused else DELETES if c.name in deleting else ACCEPTED for c in changes}
 
-    async def apply(client: Client) -> dict[str, Fate]:
-        return {change.name: await fate_of(client, change, version) for change in changes}
+    async def apply(client: Client) -> dict[str, UpdateResult]:
+        return {change.name: await result_of(client, change, version) for change in changes}
 
-    fates = with_client(cluster, apply)
-    expected = {change.about: change.fate_on(version) for change in changes}
-    assert {change.about: fates[change.name] for change in changes} == expected
+    results = with_client(cluster, apply)
+    expected = {change.about: change.result_on(version) for change in changes}
+    assert {change.about: results[change.name] for change in changes} == expected
     assert {change.about: predicted[change.name] for change in changes} == expected
 
 
@@ -69,21 +69,21 @@ async def prepare_streams(client: Client, changes: list[Change]) -> None:
 
 async def outlive(client: Client, change: Change) -> None:
     """Wait until the last message of the stream is older than the change allows, where it is to delete them all."""
-    while change.fate is DELETES and "max_age" in change.after:
+    while change.result is DELETES and "max_age" in change.after:
         info = await api(client, f"STREAM.INFO.{change.name}")
         if date_ns(info["ts"]) - date_ns(info["state"]["last_ts"]) > change.after["max_age"]:
             return
         await asyncio.sleep(0.1)
 
 
-async def fate_of(client: Client, change: Change, version: str) -> Fate:
+async def result_of(client: Client, change: Change, version: str) -> UpdateResult:
     """What the server makes of the change."""
     before = await messages(client, change.name) if change.before else 0
     verb = "CREATE" if change.before is None else "UPDATE"
     answer = await request(client, f"STREAM.{verb}.{change.name}", change.after)
     if "error" in answer:
         return REFUSED
-    if change.fate_on(version) is DELETES:
+    if change.result_on(version) is DELETES:
         for subject in "ab" if change.nudge else "":
             await client.request(f"{change.name}.{subject}", b"x", timeout=5)
         return await fewer(client, change.name, before)
@@ -120,14 +120,16 @@ def test_changes_of_consumers(cluster_factory: ClusterFactory, tmp_path: Path, v
         }
 
     answers = with_client(cluster, apply)
-    fates = {c.about: Fate.REFUSED if "error" in answers[c.name] else Fate.ACCEPTED for c in changes}
-    predicted = {c.about: Fate.REFUSED if f"{c.name}/reader" in refused else Fate.ACCEPTED for c in changes}
-    assert fates == {change.about: change.fate for change in changes}
-    assert predicted == fates
+    results = {c.about: UpdateResult.REFUSED if "error" in answers[c.name] else UpdateResult.ACCEPTED for c in changes}
+    predicted = {
+        c.about: UpdateResult.REFUSED if f"{c.name}/reader" in refused else UpdateResult.ACCEPTED for c in changes
+    }
+    assert results == {change.about: change.result for change in changes}
+    assert predicted == results
     codes = [
         (c.about, answers[c.name]["error"]["err_code"], _message(report, c.name))
         for c in changes
-        if c.fate == "refused"
+        if c.result == "refused"
     ]
     assert [
         (about, code) for about, code, message in codes if "(error" in message and f"(error {code})" not in message
@@ -170,13 +172,13 @@ async def messages(client: Client, stream: str) -> int:
     return int(info["state"]["messages"])
 
 
-async def fewer(client: Client, stream: str, before: int) -> Fate:
+async def fewer(client: Client, stream: str, before: int) -> UpdateResult:
     """Expiry has a timer of its own, which fires within a second or two."""
     for _ in range(200):
         if await messages(client, stream) < before:
-            return Fate.DELETES
+            return UpdateResult.DELETES
         await asyncio.sleep(0.05)
-    return Fate.ACCEPTED
+    return UpdateResult.ACCEPTED
 
 
 def _message(report: Json, stream: str) -> str:

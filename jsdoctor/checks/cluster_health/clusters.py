@@ -21,13 +21,13 @@ class Members(msgspec.Struct, frozen=True):
 
 def clusters(servers: Servers) -> Iterator[Members]:
     """Every named cluster. Servers outside of any cluster, such as single ones and leaf nodes, are in none of them."""
-    servers_found: dict[str, list[Server]] = defaultdict(list)
+    servers_by_cluster: dict[str, list[Server]] = defaultdict(list)
     for server in servers.servers:
         if name := cluster_of(server):
-            servers_found[name].append(server)
-    for name in sorted(servers_found):
-        subject = CLUSTER if len(servers_found) == 1 else Subject(kind="cluster", name=name)
-        yield Members(name, subject, tuple(servers_found[name]))
+            servers_by_cluster[name].append(server)
+    for name in sorted(servers_by_cluster):
+        subject = CLUSTER if len(servers_by_cluster) == 1 else Subject(kind="cluster", name=name)
+        yield Members(name, subject, tuple(servers_by_cluster[name]))
 
 
 def cluster_of(server: Server) -> str:

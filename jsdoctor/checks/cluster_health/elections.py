@@ -48,15 +48,15 @@ def elections(groups: RaftGroups) -> Iterator[Elections]:
     firsts: dict[GroupKey, RaftMember] = {}
     for sample in reversed(groups.samples[:-1]):
         firsts |= {(member.server, member.group): member for member in sample if member.state.state in _SETTLED}
-    elections_found: dict[GroupKey, Elections] = {}
+    elections_by_group: dict[GroupKey, Elections] = {}
     for last in groups.last:
         if last.state.state in _SETTLED:
             first = firsts.get((last.server, last.group), last)
             key = (last.account, last.group)
-            known = elections_found.get(key)
+            known = elections_by_group.get(key)
             if known is None or _more(first, last, known):
-                elections_found[key] = Elections(first, last)
-    return iter(elections_found.values())
+                elections_by_group[key] = Elections(first, last)
+    return iter(elections_by_group.values())
 
 
 def _more(first: RaftMember, last: RaftMember, known: Elections) -> bool:
@@ -69,9 +69,9 @@ class Restarts:
     """Which servers started when, and which groups they are members of."""
 
     def __init__(self, groups: RaftGroups, servers: Servers | None) -> None:
-        servers_found = servers.servers if servers else ()
+        known_servers = servers.servers if servers else ()
         self._started = {
-            server.name: server.varz.start for server in servers_found if server.varz and server.varz.start
+            server.name: server.varz.start for server in known_servers if server.varz and server.varz.start
         }
         self._groups = groups
 

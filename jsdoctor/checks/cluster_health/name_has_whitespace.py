@@ -39,12 +39,12 @@ def _is_bad(name: str) -> bool:
 
 
 def _clusters(servers: tuple[Server, ...]) -> Iterator[Finding]:
-    servers_found: dict[str, Server] = {}
+    servers_by_name: dict[str, Server] = {}
     for server in servers:
         gateway = server.varz.gateway.name if server.varz and server.varz.gateway else ""
         for name in {cluster_of(server), gateway} - {""}:
-            servers_found.setdefault(name, server)
-    for name, server in sorted(servers_found.items()):
+            servers_by_name.setdefault(name, server)
+    for name, server in sorted(servers_by_name.items()):
         subject = Subject(kind="cluster", name=name)
         if not _is_bad(name):
             yield passed(subject)

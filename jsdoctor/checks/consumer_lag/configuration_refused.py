@@ -22,7 +22,7 @@ from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed, unknown
 from jsdoctor.model.jetstream import ConsumerConfig, StreamConfig
 from jsdoctor.model.log import LogEvidence
-from jsdoctor.model.manifest import DeclaredConsumer, Fate, Manifests
+from jsdoctor.model.manifest import DeclaredConsumer, Manifests, PlannedAction
 from jsdoctor.model.server import ConnectedServer, Servers
 from jsdoctor.model.server_defaults import consumer_as_stored
 from jsdoctor.model.snapshot import SnapshotSeries
@@ -108,7 +108,7 @@ def _refusals(
     consumer: DeclaredConsumer, declared: Declarations, deployed: Deployed, release: tuple[int, ...]
 ) -> Iterator[ServerRefusal]:
     stream, there = _stream(consumer, declared, deployed), deployed.stream(consumer.stream)
-    current = consumer_of(there, consumer.name) if consumer.fate is not Fate.REPLACED else None
+    current = consumer_of(there, consumer.name) if consumer.planned_action is not PlannedAction.REPLACED else None
     if current and not consumer.may_update:
         return
     unknown_stream = stream is None and deployed.seen and not deployed.streams(consumer.stream)

@@ -11,7 +11,7 @@ from jsdoctor.checks.declared.deployed import Deployed, consumer_of
 from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, passed, unknown
-from jsdoctor.model.manifest import DeclaredConsumer, Fate, Manifests
+from jsdoctor.model.manifest import DeclaredConsumer, Manifests, PlannedAction
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
 from jsdoctor.model.wording import counted, span
@@ -142,7 +142,7 @@ def deliver_policy_trap_declared(manifests: Manifests, snapshots: SnapshotSeries
         there = consumer_of(stream, consumer.name)
         if unsure := indeterminate(consumer, *_STATED):
             yield unsure
-        elif consumer.fate is Fate.REPLACED:
+        elif consumer.planned_action is PlannedAction.REPLACED:
             text = "the plan replaces this consumer: it is deleted with its position and starts again"
             yield _finding(consumer, f"{text}, by deliver policy {consumer.config.deliver_policy!r}", None)
         elif stream is not None and there is None and (start := _start(consumer, stream)):

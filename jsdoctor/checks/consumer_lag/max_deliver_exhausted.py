@@ -118,12 +118,12 @@ _OTHERS = ("advisory-stream-action", "advisory-consumer-deleted")
 @check("consumer_lag.max_deliver_exhausted_logged")
 def max_deliver_exhausted_logged(logs: LogEvidence) -> Iterator[Finding]:
     """By consumer. Without any advisory in the logs their absence means nothing."""
-    bursts_found = bursts(logs, *_ADVISORIES, calm=False)
-    for burst in bursts_found:
+    log_bursts = bursts(logs, *_ADVISORIES, calm=False)
+    for burst in log_bursts:
         yield _finding_logged(burst)
-    if not bursts_found and logs.total(*_OTHERS):
+    if not log_bursts and logs.total(*_OTHERS):
         yield passed(CLUSTER)
-    elif not bursts_found:
+    elif not log_bursts:
         why = "servers do not log this, and no advisories were recorded in these logs"
         yield unknown(CLUSTER, why, "record $JS.EVENT.ADVISORY.> into a stream or a file")
 

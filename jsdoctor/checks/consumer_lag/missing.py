@@ -25,7 +25,7 @@ from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed, unknown
 from jsdoctor.model.history import History
 from jsdoctor.model.log import LogEvidence
-from jsdoctor.model.manifest import Fate, Manifests
+from jsdoctor.model.manifest import Manifests, PlannedAction
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import ClusterSnapshot, Consumer, SnapshotSeries, Stream
 from jsdoctor.model.trend import Trend
@@ -244,7 +244,7 @@ def missing_declared(manifests: Manifests, snapshots: SnapshotSeries) -> Iterato
             yield unsure
         elif stream is None or not stream.consumers_seen:
             yield unknown(consumer.subject, "not all consumers of its stream were listed", "run again")
-        elif consumer_of(stream, consumer.name) or consumer.fate is Fate.REPLACED:
+        elif consumer_of(stream, consumer.name) or consumer.planned_action is PlannedAction.REPLACED:
             yield passed(consumer.subject)
         else:
             yield Finding(

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 
 from jsdoctor.checks.declared.refusal import ServerRefusal
 from jsdoctor.model.jetstream import StreamConfig
-from jsdoctor.model.manifest import DeclaredStream, Fate, Manifests
+from jsdoctor.model.manifest import DeclaredStream, Manifests, PlannedAction
 from jsdoctor.model.server import UNLIMITED, Account, Accounts, Server, Servers, Tier
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
 
@@ -35,7 +35,7 @@ class ResourceLimits:
             stream.name: max(stream.config.max_bytes, 0) if _stays(stream, stored) else 0
             for stream in manifests.streams
         }
-        gone = {stream.name for stream in manifests.streams if stream.fate is not Fate.KEPT}
+        gone = {stream.name for stream in manifests.streams if stream.planned_action is not PlannedAction.KEPT}
         self._account = _row(account, accounts) if snapshots else None
         self._server = _only_one(servers) if account is not None and snapshots else None
         self._held = {s.name: s.config for s in streams if s.account == account and s.name not in gone}
@@ -85,9 +85,9 @@ class ResourceLimits:
 
 def _stays(stream: DeclaredStream, stored: Collection[tuple[str, str]]) -> bool:
     """Whether what it has reserved is not all given back: one that is replaced may come back in the other storage."""
-    if stream.fate is Fate.REPLACED:
+    if stream.planned_action is PlannedAction.REPLACED:
         return (stream.name, stream.config.storage) in stored
-    return stream.fate is Fate.KEPT
+    return stream.planned_action is PlannedAction.KEPT
 
 
 def _row(account: str | None, accounts: Accounts | None) -> Account | None:

@@ -27,10 +27,10 @@ _OTHERS = ("duplicate-id-in-process", "duplicate-dropped")
 @check("dedupe_window.duplicate_acks_logged")
 def duplicate_acks_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
     """By stream where the line names it, else by application."""
-    bursts_found = bursts(logs, *DUPLICATE_ACKS, *_OTHERS, subjects=client_of, calm=False)
-    for burst in bursts_found:
+    log_bursts = bursts(logs, *DUPLICATE_ACKS, *_OTHERS, subjects=client_of, calm=False)
+    for burst in log_bursts:
         yield _finding(burst, params)
-    if not bursts_found:
+    if not log_bursts:
         yield passed(CLUSTER) if logs.has_client_logs else no_client_lines()
 
 

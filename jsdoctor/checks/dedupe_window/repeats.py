@@ -55,8 +55,8 @@ def scanned(stored: StoredMessages, snapshots: SnapshotSeries) -> Iterator[Scann
 
 
 def _only(streams: Iterable[Stream], name: str) -> Stream | None:
-    streams_found = [stream for stream in streams if stream.name == name]
-    return streams_found[0] if len(streams_found) == 1 else None
+    streams_of_name = [stream for stream in streams if stream.name == name]
+    return streams_of_name[0] if len(streams_of_name) == 1 else None
 
 
 def _windows(stream: Stream, led: dict[tuple[str, str], Stream]) -> Iterator[int]:

@@ -61,8 +61,8 @@ def window_too_short(snapshots: SnapshotSeries, params: Params) -> Iterator[Find
 @check("dedupe_window.window_refused_logged")
 def window_refused_logged(logs: LogEvidence) -> Iterator[Finding]:
     """By application; servers do not log it."""
-    bursts_found = bursts(logs, "dedupe-window-refused", subjects=client_of, calm=False)
-    for burst in bursts_found:
+    log_bursts = bursts(logs, "dedupe-window-refused", subjects=client_of, calm=False)
+    for burst in log_bursts:
         yield Finding(
             subject=burst.subject,
             message=(
@@ -76,7 +76,7 @@ def window_refused_logged(logs: LogEvidence) -> Iterator[Finding]:
             evidence=burst.evidence,
             remedy={"action": "none"},
         )
-    if not bursts_found:
+    if not log_bursts:
         yield passed(CLUSTER) if logs.has_client_logs else no_client_lines()
 
 

@@ -93,7 +93,7 @@ def bursts(logs: LogEvidence, *signatures: str, subjects: Subjects = subject_of,
             by_subject[subjects(dict(occurrence.fields), occurrence.logged_by)].append(
                 (occurrence, occurrence.count - noise)
             )
-    bursts_found = [
+    log_bursts = [
         Burst(
             subject=subject,
             found=tuple(occurrence for occurrence, _ in mine),
@@ -101,7 +101,7 @@ def bursts(logs: LogEvidence, *signatures: str, subjects: Subjects = subject_of,
         )
         for subject, mine in by_subject.items()
     ]
-    return sorted(bursts_found, key=lambda burst: -burst.count)
+    return sorted(log_bursts, key=lambda burst: -burst.count)
 
 
 def _most(occurrences: Iterable[Occurrence]) -> int:

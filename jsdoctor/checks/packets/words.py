@@ -12,7 +12,7 @@ CONFIDENCE = {
     OrderProof.TIMESTAMPS: Confidence.HIGH,
     OrderProof.TIME: Confidence.LOW,
 }
-"""Right in 99.7 %, 97 % and 72 % of the segments whose fate was known."""
+"""Right in 99.7 %, 97 % and 72 % of the segments whose true label was known."""
 
 ORDER_IS_SAFE = "TCP puts the bytes in order again, so no message of a connection changes its place"
 

@@ -136,14 +136,14 @@ def consumer_ahead_logged(logs: LogEvidence) -> Iterator[Finding]:
     if not logs.has_server_logs:
         yield no_server_lines()
         return
-    bursts_found = bursts(logs, *_AHEAD, calm=False)
-    for burst in bursts_found:
+    log_bursts = bursts(logs, *_AHEAD, calm=False)
+    for burst in log_bursts:
         only = {item.signature for item in burst.found}
         repaired = only == {"consumer-delivered-ahead"}
         then = f"the server moved it back, {_LOST}" if repaired else _LOST
         acks = only == {"consumer-acked-ahead"}
         yield detailed_finding(burst, _what(burst), then, Severity.ERROR if repaired or acks else None)
-    if not bursts_found:
+    if not log_bursts:
         yield passed(CLUSTER)
 
 

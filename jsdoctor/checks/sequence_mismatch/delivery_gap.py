@@ -34,11 +34,11 @@ _NEGATIVE_DIGITS = 19
 @check("sequence_mismatch.delivery_gap_logged")
 def delivery_gap_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
     """One finding for each application, with the most severe problem that it logged."""
-    bursts_found = bursts(logs, _MISMATCH, _DROPPED, *_RESETS, subjects=client_of, calm=False)
+    log_bursts = bursts(logs, _MISMATCH, _DROPPED, *_RESETS, subjects=client_of, calm=False)
     resets = {burst.subject: burst.most for burst in bursts(logs, *_RESETS, subjects=client_of, calm=False)}
-    for burst in bursts_found:
+    for burst in log_bursts:
         yield _finding(burst, resets.get(burst.subject, 0), params)
-    if not bursts_found:
+    if not log_bursts:
         yield passed(CLUSTER) if logs.has_client_logs else no_client_lines()
 
 

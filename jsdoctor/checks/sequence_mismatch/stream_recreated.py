@@ -55,9 +55,7 @@ class Incarnations:
 
     def other_than(self, stream: Stream) -> Stream | None:
         """The newest reading of another stream under that name."""
-        readings = [
-            stream_found for sample in self._samples if (stream_found := sample.get((stream.account, stream.name)))
-        ]
+        readings = [sampled for sample in self._samples if (sampled := sample.get((stream.account, stream.name)))]
         return next((reading for reading in reversed(readings) if _is_other(reading, stream)), None)
 
 

@@ -210,8 +210,8 @@ def api_overloaded_logged(logs: LogEvidence) -> Iterator[Finding]:
     if not logs.has_server_logs:
         yield no_server_lines()
         return
-    bursts_found = bursts(logs, "api-requests-dropped", "api-queue-long", subjects=by_server, calm=False)
-    for burst in bursts_found:
+    log_bursts = bursts(logs, "api-requests-dropped", "api-queue-long", subjects=by_server, calm=False)
+    for burst in log_bursts:
         dropped = burst.largest("dropped")
         what = (
             f"it threw away JetStream API requests, up to {dropped:,} at once"
@@ -225,5 +225,5 @@ def api_overloaded_logged(logs: LogEvidence) -> Iterator[Finding]:
             " second",
             severity,
         )
-    if not bursts_found:
+    if not log_bursts:
         yield passed(CLUSTER)

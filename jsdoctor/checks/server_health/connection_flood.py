@@ -169,13 +169,13 @@ _WHY = {
 @check("server_health.connection_flood_logged")
 def connection_flood_logged(logs: LogEvidence) -> Iterator[Finding]:
     """Connections that come and go in order are not logged at the usual level; what was refused is."""
-    bursts_found = [
+    log_bursts = [
         *bursts(logs, *_UNABLE, *_FULL, subjects=by_server, calm=False),
         *bursts(logs, *_TURNED_AWAY_LOGGED, subjects=client_of),
     ]
-    for burst in bursts_found:
+    for burst in log_bursts:
         yield finding_of(burst, _words(burst), _severity(logs, burst))
-    if not bursts_found:
+    if not log_bursts:
         yield passed(CLUSTER)
 
 

@@ -19,11 +19,11 @@ def reload_rejected_logged(logs: LogEvidence) -> Iterator[Finding]:
     if not logs.has_server_logs:
         yield no_server_lines()
         return
-    bursts_found = bursts(logs, "reload-refused", calm=False)
+    log_bursts = bursts(logs, "reload-refused", calm=False)
     intervals = logs.intervals_of("reload-refused")
     pending = {(interval.logged_by, interval.fields) for interval in intervals if interval.resolved is None}
     resolved = {(interval.logged_by, interval.fields) for interval in intervals} - pending
-    for burst in bursts_found:
+    for burst in log_bursts:
         open_ = [occurrence for occurrence in burst.found if (occurrence.logged_by, occurrence.fields) in pending]
         reasons = dict.fromkeys(reason for occurrence in open_ or burst.found if (reason := _reason(occurrence)))
         over = not open_ and all((occurrence.logged_by, occurrence.fields) in resolved for occurrence in burst.found)
@@ -33,7 +33,7 @@ def reload_rejected_logged(logs: LogEvidence) -> Iterator[Finding]:
             f"it refused to reload its configuration, {'; '.join(reasons)} ({burst.story}); {_then(over, blind)}",
             Severity.INFO if over else None,
         )
-    if not bursts_found:
+    if not log_bursts:
         yield passed(CLUSTER)
 
 

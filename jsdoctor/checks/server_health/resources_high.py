@@ -39,8 +39,8 @@ def resources_high(
             yield unknown(server.subject, "its variables were not read", "see the gaps of this run")
             continue
         history = histories.get(server.name)
-        servers_found = history.readings if history else ()
-        readings = [reading for reading in servers_found if reading.server_id == server.server_id] or [server]
+        all_readings = history.readings if history else ()
+        readings = [reading for reading in all_readings if reading.server_id == server.server_id] or [server]
         findings = [
             *_processor(server, readings, params),
             *_memory(server, readings, params),

@@ -70,23 +70,23 @@ def restarted_history(past: ServerPast) -> Iterator[Finding]:
         if started := started_at(server):
             starts[server.name][round(started.timestamp())] = started
     for server in past.samples[-1].servers:
-        starts_found = list(starts[server.name].values())
-        again = len(starts_found) - 1
+        start_times = list(starts[server.name].values())
+        again = len(start_times) - 1
         if again < 1:
-            if starts_found:
+            if start_times:
                 yield passed(server.subject)
             continue
         since = past.samples[0].at
-        often = sum(1 for start in starts_found[1:] if server.at - start <= _WITHIN) >= _OFTEN
+        often = sum(1 for start in start_times[1:] if server.at - start <= _WITHIN) >= _OFTEN
         yield Finding(
             subject=server.subject,
             severity=None if often else Severity.INFO,
             message=f"it was started {times(again)} since {since:%Y-%m-%d %H:%M} UTC, last at"
-            f" {starts_found[-1]:%Y-%m-%d %H:%M:%S} UTC" + (": it does not stay up" if often else ""),
+            f" {start_times[-1]:%Y-%m-%d %H:%M:%S} UTC" + (": it does not stay up" if often else ""),
             measured=again,
             threshold=_OFTEN,
             unit="count",
-            evidence=tuple(server.observed("start", start) for start in starts_found),
+            evidence=tuple(server.observed("start", start) for start in start_times),
         )
 
 

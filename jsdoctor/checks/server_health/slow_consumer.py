@@ -178,10 +178,10 @@ def slow_consumer_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]
     if not logs.has_server_logs:
         yield no_server_lines()
         return
-    bursts_found = bursts(logs, *_SLOW, subjects=by_server, calm=False)
-    for burst in bursts_found:
+    log_bursts = bursts(logs, *_SLOW, subjects=by_server, calm=False)
+    for burst in log_bursts:
         yield _finding_logged(logs, burst, params.integer("recent") // 1000)
-    if not bursts_found:
+    if not log_bursts:
         yield passed(CLUSTER)
 
 

@@ -68,11 +68,11 @@ def store_damaged_logged(logs: LogEvidence) -> Iterator[Finding]:
         return
     severe: set[Subject] = set()
     for signatures, severity in ((tuple(_GRAVE), None), (tuple(_MENDED), Severity.WARNING), (_INDEX, Severity.INFO)):
-        bursts_found = [
+        log_bursts = [
             burst for burst in bursts(logs, *signatures, subjects=_owner, calm=False) if burst.subject not in severe
         ]
-        severe.update(burst.subject for burst in bursts_found)
-        for burst in bursts_found:
+        severe.update(burst.subject for burst in log_bursts)
+        for burst in log_bursts:
             yield finding_of(burst, f"{_what(burst)}: {burst.story}", severity)
     if not severe:
         yield passed(CLUSTER)

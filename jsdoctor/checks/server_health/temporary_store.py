@@ -50,8 +50,8 @@ def temporary_store_logged(logs: LogEvidence) -> Iterator[Finding]:
     if not logs.has_server_logs:
         yield no_server_lines()
         return
-    bursts_found = bursts(logs, "temporary-store-used", "temporary-store-named", calm=False)
-    for burst in bursts_found:
+    log_bursts = bursts(logs, "temporary-store-used", "temporary-store-named", calm=False)
+    for burst in log_bursts:
         paths = [dict(line.fields).get("directory", "") for occurrence in burst.found for line in occurrence.exemplars]
         known = list(dict.fromkeys(path for path in paths if path))
         fallback = any(occurrence.signature == "temporary-store-used" for occurrence in burst.found)
@@ -63,7 +63,7 @@ def temporary_store_logged(logs: LogEvidence) -> Iterator[Finding]:
             + ": they are gone after the next restart of the host or container",
             None if grave else Severity.INFO,
         )
-    if not bursts_found:
+    if not log_bursts:
         yield passed(CLUSTER)
 
 

@@ -10,7 +10,7 @@ from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate, refused_by_t
 from jsdoctor.checks.declared.refusal import certain
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Confidence, Finding, passed, unknown
-from jsdoctor.model.manifest import DeclaredStream, Fate, Manifests
+from jsdoctor.model.manifest import DeclaredStream, Manifests, PlannedAction
 from jsdoctor.model.release import release, version_at
 from jsdoctor.model.server import ConnectedServer, Servers
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
@@ -28,7 +28,7 @@ def change_deletes_declared(
     deployed = Deployed(snapshots)
     for stream in manifests.streams:
         current = deployed.stream(stream.name)
-        if stream.fate is not Fate.KEPT:
+        if stream.planned_action is not PlannedAction.KEPT:
             yield _whole(stream, current)
         elif not deployed.seen:
             continue
@@ -65,11 +65,12 @@ def _consumers(manifests: Manifests, deployed: Deployed) -> Iterator[Finding]:
 
 def _whole(stream: DeclaredStream, current: Stream | None) -> Finding:
     held = f" with its {counted(current.state.messages, 'message')}" if current else " with all its messages"
-    what = "deletes the stream" if stream.fate is Fate.DELETED else "replaces the stream: it is deleted"
+    deletes = stream.planned_action is PlannedAction.DELETED
+    what = "deletes the stream" if deletes else "replaces the stream: it is deleted"
     return Finding(
         subject=stream.subject,
         message=f"the plan {what}{held} and consumers",
-        evidence=(stream.place.shows(f"{stream.what}: {stream.fate}"),),
+        evidence=(stream.place.shows(f"{stream.what}: {stream.planned_action}"),),
         remedy=BY_HAND,
     )
 

@@ -14,7 +14,7 @@ from jsdoctor.checks.declared.verdict import verdict
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, passed, unknown
 from jsdoctor.model.jetstream import StreamConfig
-from jsdoctor.model.manifest import DeclaredStream, Fate, Manifests
+from jsdoctor.model.manifest import DeclaredStream, Manifests, PlannedAction
 from jsdoctor.model.server import Accounts, ConnectedServer, Servers
 from jsdoctor.model.server_defaults import stream_as_checked
 from jsdoctor.model.snapshot import SnapshotSeries
@@ -59,7 +59,7 @@ def configuration_refused_declared(
 def _refusals(
     stream: DeclaredStream, declared: Declarations, deployed: Deployed, account: str | None, release: tuple[int, ...]
 ) -> Iterator[ServerRefusal]:
-    current = deployed.stream(stream.name) if stream.fate is not Fate.REPLACED else None
+    current = deployed.stream(stream.name) if stream.planned_action is not PlannedAction.REPLACED else None
     if current and not stream.may_update:
         return
     config = stream_as_checked(stream.asked(current.config) if current else stream.config, release)
@@ -85,7 +85,7 @@ def _beyond_limits(
     there = deployed.stream(stream.name)
     if deployed.doubt(stream, stream.name):
         return
-    if stream.fate is Fate.REPLACED:
+    if stream.planned_action is PlannedAction.REPLACED:
         replaced = there.config if there else None
         yield from limits.refusals(stream_as_checked(stream.config, release), None, replaced)
     elif there is None or stream.may_update:

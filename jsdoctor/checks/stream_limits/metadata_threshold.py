@@ -23,17 +23,17 @@ def metadata_threshold(snapshots: SnapshotSeries, params: Params) -> Iterator[Fi
         thresholds = read_thresholds(stream.config.metadata, KEYS, presets)
         if thresholds is None:
             continue
-        breaches_found = sorted(breaches(stream, thresholds), key=lambda breach: -breach.severity.rank)
-        if not breaches_found:
+        worst_first = sorted(breaches(stream, thresholds), key=lambda breach: -breach.severity.rank)
+        if not worst_first:
             yield passed(stream.subject)
             continue
-        worst = breaches_found[0]
+        worst = worst_first[0]
         yield Finding(
             subject=stream.subject,
             severity=None if worst.severity is Severity.CRITICAL else worst.severity,
-            message="; ".join(breach.text for breach in breaches_found),
+            message="; ".join(breach.text for breach in worst_first),
             measured=worst.measured,
             threshold=worst.threshold,
             unit=worst.unit,
-            evidence=tuple(stream.observed(breach.path, breach.value) for breach in breaches_found),
+            evidence=tuple(stream.observed(breach.path, breach.value) for breach in worst_first),
         )

@@ -255,10 +255,10 @@ def origin_stalled_logged(logs: LogEvidence) -> Iterator[Finding]:
     if not logs.has_server_logs:
         yield no_server_lines()
         return
-    bursts_found = [*bursts(logs, *_AT_WORK, calm=False), *bursts(logs, *_SETTING_UP)]
-    for burst in bursts_found:
+    log_bursts = [*bursts(logs, *_AT_WORK, calm=False), *bursts(logs, *_SETTING_UP)]
+    for burst in log_bursts:
         yield finding_of(burst, _words(burst), _severity(logs, burst))
-    if not bursts_found:
+    if not log_bursts:
         yield passed(CLUSTER)
 
 

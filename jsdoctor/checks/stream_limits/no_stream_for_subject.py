@@ -29,11 +29,11 @@ def no_stream_for_subject_logged(logs: LogEvidence) -> Iterator[Finding]:
     if not logs.has_client_logs:
         yield no_client_lines()
         return
-    bursts_found = bursts(logs, *_NO_STREAM, *_NOBODY, subjects=client_of)
-    for burst in bursts_found:
+    log_bursts = bursts(logs, *_NO_STREAM, *_NOBODY, subjects=client_of)
+    for burst in log_bursts:
         grave = burst.most >= _MANY or is_recent(logs, burst, _JUST_NOW_US)
         yield _finding(burst, None if grave else Severity.INFO)
-    if not bursts_found:
+    if not log_bursts:
         yield passed(CLUSTER)
 
 

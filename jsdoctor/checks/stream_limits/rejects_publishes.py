@@ -125,11 +125,11 @@ _CLIENT = ("client-stream-full-messages", "client-stream-full-bytes", "client-st
 @check("stream_limits.rejects_publishes_logged")
 def rejects_publishes_logged(logs: LogEvidence) -> Iterator[Finding]:
     """Servers write it at level DBG only, so the logs of servers alone cannot show that nothing was refused."""
-    bursts_found = [
+    log_bursts = [
         *bursts(logs, "stream-full", subjects=subject_of, calm=False),
         *bursts(logs, *_CLIENT, subjects=client_of),
     ]
-    for burst in bursts_found:
+    for burst in log_bursts:
         what = burst.values("reason") or "the stream is full"
         who = "it refuses messages" if burst.subject.kind == "stream" else "its publishes were refused"
         finding = finding_of(
@@ -138,7 +138,7 @@ def rejects_publishes_logged(logs: LogEvidence) -> Iterator[Finding]:
             None if is_recent(logs, burst) else Severity.WARNING,
         )
         yield msgspec.structs.replace(finding, remedy={"action": "stream.inspect"})  # logs do not show its limits
-    if not bursts_found:
+    if not log_bursts:
         yield passed(CLUSTER) if logs.has_client_logs else no_client_lines()
 
 

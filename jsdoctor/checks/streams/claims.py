@@ -17,12 +17,12 @@ _SAFE_READER = "flow_control"
 
 def readers(snapshot: ClusterSnapshot) -> Readers:
     """Names of the streams that mirror or source another one, by that one's account and name."""
-    readers_found: dict[tuple[str, str], list[str]] = defaultdict(list)
+    readers_by_stream: dict[tuple[str, str], list[str]] = defaultdict(list)
     for stream in snapshot.streams:
         origins = (stream.config.mirror, *stream.config.sources)
         for name in {origin.name for origin in origins if origin and origin.external is None}:
-            readers_found[stream.account, name].append(stream.name)
-    return readers_found
+            readers_by_stream[stream.account, name].append(stream.name)
+    return readers_by_stream
 
 
 def reads_safely(stream: Stream) -> bool:

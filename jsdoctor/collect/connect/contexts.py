@@ -113,6 +113,8 @@ def read_context(path: Path, name: str) -> Context:
         ) from None
     except RecursionError:
         raise UsageProblem(f"{path}:1:1: context {name!r} is nested too deeply", _CORRECT) from None
+    except ValueError:
+        raise UsageProblem(f"{path}:1:1: context {name!r} has a number of thousands of digits", _CORRECT) from None
     if not isinstance(raw, dict):
         raise UsageProblem(f"{path}:1:1: context {name!r} must be a JSON object, it is {_json_name(raw)}", _CORRECT)
     for key, value in raw.items():

@@ -12,9 +12,10 @@ from enum import StrEnum
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.parse.user_jwt import jwt_payload
 
-# nkeys `creds_utils.go` userConfigRE; the newline after the END line is optional here.
-_DECORATED = re.compile(r"-{3,}[^\r\n]*-{3,}\r?\n\s*([\w.=-]+)\s*?\r?\n-{3,}[^\r\n]*-{3,}")
-_SEED_LINE = re.compile(r"^\s*(S[UAO][A-Z2-7]+)\s*$", re.MULTILINE)
+# nkeys `creds_utils.go` userConfigRE; the newline after the END line is optional here, and of the line before only the
+# end counts: looking for its beginning takes the square of a run of dashes.
+_DECORATED = re.compile(r"---\r?\n\s*([\w.=-]+)\s*?\r?\n-{3,}[^\r\n]*-{3,}")
+_SEED_LINE = re.compile(r"^[^\S\n]*(S[UAO][A-Z2-7]+)[^\S\n]*$", re.MULTILINE)
 _JWT = re.compile(r"^[\w-]+\.[\w-]+\.[\w-]*$", re.ASCII)
 _WRITE_CREDS = "write it again: nsc generate creds --account ACCOUNT --name USER > user.creds"
 

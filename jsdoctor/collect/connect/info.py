@@ -43,5 +43,5 @@ def read_info(text: bytes | str) -> dict[str, Any]:
         convert_to(info, _ServerInfo)
     except (msgspec.MsgspecError, RecursionError) as error:
         raise ValueError("no INFO of a server") from error
-    info_found: dict[str, Any] = info
-    return info_found
+    fields: dict[str, Any] = info
+    return fields

@@ -35,11 +35,11 @@ class _Settings:
 
 def server_processes() -> list[ServerProcess]:
     """Every nats-server that this user can see, by process number. Where two have one name, each gets its number."""
-    server_processes_found = list(_servers())
-    times = Counter(server.name for server in server_processes_found)
+    processes = list(_servers())
+    times = Counter(server.name for server in processes)
     return [
         replace(server, name=f"{server.name} (pid {server.pid})") if times[server.name] > 1 else server
-        for server in server_processes_found
+        for server in processes
     ]
 
 

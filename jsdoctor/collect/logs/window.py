@@ -122,11 +122,11 @@ class _Times:
 
     def of(self, line: bytes) -> int | None:
         """The time of one line; None where it has none with a date."""
-        line_found = read_line(line, self._year)
-        us = line_found.us if line_found.us is not None else line_found.native_us
+        parsed = read_line(line, self._year)
+        us = parsed.us if parsed.us is not None else parsed.native_us
         if us is None or us < DATED_US:
             return None
-        return us if line_found.zoned else self._zone.utc_us(us)
+        return us if parsed.zoned else self._zone.utc_us(us)
 
     def at(self, offset: int) -> int | None:
         """The time of the first dated line that begins at `offset` or after it."""

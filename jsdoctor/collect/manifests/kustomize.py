@@ -9,7 +9,7 @@ from pathlib import Path, PurePath
 
 _NAMES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 _SECTION = re.compile(r"^(patches|patchesStrategicMerge|patchesJson6902):.*\n((?:[ \t-].*\n?|\s*\n)*)", re.MULTILINE)
-_FILE = re.compile(r"(?:path:|^\s*-)\s*[\"']?([^\s\"':{}#]+\.ya?ml)", re.MULTILINE)
+_FILE = re.compile(r"(?:path:|^[^\S\n]*-)\s*[\"']?([^\s\"':{}#]+\.ya?ml)", re.MULTILINE)
 
 
 def patches_of(paths: Iterable[str]) -> set[str]:

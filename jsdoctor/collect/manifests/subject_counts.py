@@ -38,7 +38,7 @@ def subject_counts(settings: ConnectionSettings, streams: Iterable[str]) -> Mapp
 
 
 async def _counts(settings: ConnectionSettings, streams: list[str]) -> dict[str, dict[str, int]]:
-    counts_found: dict[str, dict[str, int]] = {}
+    counts_by_stream: dict[str, dict[str, int]] = {}
     try:
         async with connect(settings) as connection:
             asker = Asker(connection, settings.timeout_s)
@@ -46,10 +46,10 @@ async def _counts(settings: ConnectionSettings, streams: list[str]) -> dict[str,
                 counts = await _of_stream(asker, f"{settings.js_api_prefix}.STREAM.INFO.{name}")
                 if counts is None:
                     break
-                counts_found[name] = counts
+                counts_by_stream[name] = counts
     except ConnectProblem:
         pass
-    return counts_found
+    return counts_by_stream
 
 
 async def _of_stream(asker: Asker, subject: str) -> dict[str, int] | None:

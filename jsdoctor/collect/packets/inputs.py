@@ -18,13 +18,13 @@ _HINT = "--pcap takes a capture, a directory, a glob in quotes, a named pipe, or
 
 def capture_files(named: Sequence[Path]) -> tuple[Path, ...]:
     """Every capture once, in the order named; those of a directory or a glob by name. Raises `UsageProblem`."""
-    capture_files_found: dict[Path, None] = {}
+    in_order: dict[Path, None] = {}
     for path in named:
         try:
-            capture_files_found.update(dict.fromkeys(_files(path)))
+            in_order.update(dict.fromkeys(_files(path)))
         except OSError as error:
             raise UsageProblem(f"cannot read {path}: {error.strerror or error}", _HINT) from error
-    return tuple(capture_files_found)
+    return tuple(in_order)
 
 
 def _files(path: Path) -> list[Path]:

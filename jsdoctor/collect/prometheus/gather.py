@@ -77,14 +77,14 @@ class _MetricsReader:
         answer = self._checked(
             self._client.at(f'count by (__name__) ({{__name__=~"(.+_)?({ends})"{self._match}}})', now)
         )
-        names_found = {item.name: int(item.points[-1][1]) for item in answer if item.name and item.points}
-        if not names_found:
+        series_counts = {item.name: int(item.points[-1][1]) for item in answer if item.name and item.points}
+        if not series_counts:
             raise PrometheusProblem(
                 "Prometheus has no metrics of prometheus-nats-exporter or nats-surveyor now",
                 "scrape an exporter (prometheus-nats-exporter -varz -healthz -jsz=all, or nats-surveyor --jsz all)"
                 + (", or change --prometheus-match" if self._match else ""),
             )
-        return names_found
+        return series_counts
 
     def scrape_times(self, names: Mapping[str, int], at: float) -> dict[str, float]:
         """When each exporter was scraped last before a time, by the label `instance`."""

@@ -18,16 +18,16 @@ _MAX = 12
 def usages(evidence: EvidenceSet) -> tuple[Usage, ...]:
     """Storage of servers and streams with a limit, the fullest first; those that discard old messages come last."""
     every = (*_of_servers(evidence), *_of_streams(evidence))
-    usages_found = sorted(every, key=lambda item: (item.rolls, -item.used / item.limit, item.name))
-    return tuple(usages_found[:_MAX])
+    fullest_first = sorted(every, key=lambda item: (item.rolls, -item.used / item.limit, item.name))
+    return tuple(fullest_first[:_MAX])
 
 
 def clock_offsets(evidence: EvidenceSet) -> tuple[ClockOffset, ...]:
     """Every clock that was compared, live or by the logs."""
-    clock_offsets_found: list[ClockOffset] = []
+    offset_ranges: list[ClockOffset] = []
     clocks, logs = evidence.get(Clocks), evidence.get(LogEvidence)
     if isinstance(clocks, Clocks):
-        clock_offsets_found += [
+        offset_ranges += [
             ClockOffset(server.name, "this machine", server.offset.low_ns, server.offset.high_ns)
             for server in clocks.servers
         ]
@@ -35,8 +35,8 @@ def clock_offsets(evidence: EvidenceSet) -> tuple[ClockOffset, ...]:
         for pair in logs.offsets:
             low, high = pair.skew_us - pair.uncertainty_us, pair.skew_us + pair.uncertainty_us
             if pair.server < pair.other:
-                clock_offsets_found.append(ClockOffset(pair.other, pair.server, low * 1000, high * 1000))
-    return tuple(clock_offsets_found[: 2 * _MAX])
+                offset_ranges.append(ClockOffset(pair.other, pair.server, low * 1000, high * 1000))
+    return tuple(offset_ranges[: 2 * _MAX])
 
 
 def ack_latencies(evidence: EvidenceSet) -> tuple[AckLatency, ...]:

@@ -22,17 +22,17 @@ def nodes(report: Report, evidence: EvidenceSet) -> tuple[Node, ...]:
         subject = result.finding.subject
         if subject.kind == "server" and result.severity is not Severity.INFO:
             wrong.setdefault(subject.name, f"{result.rule.code} {result.finding.message}")
-    nodes_found: dict[str, Node] = {}
+    nodes_by_name: dict[str, Node] = {}
     for server in servers.servers:
         leads = bool(server.meta and server.meta.leader == server.name)
         why = wrong.get(server.name, "")
-        nodes_found[server.name] = Node(server.name, server.cluster, "warned" if why else "ok", leads, why)
+        nodes_by_name[server.name] = Node(server.name, server.cluster, "warned" if why else "ok", leads, why)
     for server in servers.servers:
         for peer in server.meta.replicas if server.meta else ():
-            if peer.offline and peer.name and peer.name not in nodes_found:
+            if peer.offline and peer.name and peer.name not in nodes_by_name:
                 why = wrong.get(peer.name, "offline in the meta group")
-                nodes_found[peer.name] = Node(peer.name, server.cluster, "down", why=why)
-    return tuple(sorted(nodes_found.values(), key=lambda item: (item.cluster, item.name))[:_MAX])
+                nodes_by_name[peer.name] = Node(peer.name, server.cluster, "down", why=why)
+    return tuple(sorted(nodes_by_name.values(), key=lambda item: (item.cluster, item.name))[:_MAX])
 
 
 def edges(evidence: EvidenceSet) -> tuple[Edge, ...]:

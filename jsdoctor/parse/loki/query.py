@@ -13,7 +13,8 @@ from jsdoctor.parse.loki.replies import Labels
 LEVELS = frozenset({"level", "severity", "lvl", "log_level", "loglevel", "detected_level", "severity_text", "priority"})
 """Labels that tell how severe a line is: one server has lines under several values."""
 
-_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"|`[^`]*`')
+# Without an end, a text in quotes goes to the end of the query: else each \" in it would begin another search.
+_QUOTED = re.compile(r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|`[^`]*+(?:`|\Z)', re.DOTALL)
 _MATCHER = re.compile(r"(?<![\w.])([\w.]++)\s*+(?:=~|!~|!=|=)")
 _SHAPING = re.compile(
     r"\s*(?:\|\s*(?:json|logfmt|unpack|regexp|pattern|line_format|label_format|decolorize|drop|keep)\b"

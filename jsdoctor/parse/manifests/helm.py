@@ -7,7 +7,6 @@ value; anything else in them makes settings unclear.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
@@ -32,7 +31,6 @@ _OLD_KEYS = ("nats", "auth", "cluster", "natsbox", "exporter", "leafnodes", "gat
 _CLOSE = 0.8
 """Likeness of two keys (0 to 1) from which one may be meant for the other."""
 _DECIDED = frozenset({"jetstream", "servers", "store_dir", "max_file_store", "persistent", "monitoring", "auth", "tls"})
-_RAW = re.compile(r"<<\s*(.*?)\s*>>", re.DOTALL)
 _DEFAULT_VOLUME = 10 << 30
 _FOLKLORE = {
     ("podDisruptionBudget", "minAvailable"): "its budget is maxUnavailable: 1, right for every size",
@@ -239,9 +237,11 @@ def _raw(node: Tree) -> Tree:
         return Tree({key: _raw(child) for key, child in node.value.items()}, node.place)
     if isinstance(node.value, list):
         return Tree([_raw(child) for child in node.value], node.place)
-    if isinstance(node.value, str) and (match := _RAW.fullmatch(node.value.strip())):
+    text = node.value.strip() if isinstance(node.value, str) else ""
+    if text.startswith("<<") and text.removeprefix("<<").endswith(">>"):
+        raw = text[2:-2].strip()
         try:
-            value = scan_unquoted(match[1], 0).value if match[1] else ""
+            value = scan_unquoted(raw, 0).value if raw else ""
         except ValueError:
             return Tree(Variable("?"), node.place)
         return Tree(value, node.place)

@@ -20,7 +20,7 @@ from jsdoctor.model.jetstream import (
     StreamConfig,
     SubjectTransform,
 )
-from jsdoctor.model.manifest import DeclaredConsumer, DeclaredStream, Fate, FilePosition, Mistake, Tool
+from jsdoctor.model.manifest import DeclaredConsumer, DeclaredStream, FilePosition, Mistake, PlannedAction, Tool
 from jsdoctor.parse.manifests.buckets import key_value, object_store
 from jsdoctor.parse.manifests.fields import Field, Fields, moment, number, read_fields
 from jsdoctor.parse.manifests.terraform_fields import BUCKET, CONSUMER, STARTS, STREAM
@@ -58,7 +58,7 @@ class _Planned(NamedTuple):
     address: str
     values: Tree
     place: FilePosition
-    fate: Fate
+    planned_action: PlannedAction
     stated: frozenset[str] | None
     unknown: frozenset[str]
     refused: tuple[Mistake, ...] = ()
@@ -114,7 +114,7 @@ def _written(tree: Tree) -> Iterator[_Planned]:
                 known = {key: Tree(value, body.place) for key, value in _DEFAULTS[kind].items()} | known
                 wrong = tuple(refused(kind, body, unknown, _TABLES[kind], body.place))
                 values = Tree(known, body.place)
-                yield _Planned(kind, f"{kind}.{name}", values, body.place, Fate.KEPT, stated, unknown, wrong)
+                yield _Planned(kind, f"{kind}.{name}", values, body.place, PlannedAction.KEPT, stated, unknown, wrong)
 
 
 def _depends(node: Tree) -> bool:
@@ -133,10 +133,10 @@ def _stream_reference(node: Tree | None) -> str:
 def _planned(change: Tree, configured: dict[str, Tree]) -> _Planned | None:
     kind, address = change.text("type"), change.text("address")
     actions = {str(action.value) for action in (change.get("change", "actions") or change).items()}
-    fate = Fate.KEPT
+    planned_action = PlannedAction.KEPT
     if "delete" in actions:
-        fate = Fate.REPLACED if "create" in actions else Fate.DELETED
-    values = change.get("change", "before" if fate is Fate.DELETED else "after")
+        planned_action = PlannedAction.REPLACED if "create" in actions else PlannedAction.DELETED
+    values = change.get("change", "before" if planned_action is PlannedAction.DELETED else "after")
     if kind not in KINDS or change.text("mode") == "data" or values is None:
         return None
     written = configured.get(_unindexed(address))
@@ -144,7 +144,7 @@ def _planned(change: Tree, configured: dict[str, Tree]) -> _Planned | None:
     stated = frozenset(key for key, _ in expressions.entries()) if expressions else None
     unknown = change.get("change", "after_unknown")
     after = frozenset(key for key, node in unknown.entries() if node.value is True) if unknown else frozenset()
-    return _Planned(kind, address, values, change.place, fate, stated, after)
+    return _Planned(kind, address, values, change.place, planned_action, stated, after)
 
 
 def _configured(module: Tree | None, prefix: str) -> list[tuple[str, Tree]]:
@@ -200,7 +200,7 @@ def _stream(planned: _Planned) -> DeclaredStream:
         places=fields.places,
         unread=frozenset(fields.unread),
         mistakes=(*fields.mistakes, *planned.refused),
-        fate=planned.fate,
+        planned_action=planned.planned_action,
         unknown=frozenset(table[key].name for key in planned.unknown if key in table),
     )
 
@@ -269,7 +269,7 @@ def _consumer(planned: _Planned, names: dict[str, str], configured: dict[str, Tr
         places=fields.places,
         unread=frozenset(fields.unread),
         mistakes=(*fields.mistakes, *planned.refused),
-        fate=planned.fate,
+        planned_action=planned.planned_action,
         unknown=frozenset(
             CONSUMER[key].name for key in planned.unknown if key in CONSUMER and not (key == "stream_id" and stream)
         ),

@@ -11,7 +11,7 @@ from jsdoctor.parse.manifests.tree import ManifestError, Tree, Variable
 
 RESOURCE = "helm_release"
 _ENCODED = re.compile(r"\s*(?:yaml|json)encode\((.*)\)\s*", re.DOTALL)
-_HEREDOC = re.compile(r"<<(-?)(\w+)\n(.*?)\n?[ \t]*\2\s*", re.DOTALL)
+_HEREDOC = re.compile(r"<<(-?)(\w+)\n(?:(.*)\n)?[ \t]*\2\s*", re.DOTALL)
 
 
 def releases(
@@ -56,7 +56,8 @@ def _values(item: Tree, yaml: Callable[[str, str], Iterable[Tree]], hcl: Callabl
         if not isinstance(item.value, str):
             return None
         heredoc = _HEREDOC.fullmatch(item.value)
-        text = (dedent(heredoc[3]) if heredoc[1] else heredoc[3]) if heredoc else item.value
+        held = (heredoc[3] or "") if heredoc else item.value
+        text = dedent(held) if heredoc and heredoc[1] else held
         return next(iter(yaml(item.place.file, text)), None)
     except ManifestError:
         return None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from itertools import accumulate
 from typing import Any
 
 import yaml
@@ -19,12 +21,23 @@ _SCALARS = {
     "tag:yaml.org,2002:int": _CONSTRUCTOR.construct_yaml_int,
     "tag:yaml.org,2002:float": _CONSTRUCTOR.construct_yaml_float,
 }
+_BRACKETS = re.compile(r"[\[\]{}]")
+_MAX_OPEN = 1_000
+"""Brackets that are open at once: libyaml takes the square of their number."""
+_DEEP_LINE = re.compile(r"^(?: {500}|(?:[ \t]*+[-?][ \t]++){250})", re.MULTILINE)
+"""Without such a line, and with few brackets, no document is so deep that composing it, in C, overflows the stack."""
+_OPENING = (yaml.SequenceStartEvent, yaml.MappingStartEvent)
+_CLOSING = (yaml.SequenceEndEvent, yaml.MappingEndEvent)
 _MERGE = "tag:yaml.org,2002:merge"
 
 
 def yaml_documents(file: str, text: str) -> Iterator[Tree]:
     """Every document that is not empty. Raises `ManifestError` at the first mistake in the syntax."""
+    if _opens_too_many_brackets(text):
+        raise ManifestError("not YAML that can be read: too many brackets are open", FilePosition(file))
     try:
+        if _DEEP_LINE.search(text) and _is_too_deep(text):
+            raise ManifestError("not YAML that can be read: it is too deep", FilePosition(file))
         for node in yaml.compose_all(text, Loader=_LOADER):
             if node is not None:
                 yield _YamlReader(file).tree(node, node.start_mark, 0)
@@ -34,6 +47,23 @@ def yaml_documents(file: str, text: str) -> Iterator[Tree]:
         raise ManifestError(f"not YAML: {error.problem or error.context}", place) from error
     except (yaml.YAMLError, RecursionError) as error:
         raise ManifestError("not YAML: it has characters that YAML does not allow, or is too deep") from error
+
+
+def _is_too_deep(text: str) -> bool:
+    depth = 0
+    for event in yaml.parse(text, Loader=_LOADER):
+        depth += isinstance(event, _OPENING) - isinstance(event, _CLOSING)
+        if depth > MAX_DEPTH:
+            return True
+    return False
+
+
+def _opens_too_many_brackets(text: str) -> bool:
+    """Whether more brackets are open than any manifest has; those in texts count, too."""
+    if text.count("[") + text.count("{") <= _MAX_OPEN:
+        return False
+    opened = accumulate(1 if bracket[0] in "[{" else -1 for bracket in _BRACKETS.finditer(text))
+    return any(depth > _MAX_OPEN for depth in opened)
 
 
 class _YamlReader:

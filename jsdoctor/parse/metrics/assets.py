@@ -90,15 +90,15 @@ class AssetReplies:
 
     def hidden(self) -> Mapping[Asset, frozenset[str]]:
         """For every stream and consumer the fields that no metric shows."""
-        hidden_found = {key: _of_stream(value) for key, value in self._streams.items()}
+        hidden_assets = {key: _of_stream(value) for key, value in self._streams.items()}
         for key, value in self._consumers.items():
             if self._tells_ages:
                 # This exporter shows when a consumer last delivered; for one that never did, there is no series.
                 for pair in ("delivered", "ack_floor"):
                     if pair in value:
                         value[pair].setdefault("last_active", None)
-            hidden_found[key] = _of_consumer(value)
-        return hidden_found
+            hidden_assets[key] = _of_consumer(value)
+        return hidden_assets
 
     @property
     def shows_usage(self) -> bool:

@@ -87,25 +87,25 @@ def base(key: bytes) -> bytes:
     if len(key) == _IPV4_KEY:  # as most are; a flood of SYNs needs one for each packet
         other = key[4:8] + key[:4] + key[10:] + key[8:10]
         return min(key, other)
-    addresses_found = addresses(key)
-    return min(addresses_found, reverse(addresses_found))
+    address_bytes = addresses(key)
+    return min(address_bytes, reverse(address_bytes))
 
 
 def reverse(key: bytes) -> bytes:
     """The key of the other direction at the same place."""
-    addresses_found = addresses(key)
-    half = (len(addresses_found) - 4) // 2
-    swapped = addresses_found[half : 2 * half] + addresses_found[:half] + addresses_found[-2:] + addresses_found[-4:-2]
-    return swapped + key[len(addresses_found) :]
+    address_bytes = addresses(key)
+    half = (len(address_bytes) - 4) // 2
+    swapped = address_bytes[half : 2 * half] + address_bytes[:half] + address_bytes[-2:] + address_bytes[-4:-2]
+    return swapped + key[len(address_bytes) :]
 
 
 def endpoints(key: bytes) -> tuple[SocketAddress, SocketAddress]:
     """Source and destination."""
-    addresses_found = addresses(key)
-    half = (len(addresses_found) - 4) // 2
-    address = IPv4Address if len(addresses_found) == _IPV4_KEY else IPv6Address
-    source, destination = str(address(addresses_found[:half])), str(address(addresses_found[half : 2 * half]))
+    address_bytes = addresses(key)
+    half = (len(address_bytes) - 4) // 2
+    address = IPv4Address if len(address_bytes) == _IPV4_KEY else IPv6Address
+    source, destination = str(address(address_bytes[:half])), str(address(address_bytes[half : 2 * half]))
     return (
-        SocketAddress(source, int.from_bytes(addresses_found[-4:-2], "big")),
-        SocketAddress(destination, int.from_bytes(addresses_found[-2:], "big")),
+        SocketAddress(source, int.from_bytes(address_bytes[-4:-2], "big")),
+        SocketAddress(destination, int.from_bytes(address_bytes[-2:], "big")),
     )

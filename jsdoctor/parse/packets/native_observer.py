@@ -169,12 +169,8 @@ class _Conversation:
 
     def answer(self, payload: bytes) -> tuple[str, int, bool, bool] | None:
         """Stream, sequence, duplicate, refused; None for what is no reply of JetStream."""
-        pub_ack_found = pub_ack(payload)
-        return (
-            (pub_ack_found.stream, pub_ack_found.seq, pub_ack_found.duplicate, pub_ack_found.error is not None)
-            if pub_ack_found
-            else None
-        )
+        ack = pub_ack(payload)
+        return (ack.stream, ack.seq, ack.duplicate, ack.error is not None) if ack else None
 
     def expected(self, subject: bytes, headers: bytes, length: int) -> PublishExpectation | None:
         """What a publish expects of its stream, which is noted."""

@@ -118,10 +118,10 @@ def _delays(mine: list[_Span], theirs: list[_Span]) -> array[int]:
 
 def _first_seen(spans: list[_Span]) -> list[_Span]:
     """Bytes that came in order, with the time of their packet."""
-    spans_found: list[_Span] = []
+    new_spans: list[_Span] = []
     highest: int | None = None
     for span in spans:
         if highest is None or span.end > highest:
-            spans_found.append(_Span(span.start if highest is None else max(span.start, highest), span.end, span.at))
+            new_spans.append(_Span(span.start if highest is None else max(span.start, highest), span.end, span.at))
             highest = span.end
-    return spans_found
+    return new_spans

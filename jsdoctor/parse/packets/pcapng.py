@@ -124,10 +124,10 @@ class PcapngReader(BlockReader):
     def _note_drops(self, buffer: bytes, at: int, end: int) -> None:
         """Counters only grow: the last ones of an interface count."""
         options = self._options(buffer, at + 12, end)
-        options_found = [options[code] for code in (_DROPPED_BY_INTERFACE, _DROPPED_BY_SYSTEM) if code in options]
-        if options_found:
+        drop_counts = [options[code] for code in (_DROPPED_BY_INTERFACE, _DROPPED_BY_SYSTEM) if code in options]
+        if drop_counts:
             index = self._section_begins + self._pair(buffer, at)[0]
-            self._drops[index] = sum(self._number(value) for value in options_found)
+            self._drops[index] = sum(self._number(value) for value in drop_counts)
             self.kernel_drops = sum(self._drops.values())
 
     def _number(self, value: bytes, *, signed: bool = False) -> int:

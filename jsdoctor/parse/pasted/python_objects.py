@@ -11,8 +11,10 @@ from typing import Any
 from jsdoctor.parse.pasted.documents import MAX, Document
 
 _MAX_OBJECTS = 1_000
+_MAX_CUT = 50
 _START = re.compile(r"\b(?:ConsumerInfo|StreamInfo|AccountInfo)\((?=\w+=)")
-_TOKEN = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[()\[\]{}]""", re.DOTALL)
+# A string without an end goes to the end of the text: else each \" in it would begin another search.
+_TOKEN = re.compile(r"""'(?:[^'\\]++|\\.)*+(?:'|\\?\Z)|"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[()\[\]{}]""", re.DOTALL)
 _OPENING = frozenset("([{")
 _ENUM = re.compile(r"<\w+\.\w+: ('[^'\n]*')>")
 _IN_SECONDS = frozenset(
@@ -28,19 +30,21 @@ def python_objects(text: str) -> Iterator[Document]:
     `None` is what the reply left out.
     """
     text = text[:MAX]
-    at = 0
+    at, cut = 0, 0
     for _ in range(_MAX_OBJECTS):
         start = _START.search(text, at)
-        if start is None:
+        if start is None or cut >= _MAX_CUT:
             return
         at = start.end()
         end = _end(text, start.end() - 1)
         if end is None:
+            cut += 1
             continue
         try:
             tree = ast.parse(_ENUM.sub(r"\1", text[start.start() : end]), mode="eval")
             value = _value(tree.body)
         except (SyntaxError, ValueError, TypeError, OverflowError, RecursionError, MemoryError):
+            cut += 1
             continue
         at = end
         yield Document(value)

@@ -8,10 +8,11 @@ from typing import Any
 
 from jsdoctor.parse.pasted.found import Refused
 
-_CHART = re.compile(r"^[ \t>]*(CPU|Memory) Usage\s*$\n(?:\s*\n)?^[\s>]*\S{1,200}: [█-▏]+ \(", re.MULTILINE)
+# Blank lines are taken once: patterns that share them take the cube of their number.
+_CHART = re.compile(r"^[ \t>]*(CPU|Memory) Usage[^\S\n]*+\n[\s>]*+\S{1,200}: [█-▏]+ \(", re.MULTILINE)
 _RTT = re.compile(
     r"^[ \t>]*(?:[\d:]{8} )?Failed to compute rtt for \S"
-    r"|^(nats|tls|ws|wss)://\S{1,200}:\s*$\n(?:\s*\n)?^ +\1://\S{1,200}: ",
+    r"|^(nats|tls|ws|wss)://\S{1,200}:[^\S\n]*+\n(?:[^\S\n]*+\n)*+ +\1://\S{1,200}: ",
     re.MULTILINE,
 )
 _STACKS = re.compile(r"^[ \t>]*goroutine \d{1,12} \[[^\]\n]{1,80}\]:$", re.MULTILINE)

@@ -87,8 +87,8 @@ class ConfigurationUpdate(Operation):
             return
         if not is_set(state["config"], run.step.changes):
             ours = {change.key for change in run.step.changes}
-            differences_found = [c for c in differences(before["config"], state["config"]) if c.key in ours]
-            raise StepRefusedError(f"another client has changed it since: {told(differences_found)}")
+            changed_fields = [c for c in differences(before["config"], state["config"]) if c.key in ours]
+            raise StepRefusedError(f"another client has changed it since: {told(changed_fields)}")
         self.refuse_loss(restored(state["config"], run.step.changes, before["config"]), state)
         await run.send(self.undo_requests(run.step, before, state))
 

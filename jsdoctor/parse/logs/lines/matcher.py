@@ -71,13 +71,13 @@ class Matcher:
         self.literals = tuple(literal.encode() for literal in literals)
         self._search = literal_search(self.literals, use_re2)
         self._lines = literal_search((*searched(self.literals), *LITERALS), use_re2)
-        signatures_found = [signature for signature in self.signatures if _QUIET & {*signature.levels}]
+        quiet_signatures = [signature for signature in self.signatures if _QUIET & {*signature.levels}]
         self.quiet_literals = tuple(
-            dict.fromkeys(signature.contains.encode() for signature in signatures_found if not _opening(signature))
+            dict.fromkeys(signature.contains.encode() for signature in quiet_signatures if not _opening(signature))
         )
         self.quiet = tuple(single_search(literal, use_re2) for literal in self.quiet_literals)
         """Searches for literals that count in a server's DBG and TRC. No other does: those quote what clients send."""
-        self.openings = tuple(dict.fromkeys(filter(None, map(_opening, signatures_found))))
+        self.openings = tuple(dict.fromkeys(filter(None, map(_opening, quiet_signatures))))
         """How messages of other signatures of these levels begin: the space before them and seven bytes."""
         self._memo: dict[tuple[bool, str, bytes], tuple[Match, ...]] = {}
         self._memo_bytes = 0

@@ -19,17 +19,17 @@ def candidates(block: bytes, loud: CandidateLines, quiet: Sequence[Search], find
     Four lines in five of a debug log are quiet, and few literals count there, so that these are searched one by one,
     which is many times as fast.
     """
-    candidates_found = [0] if begins_at_once(block) else []
+    positions = [0] if begins_at_once(block) else []
     for begin, end in loud.runs:
         position = max(begin - 1, 0)  # some literals begin with the line break
         while position >= 0 and (position := find(position, end)) >= 0:
             position += block[position] == _NEWLINE
-            candidates_found.append(position)
+            positions.append(position)
             position = block.find(b"\n", position, end)
     if not loud.whole:
         for search in quiet:
-            candidates_found.extend(first_in_lines(block, search))
-    return candidates_found
+            positions.extend(first_in_lines(block, search))
+    return positions
 
 
 def begins_at_once(block: bytes) -> bool:

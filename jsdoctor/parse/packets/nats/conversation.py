@@ -267,10 +267,10 @@ class Side:
             talk.heartbeats.received(at_ns, sid)
             return
         talk.heartbeats.heartbeat(at_ns, sid)
-        nats_headers_found = nats_headers(headers)
-        if stalled := nats_headers_found.get(b"Nats-Consumer-Stalled"):
+        header_fields = nats_headers(headers)
+        if stalled := header_fields.get(b"Nats-Consumer-Stalled"):
             talk.control.flow.stall(at_ns, stalled)
-        last = number(nats_headers_found.get(b"Nats-Last-Consumer"))
+        last = number(header_fields.get(b"Nats-Last-Consumer"))
         if last is not None and (tally := talk.sids.get(sid)):
             tally.heartbeat(last)
 

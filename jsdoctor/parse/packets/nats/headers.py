@@ -16,10 +16,10 @@ def status(headers: bytes) -> tuple[int, bytes]:
 
 def nats_headers(headers: bytes) -> dict[bytes, bytes]:
     """All headers named `Nats-…`, the first of each name."""
-    nats_headers_found: dict[bytes, bytes] = {}
+    header_fields: dict[bytes, bytes] = {}
     for name, value in _HEADER.findall(headers):
-        nats_headers_found.setdefault(name, value.strip())
-    return nats_headers_found
+        header_fields.setdefault(name, value.strip())
+    return header_fields
 
 
 def number(value: bytes | None) -> int | None:

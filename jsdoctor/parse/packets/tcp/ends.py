@@ -95,7 +95,7 @@ def _agree_on_size(state: State, options: dict[int, bytes]) -> None:
 
 def _options(options: bytes) -> dict[int, bytes]:
     """TCP options by kind, the first of each (RFC 9293, section 3.2)."""
-    options_found: dict[int, bytes] = {}
+    tcp_options: dict[int, bytes] = {}
     at = 0
     while at + 1 < len(options) and options[at]:
         if options[at] == 1:
@@ -104,6 +104,6 @@ def _options(options: bytes) -> dict[int, bytes]:
         size = options[at + 1]
         if size < 2 or at + size > len(options):
             break
-        options_found.setdefault(options[at], options[at + 2 : at + size])
+        tcp_options.setdefault(options[at], options[at + 2 : at + size])
         at += size
-    return options_found
+    return tcp_options

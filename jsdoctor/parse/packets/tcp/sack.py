@@ -115,10 +115,10 @@ def _within(start: int, end: int, spans: Iterable[tuple[int, int]]) -> bool:
 
 def merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     """The same bytes in as few spans as possible, in order."""
-    merged_found: list[tuple[int, int]] = []
+    merged_ranges: list[tuple[int, int]] = []
     for left, right in sorted(spans):
-        if merged_found and left <= merged_found[-1][1]:
-            merged_found[-1] = merged_found[-1][0], max(right, merged_found[-1][1])
+        if merged_ranges and left <= merged_ranges[-1][1]:
+            merged_ranges[-1] = merged_ranges[-1][0], max(right, merged_ranges[-1][1])
         else:
-            merged_found.append((left, right))
-    return merged_found
+            merged_ranges.append((left, right))
+    return merged_ranges

@@ -70,12 +70,12 @@ class Vantages:
         worst = max(seen, key=lambda here: _gravity(seen[here]), default=None)
         if worst is None or ((mixed or not whole) and _gravity(merged) >= _gravity(seen[worst])):
             return reordering(merged)
-        state_found = seen[worst]
-        if not state_found.reordered:
-            return Reordering(downstream=max(state_found.downstream, merged.downstream))
+        worst_state = seen[worst]
+        if not worst_state.reordered:
+            return Reordering(downstream=max(worst_state.downstream, merged.downstream))
         in_order = next((_name(here) for here in whole if not seen[here].reordered), "")
         return reordering(
-            state_found, packets=state_found.distinct + state_found.joined, place=_name(worst), in_order_at=in_order
+            worst_state, packets=worst_state.distinct + worst_state.joined, place=_name(worst), in_order_at=in_order
         )
 
 
