@@ -11,8 +11,9 @@ from nats.aio.client import Client
 
 from jsdoctor.demo.server import NatsServer
 from tests.collect.operator_mode import Operator, creds
-from tests.real.outage import check, failures_of
-from tests.servers import VERSIONS, server_binary
+from tests.real.outage import check, failures_of, with_client
+from tests.servers import VERSIONS, ClusterFactory, server_binary
+from tests.support.deployment import add_consumer, add_stream
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("account-limits")]
 
@@ -64,3 +65,34 @@ def test_account_near_its_limits_is_found(tmp_path: Path, version: str) -> None:
 
     with NatsServer.start(server_binary(version), "server_name: op\n" + operator.config, tmp_path / "op") as server:
         asyncio.run(visit(server))
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("version", VERSIONS)
+def test_consumers_are_limited_for_each_stream(cluster_factory: ClusterFactory, version: str) -> None:
+    """With a limit of five, each of two streams takes five consumers, and the account has ten."""
+    cluster = cluster_factory(version, 1, app_account="jetstream { max_consumers: 5 }\n")
+
+    async def add(client: Client, count: int) -> None:
+        for number in range(count):
+            for name in ("A", "B"):
+                await add_consumer(client, name, f"c{number}")
+
+    async def four_each(client: Client) -> None:
+        for name in ("A", "B"):
+            await add_stream(client, name, subjects=[name.lower()], max_bytes=1 << 20)
+        await add(client, 4)
+
+    async def sixth(client: Client) -> None:
+        await add(client, 5)
+        with pytest.raises(AssertionError, match="10026"):
+            await add_consumer(client, "A", "sixth")
+
+    def failures() -> dict[str, str]:
+        _, report = check("--server", cluster.url(), "--select", "JSD824", "--samples", "1")
+        return failures_of(report, "JSD824")
+
+    with_client(cluster, four_each)
+    assert failures() == {}
+    with_client(cluster, sixth)
+    assert failures() == {"APP": "error"}
