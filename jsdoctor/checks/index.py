@@ -169,7 +169,7 @@ server_health.account_unresolved server_health.account_unresolved claims=Account
 server_health.account_unresolved_logged server_health.account_unresolved logs=LogEvidence
 server_health.api_overloaded server_health.api_overloaded servers=Servers trend?=ServerTrend snapshots?=SnapshotSeries params
 server_health.api_overloaded_logged server_health.api_overloaded logs=LogEvidence
-server_health.asset_limits server_health.asset_limits accounts=Accounts params
+server_health.asset_limits server_health.asset_limits accounts=Accounts snapshots?=SnapshotSeries servers?=Servers connected?=ConnectedServer params
 server_health.authentication_failures server_health.authentication_failures connections=Connections servers?=Servers params
 server_health.authentication_not_required server_health.authentication_not_required servers?=Servers connected?=ConnectedServer accounts?=Accounts
 server_health.authentication_not_required_declared server_health.authentication_not_required manifests=Manifests

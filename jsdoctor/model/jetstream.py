@@ -35,6 +35,14 @@ class Cluster(msgspec.Struct, frozen=True):
     leader_since: datetime | None = None
     replicas: tuple[Peer, ...] = ()
 
+    @property
+    def shows_no_group(self) -> bool:
+        """Whether a server of a cluster shows neither a Raft group nor members: it names itself as the leader then.
+
+        It runs no Raft node for the asset (server: jetstream_cluster.go clusterInfo): one replica needs none.
+        """
+        return bool(self.name) and not self.raft_group and not self.replicas
+
 
 class ExternalStream(msgspec.Struct, frozen=True, gc=False):
     """Where a mirror or source of another account or domain is reached."""
@@ -213,6 +221,12 @@ class ConsumerConfig(msgspec.Struct, frozen=True):
     max_expires_ns: int = msgspec.field(name="max_expires", default=0)
     max_bytes: int = 0
     priority_timeout_ns: int = msgspec.field(name="priority_timeout", default=0)
+
+    def replicas_on(self, stream: StreamConfig) -> int:
+        """How many replicas the consumer has on a stream (server: consumer.go replicas)."""
+        if not self.num_replicas and not self.durable_name and stream.retention == "limits":
+            return 1
+        return min(self.num_replicas or stream.num_replicas, stream.num_replicas)
 
     @property
     def is_push(self) -> bool:

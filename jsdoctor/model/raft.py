@@ -26,6 +26,7 @@ class RaftLog(msgspec.Struct, frozen=True, gc=False):
 class RaftState(msgspec.Struct, frozen=True):
     """RAFTZ of one group. `leader` is a peer id; empty: that member knows none.
 
+    `ever_had_leader`: that member has known one since it started; None where it does not report it.
     The `ipq_*_len` are entries waiting inside the server. `paused`: it applies nothing while it catches up with a
     snapshot. `overrun` (2.14 and later): it takes no part in the quorum until it has applied what it has.
     """
@@ -37,6 +38,7 @@ class RaftState(msgspec.Struct, frozen=True):
     applied: int = 0
     leader: str = ""
     leader_since: datetime | None = None
+    ever_had_leader: bool | None = None
     term: int = 0
     pindex: int = 0
     paused: bool = False

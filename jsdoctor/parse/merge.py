@@ -7,7 +7,7 @@ truth is, so the leader's entry is the only one that may be judged (server: cons
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 
 import msgspec
@@ -21,7 +21,8 @@ from jsdoctor.parse.replies import ConsumerReply, StreamReply
 class StreamCopy(msgspec.Struct, frozen=True):
     """A stream as one server shows it. `server` is empty if the reply does not name the responder (JetStream API).
 
-    `consumers_seen`: that server listed all consumers that it has of the stream.
+    `consumers_seen`: that server listed all consumers that it has of the stream. `has_meta_leader`: it named one in the
+    same reply, or is in no cluster.
     """
 
     server: str
@@ -30,6 +31,7 @@ class StreamCopy(msgspec.Struct, frozen=True):
     stream: StreamReply
     consumers_seen: bool = True
     domain: str = ""
+    has_meta_leader: bool = True
 
 
 ConsumerCopy = tuple[str, datetime, ConsumerReply]
@@ -52,21 +54,42 @@ def is_from_leader(cluster: Cluster | None, server: str) -> bool:
     return cluster.leader == server
 
 
-def _is_leading(cluster: Cluster | None, server: str, placed: Placed) -> bool:
-    """The same, knowing the other copies: a server that has just started shows no cluster for what others do place."""
-    if cluster is None:
-        return all(other is None for _, other in placed)
-    return is_from_leader(cluster, server)
+class _Copies(msgspec.Struct, frozen=True):
+    """The copies of an asset, to judge which is its leader's. `replicas`: the fewest that a copy is configured with.
 
-
-def _claims(cluster: Cluster | None, server: str, placed: Placed) -> bool:
-    """Whether a server reports to lead, and runs a group to lead.
-
-    One whose Raft node does not run names itself, without peers (server: jetstream_cluster.go clusterInfo).
+    `cut_off`: servers without a meta leader. One that is alone after a stop of its cluster lists what it stored before
+    it knows what is assigned to it: from 2.12 on it runs none of it until it has a route (server: raft.go run), names
+    itself as the leader of streams, and shows no cluster for consumers. Scaling looks the same for a moment, but needs
+    a meta leader.
     """
-    return is_from_leader(cluster, server) and (
-        _has_peers(cluster) or not any(_has_peers(other) for _, other in placed)
-    )
+
+    placed: Placed
+    replicas: int
+    cut_off: frozenset[str] = frozenset()
+
+    def is_leading(self, cluster: Cluster | None, server: str) -> bool:
+        """Whether the server leads: one that has just started shows no cluster for what others do place."""
+        if self._is_unassigned(cluster, server):
+            return False
+        if cluster is None:
+            return all(other is None for _, other in self.placed)
+        return is_from_leader(cluster, server)
+
+    def claims(self, cluster: Cluster | None, server: str) -> bool:
+        """Whether a server reports to lead, and runs a group to lead.
+
+        One whose Raft node does not run names itself, without peers (server: jetstream_cluster.go clusterInfo).
+        """
+        return (
+            is_from_leader(cluster, server)
+            and not self._is_unassigned(cluster, server)
+            and (_has_peers(cluster) or not any(_has_peers(other) for _, other in self.placed))
+        )
+
+    def _is_unassigned(self, cluster: Cluster | None, server: str) -> bool:
+        if server not in self.cut_off:
+            return False
+        return cluster is None or (self.replicas > 1 and cluster.shows_no_group)
 
 
 def _is_led_by_silent(placed: Placed) -> bool:
@@ -83,12 +106,16 @@ def merge_streams(copies: Iterable[StreamCopy], consumers: ConsumerCopies) -> tu
     by_key: dict[tuple[str, str], list[StreamCopy]] = defaultdict(list)
     for copy in copies:
         by_key[copy.account, copy.stream.config.name].append(copy)
-    return tuple(_merge_stream(by_key[key], _merge_consumers(key, consumers.get(key, ()))) for key in sorted(by_key))
+    return tuple(
+        _merge_stream(by_key[key], _merge_consumers(by_key[key], consumers.get(key, ()))) for key in sorted(by_key)
+    )
 
 
 def _merge_stream(copies: list[StreamCopy], consumers: tuple[Consumer, ...]) -> Stream:
     placed = [(copy.server, copy.stream.cluster) for copy in copies]
-    leading = [copy for copy in copies if _is_leading(copy.stream.cluster, copy.server, placed)]
+    # While a stream is scaled, its copies show different numbers of replicas.
+    among = _Copies(placed, min(copy.stream.config.num_replicas for copy in copies), _cut_off(copies))
+    leading = [copy for copy in copies if among.is_leading(copy.stream.cluster, copy.server)]
     # A server whose Raft node does not run names itself leader, without peers (jetstream_cluster.go clusterInfo).
     # For some seconds after a partition, two servers may act as leader: the one with more data is newer.
     best = max(
@@ -112,10 +139,19 @@ def _merge_stream(copies: list[StreamCopy], consumers: tuple[Consumer, ...]) -> 
         consumers=consumers,
         consumers_seen=best.consumers_seen,
         replicas=tuple(
-            StreamReplica(c.server, c.stream.state, c.at, _claims(c.stream.cluster, c.server, placed))
+            StreamReplica(c.server, c.stream.state, c.at, among.claims(c.stream.cluster, c.server))
             for c in sorted(copies, key=lambda c: c.server)
             if c.server
         ),
+    )
+
+
+def _cut_off(copies: Iterable[StreamCopy]) -> frozenset[str]:
+    """The servers that show a place in a cluster, and no meta leader."""
+    return frozenset(
+        copy.server
+        for copy in copies
+        if not copy.has_meta_leader and copy.stream.cluster is not None and copy.stream.cluster.name
     )
 
 
@@ -123,17 +159,25 @@ def _has_peers(cluster: Cluster | None) -> bool:
     return cluster is not None and bool(cluster.replicas)
 
 
-def _merge_consumers(key: tuple[str, str], copies: Iterable[ConsumerCopy]) -> tuple[Consumer, ...]:
+def _merge_consumers(streams: Sequence[StreamCopy], copies: Iterable[ConsumerCopy]) -> tuple[Consumer, ...]:
     by_name: dict[str, list[ConsumerCopy]] = defaultdict(list)
     for copy in copies:
         by_name[copy[2].name].append(copy)
-    return tuple(merge_consumer(key[0], by_name[name]) for name in sorted(by_name))
+    cut_off = _cut_off(streams)
+    return tuple(merge_consumer(streams[0].account, by_name[name], streams, cut_off) for name in sorted(by_name))
 
 
-def merge_consumer(account: str, copies: list[ConsumerCopy]) -> Consumer:
-    """One `Consumer` from the copies of it that servers showed."""
+def merge_consumer(
+    account: str,
+    copies: list[ConsumerCopy],
+    streams: Iterable[StreamCopy] = (),
+    cut_off: frozenset[str] = frozenset(),
+) -> Consumer:
+    """One `Consumer` from the copies of it that servers showed; `streams`: the copies of its stream."""
     placed = [(server, reply.cluster) for server, _, reply in copies]
-    leading = [copy for copy in copies if _is_leading(copy[2].cluster, copy[0], placed)]
+    replicas = min((r.config.replicas_on(s.stream.config) for _, _, r in copies for s in streams), default=0)
+    among = _Copies(placed, replicas, cut_off)
+    leading = [copy for copy in copies if among.is_leading(copy[2].cluster, copy[0])]
     server, at, reply = max(
         leading or copies, key=lambda copy: (_has_peers(copy[2].cluster), copy[2].delivered.consumer_seq, copy[0])
     )
@@ -159,7 +203,7 @@ def merge_consumer(account: str, copies: list[ConsumerCopy]) -> Consumer:
         at=reply.ts or at,
         replicas=tuple(
             ConsumerReplica(
-                c[0], c[2].delivered, c[2].ack_floor, c[2].num_ack_pending, _claims(c[2].cluster, c[0], placed)
+                c[0], c[2].delivered, c[2].ack_floor, c[2].num_ack_pending, among.claims(c[2].cluster, c[0])
             )
             for c in sorted(copies, key=lambda c: c[0])
             if c[0] and c[2] is not reply

@@ -152,6 +152,7 @@ class ServerReplies:
         at, key = jsz.now or exchange.asked_at, _key(identity)
         domain, names = self._domain(key, jsz), self._domains.renamed(key)
         server = names.get(identity.name, identity.name)
+        has_meta_leader = jsz.meta_cluster is None or bool(jsz.meta_cluster.leader)
         for account in jsz.account_details or ():
             # The system account reaches over leaf nodes: an account has other streams of the same name in each domain.
             name = f"{account.name}@{domain}" if several_domains and domain else account.name
@@ -166,7 +167,7 @@ class ServerReplies:
                 )
                 if names:
                     consumers = [_renamed(consumer, names) for consumer in consumers]
-                self.streams.append(StreamCopy(server, name, at, stream, seen, domain))
+                self.streams.append(StreamCopy(server, name, at, stream, seen, domain, has_meta_leader))
                 self.consumers[name, stream.config.name].extend((server, c.ts or at, c) for c in consumers)
         self.gaps.extend(unreadable(exchange, error, server) for error in read.errors)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any, get_args
 
+import msgspec
 import pytest
 
 from jsdoctor.checks.cluster_health.defect_conditions import CONDITIONS
@@ -61,6 +62,7 @@ USES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "file_consumers": (FILE, {"name": "worker"}),
     "file_storage": (FILE, {}),
     "files_from_start_time": (FILE, {"deliver_policy": "by_start_time"}),
+    "files_limited_by_size": (FILE | {"max_msgs": 1}, {}),
     "filtered_consumers": ({}, {"filter_subject": "a"}),
     "interest": (WORK, {}),
     "interest_with_max_deliver": (INTEREST, {"max_deliver": 1}),
@@ -92,6 +94,7 @@ USES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "several_messages_per_subject": (FILE | {"max_msgs_per_subject": 2}, {}),
     "sources_over_leaf_node": ({"sources": (REMOTE,)}, {}),
     "work_queue_files": (WORK | FILE, {}),
+    "work_queue_with_filters_on_one_server": (WORK, {"filter_subject": "a"}),
     "work_queue_with_sourcing_consumer": (WORK, {"ack_policy": "flow_control", "filter_subject": "a"}),
 }
 """For each condition the stream configuration, and the configuration of a consumer, that a defect needs.
@@ -116,6 +119,11 @@ SPARED: dict[str, list[tuple[dict[str, Any], dict[str, Any]]]] = {
         ({}, {"inactive_threshold_ns": FIVE_SECONDS + 1}),
     ],
     "files_from_start_time": [(FILE, {"deliver_policy": "by_start_sequence"})],
+    "files_limited_by_size": [
+        (FILE | {"max_msgs": 0, "max_bytes": 0}, {}),
+        (FILE | {"max_msgs": -1, "max_bytes": -1}, {}),
+        (FILE | {"max_age_ns": 1}, {}),
+    ],
     "interest": [({"retention": "limits"}, {})],
     "interest_with_max_deliver": [(WORK, {"max_deliver": 1})],
     "max_ack_pending": [({}, {"max_ack_pending": 0}), ({}, {"max_ack_pending": -1})],
@@ -134,6 +142,7 @@ SPARED: dict[str, list[tuple[dict[str, Any], dict[str, Any]]]] = {
     "several_filters": [({}, {"filter_subjects": ("a",)}), ({}, {"filter_subject": "a"})],
     "several_messages_per_subject": [(FILE | {"max_msgs_per_subject": 1}, {})],
     "sources_over_leaf_node": [({"sources": (SourceConfig(name="A"),)}, {}), ({"mirror": SourceConfig(name="A")}, {})],
+    "work_queue_with_filters_on_one_server": [(WORK | CLUSTERED, {"filter_subject": "a"}), (WORK, {"name": "worker"})],
     "work_queue_with_sourcing_consumer": [
         (WORK, {"ack_policy": "flow_control"}),
         (WORK, {"ack_policy": "explicit", "filter_subject": "a"}),
@@ -144,6 +153,7 @@ ALSO: dict[str, list[tuple[dict[str, Any], dict[str, Any]]]] = {
     "at_sign": [({"name": "a@b"}, {}), ({}, {"name": "a@b"})],
     "atomic_counters_or_schedules": [({"allow_atomic": True, "allow_msg_schedules": True}, {})],
     "clustered_limits": [(CLUSTERED | {limit: 1}, {}) for limit in ("max_bytes", "max_age_ns", "max_msgs_per_subject")],
+    "files_limited_by_size": [(FILE | {"max_bytes": 1}, {})],
     "filtered_consumers": [({}, {"filter_subjects": ("a", "b")})],
     "interest": [(INTEREST, {})],
     "priority_groups": [({}, {"priority_policy": "pinned_client"})],
@@ -235,3 +245,10 @@ def test_the_page_and_the_change_log_say_how_many_there_are() -> None:
     page = (ROOT / "rules" / "cluster_health" / "JSD720.md").read_text("utf-8")
     assert f"list has {len(DEFECTS)} defects" in page
     assert f"one of {len(DEFECTS)} known defects" in (ROOT / "CHANGELOG.md").read_text("utf-8")
+
+
+def test_a_single_server_that_names_itself_as_the_leader_is_no_cluster() -> None:
+    queue = stream(WORK, {"filter_subject": "a"})
+    alone = msgspec.structs.replace(queue, cluster=Cluster(leader="n1"))
+    assert is_named("work_queue_with_filters_on_one_server", alone)
+    assert not is_named("clustered", alone)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from jsdoctor.checks.cluster_health.assignments import Assignments, is_shown_without_group
 from jsdoctor.checks.cluster_health.beginnings import Beginnings
 from jsdoctor.checks.cluster_health.leadership import Asset, EarlierReadings, LeaderAbsence, lost_majority
 from jsdoctor.checks.cluster_health.raft import is_heard, is_late, quorum
@@ -40,20 +41,22 @@ def asset_leaderless(
 ) -> Iterator[Finding]:
     """A group without a leader accepts and delivers nothing (server: raft.go, jetstream_cluster.go)."""
     silence_ns = params.integer("silence")
-    history, beginnings = EarlierReadings(snapshots), Beginnings(servers, groups, params.integer("settle"))
+    settle_ns, history = params.integer("settle"), EarlierReadings(snapshots)
+    assignments, beginnings = Assignments(servers, groups, settle_ns), Beginnings(servers, groups, settle_ns)
     every = servers.servers if servers else ()
     by_name = {server.name: server for server in every if takes_out_of_service(server)}
     for stream in snapshots.last.streams:
         if is_offline(stream, by_name.get(stream.answered_by)):
             yield _offline(stream, by_name[stream.answered_by])
             continue
-        yield _judged(stream, stream, history, beginnings, silence_ns)
+        yield assignments.doubt(stream, stream, history) or _judged(stream, stream, history, beginnings, silence_ns)
         if stream.from_leader:
             for consumer in stream.consumers:
                 if is_offline(consumer, by_name.get(consumer.answered_by)):
                     yield _offline(consumer, by_name[consumer.answered_by])
                 else:
-                    yield _judged(consumer, stream, history, beginnings, silence_ns)
+                    doubt = assignments.doubt(consumer, stream, history)
+                    yield doubt or _judged(consumer, stream, history, beginnings, silence_ns)
     always = set.intersection(*({asset.subject for asset in sample.silent} for sample in snapshots.snapshots))
     for silent in snapshots.last.silent[:MAX_UNRESPONSIVE]:
         yield _silent(silent, None if silent.subject in always else Severity.ERROR)
@@ -125,6 +128,7 @@ def _late(asset: Asset, silence_ns: int) -> Finding | None:
 def _leaderless(absence: LeaderAbsence, why: str, severity: Severity | None) -> Finding:
     asset = absence.asset
     what = "cannot be published to or read" if asset is absence.stream else "delivers nothing"
+    path = "cluster.raft_group" if is_shown_without_group(asset, absence.stream) else "cluster.leader"
     return Finding(
         subject=asset.subject,
         severity=severity,
@@ -133,7 +137,7 @@ def _leaderless(absence: LeaderAbsence, why: str, severity: Severity | None) -> 
         threshold=absence.needed if absence.answering else None,
         unit="count" if absence.answering else None,
         evidence=(
-            Observation(asset.answered_by, "cluster.leader", None, asset.at),
+            Observation(asset.answered_by, path, None, asset.at),
             *(asset.observed(f"cluster.replicas[{peer.name}].active", peer.active_ns) for peer in absence.peers),
         ),
         remedy=_UNANSWERED,

@@ -38,7 +38,8 @@ def _retains(*policies: str) -> Condition:
 
 
 def _clustered(stream: Stream) -> bool:
-    return stream.cluster is not None
+    """A single server names itself as the leader, and no cluster."""
+    return stream.cluster is not None and bool(stream.cluster.name)
 
 
 def _limited(stream: Stream) -> bool:
@@ -84,6 +85,7 @@ CONDITIONS: Mapping[str, Condition] = {
     "file_consumers": _both(_file, lambda s: bool(s.consumers)),
     "file_storage": _file,
     "files_from_start_time": _both(_file, _any(lambda c: c.deliver_policy == "by_start_time")),
+    "files_limited_by_size": _both(_file, lambda s: s.config.max_msgs > 0 or s.config.max_bytes > 0),
     "filtered_consumers": _any(lambda c: bool(c.filters)),
     "interest": _retains("interest", "workqueue"),
     "interest_with_max_deliver": _both(_retains("interest"), _gives_up),
@@ -115,6 +117,9 @@ CONDITIONS: Mapping[str, Condition] = {
     "several_messages_per_subject": _both(_file, lambda s: s.config.max_msgs_per_subject > 1),
     "sources_over_leaf_node": _over_leaf_node,
     "work_queue_files": _both(_file, _retains("workqueue")),
+    "work_queue_with_filters_on_one_server": _both(
+        lambda s: not _clustered(s), _both(_retains("workqueue"), _any(lambda c: bool(c.filters)))
+    ),
     "work_queue_with_sourcing_consumer": _both(
         _retains("workqueue"), _any(lambda c: c.ack_policy == "flow_control" and bool(c.filters))
     ),

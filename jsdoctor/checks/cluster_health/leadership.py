@@ -52,13 +52,16 @@ def silent_members(asset: Asset, history: EarlierReadings, silence_ns: int) -> t
     """Its peers without contact to its leader.
 
     One that was never seen counts if the leader has led for `silence_ns`, where the server reports since when, and if
-    no sample shows another number of replicas: members that come and go as a stream is scaled look the same.
+    no sample shows another number of replicas or of members: members that come and go as a stream is scaled look the
+    same.
     """
     if asset.cluster is None:
         return ()
     earlier = [reading for reading in history.before(asset) if reading.from_leader and reading.cluster]
     led = led_ns(asset)
-    is_settled = (led is None or led >= silence_ns) and not is_scaled((*earlier, asset))
+    wanted = asset.config.num_replicas  # of a consumer 0: as many as its stream
+    is_whole = wanted in (0, len(asset.cluster.replicas) + 1)
+    is_settled = (led is None or led >= silence_ns) and is_whole and not is_scaled((*earlier, asset))
     replicas = [reading.cluster.replicas for reading in (*earlier, asset) if reading.cluster]
     return silent_peers(replicas, silence_ns, is_settled)
 
@@ -94,7 +97,7 @@ class LeaderAbsence:
         return min((peer.active_ns for peer in self.peers if peer.active_ns > 0), default=0)
 
     def _too_few(self) -> bool:
-        online = sum(not peer.offline for peer in self.peers) + self._itself
+        online = sum(not peer.offline for peer in self.peers) + self._itself if self.peers else len(self.answering)
         return 0 < len(self.answering) < self.needed or online < self.needed
 
     def is_lasting(self, silence_ns: int) -> bool:

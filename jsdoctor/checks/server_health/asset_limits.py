@@ -1,51 +1,133 @@
-"""JSD824: an account at its limit of streams or consumers."""
+"""JSD824: an account at its limit of streams, or a stream at the limit of consumers that its account has for each."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from operator import itemgetter
+from typing import NamedTuple
 
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Observation, Severity, passed
+from jsdoctor.model.finding import Finding, Observation, Severity, passed, unknown
 from jsdoctor.model.params import Params
-from jsdoctor.model.server import Account, Accounts, Tier
+from jsdoctor.model.release import release, version_at
+from jsdoctor.model.server import Account, Accounts, ConnectedServer, Servers, Tier
+from jsdoctor.model.snapshot import SnapshotSeries, Stream
+
+_COUNTS_ITS_TIER = (2, 14, 6)
+"""From this version on, a cluster counts the consumers of a tier against its limit: before that, all of the stream."""
 
 
 @check("server_health.asset_limits")
-def asset_limits(accounts: Accounts, params: Params) -> Iterator[Finding]:
-    """Limits of tiers hold for each number of replicas on its own (server: jetstream.go, checkStreamLimits)."""
+def asset_limits(
+    accounts: Accounts,
+    snapshots: SnapshotSeries | None,
+    servers: Servers | None,
+    connected: ConnectedServer | None,
+    params: Params,
+) -> Iterator[Finding]:
+    """Limits of tiers hold for each number of replicas on its own (server: jetstream.go, checkStreamLimits).
+
+    Streams count for the whole account, consumers for each stream (server: consumer.go addConsumerWithAssignment).
+    """
     near = params.number("near")
     for account in accounts.accounts:
-        findings = [finding for tier in account.tiers for finding in _of_tier(account, tier, near)]
+        streams = [s for s in (snapshots.last.streams if snapshots else ()) if s.account == account.name]
+        uneven = [s for s in streams if _counts_all_tiers(s, servers, connected)]
+        findings = [finding for tier in account.tiers for finding in _of_tier(account, tier, streams, near)]
         limited = any(tier.limits.max_streams > 0 or tier.limits.max_consumers > 0 for tier in account.tiers)
         if findings:
             yield max(findings, key=itemgetter(0))[1]
         elif limited:
-            yield passed(account.subject)
+            doubts = (_doubt(account, tier, streams, uneven, near) for tier in account.tiers)
+            yield next(filter(None, doubts), None) or passed(account.subject)
 
 
-def _of_tier(account: Account, tier: Tier, near: float) -> Iterator[tuple[float, Finding]]:
+class _Use(NamedTuple):
+    """A limit of a tier, and how much of it is used: by the account, or by the stream that uses most."""
+
+    noun: str
+    used: int
+    limit: int
+    what: str
+    observed: Observation
+
+
+def _of_tier(account: Account, tier: Tier, streams: Sequence[Stream], near: float) -> Iterator[tuple[float, Finding]]:
     """Each limit that it is near to: the share that is used, and what is to be said of it."""
-    limits = tier.limits
-    kinds = (("streams", tier.streams, limits.max_streams), ("consumers", tier.consumers, limits.max_consumers))
-    for noun, used, limit in kinds:
-        if limit <= 0 or used < near * limit:
-            continue
-        full = used >= limit
-        of, path = (f" of tier {tier.name}", f"{tier.name}.") if tier.name else ("", "")
-        finding = Finding(
-            subject=account.subject,
-            severity=Severity.ERROR if full else None,
-            message=f"{used:,} of {limit:,} {noun}{of} are in use: "
-            + (f"no further {noun[:-1]} can be created" if full else f"soon no further {noun[:-1]} can be created")
-            + (", ephemeral ones and those of key-value watchers included" if noun == "consumers" else ""),
-            measured=used / limit,
-            threshold=1.0 if full else near,
-            unit="ratio",
-            evidence=(
-                Observation(account.source, f"{path}{noun}", used, account.at),
-                Observation(account.source, f"{path}limits.max_{noun}", limit, account.at),
-            ),
-            remedy={"action": "server.look_at_account"},
+    for use in _uses(account, tier, streams):
+        if use.limit > 0 and use.used >= near * use.limit:
+            yield use.used / use.limit, _finding(account, tier, use, near)
+
+
+def _uses(account: Account, tier: Tier, streams: Sequence[Stream]) -> Iterator[_Use]:
+    limits, of = tier.limits, f" of tier {tier.name}" if tier.name else ""
+    what = f"{tier.streams:,} of {limits.max_streams:,} streams{of} are in use"
+    observed = Observation(account.source, f"{_path(tier)}streams", tier.streams, account.at)
+    yield _Use("streams", tier.streams, limits.max_streams, what, observed)
+    counted = [(count, stream) for stream in streams if (count := _consumers(stream, tier)) is not None]
+    if counted:
+        used, fullest = max(counted, key=itemgetter(0))
+        limit, name = limits.max_consumers, fullest.name
+        what = f"{name} has {used:,} of the {limit:,} consumers{of} that the account allows each stream"
+        yield _Use("consumers", used, limit, what, fullest.observed(f"{name}.state.consumer_count", used))
+
+
+def _path(tier: Tier) -> str:
+    return f"{tier.name}." if tier.name else ""
+
+
+def _finding(account: Account, tier: Tier, use: _Use, near: float) -> Finding:
+    full = use.used >= use.limit
+    return Finding(
+        subject=account.subject,
+        severity=Severity.ERROR if full else None,
+        message=f"{use.what}: {'no' if full else 'soon no'} further {use.noun[:-1]} can be created"
+        + (" on it, ephemeral ones and those of key-value watchers included" if use.noun == "consumers" else ""),
+        measured=use.used / use.limit,
+        threshold=1.0 if full else near,
+        unit="ratio",
+        evidence=(
+            use.observed,
+            Observation(account.source, f"{_path(tier)}limits.max_{use.noun}", use.limit, account.at),
+        ),
+        remedy={"action": "server.look_at_account"},
+    )
+
+
+def _consumers(stream: Stream, tier: Tier) -> int | None:
+    """How many consumers of the tier a stream has; None where not all of them were seen."""
+    if not tier.name:
+        return stream.state.consumer_count
+    if not stream.consumers_seen:
+        return None
+    return sum(f"R{consumer.config.replicas_on(stream.config)}" == tier.name for consumer in stream.consumers)
+
+
+def _doubt(
+    account: Account, tier: Tier, streams: Sequence[Stream], uneven: Sequence[Stream], near: float
+) -> Finding | None:
+    """Why it is not evaluated how near the streams are to the limit of consumers; None where that shows."""
+    limit = tier.limits.max_consumers
+    if limit <= 0:
+        return None
+    of = f" of tier {tier.name}" if tier.name else ""
+    unseen = tier.consumers - sum(_consumers(stream, tier) or 0 for stream in streams)
+    if unseen >= near * limit:
+        reason = (
+            f"{unseen:,} of {tier.consumers:,} consumers{of} are of streams that were not seen, and each stream may"
         )
-        yield used / limit, finding
+        return unknown(account.subject, f"{reason} have {limit:,}", "a login of the account that may list its streams")
+    crowded = next((s for s in uneven if s.state.consumer_count >= near * limit), None) if tier.name else None
+    if crowded is None:
+        return None
+    reason = (
+        f"{crowded.name} has {crowded.state.consumer_count:,} consumers and tier {tier.name} allows {limit:,}: in"
+        " clusters before 2.14.6 those of other tiers count against it as well"
+    )
+    return unknown(account.subject, reason, "upgrade to 2.14.6 or later, or raise the limit of the tier")
+
+
+def _counts_all_tiers(stream: Stream, servers: Servers | None, connected: ConnectedServer | None) -> bool:
+    """Whether the servers count consumers of all tiers against the limit of one (nats-server#8483)."""
+    version = release(version_at(stream.answered_by, servers, connected))
+    return stream.cluster is not None and bool(stream.cluster.name) and bool(version) and version < _COUNTS_ITS_TIER
