@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cache
 
 from jsdoctor.parse.logs.scan.part import BLOCK
 
 LINE_KEPT = 64 * 1024
 """Bytes kept of a line that does not fit into a block; the scan reads fewer."""
+
+
+@cache
+def _reuse_memory() -> None:
+    """Let the memory of a block serve the next one, where the allocator is glibc's.
+
+    That returns large pieces to the kernel when they are freed, and to get them back page by page takes a quarter of
+    the time of a scan. It stops for pieces up to the largest one that was ever freed, and holds twice as much; this one
+    is never touched and takes no memory.
+    """
+    bytes(2 * BLOCK)
 
 
 class Blocks:
@@ -18,6 +30,7 @@ class Blocks:
         self._base = start
         self._rest = b""
         self.torn = False
+        _reuse_memory()
 
     def skip_line(self) -> bytes:
         """Leave out the rest of a line that began earlier; the bytes left out (their tail, when it is long)."""
