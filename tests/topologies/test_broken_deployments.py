@@ -13,6 +13,7 @@ import pytest
 from tests.real.outage import failures_of, requested
 from tests.real.ward import run_check
 from tests.servers import VERSIONS
+from tests.topologies.deployments_commonest import COMMONEST
 from tests.topologies.deployments_everyday import EVERYDAY
 from tests.topologies.deployments_met import MET
 from tests.topologies.deployments_ordinary import ORDINARY
@@ -32,7 +33,7 @@ CASES = [
         marks=pytest.mark.xfail(reason=broken.missed, strict=True) if broken.missed else (),
     )
     for version in VERSIONS
-    for broken in (*BROKEN, *REPORTED, *MET, *ORDINARY, *EVERYDAY, *UNFORESEEN)
+    for broken in (*BROKEN, *REPORTED, *MET, *ORDINARY, *EVERYDAY, *UNFORESEEN, *COMMONEST)
     if broken.fits(version)
 ]
 

@@ -16,6 +16,7 @@ from tests.topologies.glances import glances
 from tests.topologies.healthy import SAMPLES, at_work, furnish
 from tests.topologies.landscape import Landscape
 from tests.topologies.states import Setting, State
+from tests.topologies.states_commonest import COMMONEST_STATES
 from tests.topologies.states_of_examples import EXAMPLE_STATES
 from tests.topologies.states_of_links import LINK_STATES
 from tests.topologies.states_of_projects import LAST_STATES, PROJECT_STATES
@@ -32,7 +33,15 @@ SETTLED_S = 3
 CASES = [
     pytest.param(version, state, id=f"{version}-{state.name}")
     for version in VERSIONS
-    for state in (*SERVER_STATES, *LINK_STATES, *PROJECT_STATES, *LAST_STATES, *EXAMPLE_STATES, *UNUSUAL_STATES)
+    for state in (
+        *SERVER_STATES,
+        *LINK_STATES,
+        *PROJECT_STATES,
+        *LAST_STATES,
+        *EXAMPLE_STATES,
+        *UNUSUAL_STATES,
+        *COMMONEST_STATES,
+    )
     if state.fits(version)
 ]
 
