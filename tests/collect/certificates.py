@@ -26,6 +26,19 @@ class Certificates:
         """A pair like `localhost` that expires after that many days."""
         return self._certificate(f"days-{days}", ("subjectAltName=DNS:localhost,IP:127.0.0.1",), signer="ca", days=days)
 
+    def expired(self) -> tuple[Path, Path]:
+        """A pair like `localhost` that expired yesterday: `openssl req` makes none."""
+        certificate, key = self._directory / "expired.pem", self._directory / "expired.key"
+        request = self._directory / "expired.csr"
+        subject = ("-subj", "/CN=expired", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1")
+        curve = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
+        _openssl("req", *curve, *subject, "-keyout", key, "-out", request)
+        signer = ("-CA", self.ca, "-CAkey", self.ca.with_suffix(".key"), "-CAcreateserial")
+        _openssl(
+            "x509", "-req", "-in", request, *signer, "-days", "-1", "-copy_extensions", "copy", "-out", certificate
+        )
+        return certificate, key
+
     def _authority(self, name: str) -> Path:
         return self._certificate(name, _CA_EXTENSIONS, signer=None)[0]
 

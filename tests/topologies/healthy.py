@@ -14,6 +14,7 @@ from nats.aio.msg import Msg
 from tests.real.outage import Json, requested
 from tests.real.ward import run_check
 from tests.topologies.habits import HABITS, Habit, Place
+from tests.topologies.habits_commonest import COMMONEST_HABITS
 from tests.topologies.habits_of_clients import CLIENT_HABITS
 from tests.topologies.habits_of_consumers import CONSUMER_HABITS
 from tests.topologies.habits_of_examples import EXAMPLE_HABITS
@@ -34,6 +35,7 @@ TABLES = {
     "examples": EXAMPLE_HABITS,
     "clients": CLIENT_HABITS,
     "unusual": UNUSUAL_HABITS,
+    "commonest": COMMONEST_HABITS,
 }
 """All habits, in tables that fit on one deployment each."""
 

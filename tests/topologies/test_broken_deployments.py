@@ -13,6 +13,7 @@ import pytest
 from tests.real.outage import failures_of, requested
 from tests.real.ward import run_check
 from tests.servers import VERSIONS
+from tests.topologies.deployments_commonest import COMMONEST
 from tests.topologies.deployments_everyday import EVERYDAY
 from tests.topologies.deployments_met import MET
 from tests.topologies.deployments_ordinary import ORDINARY
@@ -31,6 +32,7 @@ TABLES = {
     "ordinary": ORDINARY,
     "everyday": EVERYDAY,
     "unforeseen": UNFORESEEN,
+    "commonest": COMMONEST,
 }
 CASES = [
     pytest.param(

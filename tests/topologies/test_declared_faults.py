@@ -14,6 +14,7 @@ from tests.real.ward import run_check
 from tests.servers import VERSIONS
 from tests.topologies.deployments import cluster, single
 from tests.topologies.faults import FAULTS, Fault
+from tests.topologies.faults_commonest import COMMONEST_FAULTS
 from tests.topologies.faults_everyday import EVERYDAY_FAULTS
 from tests.topologies.faults_met import MET_FAULTS, SERVER_SETTINGS
 from tests.topologies.faults_of_applications import APPLICATION_FAULTS
@@ -68,6 +69,7 @@ TABLES = {
     "ordinary": ORDINARY_FAULTS,
     "everyday": EVERYDAY_FAULTS,
     "unforeseen": UNFORESEEN_FAULTS,
+    "commonest": COMMONEST_FAULTS,
 }
 
 
@@ -76,7 +78,7 @@ TABLES = {
 @pytest.mark.parametrize("version", VERSIONS)
 def test_every_fault_is_named(tmp_path: Path, version: str, shape: Callable[..., list[str]], name: str) -> None:
     settings = SERVER_SETTINGS if name == "met" else ""
-    users = ("sys", "app") if name in ("met", "ordinary", "everyday", "unforeseen") else ("app",)
+    users = ("sys", "app") if name in ("met", "ordinary", "everyday", "unforeseen", "commonest") else ("app",)
     with Landscape(tmp_path, version) as land:
         replicas = len(shape(land, settings))
         faults = [fault for fault in TABLES[name] if fault.fits(version, replicas)]

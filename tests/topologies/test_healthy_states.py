@@ -16,6 +16,7 @@ from tests.topologies.glances import glances
 from tests.topologies.healthy import SAMPLES, at_work, furnish
 from tests.topologies.landscape import Landscape
 from tests.topologies.states import Setting, State
+from tests.topologies.states_commonest import COMMONEST_STATES
 from tests.topologies.states_of_examples import EXAMPLE_STATES
 from tests.topologies.states_of_links import LINK_STATES
 from tests.topologies.states_of_projects import LAST_STATES, PROJECT_STATES
@@ -36,6 +37,7 @@ TABLES = {
     "last": LAST_STATES,
     "examples": EXAMPLE_STATES,
     "unusual": UNUSUAL_STATES,
+    "commonest": COMMONEST_STATES,
 }
 CASES = [
     pytest.param(version, state, id=f"{version}-{state.name}")

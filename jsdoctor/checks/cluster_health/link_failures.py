@@ -32,6 +32,8 @@ _KINDS = {
 _WRONG = {
     "leaf-loop": "leaf links loop: messages would go round, so the server refuses one; remove one of the links",
     "leaf-rejected": "a leaf link was refused for its version or its cluster name",
+    "link-to-wrong-port": "a link leads to a port of the other side that is for something else (leaf nodes 7422, routes"
+    " 6222, gateways 7222, clients 4222, unless set)",
     "leaf-tls-differs": "a leaf link lacks TLS that the other side wants",
     "leaf-credentials-bad": "the credentials of a leaf link cannot be read or are malformed",
     "gateway-rejected": "a gateway connection was refused: its name is in no list here",

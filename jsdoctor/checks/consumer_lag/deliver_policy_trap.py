@@ -39,6 +39,8 @@ def deliver_policy_trap(snapshots: SnapshotSeries, params: Params) -> Iterator[F
             yield _future_finding(consumer, waits_ns)
         elif _forgets_its_place(consumer):
             yield _forgetting_finding(consumer)
+        elif _passed_over(stream, consumer):
+            yield _passed_over_finding(stream, consumer)
         else:
             yield passed(consumer.subject)
 
@@ -101,6 +103,34 @@ def _start_finding(stream: Stream, consumer: Consumer, start: str) -> Finding:
             consumer.observed("delivered.stream_seq", consumer.delivered.stream_seq),
             stream.observed("state.first_seq", stream.state.first_seq),
             stream.observed("state.last_seq", stream.state.last_seq),
+        ),
+    )
+
+
+def _passed_over(stream: Stream, consumer: Consumer) -> bool:
+    """Whether a worker began with the newest message of a stream that still has older ones.
+
+    One that is to begin with what comes has the policy `new`. A message of the same second may be its first.
+    """
+    config, first_ts = consumer.config, stream.state.first_ts
+    works = bool(config.durable_name) and config.ack_policy in ("explicit", "all")
+    if config.deliver_policy != "last" or not works or config.filters or consumer.created is None:
+        return False
+    return first_ts is not None and stream.state.messages > 1 and first_ts < consumer.created
+
+
+def _passed_over_finding(stream: Stream, consumer: Consumer) -> Finding:
+    return Finding(
+        subject=consumer.subject,
+        severity=Severity.INFO,
+        message=(
+            "deliver policy 'last' began with the newest message when this durable was created, and the stream has"
+            " older ones: it never gets them"
+        ),
+        evidence=(
+            consumer.observed("config.deliver_policy", consumer.config.deliver_policy),
+            consumer.observed("created", consumer.created),
+            stream.observed("state.first_ts", stream.state.first_ts),
         ),
     )
 

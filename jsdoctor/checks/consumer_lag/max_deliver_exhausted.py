@@ -61,6 +61,9 @@ def _given_up(consumer: Consumer) -> int:
 def _still_there(stream: Stream, consumer: Consumer) -> int:
     """How many of those that were delivered the stream can still hold: servers before 2.14 count removed ones, too."""
     held = min(stream.state.messages, consumer.delivered.stream_seq - stream.state.first_seq + 1)
+    if stream.config.retention != "limits" and len(stream.consumers) == 1 and not consumer.config.filters:
+        # What waits and what is worked on is the rest of what such a stream holds.
+        held = min(held, stream.state.messages - consumer.num_pending - consumer.num_ack_pending)
     return max(0, held)
 
 

@@ -14,6 +14,9 @@ from jsdoctor.model.snapshot import Consumer
 from jsdoctor.model.trend import ConsumerHistory, Trend
 from jsdoctor.model.wording import counted, span
 
+_FAR_MORE = 2
+"""From more than so many times as many repeats as a wait for acknowledgements would bring on, others were refused."""
+
 
 @check("consumer_lag.redelivery_high")
 def redelivery_high(trend: Trend, params: Params) -> Iterator[Finding]:
@@ -38,14 +41,24 @@ def redelivery_high(trend: Trend, params: Params) -> Iterator[Finding]:
             yield unknown(last.subject, reason, "run with a longer --interval, e.g. 30s")
         else:
             severe = share.ratio >= fail_at
-            yield _finding(history, again, deliveries, fail_at if severe else warn_at, severe)
+            tried = "" if severe else _tried_again(history, again, least)
+            severity = Severity.ERROR if severe else Severity.INFO if tried else Severity.WARNING
+            text = (
+                f"at least {again:,} of {deliveries:,} deliveries in {history.elapsed_s:.0f}s were repeats: their"
+                f" messages {tried or _why(history, again)}"
+            )
+            yield _finding(history, share, fail_at if severe else warn_at, severity, text)
 
 
 def _again(before: Consumer, after: Consumer) -> int:
     by_consumer = after.delivered.consumer_seq - before.delivered.consumer_seq
-    by_stream = after.delivered.stream_seq - before.delivered.stream_seq
+    by_stream = _new(before, after)
     # A reset consumer counts from the beginning and delivers old messages again on purpose.
     return by_consumer - by_stream if by_consumer > by_stream >= 0 else 0
+
+
+def _new(before: Consumer, after: Consumer) -> int:
+    return after.delivered.stream_seq - before.delivered.stream_seq
 
 
 def _why(history: ConsumerHistory, again: int) -> str:
@@ -67,16 +80,35 @@ def _why(history: ConsumerHistory, again: int) -> str:
     return f"were not acknowledged within {span(wait_ns)}, or were refused"
 
 
-def _finding(history: ConsumerHistory, again: int, deliveries: int, threshold: float, severe: bool) -> Finding:
+def _tried_again(history: ConsumerHistory, again: int, least: int) -> str:
+    """How it is known that an application refuses some messages with a delay and acknowledges them later; or empty.
+
+    With so many unacknowledged messages, and each of them coming again once in `ack_wait`, there would be far fewer
+    repeats. The ack floor keeps pace with the deliveries, so that each of them is acknowledged before long.
+    """
+    first, last = history.first, history.last
+    wait_ns = shown_or(lambda: min((last.config.ack_wait_ns, *last.config.backoff_ns)), 0)
+    acknowledged_by, new = last.ack_floor.stream_seq - first.ack_floor.stream_seq, _new(first, last)
+    if wait_ns <= 0 or acknowledged_by <= 0 or 2 * acknowledged_by < new:
+        return ""
+    pending = max(reading.num_ack_pending for reading in history.readings)
+    late = pending * history.elapsed_s * 1e9 / wait_ns
+    if again <= _FAR_MORE * late or again - late < least:
+        return ""
+    return (
+        "are refused with a delay, or a worker ended, and are acknowledged later: of at most"
+        f" {counted(pending, 'unacknowledged message')} about {late:,.0f} would run out of time, with a wait of"
+        f" {span(wait_ns)}"
+    )
+
+
+def _finding(history: ConsumerHistory, share: Share, threshold: float, severity: Severity, message: str) -> Finding:
     first, last = history.first, history.last
     return Finding(
         subject=last.subject,
-        severity=Severity.ERROR if severe else None,
-        message=(
-            f"at least {again:,} of {deliveries:,} deliveries in {history.elapsed_s:.0f}s were repeats: their messages "
-            f"{_why(history, again)}"
-        ),
-        measured=again / deliveries,
+        severity=severity,
+        message=message,
+        measured=share.ratio,
         threshold=threshold,
         unit="ratio",
         evidence=(

@@ -24,7 +24,8 @@ _LIMITS = {
 _STRANGERS = {
     "Parse Error": "what came is not the protocol of NATS, as from an HTTP health check or a scan of ports",
     "Protocol Violation": "what came is not the protocol of NATS, or a client has an error",
-    "Incorrect Port": "something connects to the port of clients that belongs to another one",
+    "Incorrect Port": "a connection leads to a port of another kind, as that of a leaf node to the port of clients:"
+    " one that comes to this server, or a link that it makes itself",
     "Bad Client Protocol Version": "a client names a protocol that this server does not have",
     "TLS Handshake Failure": "a client without TLS, with a certificate that one side does not trust, or a health check"
     " that only opens a connection",

@@ -44,9 +44,11 @@ def _judged(holder: Server | Account, fills: Iterable[ServerLimitUse], params: P
     worst = max(late, key=lambda fill: (fill.kind == "used", fill.ratio))
     full = worst.kind == "used" and worst.ratio >= fail_at
     limit = fail_at if full else warn_at if worst.kind == "used" else reserved_at
+    # An account is often given just what its streams reserve; on a server, new streams of anyone are refused.
+    allotted = worst.kind == "reserved" and isinstance(holder, Account)
     return Finding(
         subject=holder.subject,
-        severity=None if full else Severity.WARNING,
+        severity=None if full else Severity.INFO if allotted else Severity.WARNING,
         message="; ".join(_words(holder, fill, fail_at) for fill in sorted(late, key=lambda f: -f.ratio)),
         measured=worst.ratio,
         threshold=limit,

@@ -6,16 +6,18 @@ From manifests: what is stored where it will not outlive the server, the host or
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
+from itertools import pairwise
 
 from jsdoctor.checks.declared.doubts import BY_HAND, jetstream_unclear, refused_by_tool, unclear
 from jsdoctor.checks.logs.bursts import bursts
 from jsdoctor.checks.logs.log_findings import finding_of
-from jsdoctor.checks.logs.words import no_server_lines
+from jsdoctor.checks.logs.words import no_server_lines, times, when, zoned
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.server_health.temporary import is_in_memory, is_temporary, is_the_fallback
-from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed, unknown
-from jsdoctor.model.log import LogEvidence
+from jsdoctor.model.finding import CLUSTER, Finding, Observation, Severity, Subject, passed, unknown
+from jsdoctor.model.log import LogEvidence, ProcessRun
 from jsdoctor.model.manifest import DeclaredServers, DeclaredStream, Manifests, RunningConfigurations, Tool
 from jsdoctor.model.server import Servers
 
@@ -63,8 +65,57 @@ def temporary_store_logged(logs: LogEvidence) -> Iterator[Finding]:
             + ": they are gone after the next restart of the host or container",
             None if grave else Severity.INFO,
         )
-    if not log_bursts:
+    emptied = list(_emptied(logs))
+    yield from emptied
+    if not (log_bursts or emptied):
         yield passed(CLUSTER)
+
+
+def _emptied(logs: LogEvidence) -> Iterator[Finding]:
+    """A server of a cluster writes who its peers are when it first starts (server: jetstream_cluster.go, raft.go
+    bootstrap). One that does so again has an empty store.
+    """
+    by_server: dict[str, list[ProcessRun]] = defaultdict(list)
+    for run in sorted((run for run in logs.runs if run.started), key=lambda run: run.started.us if run.started else 0):
+        by_server[run.server].append(run)
+    for server, runs in by_server.items():
+        began = [later for earlier, later in pairwise(runs) if _lost_its_store(earlier, later)]
+        if not began:
+            continue
+        starts = [run.started for run in began]
+        again = len(began) > 1
+        yield Finding(
+            subject=Subject(kind="server", name=server),
+            severity=None if again else Severity.INFO,
+            message=(
+                f"it started {times(len(began))} with an empty store{when(starts[0], starts[-1])}, though it had been a"
+                " member of its cluster: streams with one replica on it lost their messages, and the others are copied"
+                " to it again"
+                + (
+                    ": its store does not outlive its container"
+                    if again
+                    else ", unless its store was removed on purpose"
+                )
+            ),
+            measured=len(began),
+            threshold=1,
+            unit="count",
+            evidence=tuple(_observed(run) for run in began),
+            first_seen=zoned(starts[0]),
+            last_seen=zoned(starts[-1]),
+        )
+
+
+def _observed(run: ProcessRun) -> Observation:
+    line = run.exemplar
+    return Observation(line.file if line else run.server, "start", str(run.started), zoned(run.started))
+
+
+def _lost_its_store(earlier: ProcessRun, later: ProcessRun) -> bool:
+    """Not two servers of one name, whose logs overlap."""
+    if not later.bootstrapped or not (earlier.bootstrapped or earlier.recovered):
+        return False
+    return earlier.last is None or later.started is None or earlier.last.us <= later.started.us
 
 
 @check("server_health.temporary_store_declared")

@@ -1,4 +1,7 @@
-"""JSD614: a stream that its tool or the servers will refuse to create or to change."""
+"""JSD614: a stream that its tool or the servers will refuse to create or to change.
+
+From logs: streams that servers refused, as applications logged it.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,14 @@ from jsdoctor.checks.declared.index import Declarations
 from jsdoctor.checks.declared.refusal import ServerRefusal
 from jsdoctor.checks.declared.stream_resources import ResourceLimits
 from jsdoctor.checks.declared.verdict import verdict
+from jsdoctor.checks.logs.bursts import bursts
+from jsdoctor.checks.logs.clients import client_of
+from jsdoctor.checks.logs.log_findings import finding_of
+from jsdoctor.checks.logs.words import no_client_lines
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, passed, unknown
+from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed, unknown
 from jsdoctor.model.jetstream import StreamConfig
+from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.manifest import DeclaredStream, Manifests, PlannedAction
 from jsdoctor.model.server import Accounts, ConnectedServer, Servers
 from jsdoctor.model.server_defaults import stream_as_checked
@@ -23,6 +31,27 @@ from jsdoctor.model.wording import counted
 
 _MAX_SHOWN = 3
 """Streams with overlapping subjects that are named; more are counted."""
+_REFUSED = (
+    "stream-subjects-taken",
+    "stream-replicas-without-cluster",
+    "stream-limit-of-account",
+    "stream-bytes-wanted",
+    "stream-count-reached",
+    "stream-reservation-refused",
+    "stream-setting-fixed",
+    "stream-mirror-refused",
+)
+
+
+@check("stream_limits.configuration_refused_logged")
+def configuration_refused_logged(logs: LogEvidence) -> Iterator[Finding]:
+    """By application: servers do not log what they refuse."""
+    refused = bursts(logs, *_REFUSED, subjects=client_of, calm=False)
+    for burst in refused:
+        what = f"a stream was refused ({burst.values('reason')})"
+        yield finding_of(burst, f"{what}, {burst.story}: it does not exist, or stays as it was", Severity.WARNING)
+    if not refused:
+        yield passed(CLUSTER) if logs.has_client_logs else no_client_lines()
 
 
 @check("stream_limits.configuration_refused_declared")

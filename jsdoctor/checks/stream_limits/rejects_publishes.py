@@ -120,6 +120,7 @@ def _effect(stream: Stream) -> str:
 
 
 _CLIENT = ("client-stream-full-messages", "client-stream-full-bytes", "client-stream-full-subject")
+_TOO_LARGE = "client-message-too-large"
 
 
 @check("stream_limits.rejects_publishes_logged")
@@ -129,6 +130,13 @@ def rejects_publishes_logged(logs: LogEvidence) -> Iterator[Finding]:
         *bursts(logs, "stream-full", subjects=subject_of, calm=False),
         *bursts(logs, *_CLIENT, subjects=client_of),
     ]
+    too_large = bursts(logs, _TOO_LARGE, subjects=client_of, calm=False)
+    for burst in too_large:
+        what = "its publishes were refused, a message is larger than max_msg_size of the stream (10054)"
+        finding = finding_of(
+            burst, f"{what}: {burst.story}. It is not stored, however often it is published", Severity.WARNING
+        )
+        yield msgspec.structs.replace(finding, remedy={"action": "stream.inspect"})
     for burst in log_bursts:
         what = burst.values("reason") or "the stream is full"
         who = "it refuses messages" if burst.subject.kind == "stream" else "its publishes were refused"
@@ -138,7 +146,7 @@ def rejects_publishes_logged(logs: LogEvidence) -> Iterator[Finding]:
             None if is_recent(logs, burst) else Severity.WARNING,
         )
         yield msgspec.structs.replace(finding, remedy={"action": "stream.inspect"})  # logs do not show its limits
-    if not log_bursts:
+    if not (log_bursts or too_large):
         yield passed(CLUSTER) if logs.has_client_logs else no_client_lines()
 
 
