@@ -111,7 +111,7 @@ async def work_queue_whose_filter_leaves_a_region_out(place: Place) -> None:
     "JSD404",
     "F_TOOLARGE/worker",
     asks("F_TOOLARGE", "worker", 0.5, batch=10, max_bytes=500, expires=SECOND_NS),
-    missed="requests that end at once leave no trace in the consumer's state: it looks as if there was no request (JSD405)",
+    missed="requests that end at once leave no trace in the consumer: as if there was no request (JSD405)",
 )
 async def client_that_requests_fewer_bytes_than_a_message_has(place: Place) -> None:
     """Each request ends with `409 Message Size Exceeds MaxBytes`."""
