@@ -135,7 +135,7 @@ def test_no_durations_of_go(text: str) -> None:
 )
 def test_yaml_deeper_than_any_manifest_is_refused(text: str) -> None:
     """Composing it would end the process: libyaml's reader overflows the stack, or takes the square of the depth."""
-    with pytest.raises(ManifestError, match="deep|brackets"):
+    with pytest.raises(ManifestError, match=r"deep|brackets"):
         list(yaml_documents("a.yaml", text))
 
 
