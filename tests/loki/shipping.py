@@ -103,7 +103,8 @@ def judged(report: Mapping[str, Any]) -> dict[str, Any]:
 def live_and_kept(*options: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """The report of `check --loki`, and that of `check --bundle` on what `capture --loki` writes then."""
     until = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 1))
-    words = (*options, "--until", until, "--since", "2h")
+    # A busy machine takes longer than the default for a reply, which would be a gap of one of the two.
+    words = ("--timeout", "60s", *options, "--until", until, "--since", "2h")
     live = jsdoctor("check", *words, "--format", "json", "-vv")
     captured = jsdoctor("capture", "-o", "b.zip", *words)
     assert captured.exit_code == (3 if any(gap["requested"] for gap in live.report["gaps"]) else 0), captured.stderr

@@ -182,8 +182,11 @@ class Cluster:
         return [name for name, server in self._servers.items() if server.running and name not in self._paused]
 
     def _meta(self, node: str) -> dict[str, Any]:
-        meta = self.monitor(node, "/jsz").get("meta_cluster")
-        return meta if isinstance(meta, dict) else {}
+        """Of a server that has just been started, and does not listen yet, nothing is known."""
+        with contextlib.suppress(httpx2.HTTPError):
+            meta = self.monitor(node, "/jsz").get("meta_cluster")
+            return meta if isinstance(meta, dict) else {}
+        return {}
 
     def _meta_is_current(self) -> bool:
         leader, running = self.meta_leader(), self._running()
