@@ -134,9 +134,12 @@ def merge_consumer(account: str, copies: list[ConsumerCopy]) -> Consumer:
     """One `Consumer` from the copies of it that servers showed."""
     placed = [(server, reply.cluster) for server, _, reply in copies]
     leading = [copy for copy in copies if _is_leading(copy[2].cluster, copy[0], placed)]
-    server, at, reply = max(
-        leading or copies, key=lambda copy: (_has_peers(copy[2].cluster), copy[2].delivered.consumer_seq, copy[0])
-    )
+    candidates = leading or copies
+    server, at, reply = candidates[0]
+    if len(candidates) > 1:
+        server, at, reply = max(
+            candidates, key=lambda copy: (_has_peers(copy[2].cluster), copy[2].delivered.consumer_seq, copy[0])
+        )
     return Consumer(
         account=account,
         stream=reply.stream_name,
@@ -163,6 +166,8 @@ def merge_consumer(account: str, copies: list[ConsumerCopy]) -> Consumer:
             )
             for c in sorted(copies, key=lambda c: c[0])
             if c[0] and c[2] is not reply
-        ),
+        )
+        if len(copies) > 1
+        else (),
         priority_groups=reply.priority_groups,
     )
