@@ -26,7 +26,7 @@ from tests.engine.differentials import write_differentials
 from tests.engine.golden import write_all
 from tests.support.evidence import FIXTURES
 from tests.support.ruleset import actions, overrides, rules, run_rule, run_with
-from tools import edges, golden_cases, recorded_fields
+from tools import edges, golden_cases, golden_plans, recorded_fields
 from tools.golden_cases import in_the_repository
 from tools.less_evidence import less_evidence
 
@@ -154,7 +154,7 @@ def _json(value: object) -> str:
 
 
 def main(codes: Sequence[str]) -> None:
-    """Write the golden files of all rules, those of the engine and of symptoms, and those of changes of fields.
+    """Write the golden files of all rules with their plans, of the engine, of symptoms, and of changed fields.
 
     With codes, those of these rules, and of the files for all rules those that take seconds: no changes of fields.
     """
@@ -166,8 +166,10 @@ def main(codes: Sequence[str]) -> None:
         path_of(code).write_text(text_of(code), encoding="utf-8", errors="backslashreplace")
     for code in chosen:
         edges.write(code)
+        golden_plans.write(code)
     write_all()
     write_differentials()
+    golden_plans.write_choices()
     if not codes:
         recorded_fields.write_all()
 

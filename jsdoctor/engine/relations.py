@@ -7,7 +7,7 @@ well: a finding about a lagging replica is about that replica's server, not abou
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import Finding, Subject
@@ -31,10 +31,10 @@ class Relations:
         series, servers = evidence.get(SnapshotSeries), evidence.get(Servers)
         snapshots = series.snapshots if isinstance(series, SnapshotSeries) else ()
         self._streams = {stream.subject: stream for sample in snapshots for stream in sample.streams}
-        self._placed = _placements(self._streams)
+        self._assets = {asset.subject: asset for asset in _assets(self._streams.values())}
         self._answered_by = {stream.subject: stream.answered_by for stream in self._streams.values()}
         self._silent = {silent.subject for sample in snapshots for silent in sample.silent}
-        self._servers = {name for names in self._placed.values() for name in names}
+        self._servers = {name for asset in self._assets.values() for name in _members(asset)}
         self._servers |= {server.name for server in servers.servers} if isinstance(servers, Servers) else set()
         self._servers |= {r.finding.subject.name for r in results if r.finding.subject.kind == "server"}
         self._servers.discard("")
@@ -75,7 +75,7 @@ class Relations:
                 yield from (("stream", origin.name) for origin in origins if origin.external is None)
         elif link is Relation.DEPLOYMENT:
             yield ANYWHERE
-        elif subject in self._silent and not self._placed.get(subject):
+        elif subject in self._silent and not self._placed(subject):
             yield ("some server",)
         else:
             yield from (("server", name) for name in self.servers(finding))
@@ -87,10 +87,15 @@ class Relations:
         if subject.kind == "server":
             return tuple(dict.fromkeys((subject.name, *named)))
         if not named:
-            return self._placed.get(subject) or self._placed.get(stream_of(subject), ())
+            return self._placed(subject) or self._placed(stream_of(subject))
         # The server that responds for a stream lists the other members, but not itself.
         answered_by = self._answered_by.get(subject, "")
         return (*named, answered_by) if answered_by and answered_by not in named else named
+
+    def _placed(self, subject: Subject) -> tuple[str, ...]:
+        """The servers that hold it, each once."""
+        asset = self._assets.get(subject)
+        return tuple(dict.fromkeys(filter(None, _members(asset)))) if asset else ()
 
     def _named(self, finding: Finding) -> tuple[str, ...]:
         texts = [finding.message]
@@ -142,12 +147,13 @@ def _stream_key(subject: Subject) -> Iterator[Key]:
         yield ("stream", name)
 
 
-def _placements(streams: Mapping[Subject, Stream]) -> dict[Subject, tuple[str, ...]]:
-    assets: list[Stream | Consumer] = [*streams.values()]
-    assets += [consumer for stream in streams.values() for consumer in stream.consumers]
-    placed: dict[Subject, tuple[str, ...]] = {}
-    for asset in assets:
-        if asset.cluster:
-            names = (asset.cluster.leader, asset.answered_by, *(peer.name for peer in asset.cluster.replicas))
-            placed[asset.subject] = tuple(dict.fromkeys(name for name in names if name))
-    return placed
+def _assets(streams: Iterable[Stream]) -> Iterator[Stream | Consumer]:
+    """Those that name where they are placed."""
+    for stream in streams:
+        assets: tuple[Stream | Consumer, ...] = (stream, *stream.consumers)
+        yield from (asset for asset in assets if asset.cluster)
+
+
+def _members(asset: Stream | Consumer) -> tuple[str, ...]:
+    cluster = asset.cluster
+    return (cluster.leader, asset.answered_by, *(peer.name for peer in cluster.replicas)) if cluster else ()

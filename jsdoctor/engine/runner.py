@@ -127,7 +127,7 @@ def _one_per_subject(rule: Rule, check_findings: Iterable[Finding]) -> list[Find
     by_subject: dict[Subject, list[Finding]] = {}
     for finding in check_findings:
         by_subject.setdefault(finding.subject, []).append(finding)
-    return [_most_severe(rule, findings) for findings in by_subject.values()]
+    return [f[0] if len(f) == 1 else _most_severe(rule, f) for f in by_subject.values()]
 
 
 def _most_severe(rule: Rule, findings: Sequence[Finding]) -> Finding:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 import msgspec
 
 from jsdoctor.model.snapshot import ClusterSnapshot, Consumer, Stream, same_incarnation
+
+ConsumerKey = tuple[str, str, str]
+"""Account, stream and name."""
 
 
 class StreamHistory(msgspec.Struct, frozen=True):
@@ -75,6 +78,11 @@ class Trend(msgspec.Struct, frozen=True, dict=True):
         return iter(self._consumer_histories)
 
     @cached_property
+    def by_consumer(self) -> Mapping[ConsumerKey, ConsumerHistory]:
+        """The history of every consumer that has one."""
+        return {(h.last.account, h.last.stream, h.last.name): h for h in self._consumer_histories}
+
+    @cached_property
     def _stream_histories(self) -> tuple[StreamHistory, ...]:
         return tuple(self._trace_streams())
 
@@ -107,5 +115,5 @@ def _streams_by_key(snapshot: ClusterSnapshot) -> dict[tuple[str, str], Stream]:
     return {(stream.account, stream.name): stream for stream in snapshot.led_streams()}
 
 
-def _consumers_by_key(snapshot: ClusterSnapshot) -> dict[tuple[str, str, str], tuple[Stream, Consumer]]:
+def _consumers_by_key(snapshot: ClusterSnapshot) -> dict[ConsumerKey, tuple[Stream, Consumer]]:
     return {(c.account, c.stream, c.name): (stream, c) for stream, c in snapshot.led_consumers()}

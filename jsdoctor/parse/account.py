@@ -11,22 +11,20 @@ from jsdoctor.model.finding import Subject
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.server import Account, Tier
 from jsdoctor.model.snapshot import Consumer, UnresponsiveAsset
+from jsdoctor.parse.lists import ListPage, read_consumers, read_streams
 from jsdoctor.parse.merge import ConsumerCopies, ConsumerCopy, StreamCopy, merge_consumer, merge_streams
 from jsdoctor.parse.missing_replies import unreadable
 from jsdoctor.parse.replies import (
     AccountInfoReply,
     ApiRefusedError,
-    ConsumerListReply,
     ConsumerReply,
     ErrorReply,
     ReplyError,
     StreamInfoReply,
-    StreamListReply,
     StreamReply,
     SystemEnvelope,
     UserInfoData,
     decode,
-    decode_each,
 )
 from jsdoctor.parse.torn import Repeated, is_new
 
@@ -114,15 +112,13 @@ class AccountReplies:
                 user = decode(envelope.data, UserInfoData)
                 self.name = user.account_name or user.account
             case Endpoint.STREAM_LIST:
-                self._add_streams(exchange, decode(exchange.body, StreamListReply))
-            case Endpoint.CONSUMER_LIST:
-                self._add_consumers(exchange, decode(exchange.body, ConsumerListReply))
+                self._add_streams(exchange, read_streams(exchange))
+            case Endpoint.CONSUMER_LIST | Endpoint.CONSUMER_LIST_AGAIN:
+                self._add_consumers(exchange, read_consumers(exchange))
             case Endpoint.CONSUMERS_AT_REST:
                 self._keep_consumers(decode(exchange.body, tuple[str, ...]))
             case Endpoint.STREAM_INFO_AGAIN:
                 self._add_stream_again(exchange)
-            case Endpoint.CONSUMER_LIST_AGAIN:
-                self._add_consumers(exchange, decode(exchange.body, ConsumerListReply))
             case Endpoint.CONSUMER_INFO_AGAIN:
                 self._add_consumer_again(exchange)
             case Endpoint.ACCOUNT_INFO:
@@ -132,13 +128,12 @@ class AccountReplies:
             case _:
                 pass
 
-    def _add_streams(self, exchange: Exchange, page: StreamListReply) -> None:
-        _refuse(page.error)
+    def _add_streams(self, exchange: Exchange, page: ListPage[StreamReply]) -> None:
+        _refuse(page.head.error)
         self.answered = True
-        streams, errors = decode_each(page.streams, StreamReply)
-        self.gaps.extend(unreadable(exchange, error) for error in errors)
-        self._streams |= {stream.config.name: (exchange.asked_at, stream) for stream in streams}
-        self._add_silent(page.missing or (), page.offline or {}, "")
+        self.gaps.extend(unreadable(exchange, error) for error in page.errors)
+        self._streams |= {stream.config.name: (exchange.asked_at, stream) for stream in page.items}
+        self._add_silent(page.head.missing or (), page.head.offline or {}, "")
 
     def _add_stream_again(self, exchange: Exchange) -> None:
         name = exchange.target.rsplit("STREAM.INFO.", 1)[-1]
@@ -159,18 +154,17 @@ class AccountReplies:
         elif reply.error.err_code in (_CONSUMER_NOT_FOUND, _STREAM_NOT_FOUND):
             self._single[subject] = None
 
-    def _add_consumers(self, exchange: Exchange, page: ConsumerListReply) -> None:
-        stream = exchange.target.rsplit("CONSUMER.LIST.", 1)[-1]
-        if page.error and page.error.err_code == _STREAM_NOT_FOUND:
+    def _add_consumers(self, exchange: Exchange, page: ListPage[ConsumerReply]) -> None:
+        stream, head = exchange.target.rsplit("CONSUMER.LIST.", 1)[-1], page.head
+        if head.error and head.error.err_code == _STREAM_NOT_FOUND:
             self._gone.add(stream)  # deleted since it was listed
             return
-        _refuse(page.error)
-        consumers, errors = decode_each(page.consumers, ConsumerReply)
-        self.gaps.extend(unreadable(exchange, error) for error in errors)
-        self._totals[stream] = max(page.total, self._totals.get(stream, 0))
-        self._listed[stream] += len({c.name for c in consumers} | {*(page.missing or ()), *(page.offline or {})})
-        self.consumers[self.name, stream].extend(("", c.ts or exchange.asked_at, c) for c in consumers)
-        self._add_silent(page.missing or (), page.offline or {}, stream)
+        _refuse(head.error)
+        self.gaps.extend(unreadable(exchange, error) for error in page.errors)
+        self._totals[stream] = max(head.total, self._totals.get(stream, 0))
+        self._listed[stream] += len({c.name for c in page.items} | page.unresponsive)
+        self.consumers[self.name, stream].extend(("", c.ts or exchange.asked_at, c) for c in page.items)
+        self._add_silent(head.missing or (), head.offline or {}, stream)
 
     def _keep_consumers(self, streams: Iterable[str]) -> None:
         """Keep consumers of idle streams as in the previous sample, with the times of that sample."""

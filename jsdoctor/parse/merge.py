@@ -178,9 +178,12 @@ def merge_consumer(
     replicas = min((r.config.replicas_on(s.stream.config) for _, _, r in copies for s in streams), default=0)
     among = _Copies(placed, replicas, cut_off)
     leading = [copy for copy in copies if among.is_leading(copy[2].cluster, copy[0])]
-    server, at, reply = max(
-        leading or copies, key=lambda copy: (_has_peers(copy[2].cluster), copy[2].delivered.consumer_seq, copy[0])
-    )
+    candidates = leading or copies
+    server, at, reply = candidates[0]
+    if len(candidates) > 1:
+        server, at, reply = max(
+            candidates, key=lambda copy: (_has_peers(copy[2].cluster), copy[2].delivered.consumer_seq, copy[0])
+        )
     return Consumer(
         account=account,
         stream=reply.stream_name,
@@ -207,6 +210,8 @@ def merge_consumer(
             )
             for c in sorted(copies, key=lambda c: c[0])
             if c[0] and c[2] is not reply
-        ),
+        )
+        if len(copies) > 1
+        else (),
         priority_groups=reply.priority_groups,
     )

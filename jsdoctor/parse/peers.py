@@ -27,7 +27,7 @@ def peer_id(server_name: str) -> str:
 
 def sane_cluster(cluster: Cluster | None) -> Cluster | None:
     """The cluster with `active_ns` 0, never seen, where a server printed its wall clock."""
-    if cluster is None or all(peer.active_ns < _WALL_CLOCK_NS for peer in cluster.replicas):
+    if cluster is None or not cluster.replicas or all(peer.active_ns < _WALL_CLOCK_NS for peer in cluster.replicas):
         return cluster
     return msgspec.structs.replace(cluster, replicas=_sane(cluster.replicas))
 

@@ -146,28 +146,27 @@ class StreamInfoReply(msgspec.Struct, frozen=True):
     error: ErrorReply | None = None
 
 
-class StreamListReply(msgspec.Struct, frozen=True):
-    """One page of STREAM.LIST. `missing` names streams whose leader did not respond to the server in time."""
+class ListHead(msgspec.Struct, frozen=True):
+    """One page of a list without its items. `missing` names those whose leader sent the server no reply in time."""
 
     total: int = 0
     offset: int = 0
     limit: int = 0
-    streams: tuple[msgspec.Raw, ...] | None = None
     missing: tuple[str, ...] | None = None
     offline: dict[str, str] | None = None
     error: ErrorReply | None = None
 
 
-class ConsumerListReply(msgspec.Struct, frozen=True):
-    """One page of CONSUMER.LIST."""
+class StreamListReply(ListHead, frozen=True):
+    """One page of STREAM.LIST. Read it with `parse.lists`."""
 
-    total: int = 0
-    offset: int = 0
-    limit: int = 0
-    consumers: tuple[msgspec.Raw, ...] | None = None
-    missing: tuple[str, ...] | None = None
-    offline: dict[str, str] | None = None
-    error: ErrorReply | None = None
+    streams: tuple[StreamReply, ...] | None = None
+
+
+class ConsumerListReply(ListHead, frozen=True):
+    """One page of CONSUMER.LIST. Read it with `parse.lists`."""
+
+    consumers: tuple[ConsumerReply, ...] | None = None
 
 
 class AccountInfoReply(Tier, frozen=True):

@@ -17,7 +17,6 @@ from jsdoctor.model.finding import Finding, Outcome, Subject
 from jsdoctor.model.plan import MANUAL, Change, Plan, Step, StepProof, UnplannedFinding
 from jsdoctor.model.report import Incident, Result
 from jsdoctor.model.rule import Risk
-from jsdoctor.parse.raw_configs import raw_configs
 from jsdoctor.remedy.merge import merged
 from jsdoctor.remedy.offer import with_offers
 from jsdoctor.remedy.plan import BACKUP, Choice, Drafted, draft
@@ -25,8 +24,10 @@ from jsdoctor.remedy.planning import CannotPlanError, Target
 from jsdoctor.remedy.registry import described
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.plan_text import render_plan
-from tests.support.evidence import base_names, cases, evidence_of, samples_of
+from tests.support.evidence import base_names, cases, evidence_of
 from tests.support.ruleset import actions, rules, run_rule
+from tools import golden_plans
+from tools.golden_plans import PlannedCase, configs_of, planned_cases
 from tools.schemas import DIRECTORY
 
 S = Subject(kind="stream", name="S", account="A")
@@ -50,30 +51,25 @@ def step(key: str = "max_bytes", before: Any = 1, after: Any = 2, code: str = "X
     return Step(**{**fields, **more})
 
 
+PLANNED = set(golden_plans.codes())
+"""The plans of the others list commands for a person."""
+
+
 @cache
-def configs_of(base: str) -> dict[Subject, dict[str, Any]]:
-    """The raw configurations of a recording."""
-    return raw_configs([exchange for sample in samples_of(base) for exchange in sample.exchanges])
+def failing(code: str) -> list[PlannedCase]:
+    """Every case of a rule that fails, with its plan."""
+    return list(planned_cases(code))
 
 
-def failing(code: str) -> list[tuple[str, EvidenceSet, Drafted, int]]:
-    """Every case of a rule that fails: its plan, and how many subjects failed."""
-    planned = []
-    for case in {case["about"]: case for case in cases(code) if case["kind"] in ("fires", "above")}.values():
-        evidence = evidence_of(case)
-        results = with_offers(run_rule(code, evidence, case.get("params")).results, actions)
-        failures = [result for result in results if result.finding.outcome is Outcome.FAIL]
-        drafted = draft(failures, actions(), evidence, configs_of(case["base"]))
-        planned.append((case["about"], evidence, drafted, len(failures)))
-    return planned
+@pytest.mark.parametrize("code", sorted(PLANNED))
+def test_plans_are_those_of_the_golden_file(code: str) -> None:
+    path = golden_plans.path_of(code)
+    accepts = f"{path} differs; `make golden RULE={code}` accepts it"
+    assert golden_plans.text_of(code) == path.read_text(encoding="utf-8"), accepts
 
 
-PLANNED = {
-    rule.code
-    for rule in rules()
-    if rule.remedy and actions()[rule.remedy.action].planner and rule.remedy.risk != "manual"
-}
-"""Rules whose remedy jsdoctor can carry out by itself; those of the others are listed for a person."""
+def test_chosen_remedies_are_those_of_the_golden_file() -> None:
+    assert golden_plans.text_of_choices() == golden_plans.CHOSEN.read_text(encoding="utf-8"), "`make golden` accepts it"
 
 
 @pytest.mark.parametrize(

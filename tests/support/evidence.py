@@ -220,6 +220,15 @@ def evidence_of(case: Json) -> EvidenceSet:
 @lru_cache(maxsize=_MAX_KEPT)
 def _evidence_of(written: bytes) -> EvidenceSet:
     case: Json = msgspec.json.decode(written)
+    made = edited_samples(case)
+    evidence = _with_history(made) if case.get("history") else assemble(made)
+    waivers = [_waiver_use(edit) for edit in case.get("edit", []) if "waiver" in edit]
+    evidence = evidence.joined(known_defects())
+    return evidence.joined(Suppressions(tuple(waivers))) if waivers else evidence
+
+
+def edited_samples(case: Json) -> list[Sample]:
+    """The samples of its recording as the edits of a case leave them."""
     samples = _base(case["base"])
     recorded, wanted = len(samples), case.get("samples", len(samples))
     samples = samples[:wanted] + [_base(case["base"])[number % recorded] for number in range(recorded, wanted)]
@@ -239,11 +248,7 @@ def _evidence_of(written: bytes) -> EvidenceSet:
             continue
         applied = [_apply(sample, edit) for sample in _chosen(samples, edit.get("samples", "all"))]
         assert any(applied), f"the edit touches nothing: {edit}"
-    made = [_sample(sample) for sample in samples]
-    evidence = _with_history(made) if case.get("history") else assemble(made)
-    waivers = [_waiver_use(edit) for edit in case.get("edit", []) if "waiver" in edit]
-    evidence = evidence.joined(known_defects())
-    return evidence.joined(Suppressions(tuple(waivers))) if waivers else evidence
+    return [_sample(sample) for sample in samples]
 
 
 def _waiver_use(edit: Json) -> WaiverUse:

@@ -161,6 +161,8 @@ def two_leaders(trend: Trend, params: Params) -> Iterator[Finding]:
     One sample is therefore no proof.
     """
     for readings in _readings(trend):
+        if not readings[-1].replicas:
+            continue
         always = set.intersection(*(_leaders(reading) for reading in readings))
         if len(always) < 2:
             continue

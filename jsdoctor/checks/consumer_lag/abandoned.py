@@ -21,6 +21,9 @@ def abandoned(snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
         if stream.is_mqtt or not stream.consumers:
             continue
         without = [consumer for consumer in stream.consumers if consumer.from_leader and _has_no_client(consumer)]
+        if len(without) < many:
+            yield passed(stream.subject)
+            continue
         unused = _largest_kind([consumer for consumer in without if _idle_ns(consumer) >= idle_ns])
         lately = _largest_kind([consumer for consumer in without if not _was_served(consumer)])
         if len(unused) >= many:

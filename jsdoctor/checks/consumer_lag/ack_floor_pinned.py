@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.consumer_lag.progress import is_full
+from jsdoctor.checks.consumer_lag.progress import histories, is_full, key
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, passed, unknown
 from jsdoctor.model.params import Params
@@ -23,7 +23,7 @@ def ack_floor_pinned(snapshots: SnapshotSeries, trend: Trend | None, params: Par
     it each time. Without a redelivery a worker may be busy with it and report progress.
     """
     far = params.integer("far")
-    seen = {(h.last.account, h.last.stream, h.last.name): h for h in trend.consumers()} if trend else {}
+    seen = histories(trend)
     for stream, consumer in snapshots.last.led_consumers():
         if consumer.config.ack_policy != "explicit" or is_full(consumer) or consumer.paused:
             continue
@@ -31,7 +31,7 @@ def ack_floor_pinned(snapshots: SnapshotSeries, trend: Trend | None, params: Par
         if behind < far or not 0 < consumer.num_ack_pending <= _FEW * behind or consumer.num_redelivered == 0:
             yield passed(consumer.subject)
             continue
-        history = seen.get((consumer.account, consumer.stream, consumer.name))
+        history = seen.get(key(consumer))
         if history is None:
             yield unknown(
                 consumer.subject, "one reading cannot tell whether the ack floor moves", "run with --samples 2"

@@ -28,7 +28,7 @@ def ack_policy_risk(snapshots: SnapshotSeries, params: Params) -> Iterator[Findi
 
     Ephemeral consumers without acknowledgements (ordered consumers, watchers) repair themselves and are left alone.
     """
-    waiting = lowest_values(snapshots, lambda consumer: consumer.num_waiting)
+    waiting = lowest_values(snapshots, lambda consumer: consumer.num_waiting, _shares)
     for stream, consumer in snapshots.last.led_consumers():
         if stream.name.startswith(_OWN_STREAMS):
             continue

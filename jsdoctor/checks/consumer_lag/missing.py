@@ -53,8 +53,10 @@ def gone(snapshots: tuple[ClusterSnapshot, ...], severity: Severity | None, sett
     A consumer that was younger than `settled` may go.
     """
     last = snapshots[-1]
-    there = {key(consumer) for stream in last.streams for consumer in stream.consumers}
     now = {key(consumer): consumer for _, consumer in last.led_consumers()}
+    led = {stream.key for stream in last.led_streams()}
+    unled = (c for stream in last.streams for c in stream.consumers if stream.key not in led or not c.from_leader)
+    there = {*now, *map(key, unled)}
     before: dict[Key, list[Consumer]] = defaultdict(list)
     for snapshot in reversed(snapshots[:-1]):
         for _, consumer in snapshot.led_consumers():

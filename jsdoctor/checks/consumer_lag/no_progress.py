@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 
-from jsdoctor.checks.consumer_lag.progress import delivers_by_design_late, is_full, moved, still_ns, until
+from jsdoctor.checks.consumer_lag.progress import Key, delivers_by_design_late, is_full, moved, still_ns, until
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, passed, unknown
 from jsdoctor.model.params import Params
@@ -23,7 +24,12 @@ def no_progress(trend: Trend, params: Params) -> Iterator[Finding]:
     flow control waits for its subscriber, which is another rule.
     """
     still_for = params.integer("still_for")
-    served = {(h.last.account, h.last.stream, h.last.answered_by) for h in trend.consumers() if _gets_new(h)}
+
+    @cache
+    def served() -> set[Key]:
+        """Account, stream and leader of the consumers that are delivered new messages."""
+        return {(h.last.account, h.last.stream, h.last.answered_by) for h in trend.consumers() if _gets_new(h)}
+
     for history in trend.consumers():
         last, config = history.last, history.last.config
         if _waits_for_pinned(history):
@@ -46,17 +52,17 @@ def no_progress(trend: Trend, params: Params) -> Iterator[Finding]:
             still = "messages and clients wait and nothing was delivered, but not for long enough to tell"
             yield unknown(last.subject, still, f"run with --interval {still_for // 1_000_000_000 + 1}s")
         else:
-            others = (last.account, last.stream, last.answered_by) in served
+            others = (last.account, last.stream, last.answered_by) in served()
             yield _finding(history, still_for, others)
 
 
 def _waits_for_pinned(history: ConsumerHistory) -> bool:
     """Whether clients wait for messages that belong to a pinned client, and that client does not pull."""
-    config = history.last.config
+    if history.last.config.priority_policy != "pinned_client":
+        return False
     pins = {tuple(group.pinned_client_id for group in reading.priority_groups) for reading in history.readings}
     return (
-        config.priority_policy == "pinned_client"
-        and not history.last.paused
+        not history.last.paused
         and len(pins) == 1
         and any(pins.pop())
         and all(reading.num_pending > 0 and reading.num_waiting > 0 for reading in history.readings)

@@ -6,6 +6,7 @@ One rule judges a failing consumer: `JSD403` consumers that are full, `JSD404`, 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
@@ -13,9 +14,9 @@ import msgspec
 
 from jsdoctor.model.jetstream import SequencePair
 from jsdoctor.model.snapshot import Consumer
-from jsdoctor.model.trend import ConsumerHistory, Trend
+from jsdoctor.model.trend import ConsumerHistory, ConsumerKey, Trend
 
-Key = tuple[str, str, str]
+Key = ConsumerKey
 
 _MATERIAL_SHARE = 0.05
 """A lag that grows by less than this share of what arrived is level: arrivals and acknowledgements are never even."""
@@ -28,9 +29,9 @@ def key(consumer: Consumer) -> Key:
     return consumer.account, consumer.stream, consumer.name
 
 
-def histories(trend: Trend | None) -> dict[Key, ConsumerHistory]:
+def histories(trend: Trend | None) -> Mapping[Key, ConsumerHistory]:
     """The history of every consumer that has one; empty after a single sample."""
-    return {key(history.last): history for history in trend.consumers()} if trend else {}
+    return trend.by_consumer if trend else {}
 
 
 def is_full(consumer: Consumer) -> bool:

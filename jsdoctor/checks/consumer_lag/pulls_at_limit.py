@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.consumer_lag.progress import Key, key
+from jsdoctor.checks.consumer_lag.lowest import lowest_values
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Confidence, Finding, Severity, passed
 from jsdoctor.model.params import Params
@@ -19,16 +19,17 @@ def pulls_at_limit(snapshots: SnapshotSeries, params: Params) -> Iterator[Findin
     A small limit may be meant for exactly the workers that there are, and nothing shows a refusal: an info.
     """
     warn_at, chosen_below = params.number("warn_fraction"), params.integer("chosen_below")
-    lowest: dict[Key, int] = {}
-    for snapshot in snapshots.snapshots[:-1]:
-        for _, consumer in snapshot.led_consumers():
-            waiting = consumer.num_waiting
-            lowest[key(consumer)] = min(lowest.get(key(consumer), waiting), waiting)
+
+    def is_near(consumer: Consumer) -> bool:
+        limit = consumer.config.max_waiting
+        return limit > 0 and not consumer.config.is_push and consumer.num_waiting >= warn_at * limit
+
+    lowest = lowest_values(snapshots, lambda consumer: consumer.num_waiting, is_near)
     for _, consumer in snapshots.last.led_consumers():
         limit = consumer.config.max_waiting
         if limit <= 0 or consumer.config.is_push:
             continue
-        waiting = min(lowest.get(key(consumer), consumer.num_waiting), consumer.num_waiting)
+        waiting = lowest.get(consumer.subject, consumer.num_waiting)
         if waiting < warn_at * limit:
             yield passed(consumer.subject)
         else:

@@ -8,17 +8,17 @@ from jsdoctor.checks.consumer_lag.lowest import lowest_values
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, passed
 from jsdoctor.model.params import Params
-from jsdoctor.model.snapshot import SnapshotSeries
+from jsdoctor.model.snapshot import Consumer, SnapshotSeries
 
 
 @check("consumer_lag.replays_original")
 def replays_original(snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
     """The server waits between two messages as long as passed between their publishes (server: consumer.go)."""
     least = params.integer("min_pending")
-    waiting = lowest_values(snapshots, lambda consumer: consumer.num_pending)
+    waiting = lowest_values(snapshots, lambda consumer: consumer.num_pending, _repeats)
     for _, consumer in snapshots.last.led_consumers():
         config = consumer.config
-        if config.replay_policy != "original" or not config.durable_name or consumer.paused:
+        if not _repeats(consumer):
             continue
         pending = waiting[consumer.subject]
         if pending < least:
@@ -36,3 +36,8 @@ def replays_original(snapshots: SnapshotSeries, params: Params) -> Iterator[Find
                 consumer.observed("num_pending", consumer.num_pending),
             ),
         )
+
+
+def _repeats(consumer: Consumer) -> bool:
+    config = consumer.config
+    return config.replay_policy == "original" and bool(config.durable_name) and not consumer.paused

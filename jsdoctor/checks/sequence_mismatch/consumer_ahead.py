@@ -36,11 +36,15 @@ def consumer_ahead(trend: Trend, servers: Servers | None, connected: ConnectedSe
     for history in trend.consumers():
         earlier, now, stream = history.first, history.last, history.stream
         last_seq = stream.state.last_seq
-        ahead = min(_furthest(earlier), _furthest(now))
-        if ahead <= last_seq or _waits_for_the_future(now, last_seq):
+        if _furthest(now) <= last_seq or _furthest(earlier) <= last_seq or _waits_for_the_future(now, last_seq):
             yield passed(now.subject)
             continue
-        yield _ahead(ahead, (earlier, now), stream, version_at(now.answered_by, servers, connected))
+        yield _ahead(
+            min(_furthest(earlier), _furthest(now)),
+            (earlier, now),
+            stream,
+            version_at(now.answered_by, servers, connected),
+        )
 
 
 @check("sequence_mismatch.consumer_ahead_in_one_sample")

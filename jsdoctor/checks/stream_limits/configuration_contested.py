@@ -12,7 +12,7 @@ from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, passed, unknown
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import Consumer, Stream
-from jsdoctor.model.trend import Trend
+from jsdoctor.model.trend import ConsumerHistory, StreamHistory, Trend
 from jsdoctor.model.wording import counted, span
 
 _OF_SERVERS = "_nats."
@@ -28,13 +28,13 @@ Fields = dict[str, Any]
 def configuration_contested(trend: Trend, params: Params) -> Iterator[Finding]:
     """Each update is an entry of the meta group, whether or not another one takes it back."""
     for stream in trend.streams():
-        yield _judged(stream.readings, stream.elapsed_s, params)
+        yield _judged(stream, params)
     for consumer in trend.consumers():
-        yield _judged(consumer.readings, consumer.elapsed_s, params)
+        yield _judged(consumer, params)
 
 
-def _judged(readings: Sequence[Stream] | Sequence[Consumer], elapsed_s: float, params: Params) -> Finding:
-    last = readings[-1]
+def _judged(history: StreamHistory | ConsumerHistory, params: Params) -> Finding:
+    readings, last = history.readings, history.last
     if all(reading.config == last.config for reading in readings):
         return passed(last.subject)
     states = [_fields(reading) for reading in readings]
@@ -54,8 +54,8 @@ def _judged(readings: Sequence[Stream] | Sequence[Consumer], elapsed_s: float, p
         subject=last.subject,
         severity=None if often else Severity.INFO,
         message=(
-            f"its configuration was changed {counted(len(changes), 'time')} within {span(int(elapsed_s * 1e9))} and"
-            f" returned to what it was ({values}): "
+            f"its configuration was changed {counted(len(changes), 'time')} within"
+            f" {span(int(history.elapsed_s * 1e9))} and returned to what it was ({values}): "
             + (
                 "two deployers that do not agree take back what the other one sets"
                 if often

@@ -10,15 +10,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 
-import msgspec
-
 from jsdoctor.collect.live.account import USER_INFO
 from jsdoctor.collect.live.ask import Asker, NoReplyError, TimedReply
 from jsdoctor.collect.live.collection_result import CollectionResult
 from jsdoctor.collect.live.system import PING
 from jsdoctor.model.exchange import Access, Endpoint, Exchange
-from jsdoctor.model.jetstream import Cluster
-from jsdoctor.parse.replies import ReplyError, decode
+from jsdoctor.parse.lists import read_streams
+from jsdoctor.parse.replies import ReplyError
 
 ROUNDS = 15
 API_ROUNDS = 5
@@ -27,19 +25,6 @@ MAX_LEADERS = 9
 _ENOUGH_ROUNDS = 3
 _BUDGET_S = 0.2
 _QUIET_S = 0.1
-
-
-class _StreamName(msgspec.Struct, frozen=True):
-    name: str = ""
-
-
-class _ListedStream(msgspec.Struct, frozen=True):
-    config: _StreamName = _StreamName()
-    cluster: Cluster | None = None
-
-
-class _StreamPage(msgspec.Struct, frozen=True):
-    streams: tuple[_ListedStream, ...] | None = None
 
 
 async def repeated(ask: Callable[[], Awaitable[bool]], rounds: int = ROUNDS) -> None:
@@ -101,10 +86,10 @@ def _one_stream_per_leader(sample: Iterable[Exchange]) -> list[str]:
     for exchange in sample:
         if exchange.access is Access.ACCOUNT and exchange.endpoint is Endpoint.STREAM_LIST:
             try:
-                page = decode(exchange.body, _StreamPage)
+                streams = read_streams(exchange).items
             except ReplyError:
                 continue  # a gap where it is parsed
-            for stream in page.streams or ():
+            for stream in streams:
                 if stream.cluster and stream.cluster.leader and stream.config.name:
                     by_leader.setdefault(stream.cluster.leader, stream.config.name)
     return [by_leader[leader] for leader in sorted(by_leader)][:MAX_LEADERS]

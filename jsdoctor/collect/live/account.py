@@ -14,20 +14,31 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable
 from datetime import UTC, datetime
+from typing import TypeVar
 
 import msgspec
 
 from jsdoctor.collect.live.ask import Asker, NoReplyError, TimedReply, Why
 from jsdoctor.collect.live.collection_result import CollectionResult, Progress, no_progress
+from jsdoctor.collect.live.decoding import decoded
 from jsdoctor.collect.live.pacing import RoundStats, Slots
-from jsdoctor.collect.live.rest import ListedConsumer, ListedStream, Rest
+from jsdoctor.collect.live.rest import Rest
 from jsdoctor.collect.live.torn import MAX_TORN, SETTLE_S
 from jsdoctor.collect.live.unanswered import no_jetstream, not_allowed, not_asked, unanswered
 from jsdoctor.engine.planner import CollectionPlan
 from jsdoctor.model.exchange import Access, Endpoint, Exchange
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.gap import Gap
-from jsdoctor.parse.replies import ReplyError, SystemEnvelope, UserInfoData, decode
+from jsdoctor.parse.lists import ListPage, read_consumers, read_streams
+from jsdoctor.parse.replies import (
+    ConsumerReply,
+    ListHead,
+    ReplyError,
+    StreamReply,
+    SystemEnvelope,
+    UserInfoData,
+    decode,
+)
 
 USER_INFO = "$SYS.REQ.USER.INFO"
 PARALLEL = 16
@@ -36,21 +47,7 @@ _MAX_PAGES = 1_000
 """Maximum number of pages of one list; a page has 256 entries. Entries beyond become a gap, as a page has the total."""
 
 
-class _Page(msgspec.Struct, frozen=True):
-    """The fields of a page of STREAM.LIST or CONSUMER.LIST that are needed to request the others."""
-
-    total: int = 0
-    limit: int = 0
-    streams: tuple[ListedStream, ...] | None = None
-    consumers: tuple[ListedConsumer, ...] | None = None
-    missing: tuple[str, ...] | None = None
-    offline: dict[str, str] | None = None
-    error: dict[str, object] | None = None
-
-    @property
-    def silent(self) -> set[str]:
-        """Streams or consumers whose leader does not respond."""
-        return {*(self.missing or ()), *(self.offline or ())}
+_ItemT = TypeVar("_ItemT")
 
 
 class AccountSource:
@@ -132,13 +129,13 @@ class AccountSource:
     async def _ask_consumers_again(self, collection: CollectionResult, stream: str) -> None:
         subject = f"{self._prefix}.CONSUMER.LIST.{stream}"
 
-        async def read_page(offset: int) -> _Page | None:
+        async def read_page(offset: int) -> ListPage[ConsumerReply] | None:
             async with self._slots.one():
                 try:
                     reply = await self._asker.one(subject, _from(offset))
                 except NoReplyError:
                     return None
-            return _keep(collection, Endpoint.CONSUMER_LIST_AGAIN, subject, reply)
+            return self._keep(collection, Endpoint.CONSUMER_LIST_AGAIN, subject, reply, read_consumers)
 
         await self._all_pages(subject, read_page)
 
@@ -175,25 +172,25 @@ class AccountSource:
             progress(f"requesting the consumers of {len(asked)} streams")
             await self._ask_consumers(collection, asked)
 
-    async def _ask_streams(self, collection: CollectionResult) -> list[ListedStream] | None:
+    async def _ask_streams(self, collection: CollectionResult) -> list[StreamReply] | None:
         """Each stream whose leader responds; None if the list itself cannot be collected."""
         subject = f"{self._prefix}.STREAM.LIST"
 
-        async def read_page(offset: int) -> _Page | None:
+        async def read_page(offset: int) -> ListPage[StreamReply] | None:
             async with self._slots.one():
                 try:
                     reply = await self._ask(subject, offset)
                 except NoReplyError as error:
                     self._failures.append((error, "stream", ""))
                     return None
-            return _keep(collection, Endpoint.STREAM_LIST, subject, reply)
+            return self._keep(collection, Endpoint.STREAM_LIST, subject, reply, read_streams)
 
         pages = await self._all_pages(subject, read_page)
-        if pages is None or pages[0].error:
+        if pages is None or pages[0].head.error:
             return None
-        silent = set().union(*(page.silent for page in pages))
-        self._torn |= {(name, "") for page in pages for name in page.missing or ()}
-        streams = [stream for page in pages for stream in page.streams or ()]
+        silent = set().union(*(page.unresponsive for page in pages))
+        self._torn |= {(name, "") for page in pages for name in page.head.missing or ()}
+        streams = [stream for page in pages for stream in page.items]
         return [stream for stream in streams if stream.config.name and stream.config.name not in silent]
 
     async def _ask(self, subject: str, offset: int) -> TimedReply:
@@ -217,7 +214,7 @@ class AccountSource:
     async def _ask_consumers_of(self, collection: CollectionResult, stream: str, tally: RoundStats) -> None:
         subject = f"{self._prefix}.CONSUMER.LIST.{stream}"
 
-        async def read_page(offset: int) -> _Page | None:
+        async def read_page(offset: int) -> ListPage[ConsumerReply] | None:
             async with self._slots.one():
                 if tally.is_in_vain(self._asker.now_s()):
                     tally.skipped.add(stream)
@@ -230,14 +227,32 @@ class AccountSource:
                         self._failures.append((error, "consumer", stream))
                     return None
             tally.received(self._asker.now_s())
-            page = _keep(collection, Endpoint.CONSUMER_LIST, subject, reply)
-            self._torn |= {(stream, name) for name in page.missing or ()}
+            page = self._keep(collection, Endpoint.CONSUMER_LIST, subject, reply, read_consumers)
+            self._torn |= {(stream, name) for name in page.head.missing or ()}
             return page
 
         pages = await self._all_pages(subject, read_page)
-        self._rest.seen(stream, [c for page in pages or () for c in page.consumers or ()])
+        self._rest.seen(stream, [c for page in pages or () for c in page.items])
 
-    async def _all_pages(self, subject: str, read_page: Callable[[int], Awaitable[_Page | None]]) -> list[_Page] | None:
+    def _keep(
+        self,
+        collection: CollectionResult,
+        endpoint: Endpoint,
+        subject: str,
+        reply: TimedReply,
+        read: Callable[[Exchange], ListPage[_ItemT]],
+    ) -> ListPage[_ItemT]:
+        """Keep the reply and read it. What cannot be decoded becomes a gap where it is parsed."""
+        exchange = decoded(reply.exchange(Access.ACCOUNT, endpoint, subject), self._plan)
+        collection.exchanges.append(exchange)
+        try:
+            return read(exchange)
+        except ReplyError:
+            return ListPage(ListHead())
+
+    async def _all_pages(
+        self, subject: str, read_page: Callable[[int], Awaitable[ListPage[_ItemT] | None]]
+    ) -> list[ListPage[_ItemT]] | None:
         """All pages of a list.
 
         The offsets of the last sample (in the first sample: the first page) are requested at once, then all others at
@@ -247,7 +262,8 @@ class AccountSource:
         pages = await asyncio.gather(*map(read_page, offsets))
         if (first := pages[0]) is None:
             return None
-        needed = list(range(0, first.total, first.limit)[:_MAX_PAGES]) if first.limit > 0 else []
+        head = first.head
+        needed = list(range(0, head.total, head.limit)[:_MAX_PAGES]) if head.limit > 0 else []
         more = await asyncio.gather(*(read_page(offset) for offset in needed if offset not in offsets))
         self._offsets[subject] = needed or [0]
         return [page for page in (*pages, *more) if page is not None]
@@ -271,12 +287,3 @@ def _at_rest(streams: Iterable[str]) -> Exchange:
 
 def _from(offset: int) -> bytes:
     return msgspec.json.encode({"offset": offset})
-
-
-def _keep(collection: CollectionResult, endpoint: Endpoint, subject: str, reply: TimedReply) -> _Page:
-    """Keep the reply and decode the fields needed here. What cannot be decoded becomes a gap where it is parsed."""
-    collection.exchanges.append(reply.exchange(Access.ACCOUNT, endpoint, subject))
-    try:
-        return decode(reply.body, _Page)
-    except ReplyError:
-        return _Page()

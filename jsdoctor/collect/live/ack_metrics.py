@@ -24,13 +24,23 @@ from jsdoctor.model.finding import CLUSTER
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.typed import decode_as
 from jsdoctor.parse.ack_times import Heard, Metric
+from jsdoctor.parse.lists import read_consumers
+from jsdoctor.parse.replies import ReplyError
 
 SUBJECT = "$JS.EVENT.METRIC.CONSUMER.ACK.>"
 
 
 def are_sampled(exchanges: Iterable[Exchange]) -> bool:
     """Whether some listed consumer has ack sampling enabled."""
-    return any(e.endpoint is Endpoint.CONSUMER_LIST and b'"sample_freq"' in e.body for e in exchanges)
+    for exchange in exchanges:
+        if exchange.endpoint is Endpoint.CONSUMER_LIST:
+            try:
+                consumers = read_consumers(exchange).items
+            except ReplyError:
+                continue  # a gap where it is parsed
+            if any(consumer.config.sample_freq for consumer in consumers):
+                return True
+    return False
 
 
 class AckListener:

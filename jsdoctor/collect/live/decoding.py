@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from jsdoctor.engine.planner import CollectionPlan
 from jsdoctor.model.exchange import Endpoint, Exchange
 from jsdoctor.parse.jsz import read_jsz
+from jsdoctor.parse.lists import read_consumers, read_streams
 from jsdoctor.parse.replies import ReplyError
 
-_LARGE = (Endpoint.JSZ, Endpoint.JSZ_AGAIN)
+_LARGE: dict[Endpoint, Callable[[Exchange], object]] = {
+    Endpoint.JSZ: read_jsz,
+    Endpoint.JSZ_AGAIN: read_jsz,
+    Endpoint.STREAM_LIST: read_streams,
+    Endpoint.CONSUMER_LIST: read_consumers,
+    Endpoint.CONSUMER_LIST_AGAIN: read_consumers,
+}
 """They grow with streams and consumers: 61 MB of 100,000 consumers."""
 
 
@@ -16,7 +25,7 @@ def decoded(exchange: Exchange, plan: CollectionPlan) -> Exchange:
     if plan.keep_bodies or exchange.endpoint not in _LARGE:
         return exchange
     try:
-        read_jsz(exchange)
+        _LARGE[exchange.endpoint](exchange)
     except ReplyError:  # a gap where it is parsed
         return exchange
     return exchange.without_body()

@@ -9,40 +9,27 @@ match, how many subjects are full, and how many uploads and objects there are: a
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
 import msgspec
 
 from jsdoctor.collect.live.ask import Asker, NoReplyError
 from jsdoctor.collect.live.collection_result import CollectionResult
 from jsdoctor.model.exchange import Access, Endpoint, Exchange, Sample
-from jsdoctor.model.jetstream import ConsumerConfig, SequencePair, StreamConfig, StreamState
 from jsdoctor.model.near_subjects import Nearness, NearSubject, nearness, with_deeper
 from jsdoctor.model.stream_room import full_in_doubt
 from jsdoctor.model.subjects import subject_contains
+from jsdoctor.parse.lists import ListPage, read_consumers, read_streams
 from jsdoctor.parse.near_subjects import BucketUploads, StoredFilter, StoredSubjects, StreamSubjects
-from jsdoctor.parse.replies import ReplyError, decode
+from jsdoctor.parse.replies import ConsumerReply, ReplyError, decode
 
 MAX_STREAMS = 20
 MAX_SUBJECTS = 10_000
 _MAX_NEAR = 5
 
 
-class _SubjectStream(msgspec.Struct, frozen=True):
-    config: StreamConfig = StreamConfig()
-    state: StreamState = StreamState()
-
-
-class _SubjectConsumer(msgspec.Struct, frozen=True):
-    stream_name: str = ""
-    config: ConsumerConfig = ConsumerConfig()
-    delivered: SequencePair = SequencePair()
-    num_pending: int = 0
-
-
-class _SubjectPage(msgspec.Struct, frozen=True):
-    streams: tuple[_SubjectStream, ...] | None = None
-    consumers: tuple[_SubjectConsumer, ...] | None = None
+_ItemT = TypeVar("_ItemT")
 
 
 class _Counts(msgspec.Struct, frozen=True):
@@ -55,8 +42,8 @@ class _SubjectInfo(msgspec.Struct, frozen=True):
 
 async def ask_near_subjects(asker: Asker, prefix: str, samples: Sequence[Sample], collection: CollectionResult) -> None:
     """Add an exchange on the streams of the last sample to `collection`; none if no stream needs it."""
-    pages = _pages(samples[-1].exchanges, Endpoint.STREAM_LIST)
-    streams = {stream.config.name: stream for page in pages for stream in page.streams or ()}
+    pages = _pages(samples[-1].exchanges, Endpoint.STREAM_LIST, read_streams)
+    streams = {stream.config.name: stream for page in pages for stream in page.items}
     states = {name: stream.state for name, stream in streams.items()}
     filters: dict[str, set[str]] = defaultdict(set)
     for consumer in _newest_consumers(samples):
@@ -104,20 +91,20 @@ def bucket_uploads(counts: Mapping[str, int]) -> BucketUploads:
     return BucketUploads(len(uploads), objects, sum(uploads[: max(0, len(uploads) - objects)]))
 
 
-def _newest_consumers(samples: Iterable[Sample]) -> Iterator[_SubjectConsumer]:
+def _newest_consumers(samples: Iterable[Sample]) -> Iterator[ConsumerReply]:
     """The consumers of the last sample that lists them: consumers of idle streams are not requested in every sample."""
-    newest: dict[str, list[_SubjectConsumer]] = {}
+    newest: dict[str, list[ConsumerReply]] = {}
     for sample in samples:
-        listed: dict[str, list[_SubjectConsumer]] = defaultdict(list)
-        for page in _pages(sample.exchanges, Endpoint.CONSUMER_LIST):
-            for consumer in page.consumers or ():
+        listed: dict[str, list[ConsumerReply]] = defaultdict(list)
+        for page in _pages(sample.exchanges, Endpoint.CONSUMER_LIST, read_consumers):
+            for consumer in page.items:
                 listed[consumer.stream_name].append(consumer)
         newest |= listed
     for consumers in newest.values():
         yield from consumers
 
 
-def _in_doubt(consumer: _SubjectConsumer) -> bool:
+def _in_doubt(consumer: ConsumerReply) -> bool:
     """Whether a filter of it may never have matched. With several filters, the counts do not show which one matched."""
     filters = consumer.config.filters
     return len(filters) > 1 or (bool(filters) and not consumer.num_pending and not consumer.delivered.consumer_seq)
@@ -137,10 +124,12 @@ def _messages(filter_: str, counts: Mapping[str, int]) -> int:
     return sum(number for subject, number in counts.items() if subject_contains(filter_, subject))
 
 
-def _pages(exchanges: Iterable[Exchange], endpoint: Endpoint) -> Iterator[_SubjectPage]:
+def _pages(
+    exchanges: Iterable[Exchange], endpoint: Endpoint, read: Callable[[Exchange], ListPage[_ItemT]]
+) -> Iterator[ListPage[_ItemT]]:
     for exchange in exchanges:
         if exchange.access is Access.ACCOUNT and exchange.endpoint is endpoint:
             try:
-                yield decode(exchange.body, _SubjectPage)
+                yield read(exchange)
             except ReplyError:
                 continue

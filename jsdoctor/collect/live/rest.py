@@ -10,73 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import msgspec
-
-
-class _ConfigName(msgspec.Struct, frozen=True):
-    name: str = ""
-
-
-class _Peer(msgspec.Struct, frozen=True):
-    current: bool = False
-    offline: bool = False
-    lag: int = 0
-
-
-class _LeaderState(msgspec.Struct, frozen=True):
-    leader: str = ""
-    leader_since: str = ""
-    replicas: tuple[_Peer, ...] | None = None
-
-    @property
-    def is_sound(self) -> bool:
-        """Whether it has a leader, and every replica keeps up."""
-        return bool(self.leader) and all(p.current and not p.offline and not p.lag for p in self.replicas or ())
-
-
-class _PositionState(msgspec.Struct, frozen=True):
-    messages: int = 0
-    first_seq: int = 0
-    last_seq: int = 0
-    num_deleted: int = 0
-    consumer_count: int = 0
-
-
-class ListedStream(msgspec.Struct, frozen=True):
-    """The fields of STREAM.LIST that show whether the consumers of a stream can have changed."""
-
-    config: _ConfigName = _ConfigName()
-    state: _PositionState = _PositionState()
-    created: str = ""
-    cluster: _LeaderState | None = None
-
-    @property
-    def fingerprint(self) -> tuple[object, ...]:
-        """Equal in two samples: nothing was stored, deleted, expired or acknowledged away, and the leader stayed."""
-        leader = (self.cluster.leader, self.cluster.leader_since) if self.cluster else None
-        return self.created, self.state, leader
-
-
-class _Position(msgspec.Struct, frozen=True):
-    stream_seq: int = 0
-
-
-class ListedConsumer(msgspec.Struct, frozen=True):
-    """The fields of CONSUMER.LIST that show whether a consumer is idle."""
-
-    name: str = ""
-    num_pending: int = 0
-    num_ack_pending: int = 0
-    num_redelivered: int = 0
-    paused: bool = False
-    delivered: _Position = _Position()
-    cluster: _LeaderState | None = None
-
-    def is_at_rest(self, last_seq: int) -> bool:
-        """Whether it can only change when its stream, which ends at `last_seq`, does."""
-        busy = self.num_pending or self.num_ack_pending or self.num_redelivered or self.paused
-        ahead = self.delivered.stream_seq > last_seq
-        return not busy and not ahead and (self.cluster is None or self.cluster.is_sound)
+from jsdoctor.model.jetstream import Cluster
+from jsdoctor.parse.replies import ConsumerReply, StreamReply
 
 
 class Rest:
@@ -84,24 +19,44 @@ class Rest:
 
     def __init__(self) -> None:
         self._streams: dict[str, tuple[object, ...]] = {}
-        self._consumers: dict[str, list[ListedConsumer]] = {}
+        self._consumers: dict[str, list[ConsumerReply]] = {}
 
-    def of(self, streams: Iterable[ListedStream]) -> set[str]:
+    def of(self, streams: Iterable[StreamReply]) -> set[str]:
         """The streams whose consumers are idle; to be called once per sample."""
         now = {stream.config.name: stream for stream in streams}
         idle = {name for name, stream in now.items() if self._is_at_rest(name, stream)}
-        self._streams = {name: stream.fingerprint for name, stream in now.items()}
+        self._streams = {name: _fingerprint(stream) for name, stream in now.items()}
         self._consumers = {name: self._consumers[name] for name in idle if name in self._consumers}
         return idle
 
-    def _is_at_rest(self, name: str, stream: ListedStream) -> bool:
+    def _is_at_rest(self, name: str, stream: StreamReply) -> bool:
         consumers = self._consumers.get(name, ())
         return (
-            self._streams.get(name) == stream.fingerprint
+            self._streams.get(name) == _fingerprint(stream)
             and len(consumers) == stream.state.consumer_count
-            and all(consumer.is_at_rest(stream.state.last_seq) for consumer in consumers)
+            and all(_is_idle(consumer, stream.state.last_seq) for consumer in consumers)
         )
 
-    def seen(self, stream: str, consumers: list[ListedConsumer]) -> None:
+    def seen(self, stream: str, consumers: list[ConsumerReply]) -> None:
         """Record the consumers of a stream in this sample."""
         self._consumers[stream] = consumers
+
+
+def _fingerprint(stream: StreamReply) -> tuple[object, ...]:
+    """Equal in two samples: nothing was stored, deleted, expired or acknowledged away, and the leader stayed."""
+    state, cluster = stream.state, stream.cluster
+    leader = (cluster.leader, cluster.leader_since) if cluster else None
+    held = (state.messages, state.first_seq, state.last_seq, state.num_deleted, state.consumer_count)
+    return stream.created, held, leader
+
+
+def _is_idle(consumer: ConsumerReply, last_seq: int) -> bool:
+    """Whether it can only change when its stream, which ends at `last_seq`, does."""
+    busy = consumer.num_pending or consumer.num_ack_pending or consumer.num_redelivered or consumer.paused
+    ahead = consumer.delivered.stream_seq > last_seq
+    return not busy and not ahead and (consumer.cluster is None or _is_sound(consumer.cluster))
+
+
+def _is_sound(cluster: Cluster) -> bool:
+    """Whether it has a leader, and every replica keeps up."""
+    return bool(cluster.leader) and all(p.current and not p.offline and not p.lag for p in cluster.replicas)
