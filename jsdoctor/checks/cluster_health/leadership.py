@@ -10,6 +10,7 @@ from jsdoctor.checks.streams.leaders import led_ns
 from jsdoctor.checks.streams.scaling import is_scaled
 from jsdoctor.model.finding import Finding
 from jsdoctor.model.jetstream import Peer
+from jsdoctor.model.partial import shown_or
 from jsdoctor.model.snapshot import ClusterSnapshot, Consumer, SnapshotSeries, Stream
 
 Asset: TypeAlias = Stream | Consumer
@@ -59,7 +60,8 @@ def silent_members(asset: Asset, history: EarlierReadings, silence_ns: int) -> t
         return ()
     earlier = [reading for reading in history.before(asset) if reading.from_leader and reading.cluster]
     led = led_ns(asset)
-    wanted = asset.config.num_replicas  # of a consumer 0: as many as its stream
+    # 0: as many as the stream of a consumer has, or not shown by a pasted part of a reply.
+    wanted = shown_or(lambda: asset.config.num_replicas, 0)
     is_whole = wanted in (0, len(asset.cluster.replicas) + 1)
     is_settled = (led is None or led >= silence_ns) and is_whole and not is_scaled((*earlier, asset))
     replicas = [reading.cluster.replicas for reading in (*earlier, asset) if reading.cluster]
