@@ -45,7 +45,7 @@ CLEAN_MODULES = sorted([*(ROOT / "tests").glob("*.py"), *(module for part in CLE
 UNREAD_FIELDS = {
     *("backwards", "by_bytes", "delay_above_least_ns", "handshake_ns", "longest_duplicate_acks", "not_acked", "p95"),
     *("other_connection", "ping_ns", "pings_unanswered", "routed", "took_ns", "unfilled_bytes"),
-    *("bootstrapped", "claim", "estimated_error_us", "kernel", "max_error_us", "outvoted", "recovered"),
+    *("claim", "estimated_error_us", "kernel", "max_error_us", "outvoted"),
     *("restored_streams", "truth"),
 }
 SAY_NOTHING = {"utils", "util", "helpers", "helper", "common", "manager", "misc"}

@@ -81,22 +81,24 @@ def _why(history: ConsumerHistory, again: int) -> str:
 
 
 def _tried_again(history: ConsumerHistory, again: int, least: int) -> str:
-    """How it is known that an application refuses some messages with a delay and acknowledges them later; or empty.
+    """How it is known that an application refuses some messages with a delay, as it is meant to; or empty.
 
     With so many unacknowledged messages, and each of them coming again once in `ack_wait`, there would be far fewer
-    repeats. The ack floor keeps pace with the deliveries, so that each of them is acknowledged before long.
+    repeats. The ack floor keeps pace with the deliveries, so that each of them is acknowledged before long, or attempts
+    are limited: a message that fails every time ends at `max_deliver`, and pins the floor.
     """
     first, last = history.first, history.last
     wait_ns = shown_or(lambda: min((last.config.ack_wait_ns, *last.config.backoff_ns)), 0)
-    acknowledged_by, new = last.ack_floor.stream_seq - first.ack_floor.stream_seq, _new(first, last)
-    if wait_ns <= 0 or acknowledged_by <= 0 or 2 * acknowledged_by < new:
+    acknowledged_by = last.ack_floor.stream_seq - first.ack_floor.stream_seq
+    ends = last.config.max_deliver > 0 or 0 < _new(first, last) <= 2 * acknowledged_by
+    if wait_ns <= 0 or not ends:
         return ""
     pending = max(reading.num_ack_pending for reading in history.readings)
     late = pending * history.elapsed_s * 1e9 / wait_ns
     if again <= _FAR_MORE * late or again - late < least:
         return ""
     return (
-        "are refused with a delay, or a worker ended, and are acknowledged later: of at most"
+        "are refused with a delay, or were those of a worker that ended: of at most"
         f" {counted(pending, 'unacknowledged message')} about {late:,.0f} would run out of time, with a wait of"
         f" {span(wait_ns)}"
     )
