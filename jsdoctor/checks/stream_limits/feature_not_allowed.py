@@ -22,8 +22,8 @@ _FEATURES = {
 """What the publish requested and the setting of the stream that allows it, by signature."""
 
 
-@check("stream_limits.feature_not_allowed")
-def feature_not_allowed(logs: LogEvidence) -> Iterator[Finding]:
+@check("stream_limits.feature_not_allowed_logged")
+def feature_not_allowed_logged(logs: LogEvidence) -> Iterator[Finding]:
     """By application: the error that it received names no stream. Servers log no refused publish."""
     refused = bursts(logs, *_FEATURES, subjects=client_of, calm=False)
     for burst in refused:
