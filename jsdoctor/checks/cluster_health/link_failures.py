@@ -40,6 +40,9 @@ _WRONG = {
     "gateway-unknown": "another server of this cluster has a gateway that is not configured here",
 }
 
+_FROM_THE_START = ("link-to-wrong-port",)
+"""What no start of the other side explains: the link is refused from the first attempt on."""
+
 
 @check("cluster_health.links_logged")
 def links_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
@@ -54,7 +57,7 @@ def links_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
                 quiet = False
                 yield detailed_finding(incident, _what(kind, incident), _then(kind, incident), incident.severity())
     for signature, what in _WRONG.items():
-        for burst in bursts(logs, signature, subjects=member_of):
+        for burst in bursts(logs, signature, subjects=member_of, calm=signature not in _FROM_THE_START):
             quiet = False
             severity = None if burst.count > 1 else Severity.WARNING
             yield detailed_finding(burst, what, "the link stays down until the configuration is right", severity)
