@@ -25,6 +25,13 @@ The score is the share of killed mutants among the killed and the survived ones.
 
 """
 
+_SAMPLES = (
+    "Of packages without a goal a random sample is run. What `parse` reads, and what `remedy` sends, is tested to a",
+    "large part by commands that run as programs of their own, on real servers and files: no mutant is in force in",
+    "them, so that these scores say how much the other tests notice. Most survivors of `parse` are names of fields of manifests and",
+    "columns of tables, those of `remedy` backups and restores.",
+)
+
 
 def write_page() -> None:
     """From the kept results, and from nothing else."""
@@ -45,6 +52,7 @@ def _lines() -> Iterator[str]:
             f"| `{suites()[name].path.relative_to(ROOT)}` | {' | '.join(f'{count:,}' for count in counts)}"
             f" | {ratio} | {f'{goal:.0%}' if goal else ''} |"
         )
+    yield from ("", *_SAMPLES)
     for name, (results, mutants) in judged.items():
         yield from _modules(name, results, mutants)
 
