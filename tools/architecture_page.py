@@ -304,7 +304,8 @@ are a few functions longer: `app` is a layer of its own, evidence may be partial
 ON_SCORES = """
 Scores of mutation testing are in [mutation.md](mutation.md): checks 98.4 % (74.0 % at the first run), engine 100 %
 (50.7 %), samples of parse 61.6 % and of remedy 32.4 % (17.5 % before plans had golden files); of 33 mutants by hand, 14
-survived before. The tasks of a stranger are in [CONTRIBUTING](../CONTRIBUTING.md#what-a-task-touches), with files and minutes.
+survived before. The tasks of a stranger are in [CONTRIBUTING](../CONTRIBUTING.md#what-a-task-touches), with files and
+minutes.
 """
 ON_VERDICTS = """
 ### Verdicts

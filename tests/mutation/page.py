@@ -28,8 +28,8 @@ The score is the share of killed mutants among the killed and the survived ones.
 _SAMPLES = (
     "Of packages without a goal a random sample is run. What `parse` reads, and what `remedy` sends, is tested to a",
     "large part by commands that run as programs of their own, on real servers and files: no mutant is in force in",
-    "them, so that these scores say how much the other tests notice. Most survivors of `parse` are names of fields of manifests and",
-    "columns of tables, those of `remedy` backups and restores.",
+    "them, so that these scores say how much the other tests notice. Most survivors of `parse` are names of fields of",
+    "manifests and columns of tables, those of `remedy` backups and restores.",
 )
 
 
