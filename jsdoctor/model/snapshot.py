@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from functools import cached_property
 from typing import TypeVar
@@ -185,6 +185,11 @@ class ClusterSnapshot(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def led_streams(self) -> Iterator[Stream]:
         """Streams whose leader reported them: the only ones whose state may be judged."""
         return (stream for stream in self.streams if stream.from_leader)
+
+    @cached_property
+    def led_by_key(self) -> Mapping[tuple[str, str], Stream]:
+        """The same by account and name."""
+        return {stream.key: stream for stream in self.led_streams()}
 
     def led_consumers(self) -> Iterator[tuple[Stream, Consumer]]:
         """Consumers whose leader reported them, each with its stream; none of streams that cannot be judged."""

@@ -91,9 +91,9 @@ class Trend(msgspec.Struct, frozen=True, dict=True):
         return tuple(self._trace_consumers())
 
     def _trace_streams(self) -> Iterator[StreamHistory]:
-        earlier = [_streams_by_key(snapshot) for snapshot in self.snapshots[:-1]]
+        earlier = [snapshot.led_by_key for snapshot in self.snapshots[:-1]]
         for stream in self.snapshots[-1].led_streams():
-            readings = [index.get((stream.account, stream.name)) for index in earlier]
+            readings = [index.get(stream.key) for index in earlier]
             same = [r for r in readings if r is not None and same_incarnation(r, stream)]
             if len(same) == len(earlier):
                 yield StreamHistory((*same, stream))
@@ -109,10 +109,6 @@ class Trend(msgspec.Struct, frozen=True, dict=True):
             ]
             if len(same) == len(earlier):
                 yield ConsumerHistory((*(pair[1] for pair in same), consumer), (*(pair[0] for pair in same), stream))
-
-
-def _streams_by_key(snapshot: ClusterSnapshot) -> dict[tuple[str, str], Stream]:
-    return {(stream.account, stream.name): stream for stream in snapshot.led_streams()}
 
 
 def _consumers_by_key(snapshot: ClusterSnapshot) -> dict[ConsumerKey, tuple[Stream, Consumer]]:

@@ -1,7 +1,6 @@
 """Every deployment of the tables of faults: the declared rule names the declared subject.
 
-A subject that ends in `/` is any consumer of that stream. A deployment that nobody can log in to returns the address of
-a monitoring port.
+A subject that ends in `/` is any consumer of that stream.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from tests.real.outage import failures_of, requested
-from tests.real.ward import run_check
 from tests.servers import VERSIONS
 from tests.topologies.deployments_commonest import COMMONEST
 from tests.topologies.deployments_everyday import EVERYDAY
@@ -19,8 +17,8 @@ from tests.topologies.deployments_met import MET
 from tests.topologies.deployments_ordinary import ORDINARY
 from tests.topologies.deployments_reported import REPORTED
 from tests.topologies.deployments_unforeseen import UNFORESEEN
+from tests.topologies.examined import report_on
 from tests.topologies.faults_of_deployments import BROKEN, Broken
-from tests.topologies.landscape import Landscape
 
 pytestmark = [pytest.mark.real, pytest.mark.nightly, pytest.mark.xdist_group("topologies")]
 
@@ -50,16 +48,12 @@ CASES = [
 
 @pytest.mark.parametrize(("version", "broken"), CASES)
 def test_the_broken_deployment_is_named(tmp_path: Path, version: str, broken: Broken) -> None:
-    with Landscape(tmp_path, version) as land:
-        login = broken.build(land)
-        access = "--monitor" if login.startswith("http") else "--server"
-        logs = [f"--logs={path}" for path in tmp_path.glob("*/*.log")] if broken.logs else []
-        _, report = run_check("--isolated", access, login, *logs, *broken.options)
-        by_code = {r["code"]: failures_of(report, r["code"]) for r in report["results"] if r["outcome"] == "fail"}
-        judged = [
-            f"{r['outcome']} {r['subject'].get('name')} {r.get('message') or r.get('reason')}"
-            for r in report["results"]
-            if r["code"] == broken.code
-        ]
-        named = [label for label in by_code.get(broken.code, {}) if label.startswith(broken.subject)]
-        assert named, (by_code, judged, requested(report))
+    report = report_on(tmp_path, version, broken)
+    by_code = {r["code"]: failures_of(report, r["code"]) for r in report["results"] if r["outcome"] == "fail"}
+    judged = [
+        f"{r['outcome']} {r['subject'].get('name')} {r.get('message') or r.get('reason')}"
+        for r in report["results"]
+        if r["code"] == broken.code
+    ]
+    named = [label for label in by_code.get(broken.code, {}) if label.startswith(broken.subject)]
+    assert named, (by_code, judged, requested(report))

@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.real.outage import failures_of
-from tests.real.ward import run_check
 from tests.servers import VERSIONS
 from tests.topologies.deployments_commonest import COMMONEST
+from tests.topologies.examined import report_on
 from tests.topologies.faults_of_deployments import Broken
-from tests.topologies.landscape import Landscape
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("topologies")]
 CHOSEN = (
@@ -24,9 +23,5 @@ CHOSEN = (
 @pytest.mark.parametrize("version", VERSIONS[-1:])
 @pytest.mark.parametrize("broken", [b for b in COMMONEST if b.build.__name__ in CHOSEN], ids=CHOSEN)
 def test_the_fault_is_named(tmp_path: Path, version: str, broken: Broken) -> None:
-    with Landscape(tmp_path, version) as land:
-        login = broken.build(land)
-        logs = [f"--logs={path}" for path in tmp_path.glob("*/*.log")] if broken.logs else []
-        _, report = run_check("--isolated", "--server", login, *logs, *broken.options)
-    named = failures_of(report, broken.code)
+    named = failures_of(report_on(tmp_path, version, broken), broken.code)
     assert [label for label in named if label.startswith(broken.subject)], named

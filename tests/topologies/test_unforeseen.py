@@ -14,6 +14,7 @@ from tests.real.ward import run_check
 from tests.servers import VERSIONS
 from tests.topologies.deployments import single
 from tests.topologies.deployments_unforeseen import UNFORESEEN
+from tests.topologies.examined import report_on
 from tests.topologies.faults_of_deployments import Broken
 from tests.topologies.healthy import furnish, loud, of_habits
 from tests.topologies.landscape import Landscape, server
@@ -25,10 +26,7 @@ CHOSEN = ("messages_that_were_restored_from_an_older_copy", "clients_that_are_al
 @pytest.mark.parametrize("version", VERSIONS[-1:])
 @pytest.mark.parametrize("broken", [b for b in UNFORESEEN if b.build.__name__ in CHOSEN], ids=CHOSEN)
 def test_the_fault_is_named(tmp_path: Path, version: str, broken: Broken) -> None:
-    with Landscape(tmp_path, version) as land:
-        login = broken.build(land)
-        logs = [f"--logs={path}" for path in tmp_path.glob("*/*.log")] if broken.logs else []
-        _, report = run_check("--isolated", "--server", login, *logs, *broken.options)
+    report = report_on(tmp_path, version, broken)
     assert broken.subject in failures_of(report, broken.code), failures_of(report, broken.code)
 
 

@@ -25,7 +25,7 @@ def filter_matches_nothing(snapshots: SnapshotSeries) -> Iterator[Finding]:
 
     A consumer with pending messages matches something, be it under subjects that the stream no longer takes in.
     """
-    streams = {stream.key: stream for stream in snapshots.last.led_streams()}
+    streams = snapshots.last.led_by_key
     for stream, consumer in snapshots.last.led_consumers():
         filters, config = consumer.config.filters, stream.config
         copied = _copied_subjects(stream, streams)

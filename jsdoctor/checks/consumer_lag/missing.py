@@ -54,15 +54,14 @@ def gone(snapshots: tuple[ClusterSnapshot, ...], severity: Severity | None, sett
     """
     last = snapshots[-1]
     now = {key(consumer): consumer for _, consumer in last.led_consumers()}
-    led = {stream.key for stream in last.led_streams()}
-    unled = (c for stream in last.streams for c in stream.consumers if stream.key not in led or not c.from_leader)
+    unled = (c for stream in last.streams for c in stream.consumers if not (stream.from_leader and c.from_leader))
     there = {*now, *map(key, unled)}
     before: dict[Key, list[Consumer]] = defaultdict(list)
     for snapshot in reversed(snapshots[:-1]):
         for _, consumer in snapshot.led_consumers():
             before[key(consumer)].append(consumer)
     silent = {(asset.subject.account, asset.subject.stream, asset.subject.name) for asset in last.silent}
-    streams = {(stream.account, stream.name): stream for stream in last.led_streams()}
+    streams = last.led_by_key
     created = {(s.account, s.name, s.created) for snapshot in snapshots[:-1] for s in snapshot.streams}
     for consumer in _seen_before(snapshots[:-1]).values():
         stream = streams.get((consumer.account, consumer.stream))

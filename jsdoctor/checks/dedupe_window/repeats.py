@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
@@ -45,7 +45,7 @@ class ScannedStream(msgspec.Struct, frozen=True):
 
 def scanned(stored: StoredMessages, snapshots: SnapshotSeries) -> Iterator[ScannedStream]:
     """Streams whose ids were compared, without those that no leader reported in the last sample."""
-    led = {(stream.account, stream.name): stream for stream in snapshots.last.led_streams()}
+    led = snapshots.last.led_by_key
     for stored_stream in stored.streams:
         stream = led.get((stored_stream.account, stored_stream.stream)) or (
             None if stored_stream.account else _only(led.values(), stored_stream.stream)
@@ -59,7 +59,7 @@ def _only(streams: Iterable[Stream], name: str) -> Stream | None:
     return streams_of_name[0] if len(streams_of_name) == 1 else None
 
 
-def _windows(stream: Stream, led: dict[tuple[str, str], Stream]) -> Iterator[int]:
+def _windows(stream: Stream, led: Mapping[tuple[str, str], Stream]) -> Iterator[int]:
     config = stream.config
     if config.subjects and not config.mirror and config.duplicate_window_ns > 0:
         yield config.duplicate_window_ns

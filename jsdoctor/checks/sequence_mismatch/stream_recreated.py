@@ -51,7 +51,7 @@ class Incarnations:
     """The streams of earlier samples, by incarnation."""
 
     def __init__(self, samples: Sequence[ClusterSnapshot]) -> None:
-        self._samples = [{(s.account, s.name): s for s in sample.led_streams()} for sample in samples]
+        self._samples = [sample.led_by_key for sample in samples]
 
     def other_than(self, stream: Stream) -> Stream | None:
         """The newest reading of another stream under that name."""
@@ -217,7 +217,7 @@ def _recreated(logs: LogEvidence) -> Iterator[Finding]:
 @check("sequence_mismatch.stream_restored_stored")
 def stream_restored_stored(stored: StoredMessages, snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
     """Messages older than their stream came from a backup; servers before 2.15 keep the date of creation in it."""
-    led = {(stream.account, stream.name): stream for stream in snapshots.last.led_streams()}
+    led = snapshots.last.led_by_key
     for stored_stream in stored.streams:
         stream = led.get((stored_stream.account, stored_stream.stream))
         if stream is None or stream.created is None or stream.config.mirror:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from operator import itemgetter
 from typing import NamedTuple
@@ -30,8 +31,11 @@ def asset_limits(
     Streams count for the whole account, consumers for each stream (server: consumer.go addConsumerWithAssignment).
     """
     near = params.number("near")
+    by_account: dict[str, list[Stream]] = defaultdict(list)
+    for stream in snapshots.last.streams if snapshots else ():
+        by_account[stream.account].append(stream)
     for account in accounts.accounts:
-        streams = [s for s in (snapshots.last.streams if snapshots else ()) if s.account == account.name]
+        streams = by_account.get(account.name, [])
         uneven = [s for s in streams if _counts_all_tiers(s, servers, connected)]
         findings = [finding for tier in account.tiers for finding in _of_tier(account, tier, streams, near)]
         limited = any(tier.limits.max_streams > 0 or tier.limits.max_consumers > 0 for tier in account.tiers)

@@ -16,7 +16,7 @@ _NUMBERS = ("max_msgs", "max_msgs_per_subject", "max_bytes")
 @check("stream_limits.copy_limits")
 def copy_limits(snapshots: SnapshotSeries) -> Iterator[Finding]:
     """A copy applies its own limits and takes over neither deletions nor expiry (server: stream.go)."""
-    streams = {(stream.account, stream.name): stream for stream in snapshots.last.led_streams()}
+    streams = snapshots.last.led_by_key
     for copy in streams.values():
         origins = [
             (source, origin)

@@ -30,7 +30,7 @@ def unbounded(snapshots: SnapshotSeries, servers: Servers | None, params: Params
     come again.
     """
     horizon_ns, min_history_ns = params.integer("horizon"), params.integer("min_history")
-    earlier = {stream.key: stream for stream in snapshots.snapshots[0].led_streams()}
+    earlier = snapshots.snapshots[0].led_by_key
     for stream in snapshots.last.streams:
         if stream.config.retention != "limits" or stream.config.sealed:
             continue
