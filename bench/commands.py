@@ -129,6 +129,11 @@ def analyze(archive: Path) -> tuple[Run, dict[str, int]]:
     return done, msgspec.json.decode(done.stdout, type=_Analysis).outcomes
 
 
+def report(url: str) -> Run:
+    """`nats server report jetstream`, which shows what every server stores, and judges nothing."""
+    return run([_nats(), "--no-context", "--server", url, "server", "report", "jetstream"])
+
+
 def capture(url: str, bundle: Path, *options: str) -> Run:
     """`jsdoctor capture` into *bundle*."""
     login = ("--isolated", "--no-context", "--server", url)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from bench.beside_floor import floor_rows, pairs
-from bench.commands import NO_WAITING, Audited, Checked, audit, check_json, check_text, nats_version
+from bench.commands import NO_WAITING, Audited, Checked, audit, check_json, check_text, nats_version, report
 from bench.deployment import Deployment
 from bench.figures import Row, Spread, Table
 from bench.process import Run
@@ -42,6 +42,7 @@ def measure(site: Site) -> Table:
     waiting = check_json(system, *size)
     plain = check_json(account, *size, *NO_WAITING)
     text = check_text(system)
+    reports = [report(system) for _ in rounds]
     measured = pairs(system, size, 2, site.settings.rounds, NO_WAITING)
     checks = [*(checked for checked, _ in rounds), *(pair.check for pair in measured)]
     peak = max(run.peak_rss_bytes for run in [*(checked.run for checked in checks), waiting.run, plain.run, text])
@@ -50,6 +51,7 @@ def measure(site: Site) -> Table:
         Row("  processor time of that", Spread.of([c.run.cpu_s for c in checks]).text(" s")),
         *floor_rows(measured, FLOOR_AIM),
         *(row for peer in PEERS for row in _peer_rows(peer, rounds)),
+        Row("nats server report jetstream", Spread.of([shown.seconds for shown in reports]).text(" s")),
         Row("jsdoctor check, 2 s between samples, once", f"{waiting.run.seconds:.2f} s"),
         Row("jsdoctor check, plain account, no waiting, once", f"{plain.run.seconds:.2f} s"),
         Row(

@@ -149,7 +149,7 @@ def _rows(
 
 
 def _ratios(megabytes: int, runs: dict[str, list[TreeRun]]) -> Iterator[Row]:
-    for name, beside, limit in ((_TWO, _RG, 2.0), (_ONE, _RG, 4.0), (_TWO, _READ, None), (_ONE, _TWO, None)):
+    for name, beside, limit in ((_TWO, _RG, 1.0), (_ONE, _RG, 1.0), (_TWO, _READ, None), (_ONE, _TWO, None)):
         if beside in runs:
             yield from _ratio(f"  {name} / {beside}", runs[name], runs[beside], limit)
     if _EMPTY in runs:
@@ -199,7 +199,7 @@ def _storm(place: Path, megabytes: int, rounds: int) -> Iterator[Row]:
     for _ in range(rounds):
         for archive, runs in taken.items():
             runs.append(run_tree([*check, archive], _FINDINGS, cores=1))
-    yield from _ratio("a third of lines hit / ordinary, one process", taken[storm], taken[calm], 3.0)
+    yield from _ratio("a third of lines hit / ordinary, one process", taken[storm], taken[calm], 2.0)
     memory = max(run.peak_bytes for run in taken[storm])
     yield Row("a third of lines hit, peak memory", f"{memory / MEGABYTE:.0f} MB")
 

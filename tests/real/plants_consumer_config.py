@@ -42,9 +42,12 @@ async def start_inside(site: Site) -> None:
     await recreate(site.client, "P407", "late", deliver_policy="by_start_sequence", opt_start_seq=11)
 
 
-@plant("JSD407", "APP/P4070/gone", severity="warning", also={"JSD618"})
+@plant("JSD407", "APP/P4070/gone", severity="warning", also={"JSD206", "JSD618"})
 async def start_before_the_first(site: Site) -> None:
-    """Asks for message 5 when only the last five of twenty are left."""
+    """Asks for message 5 when only the last five of twenty are left.
+
+    A consumer whose leader has not removed all of them yet starts at one that is removed next (JSD206).
+    """
     await site.stream("P4070", subjects=["p4070"], max_msgs=5)
     await site.publish("p4070", 20)
     await site.consumer("P4070", "gone", deliver_policy="by_start_sequence", opt_start_seq=5)

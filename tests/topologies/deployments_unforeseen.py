@@ -167,7 +167,7 @@ def single_server_with_a_cluster_block(land: Landscape) -> str:
     return land.url(user="sys")
 
 
-@broken("JSD849", "n1", logs=True, missed="no rule: whether a trace is on purpose, and for how long, is not judged")
+@broken("JSD849", "n1", logs=True)
 def server_that_logs_every_message(land: Landscape) -> str:
     """https://github.com/nats-io/nats-server/issues/1197: 88 GB of log; bodies of messages are in it."""
     single(land, "debug: true\ntrace: true\n")

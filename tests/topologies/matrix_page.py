@@ -104,15 +104,17 @@ def _lines() -> Iterator[str]:
 
 
 def _counts(faults: Tables, silent: Tables) -> Iterator[str]:
-    rows = []
+    rows: list[tuple[str, int, int]] = []
     for kind in (APPLICATIONS, SERVERS):
         entries = [entry for heading, table in faults.items() if heading.startswith(kind) for entry in table]
         named = sum(not entry.missed for entry in entries)
-        rows.append((f"faults of {kind.lower()}", str(len(entries)), str(named), f"{named / len(entries):.0%}"))
+        rows.append((f"faults of {kind.lower()}", len(entries), named))
+    rows.append(("all faults", sum(declared for _, declared, _ in rows), sum(named for _, _, named in rows)))
+    shares = [(words, str(declared), str(named), f"{named / declared:.1%}") for words, declared, named in rows]
     for kind, words in ((HABITS, "healthy habits of applications"), (SERVERS, "healthy deployments")):
         count = sum(len(table) for heading, table in silent.items() if heading.startswith(kind))
-        rows.append((words, str(count), "", ""))
-    yield from _table(("", "declared", "named by a rule", "share"), rows)
+        shares.append((words, str(count), "", ""))
+    yield from _table(("", "declared", "named by a rule", "share"), shares)
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:

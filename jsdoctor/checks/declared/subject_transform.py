@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from enum import Enum
+from itertools import product
 from typing import NamedTuple
 
 from jsdoctor.checks.declared.refusal import OLDEST, Release
@@ -15,10 +16,17 @@ _FUNCTION = re.compile(r"\{\{\s*(\w+)\s*\((.*)\)\s*\}\}")
 _BRACED = re.compile(r"\{\{.+\}\}")
 _PLACE = re.compile(r"\$([-+]?\d+)", re.ASCII)
 _WHOLE = re.compile(r" *([-+]?\d+) *", re.ASCII)
-_SPELLINGS = re.compile(
-    r"[wW]ildcard|[pP]artition|[sS]plit[fF]rom[lL]eft|[sS]plit[fF]rom[rR]ight|[sS]lice[fF]rom[lL]eft"
-    r"|[sS]lice[fF]rom[rR]ight|[lL]eft|[rR]ight|[sS]plit|[rR]andom"
+_FUNCTIONS = (
+    *("wildcard", "partition", "split from left", "split from right", "slice from left", "slice from right"),
+    *("left", "right", "split", "random"),
 )
+_SPELLINGS = frozenset(
+    "".join(words)
+    for function in _FUNCTIONS
+    for words in product(*((word, word.capitalize()) for word in function.split()))
+)
+"""Servers take each word of a function with a small or a capital letter."""
+
 _OF_TWO_NUMBERS = ("splitfromleft", "splitfromright", "slicefromleft", "slicefromright", "left", "right")
 _SIDES = ("left", "right")
 _SIDES_SINCE: Release = (2, 15)
@@ -81,7 +89,7 @@ def _token(token: str, wildcards: int, rest: bool, use: TransformUse) -> Iterato
         return
     else:
         match = _FUNCTION.search(token)
-        if match is None or not _SPELLINGS.fullmatch(match[1]):
+        if match is None or match[1] not in _SPELLINGS:
             yield TransformFault(f"{token} is no function of subject transforms")
             return
         name, arguments = match[1].lower(), re.split(r",\s*", match[2])

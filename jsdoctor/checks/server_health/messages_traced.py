@@ -1,0 +1,56 @@
+"""JSD849: servers that log every message, by their logs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jsdoctor.checks.logs.bursts import Burst, bursts
+from jsdoctor.checks.logs.log_findings import by_server, is_recent
+from jsdoctor.checks.logs.words import no_server_lines, when
+from jsdoctor.checks.registry import check
+from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed
+from jsdoctor.model.log import LogEvidence
+from jsdoctor.model.params import Params
+from jsdoctor.model.wording import counted, span
+
+_NS_PER_US = 1_000
+
+
+@check("server_health.messages_traced_logged")
+def messages_traced_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
+    """Connections ping every two minutes, so the first and the last traced ping show how long a trace lasted."""
+    if not logs.has_server_logs:
+        yield no_server_lines()
+        return
+    traces = bursts(logs, "ping-traced", subjects=by_server, calm=False)
+    for trace in traces:
+        yield _finding(logs, trace, params.integer("lasting"))
+    if not traces:
+        yield passed(CLUSTER)
+
+
+def _finding(logs: LogEvidence, trace: Burst, lasting_ns: int) -> Finding:
+    lasted_ns = _lasted_ns(trace)
+    on = is_recent(logs, trace)
+    length = f" for {span(lasted_ns)}" if lasted_ns else ""
+    mine = [file for file in logs.files if file.servers == (trace.subject.name,)]
+    size = f"; its log has {counted(sum(file.lines for file in mine), 'line')}" if mine else ""
+    return Finding(
+        subject=trace.subject,
+        severity=None if on and lasted_ns is not None and lasted_ns >= lasting_ns else Severity.INFO,
+        message=f"it logged each message of its protocol (trace){length}{when(trace.first, trace.last)}, with what"
+        f" clients send{'' if on else '; no longer at the end of the log'}{size}",
+        measured=lasted_ns,
+        threshold=lasting_ns,
+        unit="duration",
+        evidence=trace.evidence,
+        first_seen=trace.first_seen,
+        last_seen=trace.last_seen,
+    )
+
+
+def _lasted_ns(trace: Burst) -> int | None:
+    """From the first line to the last, or None where they have no times."""
+    if trace.first is None or trace.last is None or not trace.first.timed:
+        return None
+    return (trace.last.us - trace.first.us) * _NS_PER_US
