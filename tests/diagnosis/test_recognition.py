@@ -68,11 +68,11 @@ def test_every_code_leads_to_its_symptom_however_a_client_writes_it(symptom) -> 
 NOT_OF_NATS = "application-duplicate-"
 """Errors of databases: they tell of duplicates only in the log of an application that reads from NATS."""
 
-NO_TROUBLE = "ping-traced"
+OF_THE_HEALTHY = "ping-traced"
 """A line of a healthy connection. That there are such lines is the finding, and no symptom that somebody would paste."""
 
 
-@pytest.mark.parametrize("name", [n for n in SIGNATURES if n != NO_TROUBLE and not n.startswith(NOT_OF_NATS)])
+@pytest.mark.parametrize("name", [n for n in SIGNATURES if n != OF_THE_HEALTHY and not n.startswith(NOT_OF_NATS)])
 def test_every_example_of_a_log_signature_is_recognised(name: str) -> None:
     assert [line for line in SIGNATURES[name].examples if recognised(line) is None] == []
 

@@ -4,6 +4,7 @@
     make proof SLICE=faults VERSION=2.15.1 MINUTES=8
     make proof SLICE=faults AGAIN=20    run the tests that failed 20 more times, for the rate
     make proof SLICE=healthy LANES=4    four pytest processes side by side
+    JSDOCTOR_VERSIONS=all make proof SLICE=faults    on two releases more
     make proof-page                     write docs/proof.md from the results, and keep them in docs/proof.tar.xz
 
 `slices.toml` says what a slice has. A piece of it is one test module; its results are lines of

