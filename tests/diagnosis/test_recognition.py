@@ -69,7 +69,7 @@ NOT_OF_NATS = "application-duplicate-"
 """Errors of databases: they tell of duplicates only in the log of an application that reads from NATS."""
 
 OF_THE_HEALTHY = "ping-traced"
-"""A line of a healthy connection. That there are such lines is the finding, and no symptom that somebody would paste."""
+"""A line of a healthy connection: that there are such lines is the finding, and nobody would paste one as a symptom."""
 
 
 @pytest.mark.parametrize("name", [n for n in SIGNATURES if n != OF_THE_HEALTHY and not n.startswith(NOT_OF_NATS)])
