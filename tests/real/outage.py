@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,13 @@ import nats
 import pytest
 from nats.aio.client import Client
 
-from tests.servers import Cluster
+from tests.servers import Cluster, wait_until
 from tests.support.deployment import add_stream, api
 
 Json = dict[str, Any]
+
+SILENCE_NS = 10_000_000_000
+"""So long a leader must not have heard a peer before JSD703 names it."""
 
 HANG_S = 30
 """A run that takes longer than this hangs. With its default timeout of 5 s the longest takes some 15 s."""
@@ -100,6 +104,24 @@ def consumer_peers(cluster: Cluster, stream: str, consumer: str, account: str = 
                     ) and (placed.get("leader") == name):
                         return {peer["name"]: peer for peer in placed.get("replicas") or []}
     return {}
+
+
+def wait_until_silent(cluster: Cluster, stream: str, peer: str, asked: Sequence[str] | None = None) -> None:
+    """Until the leader of a stream has not heard a peer for ten seconds. One that was just elected never did, and has
+    to lead for so long.
+    """
+    began = time.monotonic()
+
+    def is_silent() -> bool:
+        nonlocal began
+        reported = peers_of(cluster, stream, asked=asked).get(peer)
+        if reported and not reported["current"] and reported["active"] > SILENCE_NS:
+            return True
+        if reported is None or reported["current"] or reported["active"]:
+            began = time.monotonic()
+        return (time.monotonic() - began) * 1e9 > SILENCE_NS
+
+    wait_until(is_silent, f"the leader of {stream} to miss {peer} for ten seconds", timeout=90)
 
 
 async def fill(client: Client, stream: str, follower: str, until: Callable[[], bool]) -> None:

@@ -11,6 +11,7 @@ import pytest
 from nats.aio.client import Client
 
 from tests.real.outage import (
+    SILENCE_NS,
     Json,
     check,
     consumer_peers,
@@ -19,6 +20,7 @@ from tests.real.outage import (
     peers_of,
     requested,
     small_disk,
+    wait_until_silent,
     with_client,
 )
 from tests.servers import VERSIONS, Cluster, ClusterFactory, wait_until
@@ -27,7 +29,6 @@ from tests.support.stored import store
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("cluster-health")]
 
-SILENCE_NS = 10_000_000_000
 Run = tuple[int, Json]
 
 
@@ -76,9 +77,7 @@ def _downfall(cluster: Cluster) -> Downfall:
 
     cluster.kill(owner)
     run_checks("one killed")
-    wait_until(
-        lambda: _is_missed(peers_of(cluster, "ALL").get(owner)), f"the leader of ALL to miss {owner}", timeout=30
-    )
+    wait_until_silent(cluster, "ALL", owner)
     wait_until(lambda: _is_missed(_peer(_meta(cluster, leader), owner)), f"the meta leader to miss {owner}", timeout=30)
     run_checks("one down")
     cluster.kill(second)

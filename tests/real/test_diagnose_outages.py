@@ -10,8 +10,8 @@ import pytest
 from nats.aio.client import Client
 
 from tests.diagnosis.run import Json, confirmed, diagnosed
-from tests.real.outage import peers_of, with_client
-from tests.real.test_cluster_health import SILENCE_NS, _halt, _quiet_ns
+from tests.real.outage import SILENCE_NS, peers_of, with_client
+from tests.real.test_cluster_health import _halt, _quiet_ns
 from tests.real.test_consumer_ahead import consume_all, lose_the_tail, publish_five
 from tests.servers import VERSIONS, Cluster, ClusterFactory, wait_until
 from tests.support.deployment import add_stream, api

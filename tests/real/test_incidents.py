@@ -15,8 +15,8 @@ from nats.aio.client import Client
 from tests.real.contexts import contexts
 from tests.real.incident_faults import FAULTS, Fault
 from tests.real.incident_reports import LOUD, beneath, causes, every_finding_is_in_one_incident, first_is, shown
-from tests.real.outage import fill, peers_of, small_disk, with_client
-from tests.real.test_cluster_health import SILENCE_NS, _halt, _is_missed, _quiet_ns
+from tests.real.outage import SILENCE_NS, fill, peers_of, small_disk, wait_until_silent, with_client
+from tests.real.test_cluster_health import _halt, _quiet_ns
 from tests.real.ward import Site, run_check
 from tests.servers import DEFAULT_VERSION, VERSIONS, Cluster, ClusterFactory, wait_until
 from tests.support.deployment import add_consumer, add_stream, api
@@ -121,11 +121,7 @@ def _settled(cluster: Cluster, away: str) -> None:
     others = [name for name in cluster.names if name != away]
     wait_until(lambda: any(cluster.monitor(n, "/jsz")["meta_cluster"].get("leader") in others for n in others), "meta")
     wait_until(lambda: peers_of(cluster, "ORDERS", asked=others), "the stream to have a leader", timeout=60)
-    wait_until(
-        lambda: _is_missed(peers_of(cluster, "ORDERS", asked=others).get(away)),
-        "the server to be silent for ten seconds",
-        timeout=60,
-    )
+    wait_until_silent(cluster, "ORDERS", away, asked=others)
 
 
 def _wait_without_leader(cluster: Cluster, stream: str, asked: str) -> None:

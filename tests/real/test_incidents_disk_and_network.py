@@ -12,8 +12,8 @@ import pytest
 from nats.aio.client import Client
 
 from tests.real.incident_reports import first_is, place_stream
-from tests.real.outage import peers_of, with_client
-from tests.real.test_cluster_health import _is_missed, _monitors
+from tests.real.outage import peers_of, wait_until_silent, with_client
+from tests.real.test_cluster_health import _monitors
 from tests.real.ward import run_check
 from tests.servers import VERSIONS, Cluster, ClusterFactory, wait_until
 from tests.servers.route_proxies import RouteProxies
@@ -77,11 +77,7 @@ def test_partition(cluster_factory: ClusterFactory, version: str) -> None:
         proxies.cut(alone)
         others = [name for name in cluster.names if name != alone]
         wait_until(lambda: peers_of(cluster, "ORDERS", asked=others), "the majority to lead", timeout=60)
-        wait_until(
-            lambda: _is_missed(peers_of(cluster, "ORDERS", asked=others).get(alone)),
-            "the server to be silent for ten seconds",
-            timeout=60,
-        )
+        wait_until_silent(cluster, "ORDERS", alone, asked=others)
         wait_until(
             lambda: not cluster.monitor(alone, "/jsz")["meta_cluster"].get("leader"), "no leader alone", timeout=60
         )
@@ -110,11 +106,7 @@ def test_one_way_partition(cluster_factory: ClusterFactory, version: str) -> Non
         others = [name for name in cluster.names if name != alone]
         with_client(cluster, lambda client: _lead_elsewhere(client, alone))
         proxies.mute(alone)
-        wait_until(
-            lambda: _is_missed(peers_of(cluster, "ORDERS", asked=others).get(alone)),
-            "the server to be silent for ten seconds",
-            timeout=60,
-        )
+        wait_until_silent(cluster, "ORDERS", alone, asked=others)
         _majority_sees(cluster, alone)
         first_is(run_check(*_monitors(cluster), "--set", "JSD718.start_up=1s")[1], f"JSD703 {alone}", "JSD706")
         cluster.close()
