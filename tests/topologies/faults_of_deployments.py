@@ -22,6 +22,7 @@ import nats
 
 from tests.collect.certificates import Certificates
 from tests.support.deployment import HOUR_NS, add_consumer, add_stream, api
+from tests.support.stored import publish
 from tests.topologies.deployments import HUB, cluster, hub, single, sites, super_cluster
 from tests.topologies.habits import BOUNDED
 from tests.topologies.landscape import (
@@ -93,7 +94,7 @@ def stored(url: str, name: str, messages: int = 10, **config: object) -> None:
         try:
             await add_stream(client, name, **{"subjects": [name.lower()], **BOUNDED, **config})
             for _ in range(messages):
-                await client.request(name.lower(), b"x" * 100, timeout=10)
+                await publish(client, name.lower(), b"x" * 100)
         finally:
             await client.close()
 
