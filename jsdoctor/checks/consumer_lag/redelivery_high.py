@@ -17,6 +17,9 @@ from jsdoctor.model.wording import counted, span
 _FAR_MORE = 2
 """From more than so many times as many repeats as a wait for acknowledgements would bring on, others were refused."""
 
+_BEYOND_CHANCE = 3
+"""And from so many more of them."""
+
 
 @check("consumer_lag.redelivery_high")
 def redelivery_high(trend: Trend, params: Params) -> Iterator[Finding]:
@@ -40,8 +43,8 @@ def redelivery_high(trend: Trend, params: Params) -> Iterator[Finding]:
             reason = f"{again:,} of {deliveries:,} deliveries between the samples were repeated: too few for a share"
             yield unknown(last.subject, reason, "run with a longer --interval, e.g. 30s")
         else:
-            severe = share.ratio >= fail_at
-            tried = "" if severe else _tried_again(history, again, least)
+            severe = share.reaches(fail_at, enough)
+            tried = "" if severe else _tried_again(history, again)
             severity = Severity.ERROR if severe else Severity.INFO if tried else Severity.WARNING
             text = (
                 f"at least {again:,} of {deliveries:,} deliveries in {history.elapsed_s:.0f}s were repeats: their"
@@ -80,7 +83,7 @@ def _why(history: ConsumerHistory, again: int) -> str:
     return f"were not acknowledged within {span(wait_ns)}, or were refused"
 
 
-def _tried_again(history: ConsumerHistory, again: int, least: int) -> str:
+def _tried_again(history: ConsumerHistory, again: int) -> str:
     """How it is known that an application refuses some messages with a delay, as it is meant to; or empty.
 
     With so many unacknowledged messages, and each of them coming again once in `ack_wait`, there would be far fewer
@@ -95,7 +98,7 @@ def _tried_again(history: ConsumerHistory, again: int, least: int) -> str:
         return ""
     pending = max(reading.num_ack_pending for reading in history.readings)
     late = pending * history.elapsed_s * 1e9 / wait_ns
-    if again <= _FAR_MORE * late or again - late < least:
+    if again <= _FAR_MORE * late or again - late < _BEYOND_CHANCE:
         return ""
     return (
         "are refused with a delay, or were those of a worker that ended: of at most"
