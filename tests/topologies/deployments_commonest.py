@@ -169,12 +169,12 @@ def site_that_connects_to_the_port_for_clients(land: Landscape) -> str:
     return land.url("site1", user="sys")
 
 
-@broken("JSD812", "n1", logs=True, since=(2, 11))
+@broken("JSD812", "n1", logs=True, since=(2, 12))
 def cluster_whose_certificate_for_routes_has_expired(land: Landscape) -> str:
     """https://github.com/nats-io/nats-server/issues/3602, https://github.com/nats-io/nats.py/pull/971: after a year.
 
-    Planted first with a certificate for no days, which openssl does not make. 2.10 does not show when its certificates
-    expire: there JSD714 reports the routes.
+    Planted first with a certificate for no days, which openssl does not make. Servers before 2.11.12 do not show when
+    their certificates expire: there JSD714 reports the routes.
     """
     land.directory.mkdir(parents=True, exist_ok=True)
     pki = Certificates(land.directory)
