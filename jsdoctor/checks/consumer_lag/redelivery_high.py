@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import sqrt
 
 from jsdoctor.checks.consumer_lag.progress import acknowledged, is_full
 from jsdoctor.checks.registry import check
@@ -17,8 +18,8 @@ from jsdoctor.model.wording import counted, span
 _FAR_MORE = 2
 """From more than so many times as many repeats as a wait for acknowledgements would bring on, others were refused."""
 
-_BEYOND_CHANCE = 3
-"""And from so many more of them."""
+_DEVIATIONS = 2
+"""And from so many standard deviations, and one repeat, more: they are counts of rare events, with Poisson's spread."""
 
 
 @check("consumer_lag.redelivery_high")
@@ -98,7 +99,7 @@ def _tried_again(history: ConsumerHistory, again: int) -> str:
         return ""
     pending = max(reading.num_ack_pending for reading in history.readings)
     late = pending * history.elapsed_s * 1e9 / wait_ns
-    if again <= _FAR_MORE * late or again - late < _BEYOND_CHANCE:
+    if again <= max(_FAR_MORE * late, late + _DEVIATIONS * sqrt(late) + 1):
         return ""
     return (
         "are refused with a delay, or were those of a worker that ended: of at most"
