@@ -24,7 +24,9 @@ from jsdoctor.checks.logs.log_findings import detailed_finding
 from jsdoctor.checks.logs.raft_words import cluster_of
 from jsdoctor.checks.logs.words import no_server_lines, zoned
 from jsdoctor.checks.registry import check
+from jsdoctor.checks.servers.health import uptime_ns
 from jsdoctor.model.finding import CLUSTER, Confidence, Finding, Observation, Severity, Subject, passed, unknown
+from jsdoctor.model.jetstream import Peer
 from jsdoctor.model.log import LogEvidence, LogServer, LogTime, ProcessRun
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import ConnectedServer, Server, Servers
@@ -70,7 +72,10 @@ def _findings(
         is_up = _is_up(name, reachability, answered)
         if of_server := [unheard for unheard in all_ if not is_up or unheard.asset is None]:
             yield _server_finding(name, of_server, answered.get(name), params.integer("long_silence"))
-    yield from (_asset_finding(subject, missing) for subject, missing in of_asset.items())
+    restarted = _restarted(answered, params.integer("long_silence"))
+    for subject, missing in of_asset.items():
+        stopped = [unheard for unheard in missing if not _may_be_starting(unheard.peer, restarted)]
+        yield _asset_finding(subject, stopped) if stopped else _starting(subject, missing, restarted)
     yield from _others(reachability, params.integer("silence"))
 
 
@@ -99,6 +104,23 @@ def _is_up(name: str, reachability: PeerReachability, answered: Mapping[str, Ser
     """
     missed_by_meta = any(unheard.asset is None for unheard in reachability.unheard[name])
     return name in reachability.prompt or (_takes_part(answered.get(name)) and not missed_by_meta)
+
+
+def _restarted(answered: Mapping[str, Server], long_ns: int) -> dict[str, int]:
+    """Servers that started a moment ago, with nanoseconds since then."""
+    uptimes = ((name, uptime_ns(server)) for name, server in answered.items())
+    return {name: uptime for name, uptime in uptimes if uptime is not None and uptime < long_ns}
+
+
+def _may_be_starting(peer: Peer, restarted: Mapping[str, int]) -> bool:
+    """Whether its server started after the last contact: replicas start one after the other."""
+    return restarted.get(peer.name, peer.active_ns) < peer.active_ns
+
+
+def _starting(subject: Subject, missing: Sequence[UnreachablePeer], restarted: Mapping[str, int]) -> Finding:
+    names = sorted({unheard.peer.name for unheard in missing})
+    started = ", ".join(f"{name} started {span(restarted[name])} ago" for name in names)
+    return unknown(subject, f"{started}, and its replica there has not been seen since", "run again in a minute")
 
 
 def _takes_part(server: Server | None) -> bool:
