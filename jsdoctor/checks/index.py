@@ -86,7 +86,7 @@ consumer_lag.lag_growing consumer_lag.lag_growing trend=Trend params
 consumer_lag.lag_growing_history consumer_lag.lag_growing history=History params
 consumer_lag.lag_high consumer_lag.lag_high trend=Trend params
 consumer_lag.lag_in_one_sample consumer_lag.lag_high snapshots=SnapshotSeries trend?=Trend params
-consumer_lag.max_deliver_exhausted consumer_lag.max_deliver_exhausted snapshots=SnapshotSeries
+consumer_lag.max_deliver_exhausted consumer_lag.max_deliver_exhausted snapshots=SnapshotSeries trend?=Trend
 consumer_lag.max_deliver_exhausted_logged consumer_lag.max_deliver_exhausted logs=LogEvidence
 consumer_lag.metadata_threshold consumer_lag.metadata_threshold snapshots=SnapshotSeries params
 consumer_lag.missing consumer_lag.missing trend=Trend params

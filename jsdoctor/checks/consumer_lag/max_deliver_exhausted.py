@@ -15,22 +15,26 @@ from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Confidence, Finding, Severity, passed, unknown
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
+from jsdoctor.model.trend import Trend
 from jsdoctor.model.wording import counted, span
 
 _ONCE, _TWICE = 1, 2
+_SHORTLY_S = 60
 
 _HIDDEN = "with max_deliver 1 the server does not keep count of the messages that it gave up"
 _HOW = "record the advisories: a stream on $JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.>"
 
 
 @check("consumer_lag.max_deliver_exhausted")
-def max_deliver_exhausted(snapshots: SnapshotSeries) -> Iterator[Finding]:
+def max_deliver_exhausted(snapshots: SnapshotSeries, trend: Trend | None) -> Iterator[Finding]:
     """What one reading proves; the rest only advisories tell (server: consumer.go hasMaxDeliveries, infoWithSnap)."""
     for stream, consumer in snapshots.last.led_consumers():
         if consumer.config.max_deliver < _ONCE or consumer.config.ack_policy != "explicit":
             continue
-        given_up = min(_given_up(consumer), _still_there(stream, consumer))
-        if given_up > 0:
+        given_up = _left(stream, consumer)
+        if given_up > 0 and _passes_by(trend, consumer):
+            yield unknown(consumer.subject, _passing(given_up), "run with --samples 5, or again in a minute")
+        elif given_up > 0:
             reader = reader_of_advisories(snapshots.last, stream, consumer)
             misnamed = None if reader else misnamed_keeper(snapshots.last, stream)
             yield _finding(stream, consumer, given_up, reader, misnamed)
@@ -38,6 +42,28 @@ def max_deliver_exhausted(snapshots: SnapshotSeries) -> Iterator[Finding]:
             yield passed(consumer.subject)
         else:
             yield unknown(consumer.subject, _HIDDEN, _HOW)
+
+
+def _left(stream: Stream, consumer: Consumer) -> int:
+    return min(_given_up(consumer), _still_there(stream, consumer))
+
+
+def _passes_by(trend: Trend | None, consumer: Consumer) -> bool:
+    """Whether a sample shortly before has none.
+
+    Applications move such messages elsewhere as their advisories arrive; and while work goes on, a stream and its
+    consumer are read at moments between which a message comes or goes.
+    """
+    history = trend.by_consumer.get((consumer.account, consumer.stream, consumer.name)) if trend else None
+    if history is None:
+        return False
+    earlier, stream = history.readings[-2], history.streams[-2]
+    return (consumer.at - earlier.at).total_seconds() < _SHORTLY_S and not _left(stream, earlier)
+
+
+def _passing(given_up: int) -> str:
+    has = "has" if given_up == 1 else "have"
+    return f"in the last sample {counted(given_up, 'message')} {has} reached max_deliver, in the one before none"
 
 
 def _given_up(consumer: Consumer) -> int:
