@@ -11,7 +11,7 @@ from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.params import Params
-from jsdoctor.model.wording import counted, span
+from jsdoctor.model.wording import span
 
 _NS_PER_US = 1_000
 
@@ -24,22 +24,19 @@ def messages_traced_logged(logs: LogEvidence, params: Params) -> Iterator[Findin
         return
     traces = bursts(logs, "ping-traced", subjects=by_server, calm=False)
     for trace in traces:
-        yield _finding(logs, trace, params.integer("lasting"))
+        yield _finding(trace, is_recent(logs, trace), params.integer("lasting"))
     if not traces:
         yield passed(CLUSTER)
 
 
-def _finding(logs: LogEvidence, trace: Burst, lasting_ns: int) -> Finding:
+def _finding(trace: Burst, is_on: bool, lasting_ns: int) -> Finding:
     lasted_ns = _lasted_ns(trace)
-    on = is_recent(logs, trace)
     length = f" for {span(lasted_ns)}" if lasted_ns else ""
-    mine = [file for file in logs.files if file.servers == (trace.subject.name,)]
-    size = f"; its log has {counted(sum(file.lines for file in mine), 'line')}" if mine else ""
     return Finding(
         subject=trace.subject,
-        severity=None if on and lasted_ns is not None and lasted_ns >= lasting_ns else Severity.INFO,
+        severity=None if is_on and lasted_ns is not None and lasted_ns >= lasting_ns else Severity.INFO,
         message=f"it logged each message of its protocol (trace){length}{when(trace.first, trace.last)}, with what"
-        f" clients send{'' if on else '; no longer at the end of the log'}{size}",
+        f" clients send{'' if is_on else '; no longer at the end of the log'}",
         measured=lasted_ns,
         threshold=lasting_ns,
         unit="duration",
