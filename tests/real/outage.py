@@ -106,22 +106,34 @@ def consumer_peers(cluster: Cluster, stream: str, consumer: str, account: str = 
     return {}
 
 
-def wait_until_silent(cluster: Cluster, stream: str, peer: str, asked: Sequence[str] | None = None) -> None:
-    """Until the leader of a stream has not heard a peer for ten seconds. One that was just elected never did, and has
-    to lead for so long.
-    """
+def lasting(condition: Callable[[], bool]) -> Callable[[], bool]:
+    """Whether a condition has held for ten seconds, each time it was asked."""
     began = time.monotonic()
 
-    def is_silent() -> bool:
+    def lasts() -> bool:
         nonlocal began
-        reported = peers_of(cluster, stream, asked=asked).get(peer)
-        if reported and not reported["current"] and reported["active"] > SILENCE_NS:
-            return True
-        if reported is None or reported["current"] or reported["active"]:
+        if not condition():
             began = time.monotonic()
         return (time.monotonic() - began) * 1e9 > SILENCE_NS
 
-    wait_until(is_silent, f"the leader of {stream} to miss {peer} for ten seconds", timeout=90)
+    return lasts
+
+
+def wait_until_silent(peer: Callable[[], Json | None], description: str) -> None:
+    """Until a leader, whose view of a peer is given, has not heard that peer for ten seconds. One that was just
+    elected never did (`active` is 0), and has to lead for so long.
+    """
+
+    def missed() -> Json | None:
+        reported = peer()
+        return None if reported is None or reported["current"] else reported
+
+    never_heard = lasting(lambda: (reported := missed()) is not None and not reported["active"])
+    wait_until(
+        lambda: never_heard() or ((reported := missed()) is not None and reported["active"] > SILENCE_NS),
+        description,
+        timeout=90,
+    )
 
 
 async def fill(client: Client, stream: str, follower: str, until: Callable[[], bool]) -> None:

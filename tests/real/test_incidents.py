@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from nats.aio.client import Client
 from tests.real.contexts import contexts
 from tests.real.incident_faults import FAULTS, Fault
 from tests.real.incident_reports import LOUD, beneath, causes, every_finding_is_in_one_incident, first_is, shown
-from tests.real.outage import SILENCE_NS, fill, peers_of, small_disk, wait_until_silent, with_client
+from tests.real.outage import SILENCE_NS, fill, lasting, peers_of, small_disk, wait_until_silent, with_client
 from tests.real.test_cluster_health import _halt, _quiet_ns
 from tests.real.ward import Site, run_check
 from tests.servers import DEFAULT_VERSION, VERSIONS, Cluster, ClusterFactory, wait_until
@@ -121,20 +120,9 @@ def _settled(cluster: Cluster, away: str) -> None:
     others = [name for name in cluster.names if name != away]
     wait_until(lambda: any(cluster.monitor(n, "/jsz")["meta_cluster"].get("leader") in others for n in others), "meta")
     wait_until(lambda: peers_of(cluster, "ORDERS", asked=others), "the stream to have a leader", timeout=60)
-    wait_until_silent(cluster, "ORDERS", away, asked=others)
-
-
-def _wait_without_leader(cluster: Cluster, stream: str, asked: str) -> None:
-    """Until it has had no leader for ten seconds. A candidate may count the others' silence from its last vote."""
-    led = time.monotonic()
-
-    def silent() -> bool:
-        nonlocal led
-        if peers_of(cluster, stream, asked=[asked]):
-            led = time.monotonic()
-        return (time.monotonic() - led) * 1e9 > SILENCE_NS
-
-    wait_until(silent, "ten seconds without a leader", timeout=90)
+    wait_until_silent(
+        lambda: peers_of(cluster, "ORDERS", asked=others).get(away), f"the leader of ORDERS to miss {away}"
+    )
 
 
 def _report(cluster: Cluster, user: str) -> Json:
@@ -164,7 +152,10 @@ def test_dead_server(cluster_factory: ClusterFactory, tmp_path: Path, version: s
     last = next(name for name in cluster.names if name not in (dead, second))
     cluster.kill(second)
     wait_until(lambda: not cluster.monitor(last, "/jsz")["meta_cluster"].get("leader"), "no meta leader", timeout=90)
-    _wait_without_leader(cluster, "ORDERS", last)
+    # A candidate may count the others' silence from its last vote.
+    wait_until(
+        lasting(lambda: not peers_of(cluster, "ORDERS", asked=[last])), "ten seconds without a leader", timeout=90
+    )
     first_is(_report(cluster, "sys"), "JSD701 cluster", "JSD702")
 
 

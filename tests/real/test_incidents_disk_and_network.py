@@ -77,7 +77,9 @@ def test_partition(cluster_factory: ClusterFactory, version: str) -> None:
         proxies.cut(alone)
         others = [name for name in cluster.names if name != alone]
         wait_until(lambda: peers_of(cluster, "ORDERS", asked=others), "the majority to lead", timeout=60)
-        wait_until_silent(cluster, "ORDERS", alone, asked=others)
+        wait_until_silent(
+            lambda: peers_of(cluster, "ORDERS", asked=others).get(alone), f"the leader of ORDERS to miss {alone}"
+        )
         wait_until(
             lambda: not cluster.monitor(alone, "/jsz")["meta_cluster"].get("leader"), "no leader alone", timeout=60
         )
@@ -106,7 +108,9 @@ def test_one_way_partition(cluster_factory: ClusterFactory, version: str) -> Non
         others = [name for name in cluster.names if name != alone]
         with_client(cluster, lambda client: _lead_elsewhere(client, alone))
         proxies.mute(alone)
-        wait_until_silent(cluster, "ORDERS", alone, asked=others)
+        wait_until_silent(
+            lambda: peers_of(cluster, "ORDERS", asked=others).get(alone), f"the leader of ORDERS to miss {alone}"
+        )
         _majority_sees(cluster, alone)
         first_is(run_check(*_monitors(cluster), "--set", "JSD718.start_up=1s")[1], f"JSD703 {alone}", "JSD706")
         cluster.close()

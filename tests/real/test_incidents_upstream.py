@@ -6,7 +6,7 @@ import pytest
 from nats.aio.client import Client
 
 from tests.real.incident_reports import first_is, place_stream
-from tests.real.outage import wait_until_silent, with_client
+from tests.real.outage import peers_of, wait_until_silent, with_client
 from tests.real.ward import run_check
 from tests.servers import VERSIONS, Cluster, ClusterFactory, wait_until
 from tests.support.deployment import HOUR_NS, add_stream
@@ -33,7 +33,9 @@ def test_dead_upstream(cluster_factory: ClusterFactory, version: str) -> None:
     with_client(cluster, furnish)
     wait_until(lambda: _copied(cluster, others[0]) == 1, "the mirror to have the message", timeout=30)
     cluster.kill(dead)
-    wait_until_silent(cluster, "ORDERS", dead, asked=others)
+    wait_until_silent(
+        lambda: peers_of(cluster, "ORDERS", asked=others).get(dead), f"the leader of ORDERS to miss {dead}"
+    )
     report = run_check(
         "--server", cluster.url("app"), "--set", "JSD607.warn_silence=5s", "--set", "JSD607.max_silence=8s"
     )[1]
