@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -29,6 +30,7 @@ _LITERAL = 6
 _LEVELS = ("FTL", "ERR", "WRN", "INF", "DBG", "TRC")
 
 
+@lru_cache(maxsize=1024)  # the exporter, and programs that check again and again, read the same pages each time
 def parse_rule_page(origin: str, text: str, failure_mode: str = "") -> Rule:
     """Read one page. `origin` names the file in messages. Raises `PageError` with every mistake found."""
     page = PageReader(origin, text)

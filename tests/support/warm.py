@@ -1,7 +1,7 @@
 """`jsdoctor` in a fork of a process that has imported it, for tests that run one command many times.
 
-A check of a small deployment imports some 850 modules, which takes longer than all else that it does. The command and
-its exit code are those of `python -m jsdoctor`; only the imports are made once.
+A check of a small deployment imports some 850 modules and reads all rule pages, which takes longer than all else that
+it does. The command and its exit code are those of `python -m jsdoctor`; only these two are done once.
 `python -m tests.support.warm` is that process.
 """
 
@@ -24,6 +24,7 @@ from pathlib import Path
 
 import jsdoctor
 from jsdoctor.__main__ import main
+from jsdoctor.app.rulebook import open_rulebook
 
 _SPARK = "jsdoctor.collect.logs.spark"
 _turn = threading.Lock()
@@ -81,6 +82,7 @@ def _serve() -> None:
     for module in pkgutil.walk_packages(jsdoctor.__path__, "jsdoctor."):
         if not module.name.startswith((_SPARK, "jsdoctor.__main__")):
             importlib.import_module(module.name)
+    open_rulebook()
     gc.freeze()
     sys.stdout.write("ready\n")
     sys.stdout.flush()
