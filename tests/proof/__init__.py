@@ -1,6 +1,7 @@
 """The proof: the tests in slices, run over as many sittings as they need, and a page of what they gave.
 
-    make proof                          run what is left of every slice, at most 30 minutes each
+    make proof                          run what `make test` has, then what is left of every slice, 30 minutes each
+    make proof SUITE=1                  only what `make test` has
     make proof SLICE=faults VERSION=2.15.1 MINUTES=8
     make proof SLICE=faults AGAIN=20    run the tests that failed 20 more times, for the rate
     make proof SLICE=healthy LANES=4    four pytest processes side by side

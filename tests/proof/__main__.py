@@ -10,9 +10,11 @@ from collections.abc import Sequence
 from tests.proof.page import PAGE, page, slice_results
 from tests.proof.published import publish
 from tests.proof.results import digest_of
-from tests.proof.run import prepare, run_slice
+from tests.proof.run import prepare, run_slice, run_suite
 from tests.proof.slices import load_slices
 from tests.servers import VERSIONS
+
+SUITE_MINUTES = 30.0
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -31,7 +33,9 @@ def main(arguments: Sequence[str]) -> int:
         return 0
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends like Ctrl-C: what was under way runs again
     digest = prepare()
-    chosen = [candidate for candidate in slices if options.slice in {None, candidate.name}]
+    if options.suite or not (options.slice or options.again):
+        run_suite(slices, digest, minutes=options.minutes or SUITE_MINUTES)
+    chosen = [candidate for candidate in slices if options.slice in {None, candidate.name} and not options.suite]
     complete = True
     for proof_slice in chosen:
         minutes = options.minutes or proof_slice.minutes
@@ -46,7 +50,7 @@ def main(arguments: Sequence[str]) -> int:
         )
     failed = 0
     for results in slice_results(slices, digest):
-        if results.slice in chosen:
+        if options.suite or results.slice in chosen:
             counts = results.counts
             failed += counts["failed"]
             sys.stdout.write(f"{results.slice.name}: {', '.join(f'{n:,} {what}' for what, n in counts.items())}\n")
@@ -56,6 +60,7 @@ def main(arguments: Sequence[str]) -> int:
 def _parser(names: Sequence[str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.proof", description="Run the tests in slices that resume.")
     parser.add_argument("--slice", choices=names, help="this one alone")
+    parser.add_argument("--suite", action="store_true", help="only what `make test` has, in one run on all processors")
     parser.add_argument("--version", default="", choices=["", *VERSIONS], help="tests of this nats-server alone")
     parser.add_argument("--minutes", type=float, help="how long to work on each slice")
     parser.add_argument("--again", type=int, default=0, help="run the tests that failed so many times more")

@@ -1,6 +1,7 @@
 """The pytest plugin of the proof: runs the tests that it is given, writes what each gave at once, stops in time.
 
-`--proof-order FILE` names an `Order` in JSON. With `collect_to` in it, tests are listed and none is run.
+`--proof-order FILE` names an `Order` in JSON. With `collect_to` in it, tests are listed and none is run. With `-n` the
+workers select, and the process that hands the tests to them writes.
 """
 
 from __future__ import annotations
@@ -21,10 +22,13 @@ _MAX_REASON = 300
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):
-    """What one pytest process does. `until` is a Unix time: no test starts after it."""
+    """What one run of pytest does. `until` is a Unix time: no test starts after it.
+
+    `results` has the file of results of each module, by its path as tests are named after it.
+    """
 
     tests: frozenset[str] = frozenset()
-    results: str = ""
+    results: dict[str, str] = {}
     until: float = 0.0
     collect_to: str = ""
 
@@ -36,15 +40,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Register the plugin for the order, if there is one."""
     if path := config.getoption("--proof-order"):
-        config.pluginmanager.register(Recorder(msgspec.json.decode(Path(path).read_bytes(), type=Order)))
+        order = msgspec.json.decode(Path(path).read_bytes(), type=Order)
+        config.pluginmanager.register(Selector(order))
+        if not hasattr(config, "workerinput"):  # of a worker, the other process learns all that it gave
+            config.pluginmanager.register(Recorder(order))
 
 
-class Recorder:
-    """Selects, records and stops."""
+class Selector:
+    """Chooses or lists the tests, and stops in time."""
 
     def __init__(self, order: Order) -> None:
         self._order = order
-        self._outcome: dict[str, Result] = {}
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -59,15 +65,33 @@ class Recorder:
         items[:] = [item for item in items if item.nodeid in self._order.tests]
         config.hook.pytest_deselected(items=others)
 
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Any:
+        """No further test when the time is over."""
+        yield
+        if time.time() > self._order.until:
+            item.session.shouldstop = "the time of this sitting is over"
+
+
+class Recorder:
+    """Writes what each test gave."""
+
+    def __init__(self, order: Order) -> None:
+        self._order = order
+        self._outcome: dict[str, Result] = {}
+
+    def _path(self, nodeid: str) -> Path:
+        return Path(self._order.results[nodeid.partition("::")[0]])
+
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         """A test that never ends has this line alone."""
         self._outcome[nodeid] = Result(test=nodeid, outcome="started", at=datetime.now(UTC))
-        append(Path(self._order.results), self._outcome[nodeid])
+        append(self._path(nodeid), self._outcome[nodeid])
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Set-up, the test itself, tear-down: the worst of the three counts."""
         if report.failed:
-            with failures_path(Path(self._order.results)).open("a", encoding="utf-8") as failures:
+            with failures_path(self._path(report.nodeid)).open("a", encoding="utf-8") as failures:
                 failures.write(_in_full(report))
         so_far = self._outcome[report.nodeid]
         worse = report.failed or so_far.outcome == "started" or (report.skipped and so_far.outcome == "passed")
@@ -82,14 +106,7 @@ class Recorder:
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
         """The line of the test is complete."""
-        append(Path(self._order.results), self._outcome.pop(nodeid))
-
-    @pytest.hookimpl(hookwrapper=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> Any:
-        """No further test when the time is over."""
-        yield
-        if time.time() > self._order.until:
-            item.session.shouldstop = "the time of this sitting is over"
+        append(self._path(nodeid), self._outcome.pop(nodeid))
 
 
 def _reason(report: pytest.TestReport) -> str:

@@ -42,6 +42,7 @@ from tests.servers import ROOT, VERSIONS
 
 PATIENCE_S = 900
 """How much longer than its time a process may take: no test takes longer than this."""
+_AS_MAKE_TEST = ("-m", "not nightly", "-n", "auto", "--dist", "loadfile", "--no-loadscope-reorder")
 
 
 def prepare() -> str:
@@ -141,11 +142,28 @@ def run_slice(
     )
 
 
+def run_suite(slices: Sequence[Slice], digest: str, *, minutes: float) -> None:
+    """Run what `make test` has and has no result yet, as it does: on all processors, and one start for all modules."""
+    files = {
+        f"tests/{module}": results_path(digest, name, module)
+        for name, of_slice in modules_of(slices).items()
+        for module in of_slice
+    }
+    done = set().union(*(_done(path) for path in files.values()))
+    tests = frozenset(test.test for test in read_collected(digest) if not test.nightly) - done
+    if tests:
+        sys.stdout.write(f"{counted(len(tests), 'test')} of `make test`\n")
+        sys.stdout.flush()
+        until = time.time() + 60 * minutes
+        order = Order(tests=tests, results={name: str(path) for name, path in files.items()}, until=until)
+        _pytest(order, [*_AS_MAKE_TEST, "tests"], until - time.time() + PATIENCE_S)
+
+
 def _run_piece(piece: Piece, until: float, running: set[subprocess.Popen[str]]) -> None:
     if time.time() <= until:
         sys.stdout.write(f"{piece}\n")
         sys.stdout.flush()
-        order = Order(tests=piece.tests, results=str(piece.results), until=until)
+        order = Order(tests=piece.tests, results={f"tests/{piece.module}": str(piece.results)}, until=until)
         _pytest(order, [f"tests/{piece.module}"], until - time.time() + PATIENCE_S, running)
 
 

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
+import pytest
 
 from tests.proof.causes import load_causes
 from tests.proof.dependencies import dependencies, module_digest
@@ -30,6 +31,7 @@ from tests.proof.results import (
 from tests.proof.slices import load_slices, modules, modules_of
 from tests.servers import ROOT
 
+SAMPLE_MODULE = "test_sample.py"
 AT = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
 SAMPLE = """
 import pytest
@@ -63,7 +65,7 @@ def test_each_module_is_in_one_slice_and_each_selection_takes_something() -> Non
             assert any(msgspec.structs.replace(proof_slice, select=(glob,)).takes(module) for module in modules()), glob
 
 
-def run(order: Order, scratch: Path) -> None:
+def run(order: Order, scratch: Path, *options: str) -> None:
     (scratch / "order.json").write_bytes(msgspec.json.encode(order))
     module = scratch / "test_sample.py"
     module.write_text(SAMPLE)
@@ -79,15 +81,17 @@ def run(order: Order, scratch: Path) -> None:
         "-c",
         "/dev/null",
     ]
-    command += ["--rootdir", str(scratch), "--proof-order", str(scratch / "order.json"), str(module)]
+    command += ["--rootdir", str(scratch), "--proof-order", str(scratch / "order.json"), *options, str(module)]
     subprocess.run(command, cwd=ROOT, check=False, capture_output=True)
 
 
-def test_what_a_test_gave_is_kept(tmp_path: Path) -> None:
+@pytest.mark.parametrize("options", [(), ("-n", "2")], ids=["one process", "workers"])
+def test_what_a_test_gave_is_kept(tmp_path: Path, options: tuple[str, ...]) -> None:
     run(Order(collect_to=str(tmp_path / "collected")), tmp_path)
     tests = [msgspec.json.decode(line)["test"] for line in (tmp_path / "collected").read_bytes().splitlines()]
     results = tmp_path / "results"
-    run(Order(tests=frozenset(tests[:4]), results=str(results), until=time.time() + 60), tmp_path)
+    order = Order(tests=frozenset(tests[:4]), results={SAMPLE_MODULE: str(results)}, until=time.time() + 60)
+    run(order, tmp_path, *options)
     ended = {r.test.partition("::")[2]: r for r in read_results(results) if r.outcome != "started"}
     assert {name: result.outcome for name, result in ended.items()} == {
         "test_passes": "passed",
@@ -107,11 +111,11 @@ def test_what_a_test_gave_is_kept(tmp_path: Path) -> None:
 def test_only_tests_of_the_order_run_and_none_after_its_time(tmp_path: Path) -> None:
     name = "test_sample.py::test_passes"
     results = tmp_path / "results"
-    run(Order(tests=frozenset({name}), results=str(results), until=time.time() + 60), tmp_path)
+    run(Order(tests=frozenset({name}), results={SAMPLE_MODULE: str(results)}, until=time.time() + 60), tmp_path)
     assert [result.outcome for result in read_results(results)] == ["started", "passed"]
     late = tmp_path / "late"
     both = frozenset({name, "test_sample.py::test_fails"})
-    run(Order(tests=both, results=str(late), until=time.time() - 1), tmp_path)
+    run(Order(tests=both, results={SAMPLE_MODULE: str(late)}, until=time.time() - 1), tmp_path)
     assert len({result.test for result in read_results(late)}) == 1
 
 
