@@ -136,12 +136,15 @@ class Landscape:
         self.wait_for(agreed, what, timeout=60)
 
     def _outside(self, keys: Iterable[str]) -> list[str]:
-        """Those of the servers that no meta leader counts as a member."""
-        names = {key: self.monitor(key, "/varz")["server_name"] for key in keys}
-        metas = [self.monitor(key, "/jsz")["meta_cluster"] for key in keys]
+        """Those of the servers that do not answer, or that no meta leader counts as a member."""
+        names, metas = {}, []
+        for key in keys:
+            with contextlib.suppress(httpx2.HTTPError):
+                names[key] = self.monitor(key, "/varz")["server_name"]
+                metas.append(self.monitor(key, "/jsz")["meta_cluster"])
         members = {meta.get("leader") for meta in metas}
         members |= {peer["name"] for meta in metas for peer in meta.get("replicas") or []}
-        return [key for key, name in names.items() if name not in members]
+        return [key for key in keys if names.get(key) not in members]
 
     def wait_leafs(self, key: str, count: int) -> None:
         """Until that server has so many leaf connections."""

@@ -32,8 +32,8 @@ def max_deliver_exhausted(snapshots: SnapshotSeries, trend: Trend | None) -> Ite
         if consumer.config.max_deliver < _ONCE or consumer.config.ack_policy != "explicit":
             continue
         given_up = _left(stream, consumer)
-        if given_up > 0 and _passes_by(trend, consumer):
-            yield unknown(consumer.subject, _passing(given_up), "run with --samples 5, or again in a minute")
+        if given_up > 0 and (passing := _passing(trend, consumer, given_up)):
+            yield unknown(consumer.subject, passing, "run with --samples 5, or again in a minute")
         elif given_up > 0:
             reader = reader_of_advisories(snapshots.last, stream, consumer)
             misnamed = None if reader else misnamed_keeper(snapshots.last, stream)
@@ -48,22 +48,24 @@ def _left(stream: Stream, consumer: Consumer) -> int:
     return min(_given_up(consumer), _still_there(stream, consumer))
 
 
-def _passes_by(trend: Trend | None, consumer: Consumer) -> bool:
-    """Whether a sample shortly before has none.
+def _passing(trend: Trend | None, consumer: Consumer, given_up: int) -> str:
+    """How a sample shortly before shows that they may be gone in a moment; or empty.
 
     Applications move such messages elsewhere as their advisories arrive; and while work goes on, a stream and its
-    consumer are read at moments between which a message comes or goes.
+    consumer are read at moments between which a message comes or goes. One that stays in a stream from which
+    acknowledgements remove messages is its oldest before long.
     """
     history = trend.by_consumer.get((consumer.account, consumer.stream, consumer.name)) if trend else None
-    if history is None:
-        return False
-    earlier, stream = history.readings[-2], history.streams[-2]
-    return (consumer.at - earlier.at).total_seconds() < _SHORTLY_S and not _left(stream, earlier)
-
-
-def _passing(given_up: int) -> str:
+    if history is None or (consumer.at - history.readings[-2].at).total_seconds() >= _SHORTLY_S:
+        return ""
+    before, now = history.streams[-2:]
     has = "has" if given_up == 1 else "have"
-    return f"in the last sample {counted(given_up, 'message')} {has} reached max_deliver, in the one before none"
+    reached = f"in the last sample {counted(given_up, 'message')} {has} reached max_deliver"
+    if not _left(before, history.readings[-2]):
+        return f"{reached}, in the one before none"
+    if now.config.retention != "limits" and now.state.first_seq > before.state.first_seq:
+        return f"{reached}, and the oldest messages of the stream were removed since the one before"
+    return ""
 
 
 def _given_up(consumer: Consumer) -> int:

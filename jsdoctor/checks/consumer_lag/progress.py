@@ -68,7 +68,9 @@ def acknowledged(history: ConsumerHistory) -> bool:
 
 
 def _changed(before: SequencePair, after: SequencePair) -> bool:
-    if (before.consumer_seq, before.stream_seq) != (after.consumer_seq, after.stream_seq):
+    # Not the stream sequence: servers move the ack floor of a consumer without clients behind the stream's first
+    # message (server: consumer.go checkAckFloor).
+    if before.consumer_seq != after.consumer_seq:
         return True
     # A new leader does not know when its consumer was last active: a time that vanished is no sign of life.
     return after.last_active is not None and after.last_active != before.last_active

@@ -21,6 +21,8 @@ _FAR_MORE = 2
 _DEVIATIONS = 2
 """And from so many standard deviations, and one repeat, more: they are counts of rare events, with Poisson's spread."""
 
+_FEW = "; so few may as well be refused with a delay, a longer --interval shows which"
+
 
 @check("consumer_lag.redelivery_high")
 def redelivery_high(trend: Trend, params: Params) -> Iterator[Finding]:
@@ -46,10 +48,11 @@ def redelivery_high(trend: Trend, params: Params) -> Iterator[Finding]:
         else:
             severe = share.reaches(fail_at, enough)
             tried = "" if severe else _tried_again(history, again)
-            severity = Severity.ERROR if severe else Severity.INFO if tried else Severity.WARNING
+            few = again < enough and _ends(history)
+            severity = Severity.ERROR if severe else Severity.INFO if tried or few else Severity.WARNING
             text = (
                 f"at least {again:,} of {deliveries:,} deliveries in {history.elapsed_s:.0f}s were repeats: their"
-                f" messages {tried or _why(history, again)}"
+                f" messages {tried or _why(history, again)}{_FEW if few and not tried and not severe else ''}"
             )
             yield _finding(history, share, fail_at if severe else warn_at, severity, text)
 
@@ -71,7 +74,7 @@ def _why(history: ConsumerHistory, again: int) -> str:
     They are of messages between the ack floor and the newest delivery (server: consumer.go processNak, checkPending).
     """
     first, last = history.first, history.last
-    wait_ns = shown_or(lambda: min((last.config.ack_wait_ns, *last.config.backoff_ns)), 0)
+    wait_ns = _wait_ns(last)
     messages = last.delivered.stream_seq - first.ack_floor.stream_seq
     if wait_ns <= 0 or messages <= 0:
         return "were not acknowledged in time, or were refused"
@@ -84,18 +87,28 @@ def _why(history: ConsumerHistory, again: int) -> str:
     return f"were not acknowledged within {span(wait_ns)}, or were refused"
 
 
+def _wait_ns(consumer: Consumer) -> int:
+    """The shortest time after which a message comes again by itself; 0 where it is not shown."""
+    return shown_or(lambda: min((consumer.config.ack_wait_ns, *consumer.config.backoff_ns)), 0)
+
+
+def _ends(history: ConsumerHistory) -> bool:
+    """Whether repeats end: the ack floor keeps pace with the deliveries, so that each of them is acknowledged before
+    long, or attempts are limited: a message that fails every time ends at `max_deliver`, and pins the floor.
+    """
+    first, last = history.first, history.last
+    acknowledged_by = last.ack_floor.stream_seq - first.ack_floor.stream_seq
+    return last.config.max_deliver > 0 or 0 < _new(first, last) <= 2 * acknowledged_by
+
+
 def _tried_again(history: ConsumerHistory, again: int) -> str:
     """How it is known that an application refuses some messages with a delay, as it is meant to; or empty.
 
     With so many unacknowledged messages, and each of them coming again once in `ack_wait`, there would be far fewer
-    repeats. The ack floor keeps pace with the deliveries, so that each of them is acknowledged before long, or attempts
-    are limited: a message that fails every time ends at `max_deliver`, and pins the floor.
+    repeats.
     """
-    first, last = history.first, history.last
-    wait_ns = shown_or(lambda: min((last.config.ack_wait_ns, *last.config.backoff_ns)), 0)
-    acknowledged_by = last.ack_floor.stream_seq - first.ack_floor.stream_seq
-    ends = last.config.max_deliver > 0 or 0 < _new(first, last) <= 2 * acknowledged_by
-    if wait_ns <= 0 or not ends:
+    wait_ns = _wait_ns(history.last)
+    if wait_ns <= 0 or not _ends(history):
         return ""
     pending = max(reading.num_ack_pending for reading in history.readings)
     late = pending * history.elapsed_s * 1e9 / wait_ns

@@ -13,6 +13,7 @@ from jsdoctor.checks.logs.words import no_server_lines
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.sequence_mismatch.divergence import Divergence, of_consumer, of_stream, same_leader
 from jsdoctor.checks.sequence_mismatch.loading import Loading
+from jsdoctor.checks.servers.health import uptime_ns
 from jsdoctor.checks.streams.leaders import led_ns
 from jsdoctor.checks.streams.scaling import is_scaled
 from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed, unknown
@@ -20,7 +21,7 @@ from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.params import Params
 from jsdoctor.model.raft import RaftGroups
 from jsdoctor.model.release import release
-from jsdoctor.model.server import Servers
+from jsdoctor.model.server import Server, Servers
 from jsdoctor.model.snapshot import Consumer, Stream, StreamReplica
 from jsdoctor.model.trend import ConsumerHistory, StreamHistory, Trend
 from jsdoctor.model.wording import span
@@ -34,6 +35,8 @@ _WORDS = {
 }
 _NEW_LEADER = "another server led it in an earlier sample, so the copies cannot be compared over time"
 _REMOVES_BY_PROPOSAL = (2, 11)
+_ACKNOWLEDGED_GO_NS = 150_000_000_000
+"""Within this time, servers look for acknowledged messages that are left (server: stream.go checkInterestState)."""
 _SCALED = "its number of replicas is being changed, so its copies come and go"
 _IN_A_MINUTE = "run again in a minute"
 _SAVE_FIRST = (
@@ -74,8 +77,12 @@ def _of_copies(history: StreamHistory, servers: Servers, loading: Loading, more:
         ahead = [divergence for divergence in apart if divergence.is_ahead]
         reason, then = (f"{_SCALED}: {_ends(ahead)}", _SAVE_FIRST) if ahead else (_SCALED, _IN_A_MINUTE)
         return unknown(subject, reason, then)
-    if apart and all(_keeps_acknowledged(history.last, d, servers) for d in apart):
-        return _keeping(history.last, apart)
+    members = _members(history.last, servers)
+    if apart and all(_may_be_acknowledged(history.last, d, members) for d in apart):
+        if any(_removes_by_itself(member) for member in members):
+            return _keeping(history.last, apart)
+        if young := [member for member in members if (uptime_ns(member) or _ACKNOWLEDGED_GO_NS) < _ACKNOWLEDGED_GO_NS]:
+            return unknown(subject, _not_gone(young), "run again in three minutes")
     return _judged(history, apart, loading, params)
 
 
@@ -129,21 +136,33 @@ def _by_design(history: StreamHistory, divergence: Divergence, params: Params) -
     )
 
 
-def _keeps_acknowledged(stream: Stream, divergence: Divergence, servers: Servers) -> bool:
-    """Whether the copy keeps messages that older members removed when they were acknowledged.
+def _members(stream: Stream, servers: Servers) -> list[Server]:
+    """The servers that hold the stream."""
+    names = {stream.answered_by, *(replica.server for replica in stream.replicas)}
+    return [server for server in servers.servers if server.name in names]
 
-    Each server before 2.11 removes them by itself. Later ones remove what the consumer's leader proposes, and an older
-    leader proposes nothing (server: stream.go ackMsg).
+
+def _may_be_acknowledged(stream: Stream, divergence: Divergence, members: Sequence[Server]) -> bool:
+    """Whether what the copy has more may be messages that were acknowledged while a member was older than 2.11.
+
+    Such a member removes them by itself. Later ones remove what the consumer's leader proposes, and an older leader
+    proposes nothing (server: stream.go ackMsg).
     """
-    members = {stream.answered_by, *(replica.server for replica in stream.replicas)}
-    releases = {server.name: release(server.version) for server in servers.servers if server.name in members}
-    is_upgraded = releases.get(divergence.server, ()) >= _REMOVES_BY_PROPOSAL
+    holder = next((member for member in members if member.name == divergence.server), None)
+    more = divergence.field == "messages" and divergence.ours > divergence.leaders
+    is_upgraded = holder is not None and release(holder.version) >= _REMOVES_BY_PROPOSAL
+    return stream.config.retention != "limits" and more and is_upgraded
+
+
+def _removes_by_itself(member: Server) -> bool:
+    known = release(member.version)
+    return bool(known) and known < _REMOVES_BY_PROPOSAL
+
+
+def _not_gone(young: Sequence[Server]) -> str:
     return (
-        stream.config.retention != "limits"
-        and divergence.field == "messages"
-        and divergence.ours > divergence.leaders
-        and is_upgraded
-        and any(known and known < _REMOVES_BY_PROPOSAL for known in releases.values())
+        f"{', '.join(server.name for server in young)} started less than {span(_ACKNOWLEDGED_GO_NS)} ago: after an"
+        " upgrade from 2.10, copies keep acknowledged messages until their servers look for them, every two minutes"
     )
 
 
