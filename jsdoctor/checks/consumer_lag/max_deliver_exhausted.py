@@ -20,6 +20,9 @@ from jsdoctor.model.wording import counted, span
 
 _ONCE, _TWICE = 1, 2
 _SHORTLY_S = 60
+_MOVED_IN_S = 10
+"""An application that moves dead letters elsewhere may take so long, on a busy machine too."""
+_SECOND_NS = 1_000_000_000
 
 _HIDDEN = "with max_deliver 1 the server does not keep count of the messages that it gave up"
 _HOW = "record the advisories: a stream on $JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.>"
@@ -32,7 +35,7 @@ def max_deliver_exhausted(snapshots: SnapshotSeries, trend: Trend | None) -> Ite
         if consumer.config.max_deliver < _ONCE or consumer.config.ack_policy != "explicit":
             continue
         given_up = _left(stream, consumer)
-        if given_up > 0 and (passing := _passing(trend, consumer, given_up)):
+        if given_up > 0 and (passing := _passing(trend, stream, consumer, given_up)):
             yield unknown(consumer.subject, passing, "run with --samples 5, or again in a minute")
         elif given_up > 0:
             reader = reader_of_advisories(snapshots.last, stream, consumer)
@@ -48,22 +51,25 @@ def _left(stream: Stream, consumer: Consumer) -> int:
     return min(_given_up(consumer), _still_there(stream, consumer))
 
 
-def _passing(trend: Trend | None, consumer: Consumer, given_up: int) -> str:
-    """How a sample shortly before shows that they may be gone in a moment; or empty.
+def _passing(trend: Trend | None, stream: Stream, consumer: Consumer, given_up: int) -> str:
+    """What shows that they may be gone in a moment; or empty.
 
     Applications move such messages elsewhere as their advisories arrive; and while work goes on, a stream and its
     consumer are read at moments between which a message comes or goes. One that stays in a stream from which
     acknowledgements remove messages is its oldest before long.
     """
+    has = "has" if given_up == 1 else "have"
+    reached = f"in the last sample {counted(given_up, 'message')} {has} reached max_deliver"
+    removes, first = stream.config.retention != "limits", stream.state.first_ts
+    if removes and first and (age_s := (stream.at - first).total_seconds()) < _MOVED_IN_S:
+        return f"{reached}, and the oldest message of the stream is {span(round(age_s) * _SECOND_NS)} old"
     history = trend.by_consumer.get((consumer.account, consumer.stream, consumer.name)) if trend else None
     if history is None or (consumer.at - history.readings[-2].at).total_seconds() >= _SHORTLY_S:
         return ""
     before, now = history.streams[-2:]
-    has = "has" if given_up == 1 else "have"
-    reached = f"in the last sample {counted(given_up, 'message')} {has} reached max_deliver"
     if not _left(before, history.readings[-2]):
         return f"{reached}, in the one before none"
-    if now.config.retention != "limits" and now.state.first_seq > before.state.first_seq:
+    if removes and now.state.first_seq > before.state.first_seq:
         return f"{reached}, and the oldest messages of the stream were removed since the one before"
     return ""
 
