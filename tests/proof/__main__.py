@@ -33,7 +33,7 @@ def main(arguments: Sequence[str]) -> int:
         return 0
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends like Ctrl-C: what was under way runs again
     digest = prepare()
-    if options.suite or not (options.slice or options.again):
+    if options.suite or not (options.slice or options.version or options.again):
         run_suite(slices, digest, minutes=options.minutes or SUITE_MINUTES)
     chosen = [candidate for candidate in slices if options.slice in {None, candidate.name} and not options.suite]
     complete = True

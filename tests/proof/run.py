@@ -156,7 +156,12 @@ def run_suite(slices: Sequence[Slice], digest: str, *, minutes: float) -> None:
         sys.stdout.flush()
         until = time.time() + 60 * minutes
         order = Order(tests=tests, results={name: str(path) for name, path in files.items()}, until=until)
-        _pytest(order, [*_AS_MAKE_TEST, "tests"], until - time.time() + PATIENCE_S)
+        try:
+            _pytest(order, [*_AS_MAKE_TEST, "tests"], until - time.time() + PATIENCE_S)
+        except BaseException:
+            for path in files.values():
+                forget_unfinished(path)
+            raise
 
 
 def _run_piece(piece: Piece, until: float, running: set[subprocess.Popen[str]]) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.consumer_lag.dead_letters import ADVISORIES, misnamed_keeper, reader_of_advisories
-from jsdoctor.checks.consumer_lag.progress import moved, patience_ns, quiet_ns
+from jsdoctor.checks.consumer_lag.progress import histories, key, moved, patience_ns, quiet_ns
 from jsdoctor.checks.logs.bursts import Burst, bursts
 from jsdoctor.checks.logs.log_findings import finding_of
 from jsdoctor.checks.registry import check
@@ -60,7 +60,7 @@ def _passing(trend: Trend | None, stream: Stream, consumer: Consumer, given_up: 
     """
     has = "has" if given_up == 1 else "have"
     reached = f"in the last sample {counted(given_up, 'message')} {has} reached max_deliver"
-    history = trend.by_consumer.get((consumer.account, consumer.stream, consumer.name)) if trend else None
+    history = histories(trend).get(key(consumer))
     removes, first = stream.config.retention != "limits", stream.state.first_ts
     works = history is None or moved(history)
     if removes and works and first and (age_s := (stream.at - first).total_seconds()) < _MOVED_IN_S:

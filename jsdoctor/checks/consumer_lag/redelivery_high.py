@@ -48,11 +48,11 @@ def redelivery_high(trend: Trend, params: Params) -> Iterator[Finding]:
         else:
             severe = share.reaches(fail_at, enough)
             tried = "" if severe else _tried_again(history, again)
-            few = again < enough and _ends(history)
+            few = not severe and not tried and again < enough and _ends(history)
             severity = Severity.ERROR if severe else Severity.INFO if tried or few else Severity.WARNING
             text = (
                 f"at least {again:,} of {deliveries:,} deliveries in {history.elapsed_s:.0f}s were repeats: their"
-                f" messages {tried or _why(history, again)}{_FEW if few and not tried and not severe else ''}"
+                f" messages {tried or _why(history, again)}{_FEW if few else ''}"
             )
             yield _finding(history, share, fail_at if severe else warn_at, severity, text)
 
