@@ -6,7 +6,10 @@ import re
 
 from jsdoctor.model.report import Result
 
-_NUMBER = re.compile(r"\d[\d,.]*(?:[a-zµ]+\b)?")
+_NUMBER = re.compile(r"\d[\d,.a-zµ]*")
+"""Also a whole length of time: `1m30s` and `2s` are alike."""
+
+_PLURAL = re.compile(r"# (\w+)s\b")
 
 
 def likeness(result: Result) -> tuple[object, ...]:
@@ -15,4 +18,5 @@ def likeness(result: Result) -> tuple[object, ...]:
     message = finding.message
     for name in sorted({subject.name, subject.stream, subject.account} - {""}, key=len, reverse=True):
         message = message.replace(name, "?")
-    return (result.rule.code, result.severity, finding.confidence, subject.kind, _NUMBER.sub("#", message))
+    message = _PLURAL.sub(r"# \1", _NUMBER.sub("#", message))
+    return (result.rule.code, result.severity, finding.confidence, subject.kind, message)

@@ -162,6 +162,20 @@ def test_findings_that_are_alike_are_one_incident_and_others_are_not() -> None:
     assert sorted(len(incident.causes) for incident in incidents(results, seen(), NOW)) == [1, 40]
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("quiet for 3s", "quiet for 3s12ms"),
+        ("quiet for 250ms", "quiet for 1m30s"),
+        ("1 message", "1,204 messages"),
+        ("at 80 %", "at 97.5 %"),
+    ],
+)
+def test_numbers_and_lengths_of_time_do_not_tell_incidents_apart(one: str, other: str) -> None:
+    results = [failed("JSD405", consumer("A", "w1"), one), failed("JSD405", consumer("A", "w2"), other)]
+    assert len(incidents(results, seen(), NOW)) == 1
+
+
 def test_other_accounts_other_times_and_mere_possibilities_explain_nothing() -> None:
     lost = failed("JSD204", stream("ORDERS"), "lost messages")
     late = failed("JSD205", consumer("ORDERS", "c"), "ahead")
