@@ -215,4 +215,6 @@ def test_churn_all_the_time(cluster_factory: ClusterFactory, version: str, acces
 
     for samples in asyncio.run(main()):
         assert gaps(samples) == []
-        assert [severities(code, samples) for code in ("JSD203", "JSD411", "JSD702", "JSD801", "JSD901")] == [{}] * 5
+        assert [severities(code, samples) for code in ("JSD203", "JSD411", "JSD702", "JSD901")] == [{}] * 4
+        # A server says that it is not healthy while it starts what is new: information.
+        assert set(severities("JSD801", samples).values()) <= {"info"}

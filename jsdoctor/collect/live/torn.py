@@ -23,7 +23,7 @@ MAX_ACCOUNTS = 8
 """Maximum number of accounts that are requested again, with one request each."""
 SETTLE_S = 0.5
 """Delay after a sample before torn assets are requested again: most deletions and elections end within this time."""
-_ROUNDS = 3
+_ROUNDS = 4
 """Each round waits twice as long as the one before: on a busy machine, a deletion reaches the last server late."""
 
 Replies = Sequence[tuple[str, Exchange]]
