@@ -98,8 +98,10 @@ def _snapshot(
     servers = ServerReplies()
     servers.add_all(sample.exchanges, known.identities)
     accounts = account_replies(sample.exchanges, known.logins)
+    responders: frozenset[str] = frozenset()
     if known_servers := servers.servers():
         present[Servers] = _joined(present.get(Servers), known_servers)
+        responders = frozenset(server.name for server in known_servers.servers)
     if usage := _usage(servers, known):
         present[Accounts] = usage
     gaps.extend(
@@ -113,9 +115,8 @@ def _snapshot(
     streams, silent = merge_streams(assets.copies, assets.consumers), assets.silent
     for again in filter(None, (servers.again, *(account.again for account in accounts.values()))):
         streams, silent = settled(streams, silent, again)
-    unseen.extend(
-        (*unresponsive_gaps(silent), *(g for s in streams for g in missing_leader_gaps(s, servers.asked_all)))
-    )
+    unreported = (gap for s in streams for gap in missing_leader_gaps(s, responders, servers.asked_all))
+    unseen.extend((*unresponsive_gaps(silent), *unreported))
     return ClusterSnapshot(taken_at=sample.taken_at, streams=streams, silent=silent)
 
 

@@ -108,12 +108,15 @@ def _unnamed(count: int) -> Gap:
     )
 
 
-def missing_leader_gaps(stream: Stream, asked_all: bool) -> list[Gap]:
-    """Gaps for a stream, or for consumers of it, whose leader is known and did not respond."""
+def missing_leader_gaps(stream: Stream, responders: Collection[str], asked_all: bool) -> list[Gap]:
+    """Gaps for a stream, or for consumers of it, whose leader is known and did not report it.
+
+    `responders`: names of the servers that responded; `asked_all`: whether the request went to all servers.
+    """
     if stream.has_leader and not stream.from_leader:
-        return [_unheard(stream.subject, stream.cluster, asked_all)]
+        return [_unreported(stream.subject, stream.cluster, responders, asked_all)]
     return [
-        _unheard(consumer.subject, consumer.cluster, asked_all)
+        _unreported(consumer.subject, consumer.cluster, responders, asked_all)
         for consumer in stream.consumers
         if stream.from_leader and consumer.has_leader and not consumer.from_leader
     ]
@@ -137,16 +140,19 @@ def leaderless(snapshot: ClusterSnapshot) -> list[Gap]:
     ]
 
 
-def _unheard(subject: Subject, cluster: Cluster | None, asked_all: bool) -> Gap:
+def _unreported(subject: Subject, cluster: Cluster | None, responders: Collection[str], asked_all: bool) -> Gap:
     leader = cluster.leader if cluster else ""
-    wait = f"run again in some seconds: the others elect a new leader if {leader} is gone"
-    ask = f"add the monitoring URL of {leader} (--monitor), or use a login of the system account"
-    return Gap(
-        kind=subject.kind,
-        subject=subject,
-        reason=f"its leader {leader} did not respond",
-        how_to_get=wait if asked_all else ask,
-    )
+    if leader in responders:
+        reason = f"other servers report {leader} as its leader, and {leader} does not confirm it"
+        how_to_get = "run again in some seconds: a server may learn late of a deletion or an election"
+    else:
+        reason = f"its leader {leader} did not respond"
+        how_to_get = (
+            f"run again in some seconds: the others elect a new leader if {leader} is gone"
+            if asked_all
+            else f"add the monitoring URL of {leader} (--monitor), or use a login of the system account"
+        )
+    return Gap(kind=subject.kind, subject=subject, reason=reason, how_to_get=how_to_get)
 
 
 def unresponsive_gaps(assets: Sequence[UnresponsiveAsset]) -> Iterator[Gap]:

@@ -163,7 +163,7 @@ def test_findings_that_are_alike_are_one_incident_and_others_are_not() -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("first", "second"),
     [
         ("quiet for 3s", "quiet for 3s12ms"),
         ("quiet for 250ms", "quiet for 1m30s"),
@@ -171,8 +171,8 @@ def test_findings_that_are_alike_are_one_incident_and_others_are_not() -> None:
         ("at 80 %", "at 97.5 %"),
     ],
 )
-def test_numbers_and_lengths_of_time_do_not_tell_incidents_apart(one: str, other: str) -> None:
-    results = [failed("JSD405", consumer("A", "w1"), one), failed("JSD405", consumer("A", "w2"), other)]
+def test_numbers_and_lengths_of_time_do_not_tell_incidents_apart(first: str, second: str) -> None:
+    results = [failed("JSD405", consumer("A", "w1"), first), failed("JSD405", consumer("A", "w2"), second)]
     assert len(incidents(results, seen(), NOW)) == 1
 
 

@@ -93,7 +93,7 @@ def _judged(asset: Asset, stream: Stream, history: EarlierReadings, beginnings: 
     subject = asset.subject
     if asset.has_leader and not asset.from_leader:
         leader = asset.cluster.leader if asset.cluster else ""
-        return unknown(subject, f"its leader {leader} did not respond", "see the gaps of this run")
+        return unknown(subject, f"its leader {leader} did not report it", "see the gaps of this run")
     if asset.has_leader:
         return lost_majority(asset, history, silence_ns) or _late(asset, silence_ns) or passed(subject)
     if any(earlier.has_leader for earlier in history.before(asset)):
