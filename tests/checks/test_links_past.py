@@ -46,10 +46,15 @@ def outcomes(findings: Iterable[Finding]) -> dict[str, Outcome]:
     return {finding.subject.label: finding.outcome for finding in findings}
 
 
-def fewer_routes(*names: str, **left: int) -> Change:
-    """Eight connections, but four of those servers, and so many of others."""
+def fewer_routes(*names: str, named: bool = False, **left: int) -> Change:
+    """Eight connections, but four of those servers, and so many of others. `named`: with the names of their servers."""
     counts = dict.fromkeys(names, 4) | left
-    return lambda links: msgspec.structs.replace(links, route_count=counts.get(links.server, 8))
+
+    def change(links: ServerLinks) -> ServerLinks:
+        routes = ("n1", "n2", "n3") if named else ()
+        return msgspec.structs.replace(links, route_count=counts.get(links.server, 8), routes=routes)
+
+    return change
 
 
 def leafs(count: int, server: str = "n1") -> Change:
@@ -76,7 +81,10 @@ WHOLE = sample(fewer_routes())
         ([WHOLE] * 3 + [sample(fewer_routes("n2", "n3", n1=0))] * 2, {CLUSTER: Outcome.FAIL}),
         ([WHOLE] * 3 + [sample(fewer_routes("n2", "n3", n1=1))] * 2, {CLUSTER: Outcome.FAIL}),
         ([WHOLE] * 4 + [sample(fewer_routes("n1", "n3"))], {CLUSTER: Outcome.PASS}),
-        ([WHOLE] + [sample(fewer_routes("n1", "n3"))] * 4, {CLUSTER: Outcome.PASS}),
+        ([WHOLE] + [sample(fewer_routes("n1", "n3"))] * 4, {CLUSTER: Outcome.NOT_EVALUATED}),
+        ([sample(fewer_routes(n1=0, n2=0, n3=0))] * 5, {CLUSTER: Outcome.NOT_EVALUATED}),
+        ([WHOLE] + [sample(fewer_routes("n1", "n3", named=True))] * 4, {CLUSTER: Outcome.PASS}),
+        ([sample(fewer_routes("n2", "n3", n1=0))] * 5, {CLUSTER: Outcome.NOT_EVALUATED}),
         ([WHOLE] * 3 + [sample(fewer_routes("n1", "n2"), without=["n3"])] * 2, {CLUSTER: Outcome.NOT_EVALUATED}),
         ([WHOLE] * 3 + [sample(fewer_routes("n1", "n3"), started=1)] * 2, {}),
     ],
@@ -89,6 +97,9 @@ WHOLE = sample(fewer_routes())
         "tries",
         "missed once",
         "had once",
+        "none for long",
+        "had once and named",
+        "alone for long",
         "one gone",
         "restarted",
     ],
@@ -330,7 +341,7 @@ def test_a_gateway_that_is_gone_in_numbers() -> None:
 
 def test_links_that_fell_and_came_again_are_not_gone() -> None:
     few, many = sample(fewer_routes("n1")), WHOLE
-    assert outcomes(route_missing_history(ServerPast((few, many, few, few, few)))) == {CLUSTER: Outcome.PASS}
+    assert outcomes(route_missing_history(ServerPast((few, many, few, few, few)))) == {CLUSTER: Outcome.NOT_EVALUATED}
 
 
 def test_a_server_that_ended_is_no_lost_link() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -17,6 +18,9 @@ from tests.servers import wait_until
 LOUD = ("warning", "error", "critical")
 _PAIRS = {"JSD401": "JSD402", "JSD402": "JSD401"}
 """A consumer whose lag grows in one look may just be far behind in another."""
+
+_BEFORE_S = 10
+"""So much of what was before the fault is among the metrics, also where a busy machine takes long to notice it."""
 
 _OF_THE_SAMPLE = "JSD9"
 """Rules on what a look could not see, not on the deployment."""
@@ -67,14 +71,13 @@ async def _samples(directory: Path, scene: str, version: str, exporter: str) -> 
     async with SCENES[scene](directory / "servers", version) as stage:
         with ExitStack() as stack:
             url = await asyncio.to_thread(stack.enter_context, prometheus(stage.servers, directory, exporter))
-            before = scrapes(url)
+            before, began = scrapes(url), time.monotonic()
             await stage.happen()
             await asyncio.to_thread(wait_until, lambda: scrapes(url) >= before + 4, "more scrapes", timeout=60)
-            return (
-                await asyncio.to_thread(_check, *stage.login, "--interval", "3s"),
-                await asyncio.to_thread(_check, "--prometheus", url, "--prometheus-since", "60s"),
-                await asyncio.to_thread(_check, *stage.login, "--interval", "3s"),
-            )
+            first = await asyncio.to_thread(_check, *stage.login, "--interval", "3s")
+            since = max(60, round(time.monotonic() - began) + _BEFORE_S)
+            shown = await asyncio.to_thread(_check, "--prometheus", url, "--prometheus-since", f"{since}s")
+            return first, shown, await asyncio.to_thread(_check, *stage.login, "--interval", "3s")
 
 
 def _check(*arguments: str) -> Json:

@@ -118,7 +118,11 @@ def _furnish(cluster: Cluster) -> str:
 def _settled(cluster: Cluster, away: str) -> None:
     """Until the others lead what is left and have not heard that server for longer than the rule's silence."""
     others = [name for name in cluster.names if name != away]
-    wait_until(lambda: any(cluster.monitor(n, "/jsz")["meta_cluster"].get("leader") in others for n in others), "meta")
+    wait_until(
+        lambda: any(cluster.monitor(n, "/jsz")["meta_cluster"].get("leader") in others for n in others),
+        "a meta leader",
+        timeout=60,
+    )
     wait_until(lambda: peers_of(cluster, "ORDERS", asked=others), "the stream to have a leader", timeout=60)
     wait_until_silent(
         lambda: peers_of(cluster, "ORDERS", asked=others).get(away), f"the leader of ORDERS to miss {away}"

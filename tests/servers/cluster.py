@@ -165,7 +165,7 @@ class Cluster:
         os.kill(self.node(name).pid, signal.SIGCONT)
         self._paused.discard(name)
 
-    def wait_ready(self, timeout: float = 40.0) -> None:
+    def wait_ready(self, timeout: float = 90.0) -> None:
         """Wait until the running nodes agree on a meta leader, its peers are current, and every node is healthy."""
         if self.name:
             wait_until(self._meta_is_current, "a meta leader with all running peers current", timeout=timeout)

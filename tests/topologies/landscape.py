@@ -133,7 +133,7 @@ class Landscape:
                     self.again(key)
             else:
                 return
-        self.wait_for(agreed, what, timeout=60)
+        self.wait_for(agreed, what, timeout=120)
 
     def _outside(self, keys: Iterable[str]) -> list[str]:
         """Those of the servers that do not answer, or that no meta leader counts as a member."""

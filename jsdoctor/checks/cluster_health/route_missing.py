@@ -68,7 +68,7 @@ def route_missing_history(past: ServerPast) -> Iterator[Finding]:
             continue
         had = {name: min(before) for name in names if (before := _before(known[name], now[name]))}
         if not had:
-            yield passed(group.subject)
+            yield _steady(group, now, named=any(known[name].present[-1].routes for name in names))
         elif len(had) == len(names) and not _is_apart(group, now, had):
             reason = "all its servers have fewer routes than before, as if one had gone of which there are no metrics"
             yield unknown(group.subject, reason, "scrape every server of the cluster, or look with a login")
@@ -82,6 +82,18 @@ def route_missing_history(past: ServerPast) -> Iterator[Finding]:
                 unit="count",
                 evidence=tuple(known[name].present[-1].observed("num_routes", now[name]) for name in had),
             )
+
+
+def _steady(group: Members, now: Mapping[str, int], *, named: bool) -> Finding:
+    """Counts that did not fall prove a full mesh only where all are the same: a route may be gone since before.
+
+    `named`: the samples name the routes, so `route_missing` judges the mesh.
+    """
+    if named or (all(now.values()) and len(set(now.values())) == 1):
+        return passed(group.subject)
+    counts = ", ".join(f"{name} {count:,}" for name, count in now.items())
+    reason = f"its servers have different numbers of route connections ({counts}), and no earlier sample has more"
+    return unknown(group.subject, reason, "look further back (--prometheus-since 1h) or with a login")
 
 
 def _is_apart(group: Members, now: Mapping[str, int], had: Mapping[str, int]) -> bool:
