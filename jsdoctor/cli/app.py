@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from copy import copy
 from pathlib import Path
@@ -64,8 +65,14 @@ config_app = typer.Typer(
 app.add_typer(config_app, name="config")
 
 
+_COMPLETION = ("--install-completion", "--show-completion")
+
+
 def run(arguments: Sequence[str]) -> int:
     """Run the command line and return its exit code."""
+    if len(arguments) > 1 and arguments[0] in _COMPLETION:
+        # Without this typer ignores the name of the shell and takes the one that it finds among the parent processes.
+        os.environ["_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION"] = "1"
     try:
         _with_one_command(arguments)(args=list(arguments), prog_name="jsdoctor", standalone_mode=True)
     except SystemExit as exit_:
