@@ -19,8 +19,8 @@ LOUD = ("warning", "error", "critical")
 _PAIRS = {"JSD401": "JSD402", "JSD402": "JSD401"}
 """A consumer whose lag grows in one look may just be far behind in another."""
 
-_BEFORE_S = 10
-"""So much of what was before the fault is among the metrics, also where a busy machine takes long to notice it."""
+_SCRAPES = 4
+"""So many scrapes come before the fault and after it: what was there before is judged by two of them."""
 
 _OF_THE_SAMPLE = "JSD9"
 """Rules on what a look could not see, not on the deployment."""
@@ -71,13 +71,20 @@ async def _samples(directory: Path, scene: str, version: str, exporter: str) -> 
     async with SCENES[scene](directory / "servers", version) as stage:
         with ExitStack() as stack:
             url = await asyncio.to_thread(stack.enter_context, prometheus(stage.servers, directory, exporter))
-            before, began = scrapes(url), time.monotonic()
+            began = time.monotonic()
+            await _scraped(url, _SCRAPES)
             await stage.happen()
-            await asyncio.to_thread(wait_until, lambda: scrapes(url) >= before + 4, "more scrapes", timeout=60)
+            await _scraped(url, _SCRAPES)
             first = await asyncio.to_thread(_check, *stage.login, "--interval", "3s")
-            since = max(60, round(time.monotonic() - began) + _BEFORE_S)
+            since = max(60, round(time.monotonic() - began))  # a busy machine takes long
             shown = await asyncio.to_thread(_check, "--prometheus", url, "--prometheus-since", f"{since}s")
             return first, shown, await asyncio.to_thread(_check, *stage.login, "--interval", "3s")
+
+
+async def _scraped(url: str, times: int) -> None:
+    """Until there were so many more scrapes."""
+    before = scrapes(url)
+    await asyncio.to_thread(wait_until, lambda: scrapes(url) >= before + times, "more scrapes", timeout=60)
 
 
 def _check(*arguments: str) -> Json:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from pathlib import Path
 from typing import Any
@@ -16,12 +17,16 @@ LOUD = ("warning", "error", "critical")
 
 
 async def place_stream(client: Client, name: str, server: str, **config: object) -> None:
-    """Add a stream with one copy, on that server."""
+    """Add a stream with one copy, on that server.
+
+    The meta leader chooses by the storage that servers reported within the last ten seconds, and of equal ones any.
+    """
     for _ in range(60):
         made: Json = await add_stream(client, name, num_replicas=1, **config)
         if made["cluster"]["leader"] == server:
             return
         await api(client, f"STREAM.DELETE.{name}")
+        await asyncio.sleep(0.5)
     raise AssertionError(f"a stream with one replica never lands on {server}")
 
 

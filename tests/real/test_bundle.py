@@ -60,6 +60,10 @@ def severities(results: Outcomes) -> dict[tuple[str, ...], object]:
     return {key: outcome[1] for key, outcome in results.items() if isinstance(outcome, tuple) and outcome[0] == "fail"}
 
 
+def _is_unknown(outcome: object) -> bool:
+    return isinstance(outcome, tuple) and outcome[0] == "not_evaluated"
+
+
 def identity(code: str, subject: Subject) -> tuple[str, ...]:
     return (code, subject.kind, subject.account, subject.stream, subject.name)
 
@@ -139,7 +143,9 @@ def test_capture_finds_what_check_finds(visit, version: str, topology: str) -> N
     """A live check before and one after the capture: what both found is in it, and nothing that neither found."""
     seen = visit(version, topology)
     before, captured, after = (severities(results) for results in (seen.before, seen.captured, seen.after))
-    assert before.items() & after.items() <= captured.items()
+    # Of a consumer that is quiet for a minute, and whose messages came a moment later, nothing is known in that moment.
+    undecided = {key for key, known in seen.captured.items() if key[0] == "JSD405" and _is_unknown(known)}
+    assert {item for item in before.items() & after.items() if item[0] not in undecided} <= captured.items()
     # An origin that happened to be silent for some seconds is information (JSD607).
     chance = {(key, severity) for key, severity in captured.items() if (key[0], severity) == ("JSD607", "info")}
     assert captured.items() - chance <= before.items() | after.items()
