@@ -92,7 +92,7 @@ def _steady(group: Members, now: Mapping[str, int], *, named: bool) -> Finding:
     if named or (all(now.values()) and len(set(now.values())) == 1):
         return passed(group.subject)
     counts = ", ".join(f"{name} {count:,}" for name, count in now.items())
-    reason = f"its servers have different numbers of route connections ({counts}), and no earlier sample has more"
+    reason = f"its numbers of route connections ({counts}) do not show a full mesh, and no earlier sample has more"
     return unknown(group.subject, reason, "look further back (--prometheus-since 1h) or with a login")
 
 
