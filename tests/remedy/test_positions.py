@@ -6,12 +6,17 @@ from pathlib import Path
 
 import pytest
 
+from jsdoctor.model.finding import Subject
+from jsdoctor.model.plan import Json, Step
+from jsdoctor.model.rule import Risk
 from jsdoctor.remedy.backup.consumers import consumers_in
-from jsdoctor.remedy.backup.former import consumers_are_back, consumers_of
+from jsdoctor.remedy.backup.former import MAX_RESTORES, consumers_are_back, consumers_of
 from jsdoctor.remedy.backup.place import stream_dir
 from jsdoctor.remedy.backup.restore import restore
 from jsdoctor.remedy.backup.take import take
-from jsdoctor.remedy.operation import StepRefusedError
+from jsdoctor.remedy.backup.verify import verify
+from jsdoctor.remedy.families import backup
+from jsdoctor.remedy.operation import Api, JournalNote, StepContext, StepRefusedError
 from tests.collect.looking import NIGHTLY_UNLESS_DEFAULT
 from tests.remedy.asking import PlainApi, with_api
 from tests.servers import Cluster, ClusterFactory
@@ -89,4 +94,51 @@ def test_a_consumer_at_the_place_of_a_deleted_one_is_found(cluster: Cluster, tmp
         assert await consumers_are_back(to, directory, {})
         assert not await consumers_are_back(to, directory, replaced)
 
+    with_api(cluster.url(), run)
+
+
+@pytest.mark.parametrize("times", [1, MAX_RESTORES])
+def test_a_restore_whose_consumer_is_elsewhere_is_repeated(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, times: int
+) -> None:
+    """Servers restore all messages and, so many times, not the position of `worker`."""
+    stream, restores = f"AGAIN{times}", 0
+
+    async def restore_without_position(to: Api, directory: Path) -> Json:
+        nonlocal restores
+        info = await restore(to, directory)
+        restores += 1
+        if restores <= times:
+            assert isinstance(to, PlainApi)
+            await renewed(to, stream, "worker")
+        return info
+
+    async def run(to: PlainApi) -> None:
+        directory = await backed_up(to, stream, tmp_path)
+        await verify(to, directory)
+        notes: list[JournalNote] = []
+        context = StepContext(
+            Step(
+                action="stream.restore",
+                operation="stream.restore",
+                subject=Subject(kind="stream", name=stream),
+                risk=Risk.DESTRUCTIVE,
+                effect="",
+                values={"backup": str(directory)},
+            ),
+            to,
+            lambda kind, data: notes.append(JournalNote(kind, data)),
+            written=notes,
+            directory=tmp_path,
+        )
+        await backup.back_up(context, stream)
+        if times < MAX_RESTORES:
+            await backup.Restore().write(context, {})
+            assert restores == times + 1
+            assert (await consumers_of(to, stream))["worker"]["ack_floor"] == {"stream_seq": 30, "consumer_seq": 30}
+            return
+        with pytest.raises(StepRefusedError, match="did not restore all of the backup, 4 times"):
+            await backup.Restore().write(context, {})
+
+    monkeypatch.setattr(backup, "restore", restore_without_position)
     with_api(cluster.url(), run)

@@ -34,7 +34,9 @@ STREAM_NOT_FOUND = 10059
 TAKEN = "backup"
 """Kind of a note: `directory` is the place of a backup, `consumers` the positions of consumers before it was taken."""
 PUTTING_BACK = "putting back"
-_TRIES, _WHOLE_S = 4, 60
+MAX_RESTORES = 4
+"""How often a backup is restored until servers have all of it, with the positions of its consumers."""
+_WHOLE_S = 60
 _STATE = ("messages", "first_seq", "last_seq", "num_deleted")
 
 
@@ -125,7 +127,7 @@ async def put_back(run: StepContext, stream: str) -> None:
     deleted = any(note.kind == PUTTING_BACK and note.data.get("deleted") for note in run.notes)
     replaced: Json = {}
     try:
-        for _ in range(_TRIES):
+        for _ in range(MAX_RESTORES):
             now = await stream_of(run.api, stream)
             if not now.get("missing"):
                 if deleted and now["state"]["last_seq"]:
@@ -147,7 +149,7 @@ async def put_back(run: StepContext, stream: str) -> None:
     except BackupProblem as problem:
         raise StepRefusedError(f"{problem}: {problem.hint}" if problem.hint else str(problem)) from None
     raise StepRefusedError(
-        f"the servers did not take the backup {directory}, {_TRIES} times; see the meta leader's log"
+        f"servers did not restore all of the backup {directory}, {MAX_RESTORES} times; see the meta leader's log"
     )
 
 

@@ -14,6 +14,7 @@ from jsdoctor.model.finding import Subject
 from jsdoctor.model.plan import Json, Request, Step
 from jsdoctor.model.rule import Risk
 from jsdoctor.remedy.backup.former import (
+    MAX_RESTORES,
     PUTTING_BACK,
     TAKEN,
     compared,
@@ -40,7 +41,6 @@ from jsdoctor.remedy.planning import CannotPlanError, Target
 from jsdoctor.remedy.preconditions import LED
 
 _SLOW_S = 600
-_TRIES = 4
 _DELETING, _RESTORING = "deleting", "restoring"
 
 
@@ -167,7 +167,7 @@ class Restore(Operation):
             raise StepRefusedError(f"{directory} is a backup of another stream")
         ours = _was_deleted(run.notes)
         replaced = _consumers_before(run)
-        for attempt in range(_TRIES):
+        for attempt in range(MAX_RESTORES):
             now = await self.read_state(run.step, run.api)
             if not now.get("missing"):
                 if ours and (now["state"]["messages"] or is_whole(now, meta)):
@@ -175,7 +175,7 @@ class Restore(Operation):
                     if await consumers_are_back(run.api, directory, replaced):
                         return _told(directory, note)
                 elif not ours and (moved := await not_covered(run, stream, now)):
-                    if attempt == _TRIES - 1:
+                    if attempt == MAX_RESTORES - 1:
                         raise StepRefusedError(
                             f"stream {stream} changes while it is backed up ({moved}): stop its clients"
                         )
@@ -188,8 +188,12 @@ class Restore(Operation):
             ours = True
             with suppress(EmptyProblem):
                 await restore(run.api, directory)
-                return _told(directory, await compared(run.api, directory))
-        raise StepRefusedError(f"the servers did not take the backup, {_TRIES} times; see the log of the meta leader")
+                note = await compared(run.api, directory)
+                if await consumers_are_back(run.api, directory, replaced):
+                    return _told(directory, note)
+        raise StepRefusedError(
+            f"servers did not restore all of the backup, {MAX_RESTORES} times; see the meta leader's log"
+        )
 
     def awaited(self, step: Step, before: Json, state: Json) -> str:
         """Wait for a stream that has a leader and the content of the backup."""
