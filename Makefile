@@ -203,6 +203,8 @@ mutants-page: setup ## write docs/mutation.md from the results of `make mutants`
 	$(BIN)/python -m tests.mutation --page
 
 # Results are kept in .proof: what has one for this state of the code is not run again (tests/proof/__init__.py).
+# A slice decides which releases of nats-server it has.
+proof proof-page: export JSDOCTOR_VERSIONS = all
 proof: setup servers $(SITE)/.ready ## run the tests in slices that resume: make proof SLICE=faults VERSION=2.15.1 MINUTES=8 AGAIN=20 LANES=4
 	@if command -v go > /dev/null; then $(MAKE) --no-print-directory natscli || echo 'no nats command: see above'; fi
 	@$(BIN)/python -m tests.proof $(if $(SUITE),--suite) $(if $(SLICE),--slice $(SLICE)) $(if $(VERSION),--version $(VERSION)) \

@@ -5,10 +5,10 @@
     make proof SLICE=faults VERSION=2.15.1 MINUTES=8
     make proof SLICE=faults AGAIN=20    run the tests that failed 20 more times, for the rate
     make proof SLICE=healthy LANES=4    four pytest processes side by side
-    JSDOCTOR_VERSIONS=all make proof SLICE=faults    on two releases more
     make proof-page                     write docs/proof.md from the results, and keep them in docs/proof.tar.xz
 
-`slices.toml` says what a slice has. A piece of it is one test module; its results are lines of
+`slices.toml` says what a slice has, and which of them run on two releases more (`JSDOCTOR_VERSIONS=all`).
+A piece of a slice is one test module; its results are lines of
 `.proof/STATE/SLICE/MODULE.TESTS.jsonl`, one for each test that started or ended; tracebacks and output of failed tests
 are in `MODULE.TESTS.failures.txt` beside it. STATE is a digest of jsdoctor/, rules/ and fixtures/, TESTS one of what
 the module depends on in tests/ (`dependencies.py`). So a change of what is tested starts a new proof, a change of a

@@ -19,7 +19,7 @@ from tests.proof.results import (
     read_state,
     results_path,
 )
-from tests.proof.slices import Slice, modules_of
+from tests.proof.slices import BETWEEN, Slice, modules_of
 from tests.servers import ROOT, VERSIONS
 
 PAGE = ROOT / "docs" / "proof.md"
@@ -81,7 +81,7 @@ def slice_results(slices: Sequence[Slice], digest: str, kept: Path = KEPT) -> li
             verdicts += [
                 verdict(test, results[test.test])
                 for test in of_module[module]
-                if proof_slice.nightly or not test.nightly
+                if proof_slice.includes(test.version, nightly=test.nightly)
             ]
         results_of_slices.append(SliceResults(slice=proof_slice, verdicts=tuple(verdicts)))
     return results_of_slices
@@ -105,7 +105,7 @@ def page(slices: Sequence[Slice], digest: str, kept: Path = KEPT, causes: Path =
     return "\n".join([*_head(read_state(digest, kept), results), *_overview(results), *details]) + "\n"
 
 
-def _head(state: State, results: Iterable[SliceResults]) -> Iterator[str]:
+def _head(state: State, results: Sequence[SliceResults]) -> Iterator[str]:
     ran = [verdict.last.at for result in results for verdict in result.verdicts if verdict.last]
     when = f"{min(ran):%Y-%m-%d %H:%M} to {max(ran):%Y-%m-%d %H:%M} UTC" if ran else "not run"
     changed = "" if state.clean else ", with changes that are in no commit"
@@ -116,13 +116,21 @@ def _head(state: State, results: Iterable[SliceResults]) -> Iterator[str]:
                 ("Commit", f"`{state.commit[:12]}` of {state.committed}{changed}"),
                 ("Digest of jsdoctor/, rules/ and fixtures/", f"`{state.digest}`"),
                 ("Run", when),
-                ("nats-server", ", ".join(VERSIONS)),
+                ("nats-server", _versions(results)),
                 ("Python", state.python),
                 ("Machine", f"{state.system}, {state.processors} processors"),
                 *([("Settings", ", ".join(f"`{setting}`" for setting in state.settings))] if state.settings else []),
             ],
         )
     )
+
+
+def _versions(results: Iterable[SliceResults]) -> str:
+    """Releases that all slices run on, then those of some slices."""
+    of_slices = [result.slice.name for result in results if result.slice.between]
+    text = ", ".join(version for version in VERSIONS if version not in BETWEEN)
+    between = ", ".join(version for version in VERSIONS if version in BETWEEN)
+    return f"{text}; {' and '.join(of_slices)} also {between}" if of_slices and between else text
 
 
 def _overview(results: Sequence[SliceResults]) -> Iterator[str]:

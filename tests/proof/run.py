@@ -114,9 +114,7 @@ def run_slice(
     *lanes* is the number of pieces that are run side by side.
     """
     until = time.time() + 60 * minutes
-    tests = _by_module(
-        read_collected(digest), modules_of(slices)[proof_slice.name], version, nightly=proof_slice.nightly
-    )
+    tests = _by_module(read_collected(digest), proof_slice, modules_of(slices)[proof_slice.name], version)
     pieces = [
         Piece(proof_slice.name, module, path, frozenset(group))
         for module, of_module in tests.items()
@@ -144,13 +142,21 @@ def run_slice(
 
 def run_suite(slices: Sequence[Slice], digest: str, *, minutes: float) -> None:
     """Run what `make test` has and has no result yet, as it does: on all processors, and one start for all modules."""
+    collected, of_slices = read_collected(digest), modules_of(slices)
     files = {
         f"tests/{module}": results_path(digest, name, module)
-        for name, of_slice in modules_of(slices).items()
+        for name, of_slice in of_slices.items()
         for module in of_slice
     }
     done = set().union(*(_done(path) for path in files.values()))
-    tests = frozenset(test.test for test in read_collected(digest) if not test.nightly) - done
+    tests = frozenset(
+        test.test
+        for proof_slice in slices
+        for of_module in _by_module(collected, proof_slice, of_slices[proof_slice.name], "").values()
+        for test in of_module
+        if not test.nightly
+    )
+    tests -= done
     if tests:
         sys.stdout.write(f"{counted(len(tests), 'test')} of `make test`\n")
         sys.stdout.flush()
@@ -173,12 +179,13 @@ def _run_piece(piece: Piece, until: float, running: set[subprocess.Popen[str]]) 
 
 
 def _by_module(
-    collected: Sequence[Collected], wanted: Sequence[str], version: str, *, nightly: bool
+    collected: Sequence[Collected], proof_slice: Slice, wanted: Sequence[str], version: str
 ) -> dict[str, list[Collected]]:
     by_module: defaultdict[str, list[Collected]] = defaultdict(list)
     for test in collected:
         module = test.test.partition("::")[0].removeprefix("tests/")
-        if module in wanted and test.version in {version or test.version, ""} and (nightly or not test.nightly):
+        included = module in wanted and proof_slice.includes(test.version, nightly=test.nightly)
+        if included and test.version in {version or test.version, ""}:
             by_module[module].append(test)
     return by_module
 

@@ -9,24 +9,34 @@ from pathlib import Path
 
 import msgspec
 
-from tests.servers import ROOT
+from tests.servers.binaries import LOCKS, ROOT
 
 DATA = Path(__file__).with_name("slices.toml")
 TESTS = ROOT / "tests"
+BETWEEN = frozenset(lock.stem for lock in (LOCKS / "between").glob("*.txt"))
+"""Releases of nats-server between those that all tests run on."""
 
 
 class Slice(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One slice. `select` has globs below tests/; `minutes` is how long one sitting works on it."""
+    """One slice. `select` has globs below tests/; `minutes` is how long one sitting works on it.
+
+    Without `nightly` it leaves out tests with that mark, without `between` those on a release of `BETWEEN`.
+    """
 
     name: str
     shows: str
     select: tuple[str, ...]
     nightly: bool = True
+    between: bool = False
     minutes: float = 30.0
 
     def takes(self, module: str) -> bool:
         """Whether a module, given by its path below tests/, is selected."""
         return any(fnmatchcase(module, glob) for glob in self.select)
+
+    def includes(self, version: str, *, nightly: bool) -> bool:
+        """Whether a test of a selected module is part of the slice. `version`: of its nats-server, or empty."""
+        return (self.nightly or not nightly) and (self.between or version not in BETWEEN)
 
 
 class _Slices(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -28,7 +28,7 @@ from tests.proof.results import (
     read_results,
     results_path,
 )
-from tests.proof.slices import load_slices, modules, modules_of
+from tests.proof.slices import BETWEEN, Slice, load_slices, modules, modules_of
 from tests.servers import ROOT
 
 SAMPLE_MODULE = "test_sample.py"
@@ -63,6 +63,17 @@ def test_each_module_is_in_one_slice_and_each_selection_takes_something() -> Non
     for proof_slice in slices:
         for glob in proof_slice.select:
             assert any(msgspec.structs.replace(proof_slice, select=(glob,)).takes(module) for module in modules()), glob
+
+
+def test_releases_between_are_run_by_the_slices_that_have_them() -> None:
+    every = Slice(name="every", shows="", select=("*",), between=True)
+    assert BETWEEN
+    for version in BETWEEN:
+        assert every.includes(version, nightly=True)
+        assert not msgspec.structs.replace(every, between=False).includes(version, nightly=True)
+    assert all(msgspec.structs.replace(every, between=False).includes(v, nightly=True) for v in ("", "2.15.1"))
+    assert not msgspec.structs.replace(every, nightly=False).includes("", nightly=True)
+    assert any(proof_slice.between for proof_slice in load_slices())
 
 
 def run(order: Order, scratch: Path, *options: str) -> None:
