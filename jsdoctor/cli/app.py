@@ -70,9 +70,11 @@ _COMPLETION = ("--install-completion", "--show-completion")
 
 def run(arguments: Sequence[str]) -> int:
     """Run the command line and return its exit code."""
-    if len(arguments) > 1 and arguments[0] in _COMPLETION:
+    option, equals, shell = (arguments[0] if arguments else "").partition("=")
+    if option in _COMPLETION and (equals or len(arguments) > 1):
         # Without this typer ignores the name of the shell and takes the one that it finds among the parent processes.
         os.environ["_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION"] = "1"
+        arguments = [option, shell, *arguments[1:]] if equals else arguments
     try:
         _with_one_command(arguments)(args=list(arguments), prog_name="jsdoctor", standalone_mode=True)
     except SystemExit as exit_:

@@ -40,6 +40,7 @@ def test_the_script_for_the_shell_is_printed(shell: str, tmp_path: Path) -> None
     shown = jsdoctor("--show-completion", shell, cwd=tmp_path).stdout
     assert "_JSDOCTOR_COMPLETE" in shown
     assert [name for name, line in SCRIPTS.items() if line in shown] == [shell]
+    assert jsdoctor(f"--show-completion={shell}", cwd=tmp_path).stdout == shown
 
 
 def test_completion_is_installed_for_the_shell_that_is_named(tmp_path: Path) -> None:
