@@ -23,6 +23,8 @@ from tests.proof.slices import BETWEEN, Slice, modules_of
 from tests.servers import ROOT, VERSIONS
 
 PAGE = ROOT / "docs" / "proof.md"
+_SUMMED = frozenset({"inputs"})
+"""Columns of figures whose sum is shown below the table."""
 _SHOWN = 40
 """Modules that are named where tests were not run; the others are counted."""
 
@@ -179,6 +181,8 @@ def _figures(results: SliceResults) -> Iterator[str]:
     for (test, heads), rows in tables.items():
         yield f"\nMeasured by `{test}`:\n"
         yield _table(heads, [tuple(_cell(value) for value in row.values()) for row in sorted(rows, key=_first_value)])
+        for head in _SUMMED.intersection(heads):
+            yield f"\n{sum(int(str(row[head])) for row in rows):,} {head} in all."
 
 
 def _first_value(row: Mapping[str, object]) -> tuple[float, str]:
