@@ -20,12 +20,8 @@ from jsdoctor.parse.replies import Instant, ReplyError, ServerIdentity, decode
 Fields = dict[str, msgspec.Raw]
 
 
-class _ArchivedSender(ServerIdentity, frozen=True):
-    jetstream: bool = False
-
-
 class _ArchivedEnvelope(msgspec.Struct, frozen=True):
-    server: _ArchivedSender | None = None
+    server: ServerIdentity | None = None
     data: msgspec.Raw = msgspec.Raw()
 
 

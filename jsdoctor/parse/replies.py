@@ -39,7 +39,10 @@ class ApiRefusedError(ReplyError):
 
 
 class ServerIdentity(msgspec.Struct, frozen=True):
-    """The `server` part of a system-account reply (server: events.go ServerInfo)."""
+    """The `server` part of a system-account reply (server: events.go ServerInfo).
+
+    `jetstream`: the server was started with JetStream, which it may have switched off since.
+    """
 
     name: str = ""
     id: str = ""
@@ -47,6 +50,7 @@ class ServerIdentity(msgspec.Struct, frozen=True):
     ver: str = ""
     time: Instant | None = None
     domain: str = ""
+    jetstream: bool = False
 
 
 class ErrorReply(msgspec.Struct, frozen=True):

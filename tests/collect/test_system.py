@@ -40,7 +40,7 @@ from tests.collect.looking import (
     streams,
     take_samples,
 )
-from tests.servers import Cluster, ClusterFactory
+from tests.servers import Cluster, ClusterFactory, wait_until
 from tests.support.deployment import add_consumer, add_stream
 from tests.support.deployment import streams as furniture
 
@@ -66,6 +66,42 @@ def test_a_healthy_deployment_is_seen_whole(shared_cluster: ClusterFactory, serv
     assert [server.name for server in servers.servers] == cluster.names
     assert all(s.varz and s.jetstream and s.health and s.version == server_version for s in servers.servers)
     assert len(list(trend.streams())) == len(by_name)
+
+
+@pytest.mark.parametrize("version", NIGHTLY_UNLESS_DEFAULT)
+def test_no_groups_are_requested_of_a_server_that_switched_jetstream_off(
+    cluster_factory: ClusterFactory, version: str
+) -> None:
+    """A server of 2.11 that did so because of a full disk would respond to nothing any more."""
+    cluster = furnished(cluster_factory, version, 3)
+    removed = next(name for name in cluster.names if name != cluster.meta_leader())
+    others = sorted(set(cluster.names) - {removed})
+    requested: list[tuple[str, str]] = []
+
+    async def main() -> tuple[Sample, ...]:
+        client = await nats.connect(cluster.servers("sys"))
+
+        async def note(message: Any) -> None:
+            options = msgspec.json.decode(message.data)
+            assert options["exact_match"] is True
+            requested.append((options.get("account", ""), options["server_name"]))
+
+        await client.request("$JS.API.SERVER.REMOVE", msgspec.json.encode({"peer": removed}), timeout=10)
+        await asyncio.to_thread(
+            wait_until, lambda: cluster.monitor(removed, "/jsz").get("disabled"), "JetStream to be switched off"
+        )
+        await client.subscribe("$SYS.REQ.SERVER.PING.RAFTZ", cb=note)
+        await client.flush()
+        samples = await asyncio.to_thread(take_samples, cluster.url("sys"))
+        await client.close()
+        return samples
+
+    samples = asyncio.run(main())
+    assert {name for _, name in requested} == set(others)
+    assert len(requested) == 2 * len(set(requested))  # each once in each of two samples
+    assert [asked(sample)["RAFTZ"] for sample in samples] == [len(set(requested))] * 2
+    assert "" in {account for account, _ in requested}
+    assert "APP" in {account for account, _ in requested}
 
 
 def test_no_jetstream_api_is_called(shared_cluster: ClusterFactory) -> None:

@@ -12,7 +12,7 @@ from tests.real.two_samples import NAME, call, made, once, publish, settled, sev
 from tests.servers import ClusterFactory
 
 pytestmark = [pytest.mark.real, pytest.mark.every_version]
-NEWEST = (2, 14)
+NEWEST = (2, 15)
 AT_ONCE = {"settled": "0s"}
 """However young an asset is, it may not go."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -208,7 +209,20 @@ def test_full_disk_of_a_follower(cluster_factory: ClusterFactory, tmp_path: Path
         wait_until(lambda: peers_of(cluster, "FULL"), "the stream to have a leader", timeout=30)
         cause = "JSD803 n2" if is_off() else "JSD713 APP/FULL"
         first_is(_report(cluster, "sys"), cause, "JSD801")
+        assert with_client(cluster, _respond, "sys") == cluster.names
         cluster.close()
+
+
+async def _respond(client: Client) -> list[str]:
+    """Names of the servers that respond to a request of the system account."""
+    inbox = client.new_inbox()
+    replies = await client.subscribe(inbox)
+    await client.publish("$SYS.REQ.SERVER.PING.VARZ", reply=inbox)
+    names: list[str] = []
+    with suppress(nats.errors.TimeoutError):
+        while len(names) < 3:
+            names.append(json.loads((await replies.next_msg(5)).data)["server"]["name"])
+    return sorted(names)
 
 
 @pytest.mark.nightly

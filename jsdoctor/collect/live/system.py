@@ -18,7 +18,7 @@ from jsdoctor.collect.live.ask import Asker, NoReplyError, TimedReply
 from jsdoctor.collect.live.claims import MAX_CLAIMS, claimed_accounts, too_many_claims
 from jsdoctor.collect.live.collection_result import CollectionResult, Progress, no_progress
 from jsdoctor.collect.live.decoding import decoded
-from jsdoctor.collect.live.groups import MAX_RAFT_ACCOUNTS, clustered_accounts, too_many_accounts
+from jsdoctor.collect.live.groups import MAX_RAFT_ACCOUNTS, clustered_accounts, switched_off, too_many_accounts
 from jsdoctor.collect.live.torn import Replies, ask_until_settled
 from jsdoctor.collect.live.unanswered import hanging, late, too_long, unanswered
 from jsdoctor.engine.planner import CollectionPlan
@@ -156,16 +156,27 @@ class SystemSource:
         if self._plan.assets or self._plan.accounts or self._plan.servers or self._plan.raft:
             await self._ask(collection, Endpoint.JSZ, _jsz_options(self._plan))
         if self._plan.raft:
-            names = clustered_accounts(e for e in collection.exchanges if e.endpoint is Endpoint.JSZ)
-            if len(names) > MAX_RAFT_ACCOUNTS:
-                collection.gaps.append(too_many_accounts(len(names)))
-            # Without an account, servers report the system account, whose only group is the meta group.
-            await asyncio.gather(
-                *(
-                    self._ask(collection, Endpoint.RAFTZ, {"account": n} if n else {})
-                    for n in ("", *names[:MAX_RAFT_ACCOUNTS])
-                )
+            await self._ask_groups(collection, [e for e in collection.exchanges if e.endpoint is Endpoint.JSZ])
+
+    async def _ask_groups(self, collection: CollectionResult, replies: list[Exchange]) -> None:
+        """RAFTZ of all servers; one server at a time where one must be left out (see `switched_off`)."""
+        names = clustered_accounts(replies)
+        if len(names) > MAX_RAFT_ACCOUNTS:
+            collection.gaps.append(too_many_accounts(len(names)))
+        # Without an account, servers report the system account, whose only group is the meta group.
+        asked = [{"account": name} if name else {} for name in ("", *names[:MAX_RAFT_ACCOUNTS])]
+        if not (off := switched_off(replies)):
+            await asyncio.gather(*(self._ask(collection, Endpoint.RAFTZ, {**options}) for options in asked))
+            return
+        given_up = {server for endpoint, server in self._given_up if endpoint in (Endpoint.RAFTZ, Endpoint.JSZ)}
+        others = {id_: name for id_, name in self._names.items() if name not in off and id_ not in given_up}
+        await asyncio.gather(
+            *(
+                self._ask(collection, Endpoint.RAFTZ, {**options, "server_name": name, "exact_match": True}, {id_})
+                for options in asked
+                for id_, name in others.items()
             )
+        )
 
     async def _ask_claims(self, collection: CollectionResult) -> None:
         """ACCOUNTZ; then, in operator mode, each account that it names."""
@@ -175,10 +186,17 @@ class SystemSource:
             collection.gaps.append(too_many_claims(len(keys)))
         await asyncio.gather(*(self._ask(collection, Endpoint.ACCOUNTZ, {"account": key}) for key in keys[:MAX_CLAIMS]))
 
-    async def _ask(self, collection: CollectionResult, endpoint: Endpoint, options: dict[str, object]) -> None:
+    async def _ask(
+        self,
+        collection: CollectionResult,
+        endpoint: Endpoint,
+        options: dict[str, object],
+        only: set[str] | None = None,
+    ) -> None:
+        """Request one endpoint of all servers. `only`: ids of the servers that `options` select."""
         subject = f"{PING}.{endpoint.value.partition('.')[0]}"
         hopeless = {server for asked, server in self._given_up if asked in (endpoint, Endpoint.JSZ)}
-        awaited = self._names.keys() - hopeless
+        awaited = (only or self._names.keys()) - hopeless
         late_ones = set(awaited)
         discarded = 0  # their senders are known once all others have responded
 
