@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -24,18 +25,22 @@ from tests.servers import ROOT, VERSIONS
 
 PAGE = ROOT / "docs" / "proof.md"
 _SUMMED = frozenset({"inputs"})
-"""Columns of figures whose sum is shown below the table."""
+"""Columns of figures whose sum over all runs is shown below the table, which has the last run of each test."""
 _SHOWN = 40
 """Modules that are named where tests were not run; the others are counted."""
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """All runs of one test together. `last` is the last that ended; `runs` counts those that passed or failed."""
+    """All runs of one test together. `last` is the last that ended; `runs` counts those that passed or failed.
+
+    `earlier` has the figures of the runs before the last.
+    """
 
     collected: Collected
     last: Result | None
     runs: int
     failures: int
+    earlier: tuple[Mapping[str, Any], ...] = ()
 
     @property
     def outcome(self) -> str:
@@ -97,7 +102,9 @@ def verdict(test: Collected, results: Sequence[Result]) -> Verdict:
     every = [*cut_off, *ended]
     counted = [result for result in every if result.outcome in {"passed", "failed"}]
     failures = sum(result.outcome == "failed" for result in counted)
-    return Verdict(collected=test, last=every[-1] if every else None, runs=len(counted), failures=failures)
+    earlier = tuple(result.figures for result in every[:-1] if result.figures)
+    last = every[-1] if every else None
+    return Verdict(collected=test, last=last, runs=len(counted), failures=failures, earlier=earlier)
 
 
 def page(slices: Sequence[Slice], digest: str, kept: Path = KEPT, causes: Path = CAUSES) -> str:
@@ -173,16 +180,25 @@ def _by_version(results: SliceResults) -> Iterator[Sequence[str]]:
 
 
 def _figures(results: SliceResults) -> Iterator[str]:
-    measured = [(v.collected.test, v.last.figures) for v in results.verdicts if v.last and v.last.figures]
     tables: defaultdict[tuple[str, tuple[str, ...]], list[Mapping[str, object]]] = defaultdict(list)
-    for test, figures in measured:
-        for row in figures.get("rows", [figures]):
-            tables[test.partition("[")[0], tuple(row)].append(row)
+    sums: Counter[tuple[str, str]] = Counter()
+    for verdict_ in results.verdicts:
+        if verdict_.last and verdict_.last.figures:
+            test = verdict_.collected.test.partition("[")[0]
+            for row in _rows(verdict_.last.figures):
+                tables[test, tuple(row)].append(row)
+            for row in (row for figures in (verdict_.last.figures, *verdict_.earlier) for row in _rows(figures)):
+                sums.update({(test, head): row[head] for head in _SUMMED.intersection(row)})
     for (test, heads), rows in tables.items():
         yield f"\nMeasured by `{test}`:\n"
         yield _table(heads, [tuple(_cell(value) for value in row.values()) for row in sorted(rows, key=_first_value)])
         for head in _SUMMED.intersection(heads):
-            yield f"\n{sum(int(str(row[head])) for row in rows):,} {head} in all."
+            yield f"\n{sums[test, head]:,} {head} in all runs of this state."
+
+
+def _rows(figures: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The rows of one run: one, unless it has several under that name."""
+    return list(figures.get("rows", [figures]))
 
 
 def _first_value(row: Mapping[str, object]) -> tuple[float, str]:

@@ -180,10 +180,10 @@ def test_the_page_names_failures_reasons_figures_and_what_was_not_run(tmp_path: 
     append(path, result("passed", ward.format("a")))
     append(path, result("failed", ward.format("b"), reason="assert `1` == 2"))
     append(path, result("skipped", ward.format("c"), reason="no tc | on this machine"))
-    append(
-        results_path("d", "load", "real/test_many_checks.py", tmp_path),
-        result("passed", many, figures={"rows": [{"reader": "a", "inputs": 1200}, {"reader": "b", "inputs": 34}]}),
-    )
+    checks = results_path("d", "load", "real/test_many_checks.py", tmp_path)
+    append(checks, result("passed", many, figures={"rows": [{"reader": "a", "inputs": 6}]}))
+    rows = [{"reader": "a", "inputs": 1200}, {"reader": "b", "inputs": 34}]
+    append(checks, result("passed", many, figures={"rows": rows}))
     causes = tmp_path / "causes.toml"
     causes.write_text(
         f"[[cause]]\ntest = '{ward.format('b')}'\ncause = 'The disk was full.'\n"
@@ -197,7 +197,10 @@ def test_the_page_names_failures_reasons_figures_and_what_was_not_run(tmp_path: 
     assert "Not found." not in text
     assert "- 1: `no tc | on this machine`" in text
     assert "Not run: `real/test_ward.py` (1)." in text
-    assert "| reader | inputs |\n| --- | --- |\n| a | 1,200 |\n| b | 34 |\n\n1,234 inputs in all.\n" in text
+    assert (
+        "| reader | inputs |\n| --- | --- |\n| a | 1,200 |\n| b | 34 |\n\n1,240 inputs in all runs of this state.\n"
+        in text
+    )
     assert text.count("This slice was not run.") == len(load_slices()) - 2
 
 
