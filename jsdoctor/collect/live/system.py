@@ -168,8 +168,8 @@ class SystemSource:
         if not (off := switched_off(replies)):
             await asyncio.gather(*(self._ask(collection, Endpoint.RAFTZ, {**options}) for options in asked))
             return
-        given_up = {server for endpoint, server in self._given_up if endpoint in (Endpoint.RAFTZ, Endpoint.JSZ)}
-        others = {id_: name for id_, name in self._names.items() if name not in off and id_ not in given_up}
+        hopeless = self._hopeless(Endpoint.RAFTZ)
+        others = {id_: name for id_, name in self._names.items() if name not in off and id_ not in hopeless}
         await asyncio.gather(
             *(
                 self._ask(collection, Endpoint.RAFTZ, {**options, "server_name": name, "exact_match": True}, {id_})
@@ -177,6 +177,10 @@ class SystemSource:
                 for id_, name in others.items()
             )
         )
+
+    def _hopeless(self, endpoint: Endpoint) -> set[str]:
+        """Ids of the servers that did not respond to an earlier request of that endpoint, or of JSZ."""
+        return {server for asked, server in self._given_up if asked in (endpoint, Endpoint.JSZ)}
 
     async def _ask_claims(self, collection: CollectionResult) -> None:
         """ACCOUNTZ; then, in operator mode, each account that it names."""
@@ -195,8 +199,7 @@ class SystemSource:
     ) -> None:
         """Request one endpoint of all servers. `only`: ids of the servers that `options` select."""
         subject = f"{PING}.{endpoint.value.partition('.')[0]}"
-        hopeless = {server for asked, server in self._given_up if asked in (endpoint, Endpoint.JSZ)}
-        awaited = (only or self._names.keys()) - hopeless
+        awaited = (only or self._names.keys()) - self._hopeless(endpoint)
         late_ones = set(awaited)
         discarded = 0  # their senders are known once all others have responded
 
