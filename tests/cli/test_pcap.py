@@ -102,7 +102,7 @@ def test_without_the_privilege_the_command_is_named(tmp_path: Path) -> None:
     )
     assert done.returncode == 3, done.stderr
     assert "CAP_NET_RAW" in done.stderr
-    assert "sudo timeout 7 tcpdump -i lo --immediate-mode" in " ".join(done.stderr.split())
+    assert "sudo timeout 8 tcpdump -i lo -B 65536 -s 0" in " ".join(done.stderr.split())
     assert "Traceback" not in done.stderr
 
 

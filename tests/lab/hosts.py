@@ -104,9 +104,13 @@ class Hosts:
         return process
 
     def capture(self, name: str, interface: str, *words: str, label: str = "") -> Path:
-        """Capture from now on with tcpdump; returns once it listens."""
+        """Capture from now on with tcpdump; returns once it listens.
+
+        Not in immediate mode: each packet of an `any` interface has 256 KiB of the buffer there, which a busy machine
+        overruns.
+        """
         path = self.directory / f"{name}-{label or interface}.pcap"
-        command = ["tcpdump", "-n", "-s", "0", "-B", "65536", "--immediate-mode", "-Z", "root", "-i", interface]
+        command = ["tcpdump", "-n", "-s", "0", "-B", "65536", "-U", "-Z", "root", "-i", interface]
         process = subprocess.Popen(
             self.command(name, *command, *words, "-w", path), stderr=subprocess.PIPE, stdin=subprocess.DEVNULL
         )
@@ -122,14 +126,21 @@ class Hosts:
         return path
 
     def _end_captures(self) -> None:
-        """When nothing has been written for a while, everything has been."""
+        """When nothing has been written for a while, everything has been: the kernel gives what it has once a second.
+
+        RuntimeError when the kernel had no place for a packet: such a capture is no view of what was planted.
+        """
         size, since = -1, time.monotonic()
-        while time.monotonic() < since + 0.4:
+        while time.monotonic() < since + 1.5:
             now = sum(file.stat().st_size for path, _ in self._captures for file in path.parent.glob(f"{path.name}*"))
             size, since = now, since if now == size else time.monotonic()
             time.sleep(0.05)
-        for _, process in self._captures:
-            _end(process)
+        for path, process in self._captures:
+            _terminate(process)
+            assert process.stderr is not None
+            counts = process.stderr.read().decode()
+            if "\n0 packets dropped by kernel" not in counts:
+                raise RuntimeError(f"{path.name} is not complete: {counts}")
 
     def sent_again(self, name: str) -> int:
         """Segments of TCP that the kernel of that host has sent again until now."""
@@ -237,6 +248,12 @@ class Hosts:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
+    _terminate(process)
+    if process.stderr is not None:
+        process.stderr.close()
+
+
+def _terminate(process: subprocess.Popen[bytes]) -> None:
     if process.poll() is None:
         process.send_signal(signal.SIGTERM)
     try:
@@ -244,8 +261,6 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-    if process.stderr is not None:
-        process.stderr.close()
 
 
 def _run(*command: str) -> None:

@@ -49,12 +49,12 @@ def acknowledged(packets: Sequence[Packet]) -> list[Packet]:
     return sorted([*packets, *acks], key=lambda packet: packet.at)
 
 
-def passed_on(packets: Sequence[Packet], late: Sequence[int] = ()) -> list[Seen]:
+def passed_on(packets: Sequence[Packet], late: Sequence[int] = (), *, within: int = 100_000) -> list[Seen]:
     """In at one interface and out at the other 100 µs later; these packets to the server take 4.5 ms instead."""
     seen: list[Seen] = []
     for packet in packets:
         number = (packet.seq - 1001) // FULL
-        takes = 4_500_000 if packet.to_server and number in late and packet.payload else 100_000
+        takes = 4_500_000 if packet.to_server and number in late and packet.payload else within
         ways = (1, 2) if packet.to_server else (2, 1)
         seen += [(ways[0], packet), (ways[1], replace(packet, at=packet.at + takes))]
     return sorted(seen, key=lambda seen_packet: seen_packet[1].at)
@@ -111,6 +111,42 @@ def test_a_host_that_changes_the_order_between_two_interfaces(form: str, ids: bo
 @pytest.mark.parametrize("form", FORMS)
 def test_a_host_that_keeps_the_order(form: str) -> None:
     assert reordering(form, passed_on(acknowledged(data()))) == Reordering()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_hundreds_of_packets_wait_in_a_host_that_changes_their_numbers(form: str) -> None:
+    """One every 50 µs, each for 40 ms: what leaves the host is not sent again, though it has another number of IP."""
+    packets = [replace(packet, at=packet.at // 20) for packet in data()]
+    for number in range(MANY, 1200):
+        last = packets[-1]
+        seq, ip_id = 1001 + number * FULL, number + 1
+        packets.append(replace(last, at=last.at + 50_000, seq=seq, ip_id=ip_id, ts_val=1001 + number // 20))
+    seen = passed_on(packets, within=40 * MILLISECOND)
+    seen = [(where, packet if where == 1 else replace(packet, ip_id=0)) for where, packet in seen]
+    assert reordering(form, seen) == Reordering()
+
+
+def test_a_packet_that_waits_in_the_host_for_longer_than_senders_wait() -> None:
+    """Cooked v1 does not name interfaces: the packet came in and leaves, or has the same number of IP."""
+    for ids in (True, False):
+        assert reordering("cooked v1", passed_on(data(ids=ids), within=300 * MILLISECOND)) == Reordering()
+    sent = [(2, packet) for _, packet in passed_on(data(), within=300 * MILLISECOND)]
+    assert reordering("cooked v1", sent) == Reordering()
+
+
+def test_acks_that_differ_in_what_they_acknowledge_selectively_alone() -> None:
+    """They come within a millisecond and have no number of IP; each counts once."""
+    first = acknowledged(data(ids=False))
+    last = max(first, key=lambda packet: packet.at)
+    blocks = [struct.pack(">BBBBII", 1, 1, 5, 10, 900_000 + number, 900_500 + number) for number in range(20)]
+    acks = [
+        replace(last, at=last.at + 20_000 * (number + 1), options=block, to_server=False, seq=9001, payload=b"")
+        for number, block in enumerate(blocks)
+    ]
+    acks = [replace(ack, ack=1001 + MANY * FULL - 5 * FULL, flags=ACK) for ack in acks]
+    for form in FORMS:
+        (connection,) = analyze(content(form, passed_on([*first, *acks]))).connections
+        assert connection.to_client.sacks == len(acks), form
 
 
 @pytest.mark.parametrize("form", ["cooked v2", "pcapng"])

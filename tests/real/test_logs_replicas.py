@@ -19,6 +19,8 @@ from nats.aio.client import Client
 from tests.real.outage import failures_of, with_client
 from tests.real.test_logs_cluster import ON_2_10, ON_2_12, ON_2_15, judge, logged, loud, times
 from tests.servers import Cluster, ClusterFactory, wait_until
+from tests.servers.cluster import LIMITS
+from tests.servers.slow_disk import slow_disk
 from tests.support.deployment import add_stream, api
 from tests.support.stored import store
 
@@ -26,6 +28,8 @@ pytestmark = [pytest.mark.real, pytest.mark.xdist_group("logs-cluster")]
 STREAM = "P704"
 COMPLETE = f"Catchup for stream 'APP > {STREAM}' complete"
 MESSAGES = 800
+SYNCED = LIMITS + "\n  sync_interval: always"
+
 LEADS = "JetStream cluster new stream leader for 'APP > P207'"
 
 
@@ -72,14 +76,25 @@ def probe(cluster: Cluster, name: str) -> None:
     time.sleep(1)
 
 
-async def fill(client: Client) -> str:
-    """A stream of 200 MB; its leader."""
+async def led_by(client: Client, stream: str, names: list[str]) -> str:
+    """Move the leader of a stream until it is one of those servers; which one."""
+    for _ in range(100):
+        leader = (await api(client, f"STREAM.INFO.{stream}"))["cluster"].get("leader")
+        if leader in names:
+            return str(leader)
+        if leader:
+            await api(client, f"STREAM.LEADER.STEPDOWN.{stream}")
+        await asyncio.sleep(0.3)
+    raise AssertionError(f"none of {names} leads {stream}")
+
+
+async def fill(client: Client) -> None:
+    """A stream of 200 MB."""
     await add_stream(client, STREAM, subjects=["p704"], num_replicas=3, max_bytes=1 << 30)
     body = os.urandom(250_000)
     await store(client, "p704")
     for _ in range(MESSAGES // 4):
         await asyncio.gather(*(client.request("p704", body, timeout=30) for _ in range(4)))
-    return str((await api(client, f"STREAM.INFO.{STREAM}"))["cluster"]["leader"])
 
 
 async def add_small(client: Client) -> None:
@@ -113,9 +128,15 @@ class SentenceMatch:
 
 
 def with_lost_copy(cluster: Cluster) -> tuple[str, str]:
-    """A cluster that has the stream, its leader, and a server that is down and has no copy any more."""
-    leader = with_client(cluster, fill)
-    copy = next(name for name in cluster.names if name not in {leader, cluster.meta_leader()})
+    """A cluster that has the stream, its leader, and a server that is down and has no copy any more.
+
+    The meta leader is the third: a copy is not even begun while a meta leader is too slow to tell of the stream.
+    """
+    with_client(cluster, fill)
+    meta_leader = wait_until(cluster.meta_leader, "a meta leader", timeout=60)
+    others = [name for name in cluster.names if name != meta_leader]
+    leader = with_client(cluster, lambda client: led_by(client, STREAM, others))
+    copy = next(name for name in others if name != leader)
     lose_copy(cluster, copy)
     return leader, copy
 
@@ -148,22 +169,43 @@ def test_copy_that_does_not_catch_up(cluster_factory: ClusterFactory, tmp_path: 
 
 @pytest.mark.nightly
 def test_copy_that_is_given_up(cluster_factory: ClusterFactory, tmp_path: Path) -> None:
-    """2.10 throws its copy away when nobody is there to complete it; what waits for the copy is a backlog meanwhile."""
-    cluster = cluster_factory("2.10.26", 3)
-    leader, copy = with_lost_copy(cluster)
+    """2.10 throws its copy away when nobody is there to complete it."""
+    cluster = cluster_factory("2.10.26", 3, jetstream=SYNCED)
+    _, copy = with_lost_copy(cluster)
     stream, matches = f"APP/{STREAM}", SentenceMatch(cluster, tmp_path)
-    with in_background(probe, cluster, copy):
-        with in_background(crawl, cluster, leader):
-            cluster.start(copy, wait=False)
-            wait_until(
-                lambda: logged(cluster, copy, "Falling behind in health check"), "a copy that is behind", timeout=90
-            )
-        assert not times(cluster, COMPLETE)
-        matches.still = [name for name in cluster.names if name != copy]
-        for name in matches.still:
-            cluster.pause(name)
-        matches.wait("JSD208", stream, "error")
-        matches.wait("JSD707", copy, "warning")
+    cluster.start(copy, wait=False, through=slow_disk(tmp_path, 100))  # the copy would take more than a minute
+    wait_until(lambda: logged(cluster, copy, "on catchup request"), "a copy that is begun", timeout=90)
+    matches.still = [name for name in cluster.names if name != copy]
+    for name in matches.still:
+        cluster.pause(name)
+    assert not times(cluster, COMPLETE)
+    matches.wait("JSD208", stream, "error")
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("version", ["2.10.26", "2.12.8", "2.15.1"])
+def test_member_that_falls_behind(cluster_factory: ClusterFactory, tmp_path: Path, version: str) -> None:
+    """What was stored while a server was down waits for its slow disk, until it has done all of that."""
+    cluster = cluster_factory(version, 3, jetstream=SYNCED)
+    matches = SentenceMatch(cluster, tmp_path)
+    slow = next(name for name in cluster.names if name != cluster.meta_leader())
+
+    async def add(client: Client) -> None:
+        await add_stream(client, "P707", subjects=["p707"], num_replicas=3)
+        await led_by(client, "P707", [name for name in cluster.names if name != slow])
+
+    async def publish_some(client: Client) -> None:
+        for _ in range(40):
+            await store(client, "p707")
+
+    with_client(cluster, add)
+    cluster.stop(slow)
+    with_client(cluster, publish_some)
+    with in_background(probe, cluster, slow):
+        cluster.start(slow, wait=False, through=slow_disk(tmp_path, 400))
+        matches.wait("JSD707", slow, "warning")
+        wait_until(lambda: logged(cluster, slow, "no longer falling behind"), "all to be applied", timeout=120)
+    matches.wait("JSD707", slow, None)
 
 
 @pytest.mark.nightly
@@ -275,14 +317,8 @@ async def publish_and_be_refused(client: Client) -> None:
 
 async def publish_through(client: Client, leaders: list[str]) -> None:
     """Publish once one of those servers leads the stream."""
-    for _ in range(100):
-        leader = (await api(client, "STREAM.INFO.P207"))["cluster"].get("leader")
-        if leader in leaders:
-            return await publish(client)
-        if leader:
-            await api(client, "STREAM.LEADER.STEPDOWN.P207")
-        await asyncio.sleep(0.3)
-    raise AssertionError(f"none of {leaders} leads")
+    await led_by(client, "P207", leaders)
+    await publish(client)
 
 
 async def scale(client: Client, replicas: int) -> None:

@@ -101,9 +101,13 @@ def sniff(
 
 
 def tcpdump_command(name: str, seconds: float, ports: Sequence[int] = ()) -> str:
-    """The command that captures the same into a file, for whoever has the privilege."""
+    """The command that captures the same into a file, for whoever has the privilege.
+
+    One second longer, as tcpdump does not write the last second when it is ended. In immediate mode it would, but with
+    whole packets its buffer has place for 256 of them.
+    """
     wanted = " or ".join(f"tcp port {port}" for port in ports or (4222, 6222))
-    return f"sudo timeout {seconds:g} tcpdump -i {name} --immediate-mode -B 65536 -s 0 -w nats.pcap '{wanted}'"
+    return f"sudo timeout {seconds + 1:g} tcpdump -i {name} -B 65536 -s 0 -w nats.pcap '{wanted}'"
 
 
 def _listen(listener: PacketSocket, analysis: Analysis, seconds: float, show: Callable[[str], None]) -> Analyzed:

@@ -204,7 +204,7 @@ class ConnectionTable:
     @staticmethod
     def _merged(pair: Pair, merge: Merge, packet: CapturedPacket) -> State | None:
         """The direction of a packet of a connection with several places; None when it is a copy."""
-        sighting = merge.check(packet.segment, packet.at)
+        sighting = merge.check(packet)
         if pair.vantages is not None:
             pair.vantages.take(packet, sighting, to_server=merge.state is pair.to_server)
         return merge.state if sighting is PacketSighting.NEW else None
