@@ -183,9 +183,12 @@ def test_copy_that_is_given_up(cluster_factory: ClusterFactory, tmp_path: Path) 
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("version", ["2.10.26", "2.12.8", "2.15.1"])
+@pytest.mark.parametrize("version", ["2.10.26", "2.12.8"])
 def test_member_that_falls_behind(cluster_factory: ClusterFactory, tmp_path: Path, version: str) -> None:
-    """What was stored while a server was down waits for its slow disk, until it has done all of that."""
+    """What was stored while a server was down waits for its slow disk, until it has done all of that.
+
+    A server of 2.15 syncs far fewer times for the same: it was never behind for a second.
+    """
     cluster = cluster_factory(version, 3, jetstream=SYNCED)
     matches = SentenceMatch(cluster, tmp_path)
     slow = next(name for name in cluster.names if name != cluster.meta_leader())
