@@ -126,6 +126,17 @@ def test_hundreds_of_packets_wait_in_a_host_that_changes_their_numbers(form: str
     assert reordering(form, seen) == Reordering()
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_thousands_of_packets_wait_in_a_fast_host(form: str) -> None:
+    """One every 5 µs, each for 15 ms: without timestamps, nothing else tells that what leaves is not sent again."""
+    packets = [replace(packet, ts_val=-1) for packet in handshake()]
+    packets += [
+        Packet(2 * MILLISECOND + 5_000 * number, 1001 + number * 100, b"x" * 100, ack=9001, ip_id=number + 1)
+        for number in range(6000)
+    ]
+    assert reordering(form, passed_on(packets, within=15 * MILLISECOND)) == Reordering()
+
+
 def test_a_packet_that_waits_in_the_host_for_longer_than_senders_wait() -> None:
     """Cooked v1 does not name interfaces: the packet came in and leaves, or has the same number of IP."""
     for ids in (True, False):

@@ -16,6 +16,10 @@ from jsdoctor.parse.packets.tcp.numbers import HALF, MASK, ahead
 from jsdoctor.parse.packets.tcp.state import MILLISECOND, State
 
 _PACKETS = 1024
+_MOST_PACKETS = 16 * _PACKETS
+_KEPT_NS = 500 * MILLISECOND
+"""How long packets are known beyond the first thousand: a fast host has more than these in a queue."""
+
 _RANGES = 1024
 """Most that is kept of one timestamp, or of a connection without them."""
 
@@ -111,8 +115,7 @@ class Merge:
         seen = self._packets.get(identity)
         if seen is None:
             seen = self._packets[identity] = _Sightings(at, came_in=not is_outgoing(key))
-            if len(self._packets) > _PACKETS:
-                self._packets.popitem(last=False)
+            self._forget(at)
         if not self._seen_before(seen, segment, here, at):
             return PacketSighting.NEW
         self.copies += 1
@@ -120,6 +123,14 @@ class Merge:
             return PacketSighting.COPY
         seen.went_on = True
         return PacketSighting.ONWARD
+
+    def _forget(self, at: int) -> None:
+        """Drop the packets that are too old for a copy, down to the first thousand, and the oldest of far too many."""
+        while len(self._packets) > _PACKETS:
+            identity, oldest = next(iter(self._packets.items()))
+            if at - oldest.first_at < _KEPT_NS and len(self._packets) <= _MOST_PACKETS:
+                return
+            del self._packets[identity]
 
     def _seen_before(self, seen: _Sightings, segment: Segment, here: Place, at: int) -> bool:
         seq, length, ip_id, ts_val, state = segment[1], *segment[8:11], self.state
