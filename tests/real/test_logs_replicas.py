@@ -153,7 +153,7 @@ def test_copy_that_does_not_catch_up(cluster_factory: ClusterFactory, tmp_path: 
             cluster.start(copy, wait=False)
             matches.still = [leader]
             matches.wait("JSD704", stream, "error")
-        assert not logged(cluster, copy, COMPLETE)
+            assert not logged(cluster, copy, COMPLETE)
         matches.still = [name for name in cluster.names if name != copy]
         for name in matches.still:
             cluster.pause(name)
@@ -207,8 +207,7 @@ def test_member_that_falls_behind(cluster_factory: ClusterFactory, tmp_path: Pat
     with in_background(probe, cluster, slow):
         cluster.start(slow, wait=False, through=slow_disk(tmp_path, 400))
         matches.wait("JSD707", slow, "warning")
-        wait_until(lambda: logged(cluster, slow, "no longer falling behind"), "all to be applied", timeout=120)
-    matches.wait("JSD707", slow, None)
+        matches.wait("JSD707", slow, None)
 
 
 @pytest.mark.nightly
