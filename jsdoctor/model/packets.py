@@ -95,8 +95,10 @@ class Retransmission(msgspec.Struct, frozen=True, kw_only=True):
     `packets` are the same as they are on the network: larger segments count as several, and so does `needless_packets`.
     `fast`: after two or more duplicate acks or a SACK gap. `timeout`: 200 ms or more after the bytes were last seen or
     due (Linux TCP_RTO_MIN). `early`: neither, as tail loss probes are. `needless`: the peer had them already.
+    `needless_timeouts` are those of `timeout` for bytes that were sent again in vain each time.
     `longest_chain`: how often the same bytes were sent again. `longest_wait_ns`: from when bytes were first seen or due
-    to their last resending. `waited_ns` adds up such waits of `timeout`, each stretch of time once.
+    to their last resending; of bytes that the peer lacked, if there were any. `waited_ns` adds up such waits of
+    `timeout`, each stretch of time once.
     """
 
     segments: int = 0
@@ -109,6 +111,7 @@ class Retransmission(msgspec.Struct, frozen=True, kw_only=True):
     early: int = 0
     needless: int = 0
     needless_packets: int = 0
+    needless_timeouts: int = 0
     longest_chain: int = 0
     longest_wait_ns: int = 0
     waited_ns: int = 0

@@ -376,6 +376,13 @@ def test_doubtful_loss_that_stalls_the_connection_counts(wait_ns: int, severity:
     assert only("JSD502", seen(talk(), lossy(longest_wait_ns=wait_ns, **again))).severity is severity
 
 
+def test_a_timeout_in_vain_does_not_stall_the_connection() -> None:
+    again: dict[str, Any] = {"packets": 4, "segments": 4, "needless": 2, "needless_packets": 2, "timeout": 1}
+    finding = only("JSD502", seen(talk(), lossy(longest_wait_ns=200 * MS, needless_timeouts=1, **again)))
+    assert finding.severity is Severity.INFO
+    assert finding.message.endswith("; 1 after a timeout, though the receiver had it")
+
+
 def reordered(to_client: Flow, to_server: Flow = BUSY, **params: Any) -> Finding:
     return only("JSD501", seen(talk(), tcp(to_server, to_client)), **params)
 

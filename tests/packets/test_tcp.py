@@ -120,6 +120,20 @@ def test_needless_by_ack_and_by_dsack() -> None:
     assert connection.to_client.dsacks == 1
 
 
+def test_a_timeout_in_vain_is_no_wait() -> None:
+    """The receiver had it, and says so; the other segment that was sent again was lost indeed."""
+    base = 30 * MILLISECOND
+    vain = [*warm(), sent(20, base), sent(20, base + 250 * MILLISECOND, ip_id=60)]
+    dsack = acked(21, base + 260 * MILLISECOND, sack=(20, 21))
+    lost = [sent(21, base + 300 * MILLISECOND), sent(21, base + 305 * MILLISECOND, ip_id=61)]
+    before = connection_of([*vain, *lost]).to_server.retransmission
+    assert (before.timeout, before.needless_timeouts, before.longest_wait_ns) == (1, 0, 250 * MILLISECOND)
+    again = connection_of([*vain, dsack, *lost]).to_server.retransmission
+    assert (again.timeout, again.needless_timeouts, again.longest_wait_ns) == (1, 1, 5 * MILLISECOND)
+    once_more = [*vain, dsack, sent(20, base + 500 * MILLISECOND, ip_id=62)]
+    assert connection_of(once_more).to_server.retransmission.needless_timeouts == 2, "it was acknowledged before"
+
+
 def test_a_gap_of_the_receiver_that_closes_by_itself_is_reordering_behind_here() -> None:
     base = 30 * MILLISECOND
     packets = [*warm(), *(sent(number, base + number) for number in (20, 21, 22))]

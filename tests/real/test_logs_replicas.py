@@ -39,6 +39,9 @@ def in_background(work: object, *arguments: object) -> Iterator[None]:
     over = threading.Event()
 
     def again() -> None:
+        # On a busy machine, a server that is let go on for a moment would else have the time of others, too.
+        with contextlib.suppress(PermissionError, AttributeError):
+            os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))  # of this thread alone
         while not over.is_set():
             work(*arguments)  # type: ignore[operator]
 
@@ -198,14 +201,14 @@ def test_member_that_falls_behind(cluster_factory: ClusterFactory, tmp_path: Pat
         await led_by(client, "P707", [name for name in cluster.names if name != slow])
 
     async def publish_some(client: Client) -> None:
-        for _ in range(40):
+        for _ in range(100):
             await store(client, "p707")
 
     with_client(cluster, add)
     cluster.stop(slow)
     with_client(cluster, publish_some)
     with in_background(probe, cluster, slow):
-        cluster.start(slow, wait=False, through=slow_disk(tmp_path, 400))
+        cluster.start(slow, wait=False, through=slow_disk(tmp_path, 250))
         matches.wait("JSD707", slow, "warning")
         matches.wait("JSD707", slow, None)
 

@@ -126,7 +126,7 @@ class Landscape:
         what = f"a meta leader of {', '.join(keys)}"
         for _ in range(2):
             try:
-                self.wait_for(agreed, what, timeout=20)
+                self.wait_for(agreed, what, timeout=40)
             except TimeoutError:
                 for key in self._outside(keys):
                     self.node(key).stop()

@@ -34,7 +34,7 @@ _MAX_OF = 2
 def losses(direction: DirectionView) -> LossFigures | None:
     """None where nothing was lost. What the receiver had already, though it was sent again, is no loss."""
     flow, again = direction.flow, direction.flow.retransmission
-    stall_ns = again.longest_wait_ns if again.timeout and not _all_arrived(again) else 0
+    stall_ns = again.longest_wait_ns if again.timeout > again.needless_timeouts and not _all_arrived(again) else 0
     lost = Share(max(0, again.packets - again.needless_packets), flow.distinct_packets)
     path = direction.path if direction.path is not None and direction.path.sent else None
     if path is not None and path.lost * _MAX_OF >= lost.events:
@@ -91,7 +91,10 @@ def _stalls(again: Retransmission) -> str:
         return ""
     if _all_arrived(again):
         return f"; {again.timeout:,} after a timeout, the longest after {rounded(again.longest_wait_ns)}"
+    stalls = again.timeout - again.needless_timeouts
+    if not stalls:
+        return f"; {again.timeout:,} after a timeout, though the receiver had it"
     return (
-        f"; {again.timeout:,} only after a timeout, the longest after {rounded(again.longest_wait_ns)}: until then"
+        f"; {stalls:,} only after a timeout, the longest after {rounded(again.longest_wait_ns)}: until then"
         " everything behind waits"
     )

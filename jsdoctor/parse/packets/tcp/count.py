@@ -32,7 +32,9 @@ def count_resent(state: State, span: tuple[int, int], at: int, due_at: int, open
     resent.end = max(resent.end, end)
     state.resent[start] = resent
     if len(state.resent) > MAX_RESENT:
-        del state.resent[next(iter(state.resent))]
+        oldest = state.resent.pop(next(iter(state.resent)))
+        if oldest.was_needed:
+            state.longest_needed_wait = max(state.longest_needed_wait, oldest.wait_ns)
     state.resent_segments += 1
     state.resent_packets += packets
     state.resent_bytes += end - start
@@ -40,6 +42,8 @@ def count_resent(state: State, span: tuple[int, int], at: int, due_at: int, open
     _by_what(state, start, at, resent)
     resent.count += 1
     resent.last_at = at
+    state.needless_timeouts -= resent.vain_timeouts  # unless this one is in vain, too
+    resent.vain_timeouts = 0
     state.longest_chain = max(state.longest_chain, resent.count)
     state.longest_wait = max(state.longest_wait, at - resent.due_at)
     peer = state.peer
@@ -60,6 +64,7 @@ def _by_what(state: State, start: int, at: int, resent: Resent) -> None:
         state.fast += 1
     elif waited >= _MIN_TIMEOUT_NS:
         state.timeout += 1
+        resent.timeouts += 1
         state.waited += max(at - max(resent.last_at, state.waited_until), 0)
         state.waited_until = max(state.waited_until, at)
     elif reported:

@@ -106,6 +106,11 @@ def reordering(state: State, *, packets: int = 0, place: str = "", in_order_at: 
     )
 
 
+def _longest_wait_ns(state: State) -> int:
+    waits = (resent.wait_ns for resent in state.resent.values() if resent.was_needed)
+    return max(state.longest_needed_wait, *waits, 0) or state.longest_wait
+
+
 def _retransmission(state: State) -> Retransmission:
     return Retransmission(
         segments=state.resent_segments,
@@ -119,7 +124,8 @@ def _retransmission(state: State) -> Retransmission:
         needless=state.needless,
         needless_packets=state.needless_packets,
         longest_chain=state.longest_chain,
-        longest_wait_ns=state.longest_wait,
+        needless_timeouts=state.needless_timeouts,
+        longest_wait_ns=_longest_wait_ns(state),
         waited_ns=state.waited,
         syn=state.syn_again,
         fin=state.fin_again,

@@ -16,7 +16,7 @@ from jsdoctor.parse.packets.tcp.numbers import HALF, MASK, ahead
 from jsdoctor.parse.packets.tcp.state import MILLISECOND, State
 
 _PACKETS = 1024
-_MOST_PACKETS = 16 * _PACKETS
+_MAX_PACKETS = 16 * _PACKETS
 _KEPT_NS = 500 * MILLISECOND
 """How long packets are known beyond the first thousand: a fast host has more than these in a queue."""
 
@@ -128,7 +128,7 @@ class Merge:
         """Drop the packets that are too old for a copy, down to the first thousand, and the oldest of far too many."""
         while len(self._packets) > _PACKETS:
             identity, oldest = next(iter(self._packets.items()))
-            if at - oldest.first_at < _KEPT_NS and len(self._packets) <= _MOST_PACKETS:
+            if at - oldest.first_at < _KEPT_NS and len(self._packets) <= _MAX_PACKETS:
                 return
             del self._packets[identity]
 

@@ -12,6 +12,9 @@ def was_needless(state: State, resent: Resent) -> None:
         resent.needless += 1
         state.needless += 1
         state.needless_packets += resent.packets
+        if not resent.was_needed:
+            state.needless_timeouts += resent.timeouts
+            resent.vain_timeouts = resent.timeouts
 
 
 def received_twice(state: State, left: int, right: int) -> None:

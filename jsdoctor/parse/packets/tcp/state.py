@@ -51,15 +51,31 @@ class Hole:
 
 
 class Resent:
-    """Bytes that were sent again: when they were first seen or due, when last, how often, and how often in vain."""
+    """Bytes that were sent again: when they were first seen or due, when last, how often, and how often in vain.
 
-    __slots__ = ("count", "due_at", "end", "index", "last_at", "needless", "packets")
+    `timeouts` of the sendings followed a timeout; `vain_timeouts` are the same while all of the sendings were in vain.
+    """
+
+    __slots__ = (
+        *("count", "due_at", "end", "index", "last_at", "needless", "packets"),
+        *("timeouts", "vain_timeouts"),
+    )
 
     def __init__(self, end: int, due_at: int, last_at: int, index: int, packets: int) -> None:
         self.end, self.due_at, self.last_at, self.index = end, due_at, last_at, index
         self.packets = packets
-        self.count = 0
-        self.needless = 0
+        self.count = self.needless = 0
+        self.timeouts = self.vain_timeouts = 0
+
+    @property
+    def was_needed(self) -> bool:
+        """Whether the receiver lacked the bytes once, as far as is known."""
+        return self.needless < self.count
+
+    @property
+    def wait_ns(self) -> int:
+        """From when the bytes were first seen or due to their last sending."""
+        return self.last_at - self.due_at
 
 
 class Noticed(Protocol):
@@ -122,8 +138,8 @@ class State:
         *("packets", "segments", "bytes", "distinct", "distinct_bytes", "joined", "resent_packets", "needless_packets"),
         *("reordered", "reordered_needless", "three_reordered", "behind_ack", "downstream", "last_reordered"),
         *("extent", "late_ns", "free_run", "ack_rtt"),
-        *("resent_segments", "resent_bytes", "upstream", "fast", "timeout", "early", "needless"),
-        *("longest_chain", "longest_wait", "waited", "syn_again", "fin_again"),
+        *("resent_segments", "resent_bytes", "upstream", "fast", "timeout", "early", "needless", "needless_timeouts"),
+        *("longest_chain", "longest_wait", "longest_needed_wait", "waited", "syn_again", "fin_again"),
         *("duplicates", "duplicates_of_other_hop", "duplicate_packets"),
         *("duplicate_acks", "longest_same", "sacks", "dsacks", "missed", "unfilled"),
         *("zero_windows", "zero_window_ns", "longest_zero_window", "into_zero_window", "zero_until"),
@@ -165,8 +181,9 @@ class State:
             ValueHistogram(),
         )
         self.resent_segments = self.resent_bytes = self.upstream = 0
-        self.fast = self.timeout = self.early = self.needless = 0
-        self.longest_chain = self.longest_wait = self.waited = self.syn_again = self.fin_again = 0
+        self.fast = self.timeout = self.early = self.needless = self.needless_timeouts = 0
+        self.longest_chain = self.longest_wait = self.longest_needed_wait = self.waited = 0
+        self.syn_again = self.fin_again = 0
         self.duplicates = self.duplicates_of_other_hop = self.duplicate_packets = 0
         self.duplicate_acks = self.longest_same = self.sacks = self.dsacks = self.missed = self.unfilled = 0
         self.zero_until = 0
