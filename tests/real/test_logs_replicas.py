@@ -147,13 +147,16 @@ def with_lost_copy(cluster: Cluster) -> tuple[str, str]:
 @pytest.mark.nightly
 @pytest.mark.parametrize("version", ["2.12.8", "2.15.1"])
 def test_copy_that_does_not_catch_up(cluster_factory: ClusterFactory, tmp_path: Path, version: str) -> None:
-    """First its leader is too slow, then both others stand still; in the end all is well."""
-    cluster = cluster_factory(version, 3)
+    """First its leader is too slow, then both others stand still; in the end all is well.
+
+    The disk of the copy is slow, too: else another server that comes to lead completes the copy in a second.
+    """
+    cluster = cluster_factory(version, 3, jetstream=SYNCED)
     leader, copy = with_lost_copy(cluster)
     stream, matches = f"APP/{STREAM}", SentenceMatch(cluster, tmp_path)
     with in_background(probe, cluster, copy):
         with in_background(crawl, cluster, leader):
-            cluster.start(copy, wait=False)
+            cluster.start(copy, wait=False, through=slow_disk(tmp_path, 30))
             matches.still = [leader]
             matches.wait("JSD704", stream, "error")
             assert not logged(cluster, copy, COMPLETE)
