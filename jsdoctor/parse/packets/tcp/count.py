@@ -45,7 +45,7 @@ def count_resent(state: State, span: tuple[int, int], at: int, due_at: int, open
     state.needless_timeouts -= resent.vain_timeouts  # unless this one is in vain, too
     resent.vain_timeouts = 0
     state.longest_chain = max(state.longest_chain, resent.count)
-    state.longest_wait = max(state.longest_wait, at - resent.due_at)
+    state.longest_wait = max(state.longest_wait, resent.wait_ns)
     peer = state.peer
     if peer.ack >= 0 and end <= (state.next_offset or 0) + ahead(peer.ack, state.next_seq):
         was_needless(state, resent)
