@@ -211,7 +211,7 @@ proof: setup servers $(SITE)/.ready ## run the tests in slices that resume: make
 	  $(if $(MINUTES),--minutes $(MINUTES)) $(if $(AGAIN),--again $(AGAIN)) $(if $(LANES),--lanes $(LANES))
 
 proof-page: setup ## write docs/proof.md from the results of `make proof`
-	$(BIN)/python -m tests.proof --page
+	$(BIN)/python -m tests.proof --page $(if $(STATE),--state $(STATE)) $(if $(LATER),--later $(LATER))
 
 # URL is where the site is published, REPOSITORY where the files beside it are: both are for links only.
 site: setup $(SITE)/.ready ## build the documentation site in build/site: make site URL=https://... REPOSITORY=https://...

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from tests.proof.page import PAGE, page, slice_results
-from tests.proof.published import publish
+from tests.proof.published import publish, restore
 from tests.proof.results import digest_of
 from tests.proof.run import prepare, run_slice, run_suite
 from tests.proof.slices import load_slices
@@ -23,9 +23,12 @@ def main(arguments: Sequence[str]) -> int:
     options = _parser([known.name for known in slices]).parse_args(arguments)
     if options.page:
         state = options.state or digest_of()
+        states = [state, options.later] if options.later else [state]
+        for published in states:
+            restore(published)
         try:
-            text = page(slices, state)
-            publish(slices, state)
+            text = page(slices, state, options.later)
+            publish(slices, states)
         except OSError:
             sys.stderr.write("there are no results for this state of the code; run: make proof\n")
             return 2
@@ -67,6 +70,7 @@ def _parser(names: Sequence[str]) -> argparse.ArgumentParser:
     parser.add_argument("--lanes", type=int, default=1, help="how many pytest processes run side by side")
     parser.add_argument("--page", action="store_true", help="write docs/proof.md and docs/proof.tar.xz")
     parser.add_argument("--state", help="with --page: digest of the state, the present one if left out")
+    parser.add_argument("--later", default="", help="with --page: digest of a later state that was run in part")
     return parser
 
 

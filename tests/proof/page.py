@@ -15,10 +15,11 @@ from tests.proof.results import (
     Collected,
     Result,
     State,
+    digest_of,
+    kept_results_path,
     read_collected,
     read_results,
     read_state,
-    results_path,
 )
 from tests.proof.slices import BETWEEN, Slice, modules_of
 from tests.servers import ROOT, VERSIONS
@@ -75,6 +76,7 @@ class SliceResults(msgspec.Struct, frozen=True, kw_only=True):
 
 def slice_results(slices: Sequence[Slice], digest: str, kept: Path = KEPT) -> list[SliceResults]:
     """What is known of each slice for a state of the code."""
+    former = digest != digest_of()
     of_module: defaultdict[str, list[Collected]] = defaultdict(list)
     for test in read_collected(digest, kept):
         of_module[test.test.partition("::")[0].removeprefix("tests/")].append(test)
@@ -83,7 +85,7 @@ def slice_results(slices: Sequence[Slice], digest: str, kept: Path = KEPT) -> li
         verdicts: list[Verdict] = []
         for module in modules_of(slices)[proof_slice.name]:
             results: defaultdict[str, list[Result]] = defaultdict(list)
-            for result in read_results(results_path(digest, proof_slice.name, module, kept)):
+            for result in read_results(kept_results_path(digest, proof_slice.name, module, kept, former=former)):
                 results[result.test].append(result)
             verdicts += [
                 verdict(test, results[test.test])
@@ -107,49 +109,74 @@ def verdict(test: Collected, results: Sequence[Result]) -> Verdict:
     return Verdict(collected=test, last=last, runs=len(counted), failures=failures, earlier=earlier)
 
 
-def page(slices: Sequence[Slice], digest: str, kept: Path = KEPT, causes: Path = CAUSES) -> str:
-    """The whole page. Raises OSError where nothing was run for the state."""
+def page(slices: Sequence[Slice], digest: str, later: str = "", kept: Path = KEPT, causes: Path = CAUSES) -> str:
+    """The whole page: of one state, and of what was run again for a *later* one. Raises OSError without results."""
+    known = load_causes(causes)
     results = slice_results(slices, digest, kept)
-    details = _details(results, load_causes(causes))
-    return "\n".join([*_head(read_state(digest, kept), results), *_overview(results), *details]) + "\n"
+    parts = [*_head(read_state(digest, kept), results), *_overview(results)]
+    if later:
+        parts += _later(read_state(later, kept), slice_results(slices, later, kept), known)
+    return "\n".join([*parts, *_details(results, known)]) + "\n"
 
 
 def _head(state: State, results: Sequence[SliceResults]) -> Iterator[str]:
+    yield _TEXT.format(table=_about(state, results))
+
+
+def _later(state: State, results: Sequence[SliceResults], causes: Sequence[Cause]) -> Iterator[str]:
+    again = [result for result in results if result.counts["not run"] < len(result.verdicts)]
+    yield "\n## Run again for a later state\n"
+    yield "Slices that were run again after changes, whole or in part. A slice that was not is not listed.\n"
+    yield _about(state, again)
+    yield ""
+    yield from _table_of_slices(again)
+    for result in again:
+        yield from _failures(result, causes)
+
+
+def _about(state: State, results: Sequence[SliceResults]) -> str:
+    """A table of what was tested, when and on what."""
     ran = [verdict.last.at for result in results for verdict in result.verdicts if verdict.last]
     when = f"{min(ran):%Y-%m-%d %H:%M} to {max(ran):%Y-%m-%d %H:%M} UTC" if ran else "not run"
     changed = "" if state.clean else ", with changes that are in no commit"
-    yield _TEXT.format(
-        table=_table(
-            ("", ""),
-            [
-                ("Commit", f"`{state.commit[:12]}` of {state.committed}{changed}"),
-                ("Digest of jsdoctor/, rules/ and fixtures/", f"`{state.digest}`"),
-                ("Run", when),
-                ("nats-server", _versions(results)),
-                ("Python", state.python),
-                ("Machine", f"{state.system}, {state.processors} processors"),
-                *([("Settings", ", ".join(f"`{setting}`" for setting in state.settings))] if state.settings else []),
-            ],
-        )
+    return _table(
+        ("", ""),
+        [
+            ("Commit", f"`{state.commit[:12]}` of {state.committed}{changed}"),
+            ("Digest of jsdoctor/, rules/ and fixtures/", f"`{state.digest}`"),
+            ("Run", when),
+            ("nats-server", _versions(results)),
+            ("Python", state.python),
+            ("Machine", f"{state.system}, {state.processors} processors"),
+            *([("Settings", ", ".join(f"`{setting}`" for setting in state.settings))] if state.settings else []),
+        ],
     )
 
 
 def _versions(results: Iterable[SliceResults]) -> str:
-    """Releases that all slices run on, then those of some slices."""
-    of_slices = [result.slice.name for result in results if result.slice.between]
+    """Releases that all slices run on, then those that some slices were run on."""
+    of_slices = [
+        result.slice.name
+        for result in results
+        if any(v.last and v.collected.version in BETWEEN for v in result.verdicts)
+    ]
     text = ", ".join(version for version in VERSIONS if version not in BETWEEN)
     between = ", ".join(version for version in VERSIONS if version in BETWEEN)
     return f"{text}; {' and '.join(of_slices)} also {between}" if of_slices and between else text
 
 
 def _overview(results: Sequence[SliceResults]) -> Iterator[str]:
+    yield "## Slices\n"
+    yield from _table_of_slices(results)
+
+
+def _table_of_slices(results: Sequence[SliceResults]) -> Iterator[str]:
     rows = []
     for result in results:
         counts = result.counts
         ran = sum(counts[outcome] for outcome in ("passed", "failed", "flaky"))
         cells = [result.slice.name, *(f"{count:,}" for count in (len(result.verdicts), ran, *_columns(counts)))]
         rows.append((*cells, f"{result.seconds / 60:.0f}" if ran else ""))
-    yield "## Slices\n"
     yield _table(("slice", "tests", "run", *_OUTCOMES, "minutes"), rows)
 
 

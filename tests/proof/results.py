@@ -92,6 +92,18 @@ def results_path(digest: str, slice_name: str, module: str, kept: Path = KEPT) -
     return kept / digest / slice_name / f"{module.removesuffix('.py').replace('/', '.')}.{module_digest(module)}.jsonl"
 
 
+def kept_results_path(digest: str, slice_name: str, module: str, kept: Path = KEPT, *, former: bool = False) -> Path:
+    """The file of a piece for a page: that of `results_path`, or for a *former* state the one written last.
+
+    The tests of a former state are no longer here, so their digest is not known.
+    """
+    path = results_path(digest, slice_name, module, kept)
+    if not former:
+        return path
+    written = path.parent.glob(f"{path.name.rsplit('.', 2)[0]}.*.jsonl")
+    return max(written, key=lambda file: file.stat().st_mtime_ns, default=path)
+
+
 def failures_path(results: Path) -> Path:
     """Where the texts of the failures of that file of results are kept: the page has one line of each."""
     return results.with_suffix(".failures.txt")

@@ -158,11 +158,11 @@ def test_what_was_interrupted_runs_again(tmp_path: Path) -> None:
     ]
 
 
-def test_the_page_names_failures_reasons_figures_and_what_was_not_run(tmp_path: Path) -> None:
+def note_state(kept: Path, digest: str) -> None:
     state = State(
-        digest="d",
+        digest=digest,
         tests="t",
-        commit="c" * 40,
+        commit=digest * 40,
         committed="2026-01-01",
         clean=False,
         python="3.11",
@@ -170,8 +170,12 @@ def test_the_page_names_failures_reasons_figures_and_what_was_not_run(tmp_path: 
         processors=2,
         settings=("JSDOCTOR_A=1",),
     )
-    (tmp_path / "d").mkdir()
-    (tmp_path / "d" / "state.json").write_bytes(msgspec.json.encode(state))
+    (kept / digest).mkdir(parents=True)
+    (kept / digest / "state.json").write_bytes(msgspec.json.encode(state))
+
+
+def test_the_page_names_failures_reasons_figures_and_what_was_not_run(tmp_path: Path) -> None:
+    note_state(tmp_path, "d")
     ward, many = "tests/real/test_ward.py::test_{}[2.15.1]", "tests/real/test_many_checks.py::test_all"
     for name in "abcd":
         append(collected_path("d", tmp_path), Collected(test=ward.format(name), version="2.15.1"))
@@ -189,7 +193,7 @@ def test_the_page_names_failures_reasons_figures_and_what_was_not_run(tmp_path: 
         f"[[cause]]\ntest = '{ward.format('b')}'\ncause = 'The disk was full.'\n"
         "[[cause]]\ntest = 'tests/real/test_ward.py'\ncause = 'Not found.'\n"
     )
-    text = page(load_slices(), "d", tmp_path, causes)
+    text = page(load_slices(), "d", kept=tmp_path, causes=causes)
     assert "with changes that are in no commit" in text
     assert "| Settings | `JSDOCTOR_A=1` |" in text
     assert "| faults | 4 | 2 | 1 | 1 | 0 | 1 | 0 | 1 | 0 |" in text
@@ -204,6 +208,30 @@ def test_the_page_names_failures_reasons_figures_and_what_was_not_run(tmp_path: 
     assert text.count("This slice was not run.") == len(load_slices()) - 2
 
 
+def test_a_page_of_a_former_state_has_what_was_run_again_for_a_later_one(tmp_path: Path) -> None:
+    here, there, file = tmp_path / "here", tmp_path / "there", tmp_path / "proof.tar.xz"
+    test = "tests/real/test_ward.py::test_a[2.15.1]"
+    for digest, outcome in (("d", "failed"), ("e", "passed")):
+        note_state(here, digest)
+        append(collected_path(digest, here), Collected(test=test, version="2.15.1"))
+        # Written for tests that are no longer as they were.
+        former = results_path(digest, "faults", "real/test_ward.py", here).with_name(f"real.test_ward.{digest}1.jsonl")
+        append(former, result(outcome, test, reason="too late" if outcome == "failed" else ""))
+    text = page(load_slices(), "d", "e", here)
+    head, _, again = text.partition("## Run again for a later state")
+    assert "| faults | 1 | 1 | 0 | 1 | 0 | 0 | 0 | 0 | 0 |" in head
+    later, _, details = again.partition("\n## ")
+    assert "| faults | 1 | 1 | 1 | 0 | 0 | 0 | 0 | 0 | 0 |" in later
+    assert "| Commit | `eeeeeeeeeeee` of" in later
+    assert "| healthy |" not in later
+    assert f"- `{test}`: `too late`" in details
+    publish(load_slices(), ["d", "e"], here, file)
+    assert restore("e", there, file)
+    assert not (there / "d").exists()
+    assert restore("d", there, file)
+    assert page(load_slices(), "d", "e", there) == text
+
+
 def test_published_results_are_gone_on_from_in_another_clone(tmp_path: Path) -> None:
     here, there, file = tmp_path / "here", tmp_path / "there", tmp_path / "proof.tar.xz"
     (here / "d").mkdir(parents=True)
@@ -213,9 +241,9 @@ def test_published_results_are_gone_on_from_in_another_clone(tmp_path: Path) -> 
     for outcome in ("started", "passed", "started"):
         append(path, result(outcome))
     failures_path(path).write_text("/a/path/of/a/machine")
-    publish(load_slices(), "d", here, file)
+    publish(load_slices(), ["d"], here, file)
     first = file.read_bytes()
-    publish(load_slices(), "d", here, file)
+    publish(load_slices(), ["d"], here, file)
     assert file.read_bytes() == first
     assert not restore("another", there, file)
     assert restore("d", there, file)
