@@ -96,7 +96,7 @@ def test_every_deployment_of_a_test_is_closed_when_it_fails(tmp_path: Path) -> N
 
 
 def test_unknown_version_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(LookupError, match=r"9\.9\.9 is not locked.*2\.10\.26, 2\.12\.8, 2\.15\.1"):
+    with pytest.raises(LookupError, match=r"9\.9\.9 is not locked.*2\.10\.26, .*2\.12\.8, .*2\.15\.1"):
         server_binary("9.9.9")
 
 
