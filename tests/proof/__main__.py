@@ -27,8 +27,8 @@ def main(arguments: Sequence[str]) -> int:
         for published in states:
             restore(published)
         try:
-            text = page(slices, state, options.later)
-            publish(slices, states)
+            text = page(slices, state, options.later, former=bool(options.state))
+            publish(states)
         except OSError:
             sys.stderr.write("there are no results for this state of the code; run: make proof\n")
             return 2

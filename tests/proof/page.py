@@ -15,11 +15,11 @@ from tests.proof.results import (
     Collected,
     Result,
     State,
-    digest_of,
-    kept_results_path,
+    last_results_path,
     read_collected,
     read_results,
     read_state,
+    results_path,
 )
 from tests.proof.slices import BETWEEN, Slice, modules_of
 from tests.servers import ROOT, VERSIONS
@@ -74,9 +74,11 @@ class SliceResults(msgspec.Struct, frozen=True, kw_only=True):
         return sum(verdict.last.seconds for verdict in self.verdicts if verdict.last)
 
 
-def slice_results(slices: Sequence[Slice], digest: str, kept: Path = KEPT) -> list[SliceResults]:
-    """What is known of each slice for a state of the code."""
-    former = digest != digest_of()
+def slice_results(
+    slices: Sequence[Slice], digest: str, kept: Path = KEPT, *, former: bool = False
+) -> list[SliceResults]:
+    """What is known of each slice for a state of the code; with *former*, also by tests that have changed since."""
+    path_of = last_results_path if former else results_path
     of_module: defaultdict[str, list[Collected]] = defaultdict(list)
     for test in read_collected(digest, kept):
         of_module[test.test.partition("::")[0].removeprefix("tests/")].append(test)
@@ -85,7 +87,7 @@ def slice_results(slices: Sequence[Slice], digest: str, kept: Path = KEPT) -> li
         verdicts: list[Verdict] = []
         for module in modules_of(slices)[proof_slice.name]:
             results: defaultdict[str, list[Result]] = defaultdict(list)
-            for result in read_results(kept_results_path(digest, proof_slice.name, module, kept, former=former)):
+            for result in read_results(path_of(digest, proof_slice.name, module, kept)):
                 results[result.test].append(result)
             verdicts += [
                 verdict(test, results[test.test])
@@ -109,13 +111,24 @@ def verdict(test: Collected, results: Sequence[Result]) -> Verdict:
     return Verdict(collected=test, last=last, runs=len(counted), failures=failures, earlier=earlier)
 
 
-def page(slices: Sequence[Slice], digest: str, later: str = "", kept: Path = KEPT, causes: Path = CAUSES) -> str:
-    """The whole page: of one state, and of what was run again for a *later* one. Raises OSError without results."""
+def page(
+    slices: Sequence[Slice],
+    digest: str,
+    later: str = "",
+    kept: Path = KEPT,
+    causes: Path = CAUSES,
+    *,
+    former: bool = False,
+) -> str:
+    """The whole page: of one state, *former* or not, and of what was run again for a *later* one.
+
+    Raises OSError where there are no results.
+    """
     known = load_causes(causes)
-    results = slice_results(slices, digest, kept)
+    results = slice_results(slices, digest, kept, former=former)
     parts = [*_head(read_state(digest, kept), results), *_overview(results)]
     if later:
-        parts += _later(read_state(later, kept), slice_results(slices, later, kept), known)
+        parts += _later(read_state(later, kept), slice_results(slices, later, kept, former=True), known)
     return "\n".join([*parts, *_details(results, known)]) + "\n"
 
 

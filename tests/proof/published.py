@@ -7,37 +7,27 @@ import tarfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.proof.results import KEPT, collected_path, digest_of, kept_results_path
-from tests.proof.slices import Slice, modules_of
+from tests.proof.results import KEPT, collected_path
 from tests.servers import ROOT
 
 PUBLISHED = ROOT / "docs" / "proof.tar.xz"
 
 
-def publish(slices: Sequence[Slice], digests: Sequence[str], kept: Path = KEPT, published: Path = PUBLISHED) -> None:
+def publish(digests: Sequence[str], kept: Path = KEPT, published: Path = PUBLISHED) -> None:
     """Pack the results of states that a page is made from.
 
     The texts of failures, which have paths of a machine, are left out.
     Raises OSError where nothing was run for one of the states.
     """
-    paths = [path for digest in digests for path in _files_of(slices, digest, kept)]
     with tarfile.open(published, "w:xz") as archive:
-        for path in paths:
-            # Without time and owner: the same results give the same archive.
-            member = tarfile.TarInfo(path.relative_to(kept).as_posix())
-            member.size = path.stat().st_size
-            archive.addfile(member, io.BytesIO(path.read_bytes()))
-
-
-def _files_of(slices: Sequence[Slice], digest: str, kept: Path) -> list[Path]:
-    former = digest != digest_of()
-    pieces = [
-        kept_results_path(digest, name, module, kept, former=former)
-        for name, of_slice in modules_of(slices).items()
-        for module in of_slice
-    ]
-    known = (piece for piece in pieces if piece.exists())
-    return [kept / digest / "state.json", collected_path(digest, kept), *known]
+        for digest in digests:
+            own = collected_path(digest, kept)
+            results = sorted(path for path in (kept / digest).rglob("*.jsonl") if path != own)
+            for path in (kept / digest / "state.json", own, *results):
+                # Without time and owner: the same results give the same archive.
+                member = tarfile.TarInfo(path.relative_to(kept).as_posix())
+                member.size = path.stat().st_size
+                archive.addfile(member, io.BytesIO(path.read_bytes()))
 
 
 def restore(digest: str, kept: Path = KEPT, published: Path = PUBLISHED) -> bool:

@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -92,16 +92,11 @@ def results_path(digest: str, slice_name: str, module: str, kept: Path = KEPT) -
     return kept / digest / slice_name / f"{module.removesuffix('.py').replace('/', '.')}.{module_digest(module)}.jsonl"
 
 
-def kept_results_path(digest: str, slice_name: str, module: str, kept: Path = KEPT, *, former: bool = False) -> Path:
-    """The file of a piece for a page: that of `results_path`, or for a *former* state the one written last.
-
-    The tests of a former state are no longer here, so their digest is not known.
-    """
+def last_results_path(digest: str, slice_name: str, module: str, kept: Path = KEPT) -> Path:
+    """The file of a piece with its last run for a state, whatever the tests were then: they may have changed since."""
     path = results_path(digest, slice_name, module, kept)
-    if not former:
-        return path
     written = path.parent.glob(f"{path.name.rsplit('.', 2)[0]}.*.jsonl")
-    return max(written, key=lambda file: file.stat().st_mtime_ns, default=path)
+    return max(written, key=_last_run, default=path)
 
 
 def failures_path(results: Path) -> Path:
@@ -149,6 +144,10 @@ def forget_unfinished(path: Path) -> None:
         kept.append(result)
     if len(kept) < len(results):
         path.write_bytes(b"".join(msgspec.json.encode(result) + b"\n" for result in kept))
+
+
+def _last_run(path: Path) -> datetime:
+    return max((result.at for result in read_results(path)), default=datetime.min.replace(tzinfo=UTC))
 
 
 def _lines(path: Path, kind: type[_Line]) -> Iterator[_Line]:

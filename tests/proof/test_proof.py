@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import msgspec
@@ -131,7 +131,7 @@ def test_only_tests_of_the_order_run_and_none_after_its_time(tmp_path: Path) -> 
 
 
 def result(outcome: str, test: str = "tests/real/test_ward.py::test_a[2.15.1]", **more: object) -> Result:
-    return msgspec.convert({"test": test, "outcome": outcome, "at": AT, **more}, Result)
+    return msgspec.convert({"test": test, "outcome": outcome, "at": AT} | more, Result)
 
 
 def test_a_run_that_did_not_end_is_no_pass_and_one_failure_of_many_is_flaky() -> None:
@@ -217,7 +217,9 @@ def test_a_page_of_a_former_state_has_what_was_run_again_for_a_later_one(tmp_pat
         # Written for tests that are no longer as they were.
         former = results_path(digest, "faults", "real/test_ward.py", here).with_name(f"real.test_ward.{digest}1.jsonl")
         append(former, result(outcome, test, reason="too late" if outcome == "failed" else ""))
-    text = page(load_slices(), "d", "e", here)
+        earlier = result("skipped", test, at=AT - timedelta(hours=1))
+        append(former.with_name(f"real.test_ward.{digest}2.jsonl"), earlier)
+    text = page(load_slices(), "d", "e", here, former=True)
     head, _, again = text.partition("## Run again for a later state")
     assert "| faults | 1 | 1 | 0 | 1 | 0 | 0 | 0 | 0 | 0 |" in head
     later, _, details = again.partition("\n## ")
@@ -225,11 +227,11 @@ def test_a_page_of_a_former_state_has_what_was_run_again_for_a_later_one(tmp_pat
     assert "| Commit | `eeeeeeeeeeee` of" in later
     assert "| healthy |" not in later
     assert f"- `{test}`: `too late`" in details
-    publish(load_slices(), ["d", "e"], here, file)
+    publish(["d", "e"], here, file)
     assert restore("e", there, file)
     assert not (there / "d").exists()
     assert restore("d", there, file)
-    assert page(load_slices(), "d", "e", there) == text
+    assert page(load_slices(), "d", "e", there, former=True) == text
 
 
 def test_published_results_are_gone_on_from_in_another_clone(tmp_path: Path) -> None:
@@ -241,9 +243,9 @@ def test_published_results_are_gone_on_from_in_another_clone(tmp_path: Path) -> 
     for outcome in ("started", "passed", "started"):
         append(path, result(outcome))
     failures_path(path).write_text("/a/path/of/a/machine")
-    publish(load_slices(), ["d"], here, file)
+    publish(["d"], here, file)
     first = file.read_bytes()
-    publish(load_slices(), ["d"], here, file)
+    publish(["d"], here, file)
     assert file.read_bytes() == first
     assert not restore("another", there, file)
     assert restore("d", there, file)

@@ -34,7 +34,7 @@ from tests.servers import Cluster
 
 Json = dict[str, Any]
 KILLED = -9
-_KNOWN_S = 5.0
+_KNOWN_S = 30.0
 _STREAM = {"kind": "stream", "name": "ORDERS"}
 
 
