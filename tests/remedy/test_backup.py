@@ -20,7 +20,7 @@ from jsdoctor.remedy.backup.verify import require_verified, verify
 from jsdoctor.remedy.settings import differences
 from tests.collect.looking import NIGHTLY_UNLESS_DEFAULT
 from tests.remedy.asking import PlainApi, with_api
-from tests.servers import Cluster, ClusterFactory
+from tests.servers import Cluster, ClusterFactory, wait_until
 from tests.support.deployment import add_consumer, add_stream, api, drain
 
 pytestmark = pytest.mark.real
@@ -46,6 +46,17 @@ async def backed_up(to: PlainApi, name: str, parent: Path) -> Path:
     directory = stream_dir(parent, name, "now")
     await take(to, name, directory)
     return directory
+
+
+async def restored(to: PlainApi, directory: Path) -> int:
+    """How many messages the restored stream has. A server that gave up left an empty one: the operations delete that."""
+    try:
+        info = await restore(to, directory)
+    except EmptyProblem:
+        await to.ask(f"STREAM.DELETE.{read_meta(directory)['config']['name']}")
+        info = await restore(to, directory)
+    count: int = info["state"]["messages"]
+    return count
 
 
 @pytest.fixture(params=NIGHTLY_UNLESS_DEFAULT)
@@ -273,6 +284,29 @@ def test_in_a_cluster_with_work_going_on(cluster_factory: ClusterFactory, server
     with_api(cluster.url(), use)
 
 
+def test_a_stream_whose_store_a_server_could_not_create_is_restored_again(
+    shared_cluster: ClusterFactory, tmp_path: Path
+) -> None:
+    """A file is in the place of the stream's directory; the server removes it after its first attempt."""
+    cluster = shared_cluster(nodes=3, extra_config="# interrupted restores\n")
+    places = [cluster.store_dir(name) / "jetstream" / "APP" / "streams" / "KEPT" for name in cluster.names]
+
+    async def work(to: PlainApi) -> int:
+        await add_stream(to.client, "OTHER", subjects=["other"], num_replicas=3)  # the directory of streams stays
+        await add_stream(to.client, "KEPT", subjects=["kept"], num_replicas=3)
+        for number in range(20):
+            await to.client.request("kept", b"%d" % number, timeout=10)
+        directory = await backed_up(to, "KEPT", tmp_path)
+        assert all(place.is_dir() for place in places)
+        await to.ask("STREAM.DELETE.KEPT")
+        wait_until(lambda: not any(place.exists() for place in places), "no directory of the stream")
+        for place in places:
+            place.touch()
+        return await restored(to, directory)
+
+    assert with_api(cluster.url(), work) == 20
+
+
 @pytest.mark.nightly
 def test_an_interrupted_restore_does_not_block_the_next_one(shared_cluster: ClusterFactory, tmp_path: Path) -> None:
     """In a cluster it reserves the stream's name until its server gives up."""
@@ -286,12 +320,6 @@ def test_an_interrupted_restore_does_not_block_the_next_one(shared_cluster: Clus
         await to.ask("STREAM.DELETE.CUT")
         meta = read_meta(directory)
         await to.ask("STREAM.RESTORE.CUT", {"config": meta["config"], "state": meta["state"]})
-        try:
-            info = await restore(to, directory)
-        except EmptyProblem:  # its server gave up, and left an empty stream: the operations delete that
-            await to.ask("STREAM.DELETE.CUT")
-            info = await restore(to, directory)
-        count: int = info["state"]["messages"]
-        return count
+        return await restored(to, directory)
 
     assert with_api(cluster.url(), work) == 20

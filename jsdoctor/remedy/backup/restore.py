@@ -28,6 +28,13 @@ may arrive before the interest in its chunks, which takes another route; a serve
 _NAME_TAKEN = 10130
 _INTERRUPTED_S = 60.0
 """Maximum time in seconds that an interrupted restore reserves a name: servers end it after 5 s without a chunk."""
+_NO_STORE = 10049
+_DELETING_S = 10.0
+"""Maximum time in seconds that a stream is restored again because the server could not create its store.
+
+A server that has deleted the last stream of an account removes the directory of its streams, too. A stream that is
+created at that moment is refused (observed with 2.10.26).
+"""
 
 
 class EmptyProblem(BackupProblem):
@@ -90,17 +97,18 @@ def restore_request(stream: str, meta: Json) -> Request:
 
 
 async def _accepted(api: Api, stream: str, request: Request) -> Json:
-    """The reply to STREAM.RESTORE, once no earlier restore of that stream is pending.
+    """The reply to STREAM.RESTORE, once no earlier restore or deletion of that stream is pending.
 
     In a cluster, an interrupted restore reserves the name, although STREAM.INFO does not find the stream (server:
     jsClusteredStreamRestoreRequest; activityInterval in processStreamRestore).
     """
-    limit = RetryLimit(_INTERRUPTED_S)
+    limits = {_NAME_TAKEN: RetryLimit(_INTERRUPTED_S), _NO_STORE: RetryLimit(_DELETING_S)}
     while True:
         try:
             return await api.ask(request.subject, request.payload)
         except ApiError as refused:
-            if refused.err_code != _NAME_TAKEN or not await limit.more():
+            limit = limits.get(refused.err_code)
+            if limit is None or not await limit.more():
                 raise
         with suppress(NoResponseError):  # the stream has no leader yet
             if await exists(api, stream):
