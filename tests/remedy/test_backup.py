@@ -49,7 +49,7 @@ async def backed_up(to: PlainApi, name: str, parent: Path) -> Path:
 
 
 async def restored(to: PlainApi, directory: Path) -> int:
-    """How many messages the restored stream has. A server that gave up left an empty one: the operations delete that."""
+    """How many messages the restored stream has. Deletes an empty one first that a server left, as operations do."""
     try:
         info = await restore(to, directory)
     except EmptyProblem:
