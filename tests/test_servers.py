@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import gc
+import re
 import subprocess
 from pathlib import Path
 
@@ -10,7 +11,16 @@ import httpx2
 import nats
 import pytest
 
-from tests.servers import DEFAULT_VERSION, VERSIONS, Cluster, ClusterFactory, cluster_factories, natscli, server_binary
+from tests.servers import (
+    BETWEEN,
+    DEFAULT_VERSION,
+    VERSIONS,
+    Cluster,
+    ClusterFactory,
+    cluster_factories,
+    natscli,
+    server_binary,
+)
 
 pytestmark = pytest.mark.real
 NIGHTLY = pytest.mark.nightly
@@ -96,7 +106,8 @@ def test_every_deployment_of_a_test_is_closed_when_it_fails(tmp_path: Path) -> N
 
 
 def test_unknown_version_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(LookupError, match=r"9\.9\.9 is not locked.*2\.10\.26, .*2\.12\.8, .*2\.15\.1"):
+    assert [version for version in VERSIONS if version not in BETWEEN] == ["2.10.26", "2.12.8", "2.15.1"]
+    with pytest.raises(LookupError, match=rf"9\.9\.9 is not locked.*known are {re.escape(', '.join(VERSIONS))}$"):
         server_binary("9.9.9")
 
 

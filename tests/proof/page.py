@@ -21,8 +21,8 @@ from tests.proof.results import (
     read_state,
     results_path,
 )
-from tests.proof.slices import BETWEEN, Slice, modules_of
-from tests.servers import ROOT, VERSIONS
+from tests.proof.slices import Slice, modules_of
+from tests.servers import BETWEEN, ROOT, VERSIONS
 
 PAGE = ROOT / "docs" / "proof.md"
 _SUMMED = frozenset({"inputs"})

@@ -9,12 +9,10 @@ from pathlib import Path
 
 import msgspec
 
-from tests.servers.binaries import LOCKS, ROOT
+from tests.servers import BETWEEN, ROOT
 
 DATA = Path(__file__).with_name("slices.toml")
 TESTS = ROOT / "tests"
-BETWEEN = frozenset(lock.stem for lock in (LOCKS / "between").glob("*.txt"))
-"""Releases of nats-server between those that all tests run on."""
 
 
 class Slice(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -28,8 +28,8 @@ from tests.proof.results import (
     read_results,
     results_path,
 )
-from tests.proof.slices import BETWEEN, Slice, load_slices, modules, modules_of
-from tests.servers import ROOT
+from tests.proof.slices import Slice, load_slices, modules, modules_of
+from tests.servers import BETWEEN, ROOT
 
 SAMPLE_MODULE = "test_sample.py"
 AT = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
@@ -131,7 +131,7 @@ def test_only_tests_of_the_order_run_and_none_after_its_time(tmp_path: Path) -> 
 
 
 def result(outcome: str, test: str = "tests/real/test_ward.py::test_a[2.15.1]", **more: object) -> Result:
-    return msgspec.convert({"test": test, "outcome": outcome, "at": AT} | more, Result)
+    return msgspec.convert({"test": test, "outcome": outcome, "at": AT, **more}, Result)
 
 
 def test_a_run_that_did_not_end_is_no_pass_and_one_failure_of_many_is_flaky() -> None:

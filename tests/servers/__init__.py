@@ -55,11 +55,12 @@ that text; never `time.sleep` for a guess. Without fixtures: `server_binary(vers
 binary, `Cluster.launch(directory, version, nodes, ...)` is a context manager.
 """
 
-from tests.servers.binaries import DEFAULT_VERSION, ROOT, VERSIONS, server_binary
+from tests.servers.binaries import BETWEEN, DEFAULT_VERSION, ROOT, VERSIONS, server_binary
 from tests.servers.cluster import Cluster, ClusterFactory, cluster_factories
 from tests.servers.waiting import wait_until
 
 __all__ = [
+    "BETWEEN",
     "DEFAULT_VERSION",
     "ROOT",
     "VERSIONS",

@@ -13,6 +13,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 LOCKS = ROOT / "requirements" / "nats-server"
 CACHE = ROOT / ".cache" / "nats-server"
+BETWEEN = frozenset(lock.stem for lock in (LOCKS / "between").glob("*.txt"))
+"""Releases between those that all tests run on."""
 
 
 def _numeric(version: str) -> tuple[int, ...]:

@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from tests.servers import ROOT, VERSIONS
-from tests.servers.binaries import LOCKS
+from tests.servers import BETWEEN, ROOT, VERSIONS
 from tests.support.ruleset import rules
 from tests.topologies import healthy, test_broken_deployments, test_declared_faults, test_healthy_states
 
@@ -86,8 +85,7 @@ def page() -> str:
 
 def _lines() -> Iterator[str]:
     faults, silent = fault_tables(), healthy_tables()
-    # With JSDOCTOR_VERSIONS=all there are releases between, which are not those of this page.
-    *others, newest = (version for version in VERSIONS if (LOCKS / f"{version}.txt").exists())
+    *others, newest = (version for version in VERSIONS if version not in BETWEEN)
     yield _HEAD.format(versions=f"{', '.join(others)} and {newest}")
     yield "## Counts\n"
     yield from _counts(faults, silent)
