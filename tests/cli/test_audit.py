@@ -57,7 +57,9 @@ def test_check_reads_the_same(logs: Path, tmp_path: Path) -> None:
     assert ", below 2 GiB" in check["summary"]["headline"]
 
 
-@pytest.mark.parametrize("arguments", [("check", "-s", "127.0.0.1:1"), ("check", "--logs", "one.log")])
+@pytest.mark.parametrize(
+    "arguments", [("check", "-s", "127.0.0.1:1"), ("check", "--logs", "one.log"), ("audit", "--isolated", "gone.log")]
+)
 def test_no_spark_is_loaded_where_none_is_used(arguments: tuple[str, ...], logs: Path, tmp_path: Path) -> None:
     (tmp_path / "one.log").write_bytes(next(logs.rglob("*.log")).read_bytes())
     program = f"""

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from tests.proof.page import PAGE, page, slice_results
 from tests.proof.published import publish, restore
-from tests.proof.results import digest_of
+from tests.proof.results import KEPT, digest_of
 from tests.proof.run import prepare, run_slice, run_suite
 from tests.proof.slices import load_slices
 from tests.servers import VERSIONS
@@ -24,14 +24,14 @@ def main(arguments: Sequence[str]) -> int:
     if options.page:
         state = options.state or digest_of()
         states = [state, options.later] if options.later else [state]
-        for published in states:
-            restore(published)
-        try:
-            text = page(slices, state, options.later, former=bool(options.state))
-            publish(states)
-        except OSError:
-            sys.stderr.write("there are no results for this state of the code; run: make proof\n")
-            return 2
+        for digest in states:
+            restore(digest)
+            if not (KEPT / digest / "state.json").exists():
+                run = "" if options.state else "; run: make proof"
+                sys.stderr.write(f"there are no results for the state {digest} of the code{run}\n")
+                return 2
+        text = page(slices, state, options.later, former=bool(options.state))
+        publish(states)
         PAGE.write_text(text, "utf-8")
         return 0
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends like Ctrl-C: what was under way runs again

@@ -34,7 +34,7 @@ class EngineChoice(msgspec.Struct, frozen=True):
 
 
 def choose_engine(asked: Engine, spark: SparkChoice, text: int, batch: bool = False) -> EngineChoice:
-    """`text` is the estimated size of all text in bytes; a `batch` runs on Spark whatever its size.
+    """`text` is the estimated size of all text in bytes; a `batch` runs on Spark, however small.
 
     Raises `UsageProblem` for options that exclude each other.
     """
@@ -51,7 +51,7 @@ def choose_engine(asked: Engine, spark: SparkChoice, text: int, batch: bool = Fa
         return EngineChoice(spark=True, why=option or "--engine spark")
     if option:
         return EngineChoice(spark=True, why=option)
-    if batch:
+    if batch and text:
         return EngineChoice(spark=True, why="as audits do; --engine local reads without")
     size, limit = quantity(text, "bytes"), quantity(SPARK_FROM_BYTES, "bytes")
     if text < SPARK_FROM_BYTES:
