@@ -6,8 +6,8 @@
     make proof SLICE=faults AGAIN=20    run the tests that failed 20 more times, for the rate
     make proof SLICE=healthy LANES=4    four pytest processes side by side
     make proof-page                     write docs/proof.md from the results, and keep them in docs/proof.tar.xz
-    make proof-page STATE=81c1… LATER=79e5…
-                                        the page of a former state, and what was run again for a later one
+    make proof-page STATE=81c1… LATER="79e5… d89b…"
+                                        the page of a former state, and what was run again for later ones
 
 `slices.toml` says what a slice has, and which of them run on two releases more (`JSDOCTOR_VERSIONS=all`).
 A piece of a slice is one test module; its results are lines of

@@ -23,7 +23,7 @@ def main(arguments: Sequence[str]) -> int:
     options = _parser([known.name for known in slices]).parse_args(arguments)
     if options.page:
         state = options.state or digest_of()
-        states = [state, options.later] if options.later else [state]
+        states = [state, *options.later]
         for digest in states:
             restore(digest)
             if not (KEPT / digest / "state.json").exists():
@@ -70,7 +70,8 @@ def _parser(names: Sequence[str]) -> argparse.ArgumentParser:
     parser.add_argument("--lanes", type=int, default=1, help="how many pytest processes run side by side")
     parser.add_argument("--page", action="store_true", help="write docs/proof.md and docs/proof.tar.xz")
     parser.add_argument("--state", help="with --page: digest of the state, the present one if left out")
-    parser.add_argument("--later", default="", help="with --page: digest of a later state that was run in part")
+    later = "with --page: digests of later states that were run in part"
+    parser.add_argument("--later", nargs="*", default=[], metavar="STATE", help=later)
     return parser
 
 

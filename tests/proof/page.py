@@ -27,6 +27,7 @@ from tests.servers import BETWEEN, ROOT, VERSIONS
 PAGE = ROOT / "docs" / "proof.md"
 _SUMMED = frozenset({"inputs"})
 """Columns of figures whose sum over all runs is shown below the table, which has the last run of each test."""
+_AGAIN = "Slices that were run again after changes, whole or in part. A slice that was not is not listed."
 _SHOWN = 40
 """Modules that are named where tests were not run; the others are counted."""
 
@@ -114,13 +115,13 @@ def verdict(test: Collected, results: Sequence[Result]) -> Verdict:
 def page(
     slices: Sequence[Slice],
     digest: str,
-    later: str = "",
+    later: Sequence[str] = (),
     kept: Path = KEPT,
     causes: Path = CAUSES,
     *,
     former: bool = False,
 ) -> str:
-    """The whole page: of one state, *former* or not, and of what was run again for a *later* one.
+    """The whole page: of one state, *former* or not, and of what was run again for each *later* one.
 
     Raises OSError where there are no results.
     """
@@ -128,7 +129,9 @@ def page(
     results = slice_results(slices, digest, kept, former=former)
     parts = [*_head(read_state(digest, kept), results), *_overview(results)]
     if later:
-        parts += _later(read_state(later, kept), slice_results(slices, later, kept, former=True), known)
+        parts += ("\n## Run again for later states\n", _AGAIN)
+    for state in later:
+        parts += _later(read_state(state, kept), slice_results(slices, state, kept, former=True), known)
     return "\n".join([*parts, *_details(results, known)]) + "\n"
 
 
@@ -138,8 +141,7 @@ def _head(state: State, results: Sequence[SliceResults]) -> Iterator[str]:
 
 def _later(state: State, results: Sequence[SliceResults], causes: Sequence[Cause]) -> Iterator[str]:
     again = [result for result in results if result.counts["not run"] < len(result.verdicts)]
-    yield "\n## Run again for a later state\n"
-    yield "Slices that were run again after changes, whole or in part. A slice that was not is not listed.\n"
+    yield f"\n### State `{state.digest}`\n"
     yield _about(state, again)
     yield ""
     yield from _table_of_slices(again)

@@ -219,10 +219,11 @@ def test_a_page_of_a_former_state_has_what_was_run_again_for_a_later_one(tmp_pat
         append(former, result(outcome, test, reason="too late" if outcome == "failed" else ""))
         earlier = result("skipped", test, at=AT - timedelta(hours=1))
         append(former.with_name(f"real.test_ward.{digest}2.jsonl"), earlier)
-    text = page(load_slices(), "d", "e", here, former=True)
-    head, _, again = text.partition("## Run again for a later state")
+    text = page(load_slices(), "d", ("e",), here, former=True)
+    head, _, again = text.partition("## Run again for later states")
     assert "| faults | 1 | 1 | 0 | 1 | 0 | 0 | 0 | 0 | 0 |" in head
     later, _, details = again.partition("\n## ")
+    assert "### State `e`" in later
     assert "| faults | 1 | 1 | 1 | 0 | 0 | 0 | 0 | 0 | 0 |" in later
     assert "| Commit | `eeeeeeeeeeee` of" in later
     assert "| healthy |" not in later
@@ -231,7 +232,7 @@ def test_a_page_of_a_former_state_has_what_was_run_again_for_a_later_one(tmp_pat
     assert restore("e", there, file)
     assert not (there / "d").exists()
     assert restore("d", there, file)
-    assert page(load_slices(), "d", "e", there, former=True) == text
+    assert page(load_slices(), "d", ("e",), there, former=True) == text
 
 
 def test_published_results_are_gone_on_from_in_another_clone(tmp_path: Path) -> None:
