@@ -136,17 +136,17 @@ class Landscape:
         self.wait_for(agreed, what, timeout=120)
 
     def _outside(self, keys: Iterable[str]) -> list[str]:
-        """Those of the servers that do not answer, or that the meta leader does not count as members; none without."""
-        names, metas = {}, []
+        """Those of the servers that the meta leader does not count as members; none if it does not answer."""
+        names, metas = {}, {}
         for key in keys:
-            with contextlib.suppress(httpx2.HTTPError):
-                names[key] = self.monitor(key, "/varz")["server_name"]
-                metas.append(self.monitor(key, "/jsz")["meta_cluster"])
-        members = {meta["leader"] for meta in metas if meta.get("leader")}
-        if not members:
+            with contextlib.suppress(httpx2.HTTPError, KeyError):
+                names[key] = name = self.monitor(key, "/varz")["server_name"]
+                metas[name] = self.monitor(key, "/jsz")["meta_cluster"]
+        leader = next((name for name, meta in metas.items() if meta.get("leader") == name), None)
+        if leader is None:
             return []
-        members |= {peer["name"] for meta in metas for peer in meta.get("replicas") or []}
-        return [key for key in keys if names.get(key) not in members]
+        members = {leader, *(peer["name"] for peer in metas[leader].get("replicas") or [])}
+        return [key for key, name in names.items() if name not in members]
 
     def wait_leafs(self, key: str, count: int) -> None:
         """Until that server has so many leaf connections."""
