@@ -79,15 +79,7 @@ async def _until_it_takes_messages(client: Client, stream: str, subject: str) ->
     at once had no responders on a busy machine. A message for a stream of another name is refused and not stored.
     """
     probe = subject.replace("*", "probe").replace(">", "probe")
-    for _ in range(100):
-        try:
-            await client.request(probe, headers={"Nats-Expected-Stream": f"not {stream}"}, timeout=1)
-        except nats.errors.NoRespondersError:
-            await asyncio.sleep(0.05)
-        except nats.errors.TimeoutError:
-            return  # a user without the permission to publish gets no reply
-        else:
-            return
+    await _until_taken(client, probe, headers={"Nats-Expected-Stream": f"not {stream}"})
 
 
 async def add_consumer(client: Client, stream: str, name: str, durable: bool = True, **config: Any) -> Json:
@@ -106,13 +98,18 @@ async def _until_it_takes_requests(client: Client, stream: str, consumer: str) -
     The reply to its creation may come by another route than the interest of its leader. A request of ours that is no
     JSON is refused by the leader (400) and delivers nothing.
     """
+    await _until_taken(client, f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}", b"{")
+
+
+async def _until_taken(client: Client, subject: str, body: bytes = b"", headers: dict[str, str] | None = None) -> None:
+    """Send the message until a server responds. A user without the permission to send it gets no reply: once then."""
     for _ in range(100):
         try:
-            await client.request(f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}", b"{", timeout=1)
+            await client.request(subject, body, headers=headers, timeout=1)
         except nats.errors.NoRespondersError:
             await asyncio.sleep(0.05)
         except nats.errors.TimeoutError:
-            return  # a user without the permission to ask gets no reply
+            return
         else:
             return
 
