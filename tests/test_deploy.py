@@ -8,8 +8,6 @@ import re
 import shlex
 import subprocess
 import sys
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -17,6 +15,7 @@ import pytest
 import yaml
 
 from tests.cli.invoke import jsdoctor
+from tests.support.http_server import QuietHandler, serving
 
 ROOT = Path(__file__).resolve().parent.parent
 LOG = """\
@@ -113,7 +112,7 @@ def test_the_gitlab_job_writes_its_report(tmp_path: Path) -> None:
     assert "JSD702" in (tmp_path / template["jsdoctor"]["artifacts"]["reports"]["codequality"]).read_text()
 
 
-class _GitHub(BaseHTTPRequestHandler):
+class _GitHub(QuietHandler):
     """Comments of one pull request, as GitHub's API has them: a quoting person first."""
 
     comments: ClassVar[list[dict[str, Any]]] = []
@@ -134,12 +133,7 @@ class _GitHub(BaseHTTPRequestHandler):
         return dict(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
 
     def _reply(self, content: object) -> None:
-        self.send_response(200)
-        self.end_headers()
-        self.wfile.write(json.dumps(content).encode())
-
-    def log_message(self, *_: object) -> None:
-        """Nothing: the test's output is its own."""
+        self.respond(200, json.dumps(content).encode())
 
 
 def test_the_action_posts_one_comment_and_replaces_it(tmp_path: Path) -> None:
@@ -148,15 +142,12 @@ def test_the_action_posts_one_comment_and_replaces_it(tmp_path: Path) -> None:
     assert code == 1
     assert "JSD702" in (tmp_path / "jsdoctor.sarif").read_text()
     _GitHub.comments[:] = [{"id": 1, "body": "<!-- jsdoctor --> says a person", "user": {"type": "User"}}]
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _GitHub)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
     event = tmp_path / "event.json"
     event.write_text('{"pull_request": {"number": 7}}')
     given = {
         "GITHUB_EVENT_PATH": str(event),
         "GITHUB_REPOSITORY": "o/r",
         "GITHUB_TOKEN": "t0ken",
-        "GITHUB_API_URL": f"http://127.0.0.1:{server.server_port}",
         "PYTHON": sys.executable,
         "PLACE": str(tmp_path / "a place"),
         "SOURCE": str(ROOT),
@@ -166,14 +157,12 @@ def test_the_action_posts_one_comment_and_replaces_it(tmp_path: Path) -> None:
         bash = ["bash", "-eo", "pipefail", "-c", step("Comment")]
         return subprocess.run(bash, env=os.environ | given, capture_output=True, text=True, check=False, timeout=60)
 
-    try:
+    with serving(_GitHub) as port:
+        given["GITHUB_API_URL"] = f"http://127.0.0.1:{port}"
         assert post().returncode == 0
         comment = tmp_path / "a place" / "comment.md"
         comment.write_text("a later run\n" * 10_000)
         assert post().returncode == 0
-    finally:
-        server.shutdown()
-        server.server_close()
     person, ours = _GitHub.comments
     assert person["body"].endswith("says a person")
     assert ours["body"].startswith("<!-- jsdoctor -->\na later run")
@@ -197,8 +186,6 @@ def test_all_steps_of_the_action_in_one_run(tmp_path: Path) -> None:
     (tmp_path / "n1.log").write_text(LOG)
     (tmp_path / "event.json").write_text('{"pull_request": {"number": 7}}')
     _GitHub.comments[:] = []
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _GitHub)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
     [action] = read("action.yml")
     given = {f"inputs.{name}": str(declared.get("default", "")) for name, declared in action["inputs"].items()}
     given |= {"inputs.arguments": "--isolated --logs n1.log", "inputs.comment": "true", "inputs.upload-sarif": "true"}
@@ -207,11 +194,11 @@ def test_all_steps_of_the_action_in_one_run(tmp_path: Path) -> None:
     runner = {
         "GITHUB_EVENT_PATH": str(tmp_path / "event.json"),
         "GITHUB_REPOSITORY": "o/r",
-        "GITHUB_API_URL": f"http://127.0.0.1:{server.server_port}",
         "GITHUB_OUTPUT": str(tmp_path / "output"),
     }
     codes = []
-    try:
+    with serving(_GitHub) as port:
+        runner["GITHUB_API_URL"] = f"http://127.0.0.1:{port}"
         for step in action["runs"]["steps"]:
             if "run" in step:
                 environment = {name: resolved(value, given) for name, value in step["env"].items()}
@@ -220,9 +207,6 @@ def test_all_steps_of_the_action_in_one_run(tmp_path: Path) -> None:
                     bash, cwd=tmp_path, env=os.environ | runner | environment, check=False, timeout=600
                 )
                 codes.append(done.returncode)
-    finally:
-        server.shutdown()
-        server.server_close()
     assert codes == [0, 1, 0], "installed, checked with findings, commented all the same"
     [comment] = _GitHub.comments
     assert "JSD702" in comment["body"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import http.server
 import socket
 import ssl
 import threading
@@ -36,6 +35,7 @@ from tests.collect.looking import (
 )
 from tests.servers import ClusterFactory, wait_until
 from tests.support.deployment import streams as furniture
+from tests.support.http_server import QuietHandler, serving
 
 real = pytest.mark.real
 
@@ -183,7 +183,7 @@ def test_an_unhealthy_server_is_no_gap(cluster_factory: ClusterFactory) -> None:
     assert samples[0].gaps == ()
 
 
-class _Guard(http.server.BaseHTTPRequestHandler):
+class _Guard(QuietHandler):
     """What operators put before a monitoring port, which has no login of its own: a proxy that asks for one."""
 
     behind: ClassVar[str]
@@ -192,32 +192,17 @@ class _Guard(http.server.BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         login = base64.b64encode(f"ops:{self.password}".encode()).decode()
         if self.headers.get("Authorization") != f"Basic {login}":
-            self._respond(401, b"who are you?")
+            self.respond(401, b"who are you?")
             return
         response = httpx2.get(self.behind + self.path)
-        self._respond(response.status_code, response.content)
-
-    def _respond(self, status: int, content: bytes) -> None:
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        self.respond(response.status_code, response.content)
 
 
 @contextlib.contextmanager
 def _guarded(behind: str, password: str) -> Iterator[str]:
     handler = type("Guard", (_Guard,), {"behind": behind, "password": password})
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield f"127.0.0.1:{server.server_address[1]}"
-        finally:
-            server.shutdown()
-            thread.join()
+    with serving(handler) as port:
+        yield f"127.0.0.1:{port}"
 
 
 @real
@@ -239,14 +224,10 @@ def test_a_login_in_the_url_is_used_and_never_kept(shared_cluster: ClusterFactor
 def test_a_web_server_is_not_taken_for_a_nats_server() -> None:
     class Cheerful(_Guard):
         def do_GET(self) -> None:
-            self._respond(200, b'{"status": "ok"}')
+            self.respond(200, b'{"status": "ok"}')
 
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Cheerful) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        samples = take_samples(None, [f"127.0.0.1:{server.server_address[1]}"], net_s=NET_S)
-        server.shutdown()
-        thread.join()
+    with serving(Cheerful) as port:
+        samples = take_samples(None, [f"127.0.0.1:{port}"], net_s=NET_S)
     (gap,) = gaps(samples)
     assert "that is not NATS monitoring (HTTP 200, no content type)" in gap.reason
 

@@ -11,10 +11,8 @@ import json
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +27,7 @@ from tests.prometheus.stack import scraping
 from tests.servers import Cluster, ClusterFactory, wait_until
 from tests.support.deployment import add_consumer, add_stream
 from tests.support.evidence import FIXTURES
+from tests.support.http_server import QuietHandler, serving
 
 pytestmark = pytest.mark.real
 
@@ -59,20 +58,12 @@ def recorded_metrics() -> str:
 def serving_metrics(text: str) -> Iterator[int]:
     """The port where a page of metrics is."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(QuietHandler):
         def do_GET(self) -> None:
-            self.send_response(200)
-            self.send_header("Content-Type", "text/plain; version=0.0.4")
-            self.end_headers()
-            self.wfile.write(text.encode())
+            self.respond(200, text.encode(), Content_Type="text/plain; version=0.0.4")
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield server.server_port
-        server.shutdown()
+    with serving(Handler) as port:
+        yield port
 
 
 @contextmanager

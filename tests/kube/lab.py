@@ -13,7 +13,7 @@ from typing import Any
 
 from tests.cli.invoke import jsdoctor
 from tests.kube.cluster import KubeCluster, kube_cluster, own_address
-from tests.kube.kubelet import Kubelet
+from tests.kube.kubelet import Kubelet, running_kubelet
 from tests.kube.pods import NAMESPACE, deploy, reachable
 from tests.servers import Cluster
 
@@ -34,7 +34,7 @@ def lab(
     monitors = [cluster.node(name).ports.monitor for name in cluster.names]
     with (
         kube_cluster(directory) as kube,
-        Kubelet(address, directory / "kubelet") as kubelet,
+        running_kubelet(address, directory / "kubelet") as kubelet,
         reachable(address, monitors) as ports,
     ):
         kubelet.logs.update({name: cluster.node(name).log_path for name in cluster.names})

@@ -11,13 +11,14 @@ from __future__ import annotations
 import json
 import re
 import ssl
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 from zlib import crc32
+
+from tests.support import http_server
+from tests.support.http_server import QuietHandler
 
 Line = tuple[int, str]
 Streams = dict[tuple[tuple[str, str], ...], list[Line]]
@@ -98,7 +99,7 @@ def _fits(labels: Mapping[str, str], matcher: tuple[str, str, str]) -> bool:
 def serving(loki: DocumentedLoki, tls: ssl.SSLContext | None = None) -> Iterator[str]:
     """The URL of the server while the context lasts."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(QuietHandler):
         def do_GET(self) -> None:
             parts = urlsplit(self.path)
             form = {name: values[0] for name, values in parse_qs(parts.query).items()}
@@ -109,22 +110,7 @@ def serving(loki: DocumentedLoki, tls: ssl.SSLContext | None = None) -> Iterator
                 content = json.dumps(loki.reply(parts.path, form, headers)).encode()
             except Refused as refused:
                 status, kind, content, more = refused.status, refused.kind, refused.body.encode(), refused.headers
-            self.send_response(status)
-            for name, value in {"Content-Type": kind, "Content-Length": str(len(content)), **more}.items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(content)
+            self.respond(status, content, Content_Type=kind, **more)
 
-        def log_message(self, *_: object) -> None:
-            """Say nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    if tls is not None:
-        server.socket = tls.wrap_socket(server.socket, server_side=True)
-    thread = threading.Thread(target=lambda: server.serve_forever(poll_interval=0.02), daemon=True)
-    thread.start()
-    try:
-        yield f"{'https' if tls else 'http'}://127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        server.server_close()
+    with http_server.serving(Handler, tls=tls) as port:
+        yield f"{'https' if tls else 'http'}://127.0.0.1:{port}"

@@ -37,7 +37,7 @@ def jsdoctor(*arguments: str) -> Done:
     out, err = StringIO(), StringIO()
     with redirect_stdout(out), redirect_stderr(err):
         code = run([*arguments, "--isolated"])
-    assert "Traceback" not in err.getvalue()
+    assert "Traceback" not in err.getvalue(), err.getvalue()
     return Done(code, out.getvalue(), err.getvalue())
 
 

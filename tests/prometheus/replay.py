@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import gzip
 import json
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import parse_qs
 
 import httpx2
+
+from tests.support import http_server
+from tests.support.http_server import QuietHandler
 
 Reply = tuple[int, bytes]
 
@@ -20,27 +21,14 @@ Reply = tuple[int, bytes]
 def serving(respond: Callable[[str, bytes, dict[str, str]], Reply]) -> Iterator[str]:
     """An HTTP server for POST requests: its URL. `respond` gets path, body and headers."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(QuietHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
             status, content = respond(self.path, body, {key.lower(): value for key, value in self.headers.items()})
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
+            self.respond(status, content, Content_Type="application/json")
 
-        def log_message(self, *_: object) -> None:
-            """Say nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        server.server_close()
+    with http_server.serving(Handler) as port:
+        yield f"http://127.0.0.1:{port}"
 
 
 @contextmanager

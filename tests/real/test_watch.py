@@ -14,7 +14,6 @@ import termios
 import threading
 from collections import defaultdict
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from tests.cli.invoke import jsdoctor
 from tests.real.fixing import with_client
 from tests.servers import Cluster, ClusterFactory, wait_until
 from tests.support.deployment import HOUR_NS, add_stream, api
+from tests.support.http_server import QuietHandler, serving
 
 pytestmark = pytest.mark.real
 
@@ -66,21 +66,15 @@ class Receiver:
     def listening(self) -> Iterator[str]:
         kept = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class Handler(QuietHandler):
             def do_POST(self) -> None:
                 sent = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 if not kept.refuses:
                     kept.bodies[self.path].append(sent)
-                self.send_response(503 if kept.refuses else 200)
-                self.end_headers()
+                self.respond(503 if kept.refuses else 200)
 
-            def log_message(self, *_: object) -> None:
-                pass
-
-        with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-            threading.Thread(target=server.serve_forever, daemon=True).start()
-            yield f"http://127.0.0.1:{server.server_address[1]}"
-            server.shutdown()
+        with serving(Handler) as port:
+            yield f"http://127.0.0.1:{port}"
 
     def changes(self) -> list[tuple[str, str]]:
         return [
