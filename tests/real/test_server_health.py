@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from nats.aio.client import Client
@@ -122,14 +124,49 @@ def test_removed_server_that_still_runs_is_found(cluster_factory: ClusterFactory
     assert failures_of(report, "JSD703") == {}
     assert code == 1
     # Started again it is healthy, but for some minutes the cluster does not take it back.
-    cluster.stop(removed)
-    cluster.start(removed, wait=False)
-    wait_until(lambda: cluster._healthy(removed), "the removed server to be healthy again", timeout=30)
+    _start_again(cluster, removed)
     patient = tmp_path / "patient.toml"
     patient.write_text('[rules.JSD803]\nstart_up = "0s"\n')
     code, report = check("--server", cluster.url("sys"), "--config", str(patient))
     assert failures_of(report, "JSD803") == {removed: "warning"}
     assert failures_of(report, "JSD801") == {}
+    assert (_BY_ITSELF in _outsider(report)) is (version > "2.10.26")
+
+
+_BY_ITSELF = "the leader adds it again within six minutes of the removal"
+
+
+def _outsider(report: dict[str, Any]) -> str:
+    """What JSD803 says of the server that is no member."""
+    (failed,) = (result for result in report["results"] if result["code"] == "JSD803" and result["outcome"] == "fail")
+    return str(failed["message"])
+
+
+def _start_again(cluster: Cluster, name: str) -> None:
+    cluster.stop(name)
+    cluster.start(name, wait=False)
+    wait_until(lambda: cluster._healthy(name), f"{name} to be healthy again", timeout=30)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("version", [version for version in VERSIONS if version > "2.10.26"])
+def test_removed_server_is_added_again_within_six_minutes(cluster_factory: ClusterFactory, version: str) -> None:
+    cluster = cluster_factory(version, 3)
+    leader = cluster.meta_leader()
+    assert leader
+    removed = next(name for name in cluster.names if name != leader)
+    with_client(cluster, lambda client: api(client, "SERVER.REMOVE", {"peer": removed}), "sys")
+    until = time.monotonic() + 360
+    wait_until(lambda: cluster.monitor(removed, "/jsz").get("disabled"), "JetStream to be switched off")
+    _start_again(cluster, removed)
+    time.sleep(31)  # `start_up`
+    assert _BY_ITSELF in _outsider(check("--server", cluster.url("sys"))[1])
+
+    def is_member() -> bool:
+        return removed in {peer["name"] for peer in cluster.monitor(leader, "/jsz")["meta_cluster"]["replicas"]}
+
+    wait_until(is_member, "the server to be a member", timeout=until - time.monotonic())
+    assert failures_of(check("--server", cluster.url("sys"))[1], "JSD803") == {}
 
 
 @contextmanager

@@ -163,8 +163,9 @@ def test_a_terminal(cluster_factory: ClusterFactory, tmp_path: Path) -> None:
         os.write(main, b"q")
         screen.shows("Nothing found")
         assert process.wait(20) == 0
-    screen.close()
     after = termios.tcgetattr(terminal)
+    os.close(terminal)
+    screen.close()
     assert after == before
     assert b"\x1b[?1049h" in screen.bytes
     assert b"\x1b[?1049l" in screen.bytes
@@ -201,4 +202,7 @@ class Screen:
         wait_until(there, f"{text!r} on the screen", timeout=60)
 
     def close(self) -> None:
+        """Read to the end, which comes when no process has the other side open."""
+        self._thread.join(20)
+        assert not self._thread.is_alive()
         os.close(self._main)

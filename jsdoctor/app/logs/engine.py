@@ -34,7 +34,7 @@ class EngineChoice(msgspec.Struct, frozen=True):
 
 
 def choose_engine(asked: Engine, spark: SparkChoice, text: int, batch: bool = False) -> EngineChoice:
-    """`text` is the estimated size of all text in bytes; a `batch` runs on Spark, however small.
+    """`text` is the estimated size of all text in bytes; a `batch` with any text runs on Spark, however little.
 
     Raises `UsageProblem` for options that exclude each other.
     """

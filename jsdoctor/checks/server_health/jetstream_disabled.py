@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.cluster_health.meta_group import leader_of, meta_groups
-from jsdoctor.checks.cluster_health.raft import UNKNOWN_NAME
+from jsdoctor.checks.cluster_health.meta_outsiders import outsiders, readmission
 from jsdoctor.checks.logs.log_findings import finding_of
 from jsdoctor.checks.logs.log_incidents import LogIncident, log_incidents
 from jsdoctor.checks.logs.words import no_server_lines
@@ -27,55 +26,38 @@ def jetstream_disabled(servers: Servers, params: Params) -> Iterator[Finding]:
     Servers without JetStream in a JetStream cluster are legal and have the same jsz. Their health check passes.
     """
     peers = {peer.name for server in servers.servers if server.meta for peer in server.meta.replicas}
-    outside = _outside(servers)
+    outside = outsiders(servers)
     for server in servers.servers:
         if is_jetstream_off(server):
             yield _off(server, still_member=server.name in peers)
         elif server.jetstream is None:
             yield unknown(server.subject, "its JetStream figures were not read", "see the gaps of this run")
         elif not server.jetstream.disabled:
-            yield _running(server, server.name in outside, params.integer("start_up"))
+            yield _running(server, outside.get(server.name), params.integer("start_up"))
         elif server.name in peers:
             yield _off(server, still_member=True)
         elif server.health is None:
             yield unknown(server.subject, "no JetStream, and its health was not read", "see the gaps of this run")
 
 
-def _running(server: Server, is_outside: bool, start_up_ns: int) -> Finding:
-    if not is_outside:
+def _running(server: Server, leader: Server | None, start_up_ns: int) -> Finding:
+    """`leader`: of a meta group that does not count this server."""
+    if leader is None:
         return passed(server.subject)
     uptime = uptime_ns(server)
     if uptime is not None and uptime >= start_up_ns:
-        return _stranger(server)
+        return _outsider(server, readmission(leader, uptime))
     return unknown(
         server.subject, "it started a moment ago and is no member of the meta group yet", "run again in a minute"
     )
 
 
-def _outside(servers: Servers) -> set[str]:
-    """Servers that follow a meta leader which does not know them, in every sample."""
-    outside: set[str] = set()
-    for group in meta_groups(servers):
-        for number, sample in enumerate(group.samples):
-            leader = leader_of(sample)
-            known = leader.meta.replicas if leader and leader.meta else ()
-            if not leader or any(peer.name.startswith(UNKNOWN_NAME) for peer in known):
-                return set()
-            strangers = (
-                {server.name for server in sample if not server.shares_its_name}
-                - {leader.name}
-                - {peer.name for peer in known}
-            )
-            outside = outside & strangers if number else strangers
-    return outside
-
-
-def _stranger(server: Server) -> Finding:
+def _outsider(server: Server, remedy: str) -> Finding:
     return Finding(
         subject=server.subject,
         severity=Severity.WARNING,
-        message="it runs JetStream and is no member of the meta group: no stream or consumer is placed on it. It was"
-        " removed, or left out when the cluster was first started; restart it",
+        message="it runs JetStream and is no member of the meta group: no stream or consumer is placed on it."
+        f" {remedy}",
         evidence=(server.observed("meta_cluster.leader", server.meta.leader if server.meta else None),),
     )
 
