@@ -11,6 +11,7 @@ from hypothesis import settings
 from tests.servers import VERSIONS, ClusterFactory, cluster_factories
 from tests.servers.clients import close_abandoned_connections
 from tests.servers.natscli import require_nats_cli
+from tests.servers.ports import use_own_ports
 from tests.servers.versions import parameter_version
 from tests.support.rule_groups import rule_of
 
@@ -20,10 +21,14 @@ settings.load_profile("jsdoctor")
 
 
 def pytest_configure() -> None:
-    """Undo what disturbs tests: shells make background jobs ignore SIGINT, and nats-py leaves sockets open."""
+    """Undo what disturbs tests: shells make background jobs ignore SIGINT, and nats-py leaves sockets open.
+
+    Processes of one run have ports of their own.
+    """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     close_abandoned_connections()
+    use_own_ports()
 
 
 @pytest.hookimpl(optionalhook=True)

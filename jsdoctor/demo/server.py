@@ -11,6 +11,7 @@ import subprocess
 import sys
 import sysconfig
 import time
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
@@ -22,6 +23,8 @@ HOST = "127.0.0.1"
 # Below every system's ephemeral range (Linux from 32768, macOS from 49152), so that no outgoing connection of this
 # machine can take a port between the moment it is chosen here and the moment the server listens on it.
 _PORT_RANGE = (20000, 32000)
+_lately_returned: deque[int] = deque(maxlen=200)
+"""Ports whose processes may not listen yet: another server must not get one of them."""
 _START_ATTEMPTS = 5
 _READY_LINE = "Server is ready"
 _PORT_TAKEN = "address already in use"
@@ -181,12 +184,14 @@ def find_binary() -> Path:
 
 
 def free_ports(count: int) -> list[int]:
-    """*count* different TCP ports of 127.0.0.1 on which no process listens now."""
+    """*count* different TCP ports of 127.0.0.1 on which no process listens now, and none that was returned lately."""
     with contextlib.ExitStack() as bound:  # all stay bound until the last is found, so they are different
         ports: list[int] = []
         for port in random.SystemRandom().sample(range(*_PORT_RANGE), k=500):
             if len(ports) == count:
                 break
+            if port in _lately_returned:
+                continue
             candidate = bound.enter_context(socket.socket())
             candidate.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             with contextlib.suppress(OSError):
@@ -196,6 +201,7 @@ def free_ports(count: int) -> list[int]:
         raise ServerStartError(
             f"found only {len(ports)} of {count} free ports between {_PORT_RANGE[0]} and {_PORT_RANGE[1]}"
         )
+    _lately_returned.extend(ports)
     return ports
 
 

@@ -5,6 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
+from collections import deque
 from pathlib import Path
 
 import httpx2
@@ -119,6 +120,14 @@ def test_binary_is_the_one_beside_this_interpreter_else_on_path(
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(BinaryNotFoundError, match=r"pip install 'jsdoctor\[demo\]'"):
         find_binary()
+
+
+def test_ports_that_were_returned_lately_are_not_returned_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = launcher._PORT_RANGE[0]
+    monkeypatch.setattr(launcher, "_PORT_RANGE", (first, first + 600))
+    monkeypatch.setattr(launcher, "_lately_returned", deque(maxlen=200))
+    ports = [port for _ in range(20) for port in free_ports(5)]
+    assert len(set(ports)) == 100
 
 
 def test_free_ports_are_different_and_free() -> None:

@@ -158,10 +158,20 @@ def archives(nats_cli: Path, launch: ClusterFactory, directory: Path) -> dict[st
     archives_by_state["one server down"] = gather(nats_cli, cluster.urls, directory / "down.zip")
     survivor = next(name for name in cluster.names if name not in (victim, leader))
     cluster.kill(leader)
-    wait_until(lambda: not cluster.monitor(survivor, "/jsz")["meta_cluster"].get("leader"), "no leader", timeout=30)
+    # Each group finds out for itself that it has no quorum: what changes while it is gathered is judged either way.
+    wait_until(lambda: not _leaders(cluster, survivor), "no leader", timeout=60)
     young = gather(nats_cli, cluster.urls, directory / "quorum.zip")
     archives_by_state["no quorum"] = edited(young, directory / "old-quorum.zip", run_for_an_hour)
     return archives_by_state
+
+
+def _leaders(cluster: Cluster, name: str) -> set[str]:
+    """The leaders that a server reports: of the meta group, and of streams and consumers."""
+    reported = cluster.monitor(name, "/jsz?streams=true&consumers=true")
+    streams = [stream for account in reported["account_details"] for stream in account["stream_detail"]]
+    consumers = [consumer for stream in streams for consumer in stream.get("consumer_detail") or ()]
+    groups = [reported["meta_cluster"], *(asset.get("cluster") or {} for asset in (*streams, *consumers))]
+    return {group["leader"] for group in groups if group.get("leader")}
 
 
 def _offline(cluster: Cluster, leader: str) -> bool:

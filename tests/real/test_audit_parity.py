@@ -38,7 +38,8 @@ UNDECIDED = [
 """What they flag and one archive cannot decide: here it is not evaluated, for that subject, and never passed."""
 
 UNHEARD = {"JSD702", "JSD901"}
-"""What servers still show of a stream whose leader is gone is old. Here that is said, and its limits are not judged."""
+"""What servers still show of a stream whose leader is gone is old. Here that is said, and its limits are not judged.
+Without a meta leader nobody tells which members are away: those that did not respond are named."""
 
 
 @cache
@@ -72,8 +73,9 @@ class Verdicts:
         return self._of(mapping()[code], example, outcome)
 
     def is_unheard(self, code: str, example: str) -> bool:
-        """Whether that stream or consumer has no leader that could tell."""
-        return code.startswith("JETSTREAM") and bool(self._of(UNHEARD, example, "fail"))
+        """Whether that stream, consumer or meta group has no leader that could tell, and this is reported of it."""
+        leaderless = code.startswith("JETSTREAM") or (code == "META_001" and self._of({"JSD701"}, example, "fail"))
+        return bool(leaderless and self._of(UNHEARD, example, "fail"))
 
     def _of(self, rules: AbstractSet[str], example: str, outcome: str) -> list[Json]:
         return [
