@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from socketserver import ThreadingUnixStreamServer
 from typing import Any
@@ -18,6 +17,7 @@ import pytest
 from jsdoctor.collect.kube.proxy import KubeApi
 from jsdoctor.collect.kube.reading import KubeSample, read_cluster
 from jsdoctor.collect.problems import ConnectProblem
+from tests.support.http_server import QuietHandler
 
 Reply = tuple[int, Any]
 _EMPTY: Reply = (200, {"items": []})
@@ -29,22 +29,13 @@ def pod(number: int) -> dict[str, Any]:
 
 @contextmanager
 def api(directory: Path, respond: Callable[[str, dict[str, str]], Reply], timeout_s: float = 5) -> Iterator[KubeApi]:
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(QuietHandler):
         def do_GET(self) -> None:
             parts = urlsplit(self.path)
             query = {key: values[0] for key, values in parse_qs(parts.query).items()}
             status, body = respond(parts.path.rpartition("/")[2], query)
             data = body if isinstance(body, bytes) else json.dumps(body).encode()
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
-
-        def address_string(self) -> str:
-            return "socket"
-
-        def log_message(self, *_: object) -> None:
-            pass
+            self.respond(status, data)
 
     with ThreadingUnixStreamServer(str(directory / "api.sock"), Handler) as server:
         server.daemon_threads, server.block_on_close = True, False
