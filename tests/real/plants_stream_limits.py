@@ -6,6 +6,8 @@ import asyncio
 from typing import Any
 
 from tests.real.ward import Site, plant
+from tests.support.deployment import HOUR_NS
+from tests.support.stopped_mirror import add_stopped_mirror
 from tests.support.stored import store, store_again
 
 
@@ -206,7 +208,7 @@ async def origin_made(site: Site) -> None:
 async def repeated_ids_upstream(site: Site) -> None:
     """Before 2.12.8 a mirror with one replica stops at a repeated id and says that its lag is 0."""
     await repeated_ids(site, "P607_ORIGINAL", "p607.repeated")
-    await site.stream("P607_REPEATED", num_replicas=1, mirror={"name": "P607_ORIGINAL"})
+    await add_stopped_mirror(site.client, "P607_REPEATED", "P607_ORIGINAL", max_age=HOUR_NS, max_bytes=8 << 20)
     await in_step(site, "P607_REPEATED", 1)
 
 
@@ -233,9 +235,7 @@ async def repeated_ids(site: Site, stream: str, subject: str) -> None:
     await site.stream(stream, subjects=[subject], duplicate_window=100_000_000)
     await store(site.client, subject, "1")
     await store_again(site.client, subject, "1")
-    await asyncio.sleep(0.5)
     await store(site.client, subject, "2")
-    await asyncio.sleep(0.5)  # right behind them, one copy in sixty was seen to get past the repeat
 
 
 async def in_step(site: Site, stream: str, messages: int) -> None:

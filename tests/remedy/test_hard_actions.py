@@ -26,6 +26,7 @@ from tests.remedy.fixing import endings, fix, planned
 from tests.servers import VERSIONS as EVERY_VERSION
 from tests.servers import Cluster, ClusterFactory, wait_until
 from tests.support.deployment import HOUR_NS, add_consumer, add_stream, api, drain
+from tests.support.stopped_mirror import add_stopped_mirror
 from tests.support.stored import store, store_again
 
 pytestmark = pytest.mark.real
@@ -277,10 +278,9 @@ def test_frozen_sources_go_on(cluster_factory: ClusterFactory, version: str, tmp
         for _ in range(2):
             await store_again(to.client, "origin", "1")
         window = {"duplicate_window": 120 * SECOND_NS}
-        await add_stream(to.client, "COPY", mirror={"name": "ORIGIN"}, **BOUNDS)
+        await add_stopped_mirror(to.client, "COPY", "ORIGIN", **BOUNDS)
         await add_stream(to.client, "ALL", sources=[{"name": "ORIGIN"}], **BOUNDS, **window)
-        for name in ("COPY", "ALL"):
-            await holds(to, name, 1)
+        await holds(to, "ALL", 1)
 
     on(cluster, plant)
     words = ("--select", "JSD607", "--remedy", "JSD607=stream.unfreeze_sources", "--set", "JSD607.min_stall=1s")
