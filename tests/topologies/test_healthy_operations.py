@@ -93,6 +93,49 @@ def test_rolling_upgrade_at_each_step(tmp_path: Path, version: str) -> None:
         assert not any(problems.values()), problems
 
 
+def test_an_upgraded_leader_keeps_what_was_acknowledged(tmp_path: Path) -> None:
+    """Two of three servers no longer run 2.10, one of them leads the work queue, and the third leads its consumer."""
+    with Landscape(tmp_path, "2.10.26") as land:
+        keys = cluster(land)
+        habits = of_habits("QUEUE")
+        asyncio.run(furnish(land.url(*keys), 3, habits))
+        for key in ("n1", "n2"):
+            upgrade(land, key, keys, "2.12.8")
+        asyncio.run(led_by(land.url(*keys), stream="n1", consumer="n3"))
+
+        async def kept() -> list[str]:
+            async with at_work(land.url(*keys), 3, habits) as rest:
+                await asyncio.to_thread(land.wait_for, lambda: messages_of_queue(land, "n1") > 1_000, "1,000 messages")
+                busy = await asyncio.to_thread(run_check, "--server", land.url(*keys, user="sys"), "--select=JSD207")
+                await rest()
+            idle = await asyncio.to_thread(run_check, "--server", land.url(*keys, user="sys"), "--select=JSD207")
+            return [str(result) for _, report in (busy, idle) for result in failures_above_info(report)]
+
+        assert asyncio.run(kept()) == []
+        assert messages_of_queue(land, "n1") > 1_000 > messages_of_queue(land, "n3")
+
+
+async def led_by(url: str, stream: str, consumer: str) -> None:
+    """Let leaders of QUEUE and of its consumer step down until these servers lead them."""
+    client = await nats.connect(url.split(","))
+    for asset, leader in (("STREAM.{}.QUEUE", stream), ("CONSUMER.{}.QUEUE.workers", consumer)):
+        for _ in range(60):
+            if (await api(client, asset.format("INFO")))["cluster"].get("leader") == leader:
+                break
+            await api(client, asset.format("LEADER.STEPDOWN"))
+            await asyncio.sleep(1)
+        else:
+            raise AssertionError(f"{leader} never leads {asset}")
+    await client.close()
+
+
+def messages_of_queue(land: Landscape, key: str) -> int:
+    """How many messages the copy of that server has."""
+    (account,) = land.monitor(key, "/jsz?streams=true&accounts=true&acc=APP")["account_details"]
+    (stream,) = [stream for stream in account["stream_detail"] if stream["name"] == "QUEUE"]
+    return int(stream["state"]["messages"])
+
+
 @pytest.mark.parametrize("version", VERSIONS)
 def test_encrypted_cluster_before_and_after_a_restart(tmp_path: Path, version: str) -> None:
     with Landscape(tmp_path, version) as land:

@@ -78,7 +78,7 @@ def _of_copies(history: StreamHistory, servers: Servers, loading: Loading, more:
         reason, then = (f"{_SCALED}: {_ends(ahead)}", _SAVE_FIRST) if ahead else (_SCALED, _IN_A_MINUTE)
         return unknown(subject, reason, then)
     members = _members(history.last, servers)
-    if apart and all(_may_be_acknowledged(history.last, d, members) for d in apart):
+    if apart and all(_may_be_acknowledged(history.last, d, members, params) for d in apart):
         if any(_removes_by_itself(member) for member in members):
             return _keeping(history.last, apart)
         if young := [member for member in members if (uptime_ns(member) or _ACKNOWLEDGED_GO_NS) < _ACKNOWLEDGED_GO_NS]:
@@ -113,9 +113,8 @@ def _has_led(history: StreamHistory | ConsumerHistory, settle_ns: int) -> bool:
     return (int(history.elapsed_s * 1e9) if led is None else led) >= settle_ns
 
 
-def _is_large(divergence: Divergence, whole: int, params: Params) -> tuple[bool, bool]:
+def _is_large(size: int, whole: int, params: Params) -> tuple[bool, bool]:
     """By number, and by share of the whole."""
-    size = divergence.size
     return size >= params.integer("min_messages"), size >= params.number("min_share") * max(whole, 1)
 
 
@@ -132,7 +131,7 @@ def _by_design(history: StreamHistory, divergence: Divergence, params: Params) -
         return True
     removes = stream.config.retention != "limits" or stream.config.allow_msg_ttl
     return removes and (
-        divergence.field == "first_seq" or not all(_is_large(divergence, stream.state.messages, params))
+        divergence.field == "first_seq" or not all(_is_large(divergence.size, stream.state.messages, params))
     )
 
 
@@ -142,16 +141,27 @@ def _members(stream: Stream, servers: Servers) -> list[Server]:
     return [server for server in servers.servers if server.name in names]
 
 
-def _may_be_acknowledged(stream: Stream, divergence: Divergence, members: Sequence[Server]) -> bool:
-    """Whether what the copy has more may be messages that were acknowledged while a member was older than 2.11.
+def _may_be_acknowledged(stream: Stream, divergence: Divergence, members: Sequence[Server], params: Params) -> bool:
+    """Whether what one copy has more may be messages that were acknowledged while a member was older than 2.11.
 
     Such a member removes them by itself. Later ones remove what the consumer's leader proposes, and an older leader
-    proposes nothing (server: stream.go ackMsg).
+    proposes nothing (server: stream.go ackMsg). What the leader of the stream has more than its consumers acknowledged
+    is missing in the other copy.
     """
-    holder = next((member for member in members if member.name == divergence.server), None)
-    more = divergence.field == "messages" and divergence.ours > divergence.leaders
-    is_upgraded = holder is not None and release(holder.version) >= _REMOVES_BY_PROPOSAL
-    return stream.config.retention != "limits" and more and is_upgraded
+    if stream.config.retention == "limits" or divergence.field != "messages":
+        return False
+    has_more = divergence.ours > divergence.leaders
+    keeper = divergence.server if has_more else stream.answered_by
+    version = next((release(member.version) for member in members if member.name == keeper), ())
+    if version < _REMOVES_BY_PROPOSAL:
+        return False
+    return has_more or not all(_is_large(divergence.size - _acknowledged(stream), stream.state.messages, params))
+
+
+def _acknowledged(stream: Stream) -> int:
+    """How many of the leader's messages were acknowledged, at most: those up to the highest ack floor."""
+    floor = max((c.ack_floor.stream_seq for c in stream.consumers if c.from_leader), default=0)
+    return max(floor - stream.state.first_seq + 1, 0)
 
 
 def _removes_by_itself(member: Server) -> bool:
@@ -223,7 +233,7 @@ def _judged(
     ]
     return Finding(
         subject=asset.subject,
-        severity=None if any(_is_large(worst, whole, params)) else Severity.WARNING,
+        severity=None if any(_is_large(worst.size, whole, params)) else Severity.WARNING,
         message=_apart(history, divergences, largest),
         measured=worst.size,
         threshold=0,
