@@ -143,16 +143,14 @@ def leaderless(snapshot: ClusterSnapshot) -> list[Gap]:
     ]
 
 
-def _exchanges_members(asset: Stream | Consumer, stream: Stream) -> bool:
-    """Whether it is a consumer with more members than it is to have: a stream that is moved takes its consumers along.
+def _exchanges_members(consumer: Consumer, stream: Stream) -> bool:
+    """Whether it has more members than it is to have: a stream that is moved takes its consumers along.
 
     The old and the new member of one elected a leader in six seconds, while the stream had one (measured on 2.12.8).
     """
-    if isinstance(asset, Stream):
-        return False
-    peers = asset.cluster.replicas if asset.cluster else ()
-    members = {asset.answered_by, *(peer.name for peer in peers)}
-    return len(members) > asset.config.replicas_on(stream.config)
+    peers = consumer.cluster.replicas if consumer.cluster else ()
+    members = {consumer.answered_by, *(peer.name for peer in peers)} - {""}
+    return len(members) > consumer.config.replicas_on(stream.config)
 
 
 def _unreported(subject: Subject, cluster: Cluster | None, responders: Collection[str], asked_all: bool) -> Gap:

@@ -22,6 +22,7 @@ from tests.servers import Cluster, ClusterFactory, wait_until
 from tests.servers.cluster import LIMITS
 from tests.servers.slow_disk import slow_disk
 from tests.support.deployment import add_stream, api
+from tests.support.leading import led_by
 from tests.support.stored import store
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("logs-cluster")]
@@ -77,18 +78,6 @@ def probe(cluster: Cluster, name: str) -> None:
     with contextlib.suppress(httpx2.HTTPError):
         httpx2.get(cluster.node(name).monitor_url + "/healthz", timeout=2)
     time.sleep(1)
-
-
-async def led_by(client: Client, stream: str, names: list[str]) -> str:
-    """Move the leader of a stream until it is one of those servers; which one."""
-    for _ in range(100):
-        leader = (await api(client, f"STREAM.INFO.{stream}"))["cluster"].get("leader")
-        if leader in names:
-            return str(leader)
-        if leader:
-            await api(client, f"STREAM.LEADER.STEPDOWN.{stream}")
-        await asyncio.sleep(0.3)
-    raise AssertionError(f"none of {names} leads {stream}")
 
 
 async def fill(client: Client) -> None:

@@ -18,6 +18,7 @@ from tests.real.outage import Json
 from tests.real.ward import run_check
 from tests.servers import VERSIONS
 from tests.support.deployment import api
+from tests.support.leading import led_by
 from tests.topologies.deployments import cluster, single, upgrade
 from tests.topologies.habits import HABITS, Habit, Place
 from tests.topologies.healthy import at_work, ended, furnish, loud, of_habits, problems_of, while_busy
@@ -101,7 +102,7 @@ def test_an_upgraded_leader_keeps_what_was_acknowledged(tmp_path: Path) -> None:
         asyncio.run(furnish(land.url(*keys), 3, habits))
         for key in ("n1", "n2"):
             upgrade(land, key, keys, "2.12.8")
-        asyncio.run(led_by(land.url(*keys), stream="n1", consumer="n3"))
+        asyncio.run(choose_leaders(land.url(*keys)))
 
         async def kept() -> list[str]:
             async with at_work(land.url(*keys), 3, habits) as rest:
@@ -115,17 +116,11 @@ def test_an_upgraded_leader_keeps_what_was_acknowledged(tmp_path: Path) -> None:
         assert messages_of_queue(land, "n1") > 1_000 > messages_of_queue(land, "n3")
 
 
-async def led_by(url: str, stream: str, consumer: str) -> None:
-    """Let leaders of QUEUE and of its consumer step down until these servers lead them."""
+async def choose_leaders(url: str) -> None:
+    """An upgraded server leads the work queue, and the one that is left leads its consumer."""
     client = await nats.connect(url.split(","))
-    for asset, leader in (("STREAM.{}.QUEUE", stream), ("CONSUMER.{}.QUEUE.workers", consumer)):
-        for _ in range(60):
-            if (await api(client, asset.format("INFO")))["cluster"].get("leader") == leader:
-                break
-            await api(client, asset.format("LEADER.STEPDOWN"))
-            await asyncio.sleep(1)
-        else:
-            raise AssertionError(f"{leader} never leads {asset}")
+    await led_by(client, "QUEUE", ["n1"])
+    await led_by(client, "QUEUE", ["n3"], consumer="workers")
     await client.close()
 
 
