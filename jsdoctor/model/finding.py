@@ -86,7 +86,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """What a check yields for one subject.
 
     `severity` None means the rule's own. `measured`, `threshold` and `uncertainty` are in `unit`.
-    `remedy` holds the values that the rule's remedy action needs (for example `{"max_ack_pending": 2000}`).
+    `remedy` holds the values that the rule's remedy action needs (for example `{"max_ack_pending": 2000}`); `advice` is
+    what a person has to do first, in sentences, where the evidence shows a cause that no command removes.
     """
 
     subject: Subject
@@ -100,6 +101,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     uncertainty: float | int | None = None
     evidence: tuple[Observation, ...] = ()
     remedy: dict[str, Any] = {}
+    advice: str = ""
     how_to_get: str = ""
     first_seen: datetime | None = None
     last_seen: datetime | None = None

@@ -110,6 +110,8 @@ def _write_alike(page: Page, block: Sequence[Result], options: RenderOptions) ->
         page.line(written, indent=4)
     if seen := _seen(block[0].finding):
         page.line(seen, indent=4)
+    for advice in dict.fromkeys(result.finding.advice for result in block[:limit] if result.finding.advice):
+        page.line(f"Do first: {advice}", indent=4)
     offers = [result.remedy for result in block[:limit] if result.remedy]
     for before, command in dict.fromkeys(
         (f"{lead(offer.risk, command)}: ", command) for offer in offers for command in offer.commands
@@ -133,6 +135,8 @@ def _write_finding(page: Page, result: Result, options: RenderOptions) -> None:
         page.line(seen, indent=4)
     if options.verbose:
         _write_evidence(page, finding.evidence, options)
+    if finding.advice:
+        page.line(f"Do first: {finding.advice}", indent=4)
     if result.remedy is not None:
         for command in result.remedy.commands:
             page.verbatim(f"{lead(result.remedy.risk, command)}: ", command, _CUT_OFF, indent=4)

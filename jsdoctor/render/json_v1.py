@@ -87,6 +87,7 @@ def result_document(result: Result) -> documents.ResultDocument:
         confidence=finding.confidence,
         subject=_subject(finding.subject),
         message=finding.message,
+        advice=finding.advice,
         how_to_get=finding.how_to_get,
         measured=finding.measured,
         threshold=finding.threshold,

@@ -96,6 +96,9 @@ class ResultDocument(JsonObject, frozen=True, kw_only=True):
     confidence: Confidence
     subject: SubjectDocument
     message: str
+    advice: Annotated[
+        str, Meta(description="What a person has to do first, where no command removes the cause. Else empty.")
+    ]
     how_to_get: Annotated[
         str, Meta(description="For a result that could not be evaluated: how to get the evidence. Else empty.")
     ]
