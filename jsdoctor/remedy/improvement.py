@@ -6,6 +6,7 @@ only when that shows.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import msgspec
@@ -13,8 +14,11 @@ import msgspec
 from jsdoctor.model.plan import Json
 from jsdoctor.model.wording import counted
 from jsdoctor.remedy.examine import ProofResult, ProofVerdict
+from jsdoctor.remedy.moment import date_ns
 
 _BETTER = ProofVerdict(ProofResult.GONE)
+_ENOUGH_S = 60
+"""Room that is used up sooner than this helped nobody."""
 
 
 class Improvement(msgspec.Struct, frozen=True):
@@ -70,11 +74,34 @@ def _once(before: Json, now: Json) -> ProofVerdict:
     return ProofVerdict(ProofResult.THERE, f"{held} that came more than once are still not acknowledged")
 
 
-def _is_full(info: Json) -> bool:
+def _used(info: Json) -> float:
+    """The used part of the limit at which the stream refuses what is published; 0 where it never does.
+
+    A stream that discards the oldest message instead takes everything. Bytes are used up when a message of average size
+    does not fit.
+    """
     config, state = info.get("config") or {}, info.get("state") or {}
+    if config.get("discard") != "new":
+        return 0.0
     messages, size = int(state.get("messages") or 0), int(state.get("bytes") or 0)
     most, largest = int(config.get("max_msgs") or 0), int(config.get("max_bytes") or 0)
-    return (0 < most <= messages) or (largest > 0 < messages and largest - size < size // messages)
+    average = size / messages if messages else 0.0
+    shares = (messages / most if most > 0 else 0.0, (size + average) / largest if largest > 0 else 0.0)
+    return max(shares)
+
+
+def _is_full(info: Json) -> bool:
+    return _used(info) >= 1
+
+
+def _lasts_s(before: Json, now: Json) -> float:
+    """For how long the room lasts at the rate since the state before, in seconds."""
+    grown = _used(now) - _used({**before, "config": now.get("config")})
+    try:
+        elapsed_s = (date_ns(now["ts"]) - date_ns(before["ts"])) / 1e9
+    except (KeyError, ValueError):
+        return math.inf
+    return (1 - _used(now)) / grown * elapsed_s if grown > 0 else math.inf
 
 
 def _last(info: Json) -> int:
@@ -85,6 +112,8 @@ def _taken(before: Json, now: Json) -> ProofVerdict:
     """Publishes are stored, and the stream is not full again."""
     if _is_full(now):
         return ProofVerdict(ProofResult.THERE, "the stream is full again")
+    if (left_s := _lasts_s(before, now)) < _ENOUGH_S:
+        return ProofVerdict(ProofResult.THERE, f"the stream takes publishes and is full again in {left_s:.0f} s")
     if _last(now) > _last(before):
         return _BETTER
     return ProofVerdict(ProofResult.UNKNOWN, "the stream has room, and nothing was published to it since")

@@ -30,9 +30,10 @@ def lead(risk: str, command: str) -> str:
     return f"Fix ({risk})" if changes_something(command) else "Look"
 
 
-def write_block(page: Page, block: Sequence[Result], options: RenderOptions, number: str = "") -> None:
+def write_block(page: Page, group: FindingGroup, options: RenderOptions, number: str = "") -> None:
     """Findings of one rule and one severity. `number` stands before the heading."""
-    rule, severity = block[0].rule, block[0].severity
+    block, severity = group.results, group.severity
+    rule = block[0].rule
     page.blank()
     page.line(
         number,
@@ -66,13 +67,13 @@ def write_consequences(page: Page, block: FindingGroup, options: RenderOptions) 
     With `verbose`, each of them in full: their own remedies are useful only after that of the cause.
     """
     if options.verbose:
-        write_block(page, block.results, options)
+        write_block(page, block, options)
         page.line(f"Explained by {block.explanation}", indent=2)
         return
     first = block.results[0]
     names = listed((result.finding.subject.label for result in block.results), options.max_examples)
     page.line(
-        (first.severity.value, SEVERITY_STYLES[first.severity]),
+        (block.severity.value, SEVERITY_STYLES[block.severity]),
         f" {first.rule.code} {first.rule.slug} · ",
         (names, "bold"),
         indent=4,

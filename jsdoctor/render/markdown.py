@@ -49,7 +49,7 @@ def _findings(report: Report, options: RenderOptions) -> Iterator[str]:
         block = incident.results
         rule = block[0].rule
         about = subjects([result.finding.subject for result in block])
-        yield f"### {block[0].severity.value} {rule.code} {rule.slug} · {plain_text(about)}"
+        yield f"### {incident.severity.value} {rule.code} {rule.slug} · {plain_text(about)}"
         shown = block[: options.max_examples or None]
         yield table(
             ("Subject", "Finding", "Measured"),

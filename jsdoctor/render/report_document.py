@@ -12,8 +12,8 @@ import msgspec
 from msgspec import Meta
 
 from jsdoctor.model.change import ChangeAction, FieldChange
-from jsdoctor.model.finding import Confidence, Outcome, Severity
-from jsdoctor.model.rule import Impact, Relation, Risk
+from jsdoctor.model.finding import Confidence, Impact, Outcome, Severity
+from jsdoctor.model.rule import Relation, Risk
 from jsdoctor.model.topology import Domain
 from jsdoctor.model.traffic_summary import NamedCount, TrafficSummary
 
