@@ -51,6 +51,6 @@ def _consumers(snapshot: ClusterSnapshot) -> dict[tuple[str, str, str], tuple[St
 
 
 def is_same_deployment(earlier: ClusterSnapshot, now: ClusterSnapshot) -> bool:
-    """Whether both show at least one and the same stream: of the same account, name and date of creation."""
-    known = {(s.account, s.name, s.created) for s in now.streams if s.created}
-    return any((s.account, s.name, s.created) in known for s in earlier.streams)
+    """Whether both show at least one and the same stream."""
+    known = {stream.key: stream for stream in now.streams if stream.created}
+    return any(s.created and s.key in known and same_incarnation(s, known[s.key]) for s in earlier.streams)

@@ -157,10 +157,30 @@ class Stream(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 Asset = TypeVar("Asset", Stream, Consumer)
 
 
-def same_incarnation(stream: Asset, other: Asset) -> bool:
-    """Whether two readings of a name have the same date of creation, or one of them (of metrics) shows none."""
-    first, second = raw_field(stream, "created"), raw_field(other, "created")
-    return first is None or second is None or bool(first == second)
+def same_incarnation(asset: Asset, other: Asset) -> bool:
+    """Whether two readings of a name have the same date of creation, or one of them (of metrics) shows none.
+
+    A stream also where it holds what the other held: restarts may give streams a new date (nats-server#8470).
+    """
+    first, second = raw_field(asset, "created"), raw_field(other, "created")
+    if first is None or second is None or first == second:
+        return True
+    before, after = sorted((asset, other), key=lambda reading: reading.at)
+    if isinstance(before, Consumer):
+        return False
+    return _goes_on(before.state, after.state)
+
+
+def _goes_on(old: StreamState, new: StreamState) -> bool:
+    """Whether the later state begins with a message that the earlier one held, and ends no earlier."""
+    if new.last_seq < old.last_seq:
+        return False
+    if not old.messages or not new.messages:
+        return old.messages == new.messages and new.last_seq > 0
+    if old.first_ts is None or new.first_ts is None or old.last_ts is None:
+        return False
+    held = old.first_seq <= new.first_seq <= old.last_seq and new.first_ts <= old.last_ts
+    return held or old.first_ts == new.first_ts
 
 
 MAX_UNRESPONSIVE = 10_000

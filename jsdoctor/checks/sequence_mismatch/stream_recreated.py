@@ -18,7 +18,7 @@ from jsdoctor.model.finding import CLUSTER, Confidence, Finding, Severity, passe
 from jsdoctor.model.history import History
 from jsdoctor.model.log import LogEvidence, Occurrence, exemplars_of
 from jsdoctor.model.params import Params
-from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries, Stream
+from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries, Stream, same_incarnation
 from jsdoctor.model.stored import StoredMessages, StoredStream, moment
 from jsdoctor.model.trend import Trend
 from jsdoctor.model.wording import counted, span
@@ -56,18 +56,7 @@ class Incarnations:
     def other_than(self, stream: Stream) -> Stream | None:
         """The newest reading of another stream under that name."""
         readings = [sampled for sample in self._samples if (sampled := sample.get((stream.account, stream.name)))]
-        return next((reading for reading in reversed(readings) if _is_other(reading, stream)), None)
-
-
-def _is_other(before: Stream, now: Stream) -> bool:
-    if before.created is None or now.created is None or before.created == now.created:
-        return False
-    old, new = before.state, now.state
-    if old.messages and new.messages:
-        kept = old.first_ts == new.first_ts
-    else:
-        kept = old.messages == new.messages and new.last_seq > 0
-    return not kept or new.last_seq < old.last_seq
+        return next((reading for reading in reversed(readings) if not same_incarnation(reading, stream)), None)
 
 
 def _older_than_itself(stream: Stream, params: Params) -> int:
