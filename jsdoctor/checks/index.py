@@ -44,7 +44,7 @@ cluster_health.quorum_lost_logged cluster_health.asset_leaderless logs=LogEviden
 cluster_health.raft_backlog cluster_health.raft_backlog groups=RaftGroups snapshots?=SnapshotSeries params
 cluster_health.replica_lagging cluster_health.replica_lagging trend=Trend params
 cluster_health.replica_not_current_logged cluster_health.replica_lagging logs=LogEvidence
-cluster_health.replica_offline cluster_health.replica_offline snapshots=SnapshotSeries servers?=Servers connected?=ConnectedServer params
+cluster_health.replica_offline cluster_health.replica_offline snapshots=SnapshotSeries servers?=Servers connected?=ConnectedServer past?=History params
 cluster_health.route_missing cluster_health.route_missing servers=Servers links=Links params
 cluster_health.route_missing_history cluster_health.route_missing past=ServerPast
 cluster_health.route_none cluster_health.route_none servers=Servers links=Links params

@@ -196,11 +196,15 @@ class UnresponsiveAsset(msgspec.Struct, frozen=True):
 
 
 class ClusterSnapshot(msgspec.Struct, frozen=True, kw_only=True, dict=True):
-    """All streams and consumers that could be collected in one sample. `taken_at` is our clock."""
+    """All streams and consumers that could be collected in one sample. `taken_at` is our clock.
+
+    `listed` names the accounts that listed all their streams: what is neither in `streams` nor `silent` is not there.
+    """
 
     taken_at: datetime
     streams: tuple[Stream, ...]
     silent: tuple[UnresponsiveAsset, ...] = ()
+    listed: frozenset[str] = frozenset()
 
     def led_streams(self) -> Iterator[Stream]:
         """Streams whose leader reported them: the only ones whose state may be judged."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 _UNITS = (
     ("d", 86_400_000_000_000),
     ("h", 3_600_000_000_000),
@@ -36,3 +38,11 @@ def compared(measured: int, limit: int) -> str:
 def counted(number: int, noun: str) -> str:
     """A count with its noun: `1 message`, `4,200 messages`. For nouns that take an s."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def listed(names: Iterable[str], limit: int) -> str:
+    """The names, separated by commas; after `limit` of them how many more there are. A limit of 0 lists all."""
+    every = list(names)
+    shown = every[:limit] if limit else every
+    more = len(every) - len(shown)
+    return ", ".join(shown) + (f" and {more:,} more" if more else "")

@@ -117,7 +117,7 @@ def _snapshot(
         streams, silent = settled(streams, silent, again)
     unreported = (gap for s in streams for gap in missing_leader_gaps(s, responders, servers.asked_all))
     unseen.extend((*unresponsive_gaps(silent), *unreported))
-    return ClusterSnapshot(taken_at=sample.taken_at, streams=streams, silent=silent)
+    return ClusterSnapshot(taken_at=sample.taken_at, streams=streams, silent=silent, listed=assets.listed)
 
 
 def _reports(sample: Sample, known: _EarlierFacts, present: dict[type[Evidence], Evidence], gaps: list[Gap]) -> None:

@@ -32,6 +32,7 @@ class Assets(msgspec.Struct, frozen=True):
     copies: list[StreamCopy]
     consumers: ConsumerCopies
     silent: tuple[UnresponsiveAsset, ...]
+    listed: frozenset[str] = frozenset()
 
 
 def of_several_logins(by_login: Sequence[Sequence[Sample]]) -> tuple[Sample, ...]:
@@ -99,21 +100,24 @@ def joined_assets(
     """
     copies, consumers = servers.streams, dict(servers.consumers)
     silent: list[UnresponsiveAsset] = []
+    listed: set[str] = set()
     for number, account in accounts.items():
         ours = servers.names_of(account.name, known[number].domain)
         if by_system and servers.showed_assets:
             shown = {copy.stream.config.name: copy.account for copy in copies if copy.account in ours}
             label = next(iter(shown.values()), account.name)
+            listed |= {label} if account.answered and not account.gaps else set()
             copies = copies + [_under(copy, label) for copy in account.streams if copy.stream.config.name not in shown]
             consumers |= {(label, s): of for (_, s), of in account.consumers.items() if s not in shown}
             silent += [_silent_under(asset, label) for asset in account.silent if _stream_of(asset) not in shown]
             continue
         silent += account.silent
         if account.answered:
+            listed |= set() if account.gaps else {account.name}
             copies = [copy for copy in copies if copy.account not in ours] + account.streams
             consumers = {key: value for key, value in consumers.items() if key[0] not in ours}
             consumers |= account.consumers
-    return Assets(copies, consumers, tuple(silent))
+    return Assets(copies, consumers, tuple(silent), frozenset(listed))
 
 
 def _under(copy: StreamCopy, account: str) -> StreamCopy:

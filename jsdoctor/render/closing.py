@@ -7,10 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from jsdoctor.model.finding import Outcome, Severity
 from jsdoctor.model.report import Incident, Report
-from jsdoctor.model.wording import counted
+from jsdoctor.model.wording import counted, listed
 from jsdoctor.render.incidents import IMPACT_WORDS, first_command, summary
 from jsdoctor.render.page import SEVERITY_STYLES, Page
-from jsdoctor.render.wording import listed
 
 _CODES_SHOWN = 4
 _CUT_OFF = "(its names hold characters that cannot be shown here; --format json has it)"

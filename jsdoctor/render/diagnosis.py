@@ -15,14 +15,14 @@ from jsdoctor.model.gap import Gap
 from jsdoctor.model.probe import Probe
 from jsdoctor.model.report import Source
 from jsdoctor.model.symptom import FIRST_STEPS, Symptom
-from jsdoctor.model.wording import counted
+from jsdoctor.model.wording import counted, listed
 from jsdoctor.render.findings import lead
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.order import gaps_in_order
 from jsdoctor.render.page import Page
 from jsdoctor.render.plain import compact
 from jsdoctor.render.units import duration
-from jsdoctor.render.wording import listed, to_the_second
+from jsdoctor.render.wording import to_the_second
 
 _STYLES = {
     Verdict.CONFIRMED: "bold red",

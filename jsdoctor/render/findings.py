@@ -10,7 +10,7 @@ from jsdoctor.model.finding import Confidence, Finding, Observation, Subject
 from jsdoctor.model.likeness import likeness
 from jsdoctor.model.report import Result
 from jsdoctor.model.rule import Rule
-from jsdoctor.model.wording import counted
+from jsdoctor.model.wording import counted, listed
 from jsdoctor.render.incidents import FindingGroup
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.page import SEVERITY_STYLES, Page, Part
@@ -18,7 +18,7 @@ from jsdoctor.render.places import places
 from jsdoctor.render.plain import compact
 from jsdoctor.render.site import rule_url
 from jsdoctor.render.units import distinguishable, quantity
-from jsdoctor.render.wording import listed, subjects, to_the_second
+from jsdoctor.render.wording import subjects, to_the_second
 
 _CUT_OFF = "(its names hold characters that cannot be shown here; --format json has it)"
 _EVIDENCE_SHOWN = 10

@@ -9,9 +9,8 @@ import msgspec
 
 from jsdoctor.model.finding import Impact, Severity
 from jsdoctor.model.report import Consequence, Incident, Report, Result
-from jsdoctor.model.wording import counted
+from jsdoctor.model.wording import counted, listed
 from jsdoctor.render.order import in_blocks
-from jsdoctor.render.wording import listed
 
 _NAMES_SHOWN = 2
 

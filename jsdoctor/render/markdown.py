@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from jsdoctor.model.finding import Confidence, Outcome
 from jsdoctor.model.report import Report, Result
-from jsdoctor.model.wording import counted
+from jsdoctor.model.wording import counted, listed
 from jsdoctor.render.closing import verdict_sentence
 from jsdoctor.render.escape import ascii_only
 from jsdoctor.render.findings import lead, numbers
@@ -17,7 +17,7 @@ from jsdoctor.render.markdown_text import bounded, code_text, plain_text, table
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.order import by_urgency, gaps_in_order, with_outcome
 from jsdoctor.render.unseen import is_command, undecided, without_gaps
-from jsdoctor.render.wording import listed, subjects, to_the_second
+from jsdoctor.render.wording import subjects, to_the_second
 
 
 def render_markdown(report: Report, options: RenderOptions) -> str:

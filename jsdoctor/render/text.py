@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jsdoctor.model.finding import Outcome
 from jsdoctor.model.report import Incident, Report, RuleVerdict
-from jsdoctor.model.wording import counted
+from jsdoctor.model.wording import counted, listed
 from jsdoctor.render.closing import write_incidents, write_verdict
 from jsdoctor.render.findings import write_block, write_consequences
 from jsdoctor.render.incidents import blocks, in_incident_order, incidents_of
@@ -14,7 +14,7 @@ from jsdoctor.render.page import SEVERITY_STYLES, Page
 from jsdoctor.render.traffic import write_traffic
 from jsdoctor.render.units import duration
 from jsdoctor.render.unseen import without_gaps, write_crashes, write_gaps, write_not_evaluated
-from jsdoctor.render.wording import listed, to_the_second
+from jsdoctor.render.wording import to_the_second
 
 _AT_THE_TOP, _AT_THE_END = 5, 3
 _LONG = 24

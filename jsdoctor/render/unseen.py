@@ -10,12 +10,12 @@ import msgspec
 from jsdoctor.model.finding import Outcome, Subject
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.report import Report, Result
-from jsdoctor.model.wording import counted
+from jsdoctor.model.wording import counted, listed
 from jsdoctor.render.escape import printable
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.order import COLLECTION_GAP, by_urgency, gaps_in_order, with_outcome
 from jsdoctor.render.page import SEVERITY_STYLES, Page, Part
-from jsdoctor.render.wording import listed, subjects
+from jsdoctor.render.wording import subjects
 
 _COMMANDS = ("nats ", "jsdoctor ")  # advice that starts so is a command: it must stay in one piece
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 
@@ -14,14 +14,6 @@ def subjects(items: Sequence[Subject]) -> str:
     """How many of what: `3 consumers`, or `3 subjects` where the kinds differ."""
     kinds = {subject.kind for subject in items}
     return counted(len(items), kinds.pop() if len(kinds) == 1 else "subject")
-
-
-def listed(names: Iterable[str], limit: int) -> str:
-    """The names, separated by commas; after `limit` of them how many more there are. A limit of 0 lists all."""
-    every = list(names)
-    shown = every[:limit] if limit else every
-    more = len(every) - len(shown)
-    return ", ".join(shown) + (f" and {more:,} more" if more else "")
 
 
 def to_the_second(moment: datetime) -> str:

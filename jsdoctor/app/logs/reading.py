@@ -20,10 +20,9 @@ from jsdoctor.model.log_scan import ScanSettings
 from jsdoctor.model.report import Source
 from jsdoctor.model.rule import Rule
 from jsdoctor.model.window import Window
-from jsdoctor.model.wording import counted
+from jsdoctor.model.wording import counted, listed
 from jsdoctor.parse.logs.scan.selection import unsearched
 from jsdoctor.render.units import quantity
-from jsdoctor.render.wording import listed
 
 
 def read_logs(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from jsdoctor.model import wording
 from jsdoctor.model.clock import Offset
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.wording import span
@@ -47,5 +48,4 @@ HOW_TO_MEASURE_BETTER = "run again from nearer to the servers, or when they and 
 
 def listed(names: Sequence[str]) -> str:
     """The first names, and how many more there are."""
-    more = f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
-    return ", ".join(names[:_NAMES_SHOWN]) + more
+    return wording.listed(names, _NAMES_SHOWN)

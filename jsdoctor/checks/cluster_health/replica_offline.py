@@ -9,6 +9,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from heapq import nlargest
 
+import msgspec
+
 from jsdoctor.checks.cluster_health.leadership import EarlierReadings
 from jsdoctor.checks.cluster_health.peer_reachability import (
     PeerReachability,
@@ -26,19 +28,24 @@ from jsdoctor.checks.logs.words import no_server_lines, zoned
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.servers.health import uptime_ns
 from jsdoctor.model.finding import CLUSTER, Confidence, Finding, Observation, Severity, Subject, passed, unknown
+from jsdoctor.model.history import History
 from jsdoctor.model.jetstream import Peer
 from jsdoctor.model.log import LogEvidence, LogServer, LogTime, ProcessRun
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import ConnectedServer, Server, Servers
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
-from jsdoctor.model.wording import span
+from jsdoctor.model.wording import listed, span
 
 _SHOWN = 3
 
 
 @check("cluster_health.replica_offline")
 def replica_offline(
-    snapshots: SnapshotSeries, servers: Servers | None, connected: ConnectedServer | None, params: Params
+    snapshots: SnapshotSeries,
+    servers: Servers | None,
+    connected: ConnectedServer | None,
+    past: History | None,
+    params: Params,
 ) -> Iterator[Finding]:
     """One finding for a server that no leader has contact with; else one for each asset that misses a replica.
 
@@ -46,7 +53,7 @@ def replica_offline(
     """
     reachability = peer_reachability(snapshots, servers, params.integer("silence"))
     of_asset = _of_assets(reachability, servers)
-    yield from _findings(reachability, of_asset, servers, params)
+    yield from _findings(reachability, of_asset, servers, past, params)
     history = EarlierReadings(snapshots)
     for stream in snapshots.last.led_streams():
         if stream.subject not in of_asset and under_replicated(stream, history):
@@ -58,20 +65,22 @@ def meta_peer_offline(servers: Servers, snapshots: SnapshotSeries | None, params
     """Members of the meta group, where no stream was seen: `replica_offline` judges both together."""
     if snapshots is None:
         reachability = peer_reachability(None, servers, params.integer("silence"))
-        yield from _findings(reachability, {}, servers, params)
+        yield from _findings(reachability, {}, servers, None, params)
 
 
 def _findings(
     reachability: PeerReachability,
     of_asset: Mapping[Subject, Sequence[UnreachablePeer]],
     servers: Servers | None,
+    past: History | None,
     params: Params,
 ) -> Iterator[Finding]:
     answered = _answered(servers)
     for name, all_ in sorted(reachability.unheard.items()):
         is_up = _is_up(name, reachability, answered)
         if of_server := [unheard for unheard in all_ if not is_up or unheard.asset is None]:
-            yield _server_finding(name, of_server, answered.get(name), params.integer("long_silence"))
+            finding = _server_finding(name, of_server, answered.get(name), params.integer("long_silence"))
+            yield msgspec.structs.replace(finding, advice=_start(name, past)) if name not in answered else finding
     restarted = _restarted(answered, params.integer("long_silence"))
     for subject, missing in of_asset.items():
         stopped = [unheard for unheard in missing if not _may_be_starting(unheard.peer, restarted)]
@@ -177,6 +186,18 @@ def _server_finding(name: str, all_: Sequence[UnreachablePeer], answered: Server
         unit="duration" if longest else None,
         evidence=_evidence(all_),
     )
+
+
+def _start(name: str, past: History | None) -> str:
+    """What a person does, and what nobody can use until then: a system login does not see it, earlier looks may."""
+    alone: dict[str, None] = {}
+    for snapshot in past.snapshots[:-1] if past else ():
+        for stream in snapshot.streams:
+            members = {stream.cluster.leader, *(p.name for p in stream.cluster.replicas)} if stream.cluster else set()
+            if members == {name}:
+                alone[stream.subject.label] = None
+    known = listed(alone, _SHOWN) if alone else "only a login of its account names it"
+    return f"Start {name}. What has its only copy there is unavailable until then: {known}."
 
 
 def _holdings(all_: Sequence[UnreachablePeer]) -> str:

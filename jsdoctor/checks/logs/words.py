@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 
+from jsdoctor.model import wording
 from jsdoctor.model.finding import CLUSTER, Finding, Subject, unknown
 from jsdoctor.model.log import LogTime
 
@@ -25,9 +26,7 @@ def subject_of(fields: Mapping[str, str], logged_by: str) -> Subject:
 
 def listed(names: Iterable[str]) -> str:
     """Names in order, the first few of them: `n1, n2`, `a, b, c, d and 12 more`."""
-    known = sorted(set(names))
-    more = len(known) - _NAMED
-    return ", ".join(known[:_NAMED]) + (f" and {more:,} more" if more > 0 else "")
+    return wording.listed(sorted(set(names)), _NAMED)
 
 
 def when(first: LogTime | None, last: LogTime | None) -> str:

@@ -29,13 +29,13 @@ def jetstream_disabled(servers: Servers, params: Params) -> Iterator[Finding]:
     outside = outsiders(servers)
     for server in servers.servers:
         if is_jetstream_off(server):
-            yield _off(server, still_member=server.name in peers)
+            yield _off(server, _SWITCHED_OFF if server.name in peers else _OFF_OR_REMOVED)
         elif server.jetstream is None:
             yield unknown(server.subject, "its JetStream figures were not read", "see the gaps of this run")
         elif not server.jetstream.disabled:
             yield _running(server, outside.get(server.name), params.integer("start_up"))
         elif server.name in peers:
-            yield _off(server, still_member=True)
+            yield _off(server, _UNKNOWN if server.health is None else _NOT_CONFIGURED)
         elif server.health is None:
             yield unknown(server.subject, "no JetStream, and its health was not read", "see the gaps of this run")
 
@@ -62,15 +62,32 @@ def _outsider(server: Server, remedy: str) -> Finding:
     )
 
 
-def _off(server: Server, *, still_member: bool) -> Finding:
-    why = (
-        "it is still a member of the meta group, so it was switched off by a write error or a full disk"
-        if still_member
-        else "it switched it off itself (full disk, write error) or was removed from the cluster while it ran"
-    )
+_UNTIL = "it stays off until the server is restarted"
+_SWITCHED_OFF = (
+    "JetStream is configured on this server and off: it is still a member of the meta group, so it was not removed: "
+    f"a write error or a full disk switches it off; its log says which, and {_UNTIL}"
+)
+_OFF_OR_REMOVED = (
+    "JetStream is configured on this server and off: a write error, a full disk or its removal from the cluster while "
+    f"it ran switches it off; its log says which, and {_UNTIL}"
+)
+_NOT_CONFIGURED = (
+    "it runs without JetStream, and the meta group counts it as a member: its health check passes, so its "
+    "configuration has no jetstream block now"
+)
+_UNKNOWN = (
+    "it runs without JetStream, and the meta group counts it as a member: either its configuration has no jetstream "
+    "block now, or it was switched off; its health check, which was not read, would tell"
+)
+
+
+def _off(server: Server, text: str) -> Finding:
     return Finding(
         subject=server.subject,
-        message=f"JetStream is configured on this server and off: {why}; it stays off until the server is restarted",
+        message=text,
+        advice="Give it its jetstream block back and restart it, or remove it from the cluster if that is meant."
+        if text is _NOT_CONFIGURED
+        else "",
         evidence=(
             server.observed("jsz.disabled", bool(server.jetstream and server.jetstream.disabled)),
             server.observed("healthz.status", server.health.status if server.health else None),

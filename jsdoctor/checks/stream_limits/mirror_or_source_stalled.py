@@ -161,7 +161,11 @@ def _of_origin(
         text = f"nothing is copied from {name}: {origin.error_text}"
         return Stall(text, Severity.ERROR if grave else Severity.WARNING, name, silent_ns, warn_ns, "duration")
     if not 0 <= origin.now.active_ns < HEARD_NS and deployment.has_no(stream, name):
-        text = f"nothing is copied from {name}: no server that responded has a stream of that name"
+        text = f"nothing is copied from {name}: " + (
+            "it was deleted or never there, as its account lists all its streams"
+            if deployment.lists_all(stream)
+            else "no server that responded has a stream of that name"
+        )
         return Stall(text, Severity.ERROR, name, silent_ns, warn_ns, "duration")
     if silent_ns >= warn_ns:
         late = silent_ns >= fail_ns

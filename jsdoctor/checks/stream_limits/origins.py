@@ -110,6 +110,10 @@ class Deployment:
             return False
         return (stream.account, name) not in self._names
 
+    def lists_all(self, stream: Stream) -> bool:
+        """Whether its account listed all its streams: what is not among them was deleted, or was never there."""
+        return stream.account in self._last.listed
+
     @cached_property
     def _names(self) -> set[tuple[str, str]]:
         names = {(asset.subject.account, asset.subject.name) for asset in self._last.silent}

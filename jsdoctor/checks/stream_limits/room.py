@@ -11,6 +11,7 @@ from jsdoctor.checks.consumer_lag.progress import acknowledged, histories, key, 
 from jsdoctor.checks.streams.limits import StreamLimitUse, larger_limits
 from jsdoctor.model.snapshot import Consumer, Stream
 from jsdoctor.model.trend import Trend
+from jsdoctor.model.wording import listed
 
 _NAMED = 3
 _BUSY_NS = 60_000_000_000
@@ -39,7 +40,7 @@ def room(stream: Stream, trend: Trend | None, *fills: StreamLimitUse) -> MoreRoo
     holding = tuple(_holding(stream))
     idle = [consumer.name for consumer in holding if not _at_work(consumer, trend)]
     if idle:
-        names = ", ".join(idle[:_NAMED]) + (f" and {len(idle) - _NAMED:,} more" if len(idle) > _NAMED else "")
+        names = listed(idle, _NAMED)
         return MoreRoom(
             {"action": "stream.look_at_consumers"},
             f"Get the workers of {names} going again: the stream keeps each message until they acknowledge it. A "

@@ -8,10 +8,11 @@ from datetime import datetime
 import msgspec
 
 from jsdoctor.model.report import Incident, Report, Result
+from jsdoctor.model.wording import listed
 from jsdoctor.render.findings import lead, numbers
 from jsdoctor.render.incidents import IMPACT_WORDS, blocks, explanation, first_command, incidents_of
 from jsdoctor.render.plain import compact
-from jsdoctor.render.wording import listed, to_the_second
+from jsdoctor.render.wording import to_the_second
 
 ROWS_SHOWN = 1500
 """More rows make a page of megabytes; what is left out is counted, and the JSON report has it."""
