@@ -65,11 +65,11 @@ def _outsider(server: Server, remedy: str) -> Finding:
 _UNTIL = "it stays off until the server is restarted"
 _SWITCHED_OFF = (
     "JetStream is configured on this server and off: it is still a member of the meta group, so it was not removed: "
-    f"a write error or a full disk switches it off; its log says which, and {_UNTIL}"
+    f"a write error or a full disk switches it off; its log shows which, and {_UNTIL}"
 )
 _OFF_OR_REMOVED = (
     "JetStream is configured on this server and off: a write error, a full disk or its removal from the cluster while "
-    f"it ran switches it off; its log says which, and {_UNTIL}"
+    f"it ran switches it off; its log shows which, and {_UNTIL}"
 )
 _NOT_CONFIGURED = (
     "it runs without JetStream, and the meta group counts it as a member: its health check passes, so its "
