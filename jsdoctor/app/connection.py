@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 
 from jsdoctor.collect.connect.contexts import config_home
@@ -28,6 +29,11 @@ def resolve_logins(options: ConnectionOptions, config: Configuration) -> tuple[C
             raise UsageProblem(f"{' and '.join(given)} cannot be given with several contexts", "put it into a context")
     every = (options, *(replace(options, context=name) for name in dict.fromkeys(options.more_contexts or ())))
     return tuple(resolve(options, os.environ, config_home(os.environ)) for options in every)
+
+
+def flags_of(logins: Sequence[ConnectionSettings]) -> str:
+    """The flags by which a further command of jsdoctor uses these logins, each after a space."""
+    return "".join(f" {flag}" for flag in dict.fromkeys(flag for login in logins for flag in login.flags))
 
 
 def resolve_only_login(options: ConnectionOptions, config: Configuration) -> ConnectionSettings:

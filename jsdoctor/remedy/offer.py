@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar
 
 import msgspec
 
 from jsdoctor.model.finding import Offer, Outcome, Subject
+from jsdoctor.model.logins import Logins
+from jsdoctor.model.plan import Step
 from jsdoctor.model.report import Result
 from jsdoctor.remedy.family import Action
 
@@ -20,6 +23,44 @@ def with_offers(results: Iterable[Result], actions: Callable[[], Mapping[str, Ac
     found; that action is of the same closed set.
     """
     return tuple(_offer(result, actions) for result in results)
+
+
+_HoldsTextT = TypeVar("_HoldsTextT", bound=msgspec.Struct)
+
+
+def with_logins(results: Iterable[Result], logins: Logins) -> tuple[Result, ...]:
+    """The same results, each command in them with the flags of the login that can run it, or with that login's name."""
+    return tuple(_with_login(result, logins) for result in results)
+
+
+def flagged(value: _HoldsTextT, subject: Subject, logins: Logins) -> _HoldsTextT:
+    """The same finding, gap or verdict: the commands in its texts lead to the login that can run them."""
+    texts = {name: getattr(value, name) for name in ("message", "reason", "how_to_get") if hasattr(value, name)}
+    changed = {name: new for name, text in texts.items() if (new := logins.flagged(text, subject)) != text}
+    return msgspec.structs.replace(value, **changed) if changed else value
+
+
+def _with_login(result: Result, logins: Logins) -> Result:
+    subject, offer = result.finding.subject, result.remedy
+    finding = flagged(result.finding, subject, logins)
+    if offer is not None and offer.commands:
+        offer = Offer(offer.action, offer.risk, *_commands(offer.commands, subject, logins))
+    elif finding is result.finding:
+        return result
+    return msgspec.structs.replace(result, finding=finding, remedy=offer)
+
+
+def step_with_login(step: Step, logins: Logins) -> Step:
+    """The same step, its commands with the flags of the login that can run them, or with that login's name."""
+    flags, needed = _commands(step.commands, step.subject, logins)
+    return msgspec.structs.replace(step, commands=flags, logins=needed)
+
+
+def _commands(commands: Iterable[str], subject: Subject, logins: Logins) -> tuple[tuple[str, ...], dict[str, str]]:
+    """The commands with the flags of their logins, and by command the login that is missing."""
+    led = {command: logins.flagged(command, subject) for command in commands}
+    needed = {led[command]: login for command in led if (login := logins.needed(command, subject))}
+    return tuple(led.values()), needed
 
 
 def _fits(name: str, subject: Subject) -> bool:

@@ -161,9 +161,9 @@ def _write_cause(page: Page, cause: Cause, options: RenderOptions, offline: bool
         for item in cause.evidence[: None if options.verbose > 1 else _EVIDENCE_SHOWN]:
             page.line((f"{item.source or '?'}: {item.path} = {compact(item.value)}", "dim"), indent=4)
     for result in cause.results[:_REMEDIES_SHOWN]:
-        for command in result.remedy.commands if result.remedy else ():
-            risk = result.remedy.risk if result.remedy else ""
-            page.verbatim(f"{lead(risk, command)}: ", command, _CUT_OFF, indent=4)
+        offer = result.remedy
+        for command, label in ((command, lead(offer, command)) for command in offer.commands) if offer else ():
+            page.verbatim(f"{label}: ", command, _CUT_OFF, indent=4)
     if cause.next_step:
         page.line(("Why and how to fix: " if cause.results else "To decide: ") + cause.next_step, indent=4)
 

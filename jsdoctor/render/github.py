@@ -49,7 +49,7 @@ def _says(result: Result) -> str:
     finding = result.finding
     parts = [": ".join(part for part in (finding.subject.label, finding.message) if part), numbers(finding)]
     if result.remedy is not None:
-        parts += [f"{lead(result.remedy.risk, command)}: {command}" for command in result.remedy.commands]
+        parts += [f"{lead(result.remedy, command)}: {command}" for command in result.remedy.commands]
     parts.append(f"Why: jsdoctor explain {result.rule.code}")
     return "\n".join(printable(shortened(part)) for part in parts if part)
 

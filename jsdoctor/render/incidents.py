@@ -11,7 +11,7 @@ from jsdoctor.model.report import Consequence, Incident, Report, Result
 from jsdoctor.model.rule import Impact
 from jsdoctor.model.wording import counted
 from jsdoctor.render.order import in_blocks
-from jsdoctor.render.wording import listed
+from jsdoctor.render.wording import listed, with_login
 
 _NAMES_SHOWN = 2
 
@@ -112,3 +112,9 @@ def first_command(incident: Incident) -> str:
     cause = incident.causes[0]
     commands = cause.remedy.commands if cause.remedy else ()
     return commands[0] if commands else f"jsdoctor explain {cause.rule.code}"
+
+
+def first_login(incident: Incident) -> str:
+    """The login that the first command needs and that the run did not have."""
+    remedy = incident.causes[0].remedy
+    return with_login(remedy.logins, first_command(incident)) if remedy else ""

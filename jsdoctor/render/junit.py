@@ -115,7 +115,7 @@ def _details(result: Result, member: Membership | None) -> Iterator[str]:
         yield f"{place.file}:{place.line}: {place.text}" if place.line else place.file
     if result.remedy is not None:
         for command in result.remedy.commands:
-            yield f"{lead(result.remedy.risk, command)}: {command}"
+            yield f"{lead(result.remedy, command)}: {command}"
     yield f"Why: jsdoctor explain {result.rule.code}"
 
 

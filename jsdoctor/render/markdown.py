@@ -82,7 +82,7 @@ def _fixes(shown: Sequence[Result]) -> Iterator[str]:
     for result in shown:
         if result.remedy is not None:
             for command in result.remedy.commands:
-                commands.setdefault(lead(result.remedy.risk, command), []).append(command)
+                commands.setdefault(lead(result.remedy, command), []).append(command)
     for words, every in sorted(commands.items()):
         lines = [command for command in every if command.isprintable()]
         if len(lines) < len(every):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from jsdoctor.model.plan import Plan, Step
 from jsdoctor.render.escape import ascii_only
-from jsdoctor.render.markdown_text import plain_text
+from jsdoctor.render.markdown_text import code_text, plain_text
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.plan_text import headline, value
 from jsdoctor.render.wording import to_the_second
@@ -42,6 +42,7 @@ def _step(step: Step, api_prefix: str) -> Iterator[str]:
             f"- Proof: {proof.code} no longer fails on {plain_text(proof.subject.label)}" for proof in step.proofs
         ]
         lines.append(f"- Way back: {plain_text(step.inverse) or 'none; it leaves no configuration behind'}")
+    lines += [f"- {code_text(command)} needs {plain_text(login)}" for command, login in step.logins.items()]
     yield "\n".join(lines)
     if step.changes:
         diff = [

@@ -13,7 +13,7 @@ from jsdoctor.model.rule import Risk
 from jsdoctor.model.wording import counted
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.page import Page
-from jsdoctor.render.wording import to_the_second
+from jsdoctor.render.wording import to_the_second, with_login
 
 RISK_STYLES = {
     Risk.SAFE: "bold green",
@@ -88,7 +88,7 @@ def write_step(page: Page, step: Step, api_prefix: str, alike: Sequence[Step] = 
             indent=3,
         )
     for command in step.commands:
-        page.verbatim("Command: ", command, _CUT_OFF, indent=3)
+        page.verbatim(f"Command{with_login(step.logins, command)}: ", command, _CUT_OFF, indent=3)
     if step.is_manual:
         return
     for request in step.requests:

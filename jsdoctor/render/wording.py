@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 
@@ -22,6 +22,11 @@ def listed(names: Iterable[str], limit: int) -> str:
     shown = every[:limit] if limit else every
     more = len(every) - len(shown)
     return ", ".join(shown) + (f" and {more:,} more" if more else "")
+
+
+def with_login(logins: Mapping[str, str], command: str) -> str:
+    """` (with a login of account APP)` for a command that needs it. `logins` has those that are needed, by command."""
+    return f" (with {logins[command]})" if command in logins else ""
 
 
 def to_the_second(moment: datetime) -> str:

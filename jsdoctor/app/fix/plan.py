@@ -20,7 +20,9 @@ from jsdoctor.model.plan import Plan
 from jsdoctor.model.snapshot import SnapshotSeries
 from jsdoctor.model.wording import counted
 from jsdoctor.parse.assemble import assemble
+from jsdoctor.parse.logins import logins_of
 from jsdoctor.parse.raw_configs import raw_configs
+from jsdoctor.remedy.offer import step_with_login
 from jsdoctor.remedy.plan import draft
 from jsdoctor.remedy.shareable import shareable
 
@@ -41,7 +43,8 @@ def make_plan(request: FixRequest, collector: FixCollector, messages: Messages =
             f"no stream could be checked{f': {gap.reason}' if gap else ''}",
             gap.how_to_get if gap else "jsdoctor check shows more",
         )
-    report = collector.judging.report(evidence, (), headline(evidence, samples))
+    logins = logins_of(samples, [collector.settings.flags])
+    report = collector.judging.report(evidence, (), headline(evidence, samples), logins)
     exchanges = [exchange for sample in samples for exchange in sample.exchanges]
     choices = [with_witnesses(choice, samples) for choice in request.remedies]
     configs, incidents = raw_configs(exchanges), report.incidents
@@ -57,7 +60,7 @@ def make_plan(request: FixRequest, collector: FixCollector, messages: Messages =
             api_prefix=collector.settings.js_api_prefix,
             headline=report.headline,
             parameters=collector.values,
-            steps=drafted.steps,
+            steps=tuple(step_with_login(step, logins) for step in drafted.steps),
             refused=drafted.refused,
         )
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import shlex
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -13,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from jsdoctor.app.configuration import load_configuration
-from jsdoctor.app.connection import resolve_only_login
+from jsdoctor.app.connection import flags_of, resolve_only_login
 from jsdoctor.app.fix.evidence import FixCollector, examiner
 from jsdoctor.app.fix.live_api import LiveApi
 from jsdoctor.app.fix.request import FixRequest, RollbackRequest, allowed_up_to
@@ -38,11 +39,12 @@ Confirm = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class FixOutcome:
-    """How the steps of a journal ended. `changed`: something may have been written."""
+    """How the steps of a journal ended. `changed`: something may have been written, which `rollback` takes back."""
 
     outcomes: tuple[StepOutcome, ...]
     journal: Path
     changed: bool = True
+    rollback: str = ""
 
     @property
     def exit_code(self) -> ExitCode:
@@ -112,7 +114,9 @@ def _carry_out(
     path: Path,
     say: Callable[[str], None],
 ) -> FixOutcome:
-    go_on = f"go on: jsdoctor fix --resume --journal {path}; or undo: jsdoctor rollback {path}"
+    rollback = _rollback(path, collector.settings)
+    resume = f"jsdoctor fix{flags_of([collector.settings])} --resume --journal {shlex.quote(str(path))}"
+    go_on = f"go on: {resume}; or undo: {rollback}"
     with closing(_open(opened)) as journal:
         try:
             plan = journal.plan
@@ -131,7 +135,11 @@ def _carry_out(
         except KeyboardInterrupt as interrupt:
             interrupt.add_note(go_on)
             raise
-    return FixOutcome(tuple(outcomes), path, changed)
+    return FixOutcome(tuple(outcomes), path, changed, rollback)
+
+
+def _rollback(path: Path, settings: ConnectionSettings) -> str:
+    return f"jsdoctor rollback{flags_of([settings])} {shlex.quote(str(path))}"
 
 
 def _open(opened: Callable[[], Journal]) -> Journal:
@@ -176,7 +184,7 @@ def roll_back(request: RollbackRequest, confirm: Confirm, say: Callable[[str], N
         except JournalError as error:
             raise Problem(error.message, error.hint) from None
         except (NoResponseError, DeniedError) as error:
-            raise Problem(f"stopped: {error}", f"again: jsdoctor rollback {request.journal}") from None
+            raise Problem(f"stopped: {error}", f"again: {_rollback(request.journal, settings)}") from None
     return FixOutcome(tuple(outcomes), request.journal)
 
 

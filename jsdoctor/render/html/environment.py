@@ -17,7 +17,7 @@ from jsdoctor.render.plain import compact
 from jsdoctor.render.plan_text import value
 from jsdoctor.render.units import quantity
 from jsdoctor.render.unseen import is_command
-from jsdoctor.render.wording import to_the_second
+from jsdoctor.render.wording import to_the_second, with_login
 
 _TEMPLATES = PackageLoader("jsdoctor.render.html")
 
@@ -43,6 +43,7 @@ def environment() -> Environment:
         "lead": lead,
         "is_command": is_command,
         "setting": value,
+        "needed": with_login,
     }
     return made
 

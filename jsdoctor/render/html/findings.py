@@ -127,7 +127,7 @@ def _row(number: int, result: Result, why: str) -> FindingRow:
             for observation in finding.evidence[:_EVIDENCE_SHOWN]
         ),
         more_evidence=max(0, len(finding.evidence) - _EVIDENCE_SHOWN),
-        commands=tuple((lead(result.remedy.risk, command), command) for command in result.remedy.commands)
+        commands=tuple((lead(result.remedy, command), command) for command in result.remedy.commands)
         if result.remedy
         else (),
     )
