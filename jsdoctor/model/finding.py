@@ -77,13 +77,15 @@ class Observation(msgspec.Struct, frozen=True, omit_defaults=True):
 class Offer(msgspec.Struct, frozen=True):
     """The remedy that goes with a finding: an action of the closed set, its risk and the commands to type.
 
-    `logins` has, by command, the login that it needs and that the run did not have.
+    `logins` has, by command, the login that it needs and that the run did not have. `advice` stands in place of
+    commands that the deployment would refuse now.
     """
 
     action: str
     risk: str
     commands: tuple[str, ...] = ()
     logins: dict[str, str] = {}
+    advice: str = ""
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):

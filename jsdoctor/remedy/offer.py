@@ -7,22 +7,30 @@ from typing import TypeVar
 
 import msgspec
 
+from jsdoctor.model.commands import changes_something
+from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import Offer, Outcome, Subject
 from jsdoctor.model.logins import Logins
 from jsdoctor.model.plan import Step
 from jsdoctor.model.report import Result
 from jsdoctor.remedy.family import Action
+from jsdoctor.remedy.possible import SeenState
 
 _ASSETS = ("stream", "consumer")
+NOTHING = EvidenceSet({}, {})
 
 
-def with_offers(results: Iterable[Result], actions: Callable[[], Mapping[str, Action]]) -> tuple[Result, ...]:
+def with_offers(
+    results: Iterable[Result], actions: Callable[[], Mapping[str, Action]], evidence: EvidenceSet = NOTHING
+) -> tuple[Result, ...]:
     """The same results, failed ones with their rule's remedy attached. Where nothing failed, no action is loaded.
 
     A check may name another action than its page does (`remedy={"action": ...}`) where the remedy depends on what it
-    found; that action is of the same closed set.
+    found; that action is of the same closed set. What the deployment would refuse in the state of the evidence is not
+    offered.
     """
-    return tuple(_offer(result, actions) for result in results)
+    state = SeenState(evidence)
+    return tuple(_offer(result, actions, state) for result in results)
 
 
 _HoldsTextT = TypeVar("_HoldsTextT", bound=msgspec.Struct)
@@ -44,7 +52,8 @@ def _with_login(result: Result, logins: Logins) -> Result:
     subject, offer = result.finding.subject, result.remedy
     finding = flagged(result.finding, subject, logins)
     if offer is not None and offer.commands:
-        offer = Offer(offer.action, offer.risk, *_commands(offer.commands, subject, logins))
+        commands, needed = _commands(offer.commands, subject, logins)
+        offer = msgspec.structs.replace(offer, commands=commands, logins=needed)
     elif finding is result.finding:
         return result
     return msgspec.structs.replace(result, finding=finding, remedy=offer)
@@ -68,10 +77,15 @@ def _fits(name: str, subject: Subject) -> bool:
     return subject.kind in _ASSETS if name.partition(".")[0] in _ASSETS else True
 
 
-def _offer(result: Result, actions: Callable[[], Mapping[str, Action]]) -> Result:
-    if result.rule.remedy is None or result.finding.outcome is not Outcome.FAIL:
+def _offer(result: Result, actions: Callable[[], Mapping[str, Action]], state: SeenState) -> Result:
+    finding = result.finding
+    if result.rule.remedy is None or finding.outcome is not Outcome.FAIL:
         return result
-    name = result.finding.remedy.get("action", result.rule.remedy.action)
-    action = actions()[name if _fits(name, result.finding.subject) else "none"]
-    commands = action.commands(result.finding.subject, result.finding.remedy)
-    return msgspec.structs.replace(result, remedy=Offer(action.name, action.risk.value, commands))
+    name = finding.remedy.get("action", result.rule.remedy.action)
+    action = actions()[name if _fits(name, finding.subject) else "none"]
+    values, refusal = state.possible(finding.subject, finding.remedy)
+    commands = action.commands(finding.subject, values)
+    kept = tuple(command for command in commands if not (refusal and changes_something(command)))
+    offer = Offer(action.name, action.risk.value, kept, advice="" if kept == commands else refusal)
+    finding = finding if values is finding.remedy else msgspec.structs.replace(finding, remedy=dict(values))
+    return msgspec.structs.replace(result, finding=finding, remedy=offer)

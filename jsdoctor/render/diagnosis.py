@@ -16,7 +16,7 @@ from jsdoctor.model.probe import Probe
 from jsdoctor.model.report import Source
 from jsdoctor.model.symptom import FIRST_STEPS, Symptom
 from jsdoctor.model.wording import counted
-from jsdoctor.render.findings import lead
+from jsdoctor.render.findings import offered
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.order import gaps_in_order
 from jsdoctor.render.page import Page
@@ -161,8 +161,7 @@ def _write_cause(page: Page, cause: Cause, options: RenderOptions, offline: bool
         for item in cause.evidence[: None if options.verbose > 1 else _EVIDENCE_SHOWN]:
             page.line((f"{item.source or '?'}: {item.path} = {compact(item.value)}", "dim"), indent=4)
     for result in cause.results[:_REMEDIES_SHOWN]:
-        offer = result.remedy
-        for command, label in ((command, lead(offer, command)) for command in offer.commands) if offer else ():
+        for label, command in offered(result.remedy):
             page.verbatim(f"{label}: ", command, _CUT_OFF, indent=4)
     if cause.next_step:
         page.line(("Why and how to fix: " if cause.results else "To decide: ") + cause.next_step, indent=4)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from jsdoctor.model.commands import changes_something
 from jsdoctor.model.finding import Confidence, Finding, Observation, Offer, Subject
@@ -28,6 +28,14 @@ _GROUPS_SHOWN = 3
 def lead(offer: Offer, command: str) -> str:
     """The label of a command: `Fix (safe)`, or `Look` if it changes nothing, and the login that it still needs."""
     return (f"Fix ({offer.risk})" if changes_something(command) else "Look") + with_login(offer.logins, command)
+
+
+def offered(offer: Offer | None) -> Iterator[tuple[str, str]]:
+    """Each command with its label, and the advice in place of those that the deployment would refuse."""
+    if offer is not None:
+        yield from ((lead(offer, command), command) for command in offer.commands)
+        if offer.advice:
+            yield "Fix", offer.advice
 
 
 def write_block(page: Page, block: Sequence[Result], options: RenderOptions, number: str = "") -> None:
@@ -110,11 +118,8 @@ def _write_alike(page: Page, block: Sequence[Result], options: RenderOptions) ->
         page.line(written, indent=4)
     if seen := _seen(block[0].finding):
         page.line(seen, indent=4)
-    offers = [result.remedy for result in block[:limit] if result.remedy]
-    for before, command in dict.fromkeys(
-        (f"{lead(offer, command)}: ", command) for offer in offers for command in offer.commands
-    ):
-        page.verbatim(before, command, _CUT_OFF, indent=4)
+    for label, command in dict.fromkeys(pair for result in block[:limit] for pair in offered(result.remedy)):
+        page.verbatim(f"{label}: ", command, _CUT_OFF, indent=4)
 
 
 def _write_finding(page: Page, result: Result, options: RenderOptions) -> None:
@@ -133,9 +138,8 @@ def _write_finding(page: Page, result: Result, options: RenderOptions) -> None:
         page.line(seen, indent=4)
     if options.verbose:
         _write_evidence(page, finding.evidence, options)
-    if result.remedy is not None:
-        for command in result.remedy.commands:
-            page.verbatim(f"{lead(result.remedy, command)}: ", command, _CUT_OFF, indent=4)
+    for label, command in offered(result.remedy):
+        page.verbatim(f"{label}: ", command, _CUT_OFF, indent=4)
 
 
 def _written(finding: Finding) -> str:

@@ -108,10 +108,10 @@ def summary(incident: Incident) -> str:
 
 
 def first_command(incident: Incident) -> str:
-    """The first command of the cause's remedy, else the page of its rule."""
+    """The first command of the cause's remedy, or the advice in its place, else the page of its rule."""
     cause = incident.causes[0]
-    commands = cause.remedy.commands if cause.remedy else ()
-    return commands[0] if commands else f"jsdoctor explain {cause.rule.code}"
+    offered = (cause.remedy.advice, *cause.remedy.commands) if cause.remedy else ()
+    return next(filter(None, offered), f"jsdoctor explain {cause.rule.code}")
 
 
 def first_login(incident: Incident) -> str:

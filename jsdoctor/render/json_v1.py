@@ -105,7 +105,9 @@ def _remedy(result: Result) -> documents.RemedyDocument | None:
     offer = result.remedy
     if offer is None:
         return None
-    return documents.RemedyDocument(action=offer.action, risk=offer.risk, commands=offer.commands, logins=offer.logins)
+    return documents.RemedyDocument(
+        action=offer.action, risk=offer.risk, commands=offer.commands, logins=offer.logins, advice=offer.advice
+    )
 
 
 def _change(change: ManifestChange | None) -> documents.ChangeDocument | None:

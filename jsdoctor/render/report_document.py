@@ -79,6 +79,7 @@ class RemedyDocument(JsonObject, frozen=True, kw_only=True):
     logins: Annotated[
         dict[str, str], Meta(description="By command, the login that it needs and that the run did not have")
     ]
+    advice: Annotated[str, Meta(description="In place of commands that the deployment would refuse now")]
 
 
 class SuppressionDocument(JsonObject, frozen=True, kw_only=True):

@@ -30,15 +30,17 @@ REMEDIES = (
 
 
 def run(nats_cli: Path, cluster: Cluster, command: str, user: str = "app") -> subprocess.CompletedProcess[str]:
-    words = [str(nats_cli), *shlex.split(command)[1:]]
+    """A printed command as a person runs it, in a shell. A password that it does not show is in NATS_PASSWORD."""
     environment = {
         **os.environ,
+        "PATH": f"{nats_cli.parent}{os.pathsep}{os.environ['PATH']}",
+        "NATS_PASSWORD": user,
         "NATS_URL": cluster.url(user),
         "XDG_CONFIG_HOME": "/nonexistent",
         "NATS_TIMEOUT": "10s",
     }
     return subprocess.run(
-        words,
+        ["sh", "-c", command],  # noqa: S607 - a shell, whichever it is
         env=environment,
         capture_output=True,
         text=True,

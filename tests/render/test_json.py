@@ -143,6 +143,7 @@ def test_one_result_in_full() -> None:
             "risk": "safe",
             "commands": ["nats consumer edit ORDERS billing --max-pending=2000 -f"],
             "logins": {},
+            "advice": "",
         },
         "first_seen": None,
         "last_seen": None,

@@ -42,7 +42,9 @@ def diagnose_collected(
         judging.selection, judging.rulebook.checks, collected.evidence, judging.values, keep_passes=True
     )
     results = told_by_person(operator_input, wanted, judging, collected)
-    offered = with_logins(with_offers(evaluation.results, judging.rulebook.actions), collected.logins)
+    offered = with_logins(
+        with_offers(evaluation.results, judging.rulebook.actions, collected.evidence), collected.logins
+    )
     looked = Examined(collected.evidence, replace(evaluation, results=offered), results)
     return collected, diagnose(question, judging.rulebook.rules, judging.rulebook.checks, looked)
 

@@ -11,7 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from jsdoctor.render.escape import printable, shortened
-from jsdoctor.render.findings import lead
+from jsdoctor.render.findings import offered
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.plain import compact
 from jsdoctor.render.plan_text import value
@@ -40,7 +40,7 @@ def environment() -> Environment:
         "moment": _moment,
         "brief": shortened,
         "compact": compact,
-        "lead": lead,
+        "offered": offered,
         "is_command": is_command,
         "setting": value,
         "needed": with_login,
