@@ -36,14 +36,6 @@ def flags_of(logins: Sequence[ConnectionSettings]) -> str:
     return "".join(f" {flag}" for flag in dict.fromkeys(flag for login in logins for flag in login.flags))
 
 
-def resolve_only_login(options: ConnectionOptions, config: Configuration) -> ConnectionSettings:
-    """The settings of the one login that writes. Raises UsageProblem where several were given."""
-    if (names := _with_configured(options, config)).more_contexts:
-        several = ", ".join((names.context or "", *(names.more_contexts or ())))
-        raise UsageProblem(f"this command uses one login, and there are several contexts: {several}", "give one")
-    return resolve_connection(options, config)
-
-
 def _with_configured(options: ConnectionOptions, config: Configuration) -> ConnectionOptions:
     """The configuration file stands in where neither the command line nor the environment names a server."""
     named = options.server or options.context or os.environ.get("NATS_URL") or os.environ.get("NATS_CONTEXT")

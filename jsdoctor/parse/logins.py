@@ -53,6 +53,18 @@ def of_several_logins(by_login: Sequence[Sequence[Sample]]) -> tuple[Sample, ...
     return tuple(_side_by_side([item for item in row if item is not None]) for row in zip_longest(*kept))
 
 
+def samples_by_login(samples: Sequence[Sample]) -> list[tuple[Sample, ...]]:
+    """The samples of each login alone, as if it had been the only one."""
+    numbers = sorted({exchange.login for sample in samples for exchange in sample.exchanges})
+    return [
+        tuple(
+            Sample(sample.taken_at, tuple(e.of_login(0) for e in sample.exchanges if e.login == number), sample.gaps)
+            for sample in samples
+        )
+        for number in numbers
+    ]
+
+
 def logins_of(samples: Iterable[Sample], flags: Sequence[tuple[str, ...]]) -> Logins:
     """The logins through which servers responded. `flags` lead to each login, by its number."""
     exchanges = [exchange for sample in samples for exchange in sample.exchanges]

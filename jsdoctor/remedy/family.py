@@ -24,13 +24,14 @@ Commands = Callable[[Subject, Mapping[str, Any]], tuple[str, ...]]
 class Action(msgspec.Struct, frozen=True):
     """One action: its name, its risk, and how to write its commands for a subject and the values of a finding.
 
-    `planner` makes the steps that `jsdoctor fix` can take itself.
+    `planner` makes the steps that `jsdoctor fix` can take itself. `look` says what to look for in what they show.
     """
 
     name: str
     risk: Risk
     commands: Commands
     planner: Planner | None = None
+    look: str = ""
 
 
 class Family(msgspec.Struct, frozen=True):

@@ -7,12 +7,11 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from jsdoctor import __version__
-from jsdoctor.app.fix.evidence import FixCollector
+from jsdoctor.app.fix.evidence import FixCollector, connected
 from jsdoctor.app.fix.request import FixRequest, check_choices
 from jsdoctor.app.fix.witnesses import REMOVE_PEER, with_witnesses
 from jsdoctor.app.headline import headline
 from jsdoctor.app.messages import LOGGED, Messages
-from jsdoctor.collect.connect.connection import connect
 from jsdoctor.collect.problems import Problem
 from jsdoctor.model.exchange import Sample
 from jsdoctor.model.finding import Outcome
@@ -43,7 +42,7 @@ def make_plan(request: FixRequest, collector: FixCollector, messages: Messages =
             f"no stream could be checked{f': {gap.reason}' if gap else ''}",
             gap.how_to_get if gap else "jsdoctor check shows more",
         )
-    logins = logins_of(samples, [collector.settings.flags])
+    logins = logins_of(samples, [login.flags for login in collector.logins])
     report = collector.judging.report(evidence, (), headline(evidence, samples), logins)
     exchanges = [exchange for sample in samples for exchange in sample.exchanges]
     choices = [with_witnesses(choice, samples) for choice in request.remedies]
@@ -57,7 +56,7 @@ def make_plan(request: FixRequest, collector: FixCollector, messages: Messages =
         Plan(
             version=__version__,
             created=datetime.now(UTC),
-            api_prefix=collector.settings.js_api_prefix,
+            api_prefix=collector.api_prefix,
             headline=report.headline,
             parameters=collector.values,
             steps=tuple(step_with_login(step, logins) for step in drafted.steps),
@@ -67,6 +66,6 @@ def make_plan(request: FixRequest, collector: FixCollector, messages: Messages =
 
 
 async def _samples(collector: FixCollector) -> tuple[Sample, ...]:
-    collector.show(f"connecting to {', '.join(collector.settings.servers)}")
-    async with connect(collector.settings) as connection:
-        return await collector.samples(connection)
+    collector.show(f"connecting to {', '.join(collector.logins[0].servers)}")
+    async with connected(collector.logins) as connections:
+        return await collector.samples(connections)

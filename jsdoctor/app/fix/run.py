@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -14,21 +14,22 @@ from pathlib import Path
 import msgspec
 
 from jsdoctor.app.configuration import load_configuration
-from jsdoctor.app.connection import flags_of, resolve_only_login
-from jsdoctor.app.fix.evidence import FixCollector, examiner
+from jsdoctor.app.connection import flags_of, resolve_logins
+from jsdoctor.app.fix.evidence import FixCollector, connected, examiner
 from jsdoctor.app.fix.live_api import LiveApi
 from jsdoctor.app.fix.request import FixRequest, RollbackRequest, allowed_up_to
 from jsdoctor.app.judging import open_judging
-from jsdoctor.collect.connect.connection import connect
+from jsdoctor.collect.connect.connection import Connection
 from jsdoctor.collect.connect.settings import ConnectionSettings
 from jsdoctor.collect.problems import Problem, UsageProblem
 from jsdoctor.engine.verdict import ExitCode
+from jsdoctor.model.logins import CommandLogin, Logins
 from jsdoctor.model.plan import Plan, Step
 from jsdoctor.model.rule import Risk
 from jsdoctor.model.wording import counted
 from jsdoctor.remedy.apply import Applier
 from jsdoctor.remedy.journal import Journal, JournalError, require_locks
-from jsdoctor.remedy.operation import DeniedError, NoResponseError
+from jsdoctor.remedy.operation import DeniedError, NoResponseError, StepApis
 from jsdoctor.remedy.outcome import Ending, StepOutcome, any_bad
 from jsdoctor.remedy.registry import load_operations
 from jsdoctor.remedy.undo import Undoer
@@ -64,8 +65,8 @@ def fix_collector(request: FixRequest) -> FixCollector:
         except JournalError as error:
             raise UsageProblem(error.message, error.hint) from None
     judging = open_judging(request.judge)
-    settings = resolve_only_login(request.wanted.connection, judging.config)
-    return FixCollector(judging, request.wanted, settings, judging.values, lambda _: None)
+    logins = resolve_logins(request.wanted.connection, judging.config)
+    return FixCollector(judging, request.wanted, logins, judging.values, lambda _: None)
 
 
 def new_journal(moment: datetime | None = None) -> Path:
@@ -114,8 +115,8 @@ def _carry_out(
     path: Path,
     say: Callable[[str], None],
 ) -> FixOutcome:
-    rollback = _rollback(path, collector.settings)
-    resume = f"jsdoctor fix{flags_of([collector.settings])} --resume --journal {shlex.quote(str(path))}"
+    rollback = _rollback(path, collector.logins)
+    resume = f"jsdoctor fix{flags_of(collector.logins)} --resume --journal {shlex.quote(str(path))}"
     go_on = f"go on: {resume}; or undo: {rollback}"
     with closing(_open(opened)) as journal:
         try:
@@ -138,8 +139,8 @@ def _carry_out(
     return FixOutcome(tuple(outcomes), path, changed, rollback)
 
 
-def _rollback(path: Path, settings: ConnectionSettings) -> str:
-    return f"jsdoctor rollback{flags_of([settings])} {shlex.quote(str(path))}"
+def _rollback(path: Path, logins: Sequence[ConnectionSettings]) -> str:
+    return f"jsdoctor rollback{flags_of(logins)} {shlex.quote(str(path))}"
 
 
 def _open(opened: Callable[[], Journal]) -> Journal:
@@ -156,22 +157,29 @@ async def _apply(
     allowed: tuple[Risk, ...],
     say: Callable[[str], None],
 ) -> list[StepOutcome]:
-    async with connect(collector.settings) as connection:
-        api = LiveApi(connection, collector.settings.js_api_prefix, collector.settings.timeout_s)
-        applier = Applier(
-            journal,
-            load_operations(),
-            api,
-            examine=examiner(collector, connection),
-            accounts=await api.accounts(),
-            say=say,
-        )
+    async with connected(collector.logins) as connections:
+        apis = await _step_apis(connections, collector.logins)
+        examine = examiner(collector, connections)
+        applier = Applier(journal, load_operations(), apis, examine=examine, say=say)
         return await applier.all(wanted_steps(request, journal.plan.steps), allowed)
+
+
+async def _step_apis(connections: Sequence[Connection], logins: Sequence[ConnectionSettings]) -> StepApis:
+    """The connections by the account that servers report for each. The only login gets all requests without an account."""
+    apis = tuple(
+        LiveApi(connection, login.js_api_prefix, login.timeout_s)
+        for connection, login in zip(connections, logins, strict=True)
+    )
+    known = [
+        CommandLogin(login.flags, await api.accounts(), len(apis) > 1 and await api.is_system())
+        for api, login in zip(apis, logins, strict=True)
+    ]
+    return StepApis(Logins(tuple(known)), apis)
 
 
 def roll_back(request: RollbackRequest, confirm: Confirm, say: Callable[[str], None]) -> FixOutcome | None:
     """Undo the steps of a journal, last step first; None if no step was begun. Raises Problem."""
-    settings = resolve_only_login(
+    logins = resolve_logins(
         request.connection, load_configuration(request.config, request.isolated, request.environment)
     )
     with closing(_open(lambda: Journal.reopen(request.journal))) as journal:
@@ -180,22 +188,24 @@ def roll_back(request: RollbackRequest, confirm: Confirm, say: Callable[[str], N
             if not begun:
                 return None
             confirm(f"take back {counted(len(begun), 'step')}")
-            outcomes = asyncio.run(_undo(settings, journal, say))
+            outcomes = asyncio.run(_undo(logins, journal, say))
         except JournalError as error:
             raise Problem(error.message, error.hint) from None
         except (NoResponseError, DeniedError) as error:
-            raise Problem(f"stopped: {error}", f"again: {_rollback(request.journal, settings)}") from None
+            raise Problem(f"stopped: {error}", f"again: {_rollback(request.journal, logins)}") from None
     return FixOutcome(tuple(outcomes), request.journal)
 
 
-async def _undo(settings: ConnectionSettings, journal: Journal, say: Callable[[str], None]) -> list[StepOutcome]:
-    async with connect(settings) as connection:
-        api = LiveApi(connection, settings.js_api_prefix, settings.timeout_s)
-        ours = await api.accounts()
-        accounts = {s.subject.account for s in journal.plan.steps if journal.past(s).may_have_written} - {""}
-        if ours and (foreign := sorted(accounts - ours)):
+async def _undo(
+    logins: Sequence[ConnectionSettings], journal: Journal, say: Callable[[str], None]
+) -> list[StepOutcome]:
+    async with connected(logins) as connections:
+        apis = await _step_apis(connections, logins)
+        begun = [step for step in journal.plan.steps if journal.past(step).may_have_written]
+        if foreign := sorted({step.subject.account for step in begun if apis.lacks(step)}):
+            ours = sorted({name for login in apis.logins.each for name in login.accounts})
             raise UsageProblem(
-                f"the journal is of account {', '.join(foreign)}, this login of {', '.join(sorted(ours))}",
+                f"the journal is of account {', '.join(foreign)}, this login of {', '.join(ours)}",
                 "give a login of the account that owns the streams",
             )
-        return await Undoer(journal, load_operations(), api, say).all(journal.plan.steps)
+        return await Undoer(journal, load_operations(), apis, say).all(journal.plan.steps)

@@ -10,11 +10,11 @@ from hashlib import sha256
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from jsdoctor.model.jetstream import setting_text
 from jsdoctor.render.escape import printable, shortened
 from jsdoctor.render.findings import offered
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.plain import compact
-from jsdoctor.render.plan_text import value
 from jsdoctor.render.units import quantity
 from jsdoctor.render.unseen import is_command
 from jsdoctor.render.wording import to_the_second, with_login
@@ -42,7 +42,7 @@ def environment() -> Environment:
         "compact": compact,
         "offered": offered,
         "is_command": is_command,
-        "setting": value,
+        "setting": setting_text,
         "needed": with_login,
     }
     return made
