@@ -165,7 +165,7 @@ async def _apply(
 
 
 async def _step_apis(connections: Sequence[Connection], logins: Sequence[ConnectionSettings]) -> StepApis:
-    """The connections by the account that servers report for each. The only login gets all requests without an account."""
+    """The connections, by the account that servers report for each. An only login gets all that is of no account."""
     apis = tuple(
         LiveApi(connection, login.js_api_prefix, login.timeout_s)
         for connection, login in zip(connections, logins, strict=True)
