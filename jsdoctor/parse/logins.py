@@ -14,7 +14,7 @@ from jsdoctor.model.server import Account
 from jsdoctor.model.snapshot import UnresponsiveAsset
 from jsdoctor.parse.account import AccountReplies
 from jsdoctor.parse.merge import ConsumerCopies, StreamCopy
-from jsdoctor.parse.replies import ReplyError, SystemEnvelope, UserInfoData, decode
+from jsdoctor.parse.replies import ReplyError, user_of
 from jsdoctor.parse.system import ServerReplies
 
 
@@ -84,7 +84,7 @@ def logins_of(samples: Iterable[Sample], flags: Sequence[tuple[str, ...]]) -> Lo
 
 def _names(exchange: Exchange) -> set[str]:
     try:
-        user = decode(decode(exchange.body, SystemEnvelope).data, UserInfoData)
+        user = user_of(exchange.body)
     except ReplyError:
         return set()
     return {user.account, user.account_name} - {""}

@@ -9,7 +9,7 @@ import msgspec
 
 from jsdoctor.model.exchange import Endpoint, Exchange
 from jsdoctor.model.finding import Subject
-from jsdoctor.parse.replies import ReplyError, SystemEnvelope, UserInfoData, decode
+from jsdoctor.parse.replies import ReplyError, user_of
 
 Json = dict[str, Any]
 _KINDS = {Endpoint.STREAM_LIST, Endpoint.CONSUMER_LIST, Endpoint.JSZ}
@@ -73,8 +73,7 @@ def _accounts(exchanges: Iterable[Exchange]) -> dict[int, str]:
     for exchange in exchanges:
         if exchange.endpoint is Endpoint.USER_INFO:
             try:
-                user = decode(decode(exchange.body, SystemEnvelope).data, UserInfoData)
+                names.setdefault(exchange.login, user_of(exchange.body).label)
             except ReplyError:
                 continue
-            names.setdefault(exchange.login, user.account_name or user.account)
     return names

@@ -7,14 +7,13 @@ from typing import TypeVar
 
 import msgspec
 
-from jsdoctor.model.commands import changes_something
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import Offer, Outcome, Subject
 from jsdoctor.model.logins import Logins
 from jsdoctor.model.plan import Step
 from jsdoctor.model.report import Result
 from jsdoctor.remedy.family import Action
-from jsdoctor.remedy.possible import SeenState
+from jsdoctor.remedy.possible import SeenState, is_refused
 
 _ASSETS = ("stream", "consumer")
 NOTHING = EvidenceSet({}, {})
@@ -85,7 +84,7 @@ def _offer(result: Result, actions: Callable[[], Mapping[str, Action]], state: S
     action = actions()[name if _fits(name, finding.subject) else "none"]
     values, refusal = state.possible(finding.subject, finding.remedy)
     commands = action.commands(finding.subject, values)
-    kept = tuple(command for command in commands if not (refusal and changes_something(command)))
+    kept = tuple(command for command in commands if not is_refused(command, refusal))
     offer = Offer(action.name, action.risk.value, kept, advice="" if kept == commands else refusal)
     finding = finding if values is finding.remedy else msgspec.structs.replace(finding, remedy=dict(values))
     return msgspec.structs.replace(result, finding=finding, remedy=offer)

@@ -141,7 +141,10 @@ def _steps(
         raise CannotPlanError(f"{name} is nothing that jsdoctor can do: its commands are for a person")
     commands = result.remedy.commands if result.remedy else ()
     if not commands and not is_cause:
-        raise CannotPlanError(f"there is no command for it: jsdoctor explain {result.rule.code} shows what to do")
+        refusal = result.remedy.advice if result.remedy else ""
+        raise CannotPlanError(
+            refusal or f"there is no command for it: jsdoctor explain {result.rule.code} shows what to do"
+        )
     manual = Step(
         action=name,
         operation=MANUAL,

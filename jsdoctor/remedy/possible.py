@@ -12,6 +12,15 @@ from jsdoctor.model.server import UNLIMITED, Accounts, Servers
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
 
 Values = Mapping[str, Any]
+UNLED = "its stream has no leader and responds to nothing: bring a server that holds it back first"
+
+
+def is_refused(command: str, refusal: str) -> bool:
+    """Whether the deployment refuses a command for that reason. Without a leader, only lists show an asset."""
+    words = command.split()
+    if not refusal or words[0] != "nats" or words[1] == "server":
+        return False
+    return words[2] not in ("ls", "report") and (words[2] != "info" or refusal is UNLED)
 
 
 class SeenState:
@@ -34,7 +43,7 @@ class SeenState:
 
 def _possible(stream: Stream, values: Values, evidence: EvidenceSet) -> tuple[Values, str]:
     if not stream.has_leader:
-        return values, "its stream has no leader and accepts no change: bring a server that holds it back first"
+        return values, UNLED
     if (replicas := values.get("replicas", 1)) > 1 and (there := _running(stream, evidence)) and replicas > there:
         return values, f"{replicas} replicas need as many running servers, and {there} respond: bring one back first"
     if "max_bytes" not in values or (room := min(_rooms(stream, evidence), default=UNLIMITED)) >= values["max_bytes"]:
@@ -48,25 +57,20 @@ def _possible(stream: Stream, values: Values, evidence: EvidenceSet) -> tuple[Va
 
 def _rooms(stream: Stream, evidence: EvidenceSet) -> Iterator[int]:
     """The highest `max_bytes` for which the account has room, and each server that holds the stream."""
-    memory, own = stream.config.storage == "memory", max(stream.config.max_bytes, 0)
+    kind, own = "memory" if stream.config.storage == "memory" else "storage", max(stream.config.max_bytes, 0)
     accounts, servers = evidence.get(Accounts), evidence.get(Servers)
-    for account in accounts.accounts if isinstance(accounts, Accounts) else ():
-        for tier in account.tiers if account.name == stream.account else ():
-            if tier.name not in ("", f"R{stream.config.num_replicas}"):
-                continue
-            limits, copies = tier.limits, 1 if tier.name else max(stream.config.num_replicas, 1)
-            limit = limits.max_memory if memory else limits.max_storage
-            reserved = tier.reserved_memory if memory else tier.reserved_storage
+    rows = accounts.accounts if isinstance(accounts, Accounts) else ()
+    for tier in (tier for account in rows if account.name == stream.account for tier in account.tiers):
+        limit, reserved = getattr(tier.limits, f"max_{kind}"), getattr(tier, f"reserved_{kind}")
+        if tier.name in ("", f"R{stream.config.num_replicas}"):
             if 0 < limit < UNLIMITED:
-                yield max(limit - reserved, 0) // copies + own
-            largest = limits.memory_max_stream_bytes if memory else limits.storage_max_stream_bytes
-            if largest > 0:
+                yield max(limit - reserved, 0) // (1 if tier.name else max(stream.config.num_replicas, 1)) + own
+            if (largest := getattr(tier.limits, f"{kind}_max_stream_bytes")) > 0:
                 yield largest
     holders = {stream.answered_by, *(replica.name for replica in (stream.cluster.replicas if stream.cluster else ()))}
     for server in servers.servers if isinstance(servers, Servers) else ():
         if server.name in holders and server.jetstream and (config := server.jetstream.config):
-            limit = config.max_memory if memory else config.max_storage
-            reserved = server.jetstream.reserved_memory if memory else server.jetstream.reserved_storage
+            limit, reserved = getattr(config, f"max_{kind}"), getattr(server.jetstream, f"reserved_{kind}")
             if 0 < limit < UNLIMITED and reserved < UNLIMITED:
                 yield max(limit - reserved, 0) + own
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from nats.aio.client import Client
 
 from jsdoctor.demo.server import NatsServer
 from jsdoctor.model.commands import changes_something
@@ -22,6 +23,7 @@ from tests.real.fixing import config_of, with_client
 from tests.real.test_fix import ASSETS, SELECTED, plant
 from tests.servers import DEFAULT_VERSION, Cluster, ClusterFactory, server_binary
 from tests.servers.natscli import run_printed
+from tests.support.deployment import add_stream
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("fix")]
 
@@ -155,3 +157,22 @@ def test_fix_takes_each_step_through_the_login_of_its_account(cluster: Cluster, 
     )
     assert back.returncode == 0, back.stdout + back.stderr
     assert {asset: config_of(cluster, *asset) for asset in ASSETS} == before
+
+
+def test_a_limit_is_one_that_the_account_has_room_for(
+    cluster_factory: ClusterFactory, nats_cli: Path, tmp_path: Path
+) -> None:
+    """An account of 100 MB, 60 of them reserved: the usual suggestion of a gibibyte would be refused (10047)."""
+    limited = cluster_factory(DEFAULT_VERSION, 1, app_account="jetstream: { max_file: 100M }")
+
+    async def furnish(client: Client) -> None:
+        await add_stream(client, "BIG", subjects=["big"], max_bytes=60_000_000, max_age=3600 * 10**9)
+        await add_stream(client, "FREE", subjects=["free"])
+
+    with_client(limited, furnish)
+    for logins in (two_contexts(limited, tmp_path), ["-s", limited.url("app")]):
+        commands = printed_by(tmp_path, *logins)
+        (preview,) = [command for command in commands if "stream edit FREE --max-bytes" in command]
+        run_all(nats_cli, tmp_path, [preview])
+        edit = preview.replace(" --dry-run", "")
+        run_all(nats_cli, tmp_path, [edit, edit.replace(edit.split("--max-bytes=")[1].split()[0], "-1")])

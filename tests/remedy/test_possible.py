@@ -10,6 +10,7 @@ from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import Finding, Subject
 from jsdoctor.model.report import Result
 from jsdoctor.remedy.offer import with_offers
+from jsdoctor.remedy.possible import UNLED
 from tests.support.evidence import evidence_of
 from tests.support.ruleset import actions, rules
 
@@ -68,3 +69,13 @@ def test_a_limit_fits_into_the_storage() -> None:
     shown, why = offered("JSD602", wanted, servers(max_storage=MEGABYTE))
     assert shown == ()
     assert why.startswith("there is no storage left")
+
+
+def test_of_a_stream_without_a_leader_only_lists_are_offered() -> None:
+    leaderless = edited({"stream": "APP/ORDERS", "remove": ["cluster.leader"]})
+    assert offered("JSD601", {"max_bytes": 1 << 30}, leaderless) == ((), UNLED)
+    assert offered("JSD604", {}, leaderless) == (("nats consumer report ORDERS",), UNLED)
+    assert offered("JSD702", {"unanswered": True}, leaderless) == (
+        ("nats stream ls", "nats server report jetstream"),
+        "",
+    )

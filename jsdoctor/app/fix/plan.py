@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from jsdoctor import __version__
+from jsdoctor.app.connection import flags_of
 from jsdoctor.app.fix.evidence import FixCollector, connected
 from jsdoctor.app.fix.request import FixRequest, check_choices
 from jsdoctor.app.fix.witnesses import REMOVE_PEER, with_witnesses
@@ -34,13 +35,14 @@ def make_plan(request: FixRequest, collector: FixCollector, messages: Messages =
     rulebook = collector.judging.rulebook
     check_choices(request.remedies, rulebook.actions().keys(), [rule.code for rule in rulebook.rules])
     every_account = any(choice.action == REMOVE_PEER for choice in request.remedies)
+    check = f"jsdoctor check{flags_of(collector.logins)}"
     samples = asyncio.run(_samples(replace(collector, every_account=every_account)))
     evidence = assemble(samples)
     if evidence.get(SnapshotSeries) is None:
         gap = next(iter(evidence.gaps), None)
         raise Problem(
             f"no stream could be checked{f': {gap.reason}' if gap else ''}",
-            gap.how_to_get if gap else "jsdoctor check shows more",
+            gap.how_to_get if gap else f"{check} shows more",
         )
     logins = logins_of(samples, [login.flags for login in collector.logins])
     report = collector.judging.report(evidence, (), headline(evidence, samples), logins)
@@ -51,7 +53,7 @@ def make_plan(request: FixRequest, collector: FixCollector, messages: Messages =
     undecided = [r for r in report.results if r.finding.outcome in (Outcome.NOT_EVALUATED, Outcome.ERROR)]
     if undecided and not request.judge.quiet:
         what = f"{counted(len(undecided), 'result')} of rules could not be decided"
-        messages.notice(f"{what}: nothing is planned for those", "jsdoctor check shows which, and why")
+        messages.notice(f"{what}: nothing is planned for those", f"{check} shows which, and why")
     return shareable(
         Plan(
             version=__version__,
