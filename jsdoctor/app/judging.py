@@ -33,7 +33,7 @@ from jsdoctor.model.suppression import Baseline, Suppressions, Waiver
 from jsdoctor.model.topology import Topology
 from jsdoctor.model.traffic_summary import TrafficSummary, traffic_summaries
 from jsdoctor.parse.configuration import Configuration, RuleSetting
-from jsdoctor.remedy.offer import flagged, with_logins, with_offers
+from jsdoctor.remedy.offer import flagged, with_offers
 
 ParameterValues = dict[str, dict[str, float | int | None]]
 """By rule code and parameter name, in the parameter's unit."""
@@ -84,7 +84,7 @@ class Judging(msgspec.Struct, frozen=True):
         evidence = evidence.joined(known_defects())
         evaluation = self._evaluated(evidence)
         judged = with_severities(evaluation.results, self.severities)
-        offered = with_logins(with_offers(judged, self.rulebook.actions, evidence), logins)
+        offered = with_offers(judged, self.rulebook.actions, evidence, logins)
         results = suppress(offered, self.waivers, self.baseline, self.today)
         report = Report(
             version=__version__,

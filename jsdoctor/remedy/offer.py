@@ -20,24 +20,23 @@ NOTHING = EvidenceSet({}, {})
 
 
 def with_offers(
-    results: Iterable[Result], actions: Callable[[], Mapping[str, Action]], evidence: EvidenceSet = NOTHING
+    results: Iterable[Result],
+    actions: Callable[[], Mapping[str, Action]],
+    evidence: EvidenceSet = NOTHING,
+    logins: Logins | None = None,
 ) -> tuple[Result, ...]:
     """The same results, failed ones with their rule's remedy attached. Where nothing failed, no action is loaded.
 
     A check may name another action than its page does (`remedy={"action": ...}`) where the remedy depends on what it
     found; that action is of the same closed set. What the deployment would refuse in the state of the evidence is not
-    offered.
+    offered. Each command has the flags of its login, or that login is named; None: neither.
     """
     state = SeenState(evidence)
-    return tuple(_offer(result, actions, state) for result in results)
+    offered = (_offer(result, actions, state) for result in results)
+    return tuple(offered if logins is None else (_with_login(result, logins) for result in offered))
 
 
 _HoldsTextT = TypeVar("_HoldsTextT", bound=msgspec.Struct)
-
-
-def with_logins(results: Iterable[Result], logins: Logins) -> tuple[Result, ...]:
-    """The same results, each command in them with the flags of the login that can run it, or with that login's name."""
-    return tuple(_with_login(result, logins) for result in results)
 
 
 def flagged(value: _HoldsTextT, subject: Subject, logins: Logins) -> _HoldsTextT:

@@ -21,7 +21,7 @@ from tests.cli.invoke import jsdoctor
 from tests.collect.operator_mode import Operator, creds
 from tests.real.fixing import config_of, with_client
 from tests.real.test_fix import ASSETS, SELECTED, plant
-from tests.servers import DEFAULT_VERSION, Cluster, ClusterFactory, server_binary
+from tests.servers import DEFAULT_VERSION, Cluster, ClusterFactory, server_binary, wait_until
 from tests.servers.natscli import run_printed
 from tests.support.deployment import add_stream
 
@@ -176,3 +176,35 @@ def test_a_limit_is_one_that_the_account_has_room_for(
         run_all(nats_cli, tmp_path, [preview])
         edit = preview.replace(" --dry-run", "")
         run_all(nats_cli, tmp_path, [edit, edit.replace(edit.split("--max-bytes=")[1].split()[0], "-1")])
+
+
+def test_with_a_server_down_each_command_works_as_well(
+    cluster_factory: ClusterFactory, nats_cli: Path, tmp_path: Path
+) -> None:
+    """One stream has its only copy there: nothing printed needs its leader, and the plan begins with the cause."""
+    cluster = cluster_factory(DEFAULT_VERSION, 3)
+
+    async def furnish(client: Client) -> str:
+        await add_stream(client, "FULL", subjects=["full"], max_msgs=2, discard="new", num_replicas=3)
+        for _ in range(2):
+            await client.request("full", b"x", timeout=10)
+        made = await add_stream(client, "AUDIT", subjects=["audit"])
+        return str(made["cluster"]["leader"])
+
+    holder = with_client(cluster, furnish)
+    cluster.stop(holder)
+    where = two_contexts(cluster, tmp_path)
+
+    def steps() -> list[Json]:
+        words = ("fix", "--isolated", "--samples", "1", *where, "--format", "json")
+        planned = jsdoctor(*words, cwd=tmp_path, timeout=120)
+        return list(json.loads(planned.stdout)["steps"]) if planned.stdout else []
+
+    wait_until(lambda: "JSD703" in str(steps()), "the loss to show", timeout=60)
+    first = steps()[0]
+    assert (first["subject"]["name"], first["risk"]) == (holder, "manual")
+    assert "Start the server" in first["effect"]
+    commands = printed_by(tmp_path, *where)
+    assert set(commands.values()) == {""}
+    assert [command for command in commands if " AUDIT" in command] == []
+    run_all(nats_cli, tmp_path, list(commands))

@@ -18,7 +18,7 @@ from jsdoctor.engine.symptoms import SymptomBook
 from jsdoctor.model.diagnosis import Diagnosis, Narrowing, Question
 from jsdoctor.model.finding import Severity
 from jsdoctor.model.stored import ScanTarget, StoredMessages
-from jsdoctor.remedy.offer import with_logins, with_offers
+from jsdoctor.remedy.offer import with_offers
 
 
 def diagnose_collected(
@@ -42,9 +42,7 @@ def diagnose_collected(
         judging.selection, judging.rulebook.checks, collected.evidence, judging.values, keep_passes=True
     )
     results = told_by_person(operator_input, wanted, judging, collected)
-    offered = with_logins(
-        with_offers(evaluation.results, judging.rulebook.actions, collected.evidence), collected.logins
-    )
+    offered = with_offers(evaluation.results, judging.rulebook.actions, collected.evidence, collected.logins)
     looked = Examined(collected.evidence, replace(evaluation, results=offered), results)
     return collected, diagnose(question, judging.rulebook.rules, judging.rulebook.checks, looked)
 

@@ -22,7 +22,7 @@ from jsdoctor.model.finding import CLUSTER, Finding, passed
 from jsdoctor.model.probe import Probe
 from jsdoctor.model.report import Result
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
-from jsdoctor.remedy.offer import with_logins, with_offers
+from jsdoctor.remedy.offer import with_offers
 
 _EXPECTED = "Nats-Expected-Last-Sequence"
 _NO_STREAM = "JSD613"
@@ -44,7 +44,7 @@ def told_by_person(
     findings = {**_probed(operator_input.probed), **_expected(operator_input, wanted, judging, collected.evidence)}
     rules = judging.rulebook.rules
     results = [Result(find_rule(rules, code), finding) for code, finding in findings.items()]
-    offered = with_logins(with_offers(results, judging.rulebook.actions), collected.logins)
+    offered = with_offers(results, judging.rulebook.actions, collected.evidence, collected.logins)
     return {result.rule.code: result for result in offered}
 
 
