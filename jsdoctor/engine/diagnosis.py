@@ -16,9 +16,9 @@ from jsdoctor.engine.visibility import Visibility
 from jsdoctor.model.diagnosis import Cause, Diagnosis, Narrowing, NextStep, Question, Verdict
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.evidence_kinds import EvidenceSource
-from jsdoctor.model.finding import Confidence, Outcome, Severity
+from jsdoctor.model.finding import Confidence, Impact, Outcome, Severity
 from jsdoctor.model.report import Consequence, Result, RuleVerdict
-from jsdoctor.model.rule import Impact, Rule
+from jsdoctor.model.rule import Rule
 from jsdoctor.model.snapshot import SnapshotSeries
 from jsdoctor.model.symptom import Symptom
 from jsdoctor.model.wording import counted

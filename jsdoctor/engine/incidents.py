@@ -15,10 +15,13 @@ from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import Confidence, Finding, Severity
 from jsdoctor.model.likeness import likeness
 from jsdoctor.model.report import Consequence, Incident, Result
-from jsdoctor.model.rule import Explanation
+from jsdoctor.model.rule import Explanation, Relation
 
 _APART = timedelta(minutes=15)
 """Findings that logs date further apart than this are not about the same problem."""
+
+_SAME_MOMENT = timedelta(minutes=5)
+"""The same, where the time is all that two findings have in common."""
 
 _STILL = timedelta(hours=1)
 """A problem that logs last showed longer ago than this does not explain a present finding."""
@@ -27,7 +30,7 @@ _STILL = timedelta(hours=1)
 def incidents(results: Sequence[Result], evidence: EvidenceSet, now: datetime) -> tuple[Incident, ...]:
     """The incidents of these failures, worst first. `now`: time of the last sample, for findings without times.
 
-    The order: impact, severity, number of subjects, time of the first sign, rule code, subject.
+    The order: severity, impact, number of subjects, time of the first sign, rule code, subject.
     """
     relations = Relations(evidence, results)
     index = _Index(results, relations)
@@ -76,19 +79,29 @@ class _Index:
         for edge in result.rule.explained_by:
             for key in relations.of_effect(result.finding, edge.link):
                 for cause in self._found.get((edge, key), ()):
-                    if _fits(result, cause, now):
+                    if _fits(result, cause, now, edge.link):
                         words = in_words(edge.link, key, result.finding, cause.finding)
                         return Consequence(result, cause, edge.link, words)
         return None
 
 
-def _fits(result: Result, cause: Result, now: datetime) -> bool:
+def _fits(result: Result, cause: Result, now: datetime, link: Relation) -> bool:
     """Whether accounts and times agree. An info never explains a finding that is more severe."""
     if cause.severity is Severity.INFO and result.severity is not Severity.INFO:
         return False
-    return accounts_agree(result.finding.subject, cause.finding.subject) and _together(
+    together = _at_once if link is Relation.MOMENT else _together
+    return accounts_agree(result.finding.subject, cause.finding.subject) and together(
         result.finding, cause.finding, now
     )
+
+
+def _at_once(effect: Finding, cause: Finding, now: datetime) -> bool:
+    """A finding without times is of now; two of those have nothing in common."""
+    first, second = _span(effect), _span(cause)
+    if first is None and second is None:
+        return False
+    first, second = first or (now, now), second or (now, now)
+    return first[0] <= second[1] + _SAME_MOMENT and second[0] <= first[1] + _SAME_MOMENT
 
 
 def _together(effect: Finding, cause: Finding, now: datetime) -> bool:
@@ -120,8 +133,8 @@ def _urgency(incident: Incident) -> tuple[object, ...]:
     began = incident.began
     when = began.timestamp() if began else math.inf
     return (
-        incident.impact.rank,
         -incident.severity.rank,
+        incident.impact.rank,
         -incident.assets,
         when,
         _order(incident.causes[0]),

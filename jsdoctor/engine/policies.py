@@ -7,8 +7,9 @@ from collections.abc import Iterable
 
 from jsdoctor.checks.policies import policy_checks
 from jsdoctor.checks.registry import Check
+from jsdoctor.model.finding import Impact
 from jsdoctor.model.policy import Policy
-from jsdoctor.model.rule import Impact, Rule
+from jsdoctor.model.rule import Rule
 
 FAILURE_MODE = "policy"
 _SLUG_WORDS = 5

@@ -19,7 +19,16 @@ from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
 Key = tuple[str, ...]
 """A kind of thing and its name. Two findings are linked where they share a key and their accounts do not differ."""
 
-ANYWHERE: Key = ("deployment",)
+_SOME_SERVER: Key = ("some server",)
+_REMOTE: Key = ("remote",)
+_MOMENT: Key = ("moment",)
+_SHARED = frozenset({Relation.MOMENT, Relation.ACCOUNT, Relation.DOMAIN})
+_KIND_OF_CAUSE = {
+    Relation.STREAM: "stream",
+    Relation.ORIGIN: "stream",
+    Relation.RETAINED: "consumer",
+    Relation.CONSUMER: "consumer",
+}
 _HELD = frozenset({"workqueue", "interest"})
 _WORD = re.compile(r"[A-Za-z0-9_.-]+")
 
@@ -38,28 +47,27 @@ class Relations:
         self._servers |= {server.name for server in servers.servers} if isinstance(servers, Servers) else set()
         self._servers |= {r.finding.subject.name for r in results if r.finding.subject.kind == "server"}
         self._servers.discard("")
+        self._domain_of = {name: stream.domain for stream in self._streams.values() for name in _members(stream)}
+        known = servers.servers if isinstance(servers, Servers) else ()
+        self._domain_of |= {server.name: server.domain for server in known}
+        self._domains = {*self._domain_of.values()} or {""}
 
     def of_cause(self, finding: Finding, link: Relation) -> Iterator[Key]:
         """The keys under which a finding explains others."""
         subject = finding.subject
         if link is Relation.SAME:
             yield _identity(subject)
-        elif link in (Relation.STREAM, Relation.ORIGIN):
-            if subject.kind == "stream":
+        elif link is Relation.REMOTE:
+            yield _REMOTE
+        elif link in _SHARED:
+            yield from self._shared(finding, link)
+        elif link in _KIND_OF_CAUSE:
+            if subject.kind == _KIND_OF_CAUSE[link] and (link is not Relation.RETAINED or self._is_retained(subject)):
                 yield from _stream_key(subject)
-        elif link is Relation.RETAINED:
-            stream = self._streams.get(stream_of(subject))
-            if subject.kind == "consumer" and stream and stream.config.retention in _HELD:
-                yield from _stream_key(subject)
-        elif link is Relation.CONSUMER:
-            if subject.kind == "consumer":
-                yield from _stream_key(subject)
-        elif link is Relation.DEPLOYMENT:
-            yield ANYWHERE
         else:
             yield from (("server", name) for name in self.servers(finding))
             if subject.kind == "server":
-                yield ("some server",)
+                yield _SOME_SERVER
 
     def of_effect(self, finding: Finding, link: Relation) -> Iterator[Key]:
         """The keys under which a finding is explained by others."""
@@ -73,12 +81,63 @@ class Relations:
             if stream:
                 origins = (*((stream.config.mirror,) if stream.config.mirror else ()), *(stream.config.sources or ()))
                 yield from (("stream", origin.name) for origin in origins if origin.external is None)
-        elif link is Relation.DEPLOYMENT:
-            yield ANYWHERE
+        elif link in _SHARED:
+            yield from self._shared(finding, link)
+        elif link is Relation.REMOTE:
+            if self._is_remote(stream_of(subject)):
+                yield _REMOTE
         elif subject in self._silent and not self._placed(subject):
-            yield ("some server",)
-        else:
+            yield _SOME_SERVER
+        elif link is Relation.MEMBER or self._named(finding) or subject.kind == "server":
             yield from (("server", name) for name in self.servers(finding))
+        else:
+            yield from (("server", name) for name in self._carriers(subject) or self._carriers(stream_of(subject)))
+
+    def _shared(self, finding: Finding, link: Relation) -> Iterator[Key]:
+        """Keys of links that are the same from both sides."""
+        subject = finding.subject
+        if link is Relation.MOMENT:
+            yield _MOMENT
+        elif link is Relation.ACCOUNT:
+            if subject.account:
+                yield ("account", subject.account)
+        else:
+            yield from (("domain", domain) for domain in self._domains_of(finding))
+
+    def _domains_of(self, finding: Finding) -> tuple[str, ...]:
+        """The domains of its stream or servers; the only one where there is one. Of several, none is taken blindly."""
+        if len(self._domains) == 1:
+            return tuple(self._domains)
+        stream = self._streams.get(stream_of(finding.subject))
+        if stream:
+            return (stream.domain,)
+        return tuple(dict.fromkeys(self._domain_of[n] for n in self.servers(finding) if n in self._domain_of))
+
+    def _is_retained(self, subject: Subject) -> bool:
+        stream = self._streams.get(stream_of(subject))
+        return stream is not None and stream.config.retention in _HELD
+
+    def _is_remote(self, subject: Subject) -> bool:
+        """Whether an origin of the stream is in another account or domain, in another cluster, or not to be seen."""
+        stream = self._streams.get(subject)
+        if stream is None:
+            return False
+        for origin in (*((stream.config.mirror,) if stream.config.mirror else ()), *(stream.config.sources or ())):
+            near = self._streams.get(Subject(kind="stream", name=origin.name, account=subject.account))
+            apart = near and near.cluster and stream.cluster and near.cluster.name != stream.cluster.name
+            if origin.external is not None or near is None or apart:
+                return True
+        return False
+
+    def _carriers(self, subject: Subject) -> tuple[str, ...]:
+        """The servers that a stream or consumer hangs on now: its leader, or all where it cannot have one."""
+        asset = self._assets.get(subject)
+        if asset is None or asset.cluster is None:
+            return ()
+        peers = asset.cluster.replicas
+        lost = 2 * sum(peer.offline for peer in peers) > len(peers)
+        leads = asset.has_leader and asset.cluster.leader and not lost
+        return (asset.cluster.leader,) if leads else self._placed(subject)
 
     def servers(self, finding: Finding) -> tuple[str, ...]:
         """The servers a finding is about: its subject, else those it names, else those that hold its subject."""
@@ -112,25 +171,35 @@ def stream_of(subject: Subject) -> Subject:
     return Subject(kind="stream", name=name, account=subject.account)
 
 
+_WORDS = {
+    Relation.ORIGIN: "its origin is {cause}",
+    Relation.RETAINED: "it keeps what {cause} has not acknowledged",
+    Relation.CONSUMER: "{cause} is a consumer of it",
+    Relation.REMOTE: "its origin is reached through that link",
+    Relation.ACCOUNT: "the same account {name}",
+    Relation.MOMENT: "at the same time",
+}
+
+
 def in_words(link: Relation, key: Key, effect: Finding, cause: Finding) -> str:
     """The evidence of a link, as half a sentence."""
-    if link is Relation.SERVER:
-        if len(key) < 2:
-            return f"no server responds for it, and {cause.subject.label} is away"
-        if effect.subject.kind == cause.subject.kind == "server":
-            return f"the same server {key[1]}" if effect.subject.name == key[1] else f"it names {key[1]}"
-        return f"{key[1]} holds it" if cause.subject.kind == "server" else f"{key[1]} holds {cause.subject.label}"
-    if link is Relation.ORIGIN:
-        return f"its origin is {cause.subject.label}"
-    if link is Relation.RETAINED:
-        return f"it keeps what {cause.subject.label} has not acknowledged"
-    if link is Relation.CONSUMER:
-        return f"{cause.subject.label} is a consumer of it"
-    if link is Relation.DEPLOYMENT:
-        return "the same deployment at the same time"
+    if link in _WORDS:
+        return _WORDS[link].format(cause=cause.subject.label, name=key[-1])
+    if link in (Relation.SERVER, Relation.MEMBER):
+        return _server_in_words(key, effect, cause)
+    if link is Relation.DOMAIN:
+        return f"the same domain {key[1]}" if key[1] else "the same cluster"
     if effect.subject == cause.subject:
         return f"the same {effect.subject.kind}"
     return f"the same stream {stream_of(cause.subject).name}"
+
+
+def _server_in_words(key: Key, effect: Finding, cause: Finding) -> str:
+    if key == _SOME_SERVER:
+        return f"no server responds for it, and {cause.subject.label} is away"
+    if effect.subject.kind == cause.subject.kind == "server":
+        return f"the same server {key[1]}" if effect.subject.name == key[1] else f"it names {key[1]}"
+    return f"{key[1]} holds it" if cause.subject.kind == "server" else f"{key[1]} holds {cause.subject.label}"
 
 
 def accounts_agree(first: Subject, second: Subject) -> bool:

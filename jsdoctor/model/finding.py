@@ -26,6 +26,25 @@ class Severity(StrEnum):
 _RANKS = {severity: rank for rank, severity in enumerate(Severity)}
 
 
+class Impact(StrEnum):
+    """What a finding means for the people who use the system, worst first. Reports are in this order."""
+
+    DATA_LOST = "data_lost"
+    PUBLISHERS_REFUSED = "publishers_refused"
+    CONSUMERS_NOT_SERVED = "consumers_not_served"
+    REDUNDANCY_LOST = "redundancy_lost"
+    RISK = "risk"
+    HYGIENE = "hygiene"
+
+    @property
+    def rank(self) -> int:
+        """Position on the scale, 0 for lost data; compare ranks, not names."""
+        return _IMPACTS[self]
+
+
+_IMPACTS = {impact: rank for rank, impact in enumerate(Impact)}
+
+
 class Outcome(StrEnum):
     """The outcome of one rule for one subject.
 
@@ -77,28 +96,28 @@ class Observation(msgspec.Struct, frozen=True, omit_defaults=True):
 class Offer(msgspec.Struct, frozen=True):
     """The remedy that goes with a finding: an action of the closed set, its risk and the commands to type.
 
-    `logins` has, by command, the login that it needs and that the run did not have. `advice` stands in place of
-    commands that the deployment would refuse now.
+    `logins` has, by command, the login that it needs and that the run did not have.
     """
 
     action: str
     risk: str
     commands: tuple[str, ...] = ()
     logins: dict[str, str] = {}
-    advice: str = ""
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """What a check yields for one subject.
 
-    `severity` None means the rule's own. `measured`, `threshold` and `uncertainty` are in `unit`.
-    `remedy` holds the values that the rule's remedy action needs (for example `{"max_ack_pending": 2000}`).
+    `severity` and `impact` None mean the rule's own. `measured`, `threshold` and `uncertainty` are in `unit`.
+    `remedy` holds the values that the rule's remedy action needs (for example `{"max_ack_pending": 2000}`); `advice` is
+    what a person has to do first, in sentences, where the evidence shows a cause that no command removes.
     """
 
     subject: Subject
     message: str = ""
     outcome: Outcome = Outcome.FAIL
     severity: Severity | None = None
+    impact: Impact | None = None
     confidence: Confidence = Confidence.HIGH
     measured: float | int | str | None = None
     threshold: float | int | str | None = None
@@ -106,6 +125,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     uncertainty: float | int | None = None
     evidence: tuple[Observation, ...] = ()
     remedy: dict[str, Any] = {}
+    advice: str = ""
     how_to_get: str = ""
     first_seen: datetime | None = None
     last_seen: datetime | None = None

@@ -87,7 +87,8 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     operation needs. `logins` has, by command, the login that it needs and that the run did not have. `requests` are
     what would be sent if nothing had changed since; `undo` takes it back, and an empty `inverse` means that nothing
     can. `needs` are ids of steps that must have succeeded before. `losses` name the assets that are lost for good.
-    `patience_s` is the maximum time in seconds until the effect shows.
+    `patience_s` is the maximum time in seconds until the effect shows. `improvement` names what must improve
+    (`jsdoctor.remedy.improvement`), `better_when` is that for a person.
     """
 
     id: str = ""
@@ -106,6 +107,8 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     logins: dict[str, str] = {}
     requests: tuple[Request, ...] = ()
     proofs: tuple[StepProof, ...] = ()
+    improvement: str = ""
+    better_when: str = ""
     losses: tuple[AssetLoss, ...] = ()
     inverse: str = ""
     undo: tuple[Request, ...] = ()

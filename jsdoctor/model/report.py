@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 import msgspec
 
 from jsdoctor.model.change import ManifestChange
-from jsdoctor.model.finding import Confidence, Finding, Offer, Outcome, Severity, fingerprint
+from jsdoctor.model.finding import Confidence, Finding, Impact, Offer, Outcome, Severity, fingerprint
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.picture import Picture
-from jsdoctor.model.rule import Impact, Relation, Rule
+from jsdoctor.model.rule import Relation, Rule
 from jsdoctor.model.suppression import EXISTING, Suppression
 from jsdoctor.model.topology import Topology
 from jsdoctor.model.traffic_summary import TrafficSummary
@@ -46,10 +46,10 @@ class Result(msgspec.Struct, frozen=True):
 
     @property
     def impact(self) -> Impact:
-        """The rule's impact; a mere possibility is a risk at most, and information is hygiene."""
+        """That of the finding, else the rule's; a mere possibility is a risk at most, and information is hygiene."""
         if self.severity is Severity.INFO:
             return Impact.HYGIENE
-        impact = self.rule.impact or Impact.RISK
+        impact = self.finding.impact or self.rule.impact or Impact.RISK
         if self.finding.confidence is Confidence.LOW:
             return max(impact, Impact.RISK, key=lambda item: item.rank)
         return impact

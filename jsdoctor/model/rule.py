@@ -7,7 +7,7 @@ from enum import StrEnum
 
 import msgspec
 
-from jsdoctor.model.finding import Severity
+from jsdoctor.model.finding import Impact, Severity
 
 
 class RuleStatus(StrEnum):
@@ -76,32 +76,15 @@ class Signature(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     resolved_by: tuple[str, ...] = ()
 
 
-class Impact(StrEnum):
-    """What a finding means for the people who use the system, worst first. Reports are in this order."""
-
-    DATA_LOST = "data_lost"
-    PUBLISHERS_REFUSED = "publishers_refused"
-    CONSUMERS_NOT_SERVED = "consumers_not_served"
-    REDUNDANCY_LOST = "redundancy_lost"
-    RISK = "risk"
-    HYGIENE = "hygiene"
-
-    @property
-    def rank(self) -> int:
-        """Position on the scale, 0 for lost data; compare ranks, not names."""
-        return _IMPACTS[self]
-
-
-_IMPACTS = {impact: rank for rank, impact in enumerate(Impact)}
-
-
 class Relation(StrEnum):
     """What a finding and the finding that explains it must have in common.
 
     `SAME`: the subject. `STREAM`: the stream, or a consumer of it. `RETAINED`: the stream, which keeps its messages
     until the consumer acknowledges them. `CONSUMER`: the cause is about a consumer of the stream. `SERVER`: a server
-    that either is about, names in its evidence, or is stored on. `ORIGIN`: the cause is about the stream that the other
-    mirrors or sources. `DEPLOYMENT`: nothing but the run.
+    that the effect is about, names, or depends on: the leader of its subject, or any member where it has no leader or
+    no majority. `MEMBER`: any server that holds the subject. `ORIGIN`: the cause is about the stream that it copies.
+    `REMOTE`: the origin is reached through a link between clusters. `ACCOUNT`: the account. `DOMAIN`: the servers that
+    share one meta group. `MOMENT`: logs or captures date both to the same minutes.
     """
 
     SAME = "same"
@@ -109,8 +92,12 @@ class Relation(StrEnum):
     RETAINED = "retained"
     CONSUMER = "consumer"
     SERVER = "server"
+    MEMBER = "member"
     ORIGIN = "origin"
-    DEPLOYMENT = "deployment"
+    REMOTE = "remote"
+    ACCOUNT = "account"
+    DOMAIN = "domain"
+    MOMENT = "moment"
 
 
 class Explanation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

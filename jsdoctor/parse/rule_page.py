@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from jsdoctor.model.finding import Severity
-from jsdoctor.model.rule import Explanation, Impact, Param, RemedyRef, Risk, Rule, RuleStatus, Signature, Unit
+from jsdoctor.model.finding import Impact, Severity
+from jsdoctor.model.rule import Explanation, Param, RemedyRef, Risk, Rule, RuleStatus, Signature, Unit
 from jsdoctor.model.typed import convert_to
 from jsdoctor.parse.duration import parse_duration
 from jsdoctor.parse.front_matter import PageError, PageReader, split, toml

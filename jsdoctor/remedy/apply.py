@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from jsdoctor.model.plan import Json, Step
 from jsdoctor.remedy.examine import Examine, ProofResult, ProofVerdict, together
+from jsdoctor.remedy.improvement import IMPROVEMENTS
 from jsdoctor.remedy.journal import Journal, JournalEvent, Past
 from jsdoctor.remedy.operation import (
     ApiError,
@@ -27,8 +28,11 @@ from jsdoctor.remedy.registry import load_judges
 from jsdoctor.remedy.retry_limit import RetryLimit, is_transient, read_state
 from jsdoctor.remedy.undo import Undoer
 
+_WRITTEN = (JournalEvent.UNPROVED, JournalEvent.NOT_BETTER)
+"""Written for good, and to be looked at again: the proof is missing, or nothing had improved."""
 _TAKING_BACK = (JournalEvent.UNDO, JournalEvent.NOT_UNDONE)
-_STARTED = (JournalEvent.BEGIN, JournalEvent.WRITTEN, JournalEvent.UNPROVED, JournalEvent.FAILED, *_TAKING_BACK)
+_AS_IT_SHOULD_BE = ProofVerdict(ProofResult.GONE, "it is as it should be")
+_STARTED = (JournalEvent.BEGIN, JournalEvent.WRITTEN, *_WRITTEN, JournalEvent.FAILED, *_TAKING_BACK)
 
 
 class Applier:
@@ -59,7 +63,8 @@ class Applier:
             was_over = self._journal.past(step).is_over
             outcome = self._not_taken(step, allowed, gone, outcomes) or await self._take(step)
             outcomes[step.id] = outcome
-            if outcome.is_bad and not was_over:  # what an earlier run took back stops nothing that is resumed
+            # What an earlier run took back stops nothing that is resumed, and what did no harm nothing else.
+            if outcome.is_bad and not was_over and outcome.ending is not Ending.NOT_BETTER:
                 stopped = stopped or step.id
         return list(outcomes.values())
 
@@ -96,7 +101,7 @@ class Applier:
             return StepOutcome(step, Ending.NOT_ALLOWED, f"it is {step.risk.value}: --allow {step.risk.value}")
         if step.operation not in self._operations:
             return StepOutcome(step, Ending.REFUSED, f"this version knows no operation {step.operation!r}")
-        if self._apis.lacks(step) and past.last is not JournalEvent.UNPROVED:
+        if self._apis.lacks(step) and past.last not in _WRITTEN:
             return StepOutcome(step, Ending.REFUSED, f"it is for a login of account {step.subject.account}")
         if step.id in gone:
             self._journal.append(JournalEvent.SKIPPED, step, gone[step.id])
@@ -107,7 +112,7 @@ class Applier:
     async def _take(self, step: Step) -> StepOutcome:
         self._say(f"step {step.id}: {step.action} of {step.subject.label}")
         operation, past = self._operations[step.operation], self._journal.past(step)
-        if past.last is JournalEvent.UNPROVED:
+        if past.last in _WRITTEN:
             return await self._prove(operation, step)  # the proof does not depend on the account of the login
         if past.last in _TAKING_BACK or (
             past.last is JournalEvent.FAILED and past.before is not None and operation.reversible
@@ -196,26 +201,41 @@ class Applier:
                 return missing
 
     async def _prove(self, operation: Operation, step: Step) -> StepOutcome:
-        """Evaluate the same rules on fresh evidence, repeatedly while they still fail."""
-        if not step.proofs:
-            self._journal.append(JournalEvent.VERIFIED, step)
-            return StepOutcome(step, Ending.VERIFIED, "it is as it should be")
+        """Evaluate the same rules on fresh evidence, and what had to improve, repeatedly until both are better."""
         limit = RetryLimit(step.patience_s)
-        proof_verdict = ProofVerdict(ProofResult.UNKNOWN)
         while True:
-            self._say(f"step {step.id}: checking whether the finding is resolved")
-            proof_verdict = together(step.proofs, await self._examine(step.proofs))
-            if proof_verdict.finds is ProofResult.GONE or not await limit.more():
+            if step.proofs:
+                self._say(f"step {step.id}: checking whether the finding is resolved")
+            rule = together(step.proofs, await self._examine(step.proofs)) if step.proofs else _AS_IT_SHOULD_BE
+            helped = await self._improved(operation, step)
+            if {rule.finds, helped.finds} == {ProofResult.GONE} or not await limit.more():
                 break
-        if proof_verdict.finds is ProofResult.THERE:
-            return await self._fail(operation, step, f"it did not help: {proof_verdict.text}")
+        if rule.finds is ProofResult.THERE:
+            return await self._fail(operation, step, f"it did not help: {rule.text}")
+        if helped.finds is ProofResult.THERE:
+            next_thing = IMPROVEMENTS[step.improvement].look_at
+            text = f"{helped.text}, {step.patience_s} s after it was applied: {next_thing}"
+            self._journal.append(JournalEvent.NOT_BETTER, step, text)
+            return StepOutcome(step, Ending.NOT_BETTER, text)
+        unknown = [verdict.text for verdict in (rule, helped) if verdict.finds is ProofResult.UNKNOWN]
         event, ending = (
-            (JournalEvent.VERIFIED, Ending.VERIFIED)
-            if proof_verdict.finds is ProofResult.GONE
-            else (JournalEvent.UNPROVED, Ending.UNPROVED)
+            (JournalEvent.UNPROVED, Ending.UNPROVED) if unknown else (JournalEvent.VERIFIED, Ending.VERIFIED)
         )
-        self._journal.append(event, step, proof_verdict.text)
-        return StepOutcome(step, ending, proof_verdict.text)
+        text = "; ".join(unknown) or "; ".join(verdict.text for verdict in (rule, helped) if verdict.text)
+        self._journal.append(event, step, text)
+        return StepOutcome(step, ending, text)
+
+    async def _improved(self, operation: Operation, step: Step) -> ProofVerdict:
+        """Whether what the operator suffered from before the step has improved, as far as this login may see it."""
+        improvement, before = IMPROVEMENTS.get(step.improvement), self._journal.past(step).before or {}
+        if improvement is None or not improvement.suffers(before):
+            return ProofVerdict(ProofResult.GONE)
+        if self._apis.lacks(step):
+            return ProofVerdict(
+                ProofResult.UNKNOWN, f"a login of account {step.subject.account} shows whether it helped"
+            )
+        now = await read_state(operation, step, self._apis.of(step), RetryLimit(step.patience_s))
+        return improvement.judge(before, now)
 
     async def _fail(self, operation: Operation, step: Step, why: str) -> StepOutcome:
         self._journal.append(JournalEvent.FAILED, step, why)

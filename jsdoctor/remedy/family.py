@@ -14,6 +14,7 @@ import msgspec
 
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.rule import Risk
+from jsdoctor.remedy.improvement import Improvement
 from jsdoctor.remedy.operation import Operation
 from jsdoctor.remedy.planning import Planner
 from jsdoctor.remedy.preconditions import Judge
@@ -24,13 +25,16 @@ Commands = Callable[[Subject, Mapping[str, Any]], tuple[str, ...]]
 class Action(msgspec.Struct, frozen=True):
     """One action: its name, its risk, and how to write its commands for a subject and the values of a finding.
 
-    `planner` makes the steps that `jsdoctor fix` can take itself. `look` says what to look for in what they show.
+    `planner` makes the steps that `jsdoctor fix` can take itself. `improvement` is what must show before such a step is
+    verified; without one the rule alone proves it, as the setting itself was the fault. `look` says what to look for in
+    what the commands show.
     """
 
     name: str
     risk: Risk
     commands: Commands
     planner: Planner | None = None
+    improvement: Improvement | None = None
     look: str = ""
 
 

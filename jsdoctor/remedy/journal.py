@@ -51,6 +51,7 @@ class JournalEvent(StrEnum):
     WRITTEN = "written"
     VERIFIED = "verified"
     UNPROVED = "unproved"
+    NOT_BETTER = "not_better"
     FAILED = "failed"
     SKIPPED = "skipped"
     UNDO = "undo"

@@ -41,7 +41,9 @@ _HoldsTextT = TypeVar("_HoldsTextT", bound=msgspec.Struct)
 
 def flagged(value: _HoldsTextT, subject: Subject, logins: Logins) -> _HoldsTextT:
     """The same finding, gap or verdict: the commands in its texts lead to the login that can run them."""
-    texts = {name: getattr(value, name) for name in ("message", "reason", "how_to_get") if hasattr(value, name)}
+    texts = {
+        name: getattr(value, name) for name in ("message", "advice", "reason", "how_to_get") if hasattr(value, name)
+    }
     changed = {name: new for name, text in texts.items() if (new := logins.flagged(text, subject)) != text}
     return msgspec.structs.replace(value, **changed) if changed else value
 
@@ -84,6 +86,7 @@ def _offer(result: Result, actions: Callable[[], Mapping[str, Action]], state: S
     values, refusal = state.possible(finding.subject, finding.remedy)
     commands = action.commands(finding.subject, values)
     kept = tuple(command for command in commands if not is_refused(command, refusal))
-    offer = Offer(action.name, action.risk.value, kept, advice="" if kept == commands else refusal)
-    finding = finding if values is finding.remedy else msgspec.structs.replace(finding, remedy=dict(values))
-    return msgspec.structs.replace(result, finding=finding, remedy=offer)
+    if values is not finding.remedy or kept != commands:
+        advice = finding.advice if kept == commands else refusal
+        finding = msgspec.structs.replace(finding, remedy=dict(values), advice=advice)
+    return msgspec.structs.replace(result, finding=finding, remedy=Offer(action.name, action.risk.value, kept))

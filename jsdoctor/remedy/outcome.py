@@ -19,6 +19,7 @@ class Ending(StrEnum):
     NOT_ALLOWED = "not allowed"
     BLOCKED = "not begun"
     UNPROVED = "done, not proved"
+    NOT_BETTER = "applied, not better"
     UNDONE = "taken back"
     KEPT = "kept"
     REFUSED = "refused"
@@ -28,8 +29,8 @@ class Ending(StrEnum):
 
 GOOD = frozenset({Ending.VERIFIED, Ending.ALREADY})
 """Endings after which a step that needs this one may be taken."""
-_DONE = frozenset({Ending.VERIFIED, Ending.UNPROVED, Ending.FAILED, Ending.NOT_UNDONE, Ending.KEPT})
-_BAD = frozenset({Ending.REFUSED, Ending.FAILED, Ending.NOT_UNDONE, Ending.BLOCKED})
+_DONE = frozenset({Ending.VERIFIED, Ending.UNPROVED, Ending.FAILED, Ending.NOT_UNDONE, Ending.KEPT, Ending.NOT_BETTER})
+_BAD = frozenset({Ending.NOT_BETTER, Ending.REFUSED, Ending.FAILED, Ending.NOT_UNDONE, Ending.BLOCKED})
 
 
 class StepOutcome(msgspec.Struct, frozen=True):

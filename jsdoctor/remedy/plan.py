@@ -76,7 +76,7 @@ def draft(
             refused.append(UnplannedFinding(code, subject, error.reason))
             continue
         became: dict[str, str] = {}
-        for step in _proven(planned, result):
+        for step in _proven(planned, result, actions):
             needs = tuple(became.get(need, need) for need in step.needs)
             asset = (step.operation, step.subject)
             by_asset[asset], outcome = merged(by_asset.get(asset, []), _replace(step, needs=needs), code)
@@ -140,23 +140,20 @@ def _steps(
     if choice:
         raise CannotPlanError(f"{name} is nothing that jsdoctor can do: its commands are for a person")
     commands = result.remedy.commands if result.remedy else ()
-    if not commands and not is_cause:
-        refusal = result.remedy.advice if result.remedy else ""
-        raise CannotPlanError(
-            refusal or f"there is no command for it: jsdoctor explain {result.rule.code} shows what to do"
-        )
+    if not commands and not is_cause and not result.finding.advice:
+        raise CannotPlanError(f"there is no command for it: jsdoctor explain {result.rule.code} shows what to do")
     manual = Step(
         action=name,
         operation=MANUAL,
         subject=target.subject,
         risk=Risk.MANUAL,
-        effect=what_to_do(result.rule, action),
+        effect=result.finding.advice or what_to_do(result.rule, action),
         commands=commands,
     )
     return (manual,)
 
 
-def _proven(steps: Iterable[Step], result: Result) -> Iterator[Step]:
+def _proven(steps: Iterable[Step], result: Result, actions: Mapping[str, Action]) -> Iterator[Step]:
     """The last step of a finding proves it: before that, the finding may still exist."""
     listed = list(steps)
     why = f"{result.rule.code}: {result.finding.message}"
@@ -166,7 +163,9 @@ def _proven(steps: Iterable[Step], result: Result) -> Iterator[Step]:
             proofs = (*proofs, StepProof(result.rule.code, result.finding.subject))
         needs = tuple(f"{result.fingerprint}-{need}" for need in step.needs)
         named = f"{result.fingerprint}-{place}"
-        yield _replace(step, id=named, needs=needs, findings=(*step.findings, why), proofs=proofs)
+        improvement = None if step.is_manual else actions[step.action].improvement
+        better = {"improvement": improvement.name, "better_when": improvement.text} if improvement else {}
+        yield _replace(step, id=named, needs=needs, findings=(*step.findings, why), proofs=proofs, **better)
 
 
 def _backed_up(

@@ -161,6 +161,8 @@ def _write_cause(page: Page, cause: Cause, options: RenderOptions, offline: bool
         for item in cause.evidence[: None if options.verbose > 1 else _EVIDENCE_SHOWN]:
             page.line((f"{item.source or '?'}: {item.path} = {compact(item.value)}", "dim"), indent=4)
     for result in cause.results[:_REMEDIES_SHOWN]:
+        if result.finding.advice:
+            page.line(f"Do first: {result.finding.advice}", indent=4)
         for label, command in offered(result.remedy):
             page.verbatim(f"{label}: ", command, _CUT_OFF, indent=4)
     if cause.next_step:

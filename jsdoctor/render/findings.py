@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from jsdoctor.model.commands import changes_something
 from jsdoctor.model.finding import Confidence, Finding, Observation, Offer, Subject
@@ -30,17 +30,21 @@ def lead(offer: Offer, command: str) -> str:
     return (f"Fix ({offer.risk})" if changes_something(command) else "Look") + with_login(offer.logins, command)
 
 
-def offered(offer: Offer | None) -> Iterator[tuple[str, str]]:
-    """Each command with its label, and the advice in place of those that the deployment would refuse."""
-    if offer is not None:
-        yield from ((lead(offer, command), command) for command in offer.commands)
-        if offer.advice:
-            yield "Fix", offer.advice
+def advised(result: Result) -> list[tuple[str, str]]:
+    """What to do first, if there is something, and each command with its label."""
+    first = [("Do first", result.finding.advice)] if result.finding.advice else []
+    return [*first, *offered(result.remedy)]
 
 
-def write_block(page: Page, block: Sequence[Result], options: RenderOptions, number: str = "") -> None:
+def offered(offer: Offer | None) -> list[tuple[str, str]]:
+    """Each command with its label."""
+    return [(lead(offer, command), command) for command in offer.commands] if offer else []
+
+
+def write_block(page: Page, group: FindingGroup, options: RenderOptions, number: str = "") -> None:
     """Findings of one rule and one severity. `number` stands before the heading."""
-    rule, severity = block[0].rule, block[0].severity
+    block, severity = group.results, group.severity
+    rule = block[0].rule
     page.blank()
     page.line(
         number,
@@ -74,13 +78,13 @@ def write_consequences(page: Page, block: FindingGroup, options: RenderOptions) 
     With `verbose`, each of them in full: their own remedies are useful only after that of the cause.
     """
     if options.verbose:
-        write_block(page, block.results, options)
+        write_block(page, block, options)
         page.line(f"Explained by {block.explanation}", indent=2)
         return
     first = block.results[0]
     names = listed((result.finding.subject.label for result in block.results), options.max_examples)
     page.line(
-        (first.severity.value, SEVERITY_STYLES[first.severity]),
+        (block.severity.value, SEVERITY_STYLES[block.severity]),
         f" {first.rule.code} {first.rule.slug} · ",
         (names, "bold"),
         indent=4,
@@ -118,6 +122,8 @@ def _write_alike(page: Page, block: Sequence[Result], options: RenderOptions) ->
         page.line(written, indent=4)
     if seen := _seen(block[0].finding):
         page.line(seen, indent=4)
+    for advice in dict.fromkeys(result.finding.advice for result in block[:limit] if result.finding.advice):
+        page.line(f"Do first: {advice}", indent=4)
     for label, command in dict.fromkeys(pair for result in block[:limit] for pair in offered(result.remedy)):
         page.verbatim(f"{label}: ", command, _CUT_OFF, indent=4)
 
@@ -138,6 +144,8 @@ def _write_finding(page: Page, result: Result, options: RenderOptions) -> None:
         page.line(seen, indent=4)
     if options.verbose:
         _write_evidence(page, finding.evidence, options)
+    if finding.advice:
+        page.line(f"Do first: {finding.advice}", indent=4)
     for label, command in offered(result.remedy):
         page.verbatim(f"{label}: ", command, _CUT_OFF, indent=4)
 

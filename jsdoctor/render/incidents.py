@@ -7,8 +7,8 @@ from itertools import groupby
 
 import msgspec
 
+from jsdoctor.model.finding import Impact, Severity
 from jsdoctor.model.report import Consequence, Incident, Report, Result
-from jsdoctor.model.rule import Impact
 from jsdoctor.model.wording import counted
 from jsdoctor.render.order import in_blocks
 from jsdoctor.render.wording import listed, with_login
@@ -26,9 +26,13 @@ IMPACT_WORDS = {
 
 
 class FindingGroup(msgspec.Struct, frozen=True):
-    """Findings of one rule and one severity in one incident. `explanation` is empty for the cause."""
+    """Findings of one rule in one incident, and their severity: of the cause, that of the whole incident.
+
+    `explanation` is empty for the cause.
+    """
 
     results: tuple[Result, ...]
+    severity: Severity
     explanation: str = ""
 
 
@@ -54,7 +58,7 @@ def incidents_of(report: Report) -> tuple[Incident, ...]:
 
 def blocks(incident: Incident) -> Iterator[FindingGroup]:
     """The cause, then its consequences, those of one rule, severity and explanation together."""
-    yield FindingGroup(incident.causes)
+    yield FindingGroup(incident.causes, incident.severity)
 
     def kind(consequence: Consequence) -> tuple[str, str]:
         return consequence.result.rule.code, consequence.result.severity.value
@@ -62,7 +66,8 @@ def blocks(incident: Incident) -> Iterator[FindingGroup]:
     for _, alike in groupby(incident.consequences, key=kind):
         consequences = list(alike)
         reasons = dict.fromkeys(explanation(consequence) for consequence in consequences)
-        yield FindingGroup(tuple(consequence.result for consequence in consequences), listed(reasons, _NAMES_SHOWN))
+        results = tuple(consequence.result for consequence in consequences)
+        yield FindingGroup(results, results[0].severity, listed(reasons, _NAMES_SHOWN))
 
 
 def explanation(consequence: Consequence) -> str:
@@ -95,7 +100,7 @@ def without(report: Report, left_out: Iterable[Result]) -> Iterator[FindingGroup
     for block in in_incident_order(report):
         kept = tuple(result for result in block.results if id(result) not in gone)
         if kept:
-            yield FindingGroup(kept, block.explanation)
+            yield FindingGroup(kept, block.severity, block.explanation)
 
 
 def summary(incident: Incident) -> str:
@@ -108,10 +113,10 @@ def summary(incident: Incident) -> str:
 
 
 def first_command(incident: Incident) -> str:
-    """The first command of the cause's remedy, or the advice in its place, else the page of its rule."""
+    """The first command of the cause's remedy, else the advice, else the page of its rule."""
     cause = incident.causes[0]
-    offered = (cause.remedy.advice, *cause.remedy.commands) if cause.remedy else ()
-    return next(filter(None, offered), f"jsdoctor explain {cause.rule.code}")
+    commands = cause.remedy.commands if cause.remedy else ()
+    return next(filter(None, (*commands, cause.finding.advice)), f"jsdoctor explain {cause.rule.code}")
 
 
 def first_login(incident: Incident) -> str:

@@ -87,6 +87,7 @@ def result_document(result: Result) -> documents.ResultDocument:
         confidence=finding.confidence,
         subject=_subject(finding.subject),
         message=finding.message,
+        advice=finding.advice,
         how_to_get=finding.how_to_get,
         measured=finding.measured,
         threshold=finding.threshold,
@@ -105,9 +106,7 @@ def _remedy(result: Result) -> documents.RemedyDocument | None:
     offer = result.remedy
     if offer is None:
         return None
-    return documents.RemedyDocument(
-        action=offer.action, risk=offer.risk, commands=offer.commands, logins=offer.logins, advice=offer.advice
-    )
+    return documents.RemedyDocument(action=offer.action, risk=offer.risk, commands=offer.commands, logins=offer.logins)
 
 
 def _change(change: ManifestChange | None) -> documents.ChangeDocument | None:

@@ -49,7 +49,7 @@ def _findings(report: Report, options: RenderOptions) -> Iterator[str]:
         block = incident.results
         rule = block[0].rule
         about = subjects([result.finding.subject for result in block])
-        yield f"### {block[0].severity.value} {rule.code} {rule.slug} · {plain_text(about)}"
+        yield f"### {incident.severity.value} {rule.code} {rule.slug} · {plain_text(about)}"
         shown = block[: options.max_examples or None]
         yield table(
             ("Subject", "Finding", "Measured"),
@@ -82,6 +82,8 @@ def _fixes(shown: Sequence[Result]) -> Iterator[str]:
     for result in shown:
         for label, command in offered(result.remedy):
             commands.setdefault(label, []).append(command)
+    for advice in dict.fromkeys(result.finding.advice for result in shown if result.finding.advice):
+        yield f"Do first: {plain_text(advice)}"
     for words, every in sorted(commands.items()):
         lines = [command for command in every if command.isprintable()]
         if len(lines) < len(every):

@@ -42,6 +42,8 @@ def _step(step: Step, api_prefix: str) -> Iterator[str]:
         lines += [
             f"- Proof: {proof.code} no longer fails on {plain_text(proof.subject.label)}" for proof in step.proofs
         ]
+        if step.better_when:
+            lines.append(f"- Better when: {plain_text(step.better_when)}, within {step.patience_s} s")
         lines.append(f"- Way back: {plain_text(step.inverse) or 'none; it leaves no configuration behind'}")
     lines += [f"- {code_text(command)} needs {plain_text(login)}" for command, login in step.logins.items()]
     yield "\n".join(lines)

@@ -94,6 +94,8 @@ def write_step(page: Page, step: Step, api_prefix: str, alike: Sequence[Step] = 
         page.line((f"Request: {api_prefix}.{request.subject}", "dim"), indent=3)
     for proof in step.proofs:
         page.line(f"Proof: {proof.code} no longer fails on {proof.subject.label}", indent=3)
+    if step.better_when:
+        page.line(f"Better when: {step.better_when}, within {step.patience_s} s", indent=3)
     page.line(f"Way back: {step.inverse or 'none; it leaves no configuration behind'}", indent=3)
 
 

@@ -12,9 +12,8 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 
 from jsdoctor.engine.verdict import exit_code
-from jsdoctor.model.finding import Outcome, Severity
+from jsdoctor.model.finding import Impact, Outcome, Severity
 from jsdoctor.model.report import Report
-from jsdoctor.model.rule import Impact
 from jsdoctor.render.closing import findings_by_severity
 from jsdoctor.render.escape import ascii_only, printable, shortened
 from jsdoctor.render.incidents import incidents_of

@@ -12,8 +12,8 @@ import msgspec
 from msgspec import Meta
 
 from jsdoctor.model.change import ChangeAction, FieldChange
-from jsdoctor.model.finding import Confidence, Outcome, Severity
-from jsdoctor.model.rule import Impact, Relation, Risk
+from jsdoctor.model.finding import Confidence, Impact, Outcome, Severity
+from jsdoctor.model.rule import Relation, Risk
 from jsdoctor.model.topology import Domain
 from jsdoctor.model.traffic_summary import NamedCount, TrafficSummary
 
@@ -79,7 +79,6 @@ class RemedyDocument(JsonObject, frozen=True, kw_only=True):
     logins: Annotated[
         dict[str, str], Meta(description="By command, the login that it needs and that the run did not have")
     ]
-    advice: Annotated[str, Meta(description="In place of commands that the deployment would refuse now")]
 
 
 class SuppressionDocument(JsonObject, frozen=True, kw_only=True):
@@ -100,6 +99,9 @@ class ResultDocument(JsonObject, frozen=True, kw_only=True):
     confidence: Confidence
     subject: SubjectDocument
     message: str
+    advice: Annotated[
+        str, Meta(description="What a person has to do first, where no command removes the cause. Else empty.")
+    ]
     how_to_get: Annotated[
         str, Meta(description="For a result that could not be evaluated: how to get the evidence. Else empty.")
     ]

@@ -58,7 +58,7 @@ def write_incident(page: Page, number: int, incident: Incident, reported: set[in
     if not incident.consequences and all(id(result) in reported for result in incident.causes):
         return False
     every = list(blocks(incident))
-    write_block(page, every[0].results, options, number=f"{number}. ")
+    write_block(page, every[0], options, number=f"{number}. ")
     if len(every) > 1:
         page.line(f"Explains {counted(len(incident.consequences), 'other finding')}:", indent=2)
     for block in every[1:]:
@@ -85,15 +85,16 @@ def _write_heading(page: Page, report: Report, options: RenderOptions) -> None:
 
 def _write_quietly(page: Page, report: Report, options: RenderOptions) -> None:
     _, gap_findings = without_gaps(report)
-    for block in (block.results for block in in_incident_order(report)):
+    for group in in_incident_order(report):
+        block, severity = group.results, group.severity
         shown = block[: options.max_examples or None]
         for result in shown:
             page.unwrapped(
-                (result.severity.value, SEVERITY_STYLES[result.severity]),
+                (severity.value, SEVERITY_STYLES[severity]),
                 f" {result.rule.code} {result.finding.subject.label}: {result.finding.message}",
             )
         if len(shown) < len(block):
-            page.unwrapped(f"{block[0].severity.value} {block[0].rule.code} and {len(block) - len(shown):,} more")
+            page.unwrapped(f"{severity.value} {block[0].rule.code} and {len(block) - len(shown):,} more")
     subjects = {result.finding.subject for result in gap_findings}
     untold = [gap for gap in gaps_in_order(report.gaps) if gap.requested and gap.subject not in subjects]
     for gap in untold[: options.max_examples or None]:

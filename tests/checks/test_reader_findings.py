@@ -254,7 +254,7 @@ def test_even_numbers_of_replicas(replicas: int, servers: int | None, survives: 
 def test_streams_that_refuse_what_is_published() -> None:
     def refusing(name: str = "S", state: StreamState = NONE, **config: Any) -> list[str]:
         settings = {"discard": "new", "subjects": ("a", "b", "c", "d")} | config
-        return texts(rejects_publishes(series(stream(name, state, settings)), None))
+        return texts(rejects_publishes(series(stream(name, state, settings)), None, None))
 
     sealed = "each publish to a, b, c is refused (error 10109), and a sealed stream cannot be opened again"
     assert refusing(sealed=True) == [f"the stream is sealed: {sealed}"]

@@ -11,10 +11,10 @@ from jsdoctor.engine.cause_graph import cause_graph_misfits
 from jsdoctor.engine.incidents import incidents
 from jsdoctor.engine.loader import PageText, load_rules
 from jsdoctor.model.evidence import EvidenceSet
-from jsdoctor.model.finding import Confidence, Finding, Observation, Severity, Subject
+from jsdoctor.model.finding import Confidence, Finding, Impact, Observation, Severity, Subject
 from jsdoctor.model.jetstream import Cluster, ConsumerConfig, Peer, SequencePair, StreamConfig, StreamState
 from jsdoctor.model.report import Incident, Result
-from jsdoctor.model.rule import Explanation, Impact, Relation, Rule
+from jsdoctor.model.rule import Explanation, Relation, Rule
 from jsdoctor.model.snapshot import ClusterSnapshot, Consumer, SnapshotSeries, Stream, UnresponsiveAsset
 from jsdoctor.parse.front_matter import PageError
 from tests.support.ruleset import rules
@@ -95,7 +95,7 @@ def test_a_dead_server_explains_what_it_held_and_nothing_else() -> None:
     ]
     assert [consequence.evidence for consequence in grouped[0].consequences] == [
         "n3 holds it",
-        "the same deployment at the same time",
+        "the same cluster",
         "the same server n3",
     ]
 
@@ -192,7 +192,7 @@ def test_other_accounts_other_times_and_mere_possibilities_explain_nothing() -> 
         assert len(incidents([cause, late], seen(), NOW)) == 1
 
 
-def test_the_order_is_impact_then_severity_then_how_many() -> None:
+def test_the_order_is_severity_then_impact_then_how_many() -> None:
     results = [
         failed("JSD601", stream("A"), "unbounded"),
         failed("JSD809", server("n1"), "many refused"),
@@ -202,7 +202,7 @@ def test_the_order_is_impact_then_severity_then_how_many() -> None:
         failed("JSD404", consumer("F", "c"), "nothing comes"),
     ]
     order = [incident.causes[0].rule.code for incident in incidents(results, seen(), NOW)]
-    assert order == ["JSD204", "JSD809", "JSD404", "JSD703", "JSD605", "JSD601"]
+    assert order == ["JSD204", "JSD404", "JSD703", "JSD809", "JSD605", "JSD601"]
     assert incidents(list(reversed(results)), seen(), NOW) == incidents(results, seen(), NOW)
 
 

@@ -9,9 +9,8 @@ from jsdoctor.engine.policies import policy_rules
 from jsdoctor.engine.runner import evaluate
 from jsdoctor.engine.select import select_rules
 from jsdoctor.model.evidence import EvidenceSet
-from jsdoctor.model.finding import Outcome, Severity
+from jsdoctor.model.finding import Impact, Outcome, Severity
 from jsdoctor.model.manifest import Manifests
-from jsdoctor.model.rule import Impact
 from jsdoctor.parse.configuration import parse_configuration
 from tests.support.evidence import evidence_of
 from tests.support.manifest_cases import manifest_evidence_of

@@ -40,7 +40,9 @@ async def plant(client: Client) -> None:
     await add_consumer(client, "FIX_WINDOW", "hasty", ack_wait=SECOND_NS // 20)
     await add_consumer(client, "FIX_WINDOW", "steps", backoff=[SECOND_NS // 10, SECOND_NS], max_deliver=5)
     await add_consumer(client, "FIX_WINDOW", "fleeting", inactive_threshold=300 * SECOND_NS)
-    await add_stream(client, "FIX_FULL", subjects=["fix.full"], max_msgs=10, discard="new", **small)
+    await add_stream(
+        client, "FIX_FULL", subjects=["fix.full"], max_msgs=10, max_age=3600 * SECOND_NS, discard="new", **small
+    )
     for _ in range(9):
         await client.request("fix.full", b"x", timeout=10)
     await add_stream(client, "FIX_MUTE", subjects=["fix.mute"], no_ack=True, **small)

@@ -14,6 +14,7 @@ from nats.aio.client import Client
 
 from tests.cli.invoke import jsdoctor
 from tests.real.fixing import apply, config_of, fix, info_of, own, rollback, with_client
+from tests.real.plants_stream_limits import keep_publishing
 from tests.real.ward import PLANTS, TOPOLOGIES, Plant, Site
 from tests.servers import DEFAULT_VERSION, VERSIONS, Cluster, ClusterFactory, wait_until
 from tests.support.deployment import Json, add_consumer, add_stream, api
@@ -26,7 +27,6 @@ MENDED = {
     "P303": "stream.set_max_age",
     "P307": "stream.lower_duplicate_window",
     "P309": "stream.enable_deduplication",
-    "P403/worker": "consumer.raise_max_ack_pending",
     "P404/worker": "consumer.step_down",
     "P410/hasty": "consumer.raise_ack_wait",
     "P4100/backoff": "consumer.raise_ack_wait",
@@ -34,7 +34,6 @@ MENDED = {
     "P4140/paused": "consumer.resume",
     "P601": "stream.bound",
     "P602": "stream.raise_limits",
-    "P602_WORK": "stream.raise_limits",
     "P603": "stream.set_discard",
     "P603_BYTES": "stream.raise_limits",
     "P605": "stream.set_replicas",
@@ -43,6 +42,8 @@ MENDED = {
     "P612": "stream.limit_message_size",
 }
 """What mends the plant of that subject. One of each action that a rule's finding can ask for."""
+PUBLISHED = {"p603", "p603_bytes"}
+"""What is full: a step that makes room is verified by publishes that are stored again."""
 CLUSTERED = {"P404/worker"}
 """What another server has to take over."""
 CHOSEN = (
@@ -81,6 +82,8 @@ async def _fix_all(cluster: Cluster, cwd: Path, version: str, plants: dict[str, 
     try:
         await asyncio.gather(*(plant.work(site) for plant in plants.values()))
         before = await asyncio.to_thread(configs, cluster, list(plants))
+        for subject in PUBLISHED & {plant.subject.removeprefix("APP/").lower() for plant in plants.values()}:
+            site.background(keep_publishing(site, subject.replace("_", ".")))
         await _until_all_are_planned(cluster, cwd, codes, set(plants))
         steps = await asyncio.to_thread(_run, cluster, cwd, codes)
         ended = {_name(step): (step["action"], step["ending"]) for step in steps if _name(step) in plants}

@@ -23,9 +23,9 @@ Json = dict[str, Any]
 def offered(code: str, values: Json, evidence: EvidenceSet) -> tuple[tuple[str, ...], str]:
     rule = next(rule for rule in rules() if rule.code == code)
     result = Result(rule, Finding(subject=ORDERS, remedy=values))
-    remedy = with_offers([result], actions, evidence)[0].remedy
-    assert remedy
-    return remedy.commands, remedy.advice
+    (outcome,) = with_offers([result], actions, evidence)
+    assert outcome.remedy
+    return outcome.remedy.commands, outcome.finding.advice
 
 
 def edited(*edits: Json, base: str = BASE) -> EvidenceSet:

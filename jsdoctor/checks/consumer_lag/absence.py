@@ -50,6 +50,10 @@ def _provided_for(stream: Stream, consumer: Consumer, left_for_ns: int) -> Itera
     if expiry_ns > 0:
         why = f"messages that no client fetches expire after {span(expiry_ns)}"
         yield AbsenceLimit(max(expiry_ns, left_for_ns), why, expected=False)
+    if stream.config.retention == "interest":
+        yield AbsenceLimit(left_for_ns, "the stream grows by all that it does not acknowledge", expected=False)
+    if consumer.delivered.consumer_seq == 0:
+        yield AbsenceLimit(left_for_ns, "no client has ever come for it", expected=False)
     if consumer.num_ack_pending > 0:
         left = counted(consumer.num_ack_pending, "message")
         yield AbsenceLimit(left_for_ns, f"its clients left {left} unacknowledged that are due again", expected=False)

@@ -103,31 +103,55 @@ def _visible(consumer: Consumer, history: ConsumerHistory | None, held_for: int,
         threshold=held_for if old else patience_ns(consumer),
         unit="duration",
         evidence=_evidence(consumer),
-        remedy={"max_ack_pending": 2 * limit} if asked and consumer.config.durable_name else _LOOK,
+        advice=f"Wait until {normal_until}: workers may be busy until then. {_WORK_AROUND}" if asked else "",
         how_to_get=f"look again after {normal_until}: then it is a fault",
     )
 
 
-_LOOK = {"action": "consumer.inspect"}
+_WORK_AROUND = (
+    "If those that hold messages are alive and slow, a higher max_ack_pending gives the others work meanwhile."
+)
 
 
 def _finding(consumer: Consumer, used: float, threshold: float, why: str, at_limit: bool) -> Finding:
     limit = consumer.config.max_ack_pending
-    # More places help where workers are missing places, not where the same messages fail again and again.
-    raises = consumer.config.durable_name and limit > _SERIAL and consumer.num_redelivered < consumer.num_ack_pending
     return Finding(
         subject=consumer.subject,
         severity=None if at_limit and not _nobody_asks(consumer) else Severity.WARNING,
         message=(
             f"{consumer.num_ack_pending:,} of {limit:,} allowed messages are unacknowledged, {why}: "
             + ("delivery has stopped" if at_limit else "delivery stops at the limit")
-            + f", {counted(consumer.num_pending, 'message')} waiting"
+            + f", {counted(consumer.num_pending, 'message')} waiting{_requested(consumer)}"
         ),
         measured=used,
         threshold=threshold,
         unit="ratio",
         evidence=_evidence(consumer),
-        remedy={"max_ack_pending": 2 * limit} if raises else _LOOK,
+        advice=_advice(consumer),
+    )
+
+
+def _requested(consumer: Consumer) -> str:
+    if consumer.config.is_push:
+        return "" if consumer.push_bound else " and no subscriber bound"
+    return "" if consumer.num_waiting else " and no worker requesting more"
+
+
+def _advice(consumer: Consumer) -> str:
+    """Who holds the places decides it. More places would fill up, too, as nothing is acknowledged."""
+    again = f"what they hold comes again {span(patience_ns(consumer))} after its delivery"
+    if consumer.num_redelivered >= consumer.num_ack_pending:
+        return (
+            "Look at why the workers acknowledge none of these messages: the same ones come again and again. Correct "
+            "the handler, or set max_deliver, which ends that."
+        )
+    if consumer.config.is_push:
+        return f"Look at the subscriber: restart it if it hangs or is gone; {again}."
+    if not consumer.num_waiting:
+        return f"Restart the workers: none of them requests messages; {again}."
+    return (
+        f"Look at the workers: they request more and acknowledge nothing. Restart those that hang; {again}. Where they "
+        "forget to acknowledge, only a change of their program helps."
     )
 
 

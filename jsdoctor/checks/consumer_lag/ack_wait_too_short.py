@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from jsdoctor.checks.consumer_lag.progress import unacknowledged_ns
 from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
 from jsdoctor.checks.packets.views import moment, most_severe
 from jsdoctor.checks.packets.words import percent, rounded
@@ -25,6 +26,7 @@ from jsdoctor.model.wording import counted, span
 
 _DEFAULT_WAIT_S = 30
 _NS_PER_S = 1_000_000_000
+_MINUTE_NS = 60 * _NS_PER_S
 
 
 @check("consumer_lag.ack_wait_too_short")
@@ -65,18 +67,34 @@ def ack_wait_too_short(snapshots: SnapshotSeries, params: Params) -> Iterator[Fi
                 consumer.observed("num_redelivered", consumer.num_redelivered),
             ),
             remedy=longer_wait(consumer),
+            advice=_MEND_FIRST if _none_acknowledged(consumer) else "",
         )
+
+
+_MEND_FIRST = (
+    "Look at the workers first: they acknowledge none of what they get, so that a longer ack_wait only makes it come "
+    "again later."
+)
 
 
 def longer_wait(consumer: Consumer, at_least_ns: int = 0) -> dict[str, object]:
     """Back to the server's default, or more where that much is needed; a backoff keeps its steps and starts there."""
     config, wait_s = consumer.config, max(_DEFAULT_WAIT_S, -(-at_least_ns // _NS_PER_S))
-    if not config.durable_name:  # the CLI edits durables only
+    if not config.durable_name or _none_acknowledged(consumer):  # the CLI edits durables only
         return {"action": "consumer.inspect"}
     if not config.backoff_ns:
         return {"ack_wait_s": wait_s}
     longest_s = max(-(-config.backoff_ns[-1] // _NS_PER_S), 2 * wait_s)
     return {"ack_wait_s": wait_s, "backoff_steps": len(config.backoff_ns), "backoff_max_s": longest_s}
+
+
+def _none_acknowledged(consumer: Consumer) -> bool:
+    """Whether all that is under way came again and nothing was acknowledged for long: no wait is long enough for that.
+
+    A wait that is too short is seen by late acknowledgements, so the minute leaves room for the slowest ones.
+    """
+    ago = unacknowledged_ns(consumer)
+    return 0 < consumer.num_ack_pending <= consumer.num_redelivered and ago is not None and ago > _MINUTE_NS
 
 
 _MAX = 0.99

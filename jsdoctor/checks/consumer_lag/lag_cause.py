@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jsdoctor.checks.consumer_lag.progress import backlog, flow, is_full, moved
+from jsdoctor.checks.consumer_lag.progress import acknowledged, backlog, flow, is_full, moved
 from jsdoctor.model.partial import shown_or
 from jsdoctor.model.trend import ConsumerHistory
 from jsdoctor.model.wording import span
@@ -28,6 +28,8 @@ def _lag_cause(history: ConsumerHistory) -> str:
         return "it is paused (JSD414)"
     if is_full(last):
         taken = "its one place" if config.max_ack_pending == 1 else f"each of its {config.max_ack_pending:,} places"
+        if held_by_its_limit(history):
+            return f"workers acknowledge and more of them wait, but {taken} for unacknowledged messages is taken"
         return f"{taken} for unacknowledged messages is taken (JSD403)"
     if config.is_push and not last.push_bound:
         return "no subscriber is bound to it (JSD405)"
@@ -40,6 +42,23 @@ def _lag_cause(history: ConsumerHistory) -> str:
     if not moved(history):
         return "clients wait and the server delivers nothing (JSD404, JSD417)"
     return "its clients are slower than what arrives"
+
+
+def held_by_its_limit(history: ConsumerHistory) -> dict[str, object]:
+    """The remedy where the limit itself is the cause: workers acknowledge, more of them wait, and no place is free.
+
+    Else nothing, which leaves the rule's own. A limit of one means strict order.
+    """
+    return shown_or(lambda: _held_by_its_limit(history), {})
+
+
+def _held_by_its_limit(history: ConsumerHistory) -> dict[str, object]:
+    last, limit = history.last, history.last.config.max_ack_pending
+    waits = all(is_full(reading) and reading.num_waiting > 0 for reading in history.readings)
+    fails = last.num_redelivered >= last.num_ack_pending or repeated_share(history) >= _REPEATS
+    if limit <= 1 or not last.config.durable_name or not waits or fails or not acknowledged(history):
+        return {}
+    return {"action": "consumer.raise_max_ack_pending", "max_ack_pending": 2 * limit}
 
 
 def repeated_share(history: ConsumerHistory) -> float:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.consumer_lag.lag_cause import lag_cause, samples_of
+from jsdoctor.checks.consumer_lag.lag_cause import held_by_its_limit, lag_cause, samples_of
 from jsdoctor.checks.consumer_lag.loss import time_to_loss
 from jsdoctor.checks.consumer_lag.progress import DeliveryRates, acknowledged, backlog, flow, grows, wait_s
 from jsdoctor.checks.registry import check
@@ -96,6 +96,7 @@ def _finding(history: ConsumerHistory, rates: DeliveryRates, burst_s: float) -> 
             history.first.observed("num_ack_pending", history.first.num_ack_pending),
             last.observed("num_ack_pending", last.num_ack_pending),
         ),
+        remedy=held_by_its_limit(history),
     )
 
 

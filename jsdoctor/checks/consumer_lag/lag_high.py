@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.consumer_lag.lag_cause import lag_cause, samples_of, time_to_drain_s
+from jsdoctor.checks.consumer_lag.lag_cause import held_by_its_limit, lag_cause, samples_of, time_to_drain_s
 from jsdoctor.checks.consumer_lag.progress import DeliveryRates, acknowledged, flow, grows, wait_s
 from jsdoctor.checks.monitor_metadata import own_count
 from jsdoctor.checks.registry import check
@@ -126,4 +126,5 @@ def _finding(history: ConsumerHistory, rates: DeliveryRates, warn_at: int, fail_
             last.observed("delivered.consumer_seq", last.delivered.consumer_seq),
             last.observed("num_ack_pending", last.num_ack_pending),
         ),
+        remedy=held_by_its_limit(history),
     )

@@ -12,7 +12,8 @@ from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
 from jsdoctor.model.wording import counted, span
 
 _NS_PER_S = 1_000_000_000
-_WEEK_NS = 7 * 86_400 * _NS_PER_S
+_DAY_NS = 86_400 * _NS_PER_S
+_WEEK_NS = 7 * _DAY_NS
 _OWN_STREAMS = "$MQTT_"
 """The server sets the threshold of its MQTT sessions itself, from its configuration (server: mqtt.go)."""
 
@@ -67,16 +68,29 @@ def _longer_life(stream: Stream, consumer: Consumer) -> dict[str, object]:
 
 
 def _paused(stream: Stream, consumer: Consumer) -> Finding:
-    """A pause is a decision of an operator, and information; not so where it makes the stream refuse publishers."""
+    """A pause is a decision of an operator, and information, but for what it costs others.
+
+    It makes a full stream refuse publishers, it lasts longer than what waits lives, or it holds work for days.
+    """
     keeps = stream.config.retention != "limits" and consumer.num_pending > 0
     refuses = keeps and refuses_when_full(stream) and any(fill.no_room for fill in storage_fills(stream))
+    expires = consumer.num_pending > 0 and 0 < stream.config.max_age_ns < consumer.pause_remaining_ns
+    holds = keeps and consumer.pause_remaining_ns > _DAY_NS
+    cost = (
+        ", which fill the stream: it refuses publishers"
+        if refuses
+        else f", which expire before that (max_age {span(stream.config.max_age_ns)})"
+        if expires
+        else ", and the stream keeps all that comes until then"
+        if holds
+        else ""
+    )
     return Finding(
         subject=consumer.subject,
-        severity=Severity.WARNING if refuses else Severity.INFO,
+        severity=Severity.WARNING if cost else Severity.INFO,
         message=(
             f"the consumer is paused for another {span(consumer.pause_remaining_ns)} and delivers nothing, "
-            f"waiting meanwhile: {counted(consumer.num_pending, 'message')}"
-            + (", which fill the stream: it refuses publishers" if refuses else "")
+            f"waiting meanwhile: {counted(consumer.num_pending, 'message')}" + cost
         ),
         evidence=(
             consumer.observed("paused", True),

@@ -173,10 +173,11 @@ def _by_account(histories: Sequence[ServerHistory], params: Params) -> Iterator[
         if errors < params.integer("min_account_errors") or rate < params.number("account_error_rate"):
             yield passed(subject)
             continue
-        last = histories[-1].last
+        last, share = histories[-1].last, errors / total if total else 0.0
+        most = share >= params.number("max_errors") and rate >= params.number("max_error_rate")
         yield Finding(
             subject=subject,
-            severity=Severity.INFO,
+            severity=None if most else Severity.INFO,
             message=f"{errors:,} of its {total:,} JetStream API calls between the samples returned an error,"
             f" {rate:,.1f} a second: some client repeats what is refused, or looks for what is not there",
             measured=rate,

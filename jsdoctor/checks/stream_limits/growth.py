@@ -25,7 +25,7 @@ def fills_server_in_ns(stream: Stream, servers: Servers | None, min_history_ns: 
 
     None when the server was not seen, has no limit, or the stream is too young for an average.
     """
-    free = _free_bytes(stream, servers)
+    free = free_bytes(stream, servers)
     first, bytes_held = stream.state.first_ts, stream.state.bytes
     if free is None or not stream.from_leader or first is None or bytes_held <= 0:
         return None
@@ -35,7 +35,8 @@ def fills_server_in_ns(stream: Stream, servers: Servers | None, min_history_ns: 
     return int(free / bytes_held * history_ns)
 
 
-def _free_bytes(stream: Stream, servers: Servers | None) -> int | None:
+def free_bytes(stream: Stream, servers: Servers | None) -> int | None:
+    """What is left of the store of the server that leads the stream, in bytes; None where it shows no limit."""
     for server in servers.servers if servers else ():
         if server.name == stream.answered_by and server.jetstream and server.jetstream.config:
             stats, limits = server.jetstream, server.jetstream.config

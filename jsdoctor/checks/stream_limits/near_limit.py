@@ -11,11 +11,11 @@ from jsdoctor.checks.declared.deployed import Deployed
 from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
 from jsdoctor.checks.declared.index import Declarations
 from jsdoctor.checks.registry import check
+from jsdoctor.checks.stream_limits.room import MoreRoom, room
 from jsdoctor.checks.streams.limits import (
     StreamLimitUse,
     consumer_fill,
     histories,
-    larger_limits,
     refuses_when_full,
     storage_fills,
     time_to_full_ns,
@@ -48,6 +48,7 @@ def near_limit(
         if worst.share < warn_at:
             yield passed(stream.subject)
             continue
+        more = room(stream, trend, worst) if worst.noun != "consumers" else _MORE_CONSUMERS
         severe = worst.share >= fail_at
         left_ns = time_to_full_ns(worst, readings.get((stream.account, stream.name)))
         yield Finding(
@@ -62,7 +63,8 @@ def near_limit(
             threshold=fail_at if severe else warn_at,
             unit="ratio",
             evidence=worst.observed(stream),
-            remedy=_remedy(stream, worst),
+            remedy=more.remedy,
+            advice=more.advice,
         )
 
 
@@ -95,10 +97,7 @@ def _consequence(stream: Stream, fill: StreamLimitUse) -> str:
     return "at the limit each new message deletes the oldest one, processed or not"
 
 
-def _remedy(stream: Stream, fill: StreamLimitUse) -> dict[str, object]:
-    if fill.noun == "consumers":
-        return {"action": "stream.look_at_consumers"}
-    return larger_limits(stream, fill)
+_MORE_CONSUMERS = MoreRoom({"action": "stream.look_at_consumers"})
 
 
 @check("stream_limits.near_limit_declared")

@@ -16,13 +16,15 @@ from jsdoctor.checks.logs.clients import client_of
 from jsdoctor.checks.logs.log_findings import finding_of, is_recent
 from jsdoctor.checks.logs.words import no_client_lines, subject_of
 from jsdoctor.checks.registry import check
-from jsdoctor.checks.streams.limits import larger_limits, refuses_when_full, storage_fills
+from jsdoctor.checks.stream_limits.room import room
+from jsdoctor.checks.streams.limits import refuses_when_full, storage_fills
 from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed, unknown
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.manifest import DeclaredStream, Manifests
 from jsdoctor.model.near_subjects import NearSubjects
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
 from jsdoctor.model.stream_room import full_for_sure, full_in_doubt, refuses_per_subject
+from jsdoctor.model.trend import Trend
 from jsdoctor.model.wording import counted
 
 _MAX_NAMED = 3
@@ -30,7 +32,9 @@ _DECIDE = ("discard", "subjects", "retention", "max_age", "max_bytes", "max_msgs
 
 
 @check("stream_limits.rejects_publishes")
-def rejects_publishes(snapshots: SnapshotSeries, subjects: NearSubjects | None) -> Iterator[Finding]:
+def rejects_publishes(
+    snapshots: SnapshotSeries, trend: Trend | None, subjects: NearSubjects | None
+) -> Iterator[Finding]:
     """Error 10077, and nothing in the server's log (server: filestore.go storeRawMsg, jetstream_batching.go).
 
     One message for each subject with `discard_new_per_subject` is a switch that is set once, as people choose it.
@@ -47,6 +51,7 @@ def rejects_publishes(snapshots: SnapshotSeries, subjects: NearSubjects | None) 
         if not full or (stream.config.mirror and any(fill.share > 1 for fill in full)):
             yield _per_subject(stream, subjects) if refuses_per_subject(stream.config) else passed(stream.subject)
             continue
+        more = room(stream, trend, *full)
         reached = " and ".join(f"{fill.used:,} of {fill.limit:,} {fill.noun}" for fill in full)
         yield Finding(
             subject=stream.subject,
@@ -58,7 +63,8 @@ def rejects_publishes(snapshots: SnapshotSeries, subjects: NearSubjects | None) 
                 stream.observed("config.discard", stream.config.discard),
                 *(seen for fill in full for seen in fill.observed(stream)),
             ),
-            remedy=larger_limits(stream, *full),
+            remedy=more.remedy,
+            advice=more.advice,
         )
 
 

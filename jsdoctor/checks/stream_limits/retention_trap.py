@@ -14,7 +14,7 @@ from jsdoctor.checks.registry import check
 from jsdoctor.checks.streams.claims import readers, reads_safely, stranded, unclaimed, uncovered_subjects
 from jsdoctor.checks.streams.limits import histories
 from jsdoctor.checks.streams.scaling import scaled_ns_ago
-from jsdoctor.model.finding import Confidence, Finding, Severity, passed, unknown
+from jsdoctor.model.finding import Confidence, Finding, Impact, Severity, passed, unknown
 from jsdoctor.model.jetstream import ConsumerConfig
 from jsdoctor.model.manifest import DeclaredStream, Manifests
 from jsdoctor.model.params import Params
@@ -82,6 +82,7 @@ def _nobody(stream: Stream, history: StreamHistory | None) -> Finding:
     return Finding(
         subject=stream.subject,
         severity=None if dropping else Severity.WARNING,
+        impact=Impact.DATA_LOST,
         # A mirror or source in another domain or, before 2.14, in another account does not show.
         confidence=Confidence.MEDIUM,
         message=(

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
 from jsdoctor.checks.registry import check
-from jsdoctor.checks.stream_limits.growth import fills_server_in_ns, has_bound, only_subjects_bound
+from jsdoctor.checks.stream_limits.growth import fills_server_in_ns, free_bytes, has_bound, only_subjects_bound
 from jsdoctor.model.finding import Confidence, Finding, Severity, passed
 from jsdoctor.model.manifest import Manifests
 from jsdoctor.model.params import Params
@@ -35,7 +35,8 @@ def unbounded(snapshots: SnapshotSeries, servers: Servers | None, params: Params
         if stream.config.retention != "limits" or stream.config.sealed:
             continue
         if has_bound(stream.config):
-            yield _bounded(stream, earlier.get(stream.key), params.integer("new_subjects"))
+            free = free_bytes(stream, servers)
+            yield _bounded(stream, earlier.get(stream.key), params.integer("new_subjects"), free, horizon_ns)
             continue
         left_ns = fills_server_in_ns(stream, servers, min_history_ns)
         soon = left_ns is not None and left_ns < horizon_ns
@@ -64,10 +65,11 @@ def unbounded(snapshots: SnapshotSeries, servers: Servers | None, params: Params
 
 
 class Growth(NamedTuple):
-    """What came between two readings of a stream: messages, and subjects that were not stored before."""
+    """What came between two readings of a stream: messages, subjects that were not stored before, and bytes."""
 
     messages: int
     subjects: int
+    stored_bytes: int
     seconds: float
 
 
@@ -78,27 +80,31 @@ def _new_subjects(stream: Stream, earlier: Stream | None) -> Growth | None:
     return Growth(
         stream.state.last_seq - earlier.state.last_seq,
         stream.state.num_subjects - earlier.state.num_subjects,
+        stream.state.bytes - earlier.state.bytes,
         (stream.at - earlier.at).total_seconds(),
     )
 
 
-def _bounded(stream: Stream, earlier: Stream | None, least: int) -> Finding:
+def _bounded(stream: Stream, earlier: Stream | None, least: int, free: int | None, horizon_ns: int) -> Finding:
     """A bound of each subject bounds the stream unless nearly every message has a subject of its own."""
     grown = _new_subjects(stream, earlier) if only_subjects_bound(stream.config) else None
     if grown and grown.subjects >= least and grown.subjects >= grown.messages * _MOSTLY:
-        return _growing(stream, grown, least)
+        fills = free is not None and grown.stored_bytes > 0
+        left_ns = int(free / grown.stored_bytes * grown.seconds * 1e9) if free is not None and fills else None
+        return _growing(stream, grown, least, left_ns if left_ns is not None and left_ns < horizon_ns else None)
     return passed(stream.subject)
 
 
-def _growing(stream: Stream, grown: Growth, least: int) -> Finding:
+def _growing(stream: Stream, grown: Growth, least: int, left_ns: int | None) -> Finding:
+    """`left_ns`: until the store is full at this rate, where that is soon enough to be more than information."""
     kept = counted(stream.config.max_msgs_per_subject, "message")
     return Finding(
         subject=stream.subject,
-        severity=Severity.INFO,
+        severity=Severity.WARNING if left_ns is not None else Severity.INFO,
         confidence=Confidence.MEDIUM,
         message=f"it keeps {kept} of each subject and has no other limit, and {counted(grown.subjects, 'subject')} came"
         f" with {counted(grown.messages, 'message')} within {grown.seconds:.0f} s: if they do not come again, it grows"
-        " for as long as there are new ones",
+        + (" for as long as there are new ones" if left_ns is None else f", and its server is full in {span(left_ns)}"),
         measured=grown.subjects,
         threshold=least,
         unit="count",

@@ -18,6 +18,7 @@ from jsdoctor.remedy.families.configuration import (
     update_step,
 )
 from jsdoctor.remedy.family import Action, Commands, Family, command
+from jsdoctor.remedy.improvement import DELIVERED_ONCE, SERVED, Improvement
 from jsdoctor.remedy.operation import Api
 from jsdoctor.remedy.planning import Target, number
 
@@ -133,9 +134,11 @@ def _plan_waits(target: Target, values: Mapping[str, Any]) -> tuple[Step, ...]:
     return update_step(target, _UPDATE, "consumer.raise_ack_wait", *changes, risk=Risk.SAFE, effect=effect)
 
 
-def _setting(name: str, value: str, risk: Risk, step_risk: Risk, effect: str) -> Action:
+def _setting(
+    name: str, value: str, risk: Risk, step_risk: Risk, effect: str, *, improvement: Improvement | None = None
+) -> Action:
     """An action that sets one value. `risk` is that of the action as a rule offers it."""
-    return Action(name, risk, _edits(value), _plan(name, value, step_risk, effect))
+    return Action(name, risk, _edits(value), _plan(name, value, step_risk, effect), improvement)
 
 
 FAMILY = Family(
@@ -147,8 +150,9 @@ FAMILY = Family(
             Risk.SAFE,
             Risk.SAFE,
             "more messages may be unacknowledged at the same time; after a crash as many more come twice",
+            improvement=SERVED,
         ),
-        Action("consumer.raise_ack_wait", Risk.SAFE, _edit_waits, _plan_waits),
+        Action("consumer.raise_ack_wait", Risk.SAFE, _edit_waits, _plan_waits, DELIVERED_ONCE),
         _setting(
             "consumer.raise_inactive_threshold",
             "inactive_threshold_s",

@@ -13,6 +13,7 @@ from jsdoctor.model.finding import Subject
 from jsdoctor.model.plan import Change, Json, Request, Step
 from jsdoctor.model.rule import Risk
 from jsdoctor.remedy.family import Action, Family, command
+from jsdoctor.remedy.improvement import SERVED
 from jsdoctor.remedy.operation import Api, Operation, Standing, StepContext
 from jsdoctor.remedy.planning import CannotPlanError, Target, require_version
 from jsdoctor.remedy.preconditions import LED
@@ -242,8 +243,8 @@ FAMILY = Family(
     "delivery",
     actions=(
         Action("consumer.pause", Risk.MANUAL, _offer_pause, _plan_pause),
-        Action("consumer.resume", Risk.MANUAL, _offer_resume, _plan_resume),
-        Action("consumer.unpin", Risk.MANUAL, _offer_unpin, _plan_unpin),
+        Action("consumer.resume", Risk.MANUAL, _offer_resume, _plan_resume, SERVED),
+        Action("consumer.unpin", Risk.MANUAL, _offer_unpin, _plan_unpin, SERVED),
     ),
     operations=(Pause(), Unpin()),
 )

@@ -16,6 +16,7 @@ from jsdoctor.model.rule import Risk
 from jsdoctor.model.server import Servers
 from jsdoctor.model.snapshot import Stream
 from jsdoctor.remedy.family import Action, Family, command
+from jsdoctor.remedy.improvement import SERVED
 from jsdoctor.remedy.operation import Api, Operation, Standing
 from jsdoctor.remedy.planning import CannotPlanError, Target
 from jsdoctor.remedy.preconditions import CLUSTERED
@@ -251,7 +252,7 @@ FAMILY = Family(
     "leader",
     actions=(
         Action("stream.step_down", Risk.MANUAL, _offer_stream, _plan_stream_step_down),
-        Action("consumer.step_down", Risk.DISRUPTIVE, _offer_consumer, _plan_consumer_step_down),
+        Action("consumer.step_down", Risk.DISRUPTIVE, _offer_consumer, _plan_consumer_step_down, SERVED),
         Action("cluster.step_down_meta", Risk.MANUAL, _offer_meta, _plan_meta_step_down),
         Action("cluster.balance", Risk.DISRUPTIVE, _offer_balance, _plan_balance),
     ),

@@ -17,6 +17,7 @@ from jsdoctor.remedy.families.configuration import (
     update_step,
 )
 from jsdoctor.remedy.family import Action, Commands, Family, command
+from jsdoctor.remedy.improvement import COPIES, TAKES_PUBLISHES
 from jsdoctor.remedy.loss import would_delete
 from jsdoctor.remedy.operation import Api, StepRefusedError
 from jsdoctor.remedy.planning import CannotPlanError, Target, number
@@ -309,21 +310,22 @@ def _unfreeze_sources(subject: Subject, values: Mapping[str, Any]) -> tuple[str,
 
 
 _WINDOW = _edit("duplicate_window_s")
+_AGE = _edit("max_age_s", "duplicate_window_s")
 
 FAMILY = Family(
     "stream settings",
     actions=(
-        Action("stream.raise_limits", Risk.SAFE, _edit("max_msgs", "max_bytes"), _plan_raise_limits),
+        Action("stream.raise_limits", Risk.SAFE, _edit("max_msgs", "max_bytes"), _plan_raise_limits, TAKES_PUBLISHES),
         Action("stream.bound", Risk.MANUAL, _preview_bound, _plan_bound),
-        Action("stream.set_max_age", Risk.MANUAL, _edit("max_age_s", "duplicate_window_s"), _plan_set_max_age),
-        Action("stream.set_discard", Risk.MANUAL, _edit("discard"), _plan_set_discard),
+        Action("stream.set_max_age", Risk.MANUAL, _AGE, _plan_set_max_age, TAKES_PUBLISHES),
+        Action("stream.set_discard", Risk.MANUAL, _edit("discard"), _plan_set_discard, TAKES_PUBLISHES),
         Action("stream.set_replicas", Risk.DISRUPTIVE, _edit("replicas"), _plan_set_replicas),
         Action("stream.acknowledge", Risk.DISRUPTIVE, _acknowledge, _plan_acknowledge),
         Action("stream.limit_message_size", Risk.SAFE, _edit("max_msg_size"), _plan_limit_message_size),
         Action("stream.raise_duplicate_window", Risk.SAFE, _WINDOW, _plan_raise_duplicate_window),
         Action("stream.lower_duplicate_window", Risk.DISRUPTIVE, _WINDOW, _plan_lower_duplicate_window),
         Action("stream.enable_deduplication", Risk.DISRUPTIVE, _WINDOW, _plan_enable_deduplication),
-        Action("stream.unfreeze_sources", Risk.MANUAL, _unfreeze_sources, _plan_unfreeze_sources),
+        Action("stream.unfreeze_sources", Risk.MANUAL, _unfreeze_sources, _plan_unfreeze_sources, COPIES),
     ),
     operations=(_UPDATE,),
 )

@@ -8,7 +8,7 @@ from datetime import datetime
 import msgspec
 
 from jsdoctor.model.report import Incident, Report, Result
-from jsdoctor.render.findings import numbers, offered
+from jsdoctor.render.findings import advised, numbers
 from jsdoctor.render.incidents import IMPACT_WORDS, blocks, explanation, first_command, incidents_of
 from jsdoctor.render.plain import compact
 from jsdoctor.render.wording import listed, to_the_second
@@ -127,7 +127,7 @@ def _row(number: int, result: Result, why: str) -> FindingRow:
             for observation in finding.evidence[:_EVIDENCE_SHOWN]
         ),
         more_evidence=max(0, len(finding.evidence) - _EVIDENCE_SHOWN),
-        commands=tuple(offered(result.remedy)),
+        commands=tuple(advised(result)),
     )
 
 

@@ -1,0 +1,69 @@
+"""What makes room in a stream that is full or nearly so: that depends on what should empty it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from jsdoctor.checks.consumer_lag.progress import acknowledged, histories, key, patience_ns, unacknowledged_ns
+from jsdoctor.checks.streams.limits import StreamLimitUse, larger_limits
+from jsdoctor.model.snapshot import Consumer, Stream
+from jsdoctor.model.trend import Trend
+
+_NAMED = 3
+_BUSY_NS = 60_000_000_000
+"""Workers that acknowledged something within this time are at work, however short `ack_wait` is."""
+_LOOK = {"action": "stream.inspect"}
+
+
+class MoreRoom(msgspec.Struct, frozen=True):
+    """Values for the remedy, and what a person has to do first where a higher limit is no fix."""
+
+    remedy: dict[str, Any]
+    advice: str = ""
+
+
+def room(stream: Stream, trend: Trend | None, *fills: StreamLimitUse) -> MoreRoom:
+    """A higher limit where messages leave by themselves, and only too few of them fit; else what should empty it."""
+    config = stream.config
+    if config.retention == "limits":
+        if config.max_age_ns > 0:
+            return MoreRoom(larger_limits(stream, *fills))
+        return MoreRoom(
+            _LOOK,
+            "Decide what may go: nothing leaves it by itself. Set max_age, or delete what is no longer needed: "
+            "a higher limit only delays it.",
+        )
+    holding = tuple(_holding(stream))
+    idle = [consumer.name for consumer in holding if not _at_work(consumer, trend)]
+    if idle:
+        names = ", ".join(idle[:_NAMED]) + (f" and {len(idle) - _NAMED:,} more" if len(idle) > _NAMED else "")
+        return MoreRoom(
+            {"action": "stream.look_at_consumers"},
+            f"Get the workers of {names} going again: the stream keeps each message until they acknowledge it. A "
+            "higher limit only delays it.",
+        )
+    if holding or not stream.consumers_seen:
+        return MoreRoom(larger_limits(stream, *fills))
+    return MoreRoom(
+        {"action": "stream.look_at_consumers"},
+        "Create a consumer that takes what is stored, or purge it: no consumer wants any of it.",
+    )
+
+
+def _holding(stream: Stream) -> Iterator[Consumer]:
+    """The consumers that the stream keeps messages for."""
+    return (c for c in stream.consumers if c.config.ack_policy != "none" and c.num_pending + c.num_ack_pending > 0)
+
+
+def _at_work(consumer: Consumer, trend: Trend | None) -> bool:
+    """Whether its clients acknowledge, between the samples or just before. They do unless its leader reports it."""
+    if not consumer.from_leader:
+        return True
+    history = histories(trend).get(key(consumer))
+    ago = unacknowledged_ns(consumer)
+    return (history is not None and acknowledged(history)) or (
+        ago is not None and consumer.ack_floor.last_active is not None and ago <= max(patience_ns(consumer), _BUSY_NS)
+    )
