@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from jsdoctor.app.collecting import collect
-from jsdoctor.app.connection import resolve_only_login
+from jsdoctor.app.connection import resolve_logins
 from jsdoctor.app.diagnose.consult import consult
 from jsdoctor.app.diagnose.given import given_texts
 from jsdoctor.app.diagnose.request import DiagnoseRequest
@@ -334,8 +334,8 @@ def plan_fix(
         wanted = EvidenceRequest(connection=_connection(deployment), samples=samples, interval_s=interval_s)
         request = FixRequest(judge=judge, wanted=wanted, remedies=parse_remedies(tuple(remedies)))
         judging = open_judging(judge)
-        settings = resolve_only_login(wanted.connection, judging.config)
-        sample = FixCollector(judging, wanted, settings, judging.values, lambda _: None)
+        logins = resolve_logins(wanted.connection, judging.config)
+        sample = FixCollector(judging, wanted, logins, judging.values, lambda _: None)
         return FixPlan(shareable(make_plan(request, sample)))
 
     return _run(work)

@@ -20,6 +20,7 @@ from jsdoctor.model.evidence import KINDS, Evidence, EvidenceSet
 from jsdoctor.model.finding import CLUSTER
 from jsdoctor.model.gap import Gap, Gaps
 from jsdoctor.model.log import LogEvidence
+from jsdoctor.model.logins import NO_LOGINS, Logins
 from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.report import Report, Source
 from jsdoctor.model.suppression import Suppressions
@@ -40,10 +41,11 @@ class Collected(msgspec.Struct, frozen=True):
     headline: str
     problem: Problem | None = None
     saw_nothing: bool = False
+    logins: Logins = NO_LOGINS
 
     def report(self) -> Report:
         """The report of the selected rules on it."""
-        return self.judging.report(self.evidence, self.sources, self.headline)
+        return self.judging.report(self.evidence, self.sources, self.headline, self.logins)
 
 
 def collect(request: EvidenceRequest, judging: Judging, messages: Messages = LOGGED) -> Collected:
@@ -62,7 +64,9 @@ def collect(request: EvidenceRequest, judging: Judging, messages: Messages = LOG
         if request.packets is not None and evidence.get(PacketEvidence) is not None:
             raise UsageProblem(f"{request.bundle} has packets, and --pcap or --sniff names others", "judge them apart")
         saw_nothing = not request.beside and not any(sample.exchanges for sample in gathered.samples)
-        collected = Collected(judging, evidence, gathered.sources, read.headline, gathered.problem, saw_nothing)
+        collected = Collected(
+            judging, evidence, gathered.sources, read.headline, gathered.problem, saw_nothing, gathered.logins
+        )
         if gathered.has_logs_alone:
             collected = replace(
                 _without_deployment(judging, {**request.beside, LogEvidence: "logs"}), sources=gathered.sources

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 
 from jsdoctor.collect.connect.contexts import config_home
@@ -30,12 +31,9 @@ def resolve_logins(options: ConnectionOptions, config: Configuration) -> tuple[C
     return tuple(resolve(options, os.environ, config_home(os.environ)) for options in every)
 
 
-def resolve_only_login(options: ConnectionOptions, config: Configuration) -> ConnectionSettings:
-    """The settings of the one login that writes. Raises UsageProblem where several were given."""
-    if (names := _with_configured(options, config)).more_contexts:
-        several = ", ".join((names.context or "", *(names.more_contexts or ())))
-        raise UsageProblem(f"this command uses one login, and there are several contexts: {several}", "give one")
-    return resolve_connection(options, config)
+def flags_of(logins: Sequence[ConnectionSettings]) -> str:
+    """The flags by which a further command of jsdoctor uses these logins, each after a space."""
+    return "".join(f" {flag}" for flag in dict.fromkeys(flag for login in logins for flag in login.flags))
 
 
 def _with_configured(options: ConnectionOptions, config: Configuration) -> ConnectionOptions:

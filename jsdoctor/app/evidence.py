@@ -19,8 +19,9 @@ from jsdoctor.engine.planner import CollectionPlan
 from jsdoctor.model.exchange import Endpoint, Exchange, Sample
 from jsdoctor.model.finding import CLUSTER
 from jsdoctor.model.gap import Gap
+from jsdoctor.model.logins import NO_LOGINS, Logins
 from jsdoctor.model.report import Source
-from jsdoctor.parse.logins import of_several_logins
+from jsdoctor.parse.logins import logins_of, of_several_logins
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,7 @@ class Gathered:
     """Raw samples, their sources, and the problem that prevented access to them, if any.
 
     `captured_at` is when they were captured, None if they are live. `bundle` is the content of the bundle, if it was
-    one.
+    one. `logins` are those that servers accepted.
     """
 
     samples: tuple[Sample, ...]
@@ -36,6 +37,7 @@ class Gathered:
     problem: Problem | None = None
     captured_at: datetime | None = None
     bundle: Captured | None = None
+    logins: Logins = NO_LOGINS
 
     @property
     def has_logs_alone(self) -> bool:
@@ -98,7 +100,8 @@ def gather_live(
     by_login = asyncio.run(collect())
     samples = of_several_logins(by_login) if len(by_login) > 1 else by_login[0]
     samples = with_exchanges(samples, before, _host() if plan.host else ())
-    return Gathered(samples, sources, problems[0] if problems else None)
+    known = logins_of(samples, [login.flags for login in logins])
+    return Gathered(samples, sources, problems[0] if problems else None, logins=known)
 
 
 def _host() -> tuple[Exchange, ...]:

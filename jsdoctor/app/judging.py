@@ -25,14 +25,15 @@ from jsdoctor.engine.severities import severities_of, with_severities
 from jsdoctor.engine.suppression import resolve_waivers, suppress, waiver_uses
 from jsdoctor.engine.verdict import ExitCode, NagiosState, exit_code, nagios_state
 from jsdoctor.model.evidence import EvidenceSet
-from jsdoctor.model.finding import Severity
+from jsdoctor.model.finding import CLUSTER, Severity
+from jsdoctor.model.logins import NO_LOGINS, Logins
 from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.report import Report, Source
 from jsdoctor.model.suppression import Baseline, Suppressions, Waiver
 from jsdoctor.model.topology import Topology
 from jsdoctor.model.traffic_summary import TrafficSummary, traffic_summaries
 from jsdoctor.parse.configuration import Configuration, RuleSetting
-from jsdoctor.remedy.offer import with_offers
+from jsdoctor.remedy.offer import flagged, with_offers
 
 ParameterValues = dict[str, dict[str, float | int | None]]
 """By rule code and parameter name, in the parameter's unit."""
@@ -75,22 +76,26 @@ class Judging(msgspec.Struct, frozen=True):
     baseline: Baseline | None = None
     severities: Mapping[str, Severity] = msgspec.field(default_factory=dict)
 
-    def report(self, evidence: EvidenceSet, sources: tuple[Source, ...], headline: str) -> Report:
-        """Evaluate the selected rules on the evidence."""
+    def report(
+        self, evidence: EvidenceSet, sources: tuple[Source, ...], headline: str, logins: Logins = NO_LOGINS
+    ) -> Report:
+        """Evaluate the selected rules on the evidence. The commands in it lead to these logins."""
         evidence = evidence.joined(Suppressions())  # an empty one is no gap
         evidence = evidence.joined(known_defects())
         evaluation = self._evaluated(evidence)
         judged = with_severities(evaluation.results, self.severities)
-        offered = with_offers(judged, self.rulebook.actions)
+        offered = with_offers(judged, self.rulebook.actions, evidence, logins)
         results = suppress(offered, self.waivers, self.baseline, self.today)
         report = Report(
             version=__version__,
             started=self.request.started,
             finished=datetime.now(UTC),
             sources=sources,
-            verdicts=evaluation.verdicts,
+            verdicts=tuple(flagged(verdict, CLUSTER, logins) for verdict in evaluation.verdicts),
             results=results if self.request.all_findings else without_existing(results, evidence, self.rulebook.checks),
-            gaps=(*evidence.gaps_for(evaluation.kinds), *evaluation.gaps),
+            gaps=tuple(
+                flagged(gap, gap.subject, logins) for gap in (*evidence.gaps_for(evaluation.kinds), *evaluation.gaps)
+            ),
             headline=headline,
             traffic=_traffic(evidence),
             topology=_topology(evidence),

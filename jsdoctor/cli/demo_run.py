@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import tempfile
 import time
@@ -29,17 +30,25 @@ def run_demo(keep: bool, verbose: int, color: Color) -> ExitCode | NagiosState:
         for fault in FAULTS:
             sys.stderr.write(f"  {fault.subject:24} {fault.story}\n")
         plant_all(_with_login(server.url, "shop"))
-        system = _with_login(server.url, "sys")
-        sys.stderr.write(f"\n$ jsdoctor check -s {system}\n\n")
+        system, shop = (_context(Path(directory), name, server.url) for name in ("sys", "shop"))
+        command = f"jsdoctor check --context {system} --context {shop}"  # to be copied, as the commands in the report
+        sys.stderr.write(f"\n$ {command}\n\n")
         judge = JudgeRequest(verbose=verbose, color=color, isolated=True)
-        code = run_check(judge, EvidenceRequest(connection=ConnectionOptions(server=system, no_context=True)))
+        code = run_check(judge, EvidenceRequest(connection=ConnectionOptions(context=system, more_contexts=(shop,))))
         sys.stderr.write(f"\n(exit code {int(code)}: {code.name.lower()})\n")
         if keep:
             say("the server stays until you press Ctrl-C")
-            sys.stderr.write(f"  jsdoctor check -s {system}\n")  # to be copied: its password is no secret
+            sys.stderr.write(f"  {command}\n")
             while server.running:
                 time.sleep(0.5)
     return ExitCode.OK if code is ExitCode.FINDINGS else code
+
+
+def _context(directory: Path, name: str, url: str) -> str:
+    """The file of a nats context with that login: `nats` and jsdoctor take it after `--context`."""
+    path = directory / f"{name}.json"
+    path.write_text(json.dumps({"url": url, "user": name, "password": name}))
+    return str(path)
 
 
 def _with_login(url: str, name: str) -> str:

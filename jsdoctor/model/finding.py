@@ -94,11 +94,15 @@ class Observation(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Offer(msgspec.Struct, frozen=True):
-    """The remedy that goes with a finding: an action of the closed set, its risk and the commands to type."""
+    """The remedy that goes with a finding: an action of the closed set, its risk and the commands to type.
+
+    `logins` has, by command, the login that it needs and that the run did not have.
+    """
 
     action: str
     risk: str
     commands: tuple[str, ...] = ()
+    logins: dict[str, str] = {}
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,6 +12,8 @@ from typing import Any
 
 import msgspec
 
+from jsdoctor.model.wording import span
+
 _DOMAIN_API = re.compile(r"\$JS\.([^.]+)\.API")
 
 
@@ -252,3 +254,22 @@ class SequencePair(msgspec.Struct, frozen=True, gc=False):
     consumer_seq: int = 0
     stream_seq: int = 0
     last_active: datetime | None = None
+
+
+_DURATIONS = frozenset(
+    field.encode_name
+    for struct in (StreamConfig, ConsumerConfig, ConsumerLimits)
+    for field in msgspec.structs.fields(struct)
+    if field.name.endswith("_ns")
+)
+
+
+def setting_text(key: str, value: object) -> str:
+    """A value of a configuration for people: JSON, but durations as they are said (`30s`)."""
+    if value is None:
+        return "(not set)"
+    if key in _DURATIONS and isinstance(value, list | tuple):
+        return f"[{', '.join(setting_text(key, item) for item in value)}]"
+    if key in _DURATIONS and isinstance(value, int):
+        return span(value)
+    return msgspec.json.encode(value).decode()

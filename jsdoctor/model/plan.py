@@ -81,13 +81,14 @@ class AssetLoss(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Step(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One step of a plan.
 
-    `action` is of the closed set in `jsdoctor.remedy.registry`, `operation` the registered implementation. `base` is
-    the state that the step was planned on, as `read_state` of the operation shows it; `tolerates` lists, by key of the
-    configuration, the values that other steps of this plan may have left there. `values` is what else the operation
-    needs. `requests` are what would be sent if nothing had changed since; `undo` takes it back, and an empty `inverse`
-    means that nothing can. `needs` are ids of steps that must have succeeded before. `losses` name the assets that are
-    lost for good. `patience_s` is the maximum time in seconds until the effect shows. `improvement` names what must
-    improve (`jsdoctor.remedy.improvement`), `better_when` is that for a person.
+    `action` is of the closed set in `jsdoctor.remedy.registry`, `operation` the registered implementation. `base`
+    is the state that the step was planned on, as `read_state` of the operation shows it; `tolerates` lists, by key
+    of the configuration, the values that other steps of this plan may have left there. `values` is what else the
+    operation needs. `logins` has, by command, the login that it needs and that the run did not have. `requests` are
+    what would be sent if nothing had changed since; `undo` takes it back, and an empty `inverse` means that nothing
+    can. `needs` are ids of steps that must have succeeded before. `losses` name the assets that are lost for good.
+    `patience_s` is the maximum time in seconds until the effect shows. `improvement` names what must improve
+    (`jsdoctor.remedy.improvement`), `better_when` is that for a person.
     """
 
     id: str = ""
@@ -103,6 +104,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     tolerates: dict[str, list[Any]] = {}
     preconditions: tuple[Precondition, ...] = ()
     commands: tuple[str, ...] = ()
+    logins: dict[str, str] = {}
     requests: tuple[Request, ...] = ()
     proofs: tuple[StepProof, ...] = ()
     improvement: str = ""

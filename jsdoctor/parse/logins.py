@@ -9,10 +9,12 @@ import msgspec
 
 from jsdoctor.model.exchange import Access, Endpoint, Exchange, Sample
 from jsdoctor.model.gap import Gap
+from jsdoctor.model.logins import CommandLogin, Logins
 from jsdoctor.model.server import Account
 from jsdoctor.model.snapshot import UnresponsiveAsset
 from jsdoctor.parse.account import AccountReplies
 from jsdoctor.parse.merge import ConsumerCopies, StreamCopy
+from jsdoctor.parse.replies import ReplyError, user_of
 from jsdoctor.parse.system import ServerReplies
 
 
@@ -50,6 +52,43 @@ def of_several_logins(by_login: Sequence[Sequence[Sample]]) -> tuple[Sample, ...
         lacks = scanned and not _has(samples, Endpoint.STORED_MESSAGES)
         kept.append([_of_login(sample, number, "scan" if lacks else "") for sample in samples])
     return tuple(_side_by_side([item for item in row if item is not None]) for row in zip_longest(*kept))
+
+
+def samples_by_login(samples: Sequence[Sample]) -> list[tuple[Sample, ...]]:
+    """The samples of each login alone, as if it had been the only one."""
+    numbers = sorted({exchange.login for sample in samples for exchange in sample.exchanges})
+    return [
+        tuple(
+            Sample(sample.taken_at, tuple(e.of_login(0) for e in sample.exchanges if e.login == number), sample.gaps)
+            for sample in samples
+        )
+        for number in numbers
+    ]
+
+
+def logins_of(samples: Iterable[Sample], flags: Sequence[tuple[str, ...]]) -> Logins:
+    """The logins through which servers responded. `flags` lead to each login, by its number."""
+    exchanges = [exchange for sample in samples for exchange in sample.exchanges]
+    system = {exchange.login for exchange in exchanges if exchange.access is Access.SYSTEM}
+    accounts: dict[int, frozenset[str]] = {
+        exchange.login: frozenset() for exchange in exchanges if exchange.access is Access.ACCOUNT
+    }
+    accounts |= {e.login: frozenset(_names(e)) for e in exchanges if e.endpoint is Endpoint.USER_INFO}
+    return Logins(
+        tuple(
+            CommandLogin(words, accounts.get(number, frozenset()), number in system)
+            for number, words in enumerate(flags)
+            if number in system or number in accounts
+        )
+    )
+
+
+def _names(exchange: Exchange) -> set[str]:
+    try:
+        user = user_of(exchange.body)
+    except ReplyError:
+        return set()
+    return {user.account, user.account_name} - {""}
 
 
 def _is_system(samples: Iterable[Sample]) -> bool:

@@ -9,7 +9,7 @@ import msgspec
 
 from jsdoctor.model.exchange import Endpoint, Exchange
 from jsdoctor.model.finding import Subject
-from jsdoctor.parse.replies import ReplyError, SystemEnvelope, UserInfoData, decode
+from jsdoctor.parse.replies import ReplyError, user_of
 
 Json = dict[str, Any]
 _KINDS = {Endpoint.STREAM_LIST, Endpoint.CONSUMER_LIST, Endpoint.JSZ}
@@ -18,7 +18,7 @@ _KINDS = {Endpoint.STREAM_LIST, Endpoint.CONSUMER_LIST, Endpoint.JSZ}
 def raw_configs(exchanges: Iterable[Exchange]) -> dict[Subject, Json]:
     """Configuration by stream or consumer. Of several copies the one of the leader counts. Bad replies are left out."""
     seen = list(exchanges)
-    account = _account(seen)
+    accounts = _accounts(seen)
     configs: dict[Subject, tuple[bool, Json]] = {}
     for exchange in seen:
         if exchange.endpoint not in _KINDS:
@@ -28,7 +28,7 @@ def raw_configs(exchanges: Iterable[Exchange]) -> dict[Subject, Json]:
         except (msgspec.DecodeError, UnicodeDecodeError):
             continue
         if isinstance(reply, dict):
-            for subject, info, server in _assets(exchange.endpoint, reply, account):
+            for subject, info, server in _assets(exchange.endpoint, reply, accounts.get(exchange.login, "")):
                 led = not server or (info.get("cluster") or {}).get("leader", server) == server
                 if isinstance(info.get("config"), dict) and (led or subject not in configs):
                     configs[subject] = (led, info["config"])
@@ -67,12 +67,13 @@ def _consumer(account: str, stream: str, info: Json) -> Subject:
     return Subject(kind="consumer", name=str(info.get("name")), account=account, stream=stream)
 
 
-def _account(exchanges: Iterable[Exchange]) -> str:
+def _accounts(exchanges: Iterable[Exchange]) -> dict[int, str]:
+    """The account of each login."""
+    names: dict[int, str] = {}
     for exchange in exchanges:
         if exchange.endpoint is Endpoint.USER_INFO:
             try:
-                user = decode(decode(exchange.body, SystemEnvelope).data, UserInfoData)
+                names.setdefault(exchange.login, user_of(exchange.body).label)
             except ReplyError:
                 continue
-            return user.account_name or user.account
-    return ""
+    return names

@@ -187,6 +187,16 @@ class UserInfoData(msgspec.Struct, frozen=True):
     account: str = ""
     account_name: str = ""
 
+    @property
+    def label(self) -> str:
+        """The name of the account, or its key."""
+        return self.account_name or self.account
+
+
+def user_of(body: bytes) -> UserInfoData:
+    """The user in a reply to `$SYS.REQ.USER.INFO`. Raises ReplyError."""
+    return decode(decode(body, SystemEnvelope).data, UserInfoData)
+
 
 class GreetingReply(msgspec.Struct, frozen=True):
     """The INFO line. Newer servers name the account there that a client has logged in to."""

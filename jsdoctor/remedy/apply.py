@@ -13,13 +13,13 @@ from jsdoctor.remedy.examine import Examine, ProofResult, ProofVerdict, together
 from jsdoctor.remedy.improvement import IMPROVEMENTS
 from jsdoctor.remedy.journal import Journal, JournalEvent, Past
 from jsdoctor.remedy.operation import (
-    Api,
     ApiError,
     DeniedError,
     LostError,
     NoResponseError,
     Operation,
     Standing,
+    StepApis,
     StepRefusedError,
 )
 from jsdoctor.remedy.outcome import GOOD, Ending, StepOutcome
@@ -36,21 +36,20 @@ _STARTED = (JournalEvent.BEGIN, JournalEvent.WRITTEN, *_WRITTEN, JournalEvent.FA
 
 
 class Applier:
-    """Applies the plan of one journal. `accounts` are the names of the account of this login, empty if unknown."""
+    """Applies the plan of one journal, each step through the login that it is for."""
 
     def __init__(
         self,
         journal: Journal,
         operations: Mapping[str, Operation],
-        api: Api,
+        apis: StepApis,
         *,
         examine: Examine,
-        accounts: Collection[str],
         say: Callable[[str], None],
     ) -> None:
-        self._journal, self._operations, self._api = journal, operations, api
-        self._examine, self._accounts, self._say = examine, accounts, say
-        self._undoer = Undoer(journal, operations, api, say)
+        self._journal, self._operations, self._apis = journal, operations, apis
+        self._examine, self._say = examine, say
+        self._undoer = Undoer(journal, operations, apis, say)
 
     async def all(self, steps: Sequence[Step], allowed: Collection[str]) -> list[StepOutcome]:
         """Apply every step in order. Raises NoResponseError, LostError, JournalError; the journal stays valid."""
@@ -93,7 +92,7 @@ class Applier:
         """The outcome of a step that is not begun or was over before; None: it is to be applied."""
         past = self._journal.past(step)
         if step.is_manual:
-            return StepOutcome(step, Ending.MANUAL, "; then ".join(step.commands))
+            return StepOutcome(step, Ending.MANUAL, "; then ".join(step.commands) or step.effect)
         if past.is_over:
             ending = Ending.ALREADY if past.last is JournalEvent.VERIFIED else Ending.UNDONE
             failure = past.failure if ending is Ending.UNDONE else ""
@@ -102,17 +101,13 @@ class Applier:
             return StepOutcome(step, Ending.NOT_ALLOWED, f"it is {step.risk.value}: --allow {step.risk.value}")
         if step.operation not in self._operations:
             return StepOutcome(step, Ending.REFUSED, f"this version knows no operation {step.operation!r}")
-        if self._is_foreign(step) and past.last not in _WRITTEN:
+        if self._apis.lacks(step) and past.last not in _WRITTEN:
             return StepOutcome(step, Ending.REFUSED, f"it is for a login of account {step.subject.account}")
         if step.id in gone:
             self._journal.append(JournalEvent.SKIPPED, step, gone[step.id])
             return StepOutcome(step, Ending.ALREADY, gone[step.id])
         lacking = [need for need in step.needs if need not in outcomes or outcomes[need].ending not in GOOD]
         return StepOutcome(step, Ending.BLOCKED, f"it needs step {', '.join(lacking)} first") if lacking else None
-
-    def _is_foreign(self, step: Step) -> bool:
-        """Whether the step is for another account than that of this login."""
-        return bool(self._accounts and step.subject.account) and step.subject.account not in self._accounts
 
     async def _take(self, step: Step) -> StepOutcome:
         self._say(f"step {step.id}: {step.action} of {step.subject.label}")
@@ -148,7 +143,7 @@ class Applier:
     async def _write(self, operation: Operation, step: Step, past: Past) -> Json | StepOutcome:
         """The state before, once the write is out; or how the step ended without one."""
         limit = RetryLimit(step.patience_s)
-        state = await read_state(operation, step, self._api, limit)
+        state = await read_state(operation, step, self._apis.of(step), limit)
         begun = past.last is JournalEvent.BEGIN and past.before is not None
         before = past.before if begun and past.before is not None else state
         if reason := operation.replaced(step, before if begun else step.base, state, past.notes):
@@ -185,7 +180,7 @@ class Applier:
             except NoResponseError:
                 if not await limit.more():
                     raise
-                state = await read_state(operation, step, self._api, limit)
+                state = await read_state(operation, step, self._apis.of(step), limit)
                 if not operation.awaited(step, before, state):
                     return {}
 
@@ -196,7 +191,7 @@ class Applier:
         """
         limit = RetryLimit(step.patience_s)
         while True:
-            state = await read_state(operation, step, self._api, limit)
+            state = await read_state(operation, step, self._apis.of(step), limit)
             if not resumed and (incident := operation.broken(step, before, state)):
                 return incident
             if not (missing := operation.awaited(step, before, state)):
@@ -235,18 +230,18 @@ class Applier:
         improvement, before = IMPROVEMENTS.get(step.improvement), self._journal.past(step).before or {}
         if improvement is None or not improvement.suffers(before):
             return ProofVerdict(ProofResult.GONE)
-        if self._is_foreign(step):
+        if self._apis.lacks(step):
             return ProofVerdict(
                 ProofResult.UNKNOWN, f"a login of account {step.subject.account} shows whether it helped"
             )
-        now = await read_state(operation, step, self._api, RetryLimit(step.patience_s))
+        now = await read_state(operation, step, self._apis.of(step), RetryLimit(step.patience_s))
         return improvement.judge(before, now)
 
     async def _fail(self, operation: Operation, step: Step, why: str) -> StepOutcome:
         self._journal.append(JournalEvent.FAILED, step, why)
         if not operation.reversible:
             return StepOutcome(step, Ending.FAILED, why)
-        if self._is_foreign(step):
+        if self._apis.lacks(step):
             return StepOutcome(step, Ending.FAILED, f"{why}; a login of account {step.subject.account} can undo it")
         return await self._undo(step, why)
 

@@ -26,7 +26,8 @@ class Action(msgspec.Struct, frozen=True):
     """One action: its name, its risk, and how to write its commands for a subject and the values of a finding.
 
     `planner` makes the steps that `jsdoctor fix` can take itself. `improvement` is what must show before such a step is
-    verified; without one the rule alone proves it, as the setting itself was the fault.
+    verified; without one the rule alone proves it, as the setting itself was the fault. `look` says what to look for in
+    what the commands show.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Action(msgspec.Struct, frozen=True):
     commands: Commands
     planner: Planner | None = None
     improvement: Improvement | None = None
+    look: str = ""
 
 
 class Family(msgspec.Struct, frozen=True):

@@ -25,6 +25,8 @@ from typing import ClassVar, Protocol
 
 import msgspec
 
+from jsdoctor.model.finding import Subject
+from jsdoctor.model.logins import Logins
 from jsdoctor.model.plan import Json, Request, Step
 from jsdoctor.remedy.moment import same_moment
 
@@ -104,6 +106,26 @@ class Api(Protocol):
 
     async def inbox(self) -> Inbox:
         """A new inbox. Raises LostError."""
+
+
+class StepApis(msgspec.Struct, frozen=True):
+    """The connection of each login of a run. A step on an asset goes through a login of the asset's account, all others
+    through that of the system account, or the only one.
+    """
+
+    logins: Logins
+    apis: tuple[Api, ...]
+
+    def of(self, step: Step) -> Api:
+        """The connection for a step."""
+        return self.apis[self._place(step.subject) or 0]
+
+    def lacks(self, step: Step) -> bool:
+        """Whether no login is of the account that owns the step's subject."""
+        return bool(step.subject.account) and self._place(step.subject) is None
+
+    def _place(self, subject: Subject) -> int | None:
+        return self.logins.of_account(subject.account) if subject.account else self.logins.of_system()
 
 
 class JournalNote(msgspec.Struct, frozen=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.plan import MANUAL, Json, Step, StepProof, UnplannedFinding
 from jsdoctor.model.report import Incident, Result
-from jsdoctor.model.rule import Risk
+from jsdoctor.model.rule import Risk, Rule
 from jsdoctor.model.server import ConnectedServer, Servers
 from jsdoctor.model.snapshot import SnapshotSeries
 from jsdoctor.remedy.family import Action
@@ -23,6 +24,7 @@ from jsdoctor.remedy.registry import described
 
 BACKUP = "stream.backup"
 _ASSETS = ("stream", "consumer")
+_SENTENCE = re.compile(r"(?<=[.:])\s+(?=[A-Z(`])")
 
 
 class Choice(msgspec.Struct, frozen=True):
@@ -60,6 +62,7 @@ def draft(
 ) -> Drafted:
     """Plan for all failures, in the order of the incidents. Each failure ends in a step or in a refusal."""
     known = ranks(incidents)
+    causes = {id(result) for incident in incidents if incident.consequences for result in incident.causes}
     rank: dict[str, Rank] = {}
     by_asset: dict[tuple[str, Subject], list[Step]] = {}
     refused: list[UnplannedFinding] = []
@@ -67,7 +70,8 @@ def draft(
         subject, code = result.finding.subject, result.rule.code
         choice = next((choice for choice in reversed(choices) if choice.fits(code, subject)), None)
         try:
-            planned = _steps(result, actions, target_of(subject, evidence, configs), choice)
+            target = target_of(subject, evidence, configs)
+            planned = _steps(result, actions, target, choice, is_cause=id(result) in causes)
         except CannotPlanError as error:
             refused.append(UnplannedFinding(code, subject, error.reason))
             continue
@@ -107,8 +111,22 @@ def target_of(subject: Subject, evidence: EvidenceSet, configs: Mapping[Subject,
     )
 
 
-def _steps(result: Result, actions: Mapping[str, Action], target: Target, choice: Choice | None) -> tuple[Step, ...]:
-    """The steps of one finding. Raises CannotPlanError."""
+def what_to_do(rule: Rule, action: Action) -> str:
+    """What a person has to look for, and the first sentence of the Fix section of the rule's page."""
+    section = rule.body.partition("\n## Fix\n")[2].partition("\n## ")[0].strip().partition("\n\n")[0]
+    fix = _SENTENCE.split(" ".join(section.split()).removeprefix("- "), maxsplit=1)[0]
+    on_the_page = fix.endswith(":") or fix.startswith("`")  # a block that follows, or a command for any stream
+    known = (action.look, "" if on_the_page else fix)
+    return ". ".join(filter(None, known)) or f"jsdoctor explain {rule.code} describes what to do"
+
+
+def _steps(
+    result: Result, actions: Mapping[str, Action], target: Target, choice: Choice | None, *, is_cause: bool = False
+) -> tuple[Step, ...]:
+    """The steps of one finding; one that explains others has a step for a person, also without a command.
+
+    Raises CannotPlanError.
+    """
     name = choice.action if choice else (result.remedy.action if result.remedy else "none")
     action = actions[name]
     # Any edit by the CLI turns acknowledgements on, unless `--no-ack` is given.
@@ -122,14 +140,14 @@ def _steps(result: Result, actions: Mapping[str, Action], target: Target, choice
     if choice:
         raise CannotPlanError(f"{name} is nothing that jsdoctor can do: its commands are for a person")
     commands = result.remedy.commands if result.remedy else ()
-    if not commands and not result.finding.advice:
+    if not commands and not is_cause and not result.finding.advice:
         raise CannotPlanError(f"there is no command for it: jsdoctor explain {result.rule.code} shows what to do")
     manual = Step(
         action=name,
         operation=MANUAL,
         subject=target.subject,
         risk=Risk.MANUAL,
-        effect=result.finding.advice or "a person has to look and decide",
+        effect=result.finding.advice or what_to_do(result.rule, action),
         commands=commands,
     )
     return (manual,)

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import msgspec
-
+from jsdoctor.model.jetstream import setting_text
 from jsdoctor.model.plan import Change, Json
 from jsdoctor.parse.withheld import agree, withheld
 
@@ -69,4 +68,4 @@ def _nonzero(value: object) -> object:
 
 
 def _shown(key: str, value: object) -> str:
-    return "(not set)" if value is None else msgspec.json.encode(withheld(value, key)).decode()
+    return setting_text(key, None if value is None else withheld(value, key))

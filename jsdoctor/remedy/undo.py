@@ -8,13 +8,13 @@ from jsdoctor.model.plan import Json, Step
 from jsdoctor.remedy.backup.former import is_putting_back
 from jsdoctor.remedy.journal import Journal, JournalEvent
 from jsdoctor.remedy.operation import (
-    Api,
     ApiError,
     DeniedError,
     JournalNote,
     LostError,
     NoResponseError,
     Operation,
+    StepApis,
     StepContext,
     StepRefusedError,
 )
@@ -28,9 +28,9 @@ class Undoer:
     """Undoes steps of one journal. A step that cannot be undone is reported and does not stop the others."""
 
     def __init__(
-        self, journal: Journal, operations: Mapping[str, Operation], api: Api, say: Callable[[str], None]
+        self, journal: Journal, operations: Mapping[str, Operation], apis: StepApis, say: Callable[[str], None]
     ) -> None:
-        self._journal, self._operations, self._api, self._say = journal, operations, api, say
+        self._journal, self._operations, self._apis, self._say = journal, operations, apis, say
 
     def run_of(self, step: Step, *, on_request: bool = False) -> StepContext:
         """The context for an operation."""
@@ -43,7 +43,7 @@ class Undoer:
         needed = [other for other in self._journal.plan.steps if other.id in step.needs]
         return StepContext(
             step,
-            self._api,
+            self._apis.of(step),
             note,
             notes=self._journal.past(step).notes,
             written=written,
@@ -60,7 +60,9 @@ class Undoer:
 
     async def one(self, step: Step, *, on_request: bool = False) -> StepOutcome:
         """Undo one step. After NoResponseError or LostError, retry it. `on_request`: see `StepContext`."""
-        operation = self._operations[step.operation]
+        operation = self._operations.get(step.operation)
+        if operation is None:
+            return StepOutcome(step, Ending.NOT_UNDONE, f"this version knows no operation {step.operation!r}")
         past = self._journal.past(step)
         before = past.before or {}
         if not operation.reversible:
@@ -95,7 +97,7 @@ class Undoer:
             except ApiError as error:
                 if not is_transient(error) or not await limit.more():
                     raise
-        while left := operation.not_undone(step, before, await read_state(operation, step, self._api, limit)):
+        while left := operation.not_undone(step, before, await read_state(operation, step, self._apis.of(step), limit)):
             if not await limit.more():
                 break
         return left
@@ -105,7 +107,7 @@ class Undoer:
     ) -> None:
         run = self.run_of(step, on_request=on_request)
         if not self._is_ours(step):
-            now = await read_state(operation, step, self._api, limit)
+            now = await read_state(operation, step, self._apis.of(step), limit)
             if reason := operation.replaced(step, before, now, run.notes):
                 raise StepRefusedError(reason)
         await operation.undo(run, before)
@@ -114,7 +116,8 @@ class Undoer:
         """Whether this journal has created the asset again: it is known then that it was created later."""
         for other in self._journal.plan.steps:
             notes = self._journal.past(other).notes
-            same = other.subject == step.subject and self._operations[other.operation].recreates and notes
+            operation = self._operations.get(other.operation)  # none of a step that a person takes
+            same = operation and operation.recreates and other.subject == step.subject and notes
             if same or (_stream_of(other) == _stream_of(step) and is_putting_back(notes)):
                 return True
         return False

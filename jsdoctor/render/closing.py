@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from jsdoctor.model.finding import Outcome, Severity
 from jsdoctor.model.report import Incident, Report
 from jsdoctor.model.wording import counted, listed
-from jsdoctor.render.incidents import IMPACT_WORDS, first_command, summary
+from jsdoctor.render.incidents import IMPACT_WORDS, first_command, first_login, summary
 from jsdoctor.render.page import SEVERITY_STYLES, Page
 
 _CODES_SHOWN = 4
@@ -34,7 +34,7 @@ def write_incidents(page: Page, incidents: Sequence[Incident], most: int) -> Non
     for number, incident in enumerate(incidents[:most], 1):
         style, impact = SEVERITY_STYLES[incident.severity], IMPACT_WORDS[incident.impact]
         page.cut(f"{number}. ", (incident.severity.value, style), f" · {impact} · {summary(incident)}")
-        page.verbatim("→ ", first_command(incident), _CUT_OFF, indent=3)
+        page.verbatim(f"→{first_login(incident)} ", first_command(incident), _CUT_OFF, indent=3)
     if len(incidents) > most:
         page.line(f"and {counted(len(incidents) - most, 'more incident')}")
 

@@ -16,7 +16,7 @@ from jsdoctor.model.probe import Probe
 from jsdoctor.model.report import Source
 from jsdoctor.model.symptom import FIRST_STEPS, Symptom
 from jsdoctor.model.wording import counted, listed
-from jsdoctor.render.findings import lead
+from jsdoctor.render.findings import offered
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.order import gaps_in_order
 from jsdoctor.render.page import Page
@@ -163,9 +163,8 @@ def _write_cause(page: Page, cause: Cause, options: RenderOptions, offline: bool
     for result in cause.results[:_REMEDIES_SHOWN]:
         if result.finding.advice:
             page.line(f"Do first: {result.finding.advice}", indent=4)
-        for command in result.remedy.commands if result.remedy else ():
-            risk = result.remedy.risk if result.remedy else ""
-            page.verbatim(f"{lead(risk, command)}: ", command, _CUT_OFF, indent=4)
+        for label, command in offered(result.remedy):
+            page.verbatim(f"{label}: ", command, _CUT_OFF, indent=4)
     if cause.next_step:
         page.line(("Why and how to fix: " if cause.results else "To decide: ") + cause.next_step, indent=4)
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from jsdoctor.model.commands import changes_something
-from jsdoctor.model.finding import Confidence, Finding, Observation, Subject
+from jsdoctor.model.finding import Confidence, Finding, Observation, Offer, Subject
 from jsdoctor.model.likeness import likeness
 from jsdoctor.model.report import Result
 from jsdoctor.model.rule import Rule
@@ -18,16 +18,27 @@ from jsdoctor.render.places import places
 from jsdoctor.render.plain import compact
 from jsdoctor.render.site import rule_url
 from jsdoctor.render.units import distinguishable, quantity
-from jsdoctor.render.wording import subjects, to_the_second
+from jsdoctor.render.wording import subjects, to_the_second, with_login
 
 _CUT_OFF = "(its names hold characters that cannot be shown here; --format json has it)"
 _EVIDENCE_SHOWN = 10
 _GROUPS_SHOWN = 3
 
 
-def lead(risk: str, command: str) -> str:
-    """The label of a command: `Fix (safe)`, or `Look` if it changes nothing."""
-    return f"Fix ({risk})" if changes_something(command) else "Look"
+def lead(offer: Offer, command: str) -> str:
+    """The label of a command: `Fix (safe)`, or `Look` if it changes nothing, and the login that it still needs."""
+    return (f"Fix ({offer.risk})" if changes_something(command) else "Look") + with_login(offer.logins, command)
+
+
+def advised(result: Result) -> list[tuple[str, str]]:
+    """What to do first, if there is something, and each command with its label."""
+    first = [("Do first", result.finding.advice)] if result.finding.advice else []
+    return [*first, *offered(result.remedy)]
+
+
+def offered(offer: Offer | None) -> list[tuple[str, str]]:
+    """Each command with its label."""
+    return [(lead(offer, command), command) for command in offer.commands] if offer else []
 
 
 def write_block(page: Page, group: FindingGroup, options: RenderOptions, number: str = "") -> None:
@@ -113,11 +124,8 @@ def _write_alike(page: Page, block: Sequence[Result], options: RenderOptions) ->
         page.line(seen, indent=4)
     for advice in dict.fromkeys(result.finding.advice for result in block[:limit] if result.finding.advice):
         page.line(f"Do first: {advice}", indent=4)
-    offers = [result.remedy for result in block[:limit] if result.remedy]
-    for before, command in dict.fromkeys(
-        (f"{lead(offer.risk, command)}: ", command) for offer in offers for command in offer.commands
-    ):
-        page.verbatim(before, command, _CUT_OFF, indent=4)
+    for label, command in dict.fromkeys(pair for result in block[:limit] for pair in offered(result.remedy)):
+        page.verbatim(f"{label}: ", command, _CUT_OFF, indent=4)
 
 
 def _write_finding(page: Page, result: Result, options: RenderOptions) -> None:
@@ -138,9 +146,8 @@ def _write_finding(page: Page, result: Result, options: RenderOptions) -> None:
         _write_evidence(page, finding.evidence, options)
     if finding.advice:
         page.line(f"Do first: {finding.advice}", indent=4)
-    if result.remedy is not None:
-        for command in result.remedy.commands:
-            page.verbatim(f"{lead(result.remedy.risk, command)}: ", command, _CUT_OFF, indent=4)
+    for label, command in offered(result.remedy):
+        page.verbatim(f"{label}: ", command, _CUT_OFF, indent=4)
 
 
 def _written(finding: Finding) -> str:

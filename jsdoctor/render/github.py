@@ -11,7 +11,7 @@ from jsdoctor.model.finding import Outcome, Severity
 from jsdoctor.model.report import Report, Result
 from jsdoctor.render.closing import verdict_sentence
 from jsdoctor.render.escape import ascii_only, printable, shortened
-from jsdoctor.render.findings import lead, numbers
+from jsdoctor.render.findings import advised, numbers
 from jsdoctor.render.incidents import without
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.order import gaps_in_order, with_outcome
@@ -48,8 +48,7 @@ def _findings(report: Report, options: RenderOptions) -> Iterator[str]:
 def _says(result: Result) -> str:
     finding = result.finding
     parts = [": ".join(part for part in (finding.subject.label, finding.message) if part), numbers(finding)]
-    if result.remedy is not None:
-        parts += [f"{lead(result.remedy.risk, command)}: {command}" for command in result.remedy.commands]
+    parts += [f"{label}: {command}" for label, command in advised(result)]
     parts.append(f"Why: jsdoctor explain {result.rule.code}")
     return "\n".join(printable(shortened(part)) for part in parts if part)
 

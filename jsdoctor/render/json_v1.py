@@ -106,7 +106,7 @@ def _remedy(result: Result) -> documents.RemedyDocument | None:
     offer = result.remedy
     if offer is None:
         return None
-    return documents.RemedyDocument(action=offer.action, risk=offer.risk, commands=offer.commands)
+    return documents.RemedyDocument(action=offer.action, risk=offer.risk, commands=offer.commands, logins=offer.logins)
 
 
 def _change(change: ManifestChange | None) -> documents.ChangeDocument | None:

@@ -15,7 +15,7 @@ from jsdoctor.model.report import Report, Result, RuleVerdict
 from jsdoctor.model.rule import Rule
 from jsdoctor.model.wording import counted
 from jsdoctor.render.escape import printable
-from jsdoctor.render.findings import lead, numbers
+from jsdoctor.render.findings import advised, numbers
 from jsdoctor.render.incidents import IMPACT_WORDS, Membership, memberships, summary
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.order import by_urgency, gaps_in_order
@@ -113,9 +113,7 @@ def _details(result: Result, member: Membership | None) -> Iterator[str]:
         yield f"Explained by: {member.explanation}"
     for place in places(result.finding):
         yield f"{place.file}:{place.line}: {place.text}" if place.line else place.file
-    if result.remedy is not None:
-        for command in result.remedy.commands:
-            yield f"{lead(result.remedy.risk, command)}: {command}"
+    yield from (f"{label}: {command}" for label, command in advised(result))
     yield f"Why: jsdoctor explain {result.rule.code}"
 
 

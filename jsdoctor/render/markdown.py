@@ -10,7 +10,7 @@ from jsdoctor.model.report import Report, Result
 from jsdoctor.model.wording import counted, listed
 from jsdoctor.render.closing import verdict_sentence
 from jsdoctor.render.escape import ascii_only
-from jsdoctor.render.findings import lead, numbers
+from jsdoctor.render.findings import numbers, offered
 from jsdoctor.render.incidents import without
 from jsdoctor.render.markdown_change import change_sections
 from jsdoctor.render.markdown_text import bounded, code_text, plain_text, table
@@ -80,9 +80,10 @@ def _fixes(shown: Sequence[Result]) -> Iterator[str]:
     """Commands to be copied, by what they do. One that cannot be shown as it is, is not shown: half of one is worse."""
     commands: dict[str, list[str]] = {}
     for result in shown:
-        if result.remedy is not None:
-            for command in result.remedy.commands:
-                commands.setdefault(lead(result.remedy.risk, command), []).append(command)
+        for label, command in offered(result.remedy):
+            commands.setdefault(label, []).append(command)
+    for advice in dict.fromkeys(result.finding.advice for result in shown if result.finding.advice):
+        yield f"Do first: {plain_text(advice)}"
     for words, every in sorted(commands.items()):
         lines = [command for command in every if command.isprintable()]
         if len(lines) < len(every):

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from jsdoctor.model.jetstream import setting_text
 from jsdoctor.model.plan import Plan, Step
 from jsdoctor.render.escape import ascii_only
-from jsdoctor.render.markdown_text import plain_text
+from jsdoctor.render.markdown_text import code_text, plain_text
 from jsdoctor.render.options import RenderOptions
-from jsdoctor.render.plan_text import headline, value
+from jsdoctor.render.plan_text import effect_label, headline
 from jsdoctor.render.wording import to_the_second
 
 
@@ -30,7 +31,7 @@ def render_plan_markdown(plan: Plan, options: RenderOptions) -> str:
 def _step(step: Step, api_prefix: str) -> Iterator[str]:
     yield f"### {step.id}. {step.risk.value}: {plain_text(step.subject.label)} · {plain_text(step.action)}"
     lines = [f"- Because of {plain_text(finding)}" for finding in step.findings]
-    lines.append(f"- Effect: {plain_text(step.effect)}")
+    lines.append(f"- {effect_label(step)}: {plain_text(step.effect)}")
     lines += [f"- Loses {plain_text(loss.text)}" for loss in step.losses]
     if step.needs:
         lines.append(f"- After step {', '.join(step.needs)}")
@@ -44,12 +45,13 @@ def _step(step: Step, api_prefix: str) -> Iterator[str]:
         if step.better_when:
             lines.append(f"- Better when: {plain_text(step.better_when)}, within {step.patience_s} s")
         lines.append(f"- Way back: {plain_text(step.inverse) or 'none; it leaves no configuration behind'}")
+    lines += [f"- {code_text(command)} needs {plain_text(login)}" for command, login in step.logins.items()]
     yield "\n".join(lines)
     if step.changes:
         diff = [
-            line
+            f"{sign} {change.key}: {setting_text(change.key, side)}"
             for change in step.changes
-            for line in (f"- {change.key}: {value(change.before)}", f"+ {change.key}: {value(change.after)}")
+            for sign, side in (("-", change.before), ("+", change.after))
         ]
         yield _fenced("diff", diff)
     if step.commands:

@@ -6,14 +6,13 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
 
-import msgspec
-
+from jsdoctor.model.jetstream import setting_text
 from jsdoctor.model.plan import Change, Plan, Step, UnplannedFinding
 from jsdoctor.model.rule import Risk
 from jsdoctor.model.wording import counted
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.page import Page
-from jsdoctor.render.wording import to_the_second
+from jsdoctor.render.wording import to_the_second, with_login
 
 RISK_STYLES = {
     Risk.SAFE: "bold green",
@@ -75,7 +74,7 @@ def write_step(page: Page, step: Step, api_prefix: str, alike: Sequence[Step] = 
     )
     for finding in step.findings:
         page.line(f"Because of {finding}", indent=3)
-    page.line(f"Effect: {step.effect}", indent=3)
+    page.line(f"{effect_label(step)}: {step.effect}", indent=3)
     _write_losses(page, step)
     for change in step.changes:
         page.line(f"Change: {shown(change)}", indent=3)
@@ -88,7 +87,7 @@ def write_step(page: Page, step: Step, api_prefix: str, alike: Sequence[Step] = 
             indent=3,
         )
     for command in step.commands:
-        page.verbatim("Command: ", command, _CUT_OFF, indent=3)
+        page.verbatim(f"Command{with_login(step.logins, command)}: ", command, _CUT_OFF, indent=3)
     if step.is_manual:
         return
     for request in step.requests:
@@ -100,6 +99,11 @@ def write_step(page: Page, step: Step, api_prefix: str, alike: Sequence[Step] = 
     page.line(f"Way back: {step.inverse or 'none; it leaves no configuration behind'}", indent=3)
 
 
+def effect_label(step: Step) -> str:
+    """The label of what a step does, or of what a person has to do."""
+    return "To do" if step.is_manual else "Effect"
+
+
 def _write_losses(page: Page, step: Step) -> None:
     for loss in step.losses:
         page.line((f"Loses {loss.text}", "bold red"), indent=3)
@@ -109,12 +113,7 @@ def _write_losses(page: Page, step: Step) -> None:
 
 def shown(change: Change) -> str:
     """`max_bytes: 1048576 -> 2097152`."""
-    return f"{change.key}: {value(change.before)} -> {value(change.after)}"
-
-
-def value(of: object) -> str:
-    """A value of a configuration as JSON writes it."""
-    return "(not set)" if of is None else msgspec.json.encode(of).decode()
+    return f"{change.key}: {setting_text(change.key, change.before)} -> {setting_text(change.key, change.after)}"
 
 
 def _write_refused(page: Page, refused: Sequence[UnplannedFinding], options: RenderOptions) -> None:

@@ -76,6 +76,9 @@ class RemedyDocument(JsonObject, frozen=True, kw_only=True):
     action: Annotated[str, Meta(min_length=1)]
     risk: Annotated[str, _one_of(*Risk)]
     commands: tuple[str, ...]
+    logins: Annotated[
+        dict[str, str], Meta(description="By command, the login that it needs and that the run did not have")
+    ]
 
 
 class SuppressionDocument(JsonObject, frozen=True, kw_only=True):

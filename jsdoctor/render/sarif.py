@@ -109,7 +109,8 @@ def _result(result: Result, index: dict[str, int], member: Membership | None) ->
         "unit": finding.unit,
         "firstSeen": finding.first_seen and rfc3339(finding.first_seen),
         "lastSeen": finding.last_seen and rfc3339(finding.last_seen),
-        "remedy": remedy and {"action": remedy.action, "risk": remedy.risk, "commands": list(remedy.commands)},
+        "remedy": remedy
+        and {"action": remedy.action, "risk": remedy.risk, "commands": list(remedy.commands), "logins": remedy.logins},
     }
     properties |= {name: value for name, value in given.items() if value is not None}
     if member is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 
@@ -14,6 +14,11 @@ def subjects(items: Sequence[Subject]) -> str:
     """How many of what: `3 consumers`, or `3 subjects` where the kinds differ."""
     kinds = {subject.kind for subject in items}
     return counted(len(items), kinds.pop() if len(kinds) == 1 else "subject")
+
+
+def with_login(logins: Mapping[str, str], command: str) -> str:
+    """` (with a login of account APP)` for a command that needs it. `logins` has those that are needed, by command."""
+    return f" (with {logins[command]})" if command in logins else ""
 
 
 def to_the_second(moment: datetime) -> str:

@@ -142,7 +142,7 @@ def number_of_incidents(effect: str, cause: str, pair: Pair) -> int:
 def unlinked() -> Iterator[tuple[str, str, Pair]]:
     """Each link with the pairs for which it does not hold; those of another link of the same two rules are left out."""
     for effect, cause, link in LINKS:
-        others = {other for one, two, other in LINKS if (one, two) == (effect, cause)} - {link}
+        others = {other for *rules_of, other in LINKS if rules_of == [effect, cause]} - {link}
         for pair in DOES_NOT[link]:
             if not any(pair == HOLDS[other] for other in others):
                 yield effect, cause, pair

@@ -13,7 +13,7 @@ from tests.real.test_fix_commands import run
 from tests.servers import Cluster
 
 Json = dict[str, Any]
-ENDLESS = "nats events "
+ENDLESS = " events "
 """Commands that watch until they are interrupted."""
 
 
@@ -49,9 +49,9 @@ def follow(cluster: Cluster, nats_cli: Path, steps: list[Json]) -> Followed:
             followed.waiting.append(step)
             continue
         for command in step.get("commands", ()):
-            if command.startswith(ENDLESS):
+            if ENDLESS in command:
                 continue
-            done = run(nats_cli, cluster, command, "sys" if command.startswith("nats server ") else "app")
+            done = run(nats_cli, cluster, command, "sys" if " server " in command else "app")
             if done.returncode and not _previewed(command, done.stdout + done.stderr):
                 followed.refused.append(f"{command}: {done.stdout}{done.stderr}")
             else:

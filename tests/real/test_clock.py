@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import shlex
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +12,7 @@ import pytest
 from tests.clock import ShiftClock, clock_shifter
 from tests.real.ward import failures, run_check
 from tests.servers import Cluster, ClusterFactory, wait_until
+from tests.servers.natscli import run_printed
 from tests.support.deployment import add_stream, api
 
 pytestmark = pytest.mark.real
@@ -49,9 +47,7 @@ async def messages(cluster: Cluster) -> int:
 
 def typed(nats_cli: Path, command: str, url: str) -> None:
     """Run a printed command as a user would."""
-    words = [str(nats_cli), *shlex.split(command)[1:]]
-    environment = {**os.environ, "NATS_URL": url, "XDG_CONFIG_HOME": "/nonexistent"}
-    done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    done = run_printed(nats_cli, command, NATS_URL=url)
     assert done.returncode == 0, done.stderr
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import shlex
 import subprocess
 from pathlib import Path
 
@@ -16,6 +14,7 @@ from jsdoctor.model.finding import Subject
 from tests.real.fixing import config_of, fix, info_of, own, with_client
 from tests.real.test_fix import plant
 from tests.servers import DEFAULT_VERSION, Cluster, ClusterFactory, wait_until
+from tests.servers.natscli import run_printed
 from tests.support.deployment import Json, add_consumer, add_stream
 from tests.support.ruleset import actions
 
@@ -30,23 +29,7 @@ REMEDIES = (
 
 
 def run(nats_cli: Path, cluster: Cluster, command: str, user: str = "app") -> subprocess.CompletedProcess[str]:
-    words = [str(nats_cli), *shlex.split(command)[1:]]
-    environment = {
-        **os.environ,
-        "NATS_URL": cluster.url(user),
-        "XDG_CONFIG_HOME": "/nonexistent",
-        "NATS_TIMEOUT": "10s",
-    }
-    return subprocess.run(
-        words,
-        env=environment,
-        capture_output=True,
-        text=True,
-        errors="replace",  # `nats stream get` prints messages as they are
-        timeout=60,
-        check=False,
-        stdin=subprocess.DEVNULL,
-    )
+    return run_printed(nats_cli, command, NATS_URL=cluster.url(user), NATS_TIMEOUT="10s")
 
 
 def asset(step: Json) -> tuple[str, ...]:

@@ -120,7 +120,7 @@ def test_an_interrupt_leaves_a_journal_to_go_on_with(cluster: Cluster, tmp_path:
         os.kill(process.pid, signal.SIGCONT)
         _, output = process.communicate(timeout=120)
     assert process.returncode == 130, output
-    assert "jsdoctor rollback j.jsonl" in output
+    assert " j.jsonl" in output.partition("undo: jsdoctor rollback -s ")[2]
     assert rollback(cluster, tmp_path).returncode == 0
     assert config_of(cluster, "ALLOWED") == before
 
@@ -135,7 +135,7 @@ def test_the_server_is_lost_in_the_middle(cluster_factory: ClusterFactory, tmp_p
         os.kill(process.pid, signal.SIGCONT)
         _, output = process.communicate(timeout=120)
     assert process.returncode == 3, output
-    assert "jsdoctor fix --resume --journal j.jsonl" in output
+    assert " --resume --journal j.jsonl" in output.partition("go on: jsdoctor fix -s ")[2]
     cluster.start("n1")
     done = fix(cluster, tmp_path, "--resume", "--yes", "--journal", "j.jsonl")
     assert done.returncode == 0, done.stdout + done.stderr

@@ -12,7 +12,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from jsdoctor.model.plan import Plan, Request, Step
+from jsdoctor.model.plan import MANUAL, Plan, Request, Step
+from jsdoctor.model.rule import Risk
 from jsdoctor.remedy.families import consumer_settings, stream_settings
 from jsdoctor.remedy.families.peers import as_its_leader_has_it, everyone
 from jsdoctor.remedy.registry import described, load_operations
@@ -127,6 +128,41 @@ def test_the_shown_requests_are_those_that_are_sent(
             assert {request.subject for request in sent} == {shown[0].subject}
             sent = sent[:1]
         assert sent == shown
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("operation", [operation for operation in OPERATIONS if operation != "server.remove_peer"])
+def test_each_step_is_taken_back_beside_steps_for_a_person(
+    cluster: Cluster, tmp_path: Path, shift_clock: ShiftClock, operation: str
+) -> None:
+    """A plan may have a manual step on the same subject, before and after."""
+
+    async def main() -> None:
+        cwd = tmp_path / "back"
+        prepared = msgspec.structs.replace(await ready(operation, cluster, cwd, shift_clock), id="2")
+        by_hand = [
+            msgspec.structs.replace(
+                Step(
+                    action="stream.inspect", operation=MANUAL, subject=prepared.subject, risk=Risk.MANUAL, effect="see"
+                ),
+                id=number,
+            )
+            for number in ("1", "3")
+        ]
+        steps = [by_hand[0], prepared, by_hand[1]]
+        plan: Json = {"schema": "jsdoctor.plan/v1", "version": "0", "created": "2026-01-01T00:00:00Z", "steps": steps}
+        (cwd / "plan.json").write_bytes(msgspec.json.encode(plan))
+        where = ("--server", cluster.url(login(operation)))
+        done = await asyncio.to_thread(jsdoctor, *APPLY, "--journal", "j.jsonl", *where, cwd=cwd, timeout=120)
+        endings = [step["ending"] for step in json.loads(done.stdout)["steps"]]
+        assert endings == ["for a person", "verified", "for a person"], done.stderr
+        words = ("rollback", "j.jsonl", "--isolated", "--yes", "--format", "json", *where)
+        back = await asyncio.to_thread(jsdoctor, *words, cwd=cwd, timeout=120)
+        (ended,) = json.loads(back.stdout)["steps"]
+        taken_back = load_operations()[operation].reversible
+        assert ended["ending"] in (("taken back", "not taken back") if taken_back else ("kept",)), ended
+        assert back.returncode == (1 if ended["ending"] == "not taken back" else 0), back.stderr
 
     asyncio.run(main())
 

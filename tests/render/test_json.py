@@ -143,6 +143,7 @@ def test_one_result_in_full() -> None:
             "action": "consumer.raise_max_ack_pending",
             "risk": "safe",
             "commands": ["nats consumer edit ORDERS billing --max-pending=2000 -f"],
+            "logins": {},
         },
         "first_seen": None,
         "last_seen": None,

@@ -41,8 +41,8 @@ def diagnose_collected(
     evaluation = evaluate(
         judging.selection, judging.rulebook.checks, collected.evidence, judging.values, keep_passes=True
     )
-    results = told_by_person(operator_input, wanted, judging, collected.evidence)
-    offered = with_offers(evaluation.results, judging.rulebook.actions)
+    results = told_by_person(operator_input, wanted, judging, collected)
+    offered = with_offers(evaluation.results, judging.rulebook.actions, collected.evidence, collected.logins)
     looked = Examined(collected.evidence, replace(evaluation, results=offered), results)
     return collected, diagnose(question, judging.rulebook.rules, judging.rulebook.checks, looked)
 

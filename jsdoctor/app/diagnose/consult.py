@@ -16,6 +16,7 @@ from jsdoctor.engine.recognition import Recogniser, Recognition
 from jsdoctor.engine.symptoms import SymptomBook
 from jsdoctor.model.diagnosis import Question
 from jsdoctor.parse.nearest import did_you_mean
+from jsdoctor.remedy.offer import flagged
 from jsdoctor.render.diagnosis import Consultation
 
 if TYPE_CHECKING:
@@ -60,7 +61,9 @@ def consult(request: DiagnoseRequest, messages: Messages = LOGGED) -> Consultati
         book=book,
         sources=collected.sources if collected else (),
         headline=collected.headline if collected else "",
-        gaps=tuple(gap for gap in collected.evidence.gaps_for(()) if gap.requested)
+        gaps=tuple(
+            flagged(gap, gap.subject, collected.logins) for gap in collected.evidence.gaps_for(()) if gap.requested
+        )
         if collected
         else gaps_of(request.wanted.unrecognised),
         probe=probed,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
+from jsdoctor.app.collecting import Collected
 from jsdoctor.app.connection import resolve_connection
 from jsdoctor.app.evidence_request import EvidenceRequest
 from jsdoctor.app.judging import JudgeRequest, Judging, open_judging
@@ -37,13 +38,14 @@ class OperatorInput:
 
 
 def told_by_person(
-    operator_input: OperatorInput, wanted: EvidenceRequest, judging: Judging, evidence: EvidenceSet
+    operator_input: OperatorInput, wanted: EvidenceRequest, judging: Judging, collected: Collected
 ) -> dict[str, Result]:
     """Results by rule code, with their remedies."""
-    findings = {**_probed(operator_input.probed), **_expected(operator_input, wanted, judging, evidence)}
+    findings = {**_probed(operator_input.probed), **_expected(operator_input, wanted, judging, collected.evidence)}
     rules = judging.rulebook.rules
     results = [Result(find_rule(rules, code), finding) for code, finding in findings.items()]
-    return {result.rule.code: result for result in with_offers(results, judging.rulebook.actions)}
+    offered = with_offers(results, judging.rulebook.actions, collected.evidence, collected.logins)
+    return {result.rule.code: result for result in offered}
 
 
 def run_probe(subject: str, narrowing: Narrowing, wanted: EvidenceRequest, judge: JudgeRequest) -> Probe:

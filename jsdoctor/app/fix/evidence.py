@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 
 import msgspec
@@ -10,8 +12,8 @@ import msgspec
 from jsdoctor.app.evidence_request import EvidenceRequest
 from jsdoctor.app.judging import Judging, ParameterValues
 from jsdoctor.app.sampling_plan import pace
-from jsdoctor.collect.connect.connection import Connection
-from jsdoctor.collect.connect.settings import ConnectionSettings
+from jsdoctor.collect.connect.connection import Connection, connect
+from jsdoctor.collect.connect.settings import DEFAULT_API_PREFIX, ConnectionSettings
 from jsdoctor.collect.connect.tls import plan_tls
 from jsdoctor.collect.gather import gather
 from jsdoctor.engine.planner import plan_collection, plan_scan
@@ -23,6 +25,7 @@ from jsdoctor.model.finding import Outcome
 from jsdoctor.model.plan import StepProof
 from jsdoctor.model.snapshot import SnapshotSeries
 from jsdoctor.parse.assemble import assemble
+from jsdoctor.parse.logins import of_several_logins
 from jsdoctor.remedy.examine import Examine, ProofResult, ProofVerdict
 from jsdoctor.remedy.operation import LostError
 
@@ -36,30 +39,51 @@ class FixCollector:
 
     judging: Judging
     wanted: EvidenceRequest
-    settings: ConnectionSettings
+    logins: tuple[ConnectionSettings, ...]
     values: ParameterValues
     show: Callable[[str], None]
     every_account: bool = False
 
-    async def samples(self, connection: Connection) -> tuple[Sample, ...]:
-        """What the selected rules want, from a deployment that we are connected to."""
+    async def samples(self, connections: Sequence[Connection]) -> tuple[Sample, ...]:
+        """What the selected rules want, from a deployment that we are connected to with each login."""
         checks = [self.judging.rulebook.checks[name] for rule in self.judging.selection.rules for name in rule.checks]
-        config, wanted, settings = self.judging.config, self.wanted, self.settings
+        config, wanted, first = self.judging.config, self.wanted, self.logins[0]
         paced = pace(wanted.samples, wanted.interval_s, config)
-        plan = plan_collection(checks, *paced, settings.timeout_s, wanted.ntp or config.ntp or (), host=False)
+        plan = plan_collection(checks, *paced, first.timeout_s, wanted.ntp or config.ntp or (), host=False)
         plan = plan_scan(plan, checks, wanted.scan, wanted.digests)
         if self.every_account:
             plan = msgspec.structs.replace(plan, accounts=True, assets=True, consumers=True, servers=True)
         monitor = wanted.monitor or config.monitor or ()
-        tls = plan_tls(settings).context if monitor else None
-        return await gather(connection, monitor, plan, self.show, js_api_prefix=settings.js_api_prefix, monitor_tls=tls)
+        tls = plan_tls(first).context if monitor else None
+        further = msgspec.structs.replace(plan, clocks=False, ntp=())
+
+        async def samples_of(number: int) -> tuple[Sample, ...]:
+            prefix, asked = self.logins[number].js_api_prefix, () if number else monitor
+            ours = further if number else plan
+            return await gather(connections[number], asked, ours, self.show, js_api_prefix=prefix, monitor_tls=tls)
+
+        by_login = await asyncio.gather(*(samples_of(number) for number in range(len(connections))))
+        return of_several_logins(by_login) if len(by_login) > 1 else by_login[0]
+
+    @property
+    def api_prefix(self) -> str:
+        """The first prefix of the JetStream API that a login sets, else the default."""
+        prefixes = (login.js_api_prefix for login in self.logins)
+        return next((prefix for prefix in prefixes if prefix != DEFAULT_API_PREFIX), DEFAULT_API_PREFIX)
 
     def judge(self, evidence: EvidenceSet) -> Evaluation:
         """The selected rules on evidence, passes kept."""
         return evaluate(self.judging.selection, self.judging.rulebook.checks, evidence, self.values, keep_passes=True)
 
 
-def examiner(collector: FixCollector, connection: Connection) -> Examine:
+@asynccontextmanager
+async def connected(logins: Sequence[ConnectionSettings]) -> AsyncIterator[list[Connection]]:
+    """A connection of each login. Raises ConnectProblem unless all of them are accepted."""
+    async with AsyncExitStack() as stack:
+        yield [await stack.enter_async_context(connect(login)) for login in logins]
+
+
+def examiner(collector: FixCollector, connections: Sequence[Connection]) -> Examine:
     """The `Examine` of `jsdoctor.remedy.examine`: only the rules of the proofs are collected for.
 
     It raises LostError where what could not be seen says nothing of the deployment.
@@ -73,8 +97,8 @@ def examiner(collector: FixCollector, connection: Connection) -> Examine:
         if ours := [code for code in codes if code in known]:
             selection = select_rules(collector.judging.rulebook.rules, ours)
             narrowed = replace(collector, judging=msgspec.structs.replace(collector.judging, selection=selection))
-            evidence = assemble(await narrowed.samples(connection))
-            if not connection.client.is_connected:
+            evidence = assemble(await narrowed.samples(connections))
+            if not all(connection.client.is_connected for connection in connections):
                 raise LostError("the connection was lost")
             evaluation = narrowed.judge(evidence)
             verdicts |= {proof: verdict(proof, evaluation, evidence) for proof in proofs if proof.code in known}

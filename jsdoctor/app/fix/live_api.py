@@ -10,6 +10,7 @@ from jsdoctor.app.fix.messages import ClientMessages
 from jsdoctor.collect.connect.connection import Connection
 from jsdoctor.collect.connect.refusal import printable
 from jsdoctor.collect.live.ask import Asker, NoReplyError, Why
+from jsdoctor.collect.live.system import find_servers
 from jsdoctor.model.plan import Json
 from jsdoctor.remedy.operation import ApiError, DeniedError, LostError, NoResponseError
 
@@ -58,6 +59,14 @@ class LiveApi(ClientMessages):
         except (NoResponseError, DeniedError, ApiError):
             return frozenset()
         return frozenset(str(data[key]) for key in ("account", "account_name") if data.get(key))
+
+    async def is_system(self) -> bool:
+        """Whether servers respond to this login as they do to the system account alone."""
+        try:
+            await find_servers(Asker(self._connection, self.timeout_s))
+        except NoReplyError:
+            return False
+        return True
 
 
 def _problem(error: NoReplyError) -> Exception:

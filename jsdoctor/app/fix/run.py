@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable
+import shlex
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -13,21 +14,22 @@ from pathlib import Path
 import msgspec
 
 from jsdoctor.app.configuration import load_configuration
-from jsdoctor.app.connection import resolve_only_login
-from jsdoctor.app.fix.evidence import FixCollector, examiner
+from jsdoctor.app.connection import flags_of, resolve_logins
+from jsdoctor.app.fix.evidence import FixCollector, connected, examiner
 from jsdoctor.app.fix.live_api import LiveApi
 from jsdoctor.app.fix.request import FixRequest, RollbackRequest, allowed_up_to
 from jsdoctor.app.judging import open_judging
-from jsdoctor.collect.connect.connection import connect
+from jsdoctor.collect.connect.connection import Connection
 from jsdoctor.collect.connect.settings import ConnectionSettings
 from jsdoctor.collect.problems import Problem, UsageProblem
 from jsdoctor.engine.verdict import ExitCode
+from jsdoctor.model.logins import CommandLogin, Logins
 from jsdoctor.model.plan import Plan, Step
 from jsdoctor.model.rule import Risk
 from jsdoctor.model.wording import counted
 from jsdoctor.remedy.apply import Applier
 from jsdoctor.remedy.journal import Journal, JournalError, require_locks
-from jsdoctor.remedy.operation import DeniedError, NoResponseError
+from jsdoctor.remedy.operation import DeniedError, NoResponseError, StepApis
 from jsdoctor.remedy.outcome import Ending, StepOutcome, any_bad
 from jsdoctor.remedy.registry import load_operations
 from jsdoctor.remedy.undo import Undoer
@@ -38,11 +40,12 @@ Confirm = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class FixOutcome:
-    """How the steps of a journal ended. `changed`: something may have been written."""
+    """How the steps of a journal ended. `changed`: something may have been written, which `rollback` takes back."""
 
     outcomes: tuple[StepOutcome, ...]
     journal: Path
     changed: bool = True
+    rollback: str = ""
 
     @property
     def exit_code(self) -> ExitCode:
@@ -62,8 +65,8 @@ def fix_collector(request: FixRequest) -> FixCollector:
         except JournalError as error:
             raise UsageProblem(error.message, error.hint) from None
     judging = open_judging(request.judge)
-    settings = resolve_only_login(request.wanted.connection, judging.config)
-    return FixCollector(judging, request.wanted, settings, judging.values, lambda _: None)
+    logins = resolve_logins(request.wanted.connection, judging.config)
+    return FixCollector(judging, request.wanted, logins, judging.values, lambda _: None)
 
 
 def new_journal(moment: datetime | None = None) -> Path:
@@ -112,7 +115,9 @@ def _carry_out(
     path: Path,
     say: Callable[[str], None],
 ) -> FixOutcome:
-    go_on = f"go on: jsdoctor fix --resume --journal {path}; or undo: jsdoctor rollback {path}"
+    rollback = _rollback(path, collector.logins)
+    resume = f"jsdoctor fix{flags_of(collector.logins)} --resume --journal {shlex.quote(str(path))}"
+    go_on = f"go on: {resume}; or undo: {rollback}"
     with closing(_open(opened)) as journal:
         try:
             plan = journal.plan
@@ -131,7 +136,11 @@ def _carry_out(
         except KeyboardInterrupt as interrupt:
             interrupt.add_note(go_on)
             raise
-    return FixOutcome(tuple(outcomes), path, changed)
+    return FixOutcome(tuple(outcomes), path, changed, rollback)
+
+
+def _rollback(path: Path, logins: Sequence[ConnectionSettings]) -> str:
+    return f"jsdoctor rollback{flags_of(logins)} {shlex.quote(str(path))}"
 
 
 def _open(opened: Callable[[], Journal]) -> Journal:
@@ -148,22 +157,29 @@ async def _apply(
     allowed: tuple[Risk, ...],
     say: Callable[[str], None],
 ) -> list[StepOutcome]:
-    async with connect(collector.settings) as connection:
-        api = LiveApi(connection, collector.settings.js_api_prefix, collector.settings.timeout_s)
-        applier = Applier(
-            journal,
-            load_operations(),
-            api,
-            examine=examiner(collector, connection),
-            accounts=await api.accounts(),
-            say=say,
-        )
+    async with connected(collector.logins) as connections:
+        apis = await _step_apis(connections, collector.logins)
+        examine = examiner(collector, connections)
+        applier = Applier(journal, load_operations(), apis, examine=examine, say=say)
         return await applier.all(wanted_steps(request, journal.plan.steps), allowed)
+
+
+async def _step_apis(connections: Sequence[Connection], logins: Sequence[ConnectionSettings]) -> StepApis:
+    """The connections, by the account that servers report for each. An only login gets all that is of no account."""
+    apis = tuple(
+        LiveApi(connection, login.js_api_prefix, login.timeout_s)
+        for connection, login in zip(connections, logins, strict=True)
+    )
+    known = [
+        CommandLogin(login.flags, await api.accounts(), len(apis) > 1 and await api.is_system())
+        for api, login in zip(apis, logins, strict=True)
+    ]
+    return StepApis(Logins(tuple(known)), apis)
 
 
 def roll_back(request: RollbackRequest, confirm: Confirm, say: Callable[[str], None]) -> FixOutcome | None:
     """Undo the steps of a journal, last step first; None if no step was begun. Raises Problem."""
-    settings = resolve_only_login(
+    logins = resolve_logins(
         request.connection, load_configuration(request.config, request.isolated, request.environment)
     )
     with closing(_open(lambda: Journal.reopen(request.journal))) as journal:
@@ -172,22 +188,24 @@ def roll_back(request: RollbackRequest, confirm: Confirm, say: Callable[[str], N
             if not begun:
                 return None
             confirm(f"take back {counted(len(begun), 'step')}")
-            outcomes = asyncio.run(_undo(settings, journal, say))
+            outcomes = asyncio.run(_undo(logins, journal, say))
         except JournalError as error:
             raise Problem(error.message, error.hint) from None
         except (NoResponseError, DeniedError) as error:
-            raise Problem(f"stopped: {error}", f"again: jsdoctor rollback {request.journal}") from None
+            raise Problem(f"stopped: {error}", f"again: {_rollback(request.journal, logins)}") from None
     return FixOutcome(tuple(outcomes), request.journal)
 
 
-async def _undo(settings: ConnectionSettings, journal: Journal, say: Callable[[str], None]) -> list[StepOutcome]:
-    async with connect(settings) as connection:
-        api = LiveApi(connection, settings.js_api_prefix, settings.timeout_s)
-        ours = await api.accounts()
-        accounts = {s.subject.account for s in journal.plan.steps if journal.past(s).may_have_written} - {""}
-        if ours and (foreign := sorted(accounts - ours)):
+async def _undo(
+    logins: Sequence[ConnectionSettings], journal: Journal, say: Callable[[str], None]
+) -> list[StepOutcome]:
+    async with connected(logins) as connections:
+        apis = await _step_apis(connections, logins)
+        begun = [step for step in journal.plan.steps if journal.past(step).may_have_written]
+        if foreign := sorted({step.subject.account for step in begun if apis.lacks(step)}):
+            ours = sorted({name for login in apis.logins.each for name in login.accounts})
             raise UsageProblem(
-                f"the journal is of account {', '.join(foreign)}, this login of {', '.join(sorted(ours))}",
+                f"the journal is of account {', '.join(foreign)}, this login of {', '.join(ours)}",
                 "give a login of the account that owns the streams",
             )
-        return await Undoer(journal, load_operations(), api, say).all(journal.plan.steps)
+        return await Undoer(journal, load_operations(), apis, say).all(journal.plan.steps)

@@ -13,6 +13,7 @@ from jsdoctor.model.exchange import Access, Sample
 from jsdoctor.model.server import Accounts, Servers
 from jsdoctor.model.snapshot import SnapshotSeries
 from jsdoctor.parse.assemble import assemble
+from jsdoctor.parse.logins import samples_by_login
 from jsdoctor.remedy.backup.place import META, data_file, read_note, sha256_of
 from jsdoctor.remedy.backup.problem import BackupProblem
 from jsdoctor.remedy.held import Witness
@@ -29,7 +30,8 @@ def with_witnesses(choice: Choice, samples: Sequence[Sample]) -> Choice:
     if choice.action != REMOVE_PEER:
         return choice
     directory = Path(str(choice.values["seen"])) if "seen" in choice.values else None
-    series = [tuple(samples), *(_bundles(directory) if directory else ())]
+    captured = _bundles(directory) if directory else []
+    series = [part for whole in ([*samples], *captured) for part in samples_by_login(whole)]
     values = {
         **choice.values,
         "seen": tuple(witness for value in series if (witness := _witness(value)) is not None),

@@ -70,7 +70,7 @@ def _done(request: FixRequest, carry_out: Callable[[], FixOutcome]) -> ExitCode:
         raise
     _show_outcomes(request, done)
     if not request.judge.quiet:
-        back = f"jsdoctor rollback {done.journal} takes it back" if done.changed else "nothing is left changed by it"
+        back = f"{done.rollback} takes it back" if done.changed else "nothing is left changed by it"
         say(f"journal: {done.journal}", back)
     return done.exit_code
 

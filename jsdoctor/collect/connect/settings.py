@@ -14,6 +14,7 @@ from types import MappingProxyType
 
 from jsdoctor.collect.connect.contexts import Context, find_context, selection_file
 from jsdoctor.collect.connect.credentials import Login
+from jsdoctor.collect.connect.flags import command_flags
 from jsdoctor.collect.connect.identity import choose_login, url_logins
 from jsdoctor.collect.connect.layers import CONTEXT, FLAGS, Layers, ResolvedSetting, gather, key_label
 from jsdoctor.collect.connect.options import ConnectionOptions
@@ -39,7 +40,7 @@ class ConnectionSettings:
 
     `servers` carry no userinfo: safe to show. `server_logins` are the logins of the URLs that contain one, in the same
     order (empty: no URL does); `login` is for all others. With `tls_required`, a server without TLS is refused.
-    `budget` limits the requests per second; None: no limit.
+    `budget` limits the requests per second; None: no limit. `flags` lead other commands to this login.
     `origins` maps the name of each other field to the source of its value (`--server`, `NATS_URL`, `default`, ...).
     """
 
@@ -56,6 +57,7 @@ class ConnectionSettings:
     timeout_s: float = DEFAULT_TIMEOUT_S
     budget: int | None = None
     context_name: str | None = None
+    flags: tuple[str, ...] = ()
     origins: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
 
@@ -76,6 +78,8 @@ def resolve(options: ConnectionOptions, environ: Mapping[str, str], config_home:
         raise UsageProblem(f"{login.origin} and the login inside --server contradict each other", "give one of them")
     cert, key, ca = (_tls_file(layers.pick(name), environ) for name in ("tlscert", "tlskey", "tlsca"))
     _require_pair(layers)
+    in_url = next(filter(None, server_logins), None) if server.rank == FLAGS else None
+    given = in_url or (login if login_rank == FLAGS else None)
     tls_first, tls_first_origin = _tls_first(options, context)
     api_prefix, api_origin = _api_prefix(layers)
     inbox = layers.pick("inbox_prefix")
@@ -94,6 +98,7 @@ def resolve(options: ConnectionOptions, environ: Mapping[str, str], config_home:
         timeout_s=timeout_s,
         budget=options.budget,
         context_name=context.name if context else None,
+        flags=command_flags(options, layers, context, tuple(server.url for server in servers), given),
         origins=MappingProxyType(
             {
                 "servers": server.origin,

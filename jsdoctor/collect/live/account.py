@@ -30,15 +30,7 @@ from jsdoctor.model.exchange import Access, Endpoint, Exchange
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.gap import Gap
 from jsdoctor.parse.lists import ListPage, read_consumers, read_streams
-from jsdoctor.parse.replies import (
-    ConsumerReply,
-    ListHead,
-    ReplyError,
-    StreamReply,
-    SystemEnvelope,
-    UserInfoData,
-    decode,
-)
+from jsdoctor.parse.replies import ConsumerReply, ListHead, ReplyError, StreamReply, user_of
 
 USER_INFO = "$SYS.REQ.USER.INFO"
 PARALLEL = 16
@@ -143,8 +135,7 @@ class AccountSource:
         try:
             reply = await self._asker.one(USER_INFO)
             collection.exchanges.append(reply.exchange(Access.ACCOUNT, Endpoint.USER_INFO, USER_INFO))
-            user = decode(decode(reply.body, SystemEnvelope).data, UserInfoData)
-            self._account = user.account_name or user.account
+            self._account = user_of(reply.body).label
         except (NoReplyError, ReplyError):
             return  # it only names the account: what matters does not depend on it
 

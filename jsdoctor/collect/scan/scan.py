@@ -28,7 +28,7 @@ from jsdoctor.model.gap import Gap
 from jsdoctor.model.stored import ScanTarget
 from jsdoctor.model.stored_ids import MAX_COMPARED
 from jsdoctor.model.wording import counted
-from jsdoctor.parse.replies import ApiRefusedError, ReplyError, SystemEnvelope, UserInfoData, decode
+from jsdoctor.parse.replies import ApiRefusedError, ReplyError, user_of
 from jsdoctor.parse.stored import StoredReply, scan_gap
 
 NEWEST = 200_000
@@ -152,11 +152,9 @@ class _Scan:
     async def _account(self) -> str:
         """The account of the streams; only gaps need it, everything else gets it where the replies are combined."""
         try:
-            envelope = decode((await self._api.asker.one(USER_INFO)).body, SystemEnvelope)
-            user = decode(envelope.data, UserInfoData)
+            return user_of((await self._api.asker.one(USER_INFO)).body).label
         except (NoReplyError, ReplyError):
             return ""
-        return user.account_name or user.account
 
     def _exchange(self, held: Wanted, part: Wanted) -> Exchange:
         columns, cluster = self._taker.columns, held.info.cluster

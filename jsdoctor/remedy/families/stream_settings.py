@@ -21,6 +21,7 @@ from jsdoctor.remedy.improvement import COPIES, TAKES_PUBLISHES
 from jsdoctor.remedy.loss import would_delete
 from jsdoctor.remedy.operation import Api, StepRefusedError
 from jsdoctor.remedy.planning import CannotPlanError, Target, number
+from jsdoctor.remedy.possible import SeenState
 from jsdoctor.remedy.preconditions import PEERS_CURRENT, UNSEALED, keeps_all
 from jsdoctor.remedy.settings import told
 
@@ -149,7 +150,10 @@ def _step(
 
 
 def _changes(target: Target, values: Mapping[str, Any], *names: str) -> list[Change]:
-    """The keys that these values set, those that are given."""
+    """The keys that these values set, those that are given. Raises CannotPlanError if there is no storage for them."""
+    _, refusal = SeenState(target.evidence).possible(target.subject, values)
+    if refusal and target.stream and target.stream.has_leader:
+        raise CannotPlanError(refusal)
     wanted = settings({name: number(values, name) for name in names if name in values}, _NAMES)
     return [change(target, _NAMES[name], wanted[_NAMES[name]]) for name in names if name in values]
 

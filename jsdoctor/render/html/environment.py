@@ -10,14 +10,14 @@ from hashlib import sha256
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from jsdoctor.model.jetstream import setting_text
 from jsdoctor.render.escape import printable, shortened
-from jsdoctor.render.findings import lead
+from jsdoctor.render.findings import offered
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.plain import compact
-from jsdoctor.render.plan_text import value
 from jsdoctor.render.units import quantity
 from jsdoctor.render.unseen import is_command
-from jsdoctor.render.wording import to_the_second
+from jsdoctor.render.wording import to_the_second, with_login
 
 _TEMPLATES = PackageLoader("jsdoctor.render.html")
 
@@ -40,9 +40,10 @@ def environment() -> Environment:
         "moment": _moment,
         "brief": shortened,
         "compact": compact,
-        "lead": lead,
+        "offered": offered,
         "is_command": is_command,
-        "setting": value,
+        "setting": setting_text,
+        "needed": with_login,
     }
     return made
 

@@ -9,7 +9,7 @@ import msgspec
 
 from jsdoctor.model.report import Incident, Report, Result
 from jsdoctor.model.wording import listed
-from jsdoctor.render.findings import lead, numbers
+from jsdoctor.render.findings import advised, numbers
 from jsdoctor.render.incidents import IMPACT_WORDS, blocks, explanation, first_command, incidents_of
 from jsdoctor.render.plain import compact
 from jsdoctor.render.wording import to_the_second
@@ -128,9 +128,7 @@ def _row(number: int, result: Result, why: str) -> FindingRow:
             for observation in finding.evidence[:_EVIDENCE_SHOWN]
         ),
         more_evidence=max(0, len(finding.evidence) - _EVIDENCE_SHOWN),
-        commands=tuple((lead(result.remedy.risk, command), command) for command in result.remedy.commands)
-        if result.remedy
-        else (),
+        commands=tuple(advised(result)),
     )
 
 
