@@ -31,7 +31,7 @@ SEED ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help catalogue check-index setup native demo test quick nightly coverage check lint types arch prose format bench fuzz servers natscli loki kube-apiserver kit-tools record record-fields golden help-page schemas man peers metrics-page matrix kit mutants mutants-page proof proof-page site screenshots axe grafana-schema lock clean
+.PHONY: help setup native demo test quick nightly coverage check lint types arch prose format bench fuzz servers natscli loki kube-apiserver kit-tools record record-fields golden schemas man peers metrics-page matrix kit mutants mutants-page proof proof-page site screenshots axe grafana-schema lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -164,15 +164,6 @@ record-fields: setup servers ## record fixtures/fields: the responses of servers
 
 golden: .venv/.light ## write what rules say in their cases and where that turns: make golden RULE="JSD403 JSD404", or of all
 	$(BIN)/python -m tools.golden_results $(RULE)
-
-help-page: .venv/.light ## write what `jsdoctor --help` prints
-	$(BIN)/python -m tools.help_page
-
-catalogue: .venv/.light ## write jsdoctor/cli/catalogue.txt: what `rules list` and `explain` print of each rule
-	$(BIN)/python -m tools.catalogue
-
-check-index: .venv/.light ## write jsdoctor/checks/index.py: the module and the evidence of each check
-	$(BIN)/python -m tools.check_index
 
 schemas: .venv/.light ## write docs/schema: the JSON Schemas of reports, diagnoses and plans, from their types
 	$(BIN)/python -m tools.schemas
