@@ -28,7 +28,6 @@ from jsdoctor.app.judging import JudgeRequest, open_judging
 from jsdoctor.app.kube.options import KubeRequest
 from jsdoctor.app.logs.engine import Engine
 from jsdoctor.app.logs.options import LogRequest
-from jsdoctor.app.packets.options import packet_options
 from jsdoctor.app.pieces import files_and_options, routed
 from jsdoctor.app.rulebook import open_rulebook
 from jsdoctor.app.window import window_of
@@ -241,7 +240,7 @@ def check(
         interval_s=interval_s,
         logs=LogRequest(paths=_texts(logs), window=window_of(since, until)) if logs else None,
         manifests=_texts(manifests),
-        packets=packet_options([Path(capture) for capture in captures], None, None),
+        packets=tuple(Path(capture) for capture in captures),
     )
     return _judged(wanted, judgement, files)
 

@@ -122,15 +122,6 @@ def test_macos_applies_fixes_and_rolls_back(faulty: Cluster, tmp_path: Path) -> 
     assert undone.returncode == 0, undone.stderr
 
 
-@pytest.mark.nightly
-@pytest.mark.parametrize("platform", BOTH)
-def test_sniff_is_refused_with_the_command_that_captures(platform: str, tmp_path: Path) -> None:
-    done = run_on(platform, "check", "--sniff", "lo", "--isolated", cwd=tmp_path)
-    assert done.returncode == 2
-    assert done.stderr.startswith("jsdoctor: --sniff needs Linux\n")
-    assert "tcpdump -i lo" in done.stderr
-
-
 @pytest.mark.real
 @pytest.mark.nightly
 @pytest.mark.parametrize("platform", BOTH)
