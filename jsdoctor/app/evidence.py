@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 
+from jsdoctor.app.other_addresses import seen_together
 from jsdoctor.collect.bundle.read import BundleProblem, Captured, read_bundle
 from jsdoctor.collect.clock.ntp_host import parse_ntp_host
 from jsdoctor.collect.connect.settings import ConnectionSettings
@@ -81,10 +82,14 @@ def gather_live(
         asked = () if number else monitor
         if only_monitor:
             return await ask(None, asked)
+
+        async def through(settings: ConnectionSettings) -> tuple[Sample, ...]:
+            progress(f"connecting to {', '.join(settings.servers)}")
+            async with connect(settings) as connection:
+                return await ask(connection, asked, js_api_prefix=settings.js_api_prefix)
+
         try:
-            progress(f"connecting to {', '.join(login.servers)}")
-            async with connect(login) as connection:
-                return await ask(connection, asked, js_api_prefix=login.js_api_prefix)
+            return await seen_together(await through(login), login, through)
         except ConnectProblem as problem:
             problems.append(problem)
             unconnected = Sample(taken_at=started, exchanges=(), gaps=(_gap("connection", problem),))

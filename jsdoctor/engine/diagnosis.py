@@ -121,7 +121,7 @@ def _judged(
     if wanted and not visibility.ways & set(wanted):
         step = "; or ".join(in_words(way, visibility.narrowing.stream) for way in wanted)
         return _undecided(symptom, rule, "nothing of it shows now, which does not tell what was or what may be", step)
-    return _ruled_out(symptom, rule, judged)
+    return _ruled_out(symptom, rule, judged, in_part=visibility.in_part)
 
 
 def _is_possibility(result: Result) -> bool:
@@ -179,12 +179,12 @@ def _confirmed(symptom: Symptom, rule: Rule, results: Sequence[Result]) -> Cause
     )
 
 
-def _ruled_out(symptom: Symptom, rule: Rule, judged: Sequence[Result]) -> Cause:
+def _ruled_out(symptom: Symptom, rule: Rule, judged: Sequence[Result], *, in_part: bool) -> Cause:
     if judged:
         kinds = {result.finding.subject.kind for result in judged}
         labels = [result.finding.subject.label for result in judged]
         reported = labels[0] if len(labels) == 1 and kinds != {"cluster"} else ""
-        message = f"{rule.title}" + (f" ({reported})" if reported else "")
+        message = f"{rule.title}" + (f" ({reported})" if reported else ", as far as it was seen" if in_part else "")
     else:
         message = "it does not apply to anything that was checked"
     return Cause(

@@ -40,11 +40,20 @@ class Visibility:
         self.accounts = frozenset(stream.account for stream in self._streams)
         self.notes = tuple(self._notes())
 
+    @property
+    def in_part(self) -> bool:
+        """Whether some of what was requested was not seen."""
+        return any(gap.kind in _KINDS for gap in self._gaps)
+
     def unseen(self, symptom: Symptom, rule: Rule, judged: Sequence[Result]) -> Gap | None:
-        """Why a rule without findings is not ruled out, or None. `judged`: what the rule found healthy."""
+        """Why a rule without findings is not ruled out, or None. `judged`: what the rule found healthy.
+
+        Gaps elsewhere do not count then: `check` passes the rule, and reports them beside it.
+        """
         if not judged and (gap := self._nothing_seen() or self._hidden_consumers(rule)):
             return gap
-        if not self.narrowing.stream and (gap := next((gap for gap in self._gaps if gap.kind in _KINDS), None)):
+        gap = next((gap for gap in self._gaps if gap.kind in _KINDS), None)
+        if not judged and not self.narrowing.stream and gap:
             return gap
         if judged or not self.narrowing.stream:
             return self._hidden_consumers(rule) if _of_consumers(symptom) and _only_streams(judged) else None

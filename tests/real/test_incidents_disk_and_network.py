@@ -85,6 +85,7 @@ def test_partition(cluster_factory: ClusterFactory, version: str) -> None:
         )
         wait_until(lambda: not peers_of(cluster, "ORDERS", asked=[alone]), "no leader of the stream alone", timeout=60)
         _majority_sees(cluster, alone)
+        _connected_to_the_odd_one(cluster, alone)
         # Routes are not judged in the first minute of a cluster; the test does not wait for it.
         first_is(run_check(*_monitors(cluster), "--set", "JSD718.start_up=1s")[1], "JSD718 cluster", "JSD703")
         cluster.close()
@@ -96,6 +97,17 @@ def _majority_sees(cluster: Cluster, alone: str) -> None:
         own = cluster.node(alone).url.rpartition(":")[2]
         majority = [url for url in cluster.servers(user) if not url.endswith(f":{own}")]
         first_is(run_check("--server", ",".join(majority))[1], f"JSD703 {alone}", seen)
+
+
+def _connected_to_the_odd_one(cluster: Cluster, alone: str) -> None:
+    """The server that is cut off comes first of the given addresses: the finding is about it, not about the cluster."""
+    own = cluster.node(alone).url.rpartition(":")[2]
+    for user in ("sys", "app"):
+        odd_first = sorted(cluster.servers(user), key=lambda url: not url.endswith(f":{own}"))
+        _, report = run_check("--server", ",".join(odd_first), "--set", "JSD718.start_up=1h")
+        failed = {(r["code"], r["subject"].get("name", "")) for r in report["results"] if r["outcome"] == "fail"}
+        assert ("JSD703", alone) in failed
+        assert not any(code == "JSD701" or (code, name) == ("JSD702", "ORDERS") for code, name in failed)
 
 
 @EVERY_VERSION
