@@ -251,22 +251,18 @@ def audit(
     since: str | None = None,
     until: str | None = None,
     engine: str = "auto",
-    state: StrPath | None = None,
     judgement: Judgement | None = None,
 ) -> CheckResult:
     """Judge logs of servers and clients, any amount of them, as `jsdoctor audit` does. Raises `UsageProblem`.
 
-    `logs` are files, directories and patterns. `engine` is that of `--engine`: `auto`, `local` or `spark`. With the
-    directory `state`, only lines that were added since the last audit are read.
+    `logs` are files, directories and patterns. `engine` is that of `--engine`: `auto`, `local` or `spark`.
     """
     window = window_of(since, until)
-    if window is not None and state is not None:
-        raise UsageProblem("since and until are not for an audit with a state", "read the window without it")
     paths = (str(logs),) if isinstance(logs, str | Path) else _texts(logs)
     if engine not in {item.value for item in Engine}:
         raise UsageProblem(f"there is no engine {engine!r}", f"it is one of {', '.join(Engine)}")
     read_with = Engine(engine)
-    request = LogRequest(paths=paths, window=window, batch=True, engine=read_with, state=str(state) if state else None)
+    request = LogRequest(paths=paths, window=window, batch=True, engine=read_with)
     return _judged(EvidenceRequest(logs=request, window=window), judgement)
 
 

@@ -171,7 +171,7 @@ def configuration(
     """Which configuration file, and which environment of it."""
 
 
-def events(events: opt.Events = None, state: opt.State = None) -> None:
+def events(events: opt.Events = None) -> None:
     """What else is made of logs."""
 
 

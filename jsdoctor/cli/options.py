@@ -236,10 +236,6 @@ Events = Annotated[
     str | None,
     typer.Option("--events", metavar="DIR", help="Write every event to this directory as Parquet, by date and server."),
 ]
-State = Annotated[
-    str | None,
-    typer.Option("--state", metavar="DIR", help="Keep what was read in this directory, and read only what is new."),
-]
 Rules = Annotated[
     list[Path] | None,
     typer.Option("--rules", metavar="DIR", help="Directory with custom rule pages.", file_okay=False),

@@ -29,7 +29,6 @@ OFFLINE: tuple[tuple[str, ...], ...] = (
     ("diagnose", "nats: wrong last sequence: 5123"),
     ("check", "--logs", str(LOG), "--format", "json"),
     ("audit", "--engine", "local", str(LOG), "--format", "json"),
-    ("audit", "--engine", "local", "--state", "state", str(LOG), "--format", "json"),
     ("check", "--pcap", str(CAPTURE), "--format", "json"),
 )
 """Commands without a server that give the same everywhere."""
