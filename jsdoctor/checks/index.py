@@ -60,6 +60,7 @@ cluster_health.write_errors_logged cluster_health.stream_halted logs=LogEvidence
 collection.collection_gap collection.collection_gap gaps=Gaps
 collection.input_skipped_captured collection.input_skipped packets=PacketEvidence
 collection.input_skipped_logged collection.input_skipped logs=LogEvidence
+collection.lines_unexplained_logged collection.lines_unexplained logs=LogEvidence
 collection.suppression_stale collection.suppression_stale suppressions=Suppressions
 consumer_lag.abandoned consumer_lag.abandoned snapshots=SnapshotSeries params
 consumer_lag.ack_floor_pinned consumer_lag.ack_floor_pinned snapshots=SnapshotSeries trend?=Trend params
