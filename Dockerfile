@@ -17,7 +17,6 @@ RUN apt-get update \
 COPY requirements/run.txt requirements/run-logs.txt /source/requirements/
 RUN pip install --no-cache-dir --no-compile --require-hashes --target /opt/jsdoctor --requirement /source/requirements/run.txt
 COPY pyproject.toml README.md LICENSE CHANGELOG.md /source/
-COPY docs/man /source/docs/man
 COPY jsdoctor /source/jsdoctor
 COPY rules /source/rules
 RUN pip install --no-cache-dir --no-compile --no-deps --upgrade --target /opt/jsdoctor /source \

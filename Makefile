@@ -23,15 +23,12 @@ HELM_VERSION := -X $(HELM)/internal/version.version=v3.19.5 -X $(HELM)/pkg/chart
 OPERATOR := github.com/prometheus-operator/prometheus-operator@v0.85.0
 # The rules that `make golden` is for; all of them take minutes.
 RULE ?=
-# How long `make fuzz` runs. What it finds can be had again with the SEED that it prints.
-SECONDS ?= 60
-SEED ?=
 
 # Hundreds of tests start jsdoctor; each would compile all of its modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help catalogue check-index setup native demo test quick nightly coverage check lint types arch prose format bench fuzz servers natscli loki kube-apiserver kit-tools record record-fields golden help-page schemas man peers metrics-page matrix kit mutants mutants-page proof proof-page site screenshots axe grafana-schema lock clean
+.PHONY: help setup native demo test quick nightly check format bench servers natscli loki kube-apiserver kit-tools golden kit site axe grafana-schema lock formula clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -76,25 +73,12 @@ nightly: setup servers natscli kit-tools ## run the slow matrix
 	@if command -v npm > /dev/null; then $(MAKE) --no-print-directory axe grafana-schema || echo 'something of npm is missing: see above'; fi
 	@$(MAKE) --no-print-directory $(SITE)/.ready
 	$(BIN)/pytest -m nightly $(ARGS)
-	@status=0; $(MAKE) --no-print-directory mutants || status=1; $(MAKE) --no-print-directory mutants-page; exit $$status
 
-coverage: setup servers ## run the tests and report which lines of jsdoctor/ they reach
-	$(BIN)/coverage run -m pytest -m 'not nightly' $(ARGS)
-	$(BIN)/coverage report
-
-check: lint types arch prose ## everything that needs no server: lint, types, arch, prose
-
-lint: .venv/.light ## ruff: rules and format
+check: .venv/.light ## all that needs no server: ruff, mypy, import-linter, the word list of texts (docs/words.toml)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-
-types: .venv/.light ## mypy --strict
 	$(BIN)/mypy
-
-arch: .venv/.light ## import-linter: which package may import which
 	$(BIN)/lint-imports
-
-prose: .venv/.light ## the texts for people keep to the word list, docs/words.toml
 	$(BIN)/python -m tests.docs.prose
 
 format: .venv/.light ## let ruff rewrite what it can
@@ -104,24 +88,21 @@ format: .venv/.light ## let ruff rewrite what it can
 bench: setup servers natscli ## measure the promises, each beside a peer in the same run
 	$(BIN)/python -m bench
 
-fuzz: setup ## feed mutated input to every parser: make fuzz SECONDS=60 SEED=1
-	$(BIN)/python -m tests.fuzz --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
-
-servers: setup ## install the real nats-servers of every supported version
+servers: setup # install the real nats-servers of every supported version
 	@$(BIN)/python -m tests.servers
 
-natscli: $(NATS_CLI) ## build the real nats command (needs Go)
+natscli: $(NATS_CLI) # build the real nats command (needs Go)
 
 $(NATS_CLI): tests/natscli/go.mod tests/natscli/go.sum
 	cd tests/natscli && go build -o $(CURDIR)/$@ github.com/nats-io/natscli/nats
 
-loki: .cache/bin/loki ## build a real Loki for tests/loki (needs Go, takes about ten minutes)
+loki: .cache/bin/loki # build a real Loki for tests/loki (needs Go, takes about ten minutes)
 
 .cache/bin/loki: tests/loki/build/go.mod tests/loki/build/go.sum
 	cd tests/loki/build && go build -o $(CURDIR)/$@ github.com/grafana/loki/v3/cmd/loki
 
 # For tests/kube. The modules of Kubernetes replace each other by paths, so those of a release are in build/go.mod.
-kube-apiserver: .cache/bin/kube-apiserver .cache/bin/etcd ## build a real kube-apiserver and etcd for tests/kube (needs Go, takes about five minutes)
+kube-apiserver: .cache/bin/kube-apiserver .cache/bin/etcd # build a real kube-apiserver and etcd for tests/kube (needs Go, takes about five minutes)
 
 .cache/bin/kube-apiserver: tests/kube/build/go.mod tests/kube/build/go.sum
 	cd tests/kube/build && CGO_ENABLED=0 go build -ldflags '-s -w $(KUBE_VERSION)' -o $(CURDIR)/$@ k8s.io/kubernetes/cmd/kube-apiserver
@@ -130,7 +111,7 @@ kube-apiserver: .cache/bin/kube-apiserver .cache/bin/etcd ## build a real kube-a
 	cd tests/kube/build && CGO_ENABLED=0 go build -ldflags '-s -w' -o $(CURDIR)/$@ go.etcd.io/etcd/server/v3
 
 # What checks deploy/ and .github/. The schemas are those of the release of KUBE_VERSION, and of the Prometheus operator.
-kit-tools: .cache/bin/helm .cache/bin/kubeconform .cache/bin/actionlint .cache/bin/hadolint .cache/schemas/swagger.json .cache/schemas/servicemonitor.yaml ## get helm, kubeconform, actionlint and hadolint for tests/kit (needs Go, takes about two minutes)
+kit-tools: .cache/bin/helm .cache/bin/kubeconform .cache/bin/actionlint .cache/bin/hadolint .cache/schemas/swagger.json .cache/schemas/servicemonitor.yaml # get helm, kubeconform, actionlint and hadolint for tests/kit (needs Go, takes about two minutes)
 
 .cache/bin/helm: tests/kit/build/go.mod tests/kit/build/go.sum
 	cd tests/kit/build && CGO_ENABLED=0 go build -ldflags '-s -w $(HELM_VERSION)' -o $(CURDIR)/$@ helm.sh/helm/v3/cmd/helm
@@ -156,62 +137,11 @@ kit-tools: .cache/bin/helm .cache/bin/kubeconform .cache/bin/actionlint .cache/b
 	cd tests/kit/build && go mod download $(OPERATOR) && install -m 644 \
 	  "$$(go env GOMODCACHE)/$(OPERATOR)/example/prometheus-operator-crd/monitoring.coreos.com_servicemonitors.yaml" $(CURDIR)/$@
 
-record: setup servers ## record fixtures/base anew from real servers
-	$(BIN)/python -m tools.record
-
-record-fields: setup servers ## record fixtures/fields: the responses of servers to every change of a field
-	$(BIN)/python -m tools.record_fields
-
 golden: .venv/.light ## write what rules say in their cases and where that turns: make golden RULE="JSD403 JSD404", or of all
 	$(BIN)/python -m tools.golden_results $(RULE)
 
-help-page: .venv/.light ## write what `jsdoctor --help` prints
-	$(BIN)/python -m tools.help_page
-
-catalogue: .venv/.light ## write jsdoctor/cli/catalogue.txt: what `rules list` and `explain` print of each rule
-	$(BIN)/python -m tools.catalogue
-
-check-index: .venv/.light ## write jsdoctor/checks/index.py: the module and the evidence of each check
-	$(BIN)/python -m tools.check_index
-
-schemas: .venv/.light ## write docs/schema: the JSON Schemas of reports, diagnoses and plans, from their types
-	$(BIN)/python -m tools.schemas
-
-man: .venv/.light ## write docs/man: a manual page for each command
-	$(BIN)/python -m tools.man_pages
-
-peers: .venv/.light ## write docs/peers.md: what other tools look at, and what answers it
-	$(BIN)/python -m tools.peers_page
-
-metrics-page: setup ## write the comparison of metrics with a login in docs/prometheus.md, from its recorded runs
-	$(BIN)/python -m tests.prometheus.page
-
-matrix: .venv/.light ## write docs/matrix.md: the faults and healthy deployments that the tests set up
-	$(BIN)/python -m tests.topologies.matrix_page
-
 kit: .venv/.light ## write deploy/prometheus and deploy/grafana from the rule pages
 	$(BIN)/python -m tests.kit
-
-# The nightly measure of the tests themselves (tests/mutation). Results are kept in .mutation. AGAIN=1 takes only what was not killed.
-mutants: setup ## change the code and see whether tests fail: make mutants PACKAGE=checks MODULE=near_limit ONLY=JSD602 SAMPLE=300 AGAIN=1
-	@status=0; for package in $(PACKAGE); do nice -n 19 $(BIN)/python -m tests.mutation --package $$package $(if $(MODULE),--module $(MODULE)) \
-	  $(if $(ONLY),-k "$(ONLY)") $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(AGAIN),--again) || status=1; done; exit $$status
-
-PACKAGE ?= checks engine
-
-mutants-page: setup ## write docs/mutation.md from the results of `make mutants`
-	$(BIN)/python -m tests.mutation --page
-
-# Results are kept in .proof: what has one for this state of the code is not run again (tests/proof/__init__.py).
-# A slice decides which releases of nats-server it has.
-proof proof-page: export JSDOCTOR_VERSIONS = all
-proof: setup servers $(SITE)/.ready ## run the tests in slices that resume: make proof SLICE=faults VERSION=2.15.1 MINUTES=8 AGAIN=20 LANES=4
-	@if command -v go > /dev/null; then $(MAKE) --no-print-directory natscli || echo 'no nats command: see above'; fi
-	@$(BIN)/python -m tests.proof $(if $(SUITE),--suite) $(if $(SLICE),--slice $(SLICE)) $(if $(VERSION),--version $(VERSION)) \
-	  $(if $(MINUTES),--minutes $(MINUTES)) $(if $(AGAIN),--again $(AGAIN)) $(if $(LANES),--lanes $(LANES))
-
-proof-page: setup ## write docs/proof.md from the results of `make proof`
-	$(BIN)/python -m tests.proof --page $(if $(STATE),--state $(STATE)) $(if $(LATER),--later $(LATER))
 
 # URL is where the site is published, REPOSITORY where the files beside it are: both are for links only.
 site: setup $(SITE)/.ready ## build the documentation site in build/site: make site URL=https://... REPOSITORY=https://...
@@ -222,20 +152,14 @@ $(SITE)/.ready: requirements/site.txt
 	$(SITE)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/site.txt
 	@touch $@
 
-# Needs Chromium. The pictures lie outside of the repository: they are to be looked at, not kept.
-screenshots: setup ## write pictures of the HTML report: make screenshots SHOTS=/tmp/jsdoctor-screenshots
-	$(BIN)/python -m tests.html.screenshots $(SHOTS)
-
-SHOTS ?= /tmp/jsdoctor-screenshots
-
-axe: $(AXE) ## install axe-core, which tests/html/test_accessibility.py needs (needs npm)
+axe: $(AXE) # install axe-core, which tests/html/test_accessibility.py needs (needs npm)
 
 $(AXE): tests/html/axe/package-lock.json
 	@mkdir -p .cache/axe && cp tests/html/axe/package.json tests/html/axe/package-lock.json .cache/axe/
 	npm ci --silent --no-audit --no-fund --ignore-scripts --prefix .cache/axe
 	@touch $@
 
-grafana-schema: $(GRAFANA) ## install Grafana's own types of dashboards, which tests/kit/test_grafana_types.py needs (needs npm)
+grafana-schema: $(GRAFANA) # install Grafana's own types of dashboards, which tests/kit/test_grafana_types.py needs (needs npm)
 
 $(GRAFANA): tests/kit/grafana/package-lock.json
 	@mkdir -p .cache/grafana && cp tests/kit/grafana/package.json tests/kit/grafana/package-lock.json .cache/grafana/
@@ -263,7 +187,7 @@ lock: ## resolve requirements/*.txt anew
 LOCK_OPTIONS := --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	--no-emit-find-links --custom-compile-command 'make lock'
 
-formula: setup ## write deploy/homebrew/jsdoctor.rb from requirements/run.txt
+formula: setup # write deploy/homebrew/jsdoctor.rb from requirements/run.txt
 	@$(LOCKER)/bin/python -m pip --version > /dev/null 2>&1 || $(PYTHON) -m venv --clear $(LOCKER)
 	$(LOCKER)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade uv
 	$(LOCKER)/bin/uv pip compile --quiet --universal --python-version 3.13 --format pylock.toml --extra manifests \

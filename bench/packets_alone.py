@@ -7,13 +7,13 @@ import sys
 from pathlib import Path
 
 from jsdoctor.collect.packets.files import read_capture
-from jsdoctor.collect.packets.native import nats_observer
+from jsdoctor.parse.packets.nats.observer import NatsObserver
 
 
 def main() -> None:
     """TCP alone, or with what NATS says."""
     read: list[int] = []
-    observer = nats_observer() if "nats" in sys.argv[2:] else None
+    observer = NatsObserver() if "nats" in sys.argv[2:] else None
     analyzed = read_capture(Path(sys.argv[1]), 0, observer)
     if observer is not None:
         read = [

@@ -1,13 +1,12 @@
-"""The house keeps its shape: layers, purity, small documented modules, and a start that loads little."""
+"""The house keeps its shape: layers, purity, documented modules, and a start that loads little."""
 
 import ast
 import re
 import shutil
-import statistics
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -20,26 +19,6 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 PURE = ("model", "parse", "checks", "engine", "render")
 PURE_MODULES = [module for module in MODULES if module.relative_to(PACKAGE).parts[0] in PURE]
 
-LINE_CEILING = 400
-LINE_MEDIAN = 150
-CHECK_CEILING = 40
-# Words of names before docs/style.md, anywhere in a name, and variables that say nothing of the content.
-FORMER_WORDS = {"haul", "hauls", "spell", "spells", "sight", "sights", "stretch", "stretches", "trouble", "troubles"}
-FORMER_WORDS |= {"speaker", "speakers", "hear", "hears", "anew", "graver", "gravest", "fold", "folds", "folded"}
-FORMER_WORDS |= {"fate", "fates"}
-FORMER_VARIABLES = {"one", "found", "told", "says", "said", "heard", "look", "looks", "it", "voice"}
-# `not_found` is what servers respond.
-FORMER_ENDING = re.compile(r"(?!not_found$).*_found")
-FORMER_LIMITS = re.compile(r"_?(MOST|LONGEST|FEWEST|SHORTEST|LEAST|LARGEST)(_|$)")
-# The packages of tests/ that keep to the same words, beside its own modules and bench/.
-CLEAN_TESTS = (
-    *("api", "bench", "checks", "cli", "clients", "clock", "collect", "demo", "diagnosis", "docs", "engine", "fuzz"),
-    *("html", "kit", "kube", "lab", "logs", "loki", "mcp", "model", "mutation", "packets", "parse", "pasted"),
-    *("platforms", "policies", "prometheus", "proof", "public", "real", "remedy", "render", "scan", "secrets"),
-    *("servers", "site", "spark", "support", "topologies"),
-)
-CLEAN = [ROOT / "bench", ROOT / "tools", *(ROOT / "tests" / package for package in CLEAN_TESTS)]
-CLEAN_MODULES = sorted([*(ROOT / "tests").glob("*.py"), *(module for part in CLEAN for module in part.rglob("*.py"))])
 # Fields of the model that are written and never read by an attribute: figures of captures that only tests compare, and
 # what is read by its name (claims of symptom pages).
 UNREAD_FIELDS = {
@@ -83,10 +62,6 @@ def tree(module: Path) -> ast.Module:
     return ast.parse(source(module))
 
 
-def lines(module: Path) -> int:
-    return len(source(module).splitlines())
-
-
 def impurities(module: ast.Module) -> Iterator[str]:
     """Each call in *module* that reads a clock, a file or the console, as `line: call`."""
     for node in ast.walk(module):
@@ -103,24 +78,6 @@ def lint_imports(directory: Path) -> subprocess.CompletedProcess[str]:
     tool = Path(sysconfig.get_path("scripts")) / "lint-imports"
     command = [str(tool), "--no-cache", "--config", str(directory / "pyproject.toml")]
     return subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
-
-
-def test_modules_are_small() -> None:
-    too_long = {name(module): lines(module) for module in MODULES if lines(module) > LINE_CEILING}
-    assert not too_long
-    sizes = [lines(module) for module in MODULES if module.name != "__init__.py"]
-    assert statistics.median(sizes) < LINE_MEDIAN
-
-
-def test_checks_are_small() -> None:
-    too_long = {}
-    for module in (PACKAGE / "checks").rglob("*.py"):
-        for node in ast.walk(tree(module)):
-            if isinstance(node, ast.FunctionDef) and any("check(" in ast.unparse(use) for use in node.decorator_list):
-                length = (node.end_lineno or node.lineno) - node.lineno + 1
-                if length >= CHECK_CEILING:
-                    too_long[f"{name(module)}:{node.name}"] = length
-    assert not too_long
 
 
 def test_a_class_name_has_one_meaning() -> None:
@@ -172,64 +129,6 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
 def test_a_circle_is_found() -> None:
     with pytest.raises(CycleError):
         list(TopologicalSorter({"a": {"b"}, "b": {"a"}}).static_order())
-
-
-def named_in(module: ast.Module) -> Iterator[tuple[str, bool]]:
-    """Each name that a module gives, fields of classes left out, and whether a variable or a parameter has it."""
-    nodes = list(ast.walk(module))
-    classes = [node for node in nodes if isinstance(node, ast.ClassDef)]
-    fields = {id(part.target) for node in classes for part in node.body if isinstance(part, ast.AnnAssign)}
-    for node in nodes:
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            yield node.name, False
-        elif isinstance(node, ast.arg):
-            yield node.arg, True
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and id(node) not in fields:
-            yield node.id, True
-
-
-def former_modules(modules: Iterable[Path]) -> list[Path]:
-    return [module for module in modules if set(module.stem.split("_")) & FORMER_WORDS]
-
-
-def _names_no_content(variable: str) -> bool:
-    return variable in FORMER_VARIABLES or FORMER_ENDING.fullmatch(variable) is not None
-
-
-def former_names(module: ast.Module) -> set[str]:
-    """The names that have a word which is none of the field: see the table of docs/style.md."""
-    former = set()
-    for given, variable in set(named_in(module)):
-        words = set(re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", given).lower().split("_"))
-        if words & FORMER_WORDS or FORMER_LIMITS.match(given) or (variable and _names_no_content(given)):
-            former.add(given)
-    return former
-
-
-def test_names_have_the_words_of_the_field() -> None:
-    former = {name(module): former_names(ast.parse(source(module))) for module in [*MODULES, *CLEAN_MODULES]}
-    assert {module: names for module, names in former.items() if names} == {}, "see FORMER_WORDS and docs/style.md"
-    assert [name(module) for module in former_modules([*MODULES, *CLEAN_MODULES])] == []
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "haul = 1",
-        "def f(told): ...",
-        "class LogSpell: ...",
-        "MOST_LINES = 3",
-        "[one for one in x]",
-        "streams_found = 1",
-        "class Fate: ...",
-    ],
-)
-def test_a_former_word_is_found(line: str) -> None:
-    assert len(former_names(ast.parse(line))) == 1
-
-
-def test_a_former_word_in_the_name_of_a_module_is_found() -> None:
-    assert former_modules([Path("a_haul.py"), Path("hauling.py")]) == [Path("a_haul.py")]
 
 
 def test_module_names_say_something() -> None:

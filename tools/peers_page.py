@@ -1,6 +1,6 @@
 """Writes `docs/peers.md` from `docs/peers.toml` and the rule pages: what other tools look at, and what answers it here.
 
-python -m tools.peers_page         (or: make peers)
+python -m tools.peers_page
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 _TEXT = """\
-<!-- Written by `make peers` from docs/peers.toml and the rule pages. Change those. -->
+<!-- Written by `python -m tools.peers_page` from docs/peers.toml and the rule pages. Change those. -->
 
 # What the peers look at, and what answers it here
 

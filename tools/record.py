@@ -1,6 +1,6 @@
 """Records `fixtures/base`: what healthy clusters answer, idle and busy, on every supported server version.
 
-    python -m tools.record            (or: make record)
+    python -m tools.record
 
 Run it when the collector asks for something new. The recordings are what rule tests start from.
 """

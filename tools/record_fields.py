@@ -1,6 +1,6 @@
 """Records `fixtures/fields`: what servers of every version answer to changes of fields of streams and consumers.
 
-    python -m tools.record_fields     (or: make record-fields)
+    python -m tools.record_fields
 
 Arguments are the starts to record again, such as "stream limited"; without them, all are recorded.
 `tests/real/field_changes.py` has the changes, `tests/real/field_trial.py` makes them. For each version, `VERSION.json`

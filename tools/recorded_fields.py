@@ -1,4 +1,4 @@
-"""What jsdoctor says of changes of fields, beside what servers did with them (`fixtures/fields`, `make record-fields`).
+"""What jsdoctor says of changes of fields and what servers did (`fixtures/fields`, by `tools.record_fields`).
 
 `make golden` writes `fixtures/fields/results.txt`: every different finding, with the field that its evidence shows, at
 the first change that gives it, versions and starts in their order.
@@ -220,8 +220,8 @@ def _declared(version: str, start: str) -> Sequence[tuple[FieldChange, Answer, M
     """The changes from a start with their answers, and each as the manifest that says it, read and as text."""
     every, kept = _answers(version), _by_start(version)[start]
     answers = every["answers"].get(start, {})
-    assert every["tried"][start] == len(kept), f"{start} has other changes than recorded: make record-fields"
-    assert answers.keys() <= {change.setting for change in kept}, f"{start} has other values: make record-fields"
+    assert every["tried"][start] == len(kept), f"{start} has other changes than recorded: tools.record_fields"
+    assert answers.keys() <= {change.setting for change in kept}, f"{start} has other values: tools.record_fields"
     declared = []
     with TemporaryDirectory(prefix="jsdoctor-case-") as directory:
         file = Path(directory) / "change.json"

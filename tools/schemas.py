@@ -1,4 +1,4 @@
-"""Writes `docs/schema`, the JSON Schemas of what jsdoctor writes, from its types: make schemas."""
+"""Writes `docs/schema`, the JSON Schemas of what jsdoctor writes, from its types: python -m tools.schemas."""
 
 from __future__ import annotations
 

@@ -28,7 +28,6 @@ from jsdoctor.app.judging import JudgeRequest, open_judging
 from jsdoctor.app.kube.options import KubeRequest
 from jsdoctor.app.logs.engine import Engine
 from jsdoctor.app.logs.options import LogRequest
-from jsdoctor.app.packets.options import packet_options
 from jsdoctor.app.pieces import files_and_options, routed
 from jsdoctor.app.rulebook import open_rulebook
 from jsdoctor.app.window import window_of
@@ -241,7 +240,7 @@ def check(
         interval_s=interval_s,
         logs=LogRequest(paths=_texts(logs), window=window_of(since, until)) if logs else None,
         manifests=_texts(manifests),
-        packets=packet_options([Path(capture) for capture in captures], None, None),
+        packets=tuple(Path(capture) for capture in captures),
     )
     return _judged(wanted, judgement, files)
 
@@ -252,22 +251,18 @@ def audit(
     since: str | None = None,
     until: str | None = None,
     engine: str = "auto",
-    state: StrPath | None = None,
     judgement: Judgement | None = None,
 ) -> CheckResult:
     """Judge logs of servers and clients, any amount of them, as `jsdoctor audit` does. Raises `UsageProblem`.
 
-    `logs` are files, directories and patterns. `engine` is that of `--engine`: `auto`, `local` or `spark`. With the
-    directory `state`, only lines that were added since the last audit are read.
+    `logs` are files, directories and patterns. `engine` is that of `--engine`: `auto`, `local` or `spark`.
     """
     window = window_of(since, until)
-    if window is not None and state is not None:
-        raise UsageProblem("since and until are not for an audit with a state", "read the window without it")
     paths = (str(logs),) if isinstance(logs, str | Path) else _texts(logs)
     if engine not in {item.value for item in Engine}:
         raise UsageProblem(f"there is no engine {engine!r}", f"it is one of {', '.join(Engine)}")
     read_with = Engine(engine)
-    request = LogRequest(paths=paths, window=window, batch=True, engine=read_with, state=str(state) if state else None)
+    request = LogRequest(paths=paths, window=window, batch=True, engine=read_with)
     return _judged(EvidenceRequest(logs=request, window=window), judgement)
 
 

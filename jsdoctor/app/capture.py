@@ -138,7 +138,7 @@ def capture_to_file(
 
 def _with_packets(gathered: Gathered, wanted: EvidenceRequest, show: Callable[[str], None]) -> Gathered:
     """With what packets show, which is read after the samples."""
-    if wanted.packets is None:
+    if not wanted.packets:
         return gathered
     from jsdoctor.app.packets.reading import read_packets
     from jsdoctor.parse.packets.kept import packets_exchange

@@ -61,8 +61,8 @@ def collect(request: EvidenceRequest, judging: Judging, messages: Messages = LOG
         read = read_deployment(request, judging, messages)
         gathered, evidence = read.gathered, read.evidence
         captured = gathered.bundle
-        if request.packets is not None and evidence.get(PacketEvidence) is not None:
-            raise UsageProblem(f"{request.bundle} has packets, and --pcap or --sniff names others", "judge them apart")
+        if request.packets and evidence.get(PacketEvidence) is not None:
+            raise UsageProblem(f"{request.bundle} has packets, and --pcap names others", "judge them apart")
         saw_nothing = not request.beside and not any(sample.exchanges for sample in gathered.samples)
         collected = Collected(
             judging, evidence, gathered.sources, read.headline, gathered.problem, saw_nothing, gathered.logins
@@ -177,7 +177,7 @@ def _beside(request: EvidenceRequest, judging: Judging, show: Show, messages: Me
         from jsdoctor.app.manifest_reading import read_manifests
 
         read.append(read_manifests(request.manifests, show))
-    if request.packets is not None:
+    if request.packets:
         from jsdoctor.app.packets.reading import read_packets
 
         read.append(read_packets(request.packets, show))

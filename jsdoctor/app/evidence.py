@@ -55,9 +55,6 @@ def gather_live(
     With monitoring endpoints and no server named anywhere, only the endpoints are queried. Raises UsageProblem for an
     invalid NTP host or monitoring URL.
     """
-    from jsdoctor.collect.connect.later import import_later
-
-    import_later("aiohttp")  # nats-py imports it where it is installed, which takes longer than all of nats-py
     # Checks of captured evidence and of logs do without: nats-py takes a sixth of a second to load.
     from jsdoctor.collect.connect.connection import connect
     from jsdoctor.collect.connect.tls import plan_tls

@@ -10,7 +10,6 @@ import msgspec
 from jsdoctor.app.kube.options import KubeRequest
 from jsdoctor.app.logs.options import LogRequest
 from jsdoctor.app.loki.options import LokiRequest
-from jsdoctor.app.packets.options import PacketRequest
 from jsdoctor.app.prometheus.options import PrometheusRequest
 from jsdoctor.collect.connect.options import ConnectionOptions
 from jsdoctor.model.evidence import Evidence
@@ -55,7 +54,7 @@ class EvidenceRequest(msgspec.Struct, frozen=True, kw_only=True):
     logs: LogRequest | None = None
     loki: LokiRequest | None = None
     manifests: tuple[str, ...] = ()
-    packets: PacketRequest | None = None
+    packets: tuple[Path, ...] = ()
     pasted: tuple[PastedText, ...] = ()
     unrecognised: tuple[Unrecognised, ...] = ()
 

@@ -20,7 +20,6 @@ from msgspec.structs import replace
 
 from jsdoctor.app.evidence_request import EvidenceRequest, PastedText, Unrecognised
 from jsdoctor.app.logs.options import LogRequest
-from jsdoctor.app.packets.options import PacketRequest, packet_options
 from jsdoctor.app.rulebook import open_rulebook
 from jsdoctor.collect.logs.codec import codec_of, is_tar, is_utf16, not_a_log
 from jsdoctor.collect.problems import UsageProblem
@@ -196,9 +195,9 @@ def _of_zip(path: str) -> FileKind:
     return FileKind.BUNDLE if {MANIFEST, ARCHIVE_MANIFEST} & names else FileKind.LOG
 
 
-def _with_captures(wanted: EvidenceRequest, captures: Sequence[Path]) -> PacketRequest | None:
+def _with_captures(wanted: EvidenceRequest, captures: Sequence[Path]) -> tuple[Path, ...]:
     if not captures:
         return wanted.packets
-    if wanted.packets is not None:
+    if wanted.packets:
         raise UsageProblem("packet captures are given with --pcap and without", "give all of them with --pcap, or none")
-    return packet_options(captures, None, None)
+    return tuple(captures)

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
 from jsdoctor.app.plugins import load_plugins
-from jsdoctor.checks.registry import Check, indexed_checks, load_checks
+from jsdoctor.checks.registry import Check, load_checks
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.collect.rule_pages import api_errors, shipped_pages, symptom_pages, user_pages, vocabulary
-from jsdoctor.engine.loader import PageText, load_rules
+from jsdoctor.engine.loader import load_rules
 from jsdoctor.engine.policies import policy_rules
 from jsdoctor.engine.symptoms import SymptomBook, load_symptoms
 from jsdoctor.model.policy import Policy
 from jsdoctor.model.rule import Rule
 from jsdoctor.parse.configuration import ConfigurationError
-from jsdoctor.parse.front_matter import PageError
 from jsdoctor.remedy.family import Action
 
 
@@ -26,7 +24,12 @@ class Rulebook(msgspec.Struct, frozen=True):
     """Everything that evaluation and explanation need of the rules."""
 
     rules: tuple[Rule, ...]
-    checks: Mapping[str, Check]
+    policy_checks: Mapping[str, Check] = msgspec.field(default_factory=dict)
+
+    @property
+    def checks(self) -> Mapping[str, Check]:
+        """All checks by name. Their modules are imported here: completion and `explain` need none of them."""
+        return {**load_checks(), **self.policy_checks}
 
     @staticmethod
     def actions() -> Mapping[str, Action]:
@@ -39,7 +42,8 @@ class Rulebook(msgspec.Struct, frozen=True):
 def open_rulebook(
     directories: Sequence[Path] = (), policies: Sequence[Policy] = (), *, validate: bool = False
 ) -> Rulebook:
-    """Load all rules, and policies as rules. `validate`: shipped pages, too, are compared with checks and actions.
+    """Load all rules, and policies as rules. `validate`: shipped pages, too, are compared with
+    checks and actions.
 
     Raises `PageError` with every mistake in a page, `UsageProblem` for an unreadable one, and `ConfigurationError` for
     a policy with the code of a rule.
@@ -51,27 +55,20 @@ def open_rulebook(
         where = getattr(error, "filename", None) or "a rule page"
         why = getattr(error, "strerror", None) or error
         raise UsageProblem(f"cannot read {where}: {why}", "check the --rules directories") from error
-    rules, checks = _loaded(pages, validate or bool(directories))
+    if validate or directories:
+        rules = load_rules(pages, load_checks(), frozenset(Rulebook.actions()))
+    else:
+        rules = load_rules(pages)
     if not policies:
-        return Rulebook(rules, checks)
+        return Rulebook(rules)
     own, own_checks = policy_rules(policies)
     taken = {rule.code: rule.origin for rule in rules}
     if double := [rule for rule in own if rule.code in taken]:
         problems = [f"{rule.origin}: the code {rule.code} is already taken by {taken[rule.code]}" for rule in double]
         raise ConfigurationError(problems)
-    return Rulebook((*rules, *own), {**checks, **own_checks})
+    return Rulebook((*rules, *own), own_checks)
 
 
-def _loaded(pages: Sequence[PageText], validate: bool) -> tuple[tuple[Rule, ...], Mapping[str, Check]]:
-    """The rules and their checks. Importing all checks and remedies takes a fifth of the time of a small run."""
-    if not validate:
-        checks = indexed_checks()
-        with suppress(PageError):  # a mistake, or a check that the index does not list yet
-            return load_rules(pages, checks, None), checks
-    checks = load_checks()
-    return load_rules(pages, checks, frozenset(Rulebook.actions())), checks
-
-
-def open_symptoms(rulebook: Rulebook) -> SymptomBook:
-    """Load all symptoms. Raises `PageError` with every mistake in a page."""
-    return load_symptoms(symptom_pages(), api_errors(), vocabulary(), rulebook.rules)
+def open_symptoms(rulebook: Rulebook, *, validate: bool = False) -> SymptomBook:
+    """Load all symptoms; `validate` tries their patterns, too. Raises `PageError` with every mistake in a page."""
+    return load_symptoms(symptom_pages(), api_errors(), vocabulary(), rulebook.rules, try_patterns=validate)

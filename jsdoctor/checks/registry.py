@@ -10,12 +10,12 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Callable, Iterator
+from functools import cache
 from types import UnionType
 from typing import Any, Union, get_args, get_origin
 
 import msgspec
 
-from jsdoctor.checks.index import INDEX
 from jsdoctor.model.evidence import KINDS, Evidence
 from jsdoctor.model.finding import Finding
 from jsdoctor.model.params import Params
@@ -87,37 +87,12 @@ def _hints(predicate: Predicate) -> dict[str, Any]:
 
 def load_checks() -> dict[str, Check]:
     """Import every module below `jsdoctor.checks` and return all checks by name."""
-    package = importlib.import_module("jsdoctor.checks")
-    for module in pkgutil.walk_packages(package.__path__, "jsdoctor.checks."):
-        importlib.import_module(module.name)
+    for name in _modules():
+        importlib.import_module(name)
     return dict(_registry)
 
 
-def indexed_checks() -> dict[str, Check]:
-    """All checks by name. Those of jsdoctor are in the index: their modules are imported when they are called.
-
-    Raises `ValueError` if a plug-in has taken the name of one.
-    """
-    kinds = {kind.__name__: kind for kind in KINDS}
-    indexed = {check.name: check for check in (_indexed(line, kinds) for line in INDEX.split("\n") if line)}
-    for name, check in _registry.items():
-        if name in indexed and not check.predicate.__module__.startswith("jsdoctor.checks."):
-            raise ValueError(f"check {name!r} is defined twice")
-    return indexed | _registry
-
-
-def _indexed(line: str, kinds: dict[str, type[Evidence]]) -> Check:
-    name, module, *parameters = line.split(" ")
-    required: dict[str, type[Evidence]] = {}
-    optional: dict[str, type[Evidence]] = {}
-    for parameter, _, kind in (parameter.partition("=") for parameter in parameters if parameter != "params"):
-        if parameter.endswith("?"):
-            optional[parameter.removesuffix("?")] = kinds[kind]
-        else:
-            required[parameter] = kinds[kind]
-
-    def predicate(**evidence: Any) -> Iterator[Finding]:
-        importlib.import_module(f"jsdoctor.checks.{module}")
-        return _registry[name].predicate(**evidence)
-
-    return Check(name, predicate, required, optional, "params" in parameters)
+@cache
+def _modules() -> tuple[str, ...]:
+    package = importlib.import_module("jsdoctor.checks")
+    return tuple(module.name for module in pkgutil.walk_packages(package.__path__, "jsdoctor.checks."))

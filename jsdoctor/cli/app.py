@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from typer.models import CommandInfo
 
 from jsdoctor import __version__
 from jsdoctor.app.logs.engine import Engine
@@ -76,23 +74,10 @@ def run(arguments: Sequence[str]) -> int:
         os.environ["_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION"] = "1"
         arguments = [option, shell, *arguments[1:]] if equals else arguments
     try:
-        _with_one_command(arguments)(args=list(arguments), prog_name="jsdoctor", standalone_mode=True)
+        app(args=list(arguments), prog_name="jsdoctor", standalone_mode=True)
     except SystemExit as exit_:
         return exit_.code if isinstance(exit_.code, int) else 1
     return 0
-
-
-def _with_one_command(arguments: Sequence[str]) -> typer.Typer:
-    """The command line with the command that is run: typer makes the options of all that it has, on each start."""
-    name = arguments[0] if arguments else ""
-    narrowed = copy(app)
-    narrowed.registered_commands = [command for command in app.registered_commands if _name_of(command) == name]
-    narrowed.registered_groups = [group for group in app.registered_groups if group.name == name]
-    return narrowed if narrowed.registered_commands or narrowed.registered_groups else app
-
-
-def _name_of(command: CommandInfo) -> str:
-    return command.name or (command.callback.__name__ if command.callback else "")
 
 
 def _version(wanted: bool) -> None:

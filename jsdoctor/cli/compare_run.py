@@ -7,9 +7,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from jsdoctor.app.outputs import Color, OutputTarget, resolve
-from jsdoctor.cli.console import use_color
+from jsdoctor.cli.console import ascii_only, use_color, width_of
 from jsdoctor.cli.output import write_output
-from jsdoctor.cli.terminal import ascii_only, width_of
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.engine.comparison import ReportComparison, compare, exit_code
 from jsdoctor.engine.verdict import ExitCode

@@ -8,8 +8,7 @@ import sys
 import traceback
 from collections.abc import Callable
 
-from jsdoctor.cli.console import say
-from jsdoctor.cli.terminal import ascii_only
+from jsdoctor.cli.console import ascii_only, say
 from jsdoctor.collect.problems import Problem, UsageProblem
 from jsdoctor.demo.errors import BinaryNotFoundError, ServerStartError
 from jsdoctor.engine.select import SelectionError

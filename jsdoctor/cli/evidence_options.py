@@ -10,7 +10,6 @@ from jsdoctor.app.evidence_request import EvidenceRequest
 from jsdoctor.app.kube.options import kube_options
 from jsdoctor.app.logs.options import log_options, required_log_options
 from jsdoctor.app.loki.options import loki_options
-from jsdoctor.app.packets.options import packet_options
 from jsdoctor.app.prometheus.options import prometheus_options
 from jsdoctor.app.window import window_of
 from jsdoctor.collect.connect.options import connection_options
@@ -28,9 +27,7 @@ def evidence_options(given: Mapping[str, Any]) -> EvidenceRequest:
         logs=log_options(given),
         loki=loki_options(given),
         manifests=tuple(given.get("manifest") or ()),
-        packets=packet_options(
-            given.get("pcap") or (), given.get("sniff"), given.get("seconds"), given.get("port") or ()
-        ),
+        packets=tuple(given.get("pcap") or ()),
         bundle=given.get("bundle"),
         history=given.get("history"),
         window=window_of(given.get("since"), given.get("until")),

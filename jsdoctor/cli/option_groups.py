@@ -126,8 +126,8 @@ def comparison(
     """What else is made of a deployment and its manifests."""
 
 
-def packets(pcap: opt.Pcap = None, sniff: opt.Sniff = None, port: opt.Port = None, seconds: opt.Seconds = None) -> None:
-    """What passed on the network, captured or now."""
+def packets(pcap: opt.Pcap = None) -> None:
+    """What passed on the network."""
 
 
 def rules(
@@ -171,7 +171,7 @@ def configuration(
     """Which configuration file, and which environment of it."""
 
 
-def events(events: opt.Events = None, state: opt.State = None) -> None:
+def events(events: opt.Events = None) -> None:
     """What else is made of logs."""
 
 

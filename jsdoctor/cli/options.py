@@ -190,19 +190,6 @@ Pcap = Annotated[
         help="Packet captures (pcap, pcapng, gzip): file, directory, glob, pipe or -; repeat for both ends.",
     ),
 ]
-Sniff = Annotated[
-    str | None,
-    typer.Option(
-        "--sniff", metavar="INTERFACE", help="Capture packets on an interface and check them; needs CAP_NET_RAW."
-    ),
-]
-Port = Annotated[
-    list[int] | None,
-    typer.Option("--port", min=1, max=65535, help="TCP port that --sniff listens to; repeat. Default: every port."),
-]
-Seconds = Annotated[
-    float | None, typer.Option("--seconds", min=0.1, max=3600, help="Capture time in seconds. Default 30.")
-]
 LogEngine = Annotated[
     Engine, typer.Option("--engine", help="Log engine. auto: local processes, and Spark from 2 GiB of text.")
 ]
@@ -248,10 +235,6 @@ Until = Annotated[
 Events = Annotated[
     str | None,
     typer.Option("--events", metavar="DIR", help="Write every event to this directory as Parquet, by date and server."),
-]
-State = Annotated[
-    str | None,
-    typer.Option("--state", metavar="DIR", help="Keep what was read in this directory, and read only what is new."),
 ]
 Rules = Annotated[
     list[Path] | None,

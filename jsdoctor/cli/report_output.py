@@ -8,9 +8,8 @@ from msgspec.structs import replace
 
 from jsdoctor.app.judging import Judging
 from jsdoctor.app.outputs import Color, OutputTarget
-from jsdoctor.cli.console import use_color
+from jsdoctor.cli.console import ascii_only, use_color, width_of
 from jsdoctor.cli.output import append_step_summary, write_output
-from jsdoctor.cli.terminal import ascii_only, width_of
 from jsdoctor.model.report import Report
 from jsdoctor.parse.scrubbed import scrubbed
 from jsdoctor.render.formats import FORMATS

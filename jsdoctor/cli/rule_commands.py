@@ -9,8 +9,7 @@ from pathlib import Path
 from jsdoctor.app.configuration import load_configuration
 from jsdoctor.app.outputs import Color
 from jsdoctor.app.rulebook import Rulebook, open_rulebook, open_symptoms
-from jsdoctor.cli.console import use_color
-from jsdoctor.cli.terminal import ascii_only, width_of
+from jsdoctor.cli.console import ascii_only, use_color, width_of
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.engine.select import find_rule
 from jsdoctor.engine.verdict import ExitCode
@@ -67,7 +66,7 @@ def _pages_of_slug(name: str, rulebook: Rulebook, options: RenderOptions) -> lis
 def validate_rules(directories: tuple[Path, ...]) -> ExitCode:
     """Load every page; loading is validation."""
     rulebook = open_rulebook(directories, validate=True)
-    symptoms = open_symptoms(rulebook).symptoms
+    symptoms = open_symptoms(rulebook, validate=True).symptoms
     sys.stdout.write(f"{len(rulebook.rules)} rules, {len(symptoms)} symptoms, no mistakes\n")
     return ExitCode.OK
 

@@ -28,11 +28,11 @@ class PageText(msgspec.Struct, frozen=True):
 
 
 def load_rules(
-    pages: Iterable[PageText], checks: Mapping[str, Check], actions: frozenset[str] | None
+    pages: Iterable[PageText], checks: Mapping[str, Check] | None = None, actions: frozenset[str] | None = None
 ) -> tuple[Rule, ...]:
     """All rules by code. Raises `PageError` with the mistakes of all pages together.
 
-    `actions` are the names that a remedy may have; None: they are not known, and not looked at.
+    `checks` and `actions` are those that a page may name; without them what it names is not looked at.
     """
     rules: dict[str, Rule] = {}
     slugs: dict[str, Rule] = {}
@@ -71,10 +71,13 @@ def signature_misfits(rules: Iterable[Rule]) -> Iterator[str]:
                 )
 
 
-def _misfits(rule: Rule, page: PageText, checks: Mapping[str, Check], actions: frozenset[str] | None) -> Iterable[str]:
-    for name in rule.checks:
-        if name not in checks:
-            yield f"{rule.origin}:1: no check is named {name!r}{did_you_mean(name, checks)}"
+def _misfits(
+    rule: Rule, page: PageText, checks: Mapping[str, Check] | None, actions: frozenset[str] | None
+) -> Iterable[str]:
+    if checks is not None:
+        for name in rule.checks:
+            if name not in checks:
+                yield f"{rule.origin}:1: no check is named {name!r}{did_you_mean(name, checks)}"
     if actions is not None and rule.remedy and rule.remedy.action not in actions:
         yield f"{rule.origin}:1: no remedy action is named {rule.remedy.action!r}" + did_you_mean(
             rule.remedy.action, actions

@@ -54,14 +54,19 @@ class SymptomBook(msgspec.Struct, frozen=True):
 
 
 def load_symptoms(
-    pages: Iterable[PageText], api_errors: bytes, vocabulary: PageText, rules: Sequence[Rule]
+    pages: Iterable[PageText],
+    api_errors: bytes,
+    vocabulary: PageText,
+    rules: Sequence[Rule],
+    *,
+    try_patterns: bool = True,
 ) -> SymptomBook:
     """All symptoms. Raises `PageError` with the mistakes of all pages, and of the vocabulary, together."""
     problems: list[str] = []
     symptoms: list[Symptom] = []
     for page in pages:
         try:
-            symptoms.append(parse_symptom_page(page.origin, page.text))
+            symptoms.append(parse_symptom_page(page.origin, page.text, try_patterns=try_patterns))
         except PageError as error:
             problems.extend(error.problems)
     words = Vocabulary()

@@ -15,7 +15,7 @@ from jsdoctor.model.latency import Latencies
 class Content(StrEnum):
     """What the bytes of a connection are. For all but `NATS`, only TCP is known; `UNKNOWN`: no data was sent.
 
-    `WEBSOCKET`: frames of WebSocket without NATS in them, or that cannot be read.
+    `WEBSOCKET`: an HTTP request for WebSocket was seen.
     """
 
     UNKNOWN = "unknown"
@@ -175,15 +175,14 @@ class NatsConnection(msgspec.Struct, frozen=True, kw_only=True):
 
     `whole`: captured from its beginning without a gap, so that what was not captured did not happen; `gapless`: the
     same from where reading began, for a connection that is older than its capture. `advisories` of JetStream are
-    counted by kind and by stream and consumer. `websocket`: NATS in frames of WebSocket. `subjects` are the most
-    frequent subjects of publishes. `swapped`: the side that TCP takes for the client is the server. `pings_unanswered`
+    counted by kind and by stream and consumer. `subjects` are the most frequent
+    subjects of publishes. `swapped`: the side that TCP takes for the client is the server. `pings_unanswered`
     counts PINGs of `server` or client without a PONG in the capture. `held_ns` is the longest time that bytes waited
     until a hole before them was filled, to the server and to the client.
     """
 
     number: int
     content: Content = Content.UNKNOWN
-    websocket: bool = False
     link: NatsPeers = NatsPeers.CLIENT
     whole: bool = False
     gapless: bool = False

@@ -22,8 +22,11 @@ _SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _ROW = re.compile(r"(?<!\\)\|")
 
 
-def parse_symptom_page(origin: str, text: str) -> Symptom:
-    """Read one page. `origin` names the file in messages. Raises `PageError` with every mistake found."""
+def parse_symptom_page(origin: str, text: str, *, try_patterns: bool = True) -> Symptom:
+    """Read one page. `origin` names the file in messages. Raises `PageError` with every mistake found.
+
+    `try_patterns`: each pattern is compared with its examples. Compiling those of all pages takes a tenth of a second.
+    """
     page = PageReader(origin, text)
     front, body, body_line = split(page)
     table = toml(page, front)
@@ -36,7 +39,7 @@ def parse_symptom_page(origin: str, text: str) -> Symptom:
         title=page.text_of(table, "title", "the front matter"),
         means=page.text_of(table, "means", "the front matter"),
         shown_by=page.text_of(table, "shown_by", "the front matter"),
-        matching=_matching(page, table.get("match", {})),
+        matching=_matching(page, table.get("match", {}), try_patterns),
         causes=_words(page, table, "causes"),
         because=_because(page, table),
         next=_words(page, table, "next"),
@@ -52,7 +55,7 @@ def parse_symptom_page(origin: str, text: str) -> Symptom:
     return symptom
 
 
-def _matching(page: PageReader, table: Any) -> Matching:
+def _matching(page: PageReader, table: Any, try_patterns: bool) -> Matching:
     try:
         matching = convert_to(table, Matching)
     except msgspec.ValidationError as error:
@@ -60,7 +63,7 @@ def _matching(page: PageReader, table: Any) -> Matching:
         return Matching()
     if not (matching.codes or matching.signatures or matching.rules or matching.texts):
         page.problem("match", "[match] needs codes, signatures, rules or texts: nothing else leads to the page")
-    for text in matching.texts:
+    for text in matching.texts if try_patterns else ():
         for problem in _pattern_problems(text.pattern, text.examples):
             page.problem("match", f"text {text.pattern!r}: {problem}")
     return matching

@@ -9,12 +9,12 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.markdown import CodeBlock, Markdown, MarkdownElement
 from rich.text import Text
 
-from jsdoctor.render.appearance import Appearance
 from jsdoctor.render.escape import ascii_only
+from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.page import console_for
 
 
-def drawn(markdown: str, options: Appearance) -> str:
+def drawn(markdown: str, options: RenderOptions) -> str:
     """Markdown drawn for a terminal of that width."""
     written = StringIO()
     console_for(options, written).print(_DrawnMarkdown(markdown, hyperlinks=False), crop=False)

@@ -8,7 +8,6 @@ from rich.console import Console
 from rich.text import Text
 
 from jsdoctor.model.finding import Severity
-from jsdoctor.render.appearance import Appearance
 from jsdoctor.render.escape import ascii_only, printable, shortened
 from jsdoctor.render.options import RenderOptions
 
@@ -25,7 +24,7 @@ _MIN_WIDTH = 30
 _HANG = 2
 
 
-def console_for(options: Appearance, written: StringIO) -> Console:
+def console_for(options: RenderOptions, written: StringIO) -> Console:
     """A console that writes to memory, knows nothing of the environment and reads no markup."""
     return Console(
         file=written,

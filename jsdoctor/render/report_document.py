@@ -1,6 +1,6 @@
 """What `jsdoctor.report/v1` contains: the types that a JSON report is made of, and that its schema is generated from.
 
-Keys may be added to v1; a key that changes its meaning or is removed makes a v2. `make schemas` writes
+Keys may be added to v1; a key that changes its meaning or is removed makes a v2. `tools.schemas` writes
 `docs/schema`.
 """
 

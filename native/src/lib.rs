@@ -1,14 +1,12 @@
-//! The hot loops of jsdoctor, compiled. `jsdoctor.parse.logs` has the reference in Python: both give the same rows.
+//! The scan of logs, compiled. `jsdoctor.parse.logs` has the reference in Python: both give the same rows.
 
 pub mod absent;
 pub mod counts;
 pub mod hit_groups;
 pub mod measure;
 pub mod merged_hits;
-pub mod nats;
 pub mod outages;
 mod pack;
-pub mod packets;
 pub mod patterns;
 pub mod scan;
 pub mod segments;
@@ -19,7 +17,3 @@ mod unpack;
 
 #[cfg(feature = "python")]
 mod python;
-#[cfg(feature = "python")]
-mod python_nats;
-#[cfg(feature = "python")]
-mod python_packets;

@@ -11,8 +11,6 @@ use crate::absent::Words;
 use crate::hit_groups::{self, Groups};
 use crate::measure;
 use crate::outages::{Endings, Outage, Wanted};
-use crate::python_nats;
-use crate::python_packets;
 use crate::scan;
 use crate::segments::Jump;
 use crate::signatures::{Described, Signatures};
@@ -260,17 +258,11 @@ fn measured(value: &str) -> (bool, Option<i64>) {
 #[pymodule]
 fn jsdoctor_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("REVISION", REVISION)?;
-    module.add("PACKETS_REVISION", python_nats::REVISION)?;
     module.add_class::<PySignatures>()?;
     module.add_class::<PyScan>()?;
     module.add_class::<PyHitGroups>()?;
     module.add_class::<PyWords>()?;
     module.add_function(wrap_pyfunction!(measured, module)?)?;
     module.add_function(wrap_pyfunction!(outages_of, module)?)?;
-    module.add_class::<python_packets::PyWalk>()?;
-    module.add_class::<python_nats::PyBook>()?;
-    module.add_class::<python_nats::PyTalk>()?;
-    module.add_class::<python_nats::PyStream>()?;
-    module.add_class::<python_nats::PyLines>()?;
     Ok(())
 }

@@ -1,13 +1,15 @@
-"""`jsdoctor check --pcap` and `--sniff` as a person types them: reports, exit codes, problems."""
+"""`jsdoctor check --pcap` as a person types it: reports, exit codes, problems."""
 
 from __future__ import annotations
 
+import fcntl
 import gzip
 import json
-import os
-import shutil
+import signal
 import subprocess
 import sys
+import termios
+import time
 from pathlib import Path
 
 import pytest
@@ -78,8 +80,6 @@ def test_what_is_no_capture_makes_the_run_inconclusive(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (["--pcap", "nowhere.pcap"], "no such file"),
-        (["--seconds", "3"], "--sniff"),
-        (["--sniff", "no-such-interface-0"], "no-such-interface-0"),
     ],
 )
 def test_mistakes_are_reported_in_a_sentence(tmp_path: Path, arguments: list[str], message: str) -> None:
@@ -88,22 +88,30 @@ def test_mistakes_are_reported_in_a_sentence(tmp_path: Path, arguments: list[str
     assert message in done.stderr
 
 
-def test_without_the_privilege_the_command_is_named(tmp_path: Path) -> None:
-    privileged = os.geteuid() == 0
-    if privileged and shutil.which("setpriv") is None:
-        pytest.skip("setpriv (util-linux) is not installed: nothing takes the privilege from root")
-    without = ["setpriv", "--bounding-set=-net_raw", "--inh-caps=-net_raw"] if privileged else []
-    done = subprocess.run(
-        [*without, sys.executable, "-m", "jsdoctor", "check", "--sniff", "lo", "--seconds", "7"],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        check=False,
-    )
-    assert done.returncode == 3, done.stderr
-    assert "CAP_NET_RAW" in done.stderr
-    assert "sudo timeout 8 tcpdump -i lo -B 65536 -s 0" in " ".join(done.stderr.split())
-    assert "Traceback" not in done.stderr
+def test_a_pipe_is_read_as_it_comes_and_ctrl_c_ends_it_with_a_report(tmp_path: Path) -> None:
+    """As of `tcpdump -i any -U -w - port 4222 | jsdoctor check --pcap -`: both get the signal, and tcpdump ends."""
+    raw = gzip.decompress(capture_path("own-healthy").read_bytes())
+    command = [sys.executable, "-m", "jsdoctor", "check", "--pcap", "-", "--format", "json", "--isolated"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=tmp_path, bufsize=0) as process:
+        assert process.stdin is not None
+        pipe = process.stdin.fileno()
+        for at in range(0, len(raw), 5_000):
+            process.stdin.write(raw[at : at + 5_000])
+        deadline = time.monotonic() + 30
+        while waiting(pipe) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert not waiting(pipe), "it is read before the pipe ends"
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.2)
+        output, _ = process.communicate(timeout=30)
+    assert process.returncode == 0
+    (traffic,) = json.loads(output)["traffic"]
+    assert (traffic["published"], traffic["delivered"]) == (100, 200)
+
+
+def waiting(pipe: int) -> int:
+    """How many bytes nobody has read yet."""
+    return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
 
 
 def test_no_capture_no_scapy(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """Checks the prose of the project against docs/words.toml, the word list of docs/style.md.
 
-python -m tests.docs.prose         (or: make prose)
+python -m tests.docs.prose         (part of make check)
 
 Prose is README, CHANGELOG, CONTRIBUTING, docs/, the rule and symptom pages with texts in front matter, help texts, and
 the messages, docstrings and comments in jsdoctor/. Code blocks, code spans, link targets and examples of log lines are
@@ -27,8 +27,8 @@ from tests.docs.messages import messages
 
 ROOT = Path(__file__).resolve().parents[2]
 WORDS = ROOT / "docs" / "words.toml"
-EXEMPT = {"docs/style.md", "docs/peers.md", "docs/proof.md", "docs/mutation.md"}
-"""The word list, and generated pages: of one, docs/peers.toml is checked; the other lists names of tests."""
+EXEMPT = {"docs/style.md", "docs/peers.md"}
+"""The word list, and a generated page: docs/peers.toml, which it is made of, is checked."""
 # Texts for people in front matter and in docs/peers.toml; all other values are names, patterns and lines of logs.
 TEXT_KEYS = {"title", "means", "help", "because", "note", "about", "differ", "not_built", "text"}
 _MARKDOWN = MarkdownIt("commonmark").enable("table")

@@ -33,7 +33,7 @@ def output(nats_cli: Path, *words: str) -> str:
 
 
 def test_the_page_is_what_the_generator_writes() -> None:
-    assert PAGE.read_text("utf-8") == page(), "run `make peers`"
+    assert PAGE.read_text("utf-8") == page(), "run python -m tools.peers_page"
 
 
 def test_every_rule_named_is_there_or_planned() -> None:

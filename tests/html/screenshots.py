@@ -1,4 +1,4 @@
-"""`make screenshots`: pictures of the HTML report: light, dark, on a phone, on paper; outside of the repository."""
+"""Pictures of the HTML report: light, dark, on a phone, on paper. Run `python -m tests.html.screenshots DIR`."""
 
 from __future__ import annotations
 

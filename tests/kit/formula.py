@@ -47,7 +47,6 @@ _TAIL = """
   def install
     ENV["SODIUM_INSTALL"] = "system"
     virtualenv_install_with_resources
-    man1.install Dir["docs/man/*.1"]
     generate_completions_from_executable(bin/"jsdoctor", shell_parameter_format: :typer)
   end
 

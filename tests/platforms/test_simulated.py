@@ -29,7 +29,6 @@ OFFLINE: tuple[tuple[str, ...], ...] = (
     ("diagnose", "nats: wrong last sequence: 5123"),
     ("check", "--logs", str(LOG), "--format", "json"),
     ("audit", "--engine", "local", str(LOG), "--format", "json"),
-    ("audit", "--engine", "local", "--state", "state", str(LOG), "--format", "json"),
     ("check", "--pcap", str(CAPTURE), "--format", "json"),
 )
 """Commands without a server that give the same everywhere."""
@@ -120,15 +119,6 @@ def test_macos_applies_fixes_and_rolls_back(faulty: Cluster, tmp_path: Path) -> 
     assert [step["ending"] for step in json.loads(done.stdout)["steps"]] == ["verified"]
     undone = run_on("macos", "rollback", "j.jsonl", "--yes", "--isolated", "--server", faulty.url(), cwd=tmp_path)
     assert undone.returncode == 0, undone.stderr
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("platform", BOTH)
-def test_sniff_is_refused_with_the_command_that_captures(platform: str, tmp_path: Path) -> None:
-    done = run_on(platform, "check", "--sniff", "lo", "--isolated", cwd=tmp_path)
-    assert done.returncode == 2
-    assert done.stderr.startswith("jsdoctor: --sniff needs Linux\n")
-    assert "tcpdump -i lo" in done.stderr
 
 
 @pytest.mark.real

@@ -1,6 +1,6 @@
 """Writes the comparison in `docs/prometheus.md` from the runs in `fixtures/prometheus/compared.json`.
 
-python -m tests.prometheus.page         (or: make metrics-page)
+python -m tests.prometheus.page
 """
 
 from __future__ import annotations

@@ -37,4 +37,4 @@ def test_every_run_is_recorded_and_none_contradicts() -> None:
 
 
 def test_the_page_has_what_was_recorded() -> None:
-    assert PAGE.read_text("utf-8") == page(load()), "run: make metrics-page"
+    assert PAGE.read_text("utf-8") == page(load()), "run: python -m tests.prometheus.page"

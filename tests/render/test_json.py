@@ -49,7 +49,7 @@ def test_is_what_it_was(name: str) -> None:
 
 def test_the_schemas_are_those_of_the_code() -> None:
     for path, text in schemas().items():
-        assert path.read_text("utf-8") == text, "run make schemas"
+        assert path.read_text("utf-8") == text, "run python -m tools.schemas"
 
 
 @pytest.mark.parametrize("name", ["report-v1.json", "diagnosis-v1.json"])

@@ -1,4 +1,4 @@
 """The documentation site: pages made from README, docs/ and the rule pages, and built with strict links.
 
-python -m tests.site [--url URL] [--repository URL] [OUT]       (or: make site)
+python -m tests.site [--url URL] [--repository URL] [OUT]
 """

@@ -18,7 +18,6 @@ from jsdoctor.collect.logs.spark.driver import run_spark
 from jsdoctor.collect.logs.spark.opening import open_spark
 from jsdoctor.collect.logs.spark.session import Spark, SparkChoice
 from jsdoctor.collect.logs.split import split
-from jsdoctor.collect.logs.state.store import AuditState
 from jsdoctor.model.log import LogEvidence, canonical
 from jsdoctor.model.log_scan import ScanSettings
 from tests.servers.binaries import ROOT
@@ -26,16 +25,12 @@ from tests.spark.corpus import SIGNATURES
 
 
 class Reading(msgspec.Struct, frozen=True):
-    """One reading. `vanished` files are there when parts are planned and gone when they are read.
-
-    `state` is the directory of an audit.
-    """
+    """One reading. `vanished` files are there when parts are planned and gone when they are read."""
 
     result: str
     part_bytes: int = 64 * 1024 * 1024
     events: str | None = None
     vanished: tuple[str, ...] = ()
-    state: str | None = None
 
 
 class Task(msgspec.Struct, frozen=True):
@@ -79,16 +74,6 @@ def _read(task: Task, reading: Reading, spark: Spark | None) -> LogEvidence:
     for path in reading.vanished:
         Path(path).unlink()
     with contextlib.ExitStack() as open_:
-        if reading.state is not None:
-            state = open_.enter_context(AuditState(reading.state, settings, slot=reading.part_bytes))
-            parts = state.plan(discover([task.corpus]).files)
-            evidence = (
-                run_spark(spark, settings, parts, lambda _: None, scan=state.scan)
-                if spark
-                else run_local(settings, parts, task.processes, None, scan=state.scan)
-            )
-            state.commit()
-            return evidence
         events = open_.enter_context(EventStore(reading.events)) if reading.events else None
         if spark is not None:
             return run_spark(spark, settings, parts, lambda _: None, events)

@@ -34,8 +34,6 @@ class Read:
             Reading(str(place / f"{engine}-1"), events=str(self.events[engine])),
             Reading(str(place / f"{engine}-2"), part_bytes=SMALL_PARTS),
             Reading(str(place / f"{engine}-3"), vanished=(str(self.corpus / GONE),)),
-            Reading(str(place / f"{engine}-4"), part_bytes=SMALL_PARTS, state=str(place / f"state-{engine}")),
-            Reading(str(place / f"{engine}-5"), part_bytes=SMALL_PARTS, state=str(place / f"state-{engine}")),
         )
         return read_with(Task(str(self.corpus), readings, spark=engine == "spark"))
 
@@ -52,11 +50,6 @@ def test_engines_agree(read: Read) -> None:
 def test_it_is_no_matter_how_files_are_cut(read: Read) -> None:
     assert read.spark[1] == read.spark[0]
     assert read.local[1] == read.local[0]
-
-
-def test_a_state_changes_nothing(read: Read) -> None:
-    """The first audit with it, and the second one, which reads rows instead of logs."""
-    assert read.local[3] == read.local[4] == read.spark[3] == read.spark[4]
 
 
 def test_something_was_found(read: Read) -> None:

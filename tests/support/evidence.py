@@ -1,6 +1,6 @@
 """Recorded evidence for rule tests: real captures, and small edits of them that make a rule fire or keep silent.
 
-`fixtures/base/*.json` are recordings of healthy clusters, made by `make record` on real servers.
+`fixtures/base/*.json` are recordings of healthy clusters, made by `python -m tools.record` on real servers.
 `fixtures/rules/<CODE>/cases.toml` lists the cases of one rule:
 
     [[case]]

@@ -15,11 +15,6 @@ from jsdoctor.model.gap import Gap
 from jsdoctor.model.report import Source
 from jsdoctor.model.window import Window
 
-_NOT_WITH_STATE = {
-    "since": "--state is for whole files: read the window without it",
-    "until": "--state is for whole files: read the window without it",
-    "events": "--events needs every line: write the events without --state",
-}
 _ONLY_WITH_LOGS = ("master", "remote", "conf", "timezone", "server_name")
 
 
@@ -65,7 +60,6 @@ class LogRequest(msgspec.Struct, frozen=True, kw_only=True):
     zones: tuple[tuple[str, str], ...] = ()
     servers: tuple[tuple[str, str], ...] = ()
     events: str | None = None
-    state: str | None = None
     window: Window | None = None
     batch: bool = False
     names: Mapping[str, str] = msgspec.field(default_factory=dict)
@@ -89,10 +83,6 @@ def log_options(params: Mapping[str, Any]) -> LogRequest | None:
 
 def required_log_options(params: Mapping[str, Any], batch: bool = False) -> LogRequest:
     """The log options, where logs are required. Raises `UsageProblem` for options that exclude each other."""
-    if params.get("state"):
-        for name, why in _NOT_WITH_STATE.items():
-            if params.get(name):
-                raise UsageProblem(f"--{name} and --state exclude each other", why)
     return LogRequest(
         paths=tuple(params["logs"]),
         engine=params["engine"],
@@ -100,7 +90,6 @@ def required_log_options(params: Mapping[str, Any], batch: bool = False) -> LogR
         zones=tuple(params["timezone"] or ()),
         servers=tuple(params["server_name"] or ()),
         events=params.get("events"),
-        state=params.get("state"),
         window=window_of(params.get("since"), params.get("until")),
         batch=batch,
     )

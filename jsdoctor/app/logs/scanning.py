@@ -1,4 +1,4 @@
-"""Scans the logs: selects the engine and the saved state, and describes both for the report."""
+"""Scans the logs: selects the engine, and describes it for the report."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jsdoctor.app.logs.options import LogRequest
 from jsdoctor.app.logs.progress import LogProgress
 from jsdoctor.collect.logs.discover import ReadPlan
 from jsdoctor.collect.logs.local import run_local
-from jsdoctor.collect.logs.series import Scan, scan_rows
+from jsdoctor.collect.logs.series import scan_rows
 from jsdoctor.collect.logs.split import longest_packed, split
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.model.log import LogEvidence
@@ -24,7 +24,6 @@ from jsdoctor.render.units import quantity
 
 if TYPE_CHECKING:
     from jsdoctor.collect.logs.event_files import EventStore
-    from jsdoctor.collect.logs.state.store import AuditState
 
 _LONG_BYTES = 256 * 1024 * 1024
 """Amount of text in bytes from which reading takes so long that a faster way is mentioned."""
@@ -40,26 +39,19 @@ def scan_logs(
     notice: Callable[[str, str], None],
 ) -> tuple[LogEvidence, str]:
     """The evidence, and how it was read and why. Raises problems with Spark, and usage problems."""
-    with contextlib.ExitStack() as open_:
-        state = open_.enter_context(_audit_state(request.state, settings)) if request.state else None
-        parts = state.plan(plan.files) if state else split(plan.files)
-        text = sum(part.weight for part in parts)
-        # A batch goes to Spark whatever its size, but what is new since the last audit is rarely a batch.
-        choice = choose_engine(request.engine, request.spark, text, batch=request.batch and state is None)
-        events = open_.enter_context(_event_store(request.events)) if request.events else None
+    parts = split(plan.files)
+    text = sum(part.weight for part in parts)
+    choice = choose_engine(request.engine, request.spark, text, batch=request.batch)
+    with _event_store(request.events) if request.events else contextlib.nullcontext() as events:
         if text >= _LONG_BYTES and not (choice.spark or events or have_native()):
             notice(
                 "logs are scanned in Python, which takes several times as long as the compiled scan",
                 "pip install 'jsdoctor[native]' adds it; the findings are the same",
             )
         progress = LogProgress(show, sum(part.size for part in plan.files))
-        scan = state.scan if state else scan_rows
-        run = _ScanInput(request, settings, parts, text, show, notice, progress, events, scan)
+        run = _ScanInput(request, settings, parts, text, show, notice, progress, events)
         evidence, how = _with_spark(run) if choice.spark else _in_processes(run)
-        if state is None:
-            return evidence, f"{how}: {choice.why}"
-        state.commit()
-        return evidence, f"{how}: {choice.why}; {_state_words(request.state, state)}"
+        return evidence, f"{how}: {choice.why}"
 
 
 class _ScanInput(msgspec.Struct, frozen=True):
@@ -73,7 +65,6 @@ class _ScanInput(msgspec.Struct, frozen=True):
     notice: Callable[[str, str], None]
     progress: LogProgress
     events: EventStore | None
-    scan: Scan
 
 
 def _tell_longest(run: _ScanInput, workers: int) -> None:
@@ -90,7 +81,7 @@ def _tell_longest(run: _ScanInput, workers: int) -> None:
 def _in_processes(run: _ScanInput) -> tuple[LogEvidence, str]:
     processes = _processes(run.text, len(run.parts))
     _tell_longest(run, processes)
-    scan = run.events.staging.scan if run.events else run.scan
+    scan = run.events.staging.scan if run.events else scan_rows
     evidence = run_local(run.settings, run.parts, processes, run.progress, scan=scan)
     if run.events is not None:
         from jsdoctor.collect.logs.event_files import server_names
@@ -107,14 +98,8 @@ def _with_spark(run: _ScanInput) -> tuple[LogEvidence, str]:
     run.show("starting Spark" if spark_choice.embedded else f"reaching {spark_choice.master or spark_choice.remote}")
     with open_spark(spark_choice) as spark:
         _tell_longest(run, spark.cores or 1)
-        evidence = run_spark(spark, run.settings, run.parts, run.progress, run.events, scan=run.scan)
+        evidence = run_spark(spark, run.settings, run.parts, run.progress, run.events)
         return evidence, f"read with Spark ({spark.place})"
-
-
-def _audit_state(directory: str, settings: ScanSettings) -> AuditState:
-    from jsdoctor.collect.logs.state.store import AuditState
-
-    return AuditState(directory, settings)
 
 
 def _event_store(place: str) -> EventStore:
@@ -131,12 +116,3 @@ def _processes(text: int, parts: int) -> int:
     """One for what is read sooner than another process starts, else one for each core."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return 1 if text < _WORTH_A_PROCESS_BYTES else max(1, min(cores, parts))
-
-
-def _state_words(directory: str | None, state: AuditState) -> str:
-    """What the state knew of the logs, as text; or why it could not be used."""
-    if state.renewed:
-        return f"the state in {directory} is of other rules or another release, so all was read again"
-    if not state.known_bytes:
-        return f"nothing of it known from {directory} yet"
-    return f"{quantity(state.known_bytes, 'bytes')} known from {directory}"

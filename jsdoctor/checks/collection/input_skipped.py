@@ -90,7 +90,7 @@ def _observed(file: LogFile) -> Observation:
 _UNREADABLE = {
     Content.TLS: "encrypted with TLS",
     Content.S2: "compressed",
-    Content.WEBSOCKET: "WebSocket without NATS that can be read",
+    Content.WEBSOCKET: "WebSocket, which is not read",
     Content.UNKNOWN: "of unknown content",
 }
 _MUCH = 0.01

@@ -7,9 +7,8 @@ import sys
 from jsdoctor.app.diagnose.consult import consult
 from jsdoctor.app.diagnose.request import DiagnoseRequest
 from jsdoctor.app.outputs import Color
-from jsdoctor.cli.console import MESSAGES, use_color
+from jsdoctor.cli.console import MESSAGES, ascii_only, use_color, width_of
 from jsdoctor.cli.output import write_output
-from jsdoctor.cli.terminal import ascii_only, width_of
 from jsdoctor.engine.verdict import ExitCode
 from jsdoctor.model.diagnosis import Verdict
 from jsdoctor.parse.scrubbed import scrubbed

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 import msgspec
 
 from jsdoctor.app.outputs import Color, PlanFormat
-from jsdoctor.cli.console import use_color
-from jsdoctor.cli.terminal import ascii_only, width_of
+from jsdoctor.cli.console import ascii_only, use_color, width_of
 from jsdoctor.model.plan import Plan
 from jsdoctor.parse.scrubbed import scrubbed
 from jsdoctor.remedy.outcome import GOOD, Ending, StepOutcome

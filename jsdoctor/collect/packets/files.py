@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import signal
 import sys
-from collections.abc import Callable, Generator, Sequence
+import threading
+from collections.abc import Callable, Generator, Iterator, Sequence
 from io import RawIOBase
 from pathlib import Path
+from types import FrameType
 from typing import cast
 
 from jsdoctor.collect.logs.codec import Unreadable, codec_of, decompressed
 from jsdoctor.collect.packets.foreign import link_offset, packets_of
 from jsdoctor.collect.packets.inputs import STANDARD_INPUT
-from jsdoctor.collect.packets.native import packet_walk
 from jsdoctor.collect.packets.rings import Ring, rings_of
 from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.parse.packets.analysis import BLOCK, Analysis, Analyzed
@@ -88,7 +90,6 @@ def read_ring(
         noticed=noticed,
         link_offset=link_offset,
         sightings=sightings,
-        walk=packet_walk(observer) if sightings is None else None,
     )
     problem = _read(path, analysis)
     while not problem and ring.continues(analysis.last_ns):
@@ -118,7 +119,7 @@ def _read(path: Path, analysis: Analysis) -> str:
 
 def blocks(path: Path) -> Generator[bytes, None, None]:
     """The bytes of a file, unpacked if need be. Raises `Unreadable` and OSError."""
-    with _opened(path) as file:
+    with _opened(path) as file, _to_its_end(path):
         head = [_exactly(file, _HEAD)]  # a pipe cannot be read twice
 
         def read(size: int) -> bytes:
@@ -137,6 +138,26 @@ def _opened(path: Path) -> RawIOBase:
     if path == STANDARD_INPUT:
         return cast("RawIOBase", open(sys.stdin.fileno(), "rb", buffering=0, closefd=False))
     return cast("RawIOBase", path.open("rb", buffering=0))
+
+
+@contextlib.contextmanager
+def _to_its_end(path: Path) -> Iterator[None]:
+    """Ctrl-C reaches both ends of a pipe: whoever writes into standard input ends, and what came is judged.
+
+    A second one is a KeyboardInterrupt. Only the main thread gets signals.
+    """
+    if path != STANDARD_INPUT or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def leave(_number: int, _frame: FrameType | None) -> None:
+        signal.signal(signal.SIGINT, before)
+
+    before = signal.signal(signal.SIGINT, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _exactly(file: RawIOBase, size: int) -> bytes:

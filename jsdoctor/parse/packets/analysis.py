@@ -11,7 +11,6 @@ from jsdoctor.parse.packets.clock import BACK_NS, HOLDING, JUMP_NS, CaptureClock
 from jsdoctor.parse.packets.container import LATEST_NS, Damaged, Foreign, Interface, Reader
 from jsdoctor.parse.packets.ip import NoSegment
 from jsdoctor.parse.packets.link import DECODERS, LINK_NAMES, Decoder, Peel, decoder
-from jsdoctor.parse.packets.native_core import PacketWalk
 from jsdoctor.parse.packets.pcap import MAGICS, PcapReader
 from jsdoctor.parse.packets.pcapng import MAGIC, PcapngReader
 from jsdoctor.parse.packets.segment import SYN, CapturedPacket, Segment, StreamObserver
@@ -48,7 +47,6 @@ class Analysis:
 
     Pass either the blocks of a file (`feed`) or packets one by one (`packet`), then call `finish` once. `noticed` is
     called with every label; `link_offset` covers link types that are not known here; `sightings` remembers packets.
-    `walk` takes in packets of files that simply come next; it has the same observer, and there are no sightings.
     """
 
     def __init__(
@@ -60,11 +58,9 @@ class Analysis:
         noticed: Noticed | None = None,
         link_offset: Callable[[int], Peel | None] | None = None,
         sightings: PacketIndex | None = None,
-        walk: PacketWalk | None = None,
     ) -> None:
         self._name, self._link_offset, self._sightings = name, link_offset, sightings
-        self._walk = walk
-        self._connections = ConnectionTable(index, observer, noticed, walk)
+        self._connections = ConnectionTable(index, observer, noticed)
         self._reader: Reader | None = None
         self._earlier: list[Reader] = []
         self._files = 1
@@ -89,10 +85,6 @@ class Analysis:
                 return
             reader = self._begin(block)
         buffer = reader.feed(block)
-        if self._walk is not None:
-            self._feed_rest(reader, buffer, self._walk)
-            self._forget_some()
-            return
         view = memoryview(buffer)
         states, find, decoders = self._connections.states, self._connections.find, self._decoders
         frame, tcp, wire, last_at = self._frame, self._tcp, self._bytes, self._last_at
@@ -127,24 +119,6 @@ class Analysis:
         finally:
             self._frame, self._tcp, self._bytes, self._last_at = frame, tcp, wire, last_at
         self._forget_some()
-
-    def _feed_rest(self, reader: Reader, buffer: bytes, walk: PacketWalk) -> None:
-        """The packets that do not simply come next; `walk` takes in those between them."""
-        try:
-            for at, start, end, length, interface in reader.records(walk):
-                self._catch_up(walk)
-                if interface >= len(self._decoders):
-                    self._know_interfaces()
-                    walk.interfaces([interface.link for interface in self._interfaces])
-                self._one(at, buffer, (start, end), length, interface)
-                walk.go_on(self._frame, self._tcp, self._bytes, self._last_at, self._clock.shift_ns)
-        finally:
-            self._catch_up(walk)
-
-    def _catch_up(self, walk: PacketWalk) -> None:
-        """Count what `walk` has taken in: nothing while packets are held."""
-        if self._held is None:
-            self._frame, self._tcp, self._bytes, self._last_at = walk.counts()
 
     def _odd_time(self, segment: Segment | NoSegment, frame: int, at: int, block: bytes, last_at: int) -> int:
         """Take in a packet that comes before the last one, or long after it; the time of the last packet from now on.
@@ -226,8 +200,6 @@ class Analysis:
         """Every now and then, give up what is over."""
         if self._tcp > self._next_forget:
             self._next_forget = self._tcp + _FORGET_EVERY
-            if self._walk is not None:
-                self._walk.write_back()
             self._connections.forget(self.last_ns)
 
     @property
@@ -246,8 +218,6 @@ class Analysis:
         if self._reader is not None:
             self._earlier.append(self._reader)
         self._reader, self._head, self._decoders = None, b"", []
-        if self._walk is not None:
-            self._walk.interfaces([])
         self._files += 1
 
     def interface(self, interface: Interface) -> int:
@@ -256,11 +226,12 @@ class Analysis:
         self._know_interfaces()
         return len(self._interfaces) - 1
 
-    def finish(self, problem: str = "", kernel_drops: int | None = None) -> Analyzed:
+    def finish(self, problem: str = "") -> Analyzed:
         """The capture is over, or cannot be read on because of `problem`."""
         if self._held is not None:
             self._last_at = self._release(self._held, 0)
         readers = [*self._earlier, *([self._reader] if self._reader is not None else [])]
+        kernel_drops = None
         if readers:
             drops = [reader.kernel_drops for reader in readers if reader.kernel_drops is not None]
             kernel_drops = sum(drops) if drops else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Protocol, TypeAlias
 
 import msgspec
@@ -34,23 +34,6 @@ class Interface(msgspec.Struct, frozen=True, gc=False):
     name: str = ""
 
 
-Section: TypeAlias = tuple[bool, int, Sequence[tuple[int, int]]]
-"""Of a pcapng file: whether numbers are big-endian, how many interfaces were in sections before, and the clocks of its
-own interfaces: ticks per second, and an offset in ns."""
-
-
-class RunsAhead(Protocol):
-    """Takes in packets that simply come next, and leaves all others to the reader."""
-
-    def pcap(self, block: bytes, at: int, big: bool, unit_ns: int, header: int, /) -> int:
-        """From the record at `at` on; where the first one begins that is left."""
-        ...
-
-    def pcapng(self, block: bytes, at: int, section: Section, last_ns: int, /) -> tuple[int, int]:
-        """The same in a section, and the time of the last packet, as it stands there."""
-        ...
-
-
 class Reader(Protocol):
     """Blocks of a file in, records out."""
 
@@ -65,11 +48,8 @@ class Reader(Protocol):
     def feed(self, block: bytes) -> bytes:
         """Take in the next block of the file; what the offsets of the records that are complete now refer to."""
 
-    def records(self, ahead: RunsAhead | None = None) -> Iterator[Record]:
-        """The packets that are complete now; to be read to the end before the next block. Raises `Damaged`.
-
-        Before each of them `ahead` is given the chance to take in packets.
-        """
+    def records(self) -> Iterator[Record]:
+        """The packets that are complete now; to be read to the end before the next block. Raises `Damaged`."""
 
     def rest(self) -> int:
         """How many bytes were left over at the end of the file: more than 0 when it was cut short."""

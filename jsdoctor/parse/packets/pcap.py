@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from struct import Struct
 
 from jsdoctor.parse.packets.blocks import BlockReader
-from jsdoctor.parse.packets.container import MAX_PACKET, Damaged, Interface, Record, RunsAhead
+from jsdoctor.parse.packets.container import MAX_PACKET, Damaged, Interface, Record
 
 MAGICS = {
     b"\xd4\xc3\xb2\xa1": ("<", 1000),
@@ -36,9 +36,8 @@ class PcapReader(BlockReader):
         self._unpack = Struct("<IIII").unpack_from
         self._unit_ns = 0
         self._record = _RECORD
-        self._big = False
 
-    def records(self, ahead: RunsAhead | None = None) -> Iterator[Record]:
+    def records(self) -> Iterator[Record]:
         """The packets that are complete now; to be read to the end before the next block. Raises `Damaged`."""
         buffer = self._buffer
         at, size = 0, len(buffer)
@@ -51,10 +50,6 @@ class PcapReader(BlockReader):
         unpack, unit_ns, record = self._unpack, self._unit_ns, self._record
         last = size - record
         while at <= last:
-            if ahead is not None:
-                at = ahead.pcap(buffer, at, self._big, unit_ns, record)
-                if at > last:
-                    break
             seconds, fraction, captured, length = unpack(buffer, at)
             start = at + record
             end = start + captured
@@ -71,6 +66,6 @@ class PcapReader(BlockReader):
         magic = buffer[:4]
         order, self._unit_ns = MAGICS[magic]
         self._record = _LONGER_RECORD if magic in _LONGER else _RECORD
-        self._unpack, self._big = Struct(order + "IIII").unpack_from, order == ">"
+        self._unpack = Struct(order + "IIII").unpack_from
         _, _, snaplen, link = self._unpack(buffer, 8)
         self.interfaces.append(Interface(link & 0xFFFF, snaplen if snaplen < MAX_PACKET else 0))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from struct import Struct
 
 from jsdoctor.parse.packets.blocks import BlockReader
-from jsdoctor.parse.packets.container import LATEST_NS, MAX_PACKET, Damaged, Interface, Record, RunsAhead
+from jsdoctor.parse.packets.container import LATEST_NS, MAX_PACKET, Damaged, Interface, Record
 
 MAGIC = b"\x0a\x0d\x0d\x0a"
 _SECTION, _INTERFACE, _OLD_PACKET, _SIMPLE_PACKET, _STATISTICS, _PACKET = 0x0A0D0D0A, 1, 2, 3, 5, 6
@@ -32,15 +32,11 @@ class PcapngReader(BlockReader):
         self._drops: dict[int, int] = {}
         self._last_ns = 0
 
-    def records(self, ahead: RunsAhead | None = None) -> Iterator[Record]:
+    def records(self) -> Iterator[Record]:
         """The packets that are complete now; to be read to the end before the next block. Raises `Damaged`."""
         buffer = self._buffer
         at, size = 0, len(buffer)
         while at + 12 <= size:
-            if ahead is not None:
-                at = self._run_ahead(ahead, at)
-                if at + 12 > size:
-                    break
             kind, length = self._pair(buffer, at)
             if kind == _SECTION:  # the same in both byte orders
                 length = self._begin_section(buffer, at)
@@ -59,11 +55,6 @@ class PcapngReader(BlockReader):
             at = end
         self._carry = buffer[at:]
         self._read += at
-
-    def _run_ahead(self, ahead: RunsAhead, at: int) -> int:
-        section = self._order == ">", self._section_begins, self._clocks
-        at, self._last_ns = ahead.pcapng(self._buffer, at, section, self._last_ns)
-        return at
 
     def _packet(self, room: tuple[int, int], index: int, ticks: int, captured: int, length: int) -> Record | None:
         start, limit = room

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import ClassVar
 
 from jsdoctor.model.nats_traffic import NatsConnection, NatsTraffic
 from jsdoctor.model.packets import SocketAddress
@@ -55,10 +54,8 @@ def connection(midstream: bool = False) -> CapturedConnection:
 class Ear:
     """An observer with one connection; `say` passes bytes on in order, one millisecond after the last."""
 
-    new_observer: ClassVar[Callable[[], NatsObserver]] = NatsObserver
-
     def __init__(self, midstream: bool = False) -> None:
-        self.observer = type(self).new_observer()
+        self.observer = NatsObserver()
         self.connection = connection(midstream)
         self.observer.opened(self.connection)
         self.at_ns = 0

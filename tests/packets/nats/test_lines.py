@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jsdoctor.model.nats_traffic import Content, NatsPeers
-from jsdoctor.parse.packets.nats.observer import _CaptureTraffic as PythonCapture
 from tests.packets.nats.speech import CONNECT, INFO, SECRET, Ear, ack, hpub, msg, pieces, pub
 
 FROM_CLIENT = b"".join(
@@ -139,7 +138,7 @@ def test_secrets_are_not_kept() -> None:
     ear.client(CONNECT[:-20])
     ear.client(CONNECT[-20:])
     for capture in ear.observer._captures.values():
-        for talk in capture.talks.values() if isinstance(capture, PythonCapture) else ():
+        for talk in capture.talks.values():
             hello = talk.control.hello
             assert SECRET not in bytes(talk.to_server.reader._buffer)
             assert not any(SECRET.decode() in str(getattr(hello, name)) for name in hello.__struct_fields__)

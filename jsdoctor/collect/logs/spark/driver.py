@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from jsdoctor.collect.logs.series import Scan, scan_rows
 from jsdoctor.collect.logs.spark.problem import SparkProblem
 from jsdoctor.collect.logs.spark.session import Spark
 from jsdoctor.collect.logs.split import bins
@@ -35,8 +34,6 @@ def run_spark(
     parts: Sequence[Part],
     progress: Callable[[int], None] | None = None,
     events: EventStore | None = None,
-    *,
-    scan: Scan = scan_rows,
 ) -> LogEvidence:
     """Scan the parts on Spark. `progress` gets stored bytes that were read since its last call.
 
@@ -51,7 +48,7 @@ def run_spark(
     packed = plan_tasks(parts, spark.cores)
     tally = ProgressFile(spark.work / "tally") if spark.work and progress else None
     buckets = min(spark.cores or _DEFAULT_BUCKETS, max(len(packed), 1))
-    bin_scan = BinScan(settings, packed, tally, events.staging if events else None, scan)
+    bin_scan = BinScan(settings, packed, tally, events.staging if events else None)
 
     def collect() -> Any:
         with watched(spark, tally, len(packed), total, progress):

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from jsdoctor.collect.logs.part import scan_part, uses_native
-from jsdoctor.collect.logs.series import Scan, scan_rows
 from jsdoctor.collect.logs.spark.progress_file import ProgressFile
 from jsdoctor.model.log_scan import Part, Row, ScanSettings
 from jsdoctor.parse.logs.aggregate.aggregated import packed
@@ -33,13 +32,11 @@ class BinScan:
         bins: Sequence[Sequence[Part]],
         tally: ProgressFile | None = None,
         events: EventStaging | None = None,
-        scan: Scan = scan_rows,
     ) -> None:
         self._settings = msgspec.msgpack.encode(settings)
         self._bins = [msgspec.msgpack.encode(parts) for parts in bins]
         self._tally = tally
         self._events = events
-        self._scan_part = scan
 
     def rows(self, numbers: Iterable[int]) -> Iterator[Row]:
         """Rows of all bins of these numbers."""
@@ -51,7 +48,7 @@ class BinScan:
         progress = self._tally.add if self._tally else None
         if self._events is None:
             for part in parts:
-                yield from self._scan_part(settings, part, progress)
+                yield from scan_part(settings, part, progress=progress)
             return
         writer = self._events.writer()
         for part in parts:

@@ -1,7 +1,4 @@
-"""What is said on a connection beside messages: who both sides are, PING, errors, statuses, flow control.
-
-Both readers of NATS, the one in Python and the compiled one, have these lines and the conclusions from here.
-"""
+"""What is said on a connection beside messages: who both sides are, PING, errors, statuses, flow control."""
 
 from __future__ import annotations
 
@@ -32,7 +29,6 @@ class Spoken(NamedTuple):
     bad_lines: int
     holes: bool
     midstream: bool
-    websocket: bool
     link: NatsPeers
     swapped: int
     publishing: Publishing
@@ -87,8 +83,7 @@ class ControlTally:
         sound = read and not spoken.resyncs and not spoken.bad_lines
         return NatsConnection(
             number=number,
-            content=_content(*contents, websocket=spoken.websocket),
-            websocket=spoken.websocket,
+            content=_content(*contents),
             link=spoken.link,
             whole=sound and not spoken.midstream,
             gapless=sound and not spoken.holes,
@@ -119,15 +114,13 @@ class ControlTally:
 
 def _settled(contents: tuple[Content, Content]) -> tuple[Content, Content]:
     """What one side shows of the bytes holds for the other: nobody turns to TLS alone."""
-    for content in (Content.TLS, Content.S2):
+    for content in (Content.TLS, Content.S2, Content.WEBSOCKET):
         if content in contents:
             return content, content
     return contents
 
 
-def _content(first: Content, second: Content, *, websocket: bool) -> Content:
-    if websocket and _NATS not in (first, second):
-        return Content.WEBSOCKET
+def _content(first: Content, second: Content) -> Content:
     if first is second:
         return first
     order = (Content.NATS, Content.OTHER, Content.UNKNOWN)

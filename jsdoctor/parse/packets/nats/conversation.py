@@ -13,7 +13,6 @@ from jsdoctor.parse.packets.nats.publishing import PublishTally, PublishTracker
 from jsdoctor.parse.packets.nats.reassembly import Reassembly
 from jsdoctor.parse.packets.nats.statuses import FLOW_PREFIX, HEARTBEAT, HeartbeatTally
 from jsdoctor.parse.packets.nats.usual import MAX_REPLY_LENGTH, answers, publishes
-from jsdoctor.parse.packets.nats.websocket import FrameReader
 
 _HEADER_BYTES = 16 * 1024
 _ACK_BYTES = 8
@@ -50,7 +49,6 @@ class Conversation:
         self.api = ApiTally()
         self.heartbeats = HeartbeatTally()
         self.advisories: dict[bytes, int] = {}
-        self.websocket = False
         self.to_server = Side(self, to_server=True)
         self.to_client = Side(self, to_server=False)
 
@@ -71,7 +69,6 @@ class Conversation:
             bad_lines=sum(reader.bad_lines for reader in readers),
             holes=any(side.bytes.holes for side in sides),
             midstream=self.midstream,
-            websocket=self.websocket,
             link=self.link,
             swapped=self.swapped,
             publishing=self.publishing.publishing(at_ns),
@@ -99,31 +96,14 @@ class Side:
     def __init__(self, conversation: Conversation, *, to_server: bool) -> None:
         self._conversation = conversation
         self.to_server = to_server
-        self.reader = self._new_reader(from_start=not conversation.midstream)
+        self.reader = LineReader(self, from_start=not conversation.midstream)
+        self.reader.usual = (publishes if to_server else answers)(conversation.publishing)
         self.bytes = Reassembly(self.reader, None if conversation.midstream else 0)
         self._usual = _PUBLISHES if to_server else _DELIVERIES
         self._body_of = _OF_ANSWER
         self._acked: Delivered | None = None
         self._answer = self._subject = self._reply = self._sid = b""
         self._header_length = self._length = self._started_ns = 0
-
-    def _new_reader(self, *, from_start: bool) -> LineReader:
-        reader = LineReader(self, from_start=from_start)
-        reader.usual = (publishes if self.to_server else answers)(self._conversation.publishing)
-        return reader
-
-    def upgraded(self, at_ns: int, rest: bytes, *, synced: bool) -> None:
-        """From now on both sides use frames of WebSocket; without `rest`, this one from where it is found."""
-        talk = self._conversation
-        self.reader = self._new_reader(from_start=synced and not talk.midstream)
-        self.bytes.sink = FrameReader(self.reader, synced=synced)
-        other = talk.to_client if self.to_server else talk.to_server
-        if talk.midstream and not talk.websocket:
-            talk.websocket = True
-            other.upgraded(at_ns, b"", synced=False)
-        talk.websocket = True
-        if rest:
-            self.bytes.sink.data(at_ns, memoryview(rest))
 
     def line(self, at_ns: int, verb: bytes, rest: bytes) -> None:
         """A line without a body."""

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from typing import Protocol, TypeAlias
 
 from jsdoctor.model.nats_traffic import Content
-from jsdoctor.parse.packets.nats.frames import begins_frame
 
 _MAX_LINE_LENGTH = 256 * 1024
 """INFO and CONNECT carry lists of URLs and JWTs; what is longer is no line."""
@@ -72,9 +71,6 @@ class LineListener(Protocol):
     def missed(self, at_ns: int) -> None:
         """Lines may have been lost here."""
 
-    def upgraded(self, at_ns: int, rest: bytes, *, synced: bool) -> None:
-        """From `rest` on, the bytes are WebSocket frames; `synced`: the first of them begins there."""
-
 
 class LineReader:
     """Reads one direction: a sink of `reassembly`. `content` says what it is; only NATS reaches the listener.
@@ -105,9 +101,6 @@ class LineReader:
     def data(self, at_ns: int, data: memoryview) -> None:
         """The next bytes."""
         if not self.readable:
-            return
-        if not self._synced and self.content is _UNKNOWN and begins_frame(data.tobytes()):
-            self._upgrade(at_ns, data.tobytes(), synced=True)
             return
         kept, at, left = self._buffer, 0, self._left
         if kept:
@@ -158,7 +151,7 @@ class LineReader:
         """Anything may be missing here: reading goes on at the next line that is one beyond doubt."""
         if self._buffer:
             if self.content is _UNKNOWN and _HTTP.match(self._buffer) and _UPGRADE.search(self._buffer):
-                self._upgrade(at_ns, b"", synced=False)
+                self.give_up(Content.WEBSOCKET)
                 return
             self._forget()
         self._left = self._wanted = self._searched = 0
@@ -166,10 +159,6 @@ class LineReader:
             self.resyncs += 1
         self._synced = self._fresh = False
         self._listener.missed(at_ns)
-
-    def _upgrade(self, at_ns: int, rest: bytes, *, synced: bool) -> None:
-        self.give_up(Content.WEBSOCKET)
-        self._listener.upgraded(at_ns, rest, synced=synced)
 
     def _forget(self) -> None:
         """Overwritten first: CONNECT carries secrets."""
@@ -201,7 +190,7 @@ class LineReader:
             elif self._synced:
                 end = text.find(b"\r\n", at, at + _MAX_LINE_LENGTH)
                 if end < 0:
-                    self._judge_beginning(at_ns, text, at)
+                    self._judge_beginning(text, at)
                     break
                 words = text[at:end].split()
                 if words and words[0] in _MIN_WORDS:
@@ -209,7 +198,7 @@ class LineReader:
                     continue
                 used = self._read_line(at_ns, text, at, end)
             else:
-                used = self._find_line(at_ns, text, at)
+                used = self._find_line(text, at)
             if used < 0:
                 break
             at += used
@@ -250,7 +239,7 @@ class LineReader:
             self._listener.line(at_ns, verb, line[len(verb) :].strip())
         elif self._is_unfinished_http(text, at):
             return -1
-        elif not self._judge_beginning(at_ns, text, at):
+        elif not self._judge_beginning(text, at):
             self._bad_line()
         return end + _END_OF_LINE - at
 
@@ -279,9 +268,9 @@ class LineReader:
             self._wanted = min(wanted, length)
         return start
 
-    def _find_line(self, at_ns: int, text: bytes, at: int) -> int:
+    def _find_line(self, text: bytes, at: int) -> int:
         """To the next line that is one beyond doubt; -1 when there is none yet."""
-        if self._judge_beginning(at_ns, text, at):
+        if self._judge_beginning(text, at):
             return -1
         line = _line_in(text, at)
         if line < 0:
@@ -295,7 +284,7 @@ class LineReader:
         self._synced = True
         return line - at
 
-    def _judge_beginning(self, at_ns: int, text: bytes, at: int) -> bool:
+    def _judge_beginning(self, text: bytes, at: int) -> bool:
         """Whether the bytes at this position show that this is not to be read as NATS."""
         if text[at : at + 1] not in _FOREIGN_LETTERS:
             stray = self.content is Content.UNKNOWN and self._is_stray(text, at)
@@ -311,10 +300,7 @@ class LineReader:
             return False
         elif _HTTP.match(text, at) and self.content is Content.UNKNOWN:
             end = text.find(_END_OF_HEADERS, at)
-            if _UPGRADE.search(text, at, end + _END_OF_LINE):
-                self._upgrade(at_ns, text[end + len(_END_OF_HEADERS) :], synced=True)
-                return True
-            content = Content.OTHER
+            content = Content.WEBSOCKET if _UPGRADE.search(text, at, end + _END_OF_LINE) else Content.OTHER
         elif self.content is Content.UNKNOWN and self._is_stray(text, at):
             content = Content.OTHER
         if content is not None:

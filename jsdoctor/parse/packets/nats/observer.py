@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from jsdoctor.model.nats_traffic import NatsConnection, NatsTraffic
 from jsdoctor.parse.packets.nats.conversation import Conversation, Side
 from jsdoctor.parse.packets.nats.deliveries import DeliveryBook
@@ -37,30 +35,18 @@ class ConnectionList:
         return tuple(sorted(self._done, key=lambda done: done.number))
 
 
-class TrafficReader(Protocol):
-    """Everything of one capture."""
-
-    def close(self, connection: CapturedConnection, at_ns: int) -> None:
-        """That connection is over."""
-
-    def traffic(self, number: int) -> NatsTraffic:
-        """What was said in the capture of that number."""
-
-
 class NatsObserver:
     """A `StreamObserver`. Read `traffic` when everything is read."""
 
     def __init__(self) -> None:
-        self._captures: dict[int, TrafficReader] = {}
+        self._captures: dict[int, _CaptureTraffic] = {}
         self._sides: dict[Direction, Side] = {}
 
     def opened(self, connection: CapturedConnection) -> None:
         """A connection was seen for the first time."""
-        capture = self._of(connection)
-        if isinstance(capture, _CaptureTraffic):
-            talk = capture.open(connection)
-            self._sides[connection.to_server] = talk.to_server
-            self._sides[connection.to_client] = talk.to_client
+        talk = self._of(connection).open(connection)
+        self._sides[connection.to_server] = talk.to_server
+        self._sides[connection.to_client] = talk.to_client
 
     def data(self, direction: Direction, offset: int, at_ns: int, payload: memoryview, length: int) -> None:
         """Bytes of a connection."""
@@ -90,14 +76,11 @@ class NatsObserver:
         """What was read, by capture."""
         return tuple(capture.traffic(number) for number, capture in sorted(self._captures.items()))
 
-    def _of(self, connection: CapturedConnection) -> TrafficReader:
-        traffic_reader = self._captures.get(connection.capture)
-        if traffic_reader is None:
-            traffic_reader = self._captures[connection.capture] = self._capture()
-        return traffic_reader
-
-    def _capture(self) -> TrafficReader:
-        return _CaptureTraffic()
+    def _of(self, connection: CapturedConnection) -> _CaptureTraffic:
+        capture = self._captures.get(connection.capture)
+        if capture is None:
+            capture = self._captures[connection.capture] = _CaptureTraffic()
+        return capture
 
 
 class _CaptureTraffic:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-from typing import Protocol
 
 from jsdoctor.model.packets import Attempts, TcpConnection
 from jsdoctor.parse.packets.keys import addresses, base, endpoints, is_of_any_interface, place, place_text, reverse
@@ -62,35 +61,15 @@ class Pair:
         return "fin" if self.to_server.closed and self.to_client.closed else ""
 
 
-class StateTable(Protocol):
-    """Directions by key: a dict, or the compiled core, which follows some of their packets by itself."""
-
-    def get(self, key: bytes, /) -> State | None:
-        """The direction with that key, as of the last packet."""
-        ...
-
-    def pop(self, key: bytes, default: None, /) -> State | None:
-        """The same, and nobody else follows it any more."""
-        ...
-
-    def __setitem__(self, key: bytes, state: State, /) -> None: ...
-
-
 class ConnectionTable:
     """Finds the direction that a packet belongs to, and keeps the figures of what is over.
 
     `states` has the directions of connections that were seen at one place only: there a packet needs no other look.
     """
 
-    def __init__(
-        self,
-        capture: int,
-        observer: StreamObserver | None,
-        noticed: Noticed | None,
-        states: StateTable | None = None,
-    ) -> None:
+    def __init__(self, capture: int, observer: StreamObserver | None, noticed: Noticed | None) -> None:
         self._capture, self._observer, self._noticed = capture, observer, noticed
-        self.states: StateTable = {} if states is None else states
+        self.states: dict[bytes, State] = {}
         self._merges: dict[bytes, Merge] = {}
         self._pairs: dict[bytes, Pair] = {}
         self._openings = Openings()
