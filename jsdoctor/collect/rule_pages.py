@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import re
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
@@ -12,7 +13,10 @@ import tomli
 import jsdoctor
 from jsdoctor.engine.loader import PageText
 from jsdoctor.model.defect import Defect, KnownDefects
+from jsdoctor.model.rule import Signature
 from jsdoctor.model.typed import convert_to
+
+_VERB = re.compile(r"%[-+#0]*\d*(?:\.\d+)?[a-zA-Z]")
 
 
 def rules_directory() -> Path:
@@ -51,6 +55,20 @@ def known_defects() -> KnownDefects:
     """The defects of server versions that jsdoctor ships."""
     result = tomli.loads((rules_directory() / "defects.toml").read_text("utf-8"))
     return KnownDefects(tuple(convert_to(entry, Defect) for entry in result["defect"]))
+
+
+@cache
+def known_lines() -> tuple[Signature, ...]:
+    """Warnings of healthy servers that no rule has to judge, as signatures that nothing reads."""
+    listed = tomli.loads((rules_directory() / "known_lines.toml").read_text("utf-8"))["known"]
+    return tuple(_signature_of(template) for group in listed for template in group["templates"])
+
+
+def _signature_of(template: str) -> Signature:
+    """A format string of Go: its longest piece is the literal, and anything stands for each of its values."""
+    pieces = _VERB.split(template)
+    pattern = ".{0,200}?".join(map(re.escape, pieces))
+    return Signature(name="@known", contains=max(pieces, key=len), pattern=pattern, levels=("WRN",))
 
 
 def user_pages(directories: Iterable[Path]) -> Iterator[PageText]:

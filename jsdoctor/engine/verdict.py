@@ -29,12 +29,16 @@ class NagiosState(IntEnum):
 
 
 def exit_code(report: Report, fail_on: Severity, exit_zero: bool = False, allow_gaps: bool = False) -> ExitCode:
-    """A crashed check outranks findings, findings outrank gaps. `exit_zero` forgives findings, `allow_gaps` gaps."""
+    """A crashed check outranks findings, findings outrank gaps and what no rule explains.
+
+    `exit_zero` forgives findings, `allow_gaps` gaps and the unexplained.
+    """
     if any(verdict.subjects.get(Outcome.ERROR) for verdict in report.verdicts):
         return ExitCode.INTERNAL
     if not exit_zero and any(result.severity.rank >= fail_on.rank for result in report.failures()):
         return ExitCode.FINDINGS
-    if not allow_gaps and any(gap.requested for gap in report.gaps):
+    unexplained = any(result.finding.unexplained for result in report.failures())
+    if not allow_gaps and (unexplained or any(gap.requested for gap in report.gaps)):
         return ExitCode.INCONCLUSIVE
     return ExitCode.OK
 

@@ -111,6 +111,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     `severity` and `impact` None mean the rule's own. `measured`, `threshold` and `uncertainty` are in `unit`.
     `remedy` holds the values that the rule's remedy action needs (for example `{"max_ack_pending": 2000}`); `advice` is
     what a person has to do first, in sentences, where the evidence shows a cause that no command removes.
+    `unexplained`: it shows what no rule judged, so that the run is inconclusive.
     """
 
     subject: Subject
@@ -126,6 +127,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     evidence: tuple[Observation, ...] = ()
     remedy: dict[str, Any] = {}
     advice: str = ""
+    unexplained: bool = False
     how_to_get: str = ""
     first_seen: datetime | None = None
     last_seen: datetime | None = None

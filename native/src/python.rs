@@ -16,7 +16,7 @@ use crate::segments::Jump;
 use crate::signatures::{Described, Signatures};
 
 /// What Python may rely on. It changes with every change of what a scan is given or gives: Python then uses its own.
-const REVISION: u32 = 5;
+const REVISION: u32 = 6;
 
 type Description = (String, String, String, Vec<(String, bool, bool)>, Vec<String>, bool, bool);
 type PackedRun<'py> = (String, i64, Bound<'py, PyBytes>);

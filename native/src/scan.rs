@@ -17,7 +17,7 @@ use crate::measure::{Measure, measured};
 use crate::pack;
 use crate::segments::Segments;
 use crate::shape::Matched;
-use crate::signatures::{DEBUG, FATAL, LEVELS, LevelSet, Signatures};
+use crate::signatures::{DEBUG, ERROR, FATAL, LEVELS, WARNING, LevelSet, Signatures};
 use crate::stamp::{self, STAMP};
 
 /// Patterns see so much of a message.
@@ -116,6 +116,8 @@ pub struct Scan {
     known_bytes: usize,
     refused: u32,
     asked: u32,
+    /// The last line that was looked at has no signature.
+    untold: bool,
     heard: u32,
     last: (u64, i64, i32),
     candidates: Vec<u16>,
@@ -202,6 +204,7 @@ impl Scan {
             known_bytes: 0,
             refused: 0,
             asked: 0,
+            untold: false,
             heard: 0,
             last: (0, 0, -1),
             candidates: vec![],
@@ -393,10 +396,13 @@ impl Scan {
         let opened = set.may_be_opened(message);
         // Where most lines are known, to look them up is quicker than to search them.
         let searched = level >= DEBUG || 4 * self.heard <= self.asked;
+        // What no signature wants is counted by Python, where it is a warning or an error.
+        let otherwise = if level == WARNING || level == ERROR { Act::Ask } else { Act::Done };
         if !opened && searched && !set.has_literal(message) {
-            return Ok(Act::Done);
+            return Ok(otherwise);
         }
-        self.told(signatures, set, &Plain { line, text, message, us, offset, number }, host)
+        let act = self.told(signatures, set, &Plain { line, text, message, us, offset, number }, host)?;
+        Ok(if let Act::Done = act && self.untold { otherwise } else { act })
     }
 
     fn told<H: Host>(
@@ -419,6 +425,7 @@ impl Scan {
             && *known.text == *plain.text
         {
             self.heard += 1;
+            self.untold = known.hits.is_empty();
             for hit in &known.hits {
                 self.counts.add(hit.count, line, Captured { others: &hit.others, measures: &hit.measures });
             }
@@ -447,7 +454,8 @@ impl Scan {
                 hits.push(KnownHit { count, others: captured.others.into(), measures: captured.measures.into() });
             }
         }
-        if !self.found.hits.is_empty() {
+        self.untold = self.found.hits.is_empty();
+        if !self.untold {
             self.last = (plain.offset, plain.us, self.source);
         }
         if let Some(key) = learnt {

@@ -13,6 +13,8 @@ use crate::shape::Shape;
 
 /// Levels by number. `FTL` lines go to Python: each of them is told by itself.
 pub const LEVELS: [&[u8; 3]; 6] = [b"INF", b"WRN", b"ERR", b"FTL", b"DBG", b"TRC"];
+pub const WARNING: usize = 1;
+pub const ERROR: usize = 2;
 pub const FATAL: usize = 3;
 pub const DEBUG: usize = 4;
 const REGEX_BYTES: usize = 64 << 20;

@@ -69,11 +69,13 @@ def named(excerpt: Excerpt, directory: Path) -> list[str]:
 
 
 def loud(excerpt: Excerpt, directory: Path) -> list[str]:
-    """Codes of the rules that a benign excerpt sets off."""
+    """Codes of the rules that a benign excerpt sets off. No rule knows half a line: `wrapped` texts may show some."""
     path = directory / "paste.txt"
     path.write_text(excerpt.text + "\n", errors="surrogateescape")
     return [
         result.rule.code
         for result in run_all(evidence_of_files(path)).results
-        if result.finding.outcome is Outcome.FAIL and result.severity.rank >= Severity.WARNING.rank
+        if result.finding.outcome is Outcome.FAIL
+        and result.severity.rank >= Severity.WARNING.rank
+        and not (result.rule.code == "JSD904" and excerpt.shape.startswith("wrapped"))
     ]

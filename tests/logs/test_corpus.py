@@ -53,7 +53,8 @@ def templates() -> tuple[Json, ...]:
 @cache
 def left_out() -> dict[str, str]:
     """Templates that no rule wants: the reason."""
-    reasons: dict[str, str] = {}
+    known = tomllib.loads((HERE.parents[1] / "rules" / "known_lines.toml").read_text())["known"]
+    reasons = {template: group["reason"] for group in known for template in group["templates"]}
     for group in corpus()["ignored"]:
         for template in group.get("templates", ()):
             assert template not in reasons, f"listed twice: {template}"

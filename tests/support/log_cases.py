@@ -42,6 +42,7 @@ from typing import Any
 
 from jsdoctor.collect.logs.discover import discover
 from jsdoctor.collect.logs.selected import selected_logs
+from jsdoctor.collect.rule_pages import known_lines
 from jsdoctor.model.evidence import KINDS as EVIDENCE_KINDS
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import CLUSTER
@@ -65,8 +66,8 @@ Json = dict[str, Any]
 
 @cache
 def settings() -> ScanSettings:
-    """Every signature of every rule."""
-    return ScanSettings(signatures=tuple(signature for rule in rules() for signature in rule.signatures))
+    """Every signature of every rule, and the known lines."""
+    return ScanSettings(signatures=(*(s for rule in rules() for s in rule.signatures), *known_lines()))
 
 
 @cache

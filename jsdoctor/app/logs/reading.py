@@ -10,19 +10,23 @@ from msgspec.structs import replace
 from jsdoctor.app.beside import BesideRead
 from jsdoctor.app.logs.options import LogRequest, Selected
 from jsdoctor.app.logs.scanning import scan_logs
+from jsdoctor.app.rulebook import open_rulebook
 from jsdoctor.collect.logs.discover import ReadPlan, discover
 from jsdoctor.collect.logs.store import STDIN, STREAMS
 from jsdoctor.collect.logs.window import Narrowed, narrowed
+from jsdoctor.collect.rule_pages import known_lines
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.gap import Gap, Gaps
 from jsdoctor.model.log import LogEvidence, LogFile
 from jsdoctor.model.log_scan import ScanSettings
 from jsdoctor.model.report import Source
-from jsdoctor.model.rule import Rule
+from jsdoctor.model.rule import Rule, Signature
 from jsdoctor.model.window import Window
 from jsdoctor.model.wording import counted, listed
 from jsdoctor.parse.logs.scan.selection import unsearched
 from jsdoctor.render.units import quantity
+
+_UNEXPLAINED = "collection.lines_unexplained_logged"
 
 
 def read_logs(
@@ -42,7 +46,7 @@ def read_logs(
         absent, problem = (LogEvidence, missing[0]), fetched.problem if fetched else None
         return BesideRead(Gaps(()), missing, sources, words, absent=absent, problem=problem)
     plan, cut = planned_logs(request)
-    settings = ScanSettings(signatures=tuple(signature for rule in rules for signature in rule.signatures))
+    settings = ScanSettings(signatures=_signatures(rules))
     evidence, how = scan_logs(request, settings, plan, show, notice)
     evidence = _of_selected(evidence, request.selected, settings) if request.selected else evidence
     if fetched and fetched.incomplete:
@@ -55,6 +59,13 @@ def read_logs(
         nothing = _no_log_lines(shown, evidence)
         return BesideRead(Gaps(()), (*gaps, nothing), sources, headline, absent=(LogEvidence, nothing))
     return BesideRead(evidence, (*gaps, *_empty(evidence.files)), sources, headline)
+
+
+def _signatures(rules: Sequence[Rule]) -> tuple[Signature, ...]:
+    """Those of the rules. What no rule wants shows only where all of them are searched for, and the known lines."""
+    if any(_UNEXPLAINED in rule.checks for rule in rules):
+        rules = open_rulebook().rules
+    return (*(signature for rule in rules for signature in rule.signatures), *known_lines())
 
 
 def planned_logs(request: LogRequest) -> tuple[ReadPlan, Narrowed | None]:

@@ -28,7 +28,7 @@ from jsdoctor.parse.logs.aggregate.offsets import CommonTime, offsets
 from jsdoctor.parse.logs.aggregate.outage_intervals import intervals
 from jsdoctor.parse.logs.aggregate.series import KNOWN_FROM
 from jsdoctor.parse.logs.aggregate.time_jumps import longest
-from jsdoctor.parse.logs.lines.builtin import BUILTIN
+from jsdoctor.parse.logs.lines.builtin import BUILTIN, SHOWN
 
 FOUND_KEPT = 200
 """Occurrences of each signature that checks get to see, those with most lines first."""
@@ -198,15 +198,15 @@ def _totals(totals: Sequence[SignatureTotal]) -> list[SignatureTotal]:
 def _kept(
     occurrences: Sequence[Occurrence], totals: Sequence[SignatureTotal]
 ) -> tuple[list[Occurrence], list[SignatureTotal]]:
-    """What checks get to see: nothing built in, and of each signature not more than they can use."""
+    """What checks get to see: of what is built in only what no rule knows, of each signature what they can use."""
     by_name: dict[str, list[Occurrence]] = defaultdict(list)
     for occurrence in occurrences:
-        if not occurrence.signature.startswith("@"):
+        if not _is_ours(occurrence.signature):
             by_name[occurrence.signature].append(occurrence)
     kept, counted = [], []
     for total in totals:
         chosen = by_name.get(total.signature, [])[:FOUND_KEPT]
-        if total.signature.startswith("@"):
+        if _is_ours(total.signature):
             continue
         kept.extend(chosen)
         counted.append(
@@ -219,6 +219,11 @@ def _kept(
             )
         )
     return kept, counted
+
+
+def _is_ours(signature: str) -> bool:
+    """Whether a signature is for the aggregation alone."""
+    return signature.startswith("@") and signature not in SHOWN
 
 
 def _ends(servers: Sequence[LogServer], occurrences: Sequence[Occurrence]) -> dict[tuple[str, bool], int]:

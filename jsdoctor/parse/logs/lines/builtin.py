@@ -12,6 +12,7 @@ RELOADED = "@reloaded"
 BOOTSTRAP, RECOVER, PANIC, FATAL, ROTATED = "@bootstrap", "@recover", "@panic", "@fatal", "@rotated"
 RESTORED, META_LEADER, META_SELF = "@restored", "@meta-leader", "@meta-self"
 STREAM_LEADER, CONSUMER_LEADER = "@stream-leader", "@consumer-leader"
+UNEXPLAINED, UNEXPLAINED_WARNING, KNOWN = "@unexplained", "@unexplained-warning", "@known"
 
 _STREAM = r"'([^']*?) > ([^']*?)'"
 _CONSUMER = r"'([^']*?) > ([^']*?) > ([^']*?)'"
@@ -66,6 +67,29 @@ BUILTIN: tuple[Signature, ...] = (
 )
 """Their names start with `@`, which no rule page may use for its own; `resolved_by` may name them."""
 
+_ERROR_WORDS = (
+    r"(.*(?:rror|ERR|FATAL|ailed|ailure|navailable|ot enabled|xceeded|nsufficient|imeout|imed out|efused|enied|iolation"
+    r"|orrupt|annot|ould not|nable to|nvalid|anic).*)"
+)
+
+
+def _otherwise(contains: str, pattern: str) -> Signature:
+    source = LineOrigin.CLIENT
+    return Signature(name=UNEXPLAINED, contains=contains, pattern=pattern, fields=("reason",), source=source)
+
+
+OTHERWISE: tuple[Signature, ...] = (
+    Signature(name=UNEXPLAINED, contains="[ERR]", pattern=r"(.*)", fields=("reason",), levels=("ERR", "FTL")),
+    Signature(name=UNEXPLAINED_WARNING, contains="[WRN]", pattern=r"(.*)", fields=("reason",), levels=("WRN",)),
+    _otherwise("nats: ", r"(nats: (?:timeout|[a-z']+[ -].*))"),
+    _otherwise("JetStream", _ERROR_WORDS),
+    _otherwise("panic: ", r"^(panic: .*)"),
+)
+"""What a line is counted as that no other signature wants: errors and warnings of servers, errors of clients."""
+
+SHOWN = frozenset(signature.name for signature in OTHERWISE)
+"""Built-in signatures that checks get to see."""
+
 AGGREGATED = frozenset({START, READY, META_LEADER, META_SELF, STREAM_LEADER, CONSUMER_LEADER})
 """Built-in signatures that are counted like those of rule pages."""
 
@@ -76,6 +100,8 @@ _ODD_PLACES: dict[bytes, tuple[bytes, ...]] = {
     b"panic: ": (b"\npanic: ", b" panic: ", b'{"log":"panic: '),
     b"fatal error: ": (b"\nfatal error: ", b" fatal error: ", b'{"log":"fatal error: '),
     b"[FTL]": (b"[FTL]", b"mFTL\x1b"),
+    b"[ERR]": (b"[ERR]", b"mERR\x1b"),
+    b"[WRN]": (b"[WRN]", b"mWRN\x1b"),
 }
 BEGINNINGS = (b"panic: ", b"fatal error: ")
 """Literals that are searched at the start of a line; a block may begin with one."""

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from jsdoctor.model.log import SUBJECT_FIELDS
 from jsdoctor.model.rule import LineOrigin, Signature
 from jsdoctor.parse.duration import parse_duration
-from jsdoctor.parse.logs.lines.builtin import AGGREGATED, BUILTIN, FATAL, MARKED, searched
+from jsdoctor.parse.logs.lines.builtin import AGGREGATED, BUILTIN, FATAL, MARKED, OTHERWISE, PANIC, searched
 from jsdoctor.parse.logs.lines.engine import Finder, Pattern, literal_search, single_search
 from jsdoctor.parse.logs.lines.sections import LITERALS
 
@@ -25,6 +25,8 @@ _QUIET = frozenset(("DBG", "TRC"))
 _LEVEL = re.compile(rb"(?:\x1b\[[\d;]*m)?(INF|WRN|ERR|FTL|DBG|TRC)(?:\x1b\[0m)?\] ?")
 _BEGINS = re.compile(r"\^([A-Za-z ]{7})[A-Za-z ]")  # a quantifier may follow the last one
 _TELLING = 16
+_TELL_NOTHING = frozenset((FATAL, PANIC))
+"""Signatures that any line of their kind has: what it is about is not known by them."""
 _CONNECTION = re.compile(rb"[\w.:\[\]-]+ - (?:cid|rid|gid|lid|wid|mid|jid):\S+ - ")
 _NUMBERS = re.compile(r"\d+")
 _WHOLE = re.compile(r"-?\d{1,18}|\d{1,3}(?:,\d{3}){1,5}", re.ASCII)
@@ -69,8 +71,15 @@ class Matcher:
             self._by_literal[numbers[signature.contains]].append((signature, Pattern(signature.pattern, use_re2)))
         self._fatal = [pair for pair in self._by_literal[numbers["[FTL]"]] if pair[0].name == FATAL]
         self.literals = tuple(literal.encode() for literal in literals)
+        self._otherwise = [(signature, Pattern(signature.pattern, use_re2)) for signature in OTHERWISE]
+        self.searched = (
+            *searched(self.literals),
+            *searched(dict.fromkeys(signature.contains.encode() for signature in OTHERWISE)),
+            *LITERALS,
+        )
+        """What to look for in blocks."""
         self._search = literal_search(self.literals, use_re2)
-        self._lines = literal_search((*searched(self.literals), *LITERALS), use_re2)
+        self._lines = literal_search(self.searched, use_re2)
         quiet_signatures = [signature for signature in self.signatures if _QUIET & {*signature.levels}]
         self.quiet_literals = tuple(
             dict.fromkeys(signature.contains.encode() for signature in quiet_signatures if not _opening(signature))
@@ -159,6 +168,17 @@ class Matcher:
         pairs = [pair for pair in pairs if pair[0].name != FATAL]
         if level == "FTL":
             pairs.extend(self._fatal)
+        found = list(self._captured(pairs, server, level, text))
+        if not any(match.signature.name not in _TELL_NOTHING for match in found):
+            # The words of a server in a form that is not known are no error of a client: see `quoted`.
+            unknown = [] if not server and self.quoted(text) else self._otherwise
+            otherwise = [pair for pair in unknown if server or pair[0].contains.encode() in text]
+            found += list(self._captured(otherwise, server, level, text))[:1]
+        return iter(found)
+
+    def _captured(
+        self, pairs: Iterable[tuple[Signature, Pattern]], server: bool, level: str, text: bytes
+    ) -> Iterator[Match]:
         for signature, pattern in pairs:
             groups = pattern.groups(text) if wants(signature, server, level) else None
             if groups is not None:

@@ -9,9 +9,9 @@ from typing import Protocol
 from jsdoctor.model.log import SUBJECT_FIELDS
 from jsdoctor.model.rule import LineOrigin, Signature
 from jsdoctor.parse.compiled_core import CompiledCore
-from jsdoctor.parse.logs.lines.builtin import BEGINNINGS, FATAL, MARKED, searched
+from jsdoctor.parse.logs.lines.builtin import BEGINNINGS, FATAL, MARKED
 from jsdoctor.parse.logs.lines.matcher import Matcher
-from jsdoctor.parse.logs.lines.sections import LITERALS, STARTS
+from jsdoctor.parse.logs.lines.sections import STARTS
 
 _Jumps = Sequence[tuple[int, int, int]]
 Segment = tuple[int, int, int, int, int, int, int, int, int, _Jumps, _Jumps]
@@ -125,7 +125,7 @@ class _ScanCore(Protocol):
     def HitGroups(self, kept: int, /) -> NativeGroups: ...  # noqa: N802  # a class
 
 
-_core = CompiledCore[_ScanCore]("REVISION", 5)
+_core = CompiledCore[_ScanCore]("REVISION", 6)
 
 
 def have_native() -> bool:
@@ -145,10 +145,9 @@ def hit_groups(kept: int) -> NativeGroups:
 
 @lru_cache(maxsize=2)
 def _signatures(matcher: Matcher) -> object:
-    lines = [*searched(matcher.literals), *LITERALS]
     described = [_described(signature) for signature in matcher.ordered() if signature.name != FATAL]
     return _core.required().Signatures(
-        described, lines, [*STARTS, *BEGINNINGS], list(matcher.quiet_literals), list(matcher.openings)
+        described, list(matcher.searched), [*STARTS, *BEGINNINGS], list(matcher.quiet_literals), list(matcher.openings)
     )
 
 
