@@ -15,6 +15,7 @@ from jsdoctor.app.evidence import Gathered, gather_live, with_exchanges
 from jsdoctor.app.evidence_request import EvidenceRequest
 from jsdoctor.app.headline import headline
 from jsdoctor.app.judging import JudgeRequest, Judging, open_judging
+from jsdoctor.app.log_services import with_service_logs
 from jsdoctor.app.logs.captured import SelectedLogs, log_gaps, searched_for, select_logs
 from jsdoctor.app.logs.options import LogRequest
 from jsdoctor.app.messages import LOGGED, Messages
@@ -168,14 +169,9 @@ def _report_on(request: CaptureRequest, page: PageWriter, messages: Messages) ->
 
 
 def _selected(request: CaptureRequest, settings: ConnectionSettings, show: Callable[[str], None]) -> SelectedLogs:
-    """The lines that are kept of the logs that were named, and of Loki."""
-    loki = request.wanted.loki
-    if loki is None:
-        return select_logs(request.logs, show)
-    from jsdoctor.app.loki.reading import with_loki_logs
-
+    """The lines that are kept of the logs that were named, of Loki and of the pods."""
     window = request.logs.window if request.logs else None
-    with with_loki_logs(loki, settings, request.logs, window, show) as logs:
+    with with_service_logs(request.wanted, lambda: settings, request.logs, window, show) as logs:
         return select_logs(logs, show)
 
 

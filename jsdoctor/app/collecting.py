@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -123,16 +124,12 @@ def _with_logs(
             from jsdoctor.app.logs.captured import with_captured_logs
 
             logs = files.enter_context(with_captured_logs(logs, captured, str(request.bundle), request.window))
-        if request.loki is not None:
+        if request.loki is not None or (request.kube is not None and _judges_logs(judging)):
             from jsdoctor.app.connection import resolve_connection
-            from jsdoctor.app.loki.reading import with_loki_logs
+            from jsdoctor.app.log_services import with_service_logs
 
-            settings = resolve_connection(request.connection, judging.config)
-            logs = files.enter_context(with_loki_logs(request.loki, settings, logs, request.window, show))
-        if request.kube is not None and request.loki is None and _judges_logs(judging):
-            from jsdoctor.app.kube.reading import with_kube_logs
-
-            logs = files.enter_context(with_kube_logs(request.kube, logs, request.window, show))
+            settings = partial(resolve_connection, request.connection, judging.config)
+            logs = files.enter_context(with_service_logs(request, settings, logs, request.window, show))
         yield logs
 
 

@@ -16,8 +16,12 @@ _SUMMARY_LIMIT_BYTES = 1_000_000
 def write_output(text: str, path: Path | None) -> None:
     """Write the report. Raises `UsageProblem` when the file cannot be written."""
     if path is None:
-        sys.stdout.write(text)
-        sys.stdout.flush()
+        try:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            # The reader is gone (`jsdoctor … | head`): the exit code stays that of the report.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return
     import tempfile
 

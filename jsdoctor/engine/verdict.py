@@ -31,13 +31,13 @@ class NagiosState(IntEnum):
 def exit_code(report: Report, fail_on: Severity, exit_zero: bool = False, allow_gaps: bool = False) -> ExitCode:
     """A crashed check outranks findings, findings outrank gaps and what no rule explains.
 
-    `exit_zero` forgives findings, `allow_gaps` gaps and the unexplained.
+    `exit_zero` forgives findings, `allow_gaps` gaps; either forgives the unexplained, which is shown as a finding.
     """
     if any(verdict.subjects.get(Outcome.ERROR) for verdict in report.verdicts):
         return ExitCode.INTERNAL
     if not exit_zero and any(result.severity.rank >= fail_on.rank for result in report.failures()):
         return ExitCode.FINDINGS
-    unexplained = any(result.finding.unexplained for result in report.failures())
+    unexplained = not exit_zero and any(result.finding.unexplained for result in report.failures())
     if not allow_gaps and (unexplained or any(gap.requested for gap in report.gaps)):
         return ExitCode.INCONCLUSIVE
     return ExitCode.OK

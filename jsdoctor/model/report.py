@@ -18,8 +18,15 @@ from jsdoctor.model.traffic_summary import TrafficSummary
 SCHEMA = "jsdoctor.report/v1"
 
 
+SOURCE_KINDS = (
+    *("live", "bundle", "logs", "loki", "prometheus", "kubernetes"),
+    *("pcap", "manifest", "ntp", "pasted"),
+)
+"""Where evidence may come from."""
+
+
 class Source(msgspec.Struct, frozen=True):
-    """Where evidence came from. `kind` is live, bundle, logs, loki, prometheus, pcap, manifest, ntp or pasted."""
+    """Where evidence came from. `kind` is one of `SOURCE_KINDS`."""
 
     kind: str
     name: str

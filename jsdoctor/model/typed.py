@@ -20,7 +20,10 @@ _decoders: dict[tuple[Any, bool], msgspec.json.Decoder[Any]] = {}
 
 def decode_as(body: bytes | str | msgspec.Raw, shape: type[Shape], *, strict: bool = True) -> Shape:
     """JSON as that type; without *strict*, text that looks like a number is one. Raises `msgspec.MsgspecError`."""
-    return cast("Shape", _decoder(shape, strict).decode(body))
+    try:
+        return cast("Shape", _decoder(shape, strict).decode(body))
+    except RecursionError:
+        raise msgspec.DecodeError("JSON is nested too deeply") from None
 
 
 def convert_to(value: object, shape: type[Shape]) -> Shape:

@@ -13,6 +13,7 @@ from msgspec import Meta
 
 from jsdoctor.model.change import ChangeAction, FieldChange
 from jsdoctor.model.finding import Confidence, Impact, Outcome, Severity
+from jsdoctor.model.report import SOURCE_KINDS
 from jsdoctor.model.rule import Relation, Risk
 from jsdoctor.model.topology import Domain
 from jsdoctor.model.traffic_summary import NamedCount, TrafficSummary
@@ -56,7 +57,7 @@ class SubjectDocument(JsonObject, frozen=True, kw_only=True):
 class SourceDocument(JsonObject, frozen=True, kw_only=True):
     """Where evidence came from."""
 
-    kind: Annotated[str, _one_of("live", "bundle", "logs", "loki", "prometheus", "pcap", "manifest", "ntp", "pasted")]
+    kind: Annotated[str, _one_of(*SOURCE_KINDS)]
     name: str
     collected_at: Moment
 

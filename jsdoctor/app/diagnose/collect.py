@@ -7,17 +7,15 @@ from msgspec.structs import replace
 from jsdoctor.app.collecting import Collected, collect
 from jsdoctor.app.diagnose.operator_input import OperatorInput, told_by_person
 from jsdoctor.app.diagnose.request import DiagnoseRequest
-from jsdoctor.app.evidence_request import EvidenceRequest
-from jsdoctor.app.judging import Judging, open_judging
+from jsdoctor.app.judging import open_judging
 from jsdoctor.app.messages import Messages
 from jsdoctor.engine.diagnosis import Examined, diagnose
 from jsdoctor.engine.recognition import Recognition
 from jsdoctor.engine.runner import evaluate
 from jsdoctor.engine.symptom_of import symptom_of, symptom_of_possible
 from jsdoctor.engine.symptoms import SymptomBook
-from jsdoctor.model.diagnosis import Diagnosis, Narrowing, Question
+from jsdoctor.model.diagnosis import Diagnosis, Question
 from jsdoctor.model.finding import Severity
-from jsdoctor.model.stored import ScanTarget, StoredMessages
 from jsdoctor.remedy.offer import with_offers
 
 
@@ -33,15 +31,14 @@ def diagnose_collected(
     `collected` is what was collected already, for all rules: it is not read again.
     """
     judging = open_judging(request.judge(question.symptom.causes))
-    wanted = _with_scan(request.wanted, judging, request.narrowing)
-    if collected is None or wanted != request.wanted:
-        collected = collect(wanted, judging, messages)
+    if collected is None:
+        collected = collect(request.wanted, judging, messages)
     if collected.problem is not None and collected.saw_nothing:
         messages.notice(collected.problem.message, collected.problem.hint)
     evaluation = evaluate(
         judging.selection, judging.rulebook.checks, collected.evidence, judging.values, keep_passes=True
     )
-    results = told_by_person(operator_input, wanted, judging, collected)
+    results = told_by_person(operator_input, request.wanted, judging, collected)
     offered = with_offers(evaluation.results, judging.rulebook.actions, collected.evidence, collected.logins)
     looked = Examined(collected.evidence, replace(evaluation, results=offered), results)
     return collected, diagnose(question, judging.rulebook.rules, judging.rulebook.checks, looked)
@@ -65,12 +62,3 @@ def recognised_by_evidence(
         return grave if grave.symptom else by_lines, collected
     recognition = symptom_of(evaluation.results, book, Severity.WARNING)
     return recognition if recognition.symptom else symptom_of_possible(evaluation.results, book), collected
-
-
-def _with_scan(wanted: EvidenceRequest, judging: Judging, narrowing: Narrowing) -> EvidenceRequest:
-    """Add a scan of the stream in question, if stored messages can decide a cause."""
-    checks = [judging.rulebook.checks[name] for rule in judging.selection.rules for name in rule.checks]
-    telling = any(StoredMessages in check.kinds for check in checks)
-    if wanted.scan or not (telling and wanted.is_live and narrowing.stream) or wanted.monitor:
-        return wanted
-    return replace(wanted, scan=(ScanTarget(narrowing.stream),))

@@ -83,6 +83,10 @@ def _text(path: ManifestPath) -> tuple[str | None, str]:
         return None, "it is not text in UTF-8"
 
 
+_LARGEST_INCLUDE = 16 << 20
+"""Bytes. No configuration is as large, and what is read is held as a tree."""
+
+
 class _Includes:
     """Files that configurations of servers include: parts of those, and no servers of their own."""
 
@@ -93,7 +97,10 @@ class _Includes:
         """An included file, by its path from the including one (server: conf/parse.go)."""
         path = os.path.normpath(os.path.join(os.path.dirname(file), name.lstrip("/")))  # noqa: PTH118, PTH120 - as Go
         try:
-            text = Path(path).read_text(encoding="utf-8")
+            included = Path(path)
+            if not included.is_file() or included.stat().st_size > _LARGEST_INCLUDE:
+                return None  # a pipe would wait for a writer that never comes
+            text = included.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError, ValueError):
             return None
         self.paths.add(path)

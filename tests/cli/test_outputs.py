@@ -1,0 +1,19 @@
+"""Where a report goes, and what becomes of the exit code there."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+
+def test_the_exit_code_is_that_of_the_report_when_the_reader_is_gone(tmp_path: Path) -> None:
+    log = "[7] 2026/11/21 10:00:05.000000 [ERR] Shard 5 has no keeper\n"
+    (tmp_path / "n1.log").write_text(log)
+    words = [sys.executable, "-m", "jsdoctor", "check", "--isolated", "--logs", "n1.log", "--fail-on", "warning"]
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(words, cwd=tmp_path, stdout=writer, stderr=subprocess.PIPE, check=False, timeout=60)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (1, b"")
