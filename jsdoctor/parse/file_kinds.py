@@ -17,10 +17,8 @@ from jsdoctor.parse.pasted.cli_tables import replies_of_tables
 from jsdoctor.parse.pasted.cli_text import cli_documents
 from jsdoctor.parse.pasted.documents import MAX, Document, documents
 from jsdoctor.parse.pasted.found import RecognisedDocument, Refused, found_in
-from jsdoctor.parse.pasted.javascript_objects import javascript_objects
 from jsdoctor.parse.pasted.kubernetes import kubernetes_descriptions
 from jsdoctor.parse.pasted.kubernetes_pods import pods_of_document
-from jsdoctor.parse.pasted.python_objects import python_objects
 from jsdoctor.parse.pasted.server_pages import server_pages
 from jsdoctor.parse.pasted.tables import boxed_tables, spaced_tables, without_tables
 from jsdoctor.parse.pasted.unjudged import shows_stacks, unjudged_document, unjudged_text
@@ -61,14 +59,14 @@ def of_bytes(head: bytes) -> FileKind | None:
 
 def pasted_documents(text: str, at: datetime) -> Iterator[Document]:
     """All documents in a text: JSON, objects that clients print, and output of the `nats` command."""
-    yield from _printed(text)
+    yield from documents(text)
     yield from cli_documents(text, at)
 
 
 def pasted_replies(text: str, at: datetime) -> list[RecognisedDocument | Refused]:
     """All replies that rules can judge, and those that are known and cannot be judged. `at`: when it was written."""
     result: list[RecognisedDocument | Refused] = []
-    replies = list(_printed(text))
+    replies = list(documents(text))
     for document in (*replies, *cli_documents(text, at)):
         known = list(found_in(document))
         if not known and (pods := pods_of_document(document.value, at)):
@@ -86,12 +84,6 @@ def pasted_replies(text: str, at: datetime) -> list[RecognisedDocument | Refused
     result.extend(kubernetes_descriptions(text[:MAX]))
     result.extend(kubernetes_tables(spaced_tables(lines), at))
     return [*result, *replies_in(exposition_series(text, at.timestamp()))] if is_exposition(text) else result
-
-
-def _printed(text: str) -> Iterator[Document]:
-    yield from documents(text)
-    yield from javascript_objects(text)
-    yield from python_objects(text)
 
 
 def of_text(text: str, is_log: IsLog) -> tuple[FileKind, ...]:

@@ -209,3 +209,17 @@ def test_a_crash_is_distinguished_from_the_stacks_of_a_server(tmp_path: Path) ->
     crash.write_text("panic: runtime error: invalid memory address or nil pointer dereference\n\n" + stacks, "utf-8")
     assert "JSD805" in faults(judged(crash))
     assert "JSD805" not in faults(judged(PAGES / "n1_stacksz.txt"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{\n  type: 'io.nats.jetstream.api.v1.consumer_info_response',\n  stream_name: 'ORDERS',\n  name: 'billing',\n",
+        "[\n  {\n    stream_name: 'ORDERS',\n    name: 'audit',\n    created: '2026-11-25T19:13:30Z',\n  }\n]\n",
+        "ConsumerInfo(name='billing', stream_name='ORDERS', config=ConsumerConfig(name='billing'))\n",
+    ],
+)
+def test_objects_that_programs_print_are_named_and_no_pass(text: str) -> None:
+    (refused,) = pasted_replies(text, AT)
+    assert isinstance(refused, Refused)
+    assert "printed as an object of its language" in refused.what

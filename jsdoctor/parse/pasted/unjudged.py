@@ -1,4 +1,4 @@
-"""Output that is known by its form and that no rule judges: charts and round trips of `nats`, stacks of a server."""
+"""Output that is known by its form and that no rule judges: charts, round trips, stacks, objects of programs."""
 
 from __future__ import annotations
 
@@ -15,6 +15,11 @@ _RTT = re.compile(
     r"|^(nats|tls|ws|wss)://\S{1,200}:[^\S\n]*+\n(?:[^\S\n]*+\n)*+ +\1://\S{1,200}: ",
     re.MULTILINE,
 )
+_OBJECT = re.compile(
+    r"^[ \t>]*(?:type: 'io\.nats\.jetstream\.api\.v1\.|stream_name: ')|\b(?:Stream|Consumer|Account)Info\(\w{1,40}=",
+    re.MULTILINE,
+)
+"""As `console.log` of nats.js and `print` of nats.py write replies."""
 _STACKS = re.compile(r"^[ \t>]*goroutine \d{1,12} \[[^\]\n]{1,80}\]:$", re.MULTILINE)
 _CRASH = re.compile(r"\bpanic: |\bfatal error: |\[signal |\[(?:ERR|FTL)\]")
 _SYSTEM = "look at the deployment with a login of the system account: jsdoctor check --context NAME"
@@ -31,6 +36,12 @@ def unjudged_text(text: str) -> Iterator[Refused]:
             "the output of nats rtt",
             "it could not connect, which says nothing of the servers" if failed else "no rule judges round trips alone",
             "for the error of the connection: jsdoctor diagnose FILE; for latency: jsdoctor check --context NAME",
+        )
+    if _OBJECT.search(text):
+        yield Refused(
+            "a reply that a program printed as an object of its language",
+            "only JSON is read",
+            "print it as JSON (JSON.stringify(info), json.dumps(info.as_dict())), or take nats consumer info --json",
         )
     if shows_stacks(text):
         yield Refused(
