@@ -1,5 +1,5 @@
 # Every target does its own set-up: any of them works as the first command in a fresh clone.
-# Needed on the machine: Python 3.11 or newer with venv, and make. Go only for `make natscli`, cargo only for `make native`.
+# Needed on the machine: Python 3.11 or newer with venv, and make. Go only for `make natscli`, cargo only for the compiled scan of logs.
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
@@ -33,12 +33,11 @@ unexport PYTHONDONTWRITEBYTECODE
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: .venv/.ready ## create .venv from the lock and install jsdoctor into it, editable
+setup: .venv/.ready .venv/.native ## create .venv from the lock and install jsdoctor into it, editable; with cargo, the compiled scan of logs too
 
 .venv/.ready: .venv/.light requirements/dev.txt pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
 	@rm -f $@ && touch $@
-	@if command -v cargo > /dev/null; then echo 'cargo is here: `make native` builds the compiled scan of logs'; fi
 
 # All but Spark, pandas and Java, which are two thirds of .venv: lint, types and the tests without servers need no more.
 .venv/.light: requirements/light.txt pyproject.toml
@@ -48,13 +47,20 @@ setup: .venv/.ready ## create .venv from the lock and install jsdoctor into it, 
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@rm -f $@ && touch $@
 
-# The compiled scan is optional: where it is not, Python gives the same rows (docs/adr/0038).
-native: setup ## build the compiled scan of logs (needs cargo)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/native.txt
-	PATH="$(CURDIR)/$(BIN):$$PATH" CARGO_TARGET_DIR=$(CURDIR)/.cache/native $(BIN)/python -m pip install --quiet \
-	  --disable-pip-version-check --no-deps --no-build-isolation --force-reinstall ./native
+# The compiled scan is optional: where it is not, the one in Python gives the same rows (docs/adr/0038).
+native: # build the compiled scan of logs anew (needs cargo)
+	@rm -f .venv/.native
+	@$(MAKE) --no-print-directory .venv/.native
 
-demo: setup ## start a real nats-server with faults planted in it and run `jsdoctor check` on it
+.venv/.native: .venv/.ready $(wildcard native/src/*.rs) native/Cargo.toml native/Cargo.lock requirements/native.txt
+	@if command -v cargo > /dev/null && ! { \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/native.txt && \
+	  PATH="$(CURDIR)/$(BIN):$$PATH" CARGO_TARGET_DIR=$(CURDIR)/.cache/native $(BIN)/python -m pip install --quiet \
+	  --disable-pip-version-check --no-deps --no-build-isolation --force-reinstall ./native; } > .venv/native.log 2>&1; then \
+	  echo 'the compiled scan of logs was not built, logs are read in Python: see .venv/native.log' >&2; fi
+	@touch $@
+
+demo: .venv/.ready ## start a real nats-server with faults planted in it and run `jsdoctor check` on it
 	$(BIN)/jsdoctor demo
 
 # The nats command takes Go. Without it, the tests that want it are skipped and say so; where CI is set, they fail.
@@ -88,7 +94,7 @@ format: .venv/.light ## let ruff rewrite what it can
 bench: setup servers natscli ## measure the promises, each beside a peer in the same run
 	$(BIN)/python -m bench
 
-servers: setup # install the real nats-servers of every supported version
+servers: .venv/.ready # install the real nats-servers of every supported version
 	@$(BIN)/python -m tests.servers
 
 natscli: $(NATS_CLI) # build the real nats command (needs Go)
@@ -144,7 +150,7 @@ kit: .venv/.light ## write deploy/prometheus and deploy/grafana from the rule pa
 	$(BIN)/python -m tests.kit
 
 # URL is where the site is published, REPOSITORY where the files beside it are: both are for links only.
-site: setup $(SITE)/.ready ## build the documentation site in build/site: make site URL=https://... REPOSITORY=https://...
+site: .venv/.ready $(SITE)/.ready ## build the documentation site in build/site: make site URL=https://... REPOSITORY=https://...
 	@$(BIN)/python -m tests.site $(if $(URL),--url $(URL)) $(if $(REPOSITORY),--repository $(REPOSITORY))
 
 $(SITE)/.ready: requirements/site.txt
@@ -187,7 +193,7 @@ lock: ## resolve requirements/*.txt anew
 LOCK_OPTIONS := --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	--no-emit-find-links --custom-compile-command 'make lock'
 
-formula: setup # write deploy/homebrew/jsdoctor.rb from requirements/run.txt
+formula: .venv/.ready # write deploy/homebrew/jsdoctor.rb from requirements/run.txt
 	@$(LOCKER)/bin/python -m pip --version > /dev/null 2>&1 || $(PYTHON) -m venv --clear $(LOCKER)
 	$(LOCKER)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade uv
 	$(LOCKER)/bin/uv pip compile --quiet --universal --python-version 3.13 --format pylock.toml --extra manifests \

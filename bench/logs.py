@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import os
 import shutil
-import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,15 +20,11 @@ from jsdoctor.app.rulebook import open_rulebook
 
 _READ, _RG = "plain read (cat)", "rg -c"
 _ONE, _TWO = "jsdoctor, one process", "jsdoctor, two processes"
-_EMPTY = "an empty Spark job"
-_COLD, _WARM = "jsdoctor, Spark, no class archive", "jsdoctor, Spark"
+_SPARK = "jsdoctor, Spark"
 _FINDINGS = (0, 1, 3)
 _LOCAL_BYTES, _SPARK_BYTES = 150 * MEGABYTE, 1000 * MEGABYTE
-_SPARK_JUDGED_FROM = 4000
 _SMALL_FILES = 1000
 _SUBJECTS_MEGABYTES = 20
-_EMPTY_TASKS = 16
-"""As many as an audit of 4 GB has on two cores."""
 _PEER_S = 60
 """Processor time after which a peer is given up: DuckDB takes minutes for so many patterns at once."""
 
@@ -78,8 +72,7 @@ def _subjects(place: Path) -> list[Subject]:
         raise CannotMeasureError("no rule page has signatures: nothing would be looked for")
     patterns.write_text(log_peers.of_whole_lines(signature.pattern for signature in signatures), encoding="utf-8")
     check: list[str | Path] = [JSDOCTOR, "check", "--isolated", "--engine", "local", "--logs"]
-    audit: list[str | Path] = [JSDOCTOR, "audit", "--isolated"]
-    no_archive = {"XDG_CACHE_HOME": os.devnull}
+    audit: list[str | Path] = [JSDOCTOR, "audit", "--isolated", "--engine", "spark"]
     return [
         Subject(_READ, lambda archive: ["cat", *log_peers.files(archive)]),
         Subject("zstd -d", log_peers.zstd, missing=log_peers.no_program("zstd")),
@@ -95,9 +88,7 @@ def _subjects(place: Path) -> list[Subject]:
         Subject("Polars", lambda archive: log_peers.polars(archive, patterns), missing=log_peers.no_module("polars")),
         Subject(_ONE, lambda archive: [*check, archive], _FINDINGS, cores=1),
         Subject(_TWO, lambda archive: [*check, archive], _FINDINGS, cores=2),
-        Subject(_EMPTY, lambda _: [sys.executable, "-m", "bench.spark_floor", str(_EMPTY_TASKS)]),
-        Subject(_COLD, lambda archive: [*audit, archive], _FINDINGS, variables=no_archive),
-        Subject(_WARM, lambda archive: [*audit, archive], _FINDINGS),
+        Subject(_SPARK, lambda archive: [*audit, archive], _FINDINGS),
     ]
 
 
@@ -140,22 +131,19 @@ def _rows(
         cpu, memory = Spread.of([run.cpu_s for run in taken]).middle, max(run.peak_bytes for run in taken)
         time = Spread.of([run.seconds for run in taken]).text(" s")
         figure = f"{time}, {megabytes / _median(taken):.0f} MB/s, {cpu:.1f} s processor, {memory / MEGABYTE:.0f} MB"
-        limit = _SPARK_BYTES if subject.name in (_COLD, _WARM) else _LOCAL_BYTES
+        limit = _SPARK_BYTES if subject.name == _SPARK else _LOCAL_BYTES
         ours = subject.name.startswith("jsdoctor")
         yield Row(
             f"  {subject.name}", figure, f"at most {limit // MEGABYTE} MB" * ours, memory <= limit if ours else None
         )
-    yield from _ratios(megabytes, runs)
+    yield from _ratios(runs)
 
 
-def _ratios(megabytes: int, runs: dict[str, list[TreeRun]]) -> Iterator[Row]:
+def _ratios(runs: dict[str, list[TreeRun]]) -> Iterator[Row]:
     for name, beside, limit in ((_TWO, _RG, 1.0), (_ONE, _RG, 1.0), (_TWO, _READ, None), (_ONE, _TWO, None)):
         if beside in runs:
             yield from _ratio(f"  {name} / {beside}", runs[name], runs[beside], limit)
-    if _EMPTY in runs:
-        yield from _ratio(f"  {_EMPTY} / {_TWO}", runs[_EMPTY], runs[_TWO], None)
-    judged = megabytes >= _SPARK_JUDGED_FROM
-    yield from _ratio(f"  {_WARM} / {_TWO}", runs[_WARM], runs[_TWO], 1.5 if judged else None)
+    yield from _ratio(f"  {_SPARK} / {_TWO}", runs[_SPARK], runs[_TWO], None)
 
 
 def _ratio(what: str, ours: Sequence[TreeRun], theirs: Sequence[TreeRun], limit: float | None) -> Iterator[Row]:

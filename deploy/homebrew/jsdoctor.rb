@@ -8,9 +8,11 @@ class Jsdoctor < Formula
   sha256 "0000000000000000000000000000000000000000000000000000000000000000"
   license "MIT"
 
+  depends_on "pybind11" => :build
   depends_on "libsodium"
   depends_on "libyaml"
   depends_on "python@3.13"
+  depends_on "re2"
 
   uses_from_macos "libffi"
 
@@ -27,6 +29,11 @@ class Jsdoctor < Formula
   resource "cffi" do
     url "https://files.pythonhosted.org/packages/9e/ef/008a1939e372c06329a3fce4279c02f328488f3526744906eeec3da7ad5f/cffi-2.1.1.tar.gz"
     sha256 "dd31f52ea1086513bb9df30f8fcee9b8918323ae067a3d5b78bc826a000712be"
+  end
+
+  resource "google-re2" do
+    url "https://files.pythonhosted.org/packages/6b/60/805c654ba53d685513df955ee745f71920fe8e6a284faf0f9b9dc19b659c/google_re2-1.1.20251105.tar.gz"
+    sha256 "1db14a292ee8303b91e91e7c37e05ac17d3c467f29416c79ac70a78be3e65bda"
   end
 
   resource "h11" do
@@ -92,6 +99,11 @@ class Jsdoctor < Formula
   resource "ntplib" do
     url "https://files.pythonhosted.org/packages/b4/14/6b018fb602602d9f6cc7485cbad7c1be3a85d25cea18c233854f05284aed/ntplib-0.4.0.tar.gz"
     sha256 "899d8fb5f8c2555213aea95efca02934c7343df6ace9d7628a5176b176906267"
+  end
+
+  resource "numpy" do
+    url "https://files.pythonhosted.org/packages/4e/3a/8770c288c47f0b5c2a786d3c20e79f66fd245f2d42cd232d7cd5e00e83e5/numpy-2.5.5.tar.gz"
+    sha256 "5cddc243c75114ba845f01b1f87aca1572dbf7b6c2d88636ed3e1d2bccd7f1bf"
   end
 
   resource "pycparser" do

@@ -262,7 +262,7 @@ def audit(
     if engine not in {item.value for item in Engine}:
         raise UsageProblem(f"there is no engine {engine!r}", f"it is one of {', '.join(Engine)}")
     read_with = Engine(engine)
-    request = LogRequest(paths=paths, window=window, batch=True, engine=read_with)
+    request = LogRequest(paths=paths, window=window, engine=read_with)
     return _judged(EvidenceRequest(logs=request, window=window), judgement)
 
 

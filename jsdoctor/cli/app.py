@@ -123,7 +123,7 @@ def check(
 
 @app.command(help=AUDIT_HELP, context_settings=CONTEXT_SETTINGS)
 @takes(groups.loki, groups.queries, groups.spark, groups.events, *groups.JUDGING)
-def audit(given: Given, logs: opt.LogPaths = None, engine: opt.AuditEngine = Engine.AUTO) -> None:
+def audit(given: Given, logs: opt.LogPaths = None, engine: opt.LogEngine = Engine.AUTO) -> None:
     """Audit logs; its help is AUDIT_HELP, where lines can be kept as they are."""
     from jsdoctor.cli.check_run import run_check
     from jsdoctor.cli.errors import guarded

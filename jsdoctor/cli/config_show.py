@@ -16,6 +16,7 @@ from jsdoctor.app.sampling_plan import pace
 from jsdoctor.cli.report_output import DEFAULT_MAX_EXAMPLES
 from jsdoctor.collect.connect.options import connection_options
 from jsdoctor.collect.live.monitor_url import parse_monitor_url
+from jsdoctor.collect.logs.part import log_scan
 from jsdoctor.engine.overrides import overrides
 from jsdoctor.engine.severities import severities_of
 from jsdoctor.engine.suppression import resolve_waivers
@@ -47,6 +48,7 @@ def show_config(given: Mapping[str, Any], every: bool, format_: str) -> ExitCode
         *_severities(config, rulebook),
         *_policies(config),
         *_waivers(config, rulebook),
+        ShownSetting("log-scan", *log_scan()),
     ]
     if format_ == "json":
         document = [setting._asdict() for setting in settings]

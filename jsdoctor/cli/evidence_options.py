@@ -47,7 +47,7 @@ def audit_options(given: Mapping[str, Any]) -> EvidenceRequest:
     loki = loki_options(given)
     if not (given["logs"] or loki):
         raise UsageProblem("there are no logs to audit", "name them: jsdoctor audit PATH, or --loki URL --loki-query")
-    logs = required_log_options(given, batch=True)
+    logs = required_log_options(given)
     return EvidenceRequest(logs=logs, loki=loki, window=logs.window)
 
 

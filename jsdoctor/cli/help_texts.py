@@ -20,7 +20,7 @@ Examples:
   jsdoctor check --manifest deploy/           what is to be deployed; with -s its change
 """
 
-AUDIT_HELP = """Audit logs of servers and clients, of any size, with Spark. Connects to no NATS server.
+AUDIT_HELP = """Audit logs of servers and clients, of any size. Connects to no NATS server.
 
 \b
 Examples:
@@ -28,7 +28,7 @@ Examples:
   jsdoctor audit --timezone Europe/Berlin 'n*.log'  times without a zone are of that one
   jsdoctor audit --master spark://host:7077 /mnt/logs
   jsdoctor audit --remote sc://host:15002 s3://bucket/nats
-  jsdoctor check --logs nats.log                    one file, at once, without Spark
+  jsdoctor check --logs nats.log                    one file, or beside a deployment
 """
 
 COMPARE_HELP = """Compare two JSON reports: which findings are new, worse, better, gone, or not judged any more.

@@ -193,7 +193,6 @@ Pcap = Annotated[
 LogEngine = Annotated[
     Engine, typer.Option("--engine", help="Log engine. auto: local processes, and Spark from 2 GiB of text.")
 ]
-AuditEngine = Annotated[Engine, typer.Option("--engine", help="Log engine. auto: Spark.")]
 Master = Annotated[
     str | None, typer.Option("--master", metavar="URL", help="Spark cluster to read logs on, e.g. spark://host:7077.")
 ]

@@ -6,18 +6,17 @@ from functools import cached_property
 from importlib import import_module
 from typing import Generic, TypeVar, cast
 
+REVISION = 6
+"""Counts the changes of what the core takes and gives; the one of `src/python.rs` has to be the same."""
+
 _CoreT = TypeVar("_CoreT")
 
 
 class CompiledCore(Generic[_CoreT]):
     """What one kind of reader uses of the core, as a protocol that lists it.
 
-    `counter` is the attribute of the core that counts the changes of that, `revision` what this release knows how to
-    use. A core of another revision is left alone: the reference, in Python, finds the same.
+    A core of another revision is left alone: the reference, in Python, finds the same.
     """
-
-    def __init__(self, counter: str, revision: int) -> None:
-        self._counter, self._revision = counter, revision
 
     @cached_property
     def found(self) -> _CoreT | None:
@@ -26,7 +25,7 @@ class CompiledCore(Generic[_CoreT]):
             core = import_module("jsdoctor_native")
         except ImportError:
             return None
-        return cast("_CoreT", core) if getattr(core, self._counter, None) == self._revision else None
+        return cast("_CoreT", core) if getattr(core, "REVISION", None) == REVISION else None
 
     def required(self) -> _CoreT:
         """The core. Raises `RuntimeError` without a fitting one."""

@@ -18,7 +18,7 @@ class _WordsCore(Protocol):
     def Words(self, exact: list[bytes], of_any_case: list[bytes], /) -> _Words: ...  # noqa: N802  # a class
 
 
-_core = CompiledCore[_WordsCore]("REVISION", 5)
+_core = CompiledCore[_WordsCore]()
 
 
 @cache

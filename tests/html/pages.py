@@ -38,7 +38,7 @@ def report_of_logs(*paths: Path) -> Report:
     """What `check --logs PATH -o report.html` finds."""
     judging = _judging()
     given = dict.fromkeys(("master", "remote", "conf", "timezone", "server_name", "events"))
-    asked = required_log_options({**given, "logs": [str(path) for path in paths], "engine": Engine.LOCAL}, batch=False)
+    asked = required_log_options({**given, "logs": [str(path) for path in paths], "engine": Engine.LOCAL})
     return collect(EvidenceRequest(logs=asked), judging).report()
 
 

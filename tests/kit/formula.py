@@ -37,9 +37,11 @@ class Jsdoctor < Formula
   sha256 "{unknown}"
   license "MIT"
 
+  depends_on "pybind11" => :build
   depends_on "libsodium"
   depends_on "libyaml"
   depends_on "python@3.13"
+  depends_on "re2"
 
   uses_from_macos "libffi"
 """

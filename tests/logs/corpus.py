@@ -15,7 +15,6 @@ from jsdoctor.model.rule import LineOrigin, Signature
 from jsdoctor.parse.logs.aggregate.aggregation import aggregate
 from jsdoctor.parse.logs.aggregate.evidence import assemble
 from jsdoctor.parse.logs.lines.matcher import Matcher
-from jsdoctor.parse.logs.scan import clock_plain
 from jsdoctor.parse.logs.scan.part import BLOCK
 
 REAL = Path(__file__).resolve().parents[2] / "fixtures" / "logs"
@@ -72,8 +71,7 @@ def evidence(
     inputs: Iterable[Path | str],
     *,
     size: int = PART_BYTES,
-    use_re2: bool | None = None,
-    plain_clock: bool = False,
+    native: bool | None = None,
     block: int = BLOCK,
     zones: Sequence[tuple[str, str]] = (),
     servers: Sequence[tuple[str, str]] = (),
@@ -82,13 +80,12 @@ def evidence(
 ) -> LogEvidence:
     """Read logs in this process, cut and searched as the test wants it: by default as jsdoctor does it here.
 
-    `matcher`: one that was built of these settings before.
+    `matcher`: one that was built of these settings before; `native` False: the scan in Python.
     """
     scanner = Scanner(
-        matcher or Matcher(settings.signatures, use_re2),
-        clock=clock_plain.read_clock if plain_clock else None,
+        matcher or Matcher(settings.signatures),
         block=block,
-        native=None if use_re2 is None else False,
+        native=native,
     )
     rows: list[Row] = []
     for part in split(discover([str(path) for path in inputs], zones, servers).files, size):

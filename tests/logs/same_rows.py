@@ -13,7 +13,6 @@ from jsdoctor.model.histogram import Histogram
 from jsdoctor.model.log import MINUTE_US
 from jsdoctor.model.log_scan import Part, Row
 from jsdoctor.parse.logs.lines.matcher import Matcher
-from jsdoctor.parse.logs.scan import clock_plain
 from jsdoctor.parse.logs.scan.hit_runs import hits_of
 from jsdoctor.parse.logs.scan.part import BLOCK
 from jsdoctor.parse.logs.scan.rows import HIT, HitRow, KeptLine
@@ -23,8 +22,8 @@ _UNDATED = 1 << 62
 
 
 def reference(matcher: Matcher, block: int = BLOCK) -> Scanner:
-    """The scan in Python, with the plain reader of stamps."""
-    return Scanner(matcher, clock=clock_plain.read_clock, block=block, native=False)
+    """The scan in Python."""
+    return Scanner(matcher, block=block, native=False)
 
 
 def parts_of(inputs: Iterable[Path], size: int = PART_BYTES, zone: str = "") -> list[Part]:

@@ -68,7 +68,7 @@ def left_out() -> dict[str, str]:
 @cache
 def signatures() -> tuple[tuple[Signature, Pattern], ...]:
     own = [signature for rule in rules() for signature in rule.signatures]
-    return tuple((signature, Pattern(signature.pattern, use_re2=False)) for signature in (*own, *BUILTIN))
+    return tuple((signature, Pattern(signature.pattern, short=1 << 30)) for signature in (*own, *BUILTIN))
 
 
 def number(version: str) -> tuple[int, ...]:

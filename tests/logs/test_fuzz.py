@@ -55,7 +55,7 @@ def check(tmp_path: Path, data: bytes) -> None:
     if row.wrapping != "paste":  # such a text is made into other lines, and is never cut
         assert row.problem or (row.read, row.lines) == (len(data), data.count(b"\n") + (data[-1:] not in {b"", b"\n"}))
         assert same(evidence([file], size=1000), whole)
-    assert same(evidence([file], plain_clock=True, use_re2=False), whole)
+    assert same(evidence([file], native=False), whole)
 
 
 @settings(RUN, max_examples=150)

@@ -46,19 +46,17 @@ def mixed(directory: Path, wrapping: str | None = None) -> Path:
 
 
 def test_levels_are_only_a_shortcut(tmp_path: Path) -> None:
-    """The plain reader of stamps searches the whole text."""
+    """The compiled scan searches the whole text; small blocks look lines up."""
     logs = mixed(tmp_path)
-    whole = evidence([logs], plain_clock=True, settings=SETTINGS)
+    whole = evidence([logs], settings=SETTINGS)
     names = {name for name, _, _ in counts_of(whole)}
     assert {signature.name for signature in QUIET} <= names, "what counts at DBG and TRC is found there"
     for block in (2 << 20, 100_000, 20_000):  # the smaller ones look lines up, after the first of them
-        assert canonical(evidence([logs], block=block, settings=SETTINGS)) == canonical(whole)
-    assert canonical(evidence([logs], block=50_000, use_re2=False, settings=SETTINGS)) == canonical(whole)
-    assert canonical(evidence([logs], block=50_000, plain_clock=True, settings=SETTINGS)) == canonical(whole)
+        assert canonical(evidence([logs], block=block, native=False, settings=SETTINGS)) == canonical(whole)
 
 
 @pytest.mark.parametrize("wrapping", ["docker", "kubectl-short", "cri"])
 def test_levels_of_wrapped_lines(wrapping: str, tmp_path: Path) -> None:
     logs = mixed(tmp_path, wrapping)
-    whole = evidence([logs], plain_clock=True, settings=SETTINGS)
-    assert canonical(evidence([logs], block=100_000, settings=SETTINGS)) == canonical(whole)
+    whole = evidence([logs], settings=SETTINGS)
+    assert canonical(evidence([logs], block=100_000, native=False, settings=SETTINGS)) == canonical(whole)

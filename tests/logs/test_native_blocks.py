@@ -11,7 +11,6 @@ from jsdoctor.app.rulebook import open_rulebook
 from jsdoctor.model.log_scan import Part, Row
 from jsdoctor.parse.logs.aggregate.aggregation import aggregate
 from jsdoctor.parse.logs.lines.matcher import Matcher
-from jsdoctor.parse.logs.scan import clock_plain
 from jsdoctor.parse.logs.scan.native_core import have_native
 from jsdoctor.parse.logs.scan.native_scan import NativeScan
 from jsdoctor.parse.logs.scan.part import PartScan
@@ -102,7 +101,7 @@ def compare(seed: int, count: int) -> None:
     made, done = Blocks(seed), 0
     while done < count:
         part, matcher, blocks = made.scan()
-        native, plain = NativeScan(part, matcher), PartScan(part, matcher, clock_plain.read_clock)
+        native, plain = NativeScan(part, matcher), PartScan(part, matcher)
         lets_go = random.Random(done)  # noqa: S311  # no secret
         by_core, by_reference = list(rows(native, blocks, lets_go)), list(rows(plain, blocks))
         assert joined(by_core) == joined(by_reference), (seed, done, part, blocks)

@@ -8,10 +8,10 @@ import pytest
 
 from jsdoctor.model.rule import Signature
 from jsdoctor.parse.logs.lines.builtin import BUILTIN
-from jsdoctor.parse.logs.lines.engine import have_re2, literal_search, portable
+from jsdoctor.parse.logs.lines.engine import LiteralSearch, Pattern, portable
 from jsdoctor.parse.logs.lines.matcher import Matcher, measured
 from jsdoctor.parse.logs.lines.signatures import signature_problems
-from tests.logs.corpus import REAL, SIGNATURES
+from tests.logs.corpus import SIGNATURES
 from tests.support.ruleset import rules
 
 ALL = [signature for rule in rules() for signature in rule.signatures]
@@ -57,26 +57,9 @@ def test_mistakes_are_reported(change: dict[str, object], problem: str | None) -
     assert problem is None or problem in problems[0]
 
 
-def test_both_literal_searches_meet_the_same_lines() -> None:
-    assert have_re2()
-    matcher = Matcher(SIGNATURES)
-    for path in sorted(REAL.glob("*/*.log")):
-        text = path.read_bytes()
-        lines = []
-        for use_re2 in (True, False):
-            find = literal_search(matcher.literals, use_re2).finder(text)
-            met, at = set(), find(0, len(text))
-            while at >= 0:
-                met.add(text.count(b"\n", 0, at))
-                at = find(at + 1, len(text))
-            lines.append(met)
-        assert lines[0] == lines[1]
-
-
 def test_literals_inside_each_other_are_all_present() -> None:
     literals = (b"stalled", b"NO quorum, stalled", b"quorum", b"absent")
-    for use_re2 in (True, False):
-        assert list(literal_search(literals, use_re2).present(b"has NO quorum, stalled")) == [0, 1, 2]
+    assert list(LiteralSearch(literals).present(b"has NO quorum, stalled")) == [0, 1, 2]
 
 
 def test_reasons_count_together_without_their_numbers() -> None:
@@ -115,4 +98,5 @@ def test_names_are_unique() -> None:
 
 def test_patterns_are_quick_on_long_texts() -> None:
     text = b"JetStream cluster stream '" + b"a > " * 500 + b" has NO quorum, stalled"
-    assert Matcher(SIGNATURES).match(True, "WRN", text) == Matcher(SIGNATURES, use_re2=False).match(True, "WRN", text)
+    for signature in SIGNATURES:
+        assert Pattern(signature.pattern).groups(text) == Pattern(signature.pattern, short=len(text)).groups(text)

@@ -1,1 +1,1 @@
-"""Tests of reading logs with Spark: embedded, on a real standalone cluster, through a real Connect server."""
+"""Tests of reading logs with Spark: on this machine, on a real standalone cluster, through a real Connect server."""

@@ -14,9 +14,9 @@ import msgspec
 from jsdoctor.collect.logs.discover import discover
 from jsdoctor.collect.logs.event_files import EventStore, server_names
 from jsdoctor.collect.logs.local import run_local
+from jsdoctor.collect.logs.spark.choice import SparkChoice
 from jsdoctor.collect.logs.spark.driver import run_spark
-from jsdoctor.collect.logs.spark.opening import open_spark
-from jsdoctor.collect.logs.spark.session import Spark, SparkChoice
+from jsdoctor.collect.logs.spark.session import Spark, open_spark
 from jsdoctor.collect.logs.split import split
 from jsdoctor.model.log import LogEvidence, canonical
 from jsdoctor.model.log_scan import ScanSettings
@@ -51,7 +51,7 @@ def read_with(task: Task, variables: Mapping[str, str] | None = None, timeout: f
     done = subprocess.run(
         [sys.executable, "-m", "tests.spark.reading", msgspec.json.encode(task).decode()],
         cwd=ROOT,
-        env={**clean, "XDG_CACHE_HOME": "/dev/null", **(variables or {})},
+        env={**clean, **(variables or {})},
         capture_output=True,
         text=True,
         timeout=timeout,

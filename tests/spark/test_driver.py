@@ -9,7 +9,6 @@ import pytest
 
 from jsdoctor.collect.logs.spark.driver import bin_count, explained, plan_tasks
 from jsdoctor.collect.logs.spark.executor_package import zipped_package
-from jsdoctor.collect.logs.spark.progress_file import ProgressFile
 from jsdoctor.collect.logs.split import longest_packed, split
 from jsdoctor.model.log_scan import Part
 
@@ -86,11 +85,3 @@ def test_the_package_for_executors_is_named_by_its_content(tmp_path: Path) -> No
     first, again = zipped_package(tmp_path), zipped_package(tmp_path / "again")
     assert first.name == again.name
     assert first.read_bytes() == again.read_bytes()
-
-
-def test_a_tally_adds_up_what_is_new(tmp_path: Path) -> None:
-    tally = ProgressFile(tmp_path / "tally")
-    assert tally.new() == 0
-    for count in (5, 7):
-        ProgressFile(tmp_path / "tally").add(count)
-    assert (tally.new(), tally.new()) == (12, 0)

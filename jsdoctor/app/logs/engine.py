@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -11,10 +12,10 @@ from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.render.units import quantity
 
 if TYPE_CHECKING:
-    from jsdoctor.collect.logs.spark.session import SparkChoice
+    from jsdoctor.collect.logs.spark.choice import SparkChoice
 
 SPARK_FROM_BYTES = 2 * 1024**3
-"""Text from which `check --logs` reads with Spark. A policy, not a break-even: on one machine the same work in
+"""Text from which logs are read with Spark. A policy, not a break-even: on one machine the same work in
 processes of our own is faster at any size that was measured."""
 
 
@@ -33,11 +34,8 @@ class EngineChoice(msgspec.Struct, frozen=True):
     why: str
 
 
-def choose_engine(asked: Engine, spark: SparkChoice, text: int, batch: bool = False) -> EngineChoice:
-    """`text` is the estimated size of all text in bytes; a `batch` with any text runs on Spark, however little.
-
-    Raises `UsageProblem` for options that exclude each other.
-    """
+def choose_engine(asked: Engine, spark: SparkChoice, text: int) -> EngineChoice:
+    """`text` is the estimated size of all text in bytes. Raises `UsageProblem` for options that exclude each other."""
     option = f"--master {spark.master}" if spark.master else f"--remote {spark.remote}" if spark.remote else ""
     if spark.master and spark.remote:
         raise UsageProblem("--master and --remote name two clusters", "leave one of them away")
@@ -47,13 +45,11 @@ def choose_engine(asked: Engine, spark: SparkChoice, text: int, batch: bool = Fa
                 f"--engine local uses no Spark: {option or '--conf'} cannot be given with it", "leave one of them away"
             )
         return EngineChoice(spark=False, why="--engine local")
-    if asked is Engine.SPARK:
+    if asked is Engine.SPARK or option:
         return EngineChoice(spark=True, why=option or "--engine spark")
-    if option:
-        return EngineChoice(spark=True, why=option)
-    if batch and text:
-        return EngineChoice(spark=True, why="as audits do; --engine local reads without")
     size, limit = quantity(text, "bytes"), quantity(SPARK_FROM_BYTES, "bytes")
     if text < SPARK_FROM_BYTES:
         return EngineChoice(spark=False, why=f"about {size} of text, below {limit}")
+    if find_spec("pyspark") is None:
+        return EngineChoice(spark=False, why=f"about {size} of text, and Spark is not installed")
     return EngineChoice(spark=True, why=f"about {size} of text, {limit} or more")

@@ -9,7 +9,7 @@ import msgspec
 
 from jsdoctor.app.logs.engine import Engine
 from jsdoctor.app.window import window_of
-from jsdoctor.collect.logs.spark.session import SparkChoice
+from jsdoctor.collect.logs.spark.choice import SparkChoice
 from jsdoctor.collect.problems import Problem, UsageProblem
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.report import Source
@@ -48,7 +48,7 @@ class FetchedLogs(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LogRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """The log options of the command line. Zones and names of servers are (pattern, value); a `batch` is an audit.
+    """The log options of the command line. Zones and names of servers are (pattern, value).
 
     `names` has the names in reports of paths that are not the user's, `series` names logs whose path does not identify
     the log; `gaps` is what is known to be missing. `fetched` describes logs that come from a service.
@@ -61,7 +61,6 @@ class LogRequest(msgspec.Struct, frozen=True, kw_only=True):
     servers: tuple[tuple[str, str], ...] = ()
     events: str | None = None
     window: Window | None = None
-    batch: bool = False
     names: Mapping[str, str] = msgspec.field(default_factory=dict)
     series: Mapping[str, str] = msgspec.field(default_factory=dict)
     gaps: tuple[Gap, ...] = ()
@@ -81,7 +80,7 @@ def log_options(params: Mapping[str, Any]) -> LogRequest | None:
     return required_log_options({**params, "logs": ()}) if given else None
 
 
-def required_log_options(params: Mapping[str, Any], batch: bool = False) -> LogRequest:
+def required_log_options(params: Mapping[str, Any]) -> LogRequest:
     """The log options, where logs are required. Raises `UsageProblem` for options that exclude each other."""
     return LogRequest(
         paths=tuple(params["logs"]),
@@ -91,5 +90,4 @@ def required_log_options(params: Mapping[str, Any], batch: bool = False) -> LogR
         servers=tuple(params["server_name"] or ()),
         events=params.get("events"),
         window=window_of(params.get("since"), params.get("until")),
-        batch=batch,
     )

@@ -41,7 +41,7 @@ def scan_logs(
     """The evidence, and how it was read and why. Raises problems with Spark, and usage problems."""
     parts = split(plan.files)
     text = sum(part.weight for part in parts)
-    choice = choose_engine(request.engine, request.spark, text, batch=request.batch)
+    choice = choose_engine(request.engine, request.spark, text)
     with _event_store(request.events) if request.events else contextlib.nullcontext() as events:
         if text >= _LONG_BYTES and not (choice.spark or events or have_native()):
             notice(
@@ -92,10 +92,10 @@ def _in_processes(run: _ScanInput) -> tuple[LogEvidence, str]:
 
 def _with_spark(run: _ScanInput) -> tuple[LogEvidence, str]:
     from jsdoctor.collect.logs.spark.driver import run_spark
-    from jsdoctor.collect.logs.spark.opening import open_spark
+    from jsdoctor.collect.logs.spark.session import open_spark
 
     spark_choice = run.request.spark
-    run.show("starting Spark" if spark_choice.embedded else f"reaching {spark_choice.master or spark_choice.remote}")
+    run.show("starting Spark" if spark_choice.is_local else f"reaching {spark_choice.place}")
     with open_spark(spark_choice) as spark:
         _tell_longest(run, spark.cores or 1)
         evidence = run_spark(spark, run.settings, run.parts, run.progress, run.events)

@@ -22,11 +22,9 @@ from jsdoctor.parse.logs.lines.matcher import Matcher
 from jsdoctor.parse.logs.lines.stamp import year_of
 from jsdoctor.parse.logs.paste.ordinary import HEAD_BYTES, REWRITTEN_BYTES, is_ordinary
 from jsdoctor.parse.logs.scan.block import CONTEXT
-from jsdoctor.parse.logs.scan.clock import read_clock
 from jsdoctor.parse.logs.scan.native_core import have_native
 from jsdoctor.parse.logs.scan.native_scan import NativeScan
 from jsdoctor.parse.logs.scan.part import BLOCK, PartReader, PartScan
-from jsdoctor.parse.logs.scan.time_segments import ClockReader
 
 if TYPE_CHECKING:  # archives are rare, and their modules take as long to load as a small log
     import tarfile
@@ -106,8 +104,15 @@ def uses_native() -> bool:
     return have_native() and os.environ.get(NATIVE_ENV) != "0"
 
 
+def log_scan() -> tuple[str, str]:
+    """Which scan reads logs here, and why."""
+    if uses_native():
+        return "compiled", "jsdoctor-native is installed"
+    return "Python", f"{NATIVE_ENV}=0" if have_native() else "jsdoctor-native is not installed, or of another release"
+
+
 class Scanner:
-    """Scans parts with one matcher. `clock`, `block` and `native` are for comparisons of engines and block sizes.
+    """Scans parts with one matcher. `block` and `native` are for comparisons of scans and block sizes.
 
     `native` None: the compiled scan if it is installed. It does not return single events: with a `sink`, the Python
     scan is used.
@@ -117,14 +122,12 @@ class Scanner:
         self,
         matcher: Matcher,
         sink: Sink | None = None,
-        clock: ClockReader | None = None,
         block: int = BLOCK,
         native: bool | None = None,
     ) -> None:
         self._matcher, self._sink, self._block = matcher, sink, block
-        self._clock = clock or read_clock
         if native is None:
-            native = clock is None and uses_native()
+            native = uses_native()
         self._native = native and sink is None
 
     def rows(self, part: Part, progress: Progress | None = None) -> Iterator[Row]:
@@ -149,7 +152,7 @@ class Scanner:
     def _scan(self, part: Part, context: bytes = b"") -> PartReader:
         if self._native:
             return NativeScan(part, self._matcher, context)
-        return PartScan(part, self._matcher, self._clock, context, self._sink)
+        return PartScan(part, self._matcher, context, self._sink)
 
     def unread(self, part: Part) -> Iterator[Row]:
         """The row of a file that could not be read at all."""

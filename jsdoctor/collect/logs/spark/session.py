@@ -1,85 +1,174 @@
-"""The Spark of one run and what the user chose for it; what every way to open one needs."""
+"""The Spark of one run: a session by `SparkSession.builder`, on this machine, on a cluster or behind Spark Connect."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
+import socket
+import sys
+import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping
+import warnings
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import msgspec
 
+from jsdoctor.collect.logs.spark.choice import SparkChoice
+from jsdoctor.collect.logs.spark.java import SparkProblem, find_java
+from jsdoctor.collect.problems import UsageProblem
+
 _STOP_TIMEOUT_S = 20.0
-_OTHER_MODES = ("SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED", "SPARK_LOCAL_REMOTE", "SPARK_API_MODE", "MASTER")
-
-
-class SparkChoice(msgspec.Struct, frozen=True):
-    """The Spark that the user chose: `master` names a cluster, `remote` a Connect server, neither means embedded.
-
-    `conf` is passed on unchanged and overrides our settings.
-    """
-
-    master: str | None = None
-    remote: str | None = None
-    conf: Mapping[str, str] = msgspec.field(default_factory=dict)
-
-    @property
-    def embedded(self) -> bool:
-        """Whether jsdoctor starts the JVM itself."""
-        return self.remote is None and (self.master or "local").split("[")[0] == "local"
+_REACHED_IN_S = 10.0
+_CONNECT_PORT, _STANDALONE_PORT = 15002, 7077
+_ADDRESS = re.compile(r"(?:(?:sc|spark)://)?(\[[0-9a-fA-F:]+\]|[^:/;?\[\]]+)(?::([0-9]+))?/?(?:[;?].*)?")
+_SAID_EVERY_TIME = (
+    "Picked up ",
+    "WARNING: ",
+    "NOTE: ",
+    "Using Spark's default",
+    "Setting default log level",
+    "To adjust",
+)
 
 
 class Spark(msgspec.Struct, frozen=True):
-    """A Spark and its properties: `context` if a driver runs here, `remote` the session of a Connect server.
-
-    `cores` is None if it is unknown (Connect). `work` is a directory that all workers share, if jsdoctor started them.
-    """
+    """A session and its properties. `cores` is None if it is unknown, as with Connect, which has no `context`."""
 
     place: str
-    cores: int | None
+    session: Any
+    cores: int | None = None
     context: Any = None
-    remote: Any = None
-    work: Path | None = None
-    threads: list[threading.Thread] = msgspec.field(default_factory=list)
-
-    def in_thread(self, work: Callable[[], Any]) -> Any:
-        """Run `work` in another thread, so that Ctrl-C works: Spark's own wait ends only with the job."""
-        from concurrent.futures import Future  # not at the start of each run: few use Spark
-
-        future: Future[Any] = Future()
-
-        def run() -> None:
-            try:
-                future.set_result(work())
-            except BaseException as error:  # noqa: BLE001 - handed on to the thread that waits
-                future.set_exception(error)
-
-        thread = threading.Thread(target=run, daemon=True)
-        self.threads.append(thread)
-        thread.start()
-        return future.result()
-
-    def join(self) -> None:
-        """Wait for threads that have lost their JVM: Python aborts when one still reads as it ends."""
-        for thread in self.threads:
-            thread.join(_STOP_TIMEOUT_S)
 
 
 @contextlib.contextmanager
-def classic_mode() -> Iterator[None]:
-    """Without the variables that would turn a session into one of Spark Connect."""
-    kept = {name: os.environ.pop(name) for name in _OTHER_MODES if name in os.environ}
+def open_spark(choice: SparkChoice) -> Iterator[Spark]:
+    """A session, always closed at the end. Raises `SparkProblem` if none can be opened."""
+    _require_libraries(choice)
+    _require_reachable(choice)
+    with tempfile.TemporaryDirectory(prefix="jsdoctor-spark-") as directory, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of pandas and pyspark, about each other
+        place = Path(directory)
+        variables = {} if choice.remote else _variables(choice, place)
+        with _environment(variables), _interrupts_kept():
+            session = _session(choice, place)
+            try:
+                yield _described(choice, session)
+            except BaseException:
+                if choice.remote:
+                    _in_time(session.interruptAll)
+                raise
+            finally:
+                _in_time(session.stop)
+
+
+def _require_libraries(choice: SparkChoice) -> None:
+    for name in ("pyspark", "pyarrow", "pandas", "numpy", *(("grpc",) if choice.remote else ())):
+        try:
+            __import__(name)
+        except ImportError:
+            raise UsageProblem(
+                f"reading logs with Spark needs {name}, which is not installed",
+                "pip install 'jsdoctor[logs]', or read them without Spark: --engine local",
+            ) from None
+
+
+def _variables(choice: SparkChoice, place: Path) -> dict[str, str]:
+    """The Java of the driver; and on this machine the Python of the workers, which is this one."""
+    variables = {"JAVA_HOME": str(find_java(os.environ, place))}
+    python = choice.conf.get("spark.pyspark.python", sys.executable if choice.is_local else "")
+    return variables | ({"PYSPARK_PYTHON": python} if python else {})
+
+
+def _session(choice: SparkChoice, place: Path) -> Any:
+    from pyspark.sql import SparkSession
+
+    from jsdoctor.collect.logs.spark.executor_package import zipped_package
+
+    settings = {"spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
+    if choice.is_local:
+        settings |= {"spark.ui.enabled": "false", "spark.driver.bindAddress": "127.0.0.1"}
+        settings |= {"spark.driver.host": "127.0.0.1", "spark.local.dir": str(place)}
+    builder = SparkSession.builder.appName("jsdoctor")
+    builder = builder.remote(choice.remote) if choice.remote else builder.master(choice.place)
+    for name, value in ({} if choice.remote else settings | dict(choice.conf)).items():
+        builder = builder.config(name, value)
+    for name, value in (choice.conf if choice.remote else {}).items():
+        builder = builder.config(name, value)
+    words = place / "words"
+    try:
+        with _output_to(words):
+            session = builder.getOrCreate()
+            if not choice.is_local:
+                session.addArtifacts(str(zipped_package(place)), pyfile=True)
+            return session
+    except Exception as error:  # whatever Spark raises, and it raises a lot
+        first = next(filter(None, map(str.strip, str(error).splitlines())), type(error).__name__)
+        raise SparkProblem(
+            f"Spark did not start on {choice.place}: {_complaint(words) or first}",
+            "see --master, --remote and --conf, or read the logs without Spark: --engine local",
+        ) from error
+
+
+def _described(choice: SparkChoice, session: Any) -> Spark:
+    if choice.remote:
+        return Spark(f"{choice.place}, Spark {session.version}", session)
+    context = session.sparkContext
+    cores = context.defaultParallelism
+    return Spark(f"{choice.place}, {cores} {'core' if cores == 1 else 'cores'}", session, cores, context)
+
+
+@contextlib.contextmanager
+def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+    """With these variables: the only way to tell pyspark some things."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
     try:
         yield
     finally:
-        os.environ.update(kept)
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
 
 
-def stop_in_time(step: Callable[[], object]) -> None:
+@contextlib.contextmanager
+def _interrupts_kept() -> Iterator[None]:
+    """The handler of Ctrl-C: pyspark replaces it by one that cancels its jobs first, and leaves it there."""
+    handler = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread() and handler is not None:
+            signal.signal(signal.SIGINT, handler)
+
+
+@contextlib.contextmanager
+def _output_to(path: Path) -> Iterator[None]:
+    """A JVM that starts here has its output in this file, from which is quoted when it does not come up."""
+    saved = {number: os.dup(number) for number in (1, 2)}
+    with path.open("wb") as file:
+        for number in saved:
+            os.dup2(file.fileno(), number)
+    try:
+        yield
+    finally:
+        for number, copy in saved.items():
+            os.dup2(copy, number)
+            os.close(copy)
+
+
+def _complaint(words: Path) -> str:
+    """The first line of output that reports a problem."""
+    lines = words.read_text("utf-8", errors="replace").splitlines() if words.exists() else []
+    return next((line.strip() for line in lines if line.strip() and not line.startswith(_SAID_EVERY_TIME)), "")
+
+
+def _in_time(step: Any) -> None:
     """Stop Spark in a thread: a call that was interrupted leaves the connection of its thread unusable."""
 
     def quietly() -> None:
@@ -91,7 +180,30 @@ def stop_in_time(step: Callable[[], object]) -> None:
     thread.join(_STOP_TIMEOUT_S)
 
 
-def keep_interrupts(handler: Callable[[int, FrameType | None], Any] | int | None) -> None:
-    """Put a handler back that Spark replaced."""
-    if threading.current_thread() is threading.main_thread() and handler is not None:
-        signal.signal(signal.SIGINT, handler)
+def _require_reachable(choice: SparkChoice) -> None:
+    """Raise at once what Spark would say after minutes of trying."""
+    if choice.remote:
+        if not choice.remote.startswith("sc://"):
+            raise UsageProblem(
+                f"--remote {choice.remote} is not the address of a Connect server", "write it as sc://HOST:15002"
+            )
+        addresses = [_address(choice.remote, _CONNECT_PORT, "--remote")]
+    elif choice.place.startswith("spark://"):
+        addresses = [_address(part, _STANDALONE_PORT, "--master") for part in choice.place.split(",")]
+    else:
+        return
+    why = ""
+    for host, port in addresses:
+        try:
+            with socket.create_connection((host, port), _REACHED_IN_S):
+                return
+        except OSError as error:
+            why = f"{host}:{port}: {error.strerror or error}"
+    raise SparkProblem(f"cannot reach {choice.place}: {why}", "start it, or name another")
+
+
+def _address(text: str, default_port: int, option: str) -> tuple[str, int]:
+    match = _ADDRESS.fullmatch(text)
+    if not match:
+        raise UsageProblem(f"{option}: {text} has no host that can be made out", "write it as SCHEME://HOST:PORT")
+    return match[1].strip("[]"), int(match[2] or default_port)

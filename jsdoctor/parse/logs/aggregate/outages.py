@@ -137,7 +137,7 @@ class _Core(Protocol):
     ) -> tuple[int, list[tuple[int, int, int, tuple[int, int] | None]]]: ...
 
 
-_core = CompiledCore[_Core]("REVISION", 6)
+_core = CompiledCore[_Core]()
 
 
 @cache

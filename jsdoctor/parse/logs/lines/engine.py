@@ -1,18 +1,13 @@
-"""Regular expressions over bytes: google-re2 where it is installed, else Python's own, with equal results."""
+"""Regular expressions over bytes: google-re2 for blocks and long texts, Python's own for short ones."""
 
 from __future__ import annotations
 
 import re
-import sys
-from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
-try:
-    import re2
-except ImportError:  # the core works without the extra "logs"
-    re2 = None
+import re2
 
 _SHORT = 512
 """Texts up to this length are matched by Python's re: faster there, and too short to blow up."""
@@ -25,33 +20,8 @@ Search = Callable[[bytes, int], int]
 """A block, and from where to look for one literal in it; where it begins, or -1."""
 
 
-class LiteralSearch(Protocol):
-    """Finds literals in bytes."""
-
-    def finder(self, block: bytes) -> Finder:
-        """Finds the first literal that stands in a range of the block."""
-        ...
-
-    def present(self, text: bytes) -> Sequence[int]:
-        """Which literals stand in this text, by number, ascending."""
-        ...
-
-
-def have_re2() -> bool:
-    """Whether google-re2 is installed."""
-    return re2 is not None
-
-
-def literal_search(literals: Sequence[bytes], use_re2: bool | None = None) -> LiteralSearch:
-    """The fastest search there is here. `use_re2` False: as if google-re2 were not installed."""
-    chosen = have_re2() if use_re2 is None else use_re2
-    return _Re2Literals(literals) if chosen and literals else _PlainLiterals(literals)
-
-
-def single_search(literal: bytes, use_re2: bool | None = None) -> Search:
-    """The fastest search for one literal: RE2 looks for its first and last byte at once, several times as fast."""
-    if not (have_re2() if use_re2 is None else use_re2):
-        return lambda block, position: block.find(literal, position)
+def single_search(literal: bytes) -> Search:
+    """Searches for one literal: RE2 looks for its first and last byte at once, faster than `bytes.find`."""
     search = re2.compile(re.escape(literal), _options()).search
     return lambda block, position: _start(search(block, position))
 
@@ -64,8 +34,8 @@ def _options() -> Any:
     return options
 
 
-class _Re2Literals:
-    """Compiles each of its two searches at first use: a small log needs one of them, or none."""
+class LiteralSearch:
+    """Finds literals in bytes. Each of its two searches is compiled at first use: a small log needs one, or none."""
 
     def __init__(self, literals: Sequence[bytes]) -> None:
         self._escaped = [re.escape(literal) for literal in literals]
@@ -83,6 +53,7 @@ class _Re2Literals:
         return literals
 
     def finder(self, block: bytes) -> Finder:
+        """Finds the first literal that stands in a range of the block."""
         inner = getattr(self._any, "_regexp", None)
         if inner is None:  # another version of the wrapper: slower, and as right
             return lambda position, end: _start(self._any.search(block, position, end))
@@ -90,6 +61,7 @@ class _Re2Literals:
         return lambda position, end: match(anywhere, block, position, end)[0][0]
 
     def present(self, text: bytes) -> Sequence[int]:
+        """Which literals stand in this text, by number, ascending."""
         return sorted(self._set.Match(text) or ())
 
 
@@ -106,36 +78,15 @@ def _start(result: Any) -> int:
     return -1 if result is None else int(result.start())
 
 
-class _PlainLiterals:
-    def __init__(self, literals: Sequence[bytes]) -> None:
-        self._literals = tuple(literals)
-
-    def finder(self, block: bytes) -> Finder:
-        result: dict[int, int] = {}
-        for literal in self._literals:
-            for at in first_in_lines(block, single_search(literal, use_re2=False)):
-                result[at] = min(result.get(at, len(block)), at + len(literal))
-        ordered = sorted(result)
-
-        def find(position: int, end: int) -> int:
-            index = bisect_left(ordered, position)
-            return ordered[index] if index < len(ordered) and result[ordered[index]] <= end else -1
-
-        return find
-
-    def present(self, text: bytes) -> Sequence[int]:
-        return [number for number, literal in enumerate(self._literals) if literal in text]
-
-
 class Pattern:
-    """A portable pattern over bytes. Texts longer than `short` go to RE2, whose time is linear, when it is there.
+    """A portable pattern over bytes. Texts longer than `short` go to RE2, whose time is linear.
 
     It is compiled when it is first wanted: most logs have lines of few signatures.
     """
 
-    def __init__(self, pattern: str, use_re2: bool | None = None, short: int = _SHORT) -> None:
+    def __init__(self, pattern: str, short: int = _SHORT) -> None:
         self._raw = pattern.encode()
-        self._short = short if (have_re2() if use_re2 is None else use_re2) else sys.maxsize
+        self._short = short
 
     def groups(self, text: bytes) -> tuple[bytes | None, ...] | None:
         """The groups of the first match, or None."""
@@ -166,11 +117,10 @@ def portable(pattern: str) -> str | None:
         return "only (?:...) groups are portable: no flags, names, lookaround"
     if re.search(r"\\[1-9ZGkRXKupP<>\"]", pattern):
         return "it uses an escape that RE2 or Rust's regex refuse"
-    if re2 is not None:
-        try:
-            re2.compile(pattern.encode(), _options())
-        except re2.error as error:
-            return f"RE2 refuses it: {error}"
+    try:
+        re2.compile(pattern.encode(), _options())
+    except re2.error as error:
+        return f"RE2 refuses it: {error}"
     return None
 
 

@@ -11,7 +11,7 @@ from jsdoctor.model.log import SUBJECT_FIELDS
 from jsdoctor.model.rule import LineOrigin, Signature
 from jsdoctor.parse.duration import parse_duration
 from jsdoctor.parse.logs.lines.builtin import AGGREGATED, BUILTIN, FATAL, MARKED, OTHERWISE, PANIC, searched
-from jsdoctor.parse.logs.lines.engine import Finder, Pattern, literal_search, single_search
+from jsdoctor.parse.logs.lines.engine import Finder, LiteralSearch, Pattern, single_search
 from jsdoctor.parse.logs.lines.sections import LITERALS
 
 TEXT_CAP = 2048
@@ -62,29 +62,29 @@ class LineMatch(NamedTuple):
 class Matcher:
     """All signatures of an audit, ready to search. The same message always gives the same result."""
 
-    def __init__(self, signatures: Iterable[Signature], use_re2: bool | None = None) -> None:
+    def __init__(self, signatures: Iterable[Signature]) -> None:
         self.signatures = (*BUILTIN, *signatures)
         literals = list(dict.fromkeys(signature.contains for signature in self.signatures))
         self._by_literal: dict[int, list[tuple[Signature, Pattern]]] = {number: [] for number in range(len(literals))}
         numbers = {literal: number for number, literal in enumerate(literals)}
         for signature in self.signatures:
-            self._by_literal[numbers[signature.contains]].append((signature, Pattern(signature.pattern, use_re2)))
+            self._by_literal[numbers[signature.contains]].append((signature, Pattern(signature.pattern)))
         self._fatal = [pair for pair in self._by_literal[numbers["[FTL]"]] if pair[0].name == FATAL]
         self.literals = tuple(literal.encode() for literal in literals)
-        self._otherwise = [(signature, Pattern(signature.pattern, use_re2)) for signature in OTHERWISE]
+        self._otherwise = [(signature, Pattern(signature.pattern)) for signature in OTHERWISE]
         self.searched = (
             *searched(self.literals),
             *searched(dict.fromkeys(signature.contains.encode() for signature in OTHERWISE)),
             *LITERALS,
         )
         """What to look for in blocks."""
-        self._search = literal_search(self.literals, use_re2)
-        self._lines = literal_search(self.searched, use_re2)
+        self._search = LiteralSearch(self.literals)
+        self._lines = LiteralSearch(self.searched)
         quiet_signatures = [signature for signature in self.signatures if _QUIET & {*signature.levels}]
         self.quiet_literals = tuple(
             dict.fromkeys(signature.contains.encode() for signature in quiet_signatures if not _opening(signature))
         )
-        self.quiet = tuple(single_search(literal, use_re2) for literal in self.quiet_literals)
+        self.quiet = tuple(single_search(literal) for literal in self.quiet_literals)
         """Searches for literals that count in a server's DBG and TRC. No other does: those quote what clients send."""
         self.openings = tuple(dict.fromkeys(filter(None, map(_opening, quiet_signatures))))
         """How messages of other signatures of these levels begin: the space before them and seven bytes."""

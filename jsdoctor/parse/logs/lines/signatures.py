@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.model.rule import Signature
-from jsdoctor.parse.logs.lines.engine import Pattern, group_count, have_re2, portable
+from jsdoctor.parse.logs.lines.engine import Pattern, group_count, portable
 from jsdoctor.parse.logs.lines.line import read_line
 from jsdoctor.parse.logs.lines.matcher import TEXT_CAP, wants
 
@@ -35,9 +35,9 @@ def _example_problem(signature: Signature, example: bytes) -> str:
         return f"its source and levels leave out this example, which is {who} line of level {line.level or 'none'}"
     if signature.contains.encode() not in text:
         return f"this example does not contain {signature.contains!r}"
-    groups = Pattern(signature.pattern, use_re2=False).groups(text)
+    groups = Pattern(signature.pattern, short=len(text)).groups(text)
     if groups is None:
         return "its pattern does not match this example"
-    if have_re2() and Pattern(signature.pattern, use_re2=True, short=0).groups(text) != groups:
+    if Pattern(signature.pattern, short=-1).groups(text) != groups:
         return "Python's re and RE2 read this example differently"
     return ""

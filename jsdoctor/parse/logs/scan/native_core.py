@@ -125,7 +125,7 @@ class _ScanCore(Protocol):
     def HitGroups(self, kept: int, /) -> NativeGroups: ...  # noqa: N802  # a class
 
 
-_core = CompiledCore[_ScanCore]("REVISION", 6)
+_core = CompiledCore[_ScanCore]()
 
 
 def have_native() -> bool:

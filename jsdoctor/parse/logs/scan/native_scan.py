@@ -11,7 +11,6 @@ import msgspec
 from jsdoctor.model.log_scan import Part, Row
 from jsdoctor.parse.logs.lines.matcher import Matcher, measured
 from jsdoctor.parse.logs.lines.stamp import STAMP_BYTES
-from jsdoctor.parse.logs.scan import clock_plain, repeats
 from jsdoctor.parse.logs.scan.block import LogBlock
 from jsdoctor.parse.logs.scan.log_sources import LogSource
 from jsdoctor.parse.logs.scan.native_core import NativeScanner, Segment, native_scanner
@@ -24,8 +23,6 @@ _QUARTER_US = 900_000_000
 
 class _NativeLines:
     """See `BlockLines`."""
-
-    grouped = staticmethod(repeats.grouped)
 
     def __init__(self, scan: NativeScanner, keys: Sequence[ProcessKey]) -> None:
         self._scan, self._keys = scan, keys
@@ -64,7 +61,7 @@ class NativeScan(PartScan):
     """The scan of one part; see `PartScan`, whose rows it gives."""
 
     def __init__(self, part: Part, matcher: Matcher, context: bytes = b"") -> None:
-        super().__init__(part, matcher, clock_plain.read_clock, context)
+        super().__init__(part, matcher, context)
         self._native = native_scanner(matcher, zoned=self._times.zoned)
         self._numbered: list[LogSource] = []
         self._source_numbers: dict[LogSource, int] = {}

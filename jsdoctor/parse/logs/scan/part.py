@@ -23,7 +23,7 @@ from jsdoctor.parse.logs.scan.rows import MARK, PART, KeptLine, MarkRow, PartRow
 from jsdoctor.parse.logs.scan.rows import RESTORED as RESTORED_ROWS
 from jsdoctor.parse.logs.scan.signature_counter import Line, Place, SignatureCounter
 from jsdoctor.parse.logs.scan.sniff_lines import WINDOW, lines_below, note_time, survey, whole_lines
-from jsdoctor.parse.logs.scan.time_segments import BlockLines, ClockReader, FoundLines, ProcessKeys
+from jsdoctor.parse.logs.scan.time_segments import BlockLines, FoundLines, ProcessKeys
 
 BLOCK = 4 << 20
 """Bytes of text that are best given to a scan at a time."""
@@ -68,11 +68,10 @@ class PartScan:
         self,
         part: Part,
         matcher: Matcher,
-        read_clock: ClockReader,
         context: bytes = b"",
         sink: Callable[[list[LogEvent]], None] | None = None,
     ) -> None:
-        self._part, self._matcher, self._read_clock, self._sink = part, matcher, read_clock, sink
+        self._part, self._matcher, self._sink = part, matcher, sink
         self._year = year_of(part.mtime_us)
         self._process_keys = ProcessKeys(self._year)
         self._excerpt = part.size <= EXCERPT_BYTES
@@ -145,7 +144,9 @@ class PartScan:
 
     def _read_block(self, block: LogBlock) -> BlockLines:
         """Count the lines of the block that have a signature."""
-        clock, repeated = self._read_clock(block.text), 0
+        from jsdoctor.parse.logs.scan.clock import BlockClock
+
+        clock, repeated = BlockClock(block.text), 0
         loud, find = clock.loud(self._repetitive, self._matcher.openings), self._matcher.finder(block.text)
         lines = clock.lines_of(loud.single, candidates(block.text, loud, self._matcher.quiet, find))
         search = _Search(
@@ -316,7 +317,7 @@ class PartScan:
     def _settle(self, block: LogBlock, clock: BlockLines) -> list[Row]:
         """Keep the lines of this block that are to be kept, and pass events on. Returns the rows of its marks."""
         changed = self._sources.touched
-        changed.update(dict.fromkeys(self._repeats.count(self._sources.known, clock.grouped)))
+        changed.update(dict.fromkeys(self._repeats.count(self._sources.known)))
         lines = [line for counter in changed for line in counter.waiting()]
         lines.extend(line for _, _, line, _ in block.marks)
         lines.extend(line for _, _, line, _ in block.events)

@@ -3,26 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import groupby
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
 
-from jsdoctor.model.log import MINUTE_US, Histogram
-from jsdoctor.parse.logs.scan.signature_counter import EXEMPLARS, Known, SignatureCounter
-
-
-class Group(NamedTuple):
-    """The lines of one tally: how many, packed as a histogram of minutes, and where the earliest and the latest are."""
-
-    tally: int
-    total: int
-    minutes: bytes
-    earliest: Sequence[int]
-    latest: int
-
-
-Grouping = Callable[[Sequence[int], Sequence[int], Sequence[int]], Iterable[Group]]
-"""Groups columns of lines: which tally each is for, its time in microseconds, and its offset in the file."""
+from jsdoctor.parse.logs.scan.signature_counter import Known, SignatureCounter
 
 
 class RepeatedLines:
@@ -39,8 +22,12 @@ class RepeatedLines:
         self._us.extend(us)
         self._offsets.extend(offsets)
 
-    def count(self, known: Sequence[Known], grouped: Grouping) -> Iterator[SignatureCounter]:
+    def count(self, known: Sequence[Known]) -> Iterator[SignatureCounter]:
         """Count all lines and reset. Yields the counters that changed."""
+        if not self._texts:
+            return
+        from jsdoctor.parse.logs.scan.grouping import grouped
+
         numbers: dict[SignatureCounter, int] = {}
         number_of: dict[int, int] = {}
         for text, count in Counter(self._texts).items():
@@ -57,12 +44,3 @@ class RepeatedLines:
                 tally.keep(self._us[line], self._offsets[line], known[self._texts[line]][1])
             yield tally
         self._texts, self._us, self._offsets = [], [], []
-
-
-def grouped(tallies: Sequence[int], us: Sequence[int], offsets: Sequence[int]) -> Iterator[Group]:
-    """See `Grouping`; with Python alone."""
-    ordered = sorted(range(len(tallies)), key=lambda line: (tallies[line], us[line], offsets[line]))
-    for tally, group in groupby(ordered, key=lambda line: tallies[line]):
-        lines = list(group)
-        minutes = Histogram.joined([(us[line], us[line], 1) for line in lines], MINUTE_US)
-        yield Group(tally, len(lines), minutes.packed, lines[:EXEMPLARS], lines[-1])

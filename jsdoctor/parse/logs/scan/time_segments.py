@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from jsdoctor.parse.logs.lines.header import HEADER_WITHIN
 from jsdoctor.parse.logs.lines.wrapping import unwrap_prefix
-from jsdoctor.parse.logs.scan.repeats import Grouping
 
 STEP_US = 250_000
 """Time that goes back by less between two lines is taken for two threads that logged at once."""
@@ -84,11 +83,6 @@ class BlockLines(Protocol):
         """The numbers, from 0, of the lines that start at these offsets."""
         ...
 
-    @property
-    def grouped(self) -> Grouping:
-        """How lines are grouped."""
-        ...
-
     def segments(self, cuts: Sequence[int], skip: Sequence[int], keys: ProcessKeys) -> Sequence[TimeSegment]:
         """All segments, in the order in which they begin.
 
@@ -96,25 +90,6 @@ class BlockLines(Protocol):
         """
         ...
 
-
-class BlockClock(BlockLines, Protocol):
-    """The lines of a block, to be searched."""
-
-    def loud(self, singly: bool, openings: Sequence[bytes]) -> CandidateLines:
-        """All lines but those that a server logged at DBG or TRC, as far as that is seen at a glance.
-
-        Those with one of the `openings` between level and message, of eight bytes each, are loud whatever their level.
-        `singly`: all of them one by one, which is faster where many are repeated.
-        """
-        ...
-
-    def lines_of(self, single: Sequence[int], positions: Sequence[int]) -> FoundLines:
-        """The lines of these numbers and offsets, each once and in order. Too far into a long line is not looked."""
-        ...
-
-
-ClockReader = Callable[[bytes], BlockClock]
-"""Reads a block of whole lines."""
 
 _TIMES = re.compile(rb"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[^ \]\t]*|[A-Z][a-z]{2} {1,2}\d{1,2} \d\d:\d\d:\d\d(?:\.\d+)?")
 _PID = re.compile(rb"\[(\d{1,10})\] $")
@@ -151,50 +126,6 @@ class ProcessKeys:
             head = head[:-8]
         outer = unwrap_prefix(head, self._year)
         return outer.label, int(pid[1]) if pid else outer.pid
-
-
-class Tracker:
-    """Collects the segments of one block line by line; the plain reader and odd blocks of the fast one use it."""
-
-    def __init__(self) -> None:
-        self._open: dict[tuple[ProcessKey, int], _Growing] = {}
-
-    def add(self, process: ProcessKey, cut: int, us: int, offset: int) -> None:
-        """Add one line of a process, in the order of the file."""
-        growing = self._open.get((process, cut))
-        if growing is None:
-            self._open[process, cut] = _Growing(us, offset)
-        else:
-            growing.add(us, offset)
-
-    def segments(self) -> tuple[TimeSegment, ...]:
-        """All of them, in the order in which they begin."""
-        return tuple(growing.segment(process, cut) for (process, cut), growing in self._open.items())
-
-
-class _Growing:
-    def __init__(self, us: int, offset: int) -> None:
-        self.first = self.last = (us, offset)
-        self.lowest = self.highest = us
-        self.lines = 1
-        self.steps: list[Jump] = []
-        self.gaps: list[Jump] = []
-
-    def add(self, us: int, offset: int) -> None:
-        before = self.last[0]
-        if us - before >= GAP_US:
-            self.gaps.append(Jump(offset, before, us))
-        elif before - us >= STEP_US:
-            self.steps.append(Jump(offset, before, us))
-        self.last = (us, offset)
-        self.lowest, self.highest = min(self.lowest, us), max(self.highest, us)
-        self.lines += 1
-
-    def segment(self, process: ProcessKey, cut: int) -> TimeSegment:
-        ends = (*self.first, *self.last)
-        return TimeSegment(
-            process, cut, *ends, self.lowest, self.highest, self.lines, tuple(self.steps), tuple(self.gaps)
-        )
 
 
 _STAMP = re.compile(rb"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d{6} \[")

@@ -1,20 +1,30 @@
-"""Groups lines by what they are counted with and by minute, with numpy. Equal in result to `repeats.grouped`."""
+"""Groups lines by what they are counted with and by minute, with numpy."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
 from jsdoctor.model.histogram import SPAN_BYTES
 from jsdoctor.model.log import MINUTE_US
-from jsdoctor.parse.logs.scan.repeats import Group
 from jsdoctor.parse.logs.scan.signature_counter import EXEMPLARS
 
 
+class Group(NamedTuple):
+    """The lines of one tally: how many, packed as a histogram of minutes, and where the earliest and the latest are."""
+
+    tally: int
+    total: int
+    minutes: bytes
+    earliest: Sequence[int]
+    latest: int
+
+
 def grouped(tallies: Sequence[int], us: Sequence[int], offsets: Sequence[int]) -> Iterator[Group]:
-    """See `Grouping`."""
+    """Group columns of lines: which tally each is for, its time in microseconds, and its offset in the file."""
     if not tallies:
         return
     tally, time = np.asarray(tallies, np.int64), np.asarray(us, np.int64)

@@ -1,4 +1,4 @@
-"""Spark inside this process and processes of our own come to the same evidence, byte for byte."""
+"""Spark on this machine and processes of our own come to the same evidence, byte for byte."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Read:
 
 @pytest.fixture(scope="module")
 def read(tmp_path_factory: pytest.TempPathFactory) -> Read:
-    return Read(tmp_path_factory.mktemp("embedded"))
+    return Read(tmp_path_factory.mktemp("local-spark"))
 
 
 def test_engines_agree(read: Read) -> None:
