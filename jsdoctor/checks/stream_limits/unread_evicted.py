@@ -1,14 +1,17 @@
-"""JSD618: a full stream that discards old messages which a consumer has not read."""
+"""JSD618: a full stream that discards messages which a consumer has not read, and work that leaves its queue undone."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
+from jsdoctor.checks.consumer_lag.progress import flow
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.streams.limits import storage_fills
-from jsdoctor.model.finding import Finding, Severity, passed
+from jsdoctor.model.finding import Finding, Severity, passed, unknown
+from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
-from jsdoctor.model.trend import ConsumerHistory, Trend
+from jsdoctor.model.trend import ConsumerHistory, StreamHistory, Trend
 
 
 @check("stream_limits.unread_evicted")
@@ -63,5 +66,57 @@ def _finding(stream: Stream, consumer: Consumer, removed: int) -> Finding:
             stream.observed("state.messages", stream.state.messages),
             stream.observed("state.first_seq", stream.state.first_seq),
             stream.observed("config.discard", stream.config.discard),
+        ),
+    )
+
+
+@check("stream_limits.work_lost")
+def work_lost(trend: Trend, params: Params) -> Iterator[Finding]:
+    """What left a work queue and no consumer acknowledged: by age, count, bytes, per subject, time to live or a purge.
+
+    Only the number that left is known, not the reason. Readings of stream and consumers are not of one instant, so a
+    small difference proves nothing.
+    """
+    least, share = params.integer("min_lost"), params.number("lost_share")
+    done: Counter[tuple[str, str]] = Counter()
+    for history in trend.consumers():
+        rates = flow(history)
+        done[history.last.account, history.last.stream] += round(rates.done * history.elapsed_s) if rates else 0
+    for stream in trend.streams():
+        if stream.last.config.retention != "workqueue":
+            continue
+        if not all(reading.consumers_seen for reading in stream.readings):
+            yield unknown(
+                stream.last.subject, "not all of its consumers were seen", "run again, with a larger --timeout"
+            )
+            continue
+        arrived = stream.last.state.last_seq - stream.first.state.last_seq
+        left = arrived - (stream.last.state.messages - stream.first.state.messages)
+        lost = left - done[stream.last.key]
+        if lost >= least and lost >= share * left:
+            yield _work_lost(stream, left, lost, least)
+        else:
+            yield passed(stream.last.subject)
+
+
+def _work_lost(history: StreamHistory, left: int, lost: int, least: int) -> Finding:
+    stream, config = history.last, history.last.config
+    limits = {"max_age": config.max_age_ns, "max_msgs": config.max_msgs, "max_bytes": config.max_bytes}
+    limits["max_msgs_per_subject"] = config.max_msgs_per_subject
+    reasons = [name for name, limit in limits.items() if limit > 0] + (["message TTL"] if config.allow_msg_ttl else [])
+    return Finding(
+        subject=stream.subject,
+        message=f"{lost:,} of {left:,} messages that left this work queue within {history.elapsed_s:.0f} s were"
+        f" acknowledged by no consumer: {', '.join(reasons) or 'a purge or deletes'} removed them unprocessed",
+        measured=lost,
+        threshold=least,
+        unit="count",
+        remedy={"action": "stream.look_at_consumers"},
+        advice="Get more of the work done in time: start or add workers, or give the messages longer to live.",
+        evidence=(
+            history.first.observed("state.messages", history.first.state.messages),
+            stream.observed("state.messages", stream.state.messages),
+            history.first.observed("state.last_seq", history.first.state.last_seq),
+            stream.observed("state.last_seq", stream.state.last_seq),
         ),
     )
