@@ -8,6 +8,7 @@ from functools import lru_cache
 from itertools import islice
 
 from jsdoctor.model.log_line import DATED_US
+from jsdoctor.parse.logs.lines.builtin import SHOWN
 from jsdoctor.parse.logs.lines.line import LINE_CAP, LogLine, read_line
 from jsdoctor.parse.logs.lines.matcher import Matcher
 from jsdoctor.parse.logs.paste.documents import document_lines, one_record_a_line
@@ -86,7 +87,8 @@ class Rewriter:
     def _any_known(self, lines: Iterable[str]) -> bool:
         for line in lines:
             read = self._parse(line)
-            if read.server or any(self._matcher.match(server, "", read.text) for server in (True, False)):
+            matches = (match for server in (True, False) for match in self._matcher.match(server, "", read.text))
+            if read.server or any(match.signature.name not in SHOWN for match in matches):
                 return True
         return False
 
