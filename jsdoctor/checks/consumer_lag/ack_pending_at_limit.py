@@ -82,6 +82,9 @@ def _visible(consumer: Consumer, history: ConsumerHistory | None, held_for: int,
     With a limit of one, a second worker always waits: that is what the limit is for.
     """
     still = stalled_ns(consumer, history)
+    if at_limit and still is None and history is None and consumer.num_waiting:
+        reason = "every place is taken and requests of workers wait; one sample does not show whether anything moves"
+        return unknown(consumer.subject, reason, "run with --samples 2 or more")
     if not at_limit or still is None:
         return passed(consumer.subject)
     limit, several = consumer.config.max_ack_pending, consumer.config.max_ack_pending > _SERIAL
