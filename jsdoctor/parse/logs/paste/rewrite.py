@@ -87,8 +87,7 @@ class Rewriter:
     def _any_known(self, lines: Iterable[str]) -> bool:
         for line in lines:
             read = self._parse(line)
-            matches = (match for server in (True, False) for match in self._matcher.match(server, "", read.text))
-            if read.server or any(match.signature.name not in SHOWN for match in matches):
+            if read.server or any(self._is_of_a_rule(server, "", read.text) for server in (True, False)):
                 return True
         return False
 
@@ -156,7 +155,11 @@ class Rewriter:
     def _told(self, line: str) -> bool:
         """Whether some signature knows the message of a line."""
         read = self._parse(line)
-        return bool(self._matcher.match(True, read.level, read.text))
+        return self._is_of_a_rule(True, read.level, read.text)
+
+    def _is_of_a_rule(self, server: bool, level: str, text: bytes) -> bool:
+        """Whether a rule knows it. What is shown as unknown has signatures that match any message."""
+        return any(match.signature.name not in SHOWN for match in self._matcher.match(server, level, text))
 
     def _headed(self, line: str) -> bool:
         read = self._parse(line)
