@@ -92,7 +92,7 @@ def test_no_gap_is_reported_for_what_no_selected_rule_requests(shared_cluster: C
     url = shared_cluster().url("app")
     for rules, missed in (
         ("JSD619", []),
-        ("JSD603", ["access"]),
+        ("JSD605", ["access"]),
         ("JSD401", ["samples"]),
         ("JSD8", ["access", "history", "host", "kubernetes", "logs", "manifest"]),
     ):

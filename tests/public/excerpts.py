@@ -54,11 +54,11 @@ def loud(excerpt: Excerpt, directory: Path, run: Run) -> list[str]:
 
 def faults(report: dict[str, Any]) -> list[str]:
     """Codes of the rules that found something at warning or above, gravest first."""
-    # JSD901 says that nothing was read: that names no cause, and is no false alarm either.
+    # JSD901: nothing was read; JSD904: no rule knows it. They name no cause, and are no false alarm either.
     failed = [
         result
         for result in report.get("results", ())
-        if result["outcome"] == "fail" and result["severity"] in _GRAVITY and result["code"] != "JSD901"
+        if result["outcome"] == "fail" and result["severity"] in _GRAVITY and result["code"] not in ("JSD901", "JSD904")
     ]
     return list(
         dict.fromkeys(

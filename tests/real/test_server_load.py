@@ -140,7 +140,7 @@ def test_errors_of_the_api_are_found(cluster_factory: ClusterFactory, version: s
             await asyncio.gather(*(client.request(subject, b"", timeout=20) for subject in subjects * 25))
 
     _, report = check_during(cluster, lambda: with_client(cluster, send_requests))
-    assert failures_of(report, "JSD807") == {"n1": "warning", "APP": "info"}
+    assert failures_of(report, "JSD807") == {"n1": "warning", "APP": "warning"}
     assert failures_of(check(*monitors(cluster), *ONCE)[1], "JSD807") == {}
 
 
