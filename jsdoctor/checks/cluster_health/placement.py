@@ -111,8 +111,8 @@ def _few_members(
     return Finding(
         subject=stream.subject,
         message=(
-            f"it has {len(members)} of {wanted} replicas ({', '.join(members)}): a peer was removed, or never placed, and"
-            " no other server has the room, the tags and the cluster that it needs"
+            f"it has {len(members)} of {wanted} replicas ({', '.join(members)}): a peer was removed, or never placed,"
+            " and no other server has the room, the tags and the cluster that it needs"
         ),
         measured=len(members),
         threshold=wanted,
