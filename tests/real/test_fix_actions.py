@@ -14,7 +14,6 @@ from nats.aio.client import Client
 
 from tests.cli.invoke import jsdoctor
 from tests.real.fixing import apply, config_of, fix, info_of, own, rollback, with_client
-from tests.real.plants_stream_limits import keep_publishing
 from tests.real.ward import PLANTS, TOPOLOGIES, Plant, Site
 from tests.servers import DEFAULT_VERSION, VERSIONS, Cluster, ClusterFactory, wait_until
 from tests.support.deployment import Json, add_consumer, add_stream, api
@@ -83,7 +82,7 @@ async def _fix_all(cluster: Cluster, cwd: Path, version: str, plants: dict[str, 
         await asyncio.gather(*(plant.work(site) for plant in plants.values()))
         before = await asyncio.to_thread(configs, cluster, list(plants))
         for subject in PUBLISHED & {plant.subject.removeprefix("APP/").lower() for plant in plants.values()}:
-            site.background(keep_publishing(site, subject.replace("_", ".")))
+            site.background(_trickle(site, subject.replace("_", ".")))
         await _until_all_are_planned(cluster, cwd, codes, set(plants))
         steps = await asyncio.to_thread(_run, cluster, cwd, codes)
         ended = {_name(step): (step["action"], step["ending"]) for step in steps if _name(step) in plants}
@@ -98,6 +97,13 @@ async def _fix_all(cluster: Cluster, cwd: Path, version: str, plants: dict[str, 
     finally:
         await site.rest()
         await client.close()
+
+
+async def _trickle(site: Site, subject: str) -> None:
+    """A publisher so slow that twice the room lasts: a faster one fills it again, and the step is taken back."""
+    while not site.stopping:
+        await site.publish(subject, 1, 8)
+        await asyncio.sleep(2)
 
 
 async def _until_all_are_planned(cluster: Cluster, cwd: Path, codes: str, wanted: set[str]) -> None:
