@@ -52,9 +52,10 @@ def planned(cluster: Cluster, cwd: Path, code: str, *arguments: str) -> list[Jso
 async def working(cluster: Cluster, *works: Callable[[Client], Awaitable[None]]) -> AsyncIterator[None]:
     """Clients that go on with something while a fix runs."""
     client = await nats.connect(cluster.servers("app"), connect_timeout=10)
+    stopping = asyncio.Event()
 
     async def repeat(work: Callable[[Client], Awaitable[None]]) -> None:
-        while True:
+        while not stopping.is_set():  # a request may swallow the cancellation of its task
             with suppress(Error, TimeoutError):
                 await work(client)
             await asyncio.sleep(0.02)
@@ -63,10 +64,12 @@ async def working(cluster: Cluster, *works: Callable[[Client], Awaitable[None]])
     try:
         yield
     finally:
+        stopping.set()
         for task in tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        await client.close()
+        await asyncio.wait(tasks, timeout=10)
+        with suppress(Error, TimeoutError):
+            await asyncio.wait_for(client.close(), 10)
 
 
 def while_working(
