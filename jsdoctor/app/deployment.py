@@ -65,7 +65,8 @@ def _gather(request: EvidenceRequest, judging: Judging, messages: Messages) -> G
             return gather_bundle(request.bundle)
     config = judging.config
     logins = resolve_logins(request.connection, config)
-    needed = [judging.rulebook.checks[name] for rule in judging.selection.rules for name in rule.checks]
+    checks = judging.rulebook.checks
+    needed = [checks[name] for rule in judging.selection.rules for name in rule.checks]
     paced = pace(request.samples, request.interval_s, config)
     ntp = request.ntp or config.ntp or ()
     plan = plan_collection(needed, *paced, logins[0].timeout_s, ntp, host=request.host)

@@ -46,7 +46,8 @@ class FixCollector:
 
     async def samples(self, connections: Sequence[Connection]) -> tuple[Sample, ...]:
         """What the selected rules want, from a deployment that we are connected to with each login."""
-        checks = [self.judging.rulebook.checks[name] for rule in self.judging.selection.rules for name in rule.checks]
+        known = self.judging.rulebook.checks
+        checks = [known[name] for rule in self.judging.selection.rules for name in rule.checks]
         config, wanted, first = self.judging.config, self.wanted, self.logins[0]
         paced = pace(wanted.samples, wanted.interval_s, config)
         plan = plan_collection(checks, *paced, first.timeout_s, wanted.ntp or config.ntp or (), host=False)
