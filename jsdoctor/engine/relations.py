@@ -79,8 +79,7 @@ class Relations:
         elif link is Relation.ORIGIN:
             stream = self._streams.get(stream_of(subject))
             if stream:
-                origins = (*((stream.config.mirror,) if stream.config.mirror else ()), *(stream.config.sources or ()))
-                yield from (("stream", origin.name) for origin in origins if origin.external is None)
+                yield from (("stream", origin.name) for origin in stream.config.origins if origin.external is None)
         elif link in _SHARED:
             yield from self._shared(finding, link)
         elif link is Relation.REMOTE:
@@ -122,7 +121,7 @@ class Relations:
         stream = self._streams.get(subject)
         if stream is None:
             return False
-        for origin in (*((stream.config.mirror,) if stream.config.mirror else ()), *(stream.config.sources or ())):
+        for origin in stream.config.origins:
             near = self._streams.get(Subject(kind="stream", name=origin.name, account=subject.account))
             apart = near and near.cluster and stream.cluster and near.cluster.name != stream.cluster.name
             if origin.external is not None or near is None or apart:

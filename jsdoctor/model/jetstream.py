@@ -154,6 +154,11 @@ class StreamConfig(msgspec.Struct, frozen=True):
     placement: Placement | None = None
     republish: Republish | None = None
 
+    @property
+    def origins(self) -> tuple[SourceConfig, ...]:
+        """What it copies: the stream that it mirrors, or its sources. A server accepts one of the two."""
+        return (self.mirror,) if self.mirror else self.sources
+
 
 class LostMessages(msgspec.Struct, frozen=True):
     """Messages whose storage was found damaged."""

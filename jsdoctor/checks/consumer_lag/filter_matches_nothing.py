@@ -74,7 +74,7 @@ def _copied_subjects(stream: Stream, streams: Mapping[tuple[str, str], Stream]) 
     Origins that copy others themselves, and those of other accounts or domains, are not followed.
     """
     config = stream.config
-    sources = (config.mirror,) if config.mirror else config.sources
+    sources = config.origins
     if not sources or config.subject_transform:
         return None
     copied: list[str] = []

@@ -20,7 +20,7 @@ def copy_limits(snapshots: SnapshotSeries) -> Iterator[Finding]:
     for copy in streams.values():
         origins = [
             (source, origin)
-            for source in ((copy.config.mirror,) if copy.config.mirror else copy.config.sources)
+            for source in copy.config.origins
             if source.takes_all and (origin := streams.get((copy.account, source.name)))
         ]
         differences = [text for source, origin in origins for text in _differences(copy, source, origin)]

@@ -58,7 +58,7 @@ def starts_past_origin(stream: Stream, deployment: Deployment) -> Iterator[tuple
 def _without_messages(stream: Stream) -> tuple[SourceConfig, ...]:
     """The origins from which nothing may have come: all, where the copy is empty, or where another one fills it."""
     config = stream.config
-    sources = (config.mirror,) if config.mirror else config.sources
+    sources = config.origins
     return () if stream.state.messages and len(sources) < _SEVERAL else sources
 
 
@@ -68,7 +68,7 @@ def sizes_below_origin(stream: Stream, deployment: Deployment) -> Iterator[tuple
     A server refuses to create such a copy, and does not look again when its origin is changed (server: stream.go).
     """
     config, limit = stream.config, stream.config.max_msg_size
-    for source in (config.mirror,) if config.mirror else config.sources:
+    for source in config.origins:
         origin = deployment.present_origin(stream, source) if limit > 0 and source.external is None else None
         if origin is not None and not 0 < origin.config.max_msg_size <= limit:
             theirs = f"{origin.config.max_msg_size:,} bytes" if origin.config.max_msg_size > 0 else "any size"

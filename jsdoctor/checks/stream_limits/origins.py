@@ -155,7 +155,7 @@ def missing(history: StreamHistory, deployment: Deployment) -> Missing | None:
         return Missing(remade.state.messages, (max(before_s, 0.0) + history.elapsed_s) * 1e9)
     if config.mirror is None and not deployment.stops_at_repeated_ids(stream):
         return None
-    sources = (config.mirror,) if config.mirror else config.sources
+    sources = config.origins
     if not all(source.takes_all for source in sources):
         return None
     samples = [(deployment.earlier_origin(stream, s), deployment.present_origin(stream, s)) for s in sources]
