@@ -251,7 +251,7 @@ def test_wrong_expected_message_id_halts_nothing_before_2_14(cluster_factory: Cl
 
 def test_replica_on_a_full_disk_is_found(cluster_factory: ClusterFactory, tmp_path: Path) -> None:
     """One server of three runs out of disk. Since 2.14 only its replica stops; the others take what is published."""
-    with small_disk(tmp_path / "deployment-1" / "attempt-1" / "n2" / "store", 24):
+    with small_disk(tmp_path / "deployment-1" / "n2" / "store", 24):
         cluster = cluster_factory("2.15.1", 3, jetstream="max_memory_store: 64M\n  max_file_store: 2G")
 
         def is_stuck() -> bool:

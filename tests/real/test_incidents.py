@@ -194,7 +194,7 @@ def test_removed_server_that_runs(cluster_factory: ClusterFactory, version: str)
 @pytest.mark.nightly
 @EVERY_VERSION
 def test_full_disk_of_a_follower(cluster_factory: ClusterFactory, tmp_path: Path, version: str) -> None:
-    with small_disk(tmp_path / "deployment-1" / "attempt-1" / "n2" / "store", 24):
+    with small_disk(tmp_path / "deployment-1" / "n2" / "store", 24):
         cluster = cluster_factory(version, 3, jetstream="max_memory_store: 64M\n  max_file_store: 2G")
 
         def is_off() -> bool:

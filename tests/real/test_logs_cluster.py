@@ -160,7 +160,7 @@ def test_lost_messages_are_found(cluster_factory: ClusterFactory, tmp_path: Path
 
 @pytest.mark.parametrize("version", ON_2_10)
 def test_full_disk_is_found(cluster_factory: ClusterFactory, tmp_path: Path, version: str) -> None:
-    with small_disk(tmp_path / "deployment-1" / "attempt-1" / "n1" / "store", 16):
+    with small_disk(tmp_path / "deployment-1" / "n1" / "store", 16):
         cluster = cluster_factory(version, 1, jetstream="max_memory_store: 1M\n  max_file_store: 1G")
 
         async def fill_up(client: Client) -> None:

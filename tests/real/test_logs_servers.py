@@ -205,7 +205,7 @@ def test_damaged_stores(version: str, cluster_factory: ClusterFactory) -> None:
 
 @pytest.mark.parametrize("version", ["2.12.8", pytest.param("2.10.26", marks=EVERY_NIGHT)])
 def test_jetstream_switched_off_by_a_full_disk(version: str, cluster_factory: ClusterFactory, tmp_path: Path) -> None:
-    with small_disk(tmp_path / "deployment-1" / "attempt-1" / "n2" / "store", 24):
+    with small_disk(tmp_path / "deployment-1" / "n2" / "store", 24):
         cluster = cluster_factory(version, 3)
         log = cluster.node("n2").log_path
         with_client(cluster, lambda client: fill(client, "BIG", "n2", lambda: "will be DISABLED" in log.read_text()))

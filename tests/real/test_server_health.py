@@ -96,7 +96,7 @@ def test_unset_limit_is_found_where_a_restart_lowers_it(
     cluster_factory: ClusterFactory, tmp_path: Path, version: str
 ) -> None:
     """Up to 2.12 the limit after a restart is 75 % of what is left; newer servers count what they store."""
-    with small_disk(tmp_path / "deployment-1" / "attempt-1" / "n1" / "store", 64):
+    with small_disk(tmp_path / "deployment-1" / "n1" / "store", 64):
         cluster = cluster_factory(version, 1, jetstream="max_memory_store: 1MB")
         with_client(cluster, _publish("P816", 40, 1_000_000, storage="file"))
         assert failures_of(check("--server", cluster.url("sys"))[1], "JSD816") == {}
@@ -203,7 +203,7 @@ def test_jetstream_switched_off_by_a_full_disk_is_found(
     cluster_factory: ClusterFactory, tmp_path: Path, version: str
 ) -> None:
     """Up to 2.12 a member of a cluster switches JetStream off when its disk is full."""
-    with small_disk(tmp_path / "deployment-1" / "attempt-1" / "n2" / "store", 24):
+    with small_disk(tmp_path / "deployment-1" / "n2" / "store", 24):
         cluster = cluster_factory(version, 3, jetstream="max_memory_store: 64M\n  max_file_store: 2G")
 
         with_client(

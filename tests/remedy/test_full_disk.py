@@ -65,7 +65,7 @@ def test_the_disk_is_full(
         pytest.skip(f"{version} has no {name}")
     if name == "stream.update" and version < "2.14":
         pytest.skip("before 2.14 servers confirm an update that they could not write, and forget it when they start")
-    store = tmp_path / "deployment-1" / "attempt-1" / "n1" / "store"
+    store = tmp_path / "deployment-1" / "n1" / "store"
     failures: list[str] = []
     with small_disk(store, _MEGABYTES):
         cluster = cluster_factory(version, 1)

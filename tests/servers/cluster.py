@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shutil
 import signal
 import uuid
 from collections.abc import Callable, Iterator, Mapping
@@ -77,11 +78,12 @@ class Cluster:
                 + (node_config(node) if node_config else "")
                 for node in names
             }
-            cluster = cls(binary, directory / f"attempt-{attempt}", configs, name)
+            cluster = cls(binary, directory, configs, name)
             try:
                 cluster._launch_all()
             except BaseException as error:
                 cluster.close()
+                cluster._set_aside(directory.with_name(f"{directory.name}-attempt-{attempt}"))
                 # Another program was faster to a port, or took the port of a route and let nobody in; or a server
                 # was left out.
                 taken = isinstance(error, ServerStartError) and "address already in use" in str(error)
@@ -97,6 +99,15 @@ class Cluster:
         if self.name:
             wait_until(self._is_whole, "a meta leader with all peers current", timeout=90)
         self.wait_ready()
+
+    def _set_aside(self, directory: Path) -> None:
+        """Move what a failed start left to `directory`. Stores are emptied where they are: one may be a mount."""
+        for node in self._configs:
+            for left in self.store_dir(node).glob("*"):
+                shutil.rmtree(left) if left.is_dir() else left.unlink()
+            for file in [path for path in (self.directory / node).glob("*") if path.is_file()]:
+                (directory / node).mkdir(parents=True, exist_ok=True)
+                file.rename(directory / node / file.name)
 
     def __enter__(self) -> Self:
         return self
