@@ -24,13 +24,17 @@ Predicate = Callable[..., Iterator[Finding]]
 
 
 class Check(msgspec.Struct, frozen=True):
-    """A registered predicate. `required` and `optional` map its parameter names to kinds of evidence."""
+    """A registered predicate. `required` and `optional` map its parameter names to kinds of evidence.
+
+    `compares_samples`: what it looks for shows only in the difference of two samples, so one sample passes nothing.
+    """
 
     name: str
     predicate: Predicate
     required: dict[str, type[Evidence]]
     optional: dict[str, type[Evidence]]
     takes_params: bool
+    compares_samples: bool = False
 
     @property
     def kinds(self) -> set[type[Evidence]]:
@@ -41,8 +45,8 @@ class Check(msgspec.Struct, frozen=True):
 _registry: dict[str, Check] = {}
 
 
-def check(name: str) -> Callable[[Predicate], Predicate]:
-    """Register a predicate under the name that rule pages use: `failure_mode.what_it_finds`.
+def check(name: str, *, compares_samples: bool = False) -> Callable[[Predicate], Predicate]:
+    """Register a predicate under the name that rule pages use: `failure_mode.what_it_finds`; see `Check`.
 
     Raises `TypeError` when the signature requires something that is not evidence, `ValueError` for a duplicate name.
     """
@@ -50,7 +54,7 @@ def check(name: str) -> Callable[[Predicate], Predicate]:
     def register(predicate: Predicate) -> Predicate:
         if name in _registry and _registry[name].predicate.__module__ != predicate.__module__:
             raise ValueError(f"check {name!r} is defined twice")
-        _registry[name] = _inspect(name, predicate)
+        _registry[name] = msgspec.structs.replace(_inspect(name, predicate), compares_samples=compares_samples)
         return predicate
 
     return register

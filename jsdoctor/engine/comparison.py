@@ -7,7 +7,7 @@ from enum import StrEnum
 
 import msgspec
 
-from jsdoctor.engine.judged import is_undecided, was_judged
+from jsdoctor.engine.judged import is_undecided, of_what_was_read, was_judged
 from jsdoctor.engine.verdict import ExitCode
 from jsdoctor.model.finding import Severity, Subject
 from jsdoctor.model.saved_report import SavedReport, SavedResult
@@ -92,7 +92,8 @@ def _left(before: SavedResult, later: SavedReport) -> ComparedFinding:
 
 
 def _has_judged(report: SavedReport, result: SavedResult) -> bool:
-    rule = next((rule.outcome for rule in report.rules if rule.code == result.code), None)
+    rules = (rule for rule in report.rules if rule.code == result.code)
+    rule = next((of_what_was_read(rule.outcome, rule.subjects) for rule in rules), None)
     return was_judged(rule, set(_unknown(report, result.code)), result.subject)
 
 

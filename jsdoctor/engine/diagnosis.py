@@ -112,11 +112,14 @@ def _judged(
     if unknown and not (judged and _same_kinds(judged, unknown)):
         finding = unknown[0].finding
         return _undecided(symptom, rule, finding.message, finding.how_to_get)
-    if verdict is None or (verdict.outcome is Outcome.NOT_EVALUATED and not judged):
+    unseen = visibility.unseen(symptom, rule, judged)
+    if verdict is None or (verdict.outcome is Outcome.NOT_EVALUATED and not judged and not verdict.subjects):
         reason, how = (verdict.reason, verdict.how_to_get) if verdict else _NOT_RUN
         return _undecided(symptom, rule, reason, how)
-    if unseen := visibility.unseen(symptom, rule, judged):
+    if unseen:
         return _undecided(symptom, rule, unseen.reason, unseen.how_to_get)
+    if verdict.outcome is Outcome.NOT_EVALUATED and not judged:
+        return _undecided(symptom, rule, verdict.reason, verdict.how_to_get)
     wanted = [EvidenceSource(way) for way in symptom.ruled_out_with.get(rule.code, ())]
     if wanted and not visibility.ways & set(wanted):
         step = "; or ".join(in_words(way, visibility.narrowing.stream) for way in wanted)

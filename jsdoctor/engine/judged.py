@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from jsdoctor.model.finding import Outcome, Subject
 
@@ -15,6 +15,15 @@ def was_judged(rule: Outcome | None, unknown: Collection[Subject], subject: Subj
     `unknown` are the subjects that the rule could not judge, and those of evidence that was requested and is missing.
     """
     return rule is not None and rule not in _NOT_JUDGED and not set(unknown) & set(_holders(subject))
+
+
+def of_what_was_read(outcome: Outcome, subjects: Mapping[Outcome, int]) -> Outcome:
+    """The outcome of a rule in what was read. `subjects`: how many subjects ended in each outcome.
+
+    A rule that is not evaluated only because there is more to read has judged the subjects that it passed.
+    """
+    passed = outcome is Outcome.NOT_EVALUATED and subjects.get(Outcome.PASS) and not subjects.get(outcome)
+    return Outcome.PASS if passed else outcome
 
 
 def is_undecided(outcome: Outcome) -> bool:

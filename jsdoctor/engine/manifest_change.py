@@ -11,6 +11,7 @@ import msgspec
 from jsdoctor.checks.declared.deployed import Deployed, consumer_of
 from jsdoctor.engine.apply_order import Planned, apply_order
 from jsdoctor.engine.change import Config, comparable
+from jsdoctor.engine.judged import is_undecided, of_what_was_read
 from jsdoctor.model.change import ChangeAction, ChangeStep, FieldChange, ManifestChange
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import CLUSTER, Outcome, Subject
@@ -170,7 +171,7 @@ class _Stakes:
 
     def __init__(self, results: Iterable[Result], verdicts: Iterable[RuleVerdict]) -> None:
         self._judged = any(
-            _DELETES in verdict.rule.checks and verdict.outcome not in (Outcome.NOT_EVALUATED, Outcome.ERROR)
+            _DELETES in verdict.rule.checks and not is_undecided(of_what_was_read(verdict.outcome, verdict.subjects))
             for verdict in verdicts
         )
         self._found = {result.finding.subject: result.finding for result in results if _DELETES in result.rule.checks}

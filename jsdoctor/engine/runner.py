@@ -12,12 +12,14 @@ from jsdoctor.checks.logs.undecided import clears_nothing, not_cleared, undecide
 from jsdoctor.checks.registry import Check
 from jsdoctor.engine.select import Selection
 from jsdoctor.engine.shown import findings_of_shown
+from jsdoctor.engine.unread import gaps_of_replies, missing_samples, summarised, unread_gaps
 from jsdoctor.model.evidence import Evidence, EvidenceSet
 from jsdoctor.model.finding import CLUSTER, Finding, Outcome, Subject
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.manifest import Manifests
 from jsdoctor.model.params import Params
+from jsdoctor.model.partial import noting_unread
 from jsdoctor.model.report import Result, RuleVerdict
 from jsdoctor.model.rule import Rule
 
@@ -59,9 +61,12 @@ def evaluate(
             if rule.code in selection.named:
                 gaps.append(_asked_for(rule, why))
             continue
-        kept, counts = _run(rule, able, evidence, overrides.get(rule.code, {}), keep_passes)
+        with noting_unread() as replies:
+            kept, counts = _run(rule, able, evidence, overrides.get(rule.code, {}), keep_passes)
         results.extend(kept)
-        verdicts.append(_verdict(rule, kept, counts))
+        own = [checks[name] for name in rule.checks]
+        unread = [*gaps_of_replies(replies), *unread_gaps(evidence, able, own), *missing_samples(evidence, own)]
+        verdicts.append(_verdict(rule, kept, counts, unread))
     return Evaluation(tuple(verdicts), tuple(results), tuple(gaps), frozenset(kinds))
 
 
@@ -149,12 +154,15 @@ def _findings(
     return check.predicate(**arguments)
 
 
-def _verdict(rule: Rule, kept: Sequence[Result], counts: Counter[Outcome]) -> RuleVerdict:
+def _verdict(rule: Rule, kept: Sequence[Result], counts: Counter[Outcome], unread: Sequence[Gap]) -> RuleVerdict:
+    """`unread` is what the rule needs and was not read: without a fault in the rest, it is not evaluated."""
     outcome = next((outcome for outcome in _WORST_FIRST if counts[outcome]), Outcome.NOT_APPLICABLE)
-    if outcome not in (Outcome.NOT_EVALUATED, Outcome.ERROR):
-        return RuleVerdict(rule, outcome, dict(counts))
-    why = next(result.finding for result in kept if result.finding.outcome is outcome)
-    return RuleVerdict(rule, outcome, dict(counts), why.message, why.how_to_get)
+    if outcome in (Outcome.NOT_EVALUATED, Outcome.ERROR):
+        why = next(result.finding for result in kept if result.finding.outcome is outcome)
+        return RuleVerdict(rule, outcome, dict(counts), why.message, why.how_to_get)
+    if outcome is not Outcome.FAIL and unread:
+        return RuleVerdict(rule, Outcome.NOT_EVALUATED, dict(counts), *summarised(unread))
+    return RuleVerdict(rule, outcome, dict(counts))
 
 
 def _asked_for(rule: Rule, why: Gap) -> Gap:

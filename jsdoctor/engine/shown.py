@@ -10,7 +10,7 @@ from jsdoctor.model.evidence import Evidence, EvidenceSet
 from jsdoctor.model.finding import Finding, Outcome, Subject, unknown
 from jsdoctor.model.history import History
 from jsdoctor.model.links import Links
-from jsdoctor.model.partial import NotShownError
+from jsdoctor.model.partial import NotShownError, raw_field
 from jsdoctor.model.server import Servers
 from jsdoctor.model.server_past import PastSample, ServerPast
 from jsdoctor.model.server_trend import ServerTrend
@@ -100,7 +100,8 @@ def _snapshot(snapshot: ClusterSnapshot, subject: Subject) -> ClusterSnapshot:
     for stream in snapshot.streams:
         if stream.subject == subject:
             continue
-        kept = tuple(consumer for consumer in stream.consumers if consumer.subject != subject)
-        changed = len(kept) < len(stream.consumers)
+        known = raw_field(stream, "consumers")
+        kept = tuple(consumer for consumer in known if consumer.subject != subject)
+        changed = len(kept) < len(known)
         streams.append(msgspec.structs.replace(stream, consumers=kept, consumers_seen=False) if changed else stream)
     return msgspec.structs.replace(snapshot, streams=tuple(streams))

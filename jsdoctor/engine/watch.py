@@ -8,7 +8,7 @@ from enum import StrEnum
 import msgspec
 from msgspec.structs import replace
 
-from jsdoctor.engine.judged import is_undecided, was_judged
+from jsdoctor.engine.judged import is_undecided, of_what_was_read, was_judged
 from jsdoctor.model.report import Report, Result
 
 MAX_CHANGES = 500
@@ -86,6 +86,7 @@ def _change(before: OpenFinding | None, result: Result) -> ChangeKind | None:
 def _is_judged(report: Report, earlier: Result) -> bool:
     """Whether the silence of this report means that the finding is gone."""
     code, subject = earlier.rule.code, earlier.finding.subject
-    rule = next((verdict.outcome for verdict in report.verdicts if verdict.rule.code == code), None)
+    verdicts = (verdict for verdict in report.verdicts if verdict.rule.code == code)
+    rule = next((of_what_was_read(verdict.outcome, verdict.subjects) for verdict in verdicts), None)
     undecided = {r.finding.subject for r in report.results if r.rule.code == code and is_undecided(r.finding.outcome)}
     return was_judged(rule, undecided | {gap.subject for gap in report.gaps if gap.requested}, subject)

@@ -1,10 +1,16 @@
-"""Values of which only a part is known: reading a field without evidence raises instead of returning a default."""
+"""Values of which only a part is known.
+
+A hidden field has a default that nobody reported: reading it raises. An unread field is None or empty because no reply
+with it came: reading it returns that, and is noted for the engine.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 import msgspec
 
@@ -22,6 +28,55 @@ class NotShownError(Exception):
         self.subject = subject
         self.field = field
         self.how_to_get = how_to_get
+
+
+class UnreadReply(NamedTuple):
+    """A reply that a check needed and that was not read: which, about what, and how to get it."""
+
+    subject: Subject
+    name: str
+    how_to_get: str
+
+
+_needed: ContextVar[list[UnreadReply] | None] = ContextVar("unread replies that checks needed", default=None)
+
+
+@contextmanager
+def noting_unread() -> Iterator[list[UnreadReply]]:
+    """The unread replies of which a field is read meanwhile."""
+    replies: list[UnreadReply] = []
+    token = _needed.set(replies)
+    try:
+        yield replies
+    finally:
+        _needed.reset(token)
+
+
+def mark_unread(value: Shape, fields: Mapping[str, str], how_to_get: str) -> Shape:
+    """The value with some fields unread, each with the name of the reply that has it. The value has a `subject`."""
+    if not fields:
+        return value
+    marked: Shape = _unread_class(type(value), tuple(fields.items()), how_to_get)(
+        **{name: getattr(value, name) for name in value.__struct_fields__}
+    )
+    return marked
+
+
+@lru_cache(maxsize=1_000)
+def _unread_class(shape: type[Any], fields: tuple[tuple[str, str], ...], how_to_get: str) -> Any:
+    namespace = {field: _unread(shape, field, reply, how_to_get) for field, reply in fields}
+    return type(shape.__name__, (shape,), {"__module__": __name__, **namespace})
+
+
+def _unread(shape: type[Any], field: str, reply: str, how_to_get: str) -> property:
+    stored = getattr(shape, field)
+
+    def read(value: Any) -> Any:
+        if (needed := _needed.get()) is not None:
+            needed.append(UnreadReply(value.subject, reply, how_to_get))
+        return stored.__get__(value)
+
+    return property(read)
 
 
 def hide(value: Shape, fields: Collection[str], subject: Subject, how_to_get: str, prefix: str = "") -> Shape:

@@ -29,6 +29,7 @@ class SavedRule(msgspec.Struct, frozen=True):
     code: str
     outcome: Outcome
     reason: str = ""
+    subjects: dict[Outcome, int] = {}
 
 
 class SavedGap(msgspec.Struct, frozen=True):

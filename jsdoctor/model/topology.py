@@ -39,12 +39,16 @@ class Domain(msgspec.Struct, frozen=True):
 
 
 class Topology(msgspec.Struct, frozen=True):
-    """The whole. `roles` counts streams by what they are used for. `leafs`: leaf connections that hubs have."""
+    """The whole. `roles` counts streams by what they are used for. `leafs`: leaf connections that hubs have.
+
+    `unread`: servers of which no reply shows whether they have JetStream.
+    """
 
     domains: tuple[Domain, ...]
     roles: dict[str, int] = {}
     leafs: int = 0
     without_jetstream: int = 0
+    unread: int = 0
     mqtt: bool = False
     websocket: bool = False
 
@@ -87,6 +91,8 @@ class Topology(msgspec.Struct, frozen=True):
             yield counted(self.leafs, "leaf connection")
         if self.without_jetstream:
             yield f"{counted(self.without_jetstream, 'server')} without JetStream"
+        if self.unread:
+            yield f"{counted(self.unread, 'server')} whose JetStream was not read"
 
     def _uses(self) -> Iterator[str]:
         yield from (counted(number, role) for role, number in self.roles.items())
@@ -100,9 +106,11 @@ def topology_of(servers: Servers, links: Links | None, snapshots: SnapshotSeries
     """The topology as the servers of the newest sample show it."""
     by_name = {server_links.server: server_links for server_links in (links.servers if links else ())}
     by_domain: dict[str, list[Server]] = defaultdict(list)
-    without = 0
+    without = unread = 0
     for server in servers.servers:
-        if server.jetstream is None or server.jetstream.disabled or server.jetstream.config is None:
+        if server.jetstream is None:
+            unread += 1
+        elif server.jetstream.disabled or server.jetstream.config is None:
             without += 1
         else:
             by_domain[server.domain].append(server)
@@ -129,6 +137,7 @@ def topology_of(servers: Servers, links: Links | None, snapshots: SnapshotSeries
         roles=_roles(snapshots.last.streams if snapshots else ()),
         leafs=len(spokes),
         without_jetstream=without,
+        unread=unread,
         mqtt=any(varz.mqtt and varz.mqtt.port for varz in listeners),
         websocket=any(varz.websocket and varz.websocket.port for varz in listeners),
     )

@@ -39,6 +39,7 @@ from jsdoctor.parse.reports import ServerReports
 from jsdoctor.parse.stored import stored_messages
 from jsdoctor.parse.system import ServerReplies
 from jsdoctor.parse.torn import lasting, settled
+from jsdoctor.parse.unread import unread_gaps, with_unread
 
 
 class _EarlierFacts:
@@ -86,9 +87,9 @@ def assemble(samples: Sequence[Sample]) -> EvidenceSet:
         _stored(own, login.account, present, gaps)
         _heard(own, login.account, present, gaps)
     _beside(samples, present, gaps)
-    present[Gaps] = Gaps(_distinct(gaps))
+    present[Gaps] = Gaps(_distinct([*gaps, *unread_gaps(present.get(Servers), gaps)]))
     absent = why_absent(samples, len(snapshots))
-    return EvidenceSet(present, {kind: gap for kind, gap in absent.items() if kind not in present})
+    return with_unread(EvidenceSet(present, {kind: gap for kind, gap in absent.items() if kind not in present}))
 
 
 def _snapshot(

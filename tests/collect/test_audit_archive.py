@@ -320,8 +320,9 @@ def test_listed_and_not_there(tmp_path: Path) -> None:
     archive = Archive("nats-0.1.6")
     (member,) = archive.find(artifact_type="variables", server="n1")
     archive.drop(member, listed=True)
-    (gap,) = requested(archive.evidence(tmp_path))
-    assert member in gap.reason
+    of_member, of_server = requested(archive.evidence(tmp_path))
+    assert member in of_member.reason
+    assert (of_server.subject.name, of_server.reason) == ("n1", "VARZ was not read")
 
 
 def test_there_and_not_listed(tmp_path: Path) -> None:

@@ -220,8 +220,12 @@ def evidence_of(case: Json) -> EvidenceSet:
 @lru_cache(maxsize=_MAX_KEPT)
 def _evidence_of(written: bytes) -> EvidenceSet:
     case: Json = msgspec.json.decode(written)
-    made = edited_samples(case)
-    evidence = _with_history(made) if case.get("history") else assemble(made)
+    return evidence_from(case, edited_samples(case))
+
+
+def evidence_from(case: Json, samples: list[Sample]) -> EvidenceSet:
+    """The evidence that these samples of a case give, with what the case has beside them."""
+    evidence = _with_history(samples) if case.get("history") else assemble(samples)
     waivers = [_waiver_use(edit) for edit in case.get("edit", []) if "waiver" in edit]
     evidence = evidence.joined(known_defects())
     return evidence.joined(Suppressions(tuple(waivers))) if waivers else evidence
@@ -259,9 +263,8 @@ def _waiver_use(edit: Json) -> WaiverUse:
 
 
 def _with_history(samples: list[Sample]) -> EvidenceSet:
-    series = assemble(samples).get(SnapshotSeries)
-    assert isinstance(series, SnapshotSeries)
-    return assemble(samples[-1:]).joined(History(series.snapshots))
+    series, last = assemble(samples).get(SnapshotSeries), assemble(samples[-1:])
+    return last.joined(History(series.snapshots)) if isinstance(series, SnapshotSeries) else last
 
 
 def _chosen(samples: list[Json], which: str | int) -> list[Json]:

@@ -16,6 +16,7 @@ from jsdoctor.collect.connect.connection import Connection, connect
 from jsdoctor.collect.connect.settings import DEFAULT_API_PREFIX, ConnectionSettings
 from jsdoctor.collect.connect.tls import plan_tls
 from jsdoctor.collect.gather import gather
+from jsdoctor.engine.judged import is_undecided, of_what_was_read
 from jsdoctor.engine.planner import plan_collection, plan_scan
 from jsdoctor.engine.runner import Evaluation, evaluate
 from jsdoctor.engine.select import select_rules
@@ -120,7 +121,7 @@ def verdict(proof: StepProof, evaluation: Evaluation, evidence: EvidenceSet) -> 
     if Outcome.PASS in outcomes:
         return ProofVerdict(ProofResult.GONE)
     whole = next((v for v in evaluation.verdicts if v.rule.code == proof.code), None)
-    if whole is None or whole.outcome in (Outcome.ERROR, Outcome.NOT_EVALUATED):
+    if whole is None or is_undecided(of_what_was_read(whole.outcome, whole.subjects)):
         return ProofVerdict(ProofResult.UNKNOWN, whole.reason if whole else "the rule was not evaluated")
     return (
         ProofVerdict(ProofResult.GONE)

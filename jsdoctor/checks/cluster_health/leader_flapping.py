@@ -106,7 +106,7 @@ def _restless(asset: Asset, elections: Elections, params: Params) -> Finding:
     )
 
 
-@check("cluster_health.leader_changes")
+@check("cluster_health.leader_changes", compares_samples=True)
 def leader_changes(trend: Trend, groups: RaftGroups | None, params: Params) -> Iterator[Finding]:
     """Count changes of leader between samples. At most one shows per pair, so few samples cannot show many.
 

@@ -72,7 +72,7 @@ def _torn(stream: Stream) -> Finding:
     )
 
 
-@check("sequence_mismatch.stream_went_back")
+@check("sequence_mismatch.stream_went_back", compares_samples=True)
 def stream_went_back(trend: Trend, params: Params) -> Iterator[Finding]:
     """No API call lowers `last_seq`: purges and deletes leave it (server: filestore.go PurgeEx, removeMsg).
 

@@ -24,7 +24,7 @@ from jsdoctor.model.trend import Trend
 from jsdoctor.model.wording import counted, span
 
 
-@check("sequence_mismatch.stream_recreated")
+@check("sequence_mismatch.stream_recreated", compares_samples=True)
 def stream_recreated(
     snapshots: SnapshotSeries, trend: Trend | None, stored: StoredMessages | None, params: Params
 ) -> Iterator[Finding]:

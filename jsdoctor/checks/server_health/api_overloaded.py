@@ -47,7 +47,7 @@ class _Errors(msgspec.Struct, frozen=True):
         return self.total / self.elapsed_s
 
 
-@check("server_health.api_overloaded")
+@check("server_health.api_overloaded", compares_samples=True)
 def api_overloaded(
     servers: Servers, trend: ServerTrend | None, snapshots: SnapshotSeries | None, params: Params
 ) -> Iterator[Finding]:

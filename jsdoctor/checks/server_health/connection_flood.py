@@ -29,7 +29,7 @@ _ENOUGH = 10
 """With fewer closed connections, no clients are named: the list is older than the second sample."""
 
 
-@check("server_health.connection_flood")
+@check("server_health.connection_flood", compares_samples=True)
 def connection_flood(
     servers: Servers, trend: ServerTrend | None, connections: Connections | None, params: Params
 ) -> Iterator[Finding]:

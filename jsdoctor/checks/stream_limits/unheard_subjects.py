@@ -14,7 +14,7 @@ from jsdoctor.model.trend import StreamHistory, Trend
 _MAX_OF = 0.75
 
 
-@check("stream_limits.unheard_subjects")
+@check("stream_limits.unheard_subjects", compares_samples=True)
 def unheard_subjects(snapshots: SnapshotSeries, trend: Trend | None) -> Iterator[Finding]:
     """The server asks each consumer's filter before it stores a message (server: stream.go processJetStreamMsg)."""
     taken_by, seen = readers(snapshots.last), histories(trend)

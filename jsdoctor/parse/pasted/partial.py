@@ -20,6 +20,7 @@ from jsdoctor.model.topology import Topology
 from jsdoctor.model.trend import Trend
 from jsdoctor.parse.pasted.found import RecognisedDocument
 from jsdoctor.parse.pasted.sample import Pasted
+from jsdoctor.parse.unread import read_of_links, read_of_server, read_of_stream
 
 _STREAM_HOW = "give it whole: nats stream info STREAM --json"
 _CONSUMER_HOW = "give it whole: nats consumer info STREAM CONSUMER --json"
@@ -119,7 +120,7 @@ def _of_metrics(stream: Stream, inside: Mapping[tuple[str, str, str], frozenset[
         _partial(consumer, inside.get((account, consumer.stream, consumer.name), frozenset()), _METRICS_HOW)
         for consumer in stream.consumers
     )
-    stream = msgspec.structs.replace(stream, consumers=consumers)
+    stream = read_of_stream(msgspec.structs.replace(stream, consumers=consumers))
     partial: Stream = _partial(stream, inside.get((account, stream.name, ""), frozenset()), _METRICS_HOW)
     return partial
 
@@ -132,7 +133,7 @@ def _partial_stream(
         _partial(consumer, of_consumers.get((consumer.stream, consumer.name), frozenset()), _CONSUMER_HOW)
         for consumer in stream.consumers
     )
-    stream = msgspec.structs.replace(stream, consumers=consumers)
+    stream = read_of_stream(msgspec.structs.replace(stream, consumers=consumers))
     if unseen is None:
         names = {f"config.{field}" for field in stream.config.__struct_fields__ if field != "name"}
         unseen = frozenset(names | {"state", "cluster", "mirror", "sources", "created"})
@@ -161,7 +162,7 @@ def _links(links: ServerLinks, documents: Sequence[RecognisedDocument]) -> Serve
     if leafs and (of_leafs := sorted(path.removeprefix("leafs.") for path in unseen if path.startswith("leafs."))):
         leafs = tuple(hide(leaf, of_leafs, links.subject, _METRICS_HOW, "leafs.") for leaf in leafs)
     whole = sorted(path for path in unseen if "." not in path)
-    return hide(msgspec.structs.replace(links, leafs=leafs), whole, links.subject, _METRICS_HOW)
+    return read_of_links(msgspec.structs.replace(links, leafs=leafs), whole, _METRICS_HOW)
 
 
 def _server(server: Server, documents: Sequence[RecognisedDocument]) -> Server:
@@ -177,4 +178,4 @@ def _server(server: Server, documents: Sequence[RecognisedDocument]) -> Server:
     server = msgspec.structs.replace(server, varz=varz, jetstream=jetstream)
     shown = any(item.inside is not None for item in own)
     untold = [field for field in ("server_id", "version") if field in of_jsz or not (shown or getattr(server, field))]
-    return hide(server, untold, subject, how) if untold else server
+    return read_of_server(server, untold, how)
