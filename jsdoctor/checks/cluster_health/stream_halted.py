@@ -24,8 +24,8 @@ _BY_ID = "last msgid mismatch"
 _EDIT_HANGS = (2, 15)
 _CAUSES = (
     (_BY_ID, "one publish with a wrong Nats-Expected-Last-Msg-Id does this on server 2.14 and newer"),
-    ("no space left", "the disk is full"),
-    ("expected sequence does not match store", "an earlier write failed there, most often because the disk was full"),
+    ("no space left", "its volume has no space or no inodes left"),
+    ("expected sequence does not match store", "an earlier write failed there, as on a full disk"),
 )
 
 
@@ -52,10 +52,11 @@ def _finding(subject: Subject, where: Sequence[tuple[Server, HealthError]], stre
     known = next((text for mark, text in _CAUSES if mark in cause), "see the log of that server")
     dead = stream is not None and not stream.has_leader
     names = ", ".join(server.name for server, _ in where)
+    until = "" if _BY_ID in cause else " until the server is restarted"
     effect = (
         "the stream has no leader: nothing can be published, and a restart does not help"
         if dead
-        else "that copy takes no more messages until the server is restarted"
+        else f"that copy takes no more messages{until}"
     )
     return Finding(
         subject=subject,
@@ -93,8 +94,11 @@ _FAILING = (
 )
 _CAUSES_LOGGED = (
     ("last msgid mismatch", "one publish with a wrong Nats-Expected-Last-Msg-Id does this on server 2.14 and newer"),
-    ("no space left", "the disk is full: free space, then restart that server"),
-    ("expected sequence does not match store", "most often the disk was full; restart that server once it has space"),
+    ("no space left", "its volume has no space or no inodes left: free some, then restart that server"),
+    (
+        "expected sequence does not match store",
+        "a write failed, as on a full disk; restart that server once it has space",
+    ),
     ("ermission denied", "its store directory cannot be written"),
 )
 _SEQUENCES_DIFFER = re.compile("sequence (?:by subject )?mismatch")
