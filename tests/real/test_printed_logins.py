@@ -210,3 +210,5 @@ def test_with_a_server_down_each_command_works_as_well(
     assert set(commands.values()) == {""}
     assert [command for command in commands if " AUDIT" in command] == []
     run_all(nats_cli, tmp_path, list(commands))
+    cluster.start(holder)
+    run_all(nats_cli, tmp_path, list(commands))
