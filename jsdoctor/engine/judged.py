@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from jsdoctor.model.finding import Outcome, Subject
+from jsdoctor.model.report import RuleVerdict
 
 _NOT_JUDGED = (Outcome.NOT_EVALUATED, Outcome.ERROR)
 
@@ -24,6 +25,11 @@ def of_what_was_read(outcome: Outcome, subjects: Mapping[Outcome, int]) -> Outco
     """
     passed = outcome is Outcome.NOT_EVALUATED and subjects.get(Outcome.PASS) and not subjects.get(outcome)
     return Outcome.PASS if passed else outcome
+
+
+def passed_in_part(verdict: RuleVerdict) -> bool:
+    """Whether a rule is not evaluated only because there is more to read than it passed."""
+    return of_what_was_read(verdict.outcome, verdict.subjects) is not verdict.outcome
 
 
 def is_undecided(outcome: Outcome) -> bool:

@@ -12,10 +12,17 @@ _NUMBER = re.compile(r"\d[\d,.a-zµ]*")
 _PLURAL = re.compile(r"# (\w+)s\b")
 
 
+_WORD = re.compile(r"[^\s,;:()]+")
+
+
 def likeness(result: Result) -> tuple[object, ...]:
-    """Equal for findings that say the same of different subjects: but for names and numbers, the same message."""
+    """Equal for findings that say the same of different subjects: but for names and numbers, the same message.
+
+    The names are those of the subject and of the servers that showed it: where each stream lies is no difference.
+    """
     finding, subject = result.finding, result.finding.subject
-    message = finding.message
+    servers = {observation.source for observation in finding.evidence}
+    message = _WORD.sub(lambda word: "?" if word[0] in servers else word[0], finding.message)
     for name in sorted({subject.name, subject.stream, subject.account} - {""}, key=len, reverse=True):
         message = message.replace(name, "?")
     message = _PLURAL.sub(r"# \1", _NUMBER.sub("#", message))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from jsdoctor.engine.judged import passed_in_part
 from jsdoctor.model.finding import Outcome, Severity
 from jsdoctor.model.report import Incident, Report
 from jsdoctor.model.wording import counted, listed
@@ -68,9 +69,11 @@ def _opening(report: Report, outcomes: Counter[Outcome]) -> tuple[str, str]:
 def _others(report: Report, outcomes: Counter[Outcome]) -> Iterator[str]:
     if outcomes[Outcome.PASS]:
         yield f"{outcomes[Outcome.PASS]} passed"
+    if in_part := sum(passed_in_part(verdict) for verdict in report.verdicts):
+        yield f"{in_part} passed in what was read"
     for outcome, word in ((Outcome.NOT_EVALUATED, "not evaluated"), (Outcome.ERROR, "failed to run")):
-        if outcomes[outcome]:
-            codes = sorted(verdict.rule.code for verdict in report.verdicts if verdict.outcome is outcome)
+        of_outcome = [verdict for verdict in report.verdicts if verdict.outcome is outcome]
+        if codes := sorted(verdict.rule.code for verdict in of_outcome if not passed_in_part(verdict)):
             yield f"{len(codes)} {word} ({listed(codes, _CODES_SHOWN)})"
     if outcomes[Outcome.NOT_APPLICABLE]:
         yield f"{outcomes[Outcome.NOT_APPLICABLE]} not applicable"

@@ -7,6 +7,7 @@ from itertools import groupby
 
 import msgspec
 
+from jsdoctor.engine.judged import passed_in_part
 from jsdoctor.model.finding import Outcome, Subject
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.report import Report, Result
@@ -77,9 +78,12 @@ def write_gaps(page: Page, report: Report, options: RenderOptions) -> None:
 def write_not_evaluated(page: Page, report: Report, options: RenderOptions) -> None:
     """Rules that could not be judged: one line; with `verbose` one per reason, and for every rule at least its code."""
     groups = undecided(report)
+    in_part = {verdict.rule.code for verdict in report.verdicts if passed_in_part(verdict)}
+    if not options.verbose:
+        groups = [group for group in groups if not group.codes <= in_part]
     if not groups:
         return
-    codes = {code for group in groups for code in group.codes}
+    codes = {code for group in groups for code in group.codes} - (set() if options.verbose else in_part)
     page.blank()
     if not options.verbose:
         reasons = f"for {counted(len(groups), 'reason')}"

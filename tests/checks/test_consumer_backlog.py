@@ -71,6 +71,18 @@ def test_a_paused_consumer_is_behind_because_it_is_paused() -> None:
     assert lag_cause(history(seen)) == "it is paused (JSD414)"
 
 
+@pytest.mark.parametrize(
+    ("waiting", "cause"),
+    [
+        ((1, 1), "requests of its clients wait each time: its server delivers less than arrives"),
+        ((0, 1), "its clients are slower than what arrives"),
+    ],
+)
+def test_clients_whose_requests_wait_are_not_the_slow_ones(waiting: tuple[int, int], cause: str) -> None:
+    seen = [replace(consumer(10 * n, 5 + n, 50), num_waiting=requests) for n, requests in enumerate(waiting)]
+    assert lag_cause(history(seen)) == cause
+
+
 def partly_shown(reading: Consumer) -> Consumer:
     """Of a configuration that its evidence does not show."""
     fields = ("ack_policy", "max_ack_pending", "deliver_subject", "replay_policy")

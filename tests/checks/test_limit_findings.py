@@ -357,8 +357,9 @@ def test_what_sources_do_not_get_is_reported_once_it_lasts() -> None:
     infos = tuple(source_info(name, lag=lag) for name, lag in zip(names, lags, strict=True))
     finding = judged(*infos, origins=origins, version="2.12.7", min_stall="1h")
     assert finding.message == (
-        "its lag is 9, but 60 messages of its origins did not arrive and nothing moves: before 2.12.8 a message whose"
-        " id was seen before stops it; a duplicate window of 100ms lets it go on within seconds; then upgrade to 2.14"
+        "its lag is 9, but 60 messages of its origins did not arrive and nothing moves, as before 2.12.8 at an id that"
+        " was seen before; if the log of its server has 'msgid is duplicate', a duplicate window of 100ms lets it go on"
+        " within seconds; then upgrade to 2.14"
     )
     assert finding.remedy == {"origins": ["A", "B", "C"]}
     soon = judged(*infos, origins=origins, version="2.12.7", min_stall="3601s")

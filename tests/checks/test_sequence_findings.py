@@ -267,12 +267,16 @@ def test_a_message_that_vanished_from_a_stream_without_deletes() -> None:
     whole, less = state(9, 1, 9), state(8, 1, 9, num_deleted=1)
     finding = holes(whole, less)
     assert finding.measured == 1
-    assert finding.message.startswith("1 message vanished from the middle of a stream that allows no deletes")
+    vanished = "1 message vanished from the middle of a stream that allows no deletes and no purges: "
+    assert finding.message == f"{vanished}their storage is damaged"
+    taken_over = msgspec.structs.replace(stream(less, FIXED), answered_by="n2")
+    by_another = went_back(stream(whole, FIXED, at=NOON - HOUR), taken_over)
+    assert by_another.message == f"{vanished}the copy of n2, which leads now, lacks them"
     assert holes(whole, less, max_msgs_per_subject=0).outcome is Outcome.FAIL
     assert holes(less, state(7, 1, 9, num_deleted=2)).measured == 1
     assert holes(less, less).outcome is Outcome.PASS
-    for by_design in ({"max_msgs_per_subject": 1}, {"allow_msg_ttl": True}, {"allow_rollup_hdrs": True}):
-        assert holes(whole, less, **by_design).outcome is Outcome.PASS
+    for by_design in ("max_msgs_per_subject", "allow_msg_ttl", "allow_rollup_hdrs", "allow_msg_schedules"):
+        assert holes(whole, less, **{by_design: 1}).outcome is Outcome.PASS
     assert holes(whole, state(7, 2, 9, num_deleted=1)).outcome is Outcome.PASS
     assert holes(less, whole).outcome is Outcome.PASS
 
@@ -318,9 +322,17 @@ def fewer(
 HEAD = "n1 restored 5 messages where it had 9 at the start before (4 fewer): "
 
 
-def test_fewer_messages_in_a_stream_without_limits_are_lost() -> None:
-    finding = fewer(seen=True, config={"max_msgs": 0})
-    assert finding.message == f"{HEAD}it has no limit that explains that: they are lost"
+@pytest.mark.parametrize(
+    ("allowed", "why"),
+    [
+        ({}, "they were purged or deleted, or are lost"),
+        ({"deny_delete": True}, "they were purged or deleted, or are lost"),
+        (FIXED, "they are lost"),
+    ],
+)
+def test_fewer_messages_in_a_stream_without_limits(allowed: dict[str, Any], why: str) -> None:
+    finding = fewer(seen=True, config={"max_msgs": 0, **allowed})
+    assert finding.message == f"{HEAD}it has no limit that explains that: {why}"
     assert (finding.severity, finding.confidence) == (None, Confidence.MEDIUM)
 
 
@@ -350,7 +362,7 @@ def test_fewer_messages_where_the_server_found_damage(signature: str, store: str
     finding = fewer(occurrence(signature, store=store))
     assert (finding.outcome is Outcome.FAIL) is lost
     if lost:
-        why = "its server found damaged messages of that stream when it started: they are lost there"
+        why = "its server found damaged messages of that stream when it started: what it could not read is lost"
         assert finding.message == f"{HEAD}{why}"
 
 

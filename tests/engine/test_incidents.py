@@ -7,11 +7,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from msgspec.structs import replace
 
+from jsdoctor.checks.stream_limits.replicas_risky import replicas_risky
 from jsdoctor.engine.cause_graph import cause_graph_misfits
 from jsdoctor.engine.incidents import incidents
 from jsdoctor.engine.loader import PageText, load_rules
 from jsdoctor.model.evidence import EvidenceSet
-from jsdoctor.model.finding import Confidence, Finding, Impact, Observation, Severity, Subject
+from jsdoctor.model.finding import Confidence, Finding, Impact, Observation, Outcome, Severity, Subject
 from jsdoctor.model.jetstream import Cluster, ConsumerConfig, Peer, SequencePair, StreamConfig, StreamState
 from jsdoctor.model.report import Incident, Result
 from jsdoctor.model.rule import Explanation, Relation, Rule
@@ -160,6 +161,18 @@ def test_findings_that_are_alike_are_one_incident_and_others_are_not() -> None:
     results = [failed("JSD405", consumer("A", f"w{i}"), f"{i} messages wait for w{i}") for i in range(40)]
     results.append(failed("JSD405", consumer("A", "slow"), "nobody has asked since it was created"))
     assert sorted(len(incident.causes) for incident in incidents(results, seen(), NOW)) == [1, 40]
+
+
+def test_a_tenants_single_replicas_are_one_incident_wherever_each_lies() -> None:
+    names = ("alpha", "bravo", "nats-2")
+    streams = [replace(placed("R3", *names), config=StreamConfig(name="R3", num_replicas=3))]
+    streams += [replace(placed(f"tenant_{n}", names[n % 3]), answered_by=names[n % 3]) for n in range(400)]
+    series = SnapshotSeries((ClusterSnapshot(taken_at=NOW, streams=tuple(streams)),))
+    results = [Result(RULES["JSD605"], finding) for finding in replicas_risky(series, None, None)]
+    failures = [result for result in results if result.finding.outcome is Outcome.FAIL]
+    (incident,) = incidents(failures, seen(), NOW)
+    assert len(incident.causes) == 400
+    assert all(name in {word for f in failures for word in f.finding.message.split()} for name in names)
 
 
 @pytest.mark.parametrize(

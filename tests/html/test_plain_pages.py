@@ -53,7 +53,7 @@ def plan(ascii_only: bool) -> str:
     )
     refused = (UnplannedFinding("JSD603", NASTY, HOSTILE),)
     made = Plan(version="1", created=AT, steps=(step,), refused=refused, headline=HOSTILE)
-    return render_plan_html(made, RenderOptions(ascii_only=ascii_only))
+    return render_plan_html(made, RenderOptions(ascii_only=ascii_only), f" --context '{HOSTILE}'")
 
 
 @pytest.mark.parametrize("ascii_only", [False, True])

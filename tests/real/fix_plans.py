@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from jsdoctor.model.commands import changes_something
 from tests.real.test_fix_commands import run
 from tests.servers import Cluster
 
@@ -51,12 +52,27 @@ def follow(cluster: Cluster, nats_cli: Path, steps: list[Json]) -> Followed:
         for command in step.get("commands", ()):
             if ENDLESS in command:
                 continue
-            done = run(nats_cli, cluster, command, "sys" if " server " in command else "app")
-            if done.returncode and not _previewed(command, done.stdout + done.stderr):
-                followed.refused.append(f"{command}: {done.stdout}{done.stderr}")
+            if refusal := _refusal(cluster, nats_cli, command):
+                followed.refused.append(refusal)
             else:
                 followed.accepted.append(command)
     return followed
+
+
+def follow_again(cluster: Cluster, nats_cli: Path, followed: Followed) -> None:
+    """Run what was accepted once more, in the state that the plan has made: what looks, and what sets a value.
+
+    Another change, such as a reset or a new election, is for the state of before.
+    """
+    repeated = [c for c in followed.accepted if not changes_something(c) or " edit " in c]
+    followed.refused += filter(None, (_refusal(cluster, nats_cli, command) for command in repeated))
+
+
+def _refusal(cluster: Cluster, nats_cli: Path, command: str) -> str:
+    """The command with what `nats` said where it did not accept it, else nothing."""
+    done = run(nats_cli, cluster, command, "sys" if " server " in command else "app")
+    refused = done.returncode and not _previewed(command, done.stdout + done.stderr)
+    return f"{command}: {done.stdout}{done.stderr}" if refused else ""
 
 
 def _previewed(command: str, answer: str) -> bool:

@@ -1,4 +1,4 @@
-"""`fix` plans of the compound faults: the real `nats` accepts every command that they offer, in their order."""
+"""`fix` plans of the compound faults: the real `nats` accepts every command that they offer, then and afterwards."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import nats
 import pytest
 
-from tests.real.fix_plans import Followed, follow, plan_of
+from tests.real.fix_plans import Followed, follow, follow_again, plan_of
 from tests.real.incident_faults import FAULTS
 from tests.real.test_incidents import _furnish, _settled
 from tests.real.ward import Site
@@ -36,7 +36,9 @@ def test_plan_for_faults_of_streams_and_consumers(
             await client.close()
         return follow(cluster, nats_cli, steps)
 
-    _accepted(asyncio.run(plant_and_plan()), at_least=15)
+    followed = asyncio.run(plant_and_plan())
+    follow_again(cluster, nats_cli, followed)
+    _accepted(followed, at_least=15)
 
 
 @EVERY_VERSION
@@ -57,6 +59,8 @@ def test_plan_for_a_dead_server(
         step for step in followed.steps if step["subject"].get("name") == "SOLO" and step["operation"] != "manual"
     ]
     assert all(step["needs"] for step in on_dead), on_dead
+    cluster.start(dead)
+    follow_again(cluster, nats_cli, followed)
     _accepted(followed, at_least=2)
 
 

@@ -128,6 +128,8 @@ def test_creds(nats_cli: Path, tmp_path: Path) -> None:
 def test_fix_takes_each_step_through_the_login_of_its_account(cluster: Cluster, tmp_path: Path) -> None:
     where = two_contexts(cluster, tmp_path)
     before = {asset: config_of(cluster, *asset) for asset in ASSETS}
+    planned = jsdoctor("fix", "--isolated", "--samples", "1", *where, "--format", "html", cwd=tmp_path, timeout=120)
+    assert "<code>jsdoctor fix --context sys --context app --plan FILE.json --apply</code>" in planned.stdout
     done = jsdoctor(
         *("fix", "--isolated", "--samples", "1", *where, *SELECTED, "--apply", "--yes", "--journal", "j.jsonl"),
         *("--format", "json"),
@@ -207,4 +209,6 @@ def test_with_a_server_down_each_command_works_as_well(
     commands = printed_by(tmp_path, *where)
     assert set(commands.values()) == {""}
     assert [command for command in commands if " AUDIT" in command] == []
+    run_all(nats_cli, tmp_path, list(commands))
+    cluster.start(holder)
     run_all(nats_cli, tmp_path, list(commands))

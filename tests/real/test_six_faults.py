@@ -16,6 +16,7 @@ from nats.aio.client import Client
 from tests.cli.invoke import jsdoctor
 from tests.real.contexts import contexts
 from tests.real.fixing import info_of, with_client
+from tests.real.test_printed_logins import run_all
 from tests.servers import DEFAULT_VERSION, VERSIONS, Cluster, ClusterFactory, wait_until
 from tests.support.deployment import Json, add_consumer, add_stream, api
 
@@ -144,8 +145,20 @@ def _complaints(chosen: Mapping[str, str], incidents: list[Json], findings: dict
         yield f"the dead server explains {wrong}"
 
 
-def test_all_together(cluster: Cluster, tmp_path: Path) -> None:
-    _each_has_its_own_cause(cluster, tmp_path, tuple(FAULTS))
+def test_all_together(cluster: Cluster, tmp_path: Path, nats_cli: Path) -> None:
+    """The commands of the report work then, and once more when they and the start of the server have fixed things."""
+    commands: list[str] = []
+
+    def while_faulty() -> None:
+        _, findings = _judged(cluster, tmp_path)
+        remedies = [result["remedy"] for result in findings.values() if result["remedy"]]
+        printed = [c for remedy in remedies for c in remedy["commands"] if not remedy["logins"].get(c)]
+        commands[:] = dict.fromkeys(c for c in printed if c.startswith("nats ") and " events " not in c)
+        assert len(commands) >= 6, printed
+        run_all(nats_cli, tmp_path, commands)
+
+    when_back = partial(run_all, nats_cli, tmp_path, commands)
+    _each_has_its_own_cause(cluster, tmp_path, tuple(FAULTS), while_faulty, when_back)
 
 
 @pytest.mark.nightly
@@ -155,7 +168,13 @@ def test_in_pairs(cluster: Cluster, tmp_path: Path) -> None:
         _each_has_its_own_cause(cluster, tmp_path, chosen)
 
 
-def _each_has_its_own_cause(cluster: Cluster, directory: Path, chosen: tuple[str, ...]) -> None:
+def _each_has_its_own_cause(
+    cluster: Cluster,
+    directory: Path,
+    chosen: tuple[str, ...],
+    while_faulty: Callable[[], None] = lambda: None,
+    when_back: Callable[[], None] = lambda: None,
+) -> None:
     with_client(cluster, partial(_plant, chosen=chosen))
     subjects = {name: FAULTS[name].subject for name in chosen}
     if DEAD in chosen:
@@ -163,9 +182,11 @@ def _each_has_its_own_cause(cluster: Cluster, directory: Path, chosen: tuple[str
         cluster.kill(victim)
         wait_until(lambda: cluster.meta_leader() not in (None, victim), "another meta leader", timeout=60)
     assert _settled(cluster, directory, subjects) == [], chosen
+    while_faulty()
     if DEAD in chosen:
         cluster.start(subjects[DEAD])
         cluster.wait_ready()
+    when_back()
     with_client(cluster, _clear)
 
 

@@ -46,6 +46,8 @@ OPERATIONS = {
     "message.dead_letters": "fix-dead-letters",
     "server.remove_peer": "fix-remove-peer-system",
 }
+REMOVES = "server.remove_peer"
+"""It leaves a cluster with a server less."""
 WITHOUT_COMMAND = {"message.dead_letters"}
 """No command of the CLI copies a message with its headers: the plan lists commands to look."""
 AT_SENDING = {"deliver_subject", "config", "state"}
@@ -58,7 +60,9 @@ def shift_clock(tmp_path_factory: pytest.TempPathFactory) -> ShiftClock:
 
 
 @pytest.fixture
-def cluster(shared_cluster: ClusterFactory) -> Cluster:
+def cluster(request: pytest.FixtureRequest, shared_cluster: ClusterFactory, cluster_factory: ClusterFactory) -> Cluster:
+    if "operation" in request.fixturenames and request.getfixturevalue("operation") == REMOVES:
+        return cluster_factory(DEFAULT_VERSION, 3)
     return shared_cluster(DEFAULT_VERSION, 3, extra_config="# shown and sent\n")
 
 
@@ -113,7 +117,7 @@ def sent_of(recording: Recording, shown: tuple[Request, ...]) -> list[Request]:
     return [*(read for read in reads if read in recording.requests), *recording.writes]
 
 
-@pytest.mark.parametrize("operation", [operation for operation in OPERATIONS if operation != "server.remove_peer"])
+@pytest.mark.parametrize("operation", OPERATIONS)
 def test_the_shown_requests_are_those_that_are_sent(
     cluster: Cluster, tmp_path: Path, shift_clock: ShiftClock, operation: str
 ) -> None:
@@ -132,7 +136,7 @@ def test_the_shown_requests_are_those_that_are_sent(
     asyncio.run(main())
 
 
-@pytest.mark.parametrize("operation", [operation for operation in OPERATIONS if operation != "server.remove_peer"])
+@pytest.mark.parametrize("operation", OPERATIONS)
 def test_each_step_is_taken_back_beside_steps_for_a_person(
     cluster: Cluster, tmp_path: Path, shift_clock: ShiftClock, operation: str
 ) -> None:
@@ -167,34 +171,25 @@ def test_each_step_is_taken_back_beside_steps_for_a_person(
     asyncio.run(main())
 
 
-@pytest.mark.nightly
-def test_removing_a_peer_is_what_was_shown(
-    cluster_factory: ClusterFactory, tmp_path: Path, shift_clock: ShiftClock, nats_cli: Path
+@pytest.mark.parametrize("operation", [REMOVES])
+def test_the_shown_command_removes_a_peer(
+    cluster: Cluster, tmp_path: Path, shift_clock: ShiftClock, nats_cli: Path, operation: str
 ) -> None:
-    """The cluster is one server short afterwards, so that there is one for jsdoctor and one for the command."""
+    """The CLI names the server by the id that the meta leader has for it."""
 
-    async def main(typing: bool) -> None:
-        cluster = cluster_factory(DEFAULT_VERSION, 3)
-        cwd = tmp_path / str(typing)
-        prepared = await ready("server.remove_peer", cluster, cwd, shift_clock)
-        if typing:
-            recording = await typed(prepared.commands, nats_cli, cluster, "sys")
-        else:
-            recording = await applied(prepared, cluster, cwd, "sys")
-        if not typing:
-            assert tuple(recording.writes) == prepared.requests
-        # The CLI names the server by the id that the meta leader has for it.
+    async def main() -> None:
+        prepared = await ready(operation, cluster, tmp_path / "typed", shift_clock)
+        recording = await typed(prepared.commands, nats_cli, cluster, "sys")
         assert [sent.subject for sent in recording.writes] == [shown.subject for shown in prepared.requests]
         async with plain_api(cluster.url("sys")) as to:
             assert not as_its_leader_has_it(prepared.subject.name, await everyone(to))["peer"]
 
-    for typing in (False, True):
-        asyncio.run(main(typing))
+    asyncio.run(main())
 
 
 @pytest.mark.parametrize(
     "operation",
-    [operation for operation in OPERATIONS if operation not in WITHOUT_COMMAND and operation != "server.remove_peer"],
+    [operation for operation in OPERATIONS if operation not in WITHOUT_COMMAND and operation != REMOVES],
 )
 def test_the_shown_commands_make_the_same_change(
     cluster: Cluster, tmp_path: Path, shift_clock: ShiftClock, nats_cli: Path, operation: str

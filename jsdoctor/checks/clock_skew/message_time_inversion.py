@@ -94,7 +94,7 @@ def _cause(stream: Stream | None) -> str:
     if stream is not None and stream.config.mirror is not None:
         return "a mirror has the dates of its origin, look at the clocks there"
     if stream is not None and not (stream.cluster and stream.cluster.replicas):
-        return "the clock of its server was set back"
+        return "the clock of its server was set back, or it was on another server before"
     return "a clock was set back, or the lead went to a server whose clock is behind"
 
 

@@ -220,9 +220,9 @@ def quorum_lost_logged(logs: LogEvidence) -> Iterator[Finding]:
     incidents = log_incidents(logs, *_LOST, calm=False)
     for incident in incidents:
         effect = "nothing was delivered" if incident.subject.kind == "consumer" else "nothing was stored or delivered"
-        severity, then = incident.severity(), f"{effect} without a majority: bring the members' servers back"
+        severity, then = incident.severity(), f"{effect} without a majority: bring back its servers or their network"
         if incident.unresolved and _led_elsewhere(logs, incident):
-            severity, then = Severity.WARNING, "another server led it meanwhile: this one was cut off from the majority"
+            severity, then = Severity.WARNING, "another server led it meanwhile: this one had lost the majority"
         elif incident.unresolved and len(logs.servers) == 1 and _meta_again(logs, incident):
             severity, then = Severity.WARNING, "its new leader may be in a log that was not read"
         yield detailed_finding(incident, "no quorum", then, severity)

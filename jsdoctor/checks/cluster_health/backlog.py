@@ -55,7 +55,7 @@ class Backlog(msgspec.Struct, frozen=True):
         return int(self.count / self.per_s * 1e9) if self.per_s else 1 << 62
 
 
-_OWN_FAULT = "the disk or the processor of that server does not keep up, and its log grows"
+_OWN_FAULT = "the disk or the processor of that server does not keep up, or the group is stuck"
 _KINDS: tuple[tuple[str, str, str, Callable[[RaftState], int]], ...] = (
     ("committed entries are not applied", "committed - applied", _OWN_FAULT, unapplied),
     ("entries wait in one of its queues", "ipq_len", _OWN_FAULT, queued),

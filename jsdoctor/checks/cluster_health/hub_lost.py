@@ -43,8 +43,8 @@ def hub_lost(servers: Servers, links: Links, params: Params) -> Iterator[Finding
             yield Finding(
                 subject=server.subject,
                 message=f"{missing.total():,} of {wanted.total():,} leaf node remotes of its configuration are not"
-                f" connected (account {accounts}): its clients work on their own, and nothing goes to the hub or comes"
-                " from it; mirrors and sources across the link stall",
+                f" connected (account {accounts}): nothing of that account goes over them, and mirrors and"
+                " sources across them stall",
                 measured=missing.total(),
                 threshold=0,
                 unit="count",

@@ -60,7 +60,7 @@ def links_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
         for burst in bursts(logs, signature, subjects=member_of, calm=signature not in _FROM_THE_START):
             quiet = False
             severity = None if burst.count > 1 else Severity.WARNING
-            yield detailed_finding(burst, what, "the link stays down until the configuration is right", severity)
+            yield detailed_finding(burst, what, "the link stays down as long as that is so", severity)
     for burst in bursts(logs, "leaf-replaced", calm=False):
         quiet = False
         if any(_recurs(occurrence, params.integer("leaf_replaced")) for occurrence in burst.found):
@@ -96,9 +96,7 @@ def _peer(fields: Mapping[str, str]) -> str:
 
 
 def _then(kind: str, incident: LogIncident) -> str:
-    lasting = "its peers may be without a majority meanwhile" if kind == "routes" else "nothing went across meanwhile"
+    then = "its peers may be without a majority meanwhile" if kind == "routes" else "nothing went over them meanwhile"
     return (
-        f"{lasting}; look at the other side, at addresses and names, and at the network"
-        if incident.unresolved
-        else lasting
+        f"{then}; look at the other side, at addresses and names, and at the network" if incident.unresolved else then
     )

@@ -67,7 +67,7 @@ def _missing(group: MetaSamples, start_ns: int, unreached: tuple[str, ...]) -> F
         subject=group.subject,
         message=f"no meta leader: of {group.size} members {len(group.last)} can be reached, {quorum(group.size)} are"
         " needed to elect one; until then no stream or consumer can be created, changed, listed or moved"
-        + (f". The gateway to {', '.join(unreached)} is down, and servers there are members too" if unreached else ""),
+        + (f". The gateway to {', '.join(unreached)} is down, and servers there may be members" if unreached else ""),
         confidence=Confidence.HIGH if len(group.samples) > 1 else Confidence.MEDIUM,
         measured=len(group.last),
         threshold=quorum(group.size),
@@ -81,7 +81,7 @@ def _several(group: MetaSamples, always: set[str]) -> Finding:
         return unknown(group.subject, "servers name different meta leaders: one may have changed just then", _AGAIN)
     return Finding(
         subject=group.subject,
-        message=f"servers name different meta leaders ({', '.join(sorted(always))}): the cluster is split, and only the"
+        message=f"servers name different meta leaders ({', '.join(sorted(always))}): the cluster is split, and only a"
         " side with a majority can change anything",
         measured=len(always),
         threshold=1,
@@ -103,7 +103,7 @@ def _with_leader(group: MetaSamples, silence_ns: int) -> Finding:
     return Finding(
         subject=group.subject,
         message=f"the meta leader reaches only {received - 1} of {group.size - 1} other members: without a majority"
-        " nothing can be created or changed, and it is about to step down",
+        " nothing can be created or changed, and it steps down if they stay away",
         measured=received,
         threshold=quorum(group.size),
         unit="count",
@@ -112,6 +112,7 @@ def _with_leader(group: MetaSamples, silence_ns: int) -> Finding:
 
 
 _THEN = "meanwhile no stream or consumer could be created, changed, deleted, listed or moved"
+_CUT_OFF = "the logs of other servers go on without such a loss: requests of its own clients may have failed meanwhile"
 _RESCUED = "set to a lower quorum (unsafe): what the absent servers stored may be lost; bring them back"
 
 
@@ -128,8 +129,10 @@ def meta_leader_lost_logged(logs: LogEvidence) -> Iterator[Finding]:
             continue
         cut_off = incident.unresolved and _others_go_on(logs, incident)
         severity = Severity.ERROR if cut_off else incident.severity()
-        where = f"{incident.servers} lost contact with the meta leader" if cut_off else "no meta leader"
-        yield detailed_finding(incident, where, _THEN, severity)
+        what, then = "no meta leader", _THEN
+        if cut_off:
+            what, then = f"{incident.servers} lost contact with the meta leader", _CUT_OFF
+        yield detailed_finding(incident, what, then, severity)
     yield from findings_by_subject(
         log_incidents(logs, "meta-rescue-applied", subjects=cluster_of),
         "the meta group was rescued",

@@ -124,8 +124,8 @@ def _log_size(subject: Subject, readings: Sequence[RaftMember], warn: int, most:
     return Finding(
         subject=subject,
         severity=Severity.ERROR if huge else None,
-        message=f"on {member.server} the Raft log takes {sizes[-1]:,} bytes (group {member.group}): snapshots do not"
-        " shorten it, it fills the disk besides the messages and makes the next start slow",
+        message=f"on {member.server} the Raft log takes {sizes[-1]:,} bytes (group {member.group}): no snapshot has"
+        " shortened it, it fills the disk besides the messages and makes the next start slow",
         measured=sizes[-1],
         threshold=most if huge else warn,
         unit="bytes",
@@ -136,7 +136,7 @@ def _log_size(subject: Subject, readings: Sequence[RaftMember], warn: int, most:
     )
 
 
-_THEN = "its disk or processor does not keep up with what the group takes in (iostat -x, JSD811)"
+_THEN = "its disk or processor does not keep up with what the group takes in (iostat -x, JSD811), or the group is stuck"
 _PAUSED = "meanwhile it confirmed nothing and did not count for the quorum"
 
 

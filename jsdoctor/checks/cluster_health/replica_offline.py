@@ -213,12 +213,14 @@ def _asset_finding(subject: Subject, missing: Sequence[UnreachablePeer]) -> Find
     names = ", ".join(sorted(unheard.peer.name for unheard in missing))
     longest = max(unheard.peer.active_ns for unheard in missing)
     since = f"for {silence(longest)}" if longest else "since its leader took over"
-    what = "its replicas on {} have not been seen {}, though those servers are up: the replicas stopped"
+    what = (
+        "replicas on {} have not been seen {}, though those servers are up: they stopped, or lack a link to the leader"
+    )
     if len(missing) == 1:
-        what = "its replica on {} has not been seen {}, though that server is up: the replica stopped"
+        what = "replica on {} has not been seen {}, though that server is up: it stopped, or lacks a link to the leader"
     return Finding(
         subject=subject,
-        message=what.format(names, since),
+        message="its " + what.format(names, since),
         measured=longest or None,
         unit="duration" if longest else None,
         evidence=_evidence(missing),
@@ -229,7 +231,7 @@ def _unplaced(stream: Stream) -> Finding:
     have, want = 1 + len(stream.cluster.replicas if stream.cluster else ()), stream.config.num_replicas
     return Finding(
         subject=stream.subject,
-        message=f"{have} of {want} replicas are placed, and no server is there for the others",
+        message=f"{have} of {want} replicas are placed: too few servers are there, or have the space and tags for it",
         measured=have,
         threshold=want,
         unit="count",

@@ -24,8 +24,12 @@ _BY_ID = "last msgid mismatch"
 _EDIT_HANGS = (2, 15)
 _CAUSES = (
     (_BY_ID, "one publish with a wrong Nats-Expected-Last-Msg-Id does this on server 2.14 and newer"),
-    ("no space left", "the disk is full"),
-    ("expected sequence does not match store", "an earlier write failed there, most often because the disk was full"),
+    ("no space left", "its volume has no space or no inodes left: free some, then restart that server"),
+    (
+        "expected sequence does not match store",
+        "a write failed, as on a full disk; when it has space, restart that server",
+    ),
+    ("ermission denied", "its store directory cannot be written: allow that, then restart that server"),
 )
 
 
@@ -49,18 +53,16 @@ def stream_halted(servers: Servers, snapshots: SnapshotSeries | None) -> Iterato
 
 def _finding(subject: Subject, where: Sequence[tuple[Server, HealthError]], stream: Stream | None) -> Finding:
     cause = where[0][1].error.partition(_WRITE_ERROR)[2]
-    known = next((text for mark, text in _CAUSES if mark in cause), "see the log of that server")
     dead = stream is not None and not stream.has_leader
     names = ", ".join(server.name for server, _ in where)
-    effect = (
-        "the stream has no leader: nothing can be published, and a restart does not help"
-        if dead
-        else "that copy takes no more messages until the server is restarted"
-    )
+    effect = "the stream has no leader: nothing can be published" if dead else "that copy takes no more messages"
+    if dead and _BY_ID in cause:
+        effect += ", and a restart does not help"
     return Finding(
         subject=subject,
         severity=None if dead or (stream and len(where) >= stream.config.num_replicas) else Severity.ERROR,
-        message=f"halted on {names} by a write error ({cause}): {effect}; {known}{_recovery(cause, where, stream)}",
+        message=f"halted on {names} by a write error ({cause}): {effect}; {_known(cause)}"
+        + _recovery(cause, where, stream),
         measured=len(where),
         threshold=0,
         unit="count",
@@ -91,17 +93,9 @@ _FAILING = (
     *("stream-store-failed", "stream-not-flushed", "consumer-state-not-written"),
     *("raft-log-not-written", "raft-vote-not-stored", "raft-state-not-written", "raft-log-not-created"),
 )
-_CAUSES_LOGGED = (
-    ("last msgid mismatch", "one publish with a wrong Nats-Expected-Last-Msg-Id does this on server 2.14 and newer"),
-    ("no space left", "the disk is full: free space, then restart that server"),
-    ("expected sequence does not match store", "most often the disk was full; restart that server once it has space"),
-    ("ermission denied", "its store directory cannot be written"),
-)
 _SEQUENCES_DIFFER = re.compile("sequence (?:by subject )?mismatch")
 _INDEX_DIFFERS = "raft: could not store entry to WAL"
 """The server's error if an entry got another index than expected, and nothing else is wrong: JSD708 judges it."""
-
-_OTHERWISE = "look at the disk of that server, then restart it"
 
 
 @check("cluster_health.write_errors_logged")
@@ -135,5 +129,10 @@ def write_errors_logged(logs: LogEvidence) -> Iterator[Finding]:
 
 def _cause(incident: LogIncident) -> str:
     reasons = incident.values("reason")
-    known = next((text for mark, text in _CAUSES_LOGGED if mark in reasons), _OTHERWISE)
-    return f"{reasons}: {known}" if reasons else known
+    return f"{reasons}: {_known(reasons)}" if reasons else _known("")
+
+
+def _known(reasons: str) -> str:
+    return next(
+        (text for mark, text in _CAUSES if mark in reasons), "see its log and its disk, then restart that server"
+    )

@@ -50,7 +50,7 @@ def _finding(history: ConsumerHistory, still_for: int) -> Finding:
             + (
                 f"a handler may work on one message until {moment}"
                 if early
-                else "it does not respond to flow control, so no more is sent"
+                else "it does not respond to flow control, or its server delivers nothing"
             )
         ),
         how_to_get=f"look again after {moment}: then it is a fault" if early else "",

@@ -41,6 +41,8 @@ def _lag_cause(history: ConsumerHistory) -> str:
         return f"{share:.0%} of its deliveries are repeats (JSD408)"
     if not moved(history):
         return "clients wait and the server delivers nothing (JSD404, JSD417)"
+    if not config.is_push and all(reading.num_pending and reading.num_waiting for reading in history.readings):
+        return "requests of its clients wait each time: its server delivers less than arrives"
     return "its clients are slower than what arrives"
 
 

@@ -44,7 +44,7 @@ def _finding(view: View, direction: DirectionView, params: Params) -> Finding:
         message=(
             f"from {direction.sender} to {direction.receiver} packets of {flow.stuck_length:,} bytes of data or more"
             f" were sent again up to {flow.stuck_times:,} times and never acknowledged, while those of up to"
-            f" {flow.delivered_length:,} bytes arrived: the path takes no packets of this size, and no error is sent"
+            f" {flow.delivered_length:,} bytes arrived: the path drops what is larger, and the sender does not learn it"
         ),
         measured=flow.stuck_times,
         threshold=params.integer("times"),

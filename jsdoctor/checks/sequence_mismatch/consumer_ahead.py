@@ -95,7 +95,8 @@ def _ahead(ahead: int, readings: Sequence[Consumer], stream: Stream, version: st
         subject=now.subject,
         message=(
             f"the consumer stands at message {ahead:,} but the stream ends at {last_seq:,}: the stream lost "
-            f"messages, and this consumer may never get the next {counted(ahead - last_seq, 'new message')}"
+            "its end or was recreated, and this consumer may never get the next "
+            f"{counted(ahead - last_seq, 'new message')}"
             f"{_recovery(version, last_seq)}"
         ),
         measured=ahead,

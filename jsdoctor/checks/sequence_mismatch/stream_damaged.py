@@ -35,7 +35,7 @@ def stream_damaged(snapshots: SnapshotSeries) -> Iterator[Finding]:
 
 
 def _adds_up(state: StreamState) -> bool:
-    """Servers compute `num_deleted` from the rest, so only a state that was loaded damaged does not add up."""
+    """Servers compute `num_deleted` from the rest, so no operation leaves a state that does not add up."""
     if state.messages == 0:
         return state.last_seq == 0 or state.first_seq == state.last_seq + 1
     return state.messages + state.num_deleted == state.last_seq - state.first_seq + 1
@@ -63,7 +63,8 @@ def _torn(stream: Stream) -> Finding:
         subject=stream.subject,
         message=(
             f"its numbers contradict each other: {counted(state.messages, 'message')} and {state.num_deleted:,} "
-            f"deleted between sequences {state.first_seq:,} and {state.last_seq:,}: it was loaded from damaged storage"
+            f"deleted between sequences {state.first_seq:,} and {state.last_seq:,}: it "
+            "loaded damaged storage, or miscounted"
         ),
         evidence=tuple(
             stream.observed(f"state.{name}", getattr(state, name))
@@ -117,7 +118,8 @@ def _removed(history: StreamHistory) -> int:
     """How many more messages are missing in the middle, on a stream from whose middle nothing may be removed."""
     config = history.last.config
     fixed = config.deny_delete and config.deny_purge and config.retention == "limits" and not config.mirror
-    if not fixed or config.max_msgs_per_subject > 0 or config.allow_msg_ttl or config.allow_rollup_hdrs:
+    removes = config.allow_msg_ttl or config.allow_rollup_hdrs or config.allow_msg_schedules
+    if not fixed or removes or config.max_msgs_per_subject > 0:
         return 0
     first, last = history.first.state, history.last.state
     return max(0, last.num_deleted - first.num_deleted) if last.first_seq == first.first_seq else 0
@@ -146,11 +148,12 @@ def _went_back(before: Stream, last: Stream) -> Finding:
 
 def _holes(history: StreamHistory, missing: int) -> Finding:
     first, last = history.first, history.last
+    same = first.answered_by == last.answered_by
     return Finding(
         subject=last.subject,
         message=(
             f"{counted(missing, 'message')} vanished from the middle of a stream that allows no deletes and no purges: "
-            "their storage is damaged"
+            + ("their storage is damaged" if same else f"the copy of {last.answered_by}, which leads now, lacks them")
         ),
         measured=missing,
         threshold=0,
@@ -181,9 +184,11 @@ def restored_less_logged(logs: LogEvidence, snapshots: SnapshotSeries | None) ->
     for fall in logs.restored_falls:
         config = streams.get(fall.subject)
         if config is not None and _keeps_all(config):
-            yield _finding(fall, None, "it has no limit that explains that: they are lost", Confidence.MEDIUM)
+            fixed = config.deny_delete and config.deny_purge
+            why = "they are lost" if fixed else "they were purged or deleted, or are lost"
+            yield _finding(fall, None, f"it has no limit that explains that: {why}", Confidence.MEDIUM)
         elif _damaged(logs, fall):
-            why = "its server found damaged messages of that stream when it started: they are lost there"
+            why = "its server found damaged messages of that stream when it started: what it could not read is lost"
             yield _finding(fall, None, why, Confidence.MEDIUM)
         elif _ended_badly(logs, fall):
             yield _finding(fall, Severity.WARNING, f"the server had not stopped in order; {_WHY}", Confidence.LOW)

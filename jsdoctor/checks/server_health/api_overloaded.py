@@ -100,7 +100,7 @@ def _piled_up(server: Server, waits: Sequence[tuple[int, int]], params: Params) 
     return Finding(
         subject=server.subject,
         severity=Severity.ERROR if close else None,
-        message=f"{queue:,} JetStream API requests wait there, in every sample: clients time out and ask again, and at"
+        message=f"{queue:,} JetStream API requests wait there, in every sample: clients that time out ask again, and at"
         " 10,000 the server drops all that wait",
         measured=pending if by_pending else inflight,
         threshold=params.integer(limit),
@@ -222,8 +222,7 @@ def api_overloaded_logged(logs: LogEvidence) -> Iterator[Finding]:
         severity = Severity.ERROR if dropped and is_recent(logs, burst) else None
         yield finding_of(
             burst,
-            f"{what} ({burst.story}); their clients waited in vain and ask again. Such lines are written at most once a"
-            " second",
+            f"{what} ({burst.story}); their clients got no response. Such lines are written at most once a second",
             severity,
         )
     if not log_bursts:

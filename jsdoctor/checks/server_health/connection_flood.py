@@ -159,7 +159,7 @@ _WHY = {
     "connection-refused-server-full": "max_connections of the server was reached",
     "connection-refused-account-full": "the connections that an account may have were used up",
     "connection-refused-tls-rate": "more TLS connections came in a second than the server takes",
-    "connection-not-accepted": "connections could not be accepted, often for lack of file descriptors",
+    "connection-not-accepted": "connections could not be accepted",
     "listener-failed": "a listener failed",
     "client-refused-full": "the server had no connection left for it",
     "client-refused-account-full": "its account had no connection left",
@@ -190,5 +190,5 @@ def _words(burst: Burst) -> str:
     reasons = [dict(line.fields).get("reason", "") for occurrence in burst.found for line in occurrence.exemplars]
     reason = f" ({reasons[-1]})" if any(reasons) else ""
     all_of_them = any(occurrence.signature in _EVERYBODY for occurrence in burst.found)
-    then = ". No other client can connect either, operators included" if all_of_them else ""
+    then = ". Meanwhile no other client could connect, operators included" if all_of_them else ""
     return f"{why}{reason}: {burst.story}{who}{then}"

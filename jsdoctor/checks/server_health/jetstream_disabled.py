@@ -62,14 +62,15 @@ def _outsider(server: Server, remedy: str) -> Finding:
     )
 
 
-_UNTIL = "it stays off until the server is restarted"
+_CONFIGURED = "JetStream is configured on this server and off:"
+_WHICH = "switched it off; its log shows which; restart it when that is fixed"
 _SWITCHED_OFF = (
-    "JetStream is configured on this server and off: it is still a member of the meta group, so it was not removed: "
-    f"a write error or a full disk switches it off; its log shows which, and {_UNTIL}"
+    f"{_CONFIGURED} it is still a member of the meta group, so it was not removed: a full disk, a failed write, a store"
+    f" that it may not write or a failed restart of JetStream {_WHICH}"
 )
 _OFF_OR_REMOVED = (
-    "JetStream is configured on this server and off: a write error, a full disk or its removal from the cluster while "
-    f"it ran switches it off; its log shows which, and {_UNTIL}"
+    f"{_CONFIGURED} a full disk, a failed write, a store that it may not write, a failed restart of JetStream or its"
+    f" removal from the cluster while it ran {_WHICH}"
 )
 _NOT_CONFIGURED = (
     "it runs without JetStream, and the meta group counts it as a member: its health check passes, so its "

@@ -12,11 +12,11 @@ from jsdoctor.model.params import Params
 from jsdoctor.model.wording import counted
 
 _REASONS = {
-    "OOMKilled": "it used more memory than its limit allows",
+    "OOMKilled": "it used more memory than its limit allows, or its node had none left",
     "CrashLoopBackOff": "its server ends each time it is started",
     "ImagePullBackOff": "its image cannot be pulled",
     "ErrImagePull": "its image cannot be pulled",
-    "CreateContainerConfigError": "a ConfigMap or Secret that it names does not exist",
+    "CreateContainerConfigError": "a ConfigMap, Secret or key that it names is missing, or its user is not allowed",
 }
 
 

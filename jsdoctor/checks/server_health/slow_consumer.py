@@ -125,7 +125,7 @@ def _finding(server: Server, growth: dict[str, int], recent: Sequence[ClientConn
     lost = sum(growth.values()) or len(recent)
     cut_off = f"slow readers were cut off {when}" + (f" ({_words(growth)})" if growth else "")
     then = (
-        "what goes over that link is late or lost, and leader elections follow"
+        "what goes over that link is late or lost, and leader elections may follow"
         if links
         else "they lose what core NATS sent them meanwhile and must connect again"
     )
@@ -192,8 +192,8 @@ def _finding_logged(logs: LogEvidence, burst: Burst, recent_us: int) -> Finding:
         kinds = listed(_LINKS[occurrence.value("kind")] for occurrence in links)
         message = (
             f"it could not write to {kinds} of {listed(occurrence.value('address') for occurrence in links)}"
-            f" ({burst.story}): that server or the network to it is too slow; leader changes and replicas that fall"
-            " behind follow"
+            f" ({burst.story}): that server or the network to it is too slow; leaders may change and replicas fall"
+            " behind"
         )
         return finding_of(burst, message, Severity.ERROR if recent else Severity.WARNING)
     if not any(occurrence.value("kind") for occurrence in burst.found):

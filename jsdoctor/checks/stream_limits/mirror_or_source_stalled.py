@@ -130,7 +130,7 @@ def _stalls(stream: Stream, history: StreamHistory | None, deployment: Deploymen
         yield Stall(text, Severity.ERROR, origins[0].now.name if origins else "")
     elif history and (by := ahead(history, deployment)):
         text = (
-            f"it is {by:,} sequences past its origin, which was deleted and recreated or restored:"
+            f"it is {by:,} sequences past its origin, which was recreated, restored or lost its end:"
             f" the next {counted(by, 'message')} of the origin will not be copied"
         )
         yield Stall(text, Severity.ERROR, origins[0].now.name if origins else "", by, 0, "count")
@@ -169,7 +169,7 @@ def _of_origin(
         return Stall(text, Severity.ERROR, name, silent_ns, warn_ns, "duration")
     if silent_ns >= warn_ns:
         late = silent_ns >= fail_ns
-        text = f"{name} was {received}, not even its heartbeat: it cannot be reached, and no new message comes"
+        text = f"{name} was {received}, not even its heartbeat: it is down, leaderless or cut off, and no message comes"
         limit = fail_ns if late else warn_ns
         return Stall(text, Severity.ERROR if late else Severity.WARNING, name, silent_ns, limit, "duration")
     lags = [reading.lag for reading in (*origin.before, origin.now)]
@@ -200,10 +200,10 @@ def _cause(history: StreamHistory, deployment: Deployment) -> str:
         )
     if not deployment.stops_at_repeated_ids(stream):
         return "; the log of its server may tell why"
-    known = ": before 2.12.8 a message whose id was seen before stops it"
+    known = f", as before 2.12.8 at an id that was seen before; if the log of its server has '{_REPEATED_ID}',"
     if stream.config.mirror:
-        return f"{known}; recreated, it stops there again: restart its server, which lets it go on, and upgrade"
-    return f"{known}; a duplicate window of 100ms lets it go on within seconds; then upgrade to 2.14"
+        return f"{known} restart that server, as a new mirror stops there again, and upgrade"
+    return f"{known} a duplicate window of 100ms lets it go on within seconds; then upgrade to 2.14"
 
 
 def _finding(stream: Stream, stalls: Sequence[Stall], deployment: Deployment) -> Finding:

@@ -24,7 +24,7 @@ from jsdoctor.model.subjects import overlaps_any
 from jsdoctor.model.trend import StreamHistory, Trend
 from jsdoctor.model.wording import span
 
-_LOST = "their acknowledgements were lost"
+_LOST = "every consumer is past them, as where acknowledgements are lost"
 
 
 @check("stream_limits.retention_trap")
@@ -78,7 +78,10 @@ def _nobody(stream: Stream, history: StreamHistory | None) -> Finding:
             return passed(stream.subject)
         text = f"{stream.state.messages:,} messages wait in this work queue and no consumer exists to take them"
         return Finding(subject=stream.subject, severity=Severity.WARNING, message=text, evidence=seen)
-    dropping = history is not None and history.last.state.last_seq > history.first.state.last_seq
+    first, last = (history.first.state, history.last.state) if history else (stream.state, stream.state)
+    if last.messages > first.messages:  # something keeps them that does not show: see below
+        return passed(stream.subject)
+    dropping = last.last_seq > first.last_seq
     return Finding(
         subject=stream.subject,
         severity=None if dropping else Severity.WARNING,

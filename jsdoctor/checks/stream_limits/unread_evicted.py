@@ -104,10 +104,11 @@ def _work_lost(history: StreamHistory, left: int, lost: int, least: int) -> Find
     limits = {"max_age": config.max_age_ns, "max_msgs": config.max_msgs, "max_bytes": config.max_bytes}
     limits["max_msgs_per_subject"] = config.max_msgs_per_subject
     reasons = [name for name, limit in limits.items() if limit > 0] + (["message TTL"] if config.allow_msg_ttl else [])
+    reasons += [] if config.deny_purge and config.deny_delete else ["a purge or deletes"]
     return Finding(
         subject=stream.subject,
         message=f"{lost:,} of {left:,} messages that left this work queue within {history.elapsed_s:.0f} s were"
-        f" acknowledged by no consumer: {', '.join(reasons) or 'a purge or deletes'} removed them unprocessed",
+        f" acknowledged by no consumer: {' or '.join(reasons)} removed them unprocessed",
         measured=lost,
         threshold=least,
         unit="count",

@@ -24,7 +24,7 @@ OUTCOME_SCHEMA = "jsdoctor.fix/v1"
 _STYLES = {Ending.MANUAL: "bold cyan", Ending.NOT_ALLOWED: "bold cyan", Ending.UNPROVED: "bold yellow"}
 
 
-def plan_in(plan: Plan, wanted: PlanFormat, options: RenderOptions) -> str:
+def plan_in(plan: Plan, wanted: PlanFormat, options: RenderOptions, flags: str) -> str:
     """The plan in that format, as it may be shown: a plan of a file may come from anywhere."""
     plan = shareable(plan)
     match wanted:
@@ -35,7 +35,7 @@ def plan_in(plan: Plan, wanted: PlanFormat, options: RenderOptions) -> str:
         case PlanFormat.HTML:
             from jsdoctor.render.html.plan import render_plan_html
 
-            return render_plan_html(plan, options)
+            return render_plan_html(plan, options, flags)
         case PlanFormat.TEXT:
             return render_plan(plan, options)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from jsdoctor.app.connection import flags_of
 from jsdoctor.app.fix.plan import make_plan
 from jsdoctor.app.fix.request import FixRequest, allowed_up_to, check_options, read_plan
 from jsdoctor.app.fix.run import (
@@ -45,7 +46,7 @@ def run_fix(request: FixRequest) -> ExitCode:
     else:
         with progress(request.judge.quiet) as phase:
             plan = make_plan(request, replace(sample, show=phase), MESSAGES)
-    _show_plan(request, plan)
+    _show_plan(request, plan, flags_of(sample.logins))
     if not request.apply:
         return ExitCode.OK
     steps, allowed = wanted_steps(request, plan.steps), allowed_up_to(request.allow)
@@ -75,11 +76,11 @@ def _done(request: FixRequest, carry_out: Callable[[], FixOutcome]) -> ExitCode:
     return done.exit_code
 
 
-def _show_plan(request: FixRequest, plan: Plan) -> None:
+def _show_plan(request: FixRequest, plan: Plan, flags: str) -> None:
     if request.output is None and request.apply and request.format is PlanFormat.JSON:
         return  # stdout then has one document: how the steps ended
     options = render_options(request.judge.color, request.judge.max_examples)
-    write_output(plan_in(plan, request.format, options), request.output)
+    write_output(plan_in(plan, request.format, options, flags), request.output)
 
 
 def _show_outcomes(request: FixRequest, done: FixOutcome) -> None:

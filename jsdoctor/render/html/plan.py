@@ -12,8 +12,8 @@ _GRADES = {Risk.SAFE: "good", Risk.DISRUPTIVE: "warning", Risk.DESTRUCTIVE: "err
 """The colours of severities, for risks."""
 
 
-def render_plan_html(plan: Plan, options: RenderOptions) -> str:
-    """One file that needs no other."""
+def render_plan_html(plan: Plan, options: RenderOptions, flags: str = "") -> str:
+    """One file that needs no other. `flags` lead a command of jsdoctor to the logins of this run."""
     return plain_page(
         "plan.html",
         options,
@@ -22,6 +22,7 @@ def render_plan_html(plan: Plan, options: RenderOptions) -> str:
         finished=plan.created,
         title=headline(plan),
         plan=plan,
+        flags=flags,
         grades={risk.value: grade for risk, grade in _GRADES.items()},
         worst="unsure" if plan.steps else "good",
     )
