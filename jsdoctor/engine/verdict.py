@@ -7,6 +7,8 @@ from enum import IntEnum
 from jsdoctor.model.finding import Outcome, Severity
 from jsdoctor.model.report import Report
 
+_GIVEN = frozenset({"pasted", "logs", "loki", "pcap"})
+
 
 class ExitCode(IntEnum):
     """What the process returns; the only place with these numbers."""
@@ -31,13 +33,20 @@ class NagiosState(IntEnum):
 def exit_code(report: Report, fail_on: Severity, exit_zero: bool = False, allow_gaps: bool = False) -> ExitCode:
     """A crashed check outranks findings, findings outrank gaps and what no rule explains.
 
-    `exit_zero` forgives findings, `allow_gaps` gaps; either forgives the unexplained, which is shown as a finding.
+    `exit_zero` forgives findings, `allow_gaps` gaps; either forgives the unexplained, which is shown as a finding, and
+    what was seen in evidence that somebody chose to give and could not be judged.
     """
     if any(verdict.subjects.get(Outcome.ERROR) for verdict in report.verdicts):
         return ExitCode.INTERNAL
     if not exit_zero and any(result.severity.rank >= fail_on.rank for result in report.failures()):
         return ExitCode.FINDINGS
-    unexplained = not exit_zero and any(result.finding.unexplained for result in report.failures())
+    kinds = {source.kind for source in report.sources}
+    given = bool(kinds) and kinds <= _GIVEN
+    unexplained = not exit_zero and any(
+        result.finding.unexplained or (given and result.finding.seen)
+        for result in report.results
+        if result.suppressed is None
+    )
     if not allow_gaps and (unexplained or any(gap.requested for gap in report.gaps)):
         return ExitCode.INCONCLUSIVE
     return ExitCode.OK

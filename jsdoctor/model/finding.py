@@ -111,7 +111,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     `severity` and `impact` None mean the rule's own. `measured`, `threshold` and `uncertainty` are in `unit`.
     `remedy` holds the values that the rule's remedy action needs (for example `{"max_ack_pending": 2000}`); `advice` is
     what a person has to do first, in sentences, where the evidence shows a cause that no command removes.
-    `unexplained`: it shows what no rule judged, so that the run is inconclusive.
+    `unexplained`: it shows what no rule judged, so that the run is inconclusive. `seen`: what was seen may be a fault,
+    and does not suffice to judge it.
     """
 
     subject: Subject
@@ -128,6 +129,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     remedy: dict[str, Any] = {}
     advice: str = ""
     unexplained: bool = False
+    seen: bool = False
     how_to_get: str = ""
     first_seen: datetime | None = None
     last_seen: datetime | None = None
@@ -145,6 +147,11 @@ def passed(subject: Subject) -> Finding:
 def unknown(subject: Subject, reason: str, how_to_get: str) -> Finding:
     """The rule could not judge this subject: `reason` says why, `how_to_get` what to do about it."""
     return Finding(subject=subject, outcome=Outcome.NOT_EVALUATED, message=reason, how_to_get=how_to_get)
+
+
+def suspected(subject: Subject, reason: str, how_to_get: str) -> Finding:
+    """What was seen of this subject may be a fault, and does not suffice to judge it: every report shows it."""
+    return Finding(subject=subject, outcome=Outcome.NOT_EVALUATED, message=reason, how_to_get=how_to_get, seen=True)
 
 
 def fingerprint(code: str, subject: Subject) -> str:

@@ -55,7 +55,7 @@ def _opening(report: Report, outcomes: Counter[Outcome]) -> tuple[str, str]:
             next(iter(entries))
         ]
     blind = outcomes[Outcome.NOT_EVALUATED] or outcomes[Outcome.ERROR] or any(gap.requested for gap in report.gaps)
-    if outcomes[Outcome.PASS] or report.suppressed():
+    if outcomes[Outcome.PASS] or report.suppressed() or any(map(passed_in_part, report.verdicts)):
         return (
             (f"Nothing found in what could be seen by {rules}", "bold yellow")
             if blind

@@ -89,6 +89,7 @@ def result_document(result: Result) -> documents.ResultDocument:
         message=finding.message,
         advice=finding.advice,
         how_to_get=finding.how_to_get,
+        seen=finding.seen,
         measured=finding.measured,
         threshold=finding.threshold,
         unit=finding.unit,

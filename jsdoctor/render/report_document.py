@@ -106,6 +106,9 @@ class ResultDocument(JsonObject, frozen=True, kw_only=True):
     how_to_get: Annotated[
         str, Meta(description="For a result that could not be evaluated: how to get the evidence. Else empty.")
     ]
+    seen: Annotated[
+        bool, Meta(description="For a result that could not be evaluated: what was seen of the subject may be a fault")
+    ]
     measured: Annotated[float | int | str | None, Meta(description="In `unit`")]
     threshold: Annotated[float | int | str | None, Meta(description="In `unit`")]
     unit: Annotated[

@@ -22,12 +22,16 @@ _COMMANDS = ("nats ", "jsdoctor ")  # advice that starts so is a command: it mus
 
 
 class Undecided(msgspec.Struct):
-    """Rules that could not be judged for one and the same reason, and the subjects for which they could not."""
+    """Rules that could not be judged for one and the same reason, and the subjects for which they could not.
+
+    `seen`: what was seen of these subjects may be a fault.
+    """
 
     reason: str
     how_to_get: str
     codes: set[str]
     subjects: list[Subject]
+    seen: bool = False
 
 
 def is_command(how_to_get: str) -> bool:
@@ -76,49 +80,64 @@ def write_gaps(page: Page, report: Report, options: RenderOptions) -> None:
 
 
 def write_not_evaluated(page: Page, report: Report, options: RenderOptions) -> None:
-    """Rules that could not be judged: one line; with `verbose` one per reason, and for every rule at least its code."""
+    """What was seen and not decided; then the other rules that could not be judged, in one line without `verbose`."""
     groups = undecided(report)
+    seen, unseen = [group for group in groups if group.seen], [group for group in groups if not group.seen]
+    _write_undecided(page, "Seen and not decided", seen, options)
+    if options.verbose:
+        _write_undecided(page, "Not evaluated", unseen, options)
+        return
     in_part = {verdict.rule.code for verdict in report.verdicts if passed_in_part(verdict)}
-    if not options.verbose:
-        groups = [group for group in groups if not group.codes <= in_part]
+    codes = {code for group in unseen for code in group.codes} - in_part
+    if codes:
+        reasons = counted(sum(not group.codes <= in_part for group in unseen), "reason")
+        page.blank()
+        page.line(
+            ("Not evaluated", "bold"),
+            f" · {counted(len(codes), 'rule')} for {reasons}: -v shows them and how to get it",
+        )
+
+
+def _write_undecided(page: Page, heading: str, groups: Sequence[Undecided], options: RenderOptions) -> None:
     if not groups:
         return
-    codes = {code for group in groups for code in group.codes} - (set() if options.verbose else in_part)
     page.blank()
-    if not options.verbose:
-        reasons = f"for {counted(len(groups), 'reason')}"
-        page.line(
-            ("Not evaluated", "bold"), f" · {counted(len(codes), 'rule')} {reasons}: -v shows them and how to get it"
-        )
-        return
-    page.line(("Not evaluated", "bold"), f" · {counted(len(codes), 'rule')}")
+    page.line((heading, "bold"), f" · {counted(len({code for group in groups for code in group.codes}), 'rule')}")
     limit = options.max_examples or len(groups)
     for group in groups[:limit]:
-        about = f" ({subjects(group.subjects)})" if group.subjects else ""
+        about = f" ({_names(group)})" if group.subjects else ""
         _write_reason(page, [", ".join(sorted(group.codes)), about], group.reason, group.how_to_get)
     if rest := groups[limit:]:
         named = sorted({code for group in rest for code in group.codes})
         page.line(f"and {counted(len(rest), 'more reason')} ({', '.join(named)})", indent=2)
 
 
+def _names(group: Undecided) -> str:
+    return group.subjects[0].label if group.seen and len(group.subjects) == 1 else subjects(group.subjects)
+
+
 def undecided(report: Report) -> list[Undecided]:
-    """Reasons why rules were not evaluated, as a whole or for single subjects: the widest first."""
+    """Reasons why rules were not evaluated, as a whole or for single subjects: what was seen first, then the widest."""
     by_reason: dict[tuple[str, str], Undecided] = {}
 
-    def note(code: str, reason: str, how_to_get: str, subject: Subject | None = None) -> None:
-        group = by_reason.setdefault((reason, how_to_get), Undecided(reason, how_to_get, set(), []))
+    def note(code: str, reason: str, how_to_get: str, subject: Subject | None = None, seen: bool = False) -> None:
+        group = by_reason.setdefault((reason, how_to_get), Undecided(reason, how_to_get, set(), [], seen))
         group.codes.add(code)
         if subject is not None:
             group.subjects.append(subject)
 
     single = with_outcome(report.results, Outcome.NOT_EVALUATED)
     for result in single:
-        note(result.rule.code, result.finding.message, result.finding.how_to_get, result.finding.subject)
+        finding = result.finding
+        note(result.rule.code, finding.message, finding.how_to_get, finding.subject, finding.seen)
     explained = {result.rule.code for result in single}
     for verdict in report.verdicts:
         if verdict.outcome is Outcome.NOT_EVALUATED and verdict.rule.code not in explained:
             note(verdict.rule.code, verdict.reason, verdict.how_to_get)
-    return sorted(by_reason.values(), key=lambda group: (-len(group.codes), -len(group.subjects), min(group.codes)))
+    return sorted(
+        by_reason.values(),
+        key=lambda group: (not group.seen, -len(group.codes), -len(group.subjects), min(group.codes)),
+    )
 
 
 def _gap_heading(report: Report) -> Iterable[Part]:

@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
+import msgspec
 import pytest
 
 from jsdoctor.checks.registry import Check, Predicate
+from jsdoctor.engine.judged import passed_in_part
 from jsdoctor.engine.runner import Evaluation, evaluate
 from jsdoctor.engine.select import Selection
 from jsdoctor.engine.verdict import ExitCode, exit_code
 from jsdoctor.model.evidence import Evidence, EvidenceSet
-from jsdoctor.model.finding import CLUSTER, Finding, Outcome, Severity, Subject, passed, unknown
+from jsdoctor.model.finding import CLUSTER, Finding, Outcome, Severity, Subject, passed, suspected, unknown
 from jsdoctor.model.gap import Gap, Gaps
 from jsdoctor.model.log import LogEvidence
-from jsdoctor.model.report import Report
+from jsdoctor.model.partial import mark_unread
+from jsdoctor.model.report import Report, Source
 from jsdoctor.model.rule import Rule
 from jsdoctor.model.server import Servers
 
@@ -169,3 +172,38 @@ def test_precedence_of_exit_codes() -> None:
     assert exit_code(report(run(fails), asked), error, exit_zero=True, allow_gaps=True) is ExitCode.OK
     assert exit_code(report(run(fails), asked), Severity.CRITICAL) is ExitCode.INCONCLUSIVE
     assert exit_code(report(run(crashes)), error, exit_zero=True, allow_gaps=True) is ExitCode.INTERNAL
+
+
+def test_what_was_seen_in_given_evidence_and_not_judged_is_inconclusive() -> None:
+    def waits(gaps: Gaps) -> Iterator[Finding]:
+        yield suspected(HERE, "10,000 requests wait, in the only sample", "run with --samples 2 or more")
+
+    seen = report(run(waits))
+    at = seen.started
+    codes = [
+        exit_code(msgspec.structs.replace(seen, sources=tuple(Source(kind, "x", at) for kind in kinds)), Severity.ERROR)
+        for kinds in (("pasted",), ("logs",), ("live",), ("live", "logs"))
+    ]
+    assert codes == [ExitCode.INCONCLUSIVE, ExitCode.INCONCLUSIVE, ExitCode.OK, ExitCode.OK]
+
+
+def test_a_rule_that_needed_a_reply_that_was_not_read_does_not_pass() -> None:
+    class Links(msgspec.Struct, frozen=True):
+        routes: tuple[str, ...] | None = None
+
+        @property
+        def subject(self) -> Subject:
+            return THERE
+
+    unread = mark_unread(Links(), {"routes": "ROUTEZ"}, "run again")
+
+    def routed(gaps: Gaps) -> Iterator[Finding]:
+        yield passed(HERE)
+        if unread.routes == ():
+            yield Finding(subject=THERE, message="no routes")
+
+    (verdict,) = run(routed).verdicts
+    assert (verdict.outcome, verdict.subjects) == (Outcome.NOT_EVALUATED, {Outcome.PASS: 1})
+    assert (verdict.reason, verdict.how_to_get) == (f"{THERE.label}: ROUTEZ was not read", "run again")
+    assert passed_in_part(verdict)
+    assert unread.routes is None, "outside of a check nothing is noted"

@@ -131,6 +131,7 @@ def test_one_result_in_full() -> None:
         "message": "1,000 of 1,000 allowed messages are unacknowledged: delivery has stopped, 5,213 messages wait",
         "advice": "",
         "how_to_get": "",
+        "seen": False,
         "measured": 1.0,
         "threshold": 1.0,
         "unit": "ratio",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 
+import msgspec
 import pytest
 from hypothesis import given
 from rich.cells import cell_len
@@ -152,6 +153,24 @@ def test_a_gap_is_reported_once_but_counted_as_the_finding_it_is() -> None:
 def test_a_gap_finding_without_its_gap_is_not_lost() -> None:
     _, finding = reports.silent_gap("PAYMENTS")
     assert "APP > PAYMENTS\n" in text(reports.report(results=[finding]))
+
+
+def test_what_was_seen_and_not_decided_is_shown_without_verbose() -> None:
+    waits = reports.undecided(
+        reports.GROWING, reports.stream("ORDERS"), "50 of 50 wait, in the only sample", "run again"
+    )
+    seen = msgspec.structs.replace(waits, finding=msgspec.structs.replace(waits.finding, seen=True))
+    written = text(reports.report(results=[seen], verdicts=[reports.not_evaluated(reports.GROWING, "", "")]))
+    assert "Seen and not decided · 1 rule\n  JSD402 (" in written
+    assert "ORDERS): 50 of 50 wait, in the only sample → run again\n" in written
+
+
+def test_rules_that_passed_in_what_was_read_are_counted_apart() -> None:
+    in_part = RuleVerdict(reports.META, Outcome.NOT_EVALUATED, {Outcome.PASS: 3}, "n3: no reply", "start it")
+    written = text(reports.report(verdicts=[in_part, reports.not_evaluated(reports.GROWING, "one sample", "")]))
+    counts = "1 passed in what was read · 1 not evaluated (JSD402)"
+    assert " ".join(written.split()).endswith(f"Nothing found in what could be seen by 2 rules · {counts}")
+    assert "Not evaluated · 1 rule for 1 reason" in written
 
 
 def test_lists_what_was_inspected_when_nothing_was_found() -> None:

@@ -20,7 +20,7 @@ from jsdoctor.checks.logs.timeline import AROUND_US
 from jsdoctor.checks.logs.words import no_server_lines
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.streams.leaders import led_ns
-from jsdoctor.model.finding import CLUSTER, Finding, Observation, Severity, passed, unknown
+from jsdoctor.model.finding import CLUSTER, Finding, Observation, Severity, passed, suspected, unknown
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.params import Params
 from jsdoctor.model.raft import RaftGroups
@@ -97,16 +97,16 @@ def _judged(asset: Asset, stream: Stream, history: EarlierReadings, beginnings: 
     if asset.has_leader:
         return lost_majority(asset, history, silence_ns) or _late(asset, silence_ns) or passed(subject)
     if any(earlier.has_leader for earlier in history.before(asset)):
-        return unknown(subject, "it lost its leader between the samples: an election may be going on", _AGAIN)
+        return suspected(subject, "it lost its leader between the samples: an election may be going on", _AGAIN)
     absence = LeaderAbsence(asset, stream)
     if not absence.is_lasting(silence_ns):
         if absence.age_ns < silence_ns:
             return unknown(subject, f"it has no leader and was created {span(absence.age_ns)} ago", _AGAIN)
         if not history.before(asset):
-            return unknown(subject, "it has no leader in the only look: an election may be going on", _AGAIN)
+            return suspected(subject, "it has no leader in the only look: an election may be going on", _AGAIN)
         if history.watched_ns(asset) < silence_ns and (why := beginnings.why(asset, history)):
             again = f"run again with --samples 2 --interval {silence_ns // 10**9}s"
-            return unknown(asset.subject, f"it has no leader {why}: an election may be going on", again)
+            return suspected(asset.subject, f"it has no leader {why}: an election may be going on", again)
         return _leaderless(absence, f"for {span(history.watched_ns(asset))} at least, {_AGAIN}", Severity.ERROR)
     return _leaderless(absence, absence.why(silence_ns), None)
 
@@ -118,7 +118,7 @@ def _late(asset: Asset, silence_ns: int) -> Finding | None:
     received = sum(is_heard(peer, silence_ns) for peer in peers)
     if not late or received - late + 1 >= quorum(len(peers) + 1):
         return None
-    return unknown(
+    return suspected(
         asset.subject,
         f"its leader has not received responses of {late} of {len(peers)} other members for some seconds",
         _AGAIN,
@@ -192,11 +192,11 @@ def _may_be_electing(readings: Sequence[Stream] | Sequence[Consumer], names: str
     again = f"run again with --samples 2 --interval {silence_ns // 10**9}s"
     if not any(reading.cluster and reading.cluster.replicas for reading in readings):
         reason = f"{names} each name themselves as its leader without other members: their Raft groups may not run yet"
-        return unknown(last.subject, reason, again)
+        return suspected(last.subject, reason, again)
     led = led_ns(last)
     if led is None or led >= silence_ns:
         return None
-    return unknown(last.subject, f"{names} each say that they lead it, one of them only for {span(led)}", again)
+    return suspected(last.subject, f"{names} each say that they lead it, one of them only for {span(led)}", again)
 
 
 def _readings(trend: Trend) -> Iterator[Sequence[Stream] | Sequence[Consumer]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jsdoctor.checks.cluster_health.leadership import Asset, EarlierReadings
 from jsdoctor.checks.servers.health import uptime_ns
-from jsdoctor.model.finding import Finding, unknown
+from jsdoctor.model.finding import Finding, suspected, unknown
 from jsdoctor.model.raft import META_GROUP, RaftGroups
 from jsdoctor.model.server import Server, Servers
 from jsdoctor.model.snapshot import Consumer, Stream
@@ -43,9 +43,9 @@ class Assignments:
             return self._maybe_not_served(asset) if is_doubtful else None
         if asset.from_leader or self._had_meta_leader.get(name) is not False:
             reason = f"{name} reports it as its own and shows no Raft group for it: it is being scaled, the server has"
-            return unknown(asset.subject, f"{reason} just started, or the group does not run", _AGAIN)
+            return suspected(asset.subject, f"{reason} just started, or the group does not run", _AGAIN)
         if not history.before(asset):
-            return unknown(asset.subject, f"{name} shows no Raft group for it in the only sample", _AGAIN)
+            return suspected(asset.subject, f"{name} shows no Raft group for it in the only sample", _AGAIN)
         uptime = uptime_ns(server) if (server := self._last(name)) else None
         if uptime is None or uptime < self._settle_ns:
             since = "at a time that was not read" if uptime is None else f"{span(uptime)} ago"

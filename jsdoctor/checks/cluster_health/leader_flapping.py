@@ -15,7 +15,7 @@ from jsdoctor.checks.logs.bursts import WINDOW_US, bursts
 from jsdoctor.checks.logs.log_findings import detailed_finding
 from jsdoctor.checks.logs.words import no_server_lines, zoned
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import CLUSTER, Confidence, Finding, Severity, Subject, passed, unknown
+from jsdoctor.model.finding import CLUSTER, Confidence, Finding, Severity, Subject, passed, suspected, unknown
 from jsdoctor.model.jetstream import Cluster
 from jsdoctor.model.log import Leadership, LogEvidence
 from jsdoctor.model.params import Params
@@ -171,7 +171,7 @@ def elections_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
     for group in logs.leaderships:
         allowed = params.integer("elections") + 2 * _restarts(logs, group)
         if group.busiest_changes > allowed and group.first and not group.first.timed:
-            yield unknown(
+            yield suspected(
                 group.subject,
                 f"{counted(group.changes, 'election')} in lines without times, so their rate is not known",
                 "give the log with its times (logtime: true), or the output of `kubectl logs --timestamps`",

@@ -21,7 +21,7 @@ from jsdoctor.checks.logs.raft_words import cluster_of
 from jsdoctor.checks.logs.words import no_server_lines
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.servers.health import uptime_ns
-from jsdoctor.model.finding import CLUSTER, Confidence, Finding, Severity, passed, unknown
+from jsdoctor.model.finding import CLUSTER, Confidence, Finding, Severity, passed, suspected, unknown
 from jsdoctor.model.links import Links
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.params import Params
@@ -47,7 +47,7 @@ def meta_leader_missing(servers: Servers, links: Links | None, params: Params) -
             )
         elif leader_of(group.last) is None and servers.complete:
             name = next(iter(named[-1]))
-            yield unknown(group.subject, f"{name} is named as meta leader and did not respond", _AGAIN)
+            yield suspected(group.subject, f"{name} is named as meta leader and did not respond", _AGAIN)
         else:
             yield _with_leader(group, silence_ns)
 
@@ -78,7 +78,7 @@ def _missing(group: MetaSamples, start_ns: int, unreached: tuple[str, ...]) -> F
 
 def _several(group: MetaSamples, always: set[str]) -> Finding:
     if len(group.samples) == 1 or len(always) < 2:
-        return unknown(group.subject, "servers name different meta leaders: one may have changed just then", _AGAIN)
+        return suspected(group.subject, "servers name different meta leaders: one may have changed just then", _AGAIN)
     return Finding(
         subject=group.subject,
         message=f"servers name different meta leaders ({', '.join(sorted(always))}): the cluster is split, and only a"

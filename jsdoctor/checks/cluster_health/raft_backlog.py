@@ -15,7 +15,7 @@ from jsdoctor.checks.logs.log_findings import detailed_finding, findings_by_subj
 from jsdoctor.checks.logs.log_incidents import log_incidents
 from jsdoctor.checks.logs.words import no_server_lines
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import CLUSTER, Finding, Severity, Subject, passed, unknown
+from jsdoctor.model.finding import CLUSTER, Finding, Severity, Subject, passed, suspected
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.params import Params
 from jsdoctor.model.raft import RaftGroups, RaftMember
@@ -53,9 +53,11 @@ def _judged(subject: Subject, readings: Sequence[RaftMember], limits: Sequence[i
         return _overrun(subject, member)
     piled = list(backlogs(readings, limits))
     if piled and len(readings) == 1:
-        return log or unknown(subject, f"{_words(piled[0])}, in the only reading of it", "run with --samples 2 or more")
+        return log or suspected(
+            subject, f"{_words(piled[0])}, in the only reading of it", "run with --samples 2 or more"
+        )
     if piled and _is_new(member, params.integer("settle")):
-        return unknown(
+        return suspected(
             subject,
             f"{_words(piled[0])}; its log begins less than {span(params.integer('settle'))} ago and nothing of it was"
             " applied yet: the group was just made, by a creation or a change of replicas",
@@ -63,7 +65,7 @@ def _judged(subject: Subject, readings: Sequence[RaftMember], limits: Sequence[i
         )
     if piled and piled[0].per_s is None:
         why = "the clock of this machine was set back between the samples, so that its pace is not known"
-        return log or unknown(subject, f"{_words(piled[0])}; {why}", "run again")
+        return log or suspected(subject, f"{_words(piled[0])}; {why}", "run again")
     slow = [backlog for backlog in piled if backlog.delay_ns >= params.integer("max_delay")]
     return _backlog(subject, max(slow, key=lambda item: item.count), params) if slow else log
 

@@ -15,7 +15,7 @@ from jsdoctor.checks.logs.log_incidents import log_incidents
 from jsdoctor.checks.logs.words import no_server_lines
 from jsdoctor.checks.monitor_metadata import own_count
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed, unknown
+from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed, suspected
 from jsdoctor.model.jetstream import Peer
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.params import Params
@@ -104,7 +104,7 @@ def _begun(history: StreamHistory | ConsumerHistory, silence_ns: int) -> Iterato
 
 def _not_yet(asset: Stream | Consumer, begun: Sequence[_Lag]) -> Finding:
     behind = ", ".join(f"{label(lag.peer)} is {lag.peer.lag:,} entries behind" for lag in begun)
-    return unknown(asset.subject, f"{behind} in the newest sample, and was not before", "run with --samples 4")
+    return suspected(asset.subject, f"{behind} in the newest sample, and was not before", "run with --samples 4")
 
 
 def _size(asset: Stream | Consumer) -> int:

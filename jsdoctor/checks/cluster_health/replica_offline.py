@@ -27,7 +27,17 @@ from jsdoctor.checks.logs.raft_words import cluster_of
 from jsdoctor.checks.logs.words import no_server_lines, zoned
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.servers.health import uptime_ns
-from jsdoctor.model.finding import CLUSTER, Confidence, Finding, Observation, Severity, Subject, passed, unknown
+from jsdoctor.model.finding import (
+    CLUSTER,
+    Confidence,
+    Finding,
+    Observation,
+    Severity,
+    Subject,
+    passed,
+    suspected,
+    unknown,
+)
 from jsdoctor.model.history import History
 from jsdoctor.model.jetstream import Peer
 from jsdoctor.model.log import LogEvidence, LogServer, LogTime, ProcessRun
@@ -144,7 +154,7 @@ def _others(reachability: PeerReachability, silence_ns: int) -> Iterator[Finding
             yield passed(Subject(kind="server", name=name))
     for name in sorted(reachability.undecided):
         why = "no contact in the only sample, or with leaders that have just been elected"
-        yield unknown(Subject(kind="server", name=name), why, "run again in ten seconds with --samples 2 or more")
+        yield suspected(Subject(kind="server", name=name), why, "run again in ten seconds with --samples 2 or more")
 
 
 def _late(name: str, late_ns: int, silence_ns: int) -> Finding:

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from jsdoctor.checks.cluster_health.clusters import Members, clusters
 from jsdoctor.checks.cluster_health.links import all_young, by_server
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Severity, passed, unknown
+from jsdoctor.model.finding import Finding, Severity, passed, suspected, unknown
 from jsdoctor.model.links import Links, Route, ServerLinks
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import ListenerOptions, Server, Servers
@@ -50,7 +50,7 @@ def route_none(servers: Servers, links: Links, params: Params) -> Iterator[Findi
             yield unknown(server.subject, "it has just started and may still connect", "run again in a minute")
         elif own.route_count and without < _TWICE and (lasting or not _are_apart(readings)):
             reason = "its only routes are a moment old, and it had none before"
-            yield unknown(server.subject, reason, "run again with --samples 5")
+            yield suspected(server.subject, reason, "run again with --samples 5")
         else:
             yield _alone(server, options.name, addresses, own)
 

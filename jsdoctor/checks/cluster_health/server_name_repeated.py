@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from jsdoctor.checks.cluster_health.clusters import cluster_of
 from jsdoctor.checks.cluster_health.links import configured_gateways
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Subject, passed, unknown
+from jsdoctor.model.finding import Finding, Subject, passed, suspected
 from jsdoctor.model.server import Server, Servers
 
 
@@ -29,13 +29,13 @@ def server_name_repeated(servers: Servers) -> Iterator[Finding]:
         if len({item.server_id for item in twins}) < 2:
             yield passed(subject)
         elif not servers.complete:
-            yield unknown(
+            yield suspected(
                 subject,
                 "two servers have this name, and may belong to different deployments",
                 "use a login of the system account, which reaches the servers of one deployment",
             )
         elif len(servers.samples) < 2:
-            yield unknown(
+            yield suspected(
                 subject, "it may have been restarted while the only sample was taken", "run with --samples 2 or more"
             )
         else:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from jsdoctor.checks.consumer_lag.progress import quiet_ns
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Severity, passed, unknown
+from jsdoctor.model.finding import Finding, Severity, passed, suspected
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
 from jsdoctor.model.wording import span
@@ -29,7 +29,7 @@ def abandoned(snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
         if len(unused) >= many:
             yield _finding(stream, unused, many)
         elif len(lately) >= many:
-            yield unknown(
+            yield suspected(
                 stream.subject,
                 f"{len(lately):,} consumers of one kind, for example {lately[0].name}, have no client and never had a"
                 f" delivery; not all of them are older than {span(idle_ns)}",

@@ -17,7 +17,7 @@ from jsdoctor.checks.consumer_lag.progress import (
     until,
 )
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Confidence, Finding, Observation, Severity, passed, unknown
+from jsdoctor.model.finding import Confidence, Finding, Observation, Severity, passed, suspected
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries
 from jsdoctor.model.trend import ConsumerHistory, Trend
@@ -47,7 +47,7 @@ def ack_pending_at_limit(snapshots: SnapshotSeries, trend: Trend | None, params:
         why = _held(consumer, seen.get(key(consumer)), at_limit)
         if why is None:
             wait = f"run with --interval {patience_ns(consumer) // 1_000_000_000 + 1}s"
-            yield unknown(consumer.subject, "its leader does not know when anything was acknowledged last", wait)
+            yield suspected(consumer.subject, "its leader does not know when anything was acknowledged last", wait)
         elif not why:
             yield _visible(consumer, seen.get(key(consumer)), params.integer("held_for"), at_limit)
         else:
@@ -84,7 +84,7 @@ def _visible(consumer: Consumer, history: ConsumerHistory | None, held_for: int,
     still = stalled_ns(consumer, history)
     if at_limit and still is None and history is None and consumer.num_waiting:
         reason = "every place is taken and requests of workers wait; one sample does not show whether anything moves"
-        return unknown(consumer.subject, reason, "run with --samples 2 or more")
+        return suspected(consumer.subject, reason, "run with --samples 2 or more")
     if not at_limit or still is None:
         return passed(consumer.subject)
     limit, several = consumer.config.max_ack_pending, consumer.config.max_ack_pending > _SERIAL

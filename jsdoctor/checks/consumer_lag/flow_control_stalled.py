@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.consumer_lag.progress import delivers_by_design_late, is_full, moved, quiet_ns, still_ns, until
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Confidence, Finding, Severity, passed, unknown
+from jsdoctor.model.finding import Confidence, Finding, Severity, passed, suspected
 from jsdoctor.model.params import Params
 from jsdoctor.model.trend import ConsumerHistory, Trend
 from jsdoctor.model.wording import counted, span
@@ -27,7 +27,7 @@ def flow_control_stalled(trend: Trend, params: Params) -> Iterator[Finding]:
         stalled = all(r.push_bound and r.num_pending > 0 for r in history.readings) and not moved(history)
         if stalled and quiet_ns(last) is None and still_ns(history) < still_for:
             reason = "it got nothing between the samples, and its leader does not know when it last did"
-            yield unknown(last.subject, reason, f"run with --interval {still_for // 1_000_000_000 + 1}s")
+            yield suspected(last.subject, reason, f"run with --interval {still_for // 1_000_000_000 + 1}s")
             continue
         if not stalled:
             yield passed(last.subject)

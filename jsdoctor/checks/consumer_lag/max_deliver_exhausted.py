@@ -12,7 +12,7 @@ from jsdoctor.checks.consumer_lag.progress import histories, key, moved, patienc
 from jsdoctor.checks.logs.bursts import Burst, bursts
 from jsdoctor.checks.logs.log_findings import finding_of
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import CLUSTER, Confidence, Finding, Severity, passed, unknown
+from jsdoctor.model.finding import CLUSTER, Confidence, Finding, Severity, passed, suspected, unknown
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
 from jsdoctor.model.trend import Trend
@@ -36,7 +36,7 @@ def max_deliver_exhausted(snapshots: SnapshotSeries, trend: Trend | None) -> Ite
             continue
         given_up = _left(stream, consumer)
         if given_up > 0 and (passing := _passing(trend, stream, consumer, given_up)):
-            yield unknown(consumer.subject, passing, "run with --samples 5, or again in a minute")
+            yield suspected(consumer.subject, passing, "run with --samples 5, or again in a minute")
         elif given_up > 0:
             reader = reader_of_advisories(snapshots.last, stream, consumer)
             misnamed = None if reader else misnamed_keeper(snapshots.last, stream)

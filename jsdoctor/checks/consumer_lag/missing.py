@@ -22,7 +22,7 @@ from jsdoctor.checks.logs.log_findings import finding_of
 from jsdoctor.checks.logs.refused_consumers import NOT_CREATED, refusals_in
 from jsdoctor.checks.logs.words import no_server_lines, subject_of
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed, unknown
+from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed, suspected, unknown
 from jsdoctor.model.history import History
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.manifest import Manifests, PlannedAction
@@ -118,7 +118,7 @@ def _short_lived(consumer: Consumer) -> Finding:
     """It is gone with work left or clients waiting, but jobs make and delete consumers within minutes."""
     age = int((consumer.at - consumer.created).total_seconds() * 1e9) if consumer.created else 0
     waited = counted(consumer.num_pending + consumer.num_ack_pending, "message")
-    return unknown(
+    return suspected(
         consumer.subject,
         f"it was {span(age)} old and is gone, with {waited} that it had not done: a job may have deleted it",
         "ask its owner; `nats stream info` shows which consumers are left",

@@ -7,7 +7,7 @@ from functools import cache
 
 from jsdoctor.checks.consumer_lag.progress import Key, delivers_by_design_late, is_full, moved, still_ns, until
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Severity, passed, unknown
+from jsdoctor.model.finding import Finding, Severity, passed, suspected
 from jsdoctor.model.params import Params
 from jsdoctor.model.trend import ConsumerHistory, Trend
 from jsdoctor.model.wording import counted, span
@@ -50,7 +50,7 @@ def no_progress(trend: Trend, params: Params) -> Iterator[Finding]:
             yield passed(last.subject)
         elif still_ns(history) < still_for or history.elapsed_s < _MIN_SAMPLE_S or not all(samples):
             still = "messages and clients wait and nothing was delivered, but not for long enough to tell"
-            yield unknown(last.subject, still, f"run with --interval {still_for // 1_000_000_000 + 1}s")
+            yield suspected(last.subject, still, f"run with --interval {still_for // 1_000_000_000 + 1}s")
         else:
             others = (last.account, last.stream, last.answered_by) in served()
             yield _finding(history, still_for, others)
@@ -111,7 +111,7 @@ def _overflow_finding(history: ConsumerHistory, still_for: int) -> Finding:
 def _pinned_works(history: ConsumerHistory, still_for: int) -> Finding:
     """What it has in its hands is due again after `ack_wait`: past that, a client that works is delivered it again."""
     moment = until(history.last, still_for + history.last.config.ack_wait_ns, still_ns(history))
-    return unknown(
+    return suspected(
         history.last.subject,
         f"messages and clients wait for a client that the server has pinned and that got nothing for"
         f" {span(still_ns(history))}: it may work on what it holds until {moment}",

@@ -8,7 +8,7 @@ from datetime import datetime
 from itertools import pairwise
 
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, passed, unknown
+from jsdoctor.model.finding import Finding, passed, suspected
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import ClusterSnapshot, Consumer, Stream
 from jsdoctor.model.trend import Trend
@@ -34,7 +34,7 @@ def recreated(trend: Trend, params: Params) -> Iterator[Finding]:
         if times >= often:
             yield _finding(stream, worst, times, often, len(trend.snapshots))
         elif times:
-            yield unknown(
+            yield suspected(
                 stream.subject,
                 f"an ordered consumer was recreated {times:,} times between the samples: too few to tell a fault",
                 "run with --samples 6",

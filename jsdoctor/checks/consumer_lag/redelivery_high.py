@@ -7,7 +7,7 @@ from math import sqrt
 
 from jsdoctor.checks.consumer_lag.progress import acknowledged, is_full
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Severity, passed, unknown
+from jsdoctor.model.finding import Finding, Severity, passed, suspected
 from jsdoctor.model.params import Params
 from jsdoctor.model.partial import shown_or
 from jsdoctor.model.share import Share
@@ -44,7 +44,7 @@ def redelivery_high(trend: Trend, params: Params) -> Iterator[Finding]:
             yield passed(last.subject)
         elif deliveries < enough or not share.reaches(warn_at, least):
             reason = f"{again:,} of {deliveries:,} deliveries between the samples were repeated: too few for a share"
-            yield unknown(last.subject, reason, "run with a longer --interval, e.g. 30s")
+            yield suspected(last.subject, reason, "run with a longer --interval, e.g. 30s")
         else:
             severe = share.reaches(fail_at, enough)
             tried = "" if severe else _tried_again(history, again)

@@ -13,7 +13,7 @@ from jsdoctor.checks.logs.bursts import Burst, bursts
 from jsdoctor.checks.logs.clients import client_of
 from jsdoctor.checks.logs.words import no_client_lines
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import CLUSTER, Confidence, Finding, Severity, passed, unknown
+from jsdoctor.model.finding import CLUSTER, Confidence, Finding, Severity, passed, suspected
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import SnapshotSeries
@@ -75,7 +75,7 @@ def message_id_reused_stored(stored: StoredMessages, snapshots: SnapshotSeries) 
             reason = (
                 f"{counted(repeats.count, 'message')} with an id that came before, whose contents were not compared"
             )
-            yield unknown(stream.stored.subject, reason, f"run with --scan {stream.stored.stream} --digests")
+            yield suspected(stream.stored.subject, reason, f"run with --scan {stream.stored.stream} --digests")
         else:
             yield passed(stream.stored.subject)
 

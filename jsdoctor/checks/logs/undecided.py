@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from jsdoctor.checks.logs.words import times
-from jsdoctor.model.finding import CLUSTER, Finding, Outcome, unknown
+from jsdoctor.model.finding import CLUSTER, Finding, Outcome, suspected, unknown
 from jsdoctor.model.log import LogEvidence, Occurrence
 from jsdoctor.model.rule import Rule
 from jsdoctor.model.wording import counted
@@ -71,7 +71,7 @@ def undecided(rule: Rule, findings: Sequence[Finding], logs: LogEvidence) -> Ite
 def _undecided(matched: Sequence[Occurrence], excerpt: bool) -> Finding:
     line = next((line.text for occurrence in matched for line in occurrence.exemplars), "")
     why = "an excerpt as short as this does not decide" if excerpt else "without times nothing decides"
-    return unknown(
+    return suspected(
         matched[0].subject,
         f"logged {times(sum(occurrence.count for occurrence in matched))}, and {why} whether it matters:"
         f" {line[:_SHOWN]}",

@@ -16,7 +16,7 @@ from jsdoctor.checks.sequence_mismatch.loading import Loading
 from jsdoctor.checks.servers.health import uptime_ns
 from jsdoctor.checks.streams.leaders import led_ns
 from jsdoctor.checks.streams.scaling import is_scaled
-from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed, unknown
+from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed, suspected, unknown
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.params import Params
 from jsdoctor.model.raft import RaftGroups
@@ -67,7 +67,7 @@ def _of_copies(history: StreamHistory, servers: Servers, loading: Loading, more:
     subject, divergences = history.last.subject, of_stream(history)
     if len(_peers(history.last)) == 0:
         alone = _ahead_in_cluster(history, divergences)
-        return unknown(subject, f"{_SCALED}: {_ends(alone)}", _SAVE_FIRST) if alone else None
+        return suspected(subject, f"{_SCALED}: {_ends(alone)}", _SAVE_FIRST) if alone else None
     if not same_leader(history.readings):
         return unknown(subject, _NEW_LEADER, "run again")
     if divergences is None:
@@ -76,13 +76,13 @@ def _of_copies(history: StreamHistory, servers: Servers, loading: Loading, more:
     if apart and _is_scaled(history):
         ahead = [divergence for divergence in apart if divergence.is_ahead]
         reason, then = (f"{_SCALED}: {_ends(ahead)}", _SAVE_FIRST) if ahead else (_SCALED, _IN_A_MINUTE)
-        return unknown(subject, reason, then)
+        return suspected(subject, reason, then)
     members = _members(history.last, servers)
     if apart and all(_may_be_acknowledged(history.last, d, members, params) for d in apart):
         if any(_removes_by_itself(member) for member in members):
             return _keeping(history.last, apart)
         if young := [member for member in members if (uptime_ns(member) or _ACKNOWLEDGED_GO_NS) < _ACKNOWLEDGED_GO_NS]:
-            return unknown(subject, _not_gone(young), "run again in three minutes")
+            return suspected(subject, _not_gone(young), "run again in three minutes")
     return _judged(history, apart, loading, params)
 
 
@@ -225,7 +225,9 @@ def _judged(
         ahead = [d for d in divergences if d.is_ahead]
         reason = f"{names} differs from the leader, but was started just now, has a new copy, or is catching up"
         again = "run again when its health check is ok, half a minute after its start"
-        return unknown(asset.subject, f"{reason}: {_ends(ahead)}" if ahead else reason, _SAVE_FIRST if ahead else again)
+        return suspected(
+            asset.subject, f"{reason}: {_ends(ahead)}" if ahead else reason, _SAVE_FIRST if ahead else again
+        )
     worst = max(divergences, key=_size)
     whole = asset.state.messages if isinstance(asset, Stream) else asset.delivered.consumer_seq
     largest = [

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 
 from jsdoctor.checks.logs.words import no_server_lines
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Confidence, Finding, Severity, passed, unknown
+from jsdoctor.model.finding import Confidence, Finding, Severity, passed, suspected, unknown
 from jsdoctor.model.history import History
 from jsdoctor.model.jetstream import LostMessages, StreamConfig, StreamState
 from jsdoctor.model.log import LogEvidence, RestoredFall
@@ -93,7 +93,7 @@ def went_back(histories: Iterable[StreamHistory], params: Params) -> Iterator[Fi
         if furthest.state.last_seq > last.state.last_seq:
             if _is_new(last, furthest, settle_ns):
                 reason = f"its new leader {last.answered_by} may not have applied everything yet"
-                yield unknown(last.subject, reason, "run again with a longer --interval")
+                yield suspected(last.subject, reason, "run again with a longer --interval")
             elif (
                 furthest.created is None or last.created is None
             ):  # a stream that was deleted and recreated ends lower as well

@@ -14,7 +14,7 @@ from datetime import datetime
 from jsdoctor.checks.logs.bursts import Burst, bursts
 from jsdoctor.checks.logs.words import no_server_lines, when, zoned
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import CLUSTER, Confidence, Finding, Severity, passed, unknown
+from jsdoctor.model.finding import CLUSTER, Confidence, Finding, Severity, passed, suspected
 from jsdoctor.model.history import History
 from jsdoctor.model.log import LogEvidence, Occurrence, exemplars_of
 from jsdoctor.model.params import Params
@@ -76,7 +76,7 @@ def _older_than_itself(stream: Stream, params: Params) -> int:
 
 def _short_lived(before: Stream, now: Stream) -> Finding:
     age = span(_ns(before.created, before.at)) if before.created else "some time"
-    return unknown(
+    return suspected(
         now.subject,
         f"it was deleted and created again between the samples, when it was {age} old: jobs do so with their streams",
         "ask its owner; clients that remember sequences of the stream before it get nothing or errors",

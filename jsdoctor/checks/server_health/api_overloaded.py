@@ -14,7 +14,7 @@ from jsdoctor.checks.logs.bursts import bursts
 from jsdoctor.checks.logs.log_findings import by_server, finding_of, is_recent
 from jsdoctor.checks.logs.words import no_server_lines
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import CLUSTER, Finding, Severity, Subject, passed, unknown
+from jsdoctor.model.finding import CLUSTER, Finding, Severity, Subject, passed, suspected
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.params import Params
 from jsdoctor.model.release import release
@@ -61,7 +61,7 @@ def api_overloaded(
         waits = [_waiting(item) for sample in servers.samples for item in sample if item.server_id == server.server_id]
         busy = _over(waits[-1], params)
         if busy and len(waits) == 1:
-            yield unknown(
+            yield suspected(
                 server.subject,
                 f"{waits[-1][0]:,} API requests wait, in the only sample",
                 "run with --samples 2 or more",
@@ -127,7 +127,7 @@ def _by_errors(server: Server, api: ApiStats, errors: _Errors | None, blurred: b
         many = errors.calls >= params.number("many_calls") and not counts_deletes
         return _many_calls(server, api, errors, params) if many else passed(server.subject)
     if counts_deletes:
-        return unknown(
+        return suspected(
             server.subject,
             f"{errors.errors:,} of {errors.total:,} API calls between the samples count as errors, and servers of"
             f" version {server.version} count removals of acknowledged messages among them",

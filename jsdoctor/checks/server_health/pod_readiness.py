@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, passed, unknown
+from jsdoctor.model.finding import Finding, passed, suspected
 from jsdoctor.model.kubernetes import KubernetesFacts, ServerPod
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import SnapshotSeries
@@ -26,7 +26,7 @@ def pods_ready(kubernetes: KubernetesFacts, snapshots: SnapshotSeries | None, pa
             yield passed(pod.subject)
         elif pod.unready_since is None:
             reason = f"it is not ready ({pod.unready}), and Kubernetes does not report since when"
-            yield unknown(pod.subject, reason, "run the check again in a minute")
+            yield suspected(pod.subject, reason, "run the check again in a minute")
         else:
             yield _unready(kubernetes, f"pods[{number}].unready", pod, grace, snapshots)
 
@@ -40,7 +40,7 @@ def _unready(
     leads = f"; it leads {counted(led, 'stream')}" if led else ""
     if lasted < grace:
         reason = f"it has not been ready for {int(lasted.total_seconds())} s ({pod.unready}), and may be starting"
-        return unknown(pod.subject, reason, f"run the check again when {int(grace.total_seconds())} s have passed")
+        return suspected(pod.subject, reason, f"run the check again when {int(grace.total_seconds())} s have passed")
     return Finding(
         subject=pod.subject,
         message=f"its pod has not been ready since {since:%Y-%m-%d %H:%M:%S}Z ({pod.unready}): Services leave it out"

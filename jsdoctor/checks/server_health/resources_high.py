@@ -17,7 +17,7 @@ from jsdoctor.checks.registry import check
 from jsdoctor.checks.servers.closings import name_of
 from jsdoctor.model.account_claims import AccountClaims, AccountUse
 from jsdoctor.model.connections import ClientConnection, Connections
-from jsdoctor.model.finding import Finding, Observation, Outcome, Severity, passed, unknown
+from jsdoctor.model.finding import Finding, Observation, Outcome, Severity, passed, suspected, unknown
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import Server, Servers, Varz
 from jsdoctor.model.server_trend import ServerTrend
@@ -83,7 +83,7 @@ def _processor(server: Server, readings: Sequence[Server], params: Params) -> It
     if min(shares) < limit or server.varz is None:
         return
     if len(shares) == 1:
-        yield unknown(
+        yield suspected(
             server.subject, f"its processor is {shares[0]:.0%} busy, in the only sample", "run with --samples 2 or more"
         )
         return

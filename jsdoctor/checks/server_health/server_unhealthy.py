@@ -22,7 +22,7 @@ from jsdoctor.checks.servers.health import (
     summary,
     uptime_ns,
 )
-from jsdoctor.model.finding import CLUSTER, Confidence, Finding, Severity, passed, unknown
+from jsdoctor.model.finding import CLUSTER, Confidence, Finding, Severity, passed, suspected, unknown
 from jsdoctor.model.log import LogEvidence, OutageInterval
 from jsdoctor.model.params import Params
 from jsdoctor.model.raft import RaftGroups
@@ -46,7 +46,7 @@ def server_unhealthy(
         lasting = lasting_reasons(server, servers.earlier)
         errors = settled_reasons(server, lasting, snapshots, groups, params.integer("settle"))
         if not errors and reasons(server):
-            yield unknown(
+            yield suspected(
                 server.subject,
                 "its health check fails for streams or consumers that have just changed or are gone: "
                 + summary(reasons(server)),

@@ -16,7 +16,7 @@ from jsdoctor.checks.logs.index import index_of
 from jsdoctor.checks.logs.log_findings import finding_of, is_recent
 from jsdoctor.checks.logs.words import times, zoned
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import CLUSTER, Finding, Observation, Severity, Subject, passed, unknown
+from jsdoctor.model.finding import CLUSTER, Finding, Observation, Severity, Subject, passed, suspected
 from jsdoctor.model.log import Exemplar, LogEvidence, ProcessRun
 from jsdoctor.model.manifest import Manifests, Mistake, RunningConfigurations
 
@@ -38,7 +38,7 @@ def start_failed_logged(logs: LogEvidence) -> Iterator[Finding]:
     for run in logs.runs:
         if run.fatal and run.end == "open" and run.server not in failed:
             quiet = False
-            yield unknown(
+            yield suspected(
                 Subject(kind="server", name=run.server),
                 f"a line marked [FTL] has neither date nor process id nor the words of a server: {run.fatal}",
                 "give the line as the server wrote it",

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Severity, passed, unknown
+from jsdoctor.model.finding import Finding, Severity, passed, suspected
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import Consumer, Stream
 from jsdoctor.model.trend import ConsumerHistory, StreamHistory, Trend
@@ -47,7 +47,7 @@ def _judged(history: StreamHistory | ConsumerHistory, params: Params) -> Finding
         if len(readings) > 2:
             return passed(last.subject)
         text = f"its configuration ({', '.join(names)}) differs between the two samples"
-        return unknown(last.subject, f"{text}: whether it is changed back shows in more of them", _MORE)
+        return suspected(last.subject, f"{text}: whether it is changed back shows in more of them", _MORE)
     values = "; ".join(f"{name}: {_values(states, name)}" for name in names)
     often = len(changes) >= params.integer("min_changes")
     return Finding(

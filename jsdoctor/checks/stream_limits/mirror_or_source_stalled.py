@@ -31,7 +31,7 @@ from jsdoctor.checks.stream_limits.origins import (
     surplus,
 )
 from jsdoctor.checks.stream_limits.silence import HEARD_NS, is_heard, is_unclear, quiet_ns, unheard
-from jsdoctor.model.finding import CLUSTER, Confidence, Finding, Severity, passed, unknown
+from jsdoctor.model.finding import CLUSTER, Confidence, Finding, Severity, passed, suspected, unknown
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import ConnectedServer, Servers
@@ -94,13 +94,13 @@ def _undecided(stream: Stream, history: StreamHistory | None, deployment: Deploy
             f"run with --interval {span(params.integer('warn_silence'))}",
         )
     if late := _missing(origins, history, deployment):
-        return unknown(
+        return suspected(
             stream.subject,
             f"{counted(late.count, 'message')} of its origins have not arrived for {span(int(late.for_ns))}",
             f"run with --interval {span(params.integer('min_stall'))}",
         )
     if any(is_unclear(stream, origin, deployment) for origin in origins):
-        return unknown(
+        return suspected(
             stream.subject,
             "heartbeats of its origin were missed, and a server before 2.11 counts the time since the last one"
             " again with each attempt to reach the origin",

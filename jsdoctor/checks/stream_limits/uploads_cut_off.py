@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Confidence, Finding, passed, unknown
+from jsdoctor.model.finding import Confidence, Finding, passed, suspected, unknown
 from jsdoctor.model.near_subjects import NearSubjects, UploadSubjects
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
@@ -27,7 +27,7 @@ def uploads_cut_off(snapshots: SnapshotSeries, subjects: NearSubjects, params: P
             reason = (
                 f"its {counted(number, 'subject')} were not requested: they are too many, or those of other buckets"
             )
-            yield unknown(stream.subject, reason, "compare with: nats object ls BUCKET")
+            yield suspected(stream.subject, reason, "compare with: nats object ls BUCKET")
         elif bucket.uploads <= bucket.objects:
             yield passed(stream.subject)
         else:
