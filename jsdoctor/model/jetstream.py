@@ -84,9 +84,9 @@ class SourceConfig(msgspec.Struct, frozen=True):
 
     @property
     def takes_all(self) -> bool:
-        """Whether it copies every message of a stream of the same account, from its first one on."""
+        """Whether it copies every message of its origin, from the first one on."""
         narrowed = self.filter_subject or self.subject_transforms or self.opt_start_seq > 1 or self.opt_start_time
-        return self.external is None and not narrowed
+        return not narrowed
 
 
 class Placement(msgspec.Struct, frozen=True):

@@ -230,6 +230,27 @@ def mirror_of_a_site_that_lost_its_hub(land: Landscape) -> str:
     return land.url(*HUB, user="sys")
 
 
+@broken("JSD607", "APP@hub/FROM_SITE", "--set", "JSD607.min_stall=2s", "--interval", "3s")
+def source_of_a_site_that_was_set_up_again(land: Landscape) -> str:
+    """Its stream begins at 1 again, and the hub goes on after the last sequence that it copied: lag 0, no error."""
+    hub(land, domain="hub")
+    (site,) = sites(land, 1)
+    stored(land.url(site), "SALES", 300)
+    source = {"name": "SALES", "external": {"api": f"$JS.{site}.API", "deliver": ""}}
+    stored(land.url(*HUB), "FROM_SITE", 0, subjects=[], sources=[source], num_replicas=3)
+    time.sleep(3)
+
+    async def set_up_again() -> None:
+        client = await nats.connect(land.url(site))
+        await api(client, "STREAM.DELETE.SALES")
+        await client.close()
+
+    asyncio.run(set_up_again())
+    stored(land.url(site), "SALES", 40)
+    time.sleep(5)
+    return land.url(*HUB, user="sys")
+
+
 @broken("JSD607", "APP@hub/FROM_SITE", "--set", "JSD607.warn_silence=5s", "--interval", "6s")
 def source_in_a_misspelled_domain(land: Landscape) -> str:
     hub(land)

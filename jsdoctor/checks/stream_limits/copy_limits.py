@@ -21,7 +21,7 @@ def copy_limits(snapshots: SnapshotSeries) -> Iterator[Finding]:
         origins = [
             (source, origin)
             for source in copy.config.origins
-            if source.takes_all and (origin := streams.get((copy.account, source.name)))
+            if source.takes_all and source.external is None and (origin := streams.get((copy.account, source.name)))
         ]
         differences = [text for source, origin in origins for text in _differences(copy, source, origin)]
         if differences:

@@ -23,7 +23,7 @@ def filters_without_subjects(stream: Stream, deployment: Deployment) -> Iterator
     """
     for source in _without_messages(stream):
         wanted = _wanted(source)
-        origin = deployment.present_origin(stream, source) if wanted and source.external is None else None
+        origin = deployment.present_origin(stream, source) if wanted else None
         if origin is None or origin.config.mirror or origin.config.sources or not origin.config.subjects:
             continue
         subjects = stored_subjects(origin.config.subjects, origin.config.subject_transform)
@@ -43,7 +43,7 @@ def starts_past_origin(stream: Stream, deployment: Deployment) -> Iterator[tuple
     The start acts once, so it counts only while nothing was copied (server: stream.go setupMirrorConsumer).
     """
     for source in _without_messages(stream):
-        origin = deployment.present_origin(stream, source) if source.external is None else None
+        origin = deployment.present_origin(stream, source)
         if origin is None:
             continue
         waits_ns = int((source.opt_start_time - origin.at).total_seconds() * 1e9) if source.opt_start_time else 0
@@ -69,7 +69,7 @@ def sizes_below_origin(stream: Stream, deployment: Deployment) -> Iterator[tuple
     """
     config, limit = stream.config, stream.config.max_msg_size
     for source in config.origins:
-        origin = deployment.present_origin(stream, source) if limit > 0 and source.external is None else None
+        origin = deployment.present_origin(stream, source) if limit > 0 else None
         if origin is not None and not 0 < origin.config.max_msg_size <= limit:
             theirs = f"{origin.config.max_msg_size:,} bytes" if origin.config.max_msg_size > 0 else "any size"
             text = f"it takes messages of up to {limit:,} bytes, and {source.name} those of {theirs}"

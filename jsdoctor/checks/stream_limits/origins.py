@@ -51,6 +51,22 @@ class Origin(msgspec.Struct, frozen=True):
         return f"{text or 'an error without a text'}" + (f" (error {self.error_code})" if self.error_code else "")
 
 
+StreamKey = tuple[str, str, str]
+"""A stream: the label of its domain, its account as its servers name it, and its name."""
+
+
+def stream_key(stream: Stream) -> StreamKey:
+    """Its own key."""
+    return stream.domain, stream.own_account, stream.name
+
+
+def origin_key(stream: Stream, source: SourceConfig) -> StreamKey | None:
+    """The stream of its own account that it copies from; None for another account, to which another prefix leads."""
+    if source.external is None:
+        return stream.domain, stream.own_account, source.name
+    return (source.external.domain, stream.own_account, source.name) if source.external.domain else None
+
+
 def origins_of(stream: Stream, history: StreamHistory | None) -> Iterator[Origin]:
     """The mirror or all sources of a stream. Sources of one name (several filters of a stream) differ by position."""
     earlier = [_sources(reading) for reading in history.readings[:-1]] if history else []
@@ -75,7 +91,7 @@ class Deployment:
         self._servers = {server.name: server for server in servers.servers} if servers else {}
         self._connected = connected
         self._first, self._last = snapshots.snapshots[0], snapshots.last
-        self._index: dict[int, dict[tuple[str, str], Stream]] = {}
+        self._index: dict[int, dict[StreamKey, Stream]] = {}
 
     def copying_since(self, stream: Stream) -> datetime | None:
         """The latest possible start of its present leader; None if unknown (2.10; plain accounts)."""
@@ -120,17 +136,17 @@ class Deployment:
         return names | {(stream.account, stream.name) for stream in self._last.streams}
 
     def earlier_origin(self, stream: Stream, config: SourceConfig) -> Stream | None:
-        """An origin of the same account in the oldest sample, seen from its leader."""
-        return self._find(self._first, stream.account, config.name)
+        """An origin of the same account, of any domain, in the oldest sample, seen from its leader."""
+        return self._find(self._first, origin_key(stream, config))
 
     def present_origin(self, stream: Stream, config: SourceConfig) -> Stream | None:
         """The same in the newest sample."""
-        return self._find(self._last, stream.account, config.name)
+        return self._find(self._last, origin_key(stream, config))
 
-    def _find(self, snapshot: ClusterSnapshot, account: str, name: str) -> Stream | None:
+    def _find(self, snapshot: ClusterSnapshot, key: StreamKey | None) -> Stream | None:
         if id(snapshot) not in self._index:
-            self._index[id(snapshot)] = {(s.account, s.name): s for s in snapshot.led_streams()}
-        return self._index[id(snapshot)].get((account, name))
+            self._index[id(snapshot)] = {stream_key(s): s for s in snapshot.led_streams()}
+        return self._index[id(snapshot)].get(key) if key else None
 
 
 class Missing(msgspec.Struct, frozen=True):
@@ -177,7 +193,7 @@ def remade_origin(history: StreamHistory, deployment: Deployment) -> Stream | No
     if config.mirror or config.subjects or len(config.sources) != 1:
         return None
     (source,) = config.sources
-    if source.external is not None or not source.takes_all:
+    if not source.takes_all:
         return None
     earlier, present = deployment.earlier_origin(stream, source), deployment.present_origin(stream, source)
     copied_at = stream.state.last_ts
@@ -207,7 +223,7 @@ def ahead(history: StreamHistory, deployment: Deployment) -> int:
     The readings of one sample are not of one instant: a later one of the origin can only be farther.
     """
     mirror = history.last.config.mirror
-    origin = deployment.present_origin(history.last, mirror) if mirror and mirror.external is None else None
+    origin = deployment.present_origin(history.last, mirror) if mirror else None
     return max(history.first.state.last_seq - origin.state.last_seq, 0) if origin else 0
 
 

@@ -6,16 +6,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from jsdoctor.checks.registry import check
+from jsdoctor.checks.stream_limits.origins import StreamKey, origin_key, stream_key
 from jsdoctor.model.finding import Finding, Severity, passed, unknown
 from jsdoctor.model.jetstream import SourceConfig
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
 from jsdoctor.model.subjects import common_subject
 
-Key = tuple[str, str, str]
-"""Domain, account and name of a stream."""
-
-Copies = Mapping[Key, Sequence[tuple[SourceConfig, Key]]]
+Copies = Mapping[StreamKey, Sequence[tuple[SourceConfig, StreamKey]]]
 """By stream, what copies from it."""
 
 _FUNCTION = re.compile(r"\{\{[^}]*\}\}|\$\d+")
@@ -25,18 +23,19 @@ _FUNCTION = re.compile(r"\{\{[^}]*\}\}|\$\d+")
 @check("stream_limits.source_cycle")
 def source_cycle(snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
     """A server compares the streams of its own domain only. Streams without copies of another stream do not count."""
-    streams = {_key(stream): stream for stream in snapshots.last.led_streams()}
-    before = {_key(stream): stream for stream in snapshots.snapshots[0].led_streams()}
-    copies: dict[Key, list[tuple[SourceConfig, Key]]] = {}
+    streams = {stream_key(stream): stream for stream in snapshots.last.led_streams()}
+    before = {stream_key(stream): stream for stream in snapshots.snapshots[0].led_streams()}
+    copies: dict[StreamKey, list[tuple[SourceConfig, StreamKey]]] = {}
     for key, stream in streams.items():
-        for source, origin in _origins(stream):
-            copies.setdefault(origin, []).append((source, key))
+        for source in stream.config.origins:
+            if origin := origin_key(stream, source):
+                copies.setdefault(origin, []).append((source, key))
     for key, stream in streams.items():
-        origins = list(_origins(stream))
+        origins = [origin for source in stream.config.origins if (origin := origin_key(stream, source))]
         if not origins:
             continue
         path = _way_back(key, copies, streams)
-        away = sorted({origin[0] for _, origin in origins if origin not in streams and origin[0] != stream.domain})
+        away = sorted({origin[0] for origin in origins if origin not in streams and origin[0] != stream.domain})
         if path:
             yield _finding(before, [streams[step] for step in path], params)
         elif away:
@@ -50,28 +49,13 @@ def source_cycle(snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]
             yield passed(stream.subject)
 
 
-def _key(stream: Stream) -> Key:
-    return stream.domain, stream.own_account, stream.name
-
-
-def _origins(stream: Stream) -> Iterator[tuple[SourceConfig, Key]]:
-    """What it copies from, of its own account. Another prefix of the API leads to another account."""
-    for source in (stream.config.mirror, *stream.config.sources):
-        if source is None:
-            continue
-        if source.external is None:
-            yield source, (stream.domain, stream.own_account, source.name)
-        elif source.external.domain:
-            yield source, (source.external.domain, stream.own_account, source.name)
-
-
-def _way_back(start: Key, copies: Copies, streams: Mapping[Key, Stream]) -> tuple[Key, ...]:
+def _way_back(start: StreamKey, copies: Copies, streams: Mapping[StreamKey, Stream]) -> tuple[StreamKey, ...]:
     """A shortest path of copies along which a message of `start` comes back to it; empty if there is none.
 
     A message that came back once goes round for ever: all filters on the path let it through.
     """
-    ways: list[tuple[tuple[Key, ...], str]] = [((start,), subject) for subject in streams[start].config.subjects]
-    seen: set[tuple[Key, str]] = set()
+    ways: list[tuple[tuple[StreamKey, ...], str]] = [((start,), subject) for subject in streams[start].config.subjects]
+    seen: set[tuple[StreamKey, str]] = set()
     while ways:
         way, subject = ways.pop(0)
         for source, copy in copies.get(way[-1], ()):
@@ -84,7 +68,7 @@ def _way_back(start: Key, copies: Copies, streams: Mapping[Key, Stream]) -> tupl
     return ()
 
 
-def _goes_on(way: tuple[Key, ...], subject: str, copies: Copies, streams: Mapping[Key, Stream]) -> bool:
+def _goes_on(way: tuple[StreamKey, ...], subject: str, copies: Copies, streams: Mapping[StreamKey, Stream]) -> bool:
     """Whether what came back is copied along the same path once more: transforms may lead out of it."""
     subjects = [subject]
     for origin, copy in zip(way, (*way[1:], way[0]), strict=True):
@@ -115,10 +99,10 @@ def _pattern(destination: str) -> str:
     return ".".join("*" if _FUNCTION.search(token) else token for token in _FUNCTION.sub("$1", destination).split("."))
 
 
-def _finding(before: Mapping[Key, Stream], path: list[Stream], params: Params) -> Finding:
+def _finding(before: Mapping[StreamKey, Stream], path: list[Stream], params: Params) -> Finding:
     """A window stops what has an id, so that streams which also grow by themselves look the same: never an error."""
     stream = path[0]
-    rate = min(_stored_per_s(before.get(_key(each)), each) for each in path)
+    rate = min(_stored_per_s(before.get(stream_key(each)), each) for each in path)
     windows = sorted({each.name for each in path if each.config.duplicate_window_ns > 0})
     turning = Severity.WARNING if rate >= params.number("min_rate") else Severity.INFO
     circle = " → ".join(_named(each) for each in path)
