@@ -15,6 +15,7 @@ from jsdoctor.model.jetstream import (
     ConsumerConfig,
     PriorityGroup,
     SequencePair,
+    SourceConfig,
     SourceInfo,
     StreamConfig,
     StreamState,
@@ -83,6 +84,10 @@ class StreamReplica(msgspec.Struct, frozen=True):
     is_leader: bool = False
 
 
+StreamKey = tuple[str, str, str]
+"""A stream: the label of its domain, its account as its servers name it, and its name."""
+
+
 class Stream(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """A stream as its leader reports it, with its consumers.
 
@@ -124,6 +129,17 @@ class Stream(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def own_account(self) -> str:
         """The account as its servers name it, without the domain that is added where several domains have it."""
         return self.account.removesuffix(f"@{self.domain}") if self.domain else self.account
+
+    @property
+    def key_in_domain(self) -> StreamKey:
+        """Domain, account and name."""
+        return self.domain, self.own_account, self.name
+
+    def key_of_origin(self, source: SourceConfig) -> StreamKey | None:
+        """The stream of its own account that it copies; None for another account, to which another prefix leads."""
+        if source.external is None:
+            return self.domain, self.own_account, source.name
+        return (source.external.domain, self.own_account, source.name) if source.external.domain else None
 
     @property
     def is_key_value(self) -> bool:

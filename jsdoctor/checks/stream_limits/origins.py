@@ -14,7 +14,7 @@ import msgspec
 from jsdoctor.model.jetstream import SourceConfig, SourceInfo
 from jsdoctor.model.release import release
 from jsdoctor.model.server import ConnectedServer, Servers
-from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries, Stream
+from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries, Stream, StreamKey
 from jsdoctor.model.trend import StreamHistory
 
 NO_SUCH_STREAM = 10059
@@ -49,22 +49,6 @@ class Origin(msgspec.Struct, frozen=True):
         error = self.now.error
         text = error.get("description", "") if isinstance(error, dict) else error
         return f"{text or 'an error without a text'}" + (f" (error {self.error_code})" if self.error_code else "")
-
-
-StreamKey = tuple[str, str, str]
-"""A stream: the label of its domain, its account as its servers name it, and its name."""
-
-
-def stream_key(stream: Stream) -> StreamKey:
-    """Its own key."""
-    return stream.domain, stream.own_account, stream.name
-
-
-def origin_key(stream: Stream, source: SourceConfig) -> StreamKey | None:
-    """The stream of its own account that it copies from; None for another account, to which another prefix leads."""
-    if source.external is None:
-        return stream.domain, stream.own_account, source.name
-    return (source.external.domain, stream.own_account, source.name) if source.external.domain else None
 
 
 def origins_of(stream: Stream, history: StreamHistory | None) -> Iterator[Origin]:
@@ -137,15 +121,15 @@ class Deployment:
 
     def earlier_origin(self, stream: Stream, config: SourceConfig) -> Stream | None:
         """An origin of the same account, of any domain, in the oldest sample, seen from its leader."""
-        return self._find(self._first, origin_key(stream, config))
+        return self._find(self._first, stream.key_of_origin(config))
 
     def present_origin(self, stream: Stream, config: SourceConfig) -> Stream | None:
         """The same in the newest sample."""
-        return self._find(self._last, origin_key(stream, config))
+        return self._find(self._last, stream.key_of_origin(config))
 
     def _find(self, snapshot: ClusterSnapshot, key: StreamKey | None) -> Stream | None:
         if id(snapshot) not in self._index:
-            self._index[id(snapshot)] = {stream_key(s): s for s in snapshot.led_streams()}
+            self._index[id(snapshot)] = {s.key_in_domain: s for s in snapshot.led_streams()}
         return self._index[id(snapshot)].get(key) if key else None
 
 

@@ -14,7 +14,7 @@ from jsdoctor.checks.registry import check
 from jsdoctor.checks.streams.claims import readers, reads_safely, stranded, unclaimed, uncovered_subjects
 from jsdoctor.checks.streams.limits import histories
 from jsdoctor.checks.streams.scaling import scaled_ns_ago
-from jsdoctor.model.finding import Confidence, Finding, Impact, Severity, passed, unknown
+from jsdoctor.model.finding import Confidence, Finding, Impact, Severity, passed, suspected, unknown
 from jsdoctor.model.jetstream import ConsumerConfig
 from jsdoctor.model.manifest import DeclaredStream, Manifests
 from jsdoctor.model.params import Params
@@ -24,6 +24,7 @@ from jsdoctor.model.subjects import overlaps_any
 from jsdoctor.model.trend import StreamHistory, Trend
 from jsdoctor.model.wording import span
 
+_SCHEDULES = "no consumer takes some of its messages or subjects, and schedules stay in a stream without a consumer"
 _LOST = "every consumer is past them, as where acknowledgements are lost"
 
 
@@ -45,7 +46,7 @@ def retention_trap(
             yield unknown(stream.subject, "its consumers were not all listed", "run again, with a larger --timeout")
             continue
         key = (stream.account, stream.name)
-        others = taken_by.get(key, [])
+        others = taken_by.get(stream.key_in_domain, [])
         if others and not reads_safely(stream):
             yield _second_reader(stream, others)
         elif not stream.consumers and not others:
@@ -109,6 +110,8 @@ def _leftovers(stream: Stream, history: StreamHistory | None, scaled_ns: int | N
     uncovered = uncovered_subjects(stream) if stream.config.retention == "workqueue" else ()
     if not count and not uncovered:
         return passed(stream.subject)
+    if stream.config.allow_msg_schedules:
+        return suspected(stream.subject, _SCHEDULES, f"nats stream subjects {stream.name}")
     if count and history and not uncovered:
         if _is_checked_soon(stream, history, settle_ns):
             why = "although every consumer has acknowledged them: the leader removes such messages within 90 seconds"

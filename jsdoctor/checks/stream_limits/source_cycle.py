@@ -6,11 +6,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from jsdoctor.checks.registry import check
-from jsdoctor.checks.stream_limits.origins import StreamKey, origin_key, stream_key
 from jsdoctor.model.finding import Finding, Severity, passed, unknown
 from jsdoctor.model.jetstream import SourceConfig
 from jsdoctor.model.params import Params
-from jsdoctor.model.snapshot import SnapshotSeries, Stream
+from jsdoctor.model.snapshot import SnapshotSeries, Stream, StreamKey
 from jsdoctor.model.subjects import common_subject
 
 Copies = Mapping[StreamKey, Sequence[tuple[SourceConfig, StreamKey]]]
@@ -23,15 +22,15 @@ _FUNCTION = re.compile(r"\{\{[^}]*\}\}|\$\d+")
 @check("stream_limits.source_cycle")
 def source_cycle(snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
     """A server compares the streams of its own domain only. Streams without copies of another stream do not count."""
-    streams = {stream_key(stream): stream for stream in snapshots.last.led_streams()}
-    before = {stream_key(stream): stream for stream in snapshots.snapshots[0].led_streams()}
+    streams = {stream.key_in_domain: stream for stream in snapshots.last.led_streams()}
+    before = {stream.key_in_domain: stream for stream in snapshots.snapshots[0].led_streams()}
     copies: dict[StreamKey, list[tuple[SourceConfig, StreamKey]]] = {}
     for key, stream in streams.items():
         for source in stream.config.origins:
-            if origin := origin_key(stream, source):
+            if origin := stream.key_of_origin(source):
                 copies.setdefault(origin, []).append((source, key))
     for key, stream in streams.items():
-        origins = [origin for source in stream.config.origins if (origin := origin_key(stream, source))]
+        origins = [origin for source in stream.config.origins if (origin := stream.key_of_origin(source))]
         if not origins:
             continue
         path = _way_back(key, copies, streams)
@@ -102,7 +101,7 @@ def _pattern(destination: str) -> str:
 def _finding(before: Mapping[StreamKey, Stream], path: list[Stream], params: Params) -> Finding:
     """A window stops what has an id, so that streams which also grow by themselves look the same: never an error."""
     stream = path[0]
-    rate = min(_stored_per_s(before.get(stream_key(each)), each) for each in path)
+    rate = min(_stored_per_s(before.get(each.key_in_domain), each) for each in path)
     windows = sorted({each.name for each in path if each.config.duplicate_window_ns > 0})
     turning = Severity.WARNING if rate >= params.number("min_rate") else Severity.INFO
     circle = " → ".join(_named(each) for each in path)

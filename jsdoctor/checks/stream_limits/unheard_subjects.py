@@ -21,7 +21,7 @@ def unheard_subjects(snapshots: SnapshotSeries, trend: Trend | None) -> Iterator
     for stream in snapshots.last.led_streams():
         if stream.config.retention != "interest" or stream.is_mqtt or stream.config.mirror:
             continue
-        if not stream.consumers or taken_by.get((stream.account, stream.name)):
+        if not stream.consumers or taken_by.get(stream.key_in_domain):
             continue  # JSD604 judges a stream without consumers; mirrors and sources take everything
         if not stream.consumers_seen or len(stream.consumers) < stream.state.consumer_count:
             yield unknown(stream.subject, "its consumers were not all listed", "run again, with a larger --timeout")

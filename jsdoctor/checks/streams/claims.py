@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 
-from jsdoctor.model.snapshot import ClusterSnapshot, Stream
+from jsdoctor.model.snapshot import ClusterSnapshot, Stream, StreamKey
 from jsdoctor.model.subjects import overlaps_any
 from jsdoctor.model.trend import StreamHistory
 
-Readers = Mapping[tuple[str, str], list[str]]
+Readers = Mapping[StreamKey, list[str]]
 
 _SAFE_READER = "flow_control"
 """Since 2.14 mirrors and sources of such streams read through a durable consumer that acknowledges what it stored."""
 
 
 def readers(snapshot: ClusterSnapshot) -> Readers:
-    """Names of the streams that mirror or source another one, by that one's account and name."""
-    readers_by_stream: dict[tuple[str, str], list[str]] = defaultdict(list)
+    """Names of the streams that mirror or source another one, by that one's key."""
+    readers_by_stream: dict[StreamKey, list[str]] = defaultdict(list)
     for stream in snapshot.streams:
-        origins = (stream.config.mirror, *stream.config.sources)
-        for name in {origin.name for origin in origins if origin and origin.external is None}:
-            readers_by_stream[stream.account, name].append(stream.name)
+        for key in {stream.key_of_origin(source) for source in stream.config.origins}:
+            if key is not None:
+                readers_by_stream[key].append(stream.name)
     return readers_by_stream
 
 
