@@ -64,7 +64,7 @@ def signature_misfits(rules: Iterable[Rule]) -> Iterator[str]:
         if taken.setdefault(signature.name, rule.origin) != rule.origin:
             yield f"{rule.origin}:1: signature {signature.name!r} is already taken by {taken[signature.name]}"
     for rule, signature in pairs:
-        for name in signature.resolved_by:
+        for name in signature.endings:
             if name not in taken and name not in RESOLVERS:
                 yield f"{rule.origin}:1: signature {signature.name!r}: no signature is named {name!r}" + did_you_mean(
                     name, [*taken, *RESOLVERS]

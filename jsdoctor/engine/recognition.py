@@ -95,7 +95,7 @@ class Recogniser:
         self._rewriter = Rewriter(self._matcher, _YEAR)
         self._error_texts = [(error, words) for error in book.api_errors if _is_telling(words := _fixed_words(error))]
         self._sentences = SentenceReader(book.vocabulary)
-        self._endings = {name for rule in rules for signature in rule.signatures for name in signature.resolved_by}
+        self._endings = {name for rule in rules for signature in rule.signatures for name in signature.endings}
 
     def text(self, text: str) -> Recognition:
         """The symptom of an error message, a sentence, or lines of a log. Codes weigh most, loose words least."""

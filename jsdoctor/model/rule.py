@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 
 import msgspec
@@ -54,6 +54,13 @@ class LineOrigin(StrEnum):
     ANY = "any"
 
 
+class EndingsIf(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Signatures that end an outage whose line has this text in one of its fields."""
+
+    text: str
+    by: tuple[str, ...]
+
+
 class Signature(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A log line that a rule matches: a literal to search for, and a portable pattern with positional groups.
 
@@ -61,7 +68,7 @@ class Signature(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     group for each name in `fields`; it may use only what Python's re and RE2 share. `levels` are those of nats-server;
     empty means any but DBG and TRC, whose lines quote what clients send. `since` and `before` bound the server versions
     with this wording. `examples` are whole lines as they were logged. `resolved_by` names signatures that end the
-    outage that this one begins, if they are about the same subject.
+    outage that this one begins, if they are about the same subject; `resolved_if` has more of them, for some lines.
     """
 
     name: str
@@ -74,6 +81,18 @@ class Signature(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     before: str = ""
     examples: tuple[str, ...] = ()
     resolved_by: tuple[str, ...] = ()
+    resolved_if: tuple[EndingsIf, ...] = ()
+
+    @property
+    def endings(self) -> tuple[str, ...]:
+        """Every signature that may end it."""
+        return (*self.resolved_by, *(name for more in self.resolved_if for name in more.by))
+
+    def endings_of(self, fields: Iterable[str]) -> tuple[str, ...]:
+        """The signatures that end it for a line with these fields."""
+        values = tuple(fields)
+        more = (more.by for more in self.resolved_if if any(more.text in value for value in values))
+        return (*self.resolved_by, *(name for names in more for name in names))
 
 
 class Relation(StrEnum):

@@ -148,7 +148,7 @@ def _signature_problems(signature: Signature) -> Iterator[str]:
         yield f"{unknown[0]!r} is not a level of nats-server: {', '.join(_LEVELS)}"
     if not signature.examples:
         yield "'examples' needs a line that was logged"
-    if signature.name in signature.resolved_by:
+    if signature.name in signature.endings:
         yield "it cannot resolve itself"
 
 

@@ -170,7 +170,7 @@ def test_what_is_told_of_one_that_no_line_ends() -> None:
     def story(log_end: LogTime) -> str:
         return of(interval(at(0), at(S), count=2, log_end=log_end), repeats=True).story.partition("; ")[2]
 
-    assert story(at(31 * S)) == "it had not ended when the log does (" + f"{DAY} 12:00:31Z)"
+    assert story(at(31 * S)) == "no line ends it before the log does (" + f"{DAY} 12:00:31Z)"
     assert story(at(31 * S + 1)) == "it is not logged any more"
     stopped = [ProcessRun(server="n1", last=at(2 * S), end="clean")]
     for log_end, over in ((at(31 * S), "the log ends 30s later"), (at(31 * S + 1), "it is not logged any more")):
@@ -198,8 +198,8 @@ def test_the_last_log_tells_until_when_it_lasted() -> None:
     there = interval(at(50 * S), at(60 * S), count=4, log_end=at(400 * S), logged_by="n2")
     ended = interval(at(-60 * S), at(-60 * S), resolved=at(-50 * S))
     assert of(ended, here, there, subjects=lambda *_: SAME).story == (
-        f"since {DAY} 12:00:00Z on n1, n2, logged 7 times, after 1 earlier interval; it had not ended when the log does"
-        f" ({DAY} 12:06:40Z)"
+        f"since {DAY} 12:00:00Z on n1, n2, logged 7 times, after 1 earlier interval; no line ends it before the"
+        f" log does ({DAY} 12:06:40Z)"
     )
 
 

@@ -155,7 +155,7 @@ class LogIncident(msgspec.Struct, frozen=True):
         if self.blind:
             over = f"the log (to {end}) has no lines of level INF, so nothing in it could tell when it ended"
             return f"logged {logged} by {where}{when(since, newest.last)}{earlier}; {over}"
-        return f"since {since} on {where}, logged {logged}{earlier}; it had not ended when the log does ({end})"
+        return f"since {since} on {where}, logged {logged}{earlier}; no line ends it before the log does ({end})"
 
 
 def log_incidents(

@@ -60,7 +60,7 @@ def undecided(rule: Rule, findings: Sequence[Finding], logs: LogEvidence) -> Ite
     """
     if any(finding.outcome in _DECIDED for finding in findings):
         return
-    endings = {name for signature in rule.signatures for name in signature.resolved_by}
+    endings = {name for signature in rule.signatures for name in signature.endings}
     names = [signature.name for signature in rule.signatures if signature.resolved_by or signature.name not in endings]
     excerpt = sum(file.server_lines + file.client_lines for file in logs.files) <= EXCERPT_LINES
     matched = [occurrence for occurrence in logs.occurrences(*names) if excerpt or occurrence.dated < occurrence.count]

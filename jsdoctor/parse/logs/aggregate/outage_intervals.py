@@ -34,7 +34,7 @@ class _Resolvers:
         time: CommonTime,
     ) -> None:
         self._common, self._time = common, time
-        self._names = incident.resolved_by
+        self._incident = incident
         self._endings: dict[_Key, Endings] = {}
         for occurrence in occurrences:
             if occurrence.signature in common:
@@ -48,7 +48,8 @@ class _Resolvers:
 
     def of(self, incident: Occurrence) -> tuple[list[Endings], int]:
         """What may end this trouble, and what to add to its times to be on their clock."""
-        keys = [self._key(name, incident) for name in self._names]
+        names = self._incident.endings_of(value for _, value in incident.fields)
+        keys = [self._key(name, incident) for name in names]
         result = [self._endings[key] for key, _ in keys if key in self._endings]
         return result, keys[0][1] if keys else 0
 
@@ -74,11 +75,11 @@ def intervals(
     for signature in signatures:
         if not signature.resolved_by or signature.name not in by_name:
             continue
-        common = {name: _common(signature, fields.get(name, set())) for name in signature.resolved_by}
+        common = {name: _common(signature, fields.get(name, set())) for name in signature.endings}
         resolvers = _Resolvers(
             signature, common, (occurrence for name in common for occurrence in by_name.get(name, ())), time
         )
-        doubtful = any(cut.get(name) for name in signature.resolved_by)
+        doubtful = any(cut.get(name) for name in signature.endings)
         mine = _Chosen(doubtful)
         for occurrence in by_name[signature.name]:
             end_us = ends.get((occurrence.logged_by, occurrence.zoned))
