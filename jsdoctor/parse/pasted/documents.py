@@ -12,6 +12,9 @@ import msgspec
 MAX = 8 << 20
 """Number of characters of a text that are read."""
 
+UNKNOWN_NAME = "(unnamed)"
+"""Stands for a stream, consumer or leader whose name is not in what was copied."""
+
 _MAX_DOCUMENTS = 10_000
 _MAX_CUT = 50
 _DEEPEST = 64

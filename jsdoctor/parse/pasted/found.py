@@ -9,7 +9,7 @@ import msgspec
 
 from jsdoctor.model.exchange import Access, Endpoint
 from jsdoctor.model.server import Varz
-from jsdoctor.parse.pasted.documents import Document
+from jsdoctor.parse.pasted.documents import UNKNOWN_NAME, Document
 from jsdoctor.parse.pasted.reporter import reporter_of
 from jsdoctor.parse.replies import ConsumerReply, JszReply, StreamReply
 
@@ -115,8 +115,13 @@ def _reply(value: Mapping[str, Any], cut: frozenset[str], server: str) -> Iterat
         yield from _stream({**value, "config": {"name": value["name"]}}, cut | {"config"})
     elif _is_consumer(value):
         yield _consumer(value, cut)
-    elif isinstance(streams, list) or isinstance(consumers, list):
-        yield from _listed(streams if isinstance(streams, list) else consumers or [], cut)
+    elif isinstance(streams, list) or isinstance(consumers, list) or isinstance(value.get("missing"), list):
+        listed = list(_listed(streams if isinstance(streams, list) else consumers or [], cut))
+        of_stream = listed[0].stream if listed else UNKNOWN_NAME
+        stream = of_stream if isinstance(consumers, list) else ""
+        head = {key: value[key] for key in ("missing", "offline") if value.get(key)}
+        yield from listed
+        yield from [list_head(stream, head)] if head else []
     else:
         yield from _of_server(value, cut, server)
 
@@ -137,7 +142,13 @@ def _is_consumer(value: Mapping[str, Any]) -> bool:
     return named and bool({"config", "delivered", "ack_floor", "num_pending"} & value.keys())
 
 
-def _listed(items: list[Any], cut: frozenset[str]) -> Iterator[RecognisedDocument | Refused]:
+def list_head(stream: str, head: Mapping[str, Any]) -> RecognisedDocument:
+    """What a list says beside its items: how many there are, and which did not respond. `stream`: of its consumers."""
+    endpoint = Endpoint.CONSUMER_LIST if stream else Endpoint.STREAM_LIST
+    return RecognisedDocument(endpoint, Access.ACCOUNT, dict(head), stream=stream)
+
+
+def _listed(items: list[Any], cut: frozenset[str]) -> Iterator[RecognisedDocument]:
     for key in ("streams", "consumers"):
         cut |= _below(cut, f"{key}.*")
     for number, item in enumerate(items[:_MAX]):
@@ -151,25 +162,30 @@ def _listed(items: list[Any], cut: frozenset[str]) -> Iterator[RecognisedDocumen
 def _stream(value: Mapping[str, Any], cut: frozenset[str]) -> Iterator[RecognisedDocument]:
     name = value["config"]["name"]
     details = value.get("consumer_detail")
-    timeless = frozenset[str]() if "ts" in value else _TIMES
-    unseen = unseen_fields(value, StreamReply, cut) | timeless
+    value, unseen = _asset(value, StreamReply, cut)
     shown = {key: part for key, part in value.items() if key != "consumer_detail"}
     yield RecognisedDocument(Endpoint.STREAM_LIST, Access.ACCOUNT, shown, stream=name, name=name, unseen=unseen)
     if isinstance(details, list):
-        yield from (
-            document
-            for document in _listed(details, _below(cut, "consumer_detail.*"))
-            if isinstance(document, RecognisedDocument)
-        )
+        yield from _listed(details, _below(cut, "consumer_detail.*"))
 
 
 def _consumer(value: Mapping[str, Any], cut: frozenset[str]) -> RecognisedDocument:
-    timeless = frozenset[str]() if "ts" in value else _TIMES
-    unseen = unseen_fields(value, ConsumerReply, cut) | timeless
+    value, unseen = _asset(value, ConsumerReply, cut)
     stream, name = value["stream_name"], value["name"]
     return RecognisedDocument(
         Endpoint.CONSUMER_LIST, Access.ACCOUNT, dict(value), stream=stream, name=name, unseen=unseen
     )
+
+
+def _asset(value: Mapping[str, Any], shape: Any, cut: frozenset[str]) -> tuple[dict[str, Any], frozenset[str]]:
+    """A stream or consumer, and its unseen fields. Who leads it may be cut off: that is no asset without a leader."""
+    unseen = unseen_fields(value, shape, cut) | (frozenset() if "ts" in value else _TIMES)
+    cluster = value.get("cluster")
+    if not isinstance(cluster, dict) or cluster.get("leader", UNKNOWN_NAME) != UNKNOWN_NAME:
+        return dict(value), unseen
+    if "leader" not in cluster and "cluster" not in cut:
+        return dict(value), unseen
+    return {**value, "cluster": {**cluster, "leader": UNKNOWN_NAME}}, unseen | {"cluster.leader"}
 
 
 def _of_server(value: Mapping[str, Any], cut: frozenset[str], server: str) -> Iterator[RecognisedDocument | Refused]:

@@ -109,7 +109,7 @@ def _snapshot(snapshot: ClusterSnapshot, documents: Sequence[RecognisedDocument]
         )
         for stream in snapshot.streams
     )
-    return msgspec.structs.replace(snapshot, streams=streams)
+    return msgspec.structs.replace(snapshot, streams=streams, is_pasted=bool(of_streams or of_consumers))
 
 
 def _of_metrics(stream: Stream, inside: Mapping[tuple[str, str, str], frozenset[str]]) -> Stream:
@@ -132,7 +132,7 @@ def _partial_stream(
         _partial(consumer, of_consumers.get((consumer.stream, consumer.name), frozenset()), _CONSUMER_HOW)
         for consumer in stream.consumers
     )
-    stream = msgspec.structs.replace(stream, consumers=consumers)
+    stream = msgspec.structs.replace(stream, consumers=consumers, is_given=unseen is not None)
     if unseen is None:
         names = {f"config.{field}" for field in stream.config.__struct_fields__ if field != "name"}
         unseen = frozenset(names | {"state", "cluster", "mirror", "sources", "created"})
