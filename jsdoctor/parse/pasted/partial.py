@@ -73,7 +73,7 @@ def partial_snapshots(snapshots: Sequence[ClusterSnapshot], samples: Sequence[Pa
 
 def _without_unshown_kinds(evidence: EvidenceSet, documents: Sequence[RecognisedDocument]) -> EvidenceSet:
     """No metric shows configured links, and some exporters do not show the storage of accounts."""
-    if not any(document.inside is not None for document in documents):
+    if not any(document.is_of_metrics for document in documents):
         return evidence
     evidence = evidence.without(Topology, _not_shown("links", "how servers are linked"))
     if all(document.shows_usage for document in documents):
@@ -91,9 +91,9 @@ def _snapshot(snapshot: ClusterSnapshot, documents: Sequence[RecognisedDocument]
         for key, unseen in (document.inside or {}).items():
             inside[key] = inside.get(key, frozenset()) | unseen
     if inside:
-        return msgspec.structs.replace(
-            snapshot, streams=tuple(_of_metrics(stream, inside) for stream in snapshot.streams)
-        )
+        how = _METRICS_HOW if any(document.is_of_metrics for document in documents) else _SERVER_HOW
+        nested = tuple(_nested(stream, inside, how) for stream in snapshot.streams)
+        snapshot = msgspec.structs.replace(snapshot, streams=nested)
     of_streams = {document.name: document.unseen for document in documents if document.endpoint is Endpoint.STREAM_LIST}
     of_consumers = {
         (document.stream, document.name): document.unseen
@@ -112,15 +112,15 @@ def _snapshot(snapshot: ClusterSnapshot, documents: Sequence[RecognisedDocument]
     return msgspec.structs.replace(snapshot, streams=streams, is_pasted=bool(of_streams or of_consumers))
 
 
-def _of_metrics(stream: Stream, inside: Mapping[tuple[str, str, str], frozenset[str]]) -> Stream:
+def _nested(stream: Stream, inside: Mapping[tuple[str, str, str], frozenset[str]], how: str) -> Stream:
     # The name of an account gets its domain where several are seen; an asset's own name follows the first of them.
     account = stream.account if (stream.account, stream.name, "") in inside else stream.account.rpartition("@")[0]
     consumers = tuple(
-        _partial(consumer, inside.get((account, consumer.stream, consumer.name), frozenset()), _METRICS_HOW)
+        _partial(consumer, inside.get((account, consumer.stream, consumer.name), frozenset()), how)
         for consumer in stream.consumers
     )
     stream = msgspec.structs.replace(stream, consumers=consumers)
-    partial: Stream = _partial(stream, inside.get((account, stream.name, ""), frozenset()), _METRICS_HOW)
+    partial: Stream = _partial(stream, inside.get((account, stream.name, ""), frozenset()), how)
     return partial
 
 
@@ -167,7 +167,7 @@ def _links(links: ServerLinks, documents: Sequence[RecognisedDocument]) -> Serve
 def _server(server: Server, documents: Sequence[RecognisedDocument]) -> Server:
     subject = Subject(kind="server", name=server.name)
     own = [document for document in documents if document.server in ("", server.name)]
-    how = _METRICS_HOW if any(item.inside is not None for item in own) else _SERVER_HOW
+    how = _METRICS_HOW if any(item.is_of_metrics for item in own) else _SERVER_HOW
     of_varz = frozenset().union(*(item.unseen for item in own if item.endpoint is Endpoint.VARZ))
     of_jsz = frozenset().union(*(item.unseen for item in own if item.endpoint is Endpoint.JSZ))
     varz = _partial(server.varz, of_varz, how, subject) if server.varz is not None else None
@@ -175,6 +175,6 @@ def _server(server: Server, documents: Sequence[RecognisedDocument]) -> Server:
     if jetstream is not None:
         jetstream = _partial(jetstream, of_jsz, how, subject)
     server = msgspec.structs.replace(server, varz=varz, jetstream=jetstream)
-    shown = any(item.inside is not None for item in own)
+    shown = any(item.is_of_metrics for item in own)
     untold = [field for field in ("server_id", "version") if field in of_jsz or not (shown or getattr(server, field))]
     return hide(server, untold, subject, how) if untold else server
