@@ -56,9 +56,7 @@ def mark_unread(value: Shape, fields: Mapping[str, str], how_to_get: str) -> Sha
     """The value with some fields unread, each with the name of the reply that has it. The value has a `subject`."""
     if not fields:
         return value
-    marked: Shape = _unread_class(type(value), tuple(fields.items()), how_to_get)(
-        **{name: getattr(value, name) for name in value.__struct_fields__}
-    )
+    marked: Shape = _unread_class(type(value), tuple(fields.items()), how_to_get)(**msgspec.structs.asdict(value))
     return marked
 
 
@@ -85,7 +83,7 @@ def hide(value: Shape, fields: Collection[str], subject: Subject, how_to_get: st
     if not hidden:
         return value
     partial = _partial_class(type(value), hidden, subject, how_to_get, prefix)
-    made: Shape = partial(**{name: getattr(value, name) for name in value.__struct_fields__})
+    made: Shape = partial(**msgspec.structs.asdict(value))
     return made
 
 

@@ -95,7 +95,7 @@ class Stream(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     copy that another server reported and must not be judged. `consumers_seen` False: the consumers were not requested,
     or not all of them could be collected; `consumers` may be incomplete. `replicas` holds every server's own copy if
     the access shows it (system account, monitoring), otherwise nothing. `domain` is the label of its JetStream domain,
-    as `Server.domain`; empty if no server reported it.
+    as `Server.domain`; empty if no server reported it. `is_given` False: only consumers of it were given.
     """
 
     account: str
@@ -113,6 +113,7 @@ class Stream(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     at: datetime
     consumers: tuple[Consumer, ...] = ()
     consumers_seen: bool = True
+    is_given: bool = True
     replicas: tuple[StreamReplica, ...] = ()
 
     @cached_property
@@ -215,12 +216,14 @@ class ClusterSnapshot(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """All streams and consumers that could be collected in one sample. `taken_at` is our clock.
 
     `listed` names the accounts that listed all their streams: what is neither in `streams` nor `silent` is not there.
+    `is_pasted`: somebody gave it, so it cannot be taken again.
     """
 
     taken_at: datetime
     streams: tuple[Stream, ...]
     silent: tuple[UnresponsiveAsset, ...] = ()
     listed: frozenset[str] = frozenset()
+    is_pasted: bool = False
 
     def led_streams(self) -> Iterator[Stream]:
         """Streams whose leader reported them: the only ones whose state may be judged."""

@@ -148,7 +148,7 @@ def _exchanges_members(consumer: Consumer, stream: Stream) -> bool:
 
     The old and the new member of one elected a leader in six seconds, while the stream had one (measured on 2.12.8).
     """
-    peers = consumer.cluster.replicas if consumer.cluster else ()
+    peers = consumer.cluster.replicas if consumer.cluster and stream.cluster else ()
     members = {consumer.answered_by, *(peer.name for peer in peers)} - {""}
     return len(members) > consumer.config.replicas_on(stream.config)
 

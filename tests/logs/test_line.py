@@ -153,3 +153,25 @@ def test_a_line_with_a_number_of_hundreds_of_digits_is_read() -> None:
         b'{"timestamp": 1' + b"0" * 400 + b', "message": "[7] 2026/11/21 10:00:00.000000 [INF] Server is ready"}', 2026
     )
     assert line.server
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        (b'{"message":"%s","container_name":"/nats-2","source":"stderr"}', "nats-2"),
+        (b'{"message":"%s","container":{"name":"nats-2"}}', "nats-2"),
+        (b'{"message":"%s","host":{"name":"worker-7"},"agent":{"hostname":"shipper"}}', "worker-7"),
+        (b'{"message":"%s","kubernetes":{"pod":{"name":"nats-1"},"node":{"name":"w"}},"host":{"name":"w"}}', "nats-1"),
+        (b'{"message":"%s","host":"{\\"a\\": 1}","instance":"nats-3"}', "nats-3"),
+        (b'{app="nats",pod="nats-1"} %s', "nats-1"),
+        (b'{"stream": "stderr", "pod": "nats-1"} %s', "nats-1"),
+        (b"> '%s'", ""),
+    ],
+)
+def test_the_envelope_names_the_server(line: bytes, name: str) -> None:
+    assert read(line % NATIVE).label == name
+
+
+@pytest.mark.parametrize(("line", "name"), [(b'==> "nats-1.log" <==', "nats-1"), (b"==> *.log <==", "")])
+def test_a_section_is_named_without_quotes_and_patterns(line: bytes, name: str) -> None:
+    assert section_name(line) == name

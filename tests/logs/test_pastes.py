@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from jsdoctor.parse.logs.lines.matcher import Matcher
 from jsdoctor.parse.logs.paste.documents import document_lines
+from jsdoctor.parse.logs.paste.ordinary import HEAD_BYTES
 from jsdoctor.parse.logs.paste.rewrite import Rewriter
 from tests.logs.corpus import REAL, counts_of, evidence
 from tests.logs.excerpts import Excerpt, benign, faults, loud, named
@@ -129,6 +130,17 @@ def test_pipes_that_are_named_in_dev(tmp_path: Path) -> None:
     (file,) = evidence([f"/dev/fd/{reader}"]).files
     os.close(reader)
     assert (file.path, file.problem, file.lines) == ("stdin", "", 2)
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+@pytest.mark.parametrize("shape", ["loki answer", "elasticsearch answer", "json array"])
+def test_a_long_document_is_read_to_its_end(shape: str, indent: int | None, tmp_path: Path) -> None:
+    """Its first 16 KiB are one line, or lines that are no records; the error stands in the last of them."""
+    fill = "\n".join(f"[7] 2026/11/21 09:00:{n % 60:02}.{n:06} [INF] Client connection created" for n in range(500))
+    text = json.dumps(json.loads(DRESSED[shape](f"{fill}\n{LINES}")), indent=indent)
+    (tmp_path / "answer.json").write_text(text)
+    assert len(text) > 2 * HEAD_BYTES
+    assert "stream-quorum-lost" in {signature for signature, *_ in counts_of(evidence([tmp_path]))}
 
 
 @pytest.mark.parametrize("name", ["google cloud", "datadog"])

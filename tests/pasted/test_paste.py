@@ -132,6 +132,14 @@ def test_kinds_are_recognised_by_content_whatever_the_names(tmp_path: Path) -> N
     assert wanted(tmp_path / "file4").manifests
 
 
+def test_values_of_the_chart_are_a_manifest(tmp_path: Path) -> None:
+    values = tmp_path / "values.yaml"
+    values.write_text("config:\n  # of three\n  cluster: {enabled: true, replicas: 2}\n  jetstream: {enabled: true}\n")
+    assert "JSD706" in faults(judged(values))
+    values.write_text("nats:\n  config:\n    cluster:\n      enabled: true\n      replicas: 2\n    jetstream: {}\n")
+    assert wanted(values).manifests
+
+
 @pytest.mark.parametrize(
     "line",
     [

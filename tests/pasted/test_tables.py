@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -230,3 +231,38 @@ def test_server_pods_of_kubectl_get_json() -> None:
     (document,) = replies((FIXTURES / "kubernetes" / "pods.json").read_text())
     assert [pod["name"] for pod in document.value["pods"]] == ["n1", "n2", "n3", "n4"]
     assert document.value["namespace"] == "nats"
+
+
+def _event(kind: str, name: str, reason: str, message: str, minute: int) -> dict[str, object]:
+    about, last = {"kind": kind, "name": name}, f"2026-11-21T10:{minute:02}:00Z"
+    return {"kind": "Event", "type": "Warning", "reason": reason, "message": message} | {
+        "involvedObject": about,
+        "lastTimestamp": last,
+    }
+
+
+OOM = "Memory cgroup out of memory: Killed process 4242 (nats-server) total-vm:2100000kB, anon-rss:1048576kB"
+BACK_OFF = "Back-off restarting failed container nats in pod nats-1_nats(5f0c)"
+FAULTY_EVENTS = f"""LAST SEEN   TYPE      REASON       OBJECT        MESSAGE
+3m          Warning   OOMKilling   node/worker   {OOM}
+5m          Warning   BackOff      pod/nats-1    {BACK_OFF}
+5m          Warning   BackOff      pod/nats-2    Back-off restarting failed container reloader in pod nats-2_nats(5f0c)
+"""
+
+
+def test_events_name_the_servers_that_do_not_run(tmp_path: Path) -> None:
+    """`kubectl get events`, as a table and as JSON."""
+    events = [_event("Node", "worker", "OOMKilling", OOM, 2), _event("Pod", "nats-1", "BackOff", BACK_OFF, 1)]
+    for number, text in enumerate((FAULTY_EVENTS, json.dumps({"kind": "List", "items": events}))):
+        page = tmp_path / f"events{number}"
+        page.write_text(text)
+        report = judged(page)
+        failed = [result.finding for result in report.results if result.rule.code == "JSD831"]
+        assert {finding.subject.name for finding in failed} == {"nats-server on worker", "nats-1"}
+        assert "JSD836" not in passed(report)
+
+
+def test_an_event_that_is_over_is_no_fault() -> None:
+    started = _event("Pod", "nats-1", "Started", "Started container nats", 5)
+    events = [_event("Pod", "nats-1", "BackOff", BACK_OFF, 1), started]
+    assert replies(json.dumps({"kind": "EventList", "items": events})) == []

@@ -49,7 +49,8 @@ def asset_leaderless(
         if is_offline(stream, by_name.get(stream.answered_by)):
             yield _offline(stream, by_name[stream.answered_by])
             continue
-        yield assignments.doubt(stream, stream, history) or _judged(stream, stream, history, beginnings, silence_ns)
+        if stream.is_given:
+            yield assignments.doubt(stream, stream, history) or _judged(stream, stream, history, beginnings, silence_ns)
         if stream.from_leader:
             for consumer in stream.consumers:
                 if is_offline(consumer, by_name.get(consumer.answered_by)):
@@ -90,15 +91,16 @@ def _offline(asset: Asset, server: Server) -> Finding:
 
 
 def _judged(asset: Asset, stream: Stream, history: EarlierReadings, beginnings: Beginnings, silence_ns: int) -> Finding:
-    subject = asset.subject
+    subject, leader = asset.subject, asset.cluster.leader if asset.cluster else ""
     if asset.has_leader and not asset.from_leader:
-        leader = asset.cluster.leader if asset.cluster else ""
         return unknown(subject, f"its leader {leader} did not report it", "see the gaps of this run")
     if asset.has_leader:
         return lost_majority(asset, history, silence_ns) or _late(asset, silence_ns) or passed(subject)
     if any(earlier.has_leader for earlier in history.before(asset)):
         return suspected(subject, "it lost its leader between the samples: an election may be going on", _AGAIN)
     absence = LeaderAbsence(asset, stream)
+    if history.is_pasted and not absence.is_lasting(silence_ns):
+        return _leaderless(absence, "in what was given, which may show an election of some seconds", Severity.ERROR)
     if not absence.is_lasting(silence_ns):
         if absence.age_ns < silence_ns:
             return unknown(subject, f"it has no leader and was created {span(absence.age_ns)} ago", _AGAIN)

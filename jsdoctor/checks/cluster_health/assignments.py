@@ -76,4 +76,5 @@ def is_shown_without_group(asset: Asset, stream: Stream) -> bool:
     """Whether the server that responded names itself, or shows no cluster for a consumer of a stream in one."""
     if asset.cluster is None:
         return asset is not stream and stream.cluster is not None and bool(stream.cluster.name)
-    return asset.cluster.shows_no_group and asset.cluster.leader == asset.answered_by
+    leader = asset.cluster.leader
+    return bool(leader) and leader == asset.answered_by and asset.cluster.shows_no_group

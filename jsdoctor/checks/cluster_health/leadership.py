@@ -21,6 +21,7 @@ class EarlierReadings:
 
     def __init__(self, snapshots: SnapshotSeries) -> None:
         self._snapshots = snapshots.snapshots[:-1]
+        self.is_pasted = snapshots.last.is_pasted
 
     @cached_property
     def _index(self) -> list[dict[tuple[str, str, str], Asset]]:
@@ -73,14 +74,16 @@ class LeaderAbsence:
 
     def __init__(self, asset: Asset, stream: Stream) -> None:
         self.asset, self.stream = asset, stream
-        replicas = asset.cluster.replicas if asset.cluster else ()
+        # A report names its members without their state; that it marks none of them as the leader shows nevertheless.
+        none: tuple[Peer, ...] = ()
+        replicas = shown_or(lambda: asset.cluster.replicas if asset.cluster else none, none)
         self.peers: tuple[Peer, ...] = tuple(peer for peer in replicas if peer.name != asset.answered_by)
         self.answering = {replica.server for replica in asset.replicas} | ({asset.answered_by} - {""})
 
     @property
     def needed(self) -> int:
         """How many members must take part in an election."""
-        configured = self.asset.config.num_replicas or self.stream.config.num_replicas
+        configured = shown_or(lambda: self.asset.config.num_replicas or self.stream.config.num_replicas, 0)
         return quorum(max(configured, len(self.peers) + self._itself))
 
     @property
@@ -99,8 +102,8 @@ class LeaderAbsence:
         return min((peer.active_ns for peer in self.peers if peer.active_ns > 0), default=0)
 
     def _too_few(self) -> bool:
-        online = sum(not peer.offline for peer in self.peers) + self._itself if self.peers else len(self.answering)
-        return 0 < len(self.answering) < self.needed or online < self.needed
+        online = sum(not peer.offline for peer in self.peers) + self._itself
+        return 0 < len(self.answering) < self.needed or (bool(self.peers) and online < self.needed)
 
     def is_lasting(self, silence_ns: int) -> bool:
         """Whether this is more than an election: too few members are left, or no contact for `silence_ns`."""

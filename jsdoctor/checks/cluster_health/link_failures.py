@@ -84,14 +84,20 @@ def _recurs(replaced: Occurrence, times: int) -> bool:
 
 def _what(kind: str, incident: LogIncident) -> str:
     fields = [dict(interval.fields) for interval in incident.unresolved or incident.intervals]
-    peers = listed(peer for field in fields if (peer := _peer(field)))
+    names = {field["remote"]: field["peer"] for field in fields if field.get("remote") and field.get("peer")}
+    peers = listed(peer for field in fields if (peer := _peer(field, names)))
     reasons = listed(reason for field in fields if (reason := field.get("reason")))
     return f"{kind}{f' to {peers}' if peers else ''} down{f' ({reasons})' if reasons else ''}"
 
 
-def _peer(fields: Mapping[str, str]) -> str:
-    """Whom the link leads to: as its connection shows it, else as it is configured, where no DNS has the name."""
+def _peer(fields: Mapping[str, str], names: Mapping[str, str]) -> str:
+    """Whom the link leads to: as its connection shows it, else as it is configured, where no DNS has the name.
+
+    `names`: those of the servers, from 2.12 on, by address.
+    """
     remote, address = fields.get("remote", ""), fields.get("address", "")
+    if name := fields.get("peer") or names.get(remote):
+        return f"{name} ({remote})"
     return f"{remote} ({address})" if remote and address else remote or address
 
 

@@ -95,7 +95,7 @@ def _prompt(peers: Iterable[Peer], silence_ns: int, late: dict[str, int]) -> set
 
 def _led(snapshots: SnapshotSeries) -> Iterator[tuple[Asset, tuple[Peer, ...]]]:
     for stream in snapshots.last.led_streams():
-        if stream.cluster:
+        if stream.is_given and stream.cluster:
             yield stream, stream.cluster.replicas
         for consumer in stream.consumers:
             if consumer.from_leader and consumer.cluster:

@@ -66,7 +66,7 @@ def replica_offline(
     yield from _findings(reachability, of_asset, servers, past, params)
     history = EarlierReadings(snapshots)
     for stream in snapshots.last.led_streams():
-        if stream.subject not in of_asset and under_replicated(stream, history):
+        if stream.is_given and stream.subject not in of_asset and under_replicated(stream, history):
             yield being_scaled(stream, servers, connected, params.integer("settle")) or _unplaced(stream)
 
 

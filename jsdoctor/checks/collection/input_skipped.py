@@ -75,7 +75,7 @@ def _doubtful(file: LogFile) -> Finding:
         words.append(f"{counted(file.long_lines, 'line')} longer than 16 KiB, of which only the beginning was searched")
     return Finding(
         subject=Subject(kind="file", name=file.path),
-        severity=Severity.INFO,
+        severity=Severity.INFO if file.long_lines < file.lines else None,
         message="; ".join(words),
         evidence=(_observed(file),),
     )

@@ -13,6 +13,7 @@ from itertools import pairwise
 import msgspec
 
 from jsdoctor.model.jetstream import SequencePair
+from jsdoctor.model.partial import shown_or
 from jsdoctor.model.snapshot import Consumer
 from jsdoctor.model.trend import ConsumerHistory, ConsumerKey, Trend
 
@@ -36,7 +37,7 @@ def histories(trend: Trend | None) -> Mapping[Key, ConsumerHistory]:
 
 def is_full(consumer: Consumer) -> bool:
     """Whether the ack-pending limit keeps new messages back (server: consumer.go getNextMsg, errMaxAckPending)."""
-    return consumer.config.ack_policy != "none" and 0 < consumer.config.max_ack_pending <= consumer.num_ack_pending
+    return 0 < consumer.config.max_ack_pending <= consumer.num_ack_pending and consumer.config.ack_policy != "none"
 
 
 def left_alone(consumer: Consumer) -> bool:
@@ -94,7 +95,7 @@ def unacknowledged_ns(consumer: Consumer) -> int | None:
 
 def _nothing_since(consumer: Consumer, pair: SequencePair) -> datetime | None:
     if pair.consumer_seq == 0:
-        return consumer.created
+        return shown_or(lambda: consumer.created, None)
     return consumer.cluster.leader_since if consumer.cluster else None
 
 

@@ -62,7 +62,8 @@ def unbound(
             yield _since_when_is_not_shown(consumer, quiet)
         elif consumer.config.is_push or old:
             rhythm = usual.get(key(consumer))
-            limit = absence(stream, consumer, quiet, rhythm, limits)
+            usual_limit = AbsenceLimit(limits.absent_for_ns)
+            limit = shown_or(partial(absence, stream, consumer, quiet, rhythm, limits), usual_limit)
             yield _finding(stream, consumer, _Quiet(quiet, long_ns, old, limit, rhythm))
         elif quiet < long_ns and quiet_ns(consumer) is not None:
             never = consumer.delivered.consumer_seq == 0
@@ -240,7 +241,7 @@ def _finding(stream: Stream, consumer: Consumer, seen: _Quiet) -> Finding:
     never = consumer.delivered.consumer_seq == 0
     who = "no subscriber is bound" if push else "no client requests messages"
     since = "nothing was ever delivered" if never else f"nothing was delivered for {span(seen.quiet_ns)}"
-    piles_up = stream.config.retention in ("workqueue", "interest")
+    piles_up = shown_or(lambda: stream.config.retention in ("workqueue", "interest"), False)
     clients: Observation = (
         consumer.observed("push_bound", consumer.push_bound)
         if push

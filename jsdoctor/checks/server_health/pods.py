@@ -53,23 +53,25 @@ def _judged(facts: KubernetesFacts, number: int, pod: ServerPod, recent: timedel
     if server.waiting and server.waiting not in ("ContainerCreating", "PodInitializing"):
         why = _REASONS.get(server.waiting, "its container waits")
         ended = f"; the run before ended with {_end(pod)}" if server.ended else ""
-        message = f"it does not run: {server.waiting}, {why}{ended}, restarted {counted(server.restarts, 'time')}"
+        message = f"it does not run: {server.waiting}, {why}{ended}{_restarts(pod)}"
         return _finding(facts, pod, facts.observed(f"{place}.container.waiting", server.waiting), message)
     lately = server.ended_at if server.ended_at is not None and facts.at - server.ended_at <= recent else None
     if lately and server.ended == "OOMKilled":
         message = f"Kubernetes ended it at {_at(lately)}: OOMKilled, {_REASONS['OOMKilled']}"
         return _finding(
-            facts, pod, facts.observed(f"{place}.container.ended", server.ended), f"{message}; {_restarts(pod)}"
+            facts, pod, facts.observed(f"{place}.container.ended", server.ended), f"{message}{_restarts(pod)}"
         )
     if lately and server.exit_code:
-        message = f"its server ended at {_at(lately)} with {_end(pod)}; {_restarts(pod)}"
+        message = f"its server ended at {_at(lately)} with {_end(pod)}{_restarts(pod)}"
         seen = facts.observed(f"{place}.container.ended", server.ended)
         return _finding(facts, pod, seen, message, Severity.WARNING)
     return passed(pod.subject)
 
 
 def _restarts(pod: ServerPod) -> str:
-    return f"restarted {counted(pod.container.restarts, 'time')} in all"
+    """Events do not show how often."""
+    restarts = pod.container.restarts
+    return f"; restarted {counted(restarts, 'time')} in all" if restarts else ""
 
 
 def _at(moment: datetime) -> str:

@@ -164,6 +164,7 @@ class _ServerView:
                 *(Endpoint.JSZ, Access.PASTED, jsz, self._name),
                 unseen=hidden,
                 inside=self._assets.hidden(),
+                is_of_metrics=True,
                 shows_usage=self._assets.shows_usage,
             )
         for endpoint, reply, unseen in self._links.replies():

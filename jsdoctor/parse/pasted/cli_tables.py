@@ -13,9 +13,9 @@ from typing import Any
 from jsdoctor.model.exchange import Access, Endpoint
 from jsdoctor.model.server import Varz
 from jsdoctor.parse.duration import parse_duration
-from jsdoctor.parse.pasted.documents import Document
-from jsdoctor.parse.pasted.found import RecognisedDocument, Refused, found_in, unseen_fields
-from jsdoctor.parse.pasted.tables import Table
+from jsdoctor.parse.pasted.documents import UNKNOWN_NAME, Document
+from jsdoctor.parse.pasted.found import RecognisedDocument, Refused, found_in, list_head, unseen_fields
+from jsdoctor.parse.pasted.tables import Table, cells_below
 from jsdoctor.parse.replies import JszReply
 
 _INSIDE = frozenset({"", "config", "state", "cluster", "api", "meta_cluster", "slow_consumer_stats"})
@@ -24,6 +24,7 @@ _STATUS = re.compile(r"(\w+) \((\d{3})\)")
 _SLOW = re.compile(r"([crgl]): ([\d,]+)")
 _SLOW_KINDS = {"c": "clients", "r": "routes", "g": "gateways", "l": "leafs"}
 _OF_STREAM = re.compile(r"(?:report for|in stream|Stream) (\S+)", re.IGNORECASE)
+_TOTAL = re.compile(r"with ([\d,]+) consumers")
 _NO_META_LEADER = re.compile(r"No cluster meta leader found\. The cluster expects (\d{1,4}) nodes", re.IGNORECASE)
 
 _PEER_ID = re.compile(r"\(peerID: (\w{1,40})\)")  # beside a name before there was a column for it
@@ -39,8 +40,25 @@ def replies_of_tables(tables: Iterable[Table], text: str) -> Iterator[Found]:
         meta = {"leader": "", "cluster_size": int(match[1])}
     for read, table in known:
         yield from _jetstream(table, meta) if read is _jetstream_summary else read(table)
-    if meta and meta["leader"] and not any(read is _jetstream_summary for read, _ in known):
+    yield from _unresponsive(text)
+    if meta and not meta["leader"] and meta.get("replicas"):
+        yield Refused(
+            "the table of the meta group",
+            "none of its rows is marked as that of the leader" + _absent(meta["replicas"]),
+            "give the whole table: nats server report jetstream",
+        )
+    elif meta and meta["leader"] and not any(read is _jetstream_summary for read, _ in known):
         yield _of_server(Endpoint.JSZ, JszReply, meta["leader"], {"meta_cluster": meta, "disabled": False})
+
+
+def _unresponsive(text: str) -> Iterator[Found]:
+    """The streams and consumers that a list names because no server responded for them."""
+    of_stream = _OF_STREAM.search(text)
+    for kind, stream in (("Streams", ""), ("Consumers", of_stream[1] if of_stream else UNKNOWN_NAME)):
+        missing = [name for row in cells_below(f"Inaccessible {kind}", text.splitlines()) for name in row if name]
+        offline = {row[0]: row[-1] for row in cells_below(f"Offline {kind}", text.splitlines())}
+        if missing or offline:
+            yield list_head(stream, {"missing": missing, "offline": offline})
 
 
 def count(text: str) -> int | None:
@@ -141,6 +159,11 @@ def _meta_group(table: Table) -> dict[str, Any]:
     }
 
 
+def _absent(replicas: Iterable[Mapping[str, Any]]) -> str:
+    names = [str(peer["name"]) for peer in replicas if peer["offline"]]
+    return f"; not online: {', '.join(names)}" if names else ""
+
+
 def _nanoseconds(text: str) -> int:
     try:
         return parse_duration(text.replace(" ", ""))
@@ -187,9 +210,16 @@ def _marked(table: Table) -> Iterator[Found]:
 def _consumer_report(table: Table) -> Iterator[Found]:
     stream = _OF_STREAM.search(table.title)
     yield from _marked(table)
-    for row in table.rows if stream else ():
-        if not row["consumer"]:
-            continue
+    rows = [row for row in table.rows if row["consumer"] and (row["mode"] or not table.has("mode"))]
+    total = count(match[1]) if (match := _TOTAL.search(table.title)) else None
+    if stream and total and total > len(rows):
+        yield list_head(stream[1], {"total": total})
+        yield Refused(
+            f"the consumer report of stream {stream[1]}",
+            f"it shows {len(rows)} of {total} consumers",
+            f"nats consumer report {stream[1]}, and give the whole of it",
+        )
+    for row in rows if stream else ():
         value = _shown(
             stream_name=stream[1] if stream else "",
             name=row["consumer"],

@@ -11,17 +11,19 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from jsdoctor.parse.duration import parse_duration
-from jsdoctor.parse.pasted.documents import Document
+from jsdoctor.parse.pasted.documents import UNKNOWN_NAME, Document
 
 _MAX_LINE_LENGTH = 2_000
 _MAX_LINES = 100_000
-_STREAM = re.compile(r"(?:Information|State) for Stream (\S+)(?: created|$)")
-_CONSUMER = re.compile(r"(?:Information|State) for Consumer (\S+) > (\S+)")
+_STREAM = re.compile(r"(?:Information|State) for Stream (\S+)(?: created (\S+)|\s*$)")
+_CONSUMER = re.compile(r"(?:Information|State) for Consumer (\S+) > (\S+)(?: created (\S+))?")
 _BUCKET = re.compile(r"Information for (Key-Value|Object) Store Bucket (\S+)")
 _BACKED_BY = {"Key-Value": "KV_", "Object": "OBJ_"}
 _LABEL = re.compile(r"^[ \t>|*-]*([A-Za-z][A-Za-z /()-]{2,40}?):\s+(\S(?:.*\S)?)\s*$")
 _HEADING = re.compile(r"^[ \t>|*-]*([A-Z][A-Za-z ]{2,40}):\s*$")
-_REPLICA = re.compile(r"^(\S.{0,200}?),\s*(current|outdated)(.*)$", re.IGNORECASE)
+_REPLICA = re.compile(
+    r"^[ \t>|*-]*(?:Replica:\s+)?(\S.{0,200}?),\s*(current|outdated)((?:, OFFLINE)?, (?:seen \S+ ago|not seen).*)$"
+)
 _PEER_ID = re.compile(r"\(peerID: (\w{1,40})\)")
 _SEQUENCES = re.compile(r"Consumer sequence: ([\d,]+)\s+Stream sequence: ([\d,]+)", re.IGNORECASE)
 _AGO = re.compile(r"Last (?:delivery|ack): ([\dyhdmsµun.]{2,30}) ago", re.IGNORECASE)
@@ -30,8 +32,6 @@ _SEEN = re.compile(r"seen (?:([\dhmsµu.]+) ago|never)")
 _BEHIND = re.compile(r"([\d,]+) operations? behind")
 _OPEN = frozenset({"", "config", "state", "delivered", "ack_floor"})
 
-UNKNOWN_NAME = "(unnamed)"
-"""Stands for a stream or consumer whose page was copied without its first line."""
 UNKNOWN_ASSET = "(unnamed stream or consumer)"
 """Name of an asset of which only the cluster section is there: the pages of streams and consumers both have it."""
 _CONSUMER_SECTIONS = (
@@ -43,7 +43,6 @@ _STREAM_SECTIONS = (
     frozenset({"messages", "bytes", "first sequence", "last sequence", "active consumers"}),
     frozenset({"messages", "bytes", "firstseq", "lastseq", "active consumers"}),
 )
-_CLUSTER_SECTION = re.compile(r"^[ \t>|*-]*Cluster Information:\s*$", re.MULTILINE)
 
 Reader = Callable[[str], Any]
 
@@ -104,6 +103,7 @@ _OF_STREAM: Mapping[str, tuple[str, str, Reader]] = {
     "replicas": ("config", "num_replicas", _number),
     "storage": ("config", "storage", _lower),
     "retention": ("config", "retention", lambda text: _RETENTION.get(text.lower().removesuffix(" policy"))),
+    "no acknowledgements": ("config", "no_ack", _yes),
     "discard policy": ("config", "discard", _lower),
     "duplicate window": ("config", "duplicate_window", _nanoseconds),
     "acknowledgments": ("config", "no_ack", _no),
@@ -129,7 +129,11 @@ _OF_STREAM: Mapping[str, tuple[str, str, Reader]] = {
     "number of subjects": ("state", "num_subjects", _number),
     "deleted messages": ("state", "num_deleted", _number),
 }
+_DELIVER = {"all": "all", "last": "last", "new": "new", "last per subject": "last_per_subject"}
 _OF_CONSUMER: Mapping[str, tuple[str, str, Reader]] = {
+    "delivery subject": ("config", "deliver_subject", str),
+    "deliver queue group": ("config", "deliver_group", str),
+    "deliver policy": ("config", "deliver_policy", lambda text: _DELIVER.get(text.lower())),
     "ack policy": ("config", "ack_policy", _lower),
     "ack wait": ("config", "ack_wait", _nanoseconds),
     "max ack pending": ("config", "max_ack_pending", _limit),
@@ -137,12 +141,18 @@ _OF_CONSUMER: Mapping[str, tuple[str, str, Reader]] = {
     "backoff": ("config", "backoff", _durations),
     "max waiting pulls": ("config", "max_waiting", _number),
     "filter subject": ("config", "filter_subject", str),
+    "filter subjects": ("config", "filter_subjects", _subjects),
+    "idle heartbeat": ("config", "idle_heartbeat", _nanoseconds),
+    "flow control": ("config", "flow_control", _yes),
+    "inactive threshold": ("config", "inactive_threshold", _nanoseconds),
+    "replicas": ("config", "num_replicas", _number),
     "unprocessed messages": ("", "num_pending", _number),
     "outstanding acks": ("", "num_ack_pending", _number),
     "redelivered messages": ("", "num_redelivered", _number),
     "waiting pulls": ("", "num_waiting", _number),
+    "waiting pull requests": ("", "num_waiting", _number),
+    "active interest": ("", "push_bound", lambda text: text.lower().startswith("active")),
 }
-
 
 _ABSENT_OF_STREAM: Mapping[str, tuple[str, str, Any]] = {
     "mirror": ("config", "mirror", None),
@@ -166,9 +176,13 @@ _ABSENT_OF_CONSUMER: Mapping[str, tuple[str, str, Any]] = {
     "backoff": ("config", "backoff", []),
     "paused": ("", "paused", False),
     "delivery subject": ("config", "deliver_subject", ""),
-    "deliver group": ("config", "deliver_group", ""),
-    "delivery queue group": ("config", "deliver_group", ""),
+    "deliver queue group": ("config", "deliver_group", ""),
+    "idle heartbeat": ("config", "idle_heartbeat", 0),
+    "flow control": ("config", "flow_control", False),
     "inactive threshold": ("config", "inactive_threshold", 0),
+    "replicas": ("config", "num_replicas", 0),
+    "waiting pull": ("", "num_waiting", 0),
+    "active interest": ("", "push_bound", False),
     "metadata": ("config", "metadata", {}),
     "leader": ("", "cluster", None),
 }
@@ -192,6 +206,8 @@ def cli_documents(text: str, at: datetime) -> Iterator[Document]:
             current["_labels"].add(heading[1].lower())
         elif current is not None and current.get("_section") == "metadata":
             _take_metadata(current, line)
+        elif current is not None and (replica := _REPLICA.match(line)):
+            current.setdefault("cluster", {}).setdefault("replicas", []).append(_replica(replica))
         elif current is not None and (label := _LABEL.match(line)):
             _take(current, label[1].lower(), label[2])
     if current is not None:
@@ -211,7 +227,7 @@ def _without_title(lines: Sequence[str]) -> dict[str, Any] | None:
         return {"stream_name": UNKNOWN_NAME, "name": name, "config": {}, "_labels": set()}
     if any(labels.keys() >= section for section in _STREAM_SECTIONS):
         return _stream_named(UNKNOWN_NAME)
-    if _REPLICA.match(labels.get("replica", "")) and _CLUSTER_SECTION.search("\n".join(lines)):
+    if any(_REPLICA.match(line) for line in lines):
         group = labels.get("cluster group") or labels.get("raft group") or ""
         if group.startswith("C-"):
             return {"stream_name": UNKNOWN_NAME, "name": UNKNOWN_NAME, "config": {}, "_labels": set()}
@@ -225,15 +241,27 @@ def _stream_named(name: str) -> dict[str, Any]:
 
 def _begun(line: str) -> dict[str, Any] | None:
     if match := _CONSUMER.search(line):
-        return {"stream_name": match[1], "name": match[2], "config": {}, "_labels": set()}
+        return {"stream_name": match[1], "name": match[2], "config": {}, "_labels": set(), **_created(match[3])}
     if match := _BUCKET.search(line):
         return _stream_named(_BACKED_BY[match[1]] + match[2])
     if match := _STREAM.search(line):
-        return _stream_named(match[1])
+        return _stream_named(match[1]) | _created(match[2])
     return None
 
 
+def _created(text: str | None) -> dict[str, str]:
+    """The time of creation, where it is printed with its offset from UTC."""
+    try:
+        moment = datetime.fromisoformat(text or "")
+    except ValueError:
+        return {}
+    return {"created": moment.isoformat()} if moment.tzinfo else {}
+
+
 def _take(value: dict[str, Any], label: str, text: str) -> None:
+    if label == "retention" and (both := text.partition(" - "))[1]:  # until 0.0.23 in one line with the storage
+        _take(value, "storage", both[0])
+        text = both[2]
     value["_labels"].add(label)
     known = (_OF_CONSUMER if "stream_name" in value else _OF_STREAM).get(label)
     if known is not None:
@@ -253,8 +281,6 @@ def _take(value: dict[str, Any], label: str, text: str) -> None:
         value["cluster"] = {"name": text}
     elif label == "leader":
         value.setdefault("cluster", {})["leader"] = text.partition(" ")[0]
-    elif label == "replica" and (match := _REPLICA.match(text)):
-        value.setdefault("cluster", {}).setdefault("replicas", []).append(_replica(match))
 
 
 def _take_metadata(value: dict[str, Any], line: str) -> None:
@@ -291,6 +317,8 @@ def _finished(value: dict[str, Any], at: datetime) -> Document:
         target = value.setdefault(place, {}) if place else value
         if not any(candidate.startswith(label) for candidate in labels):
             target.setdefault(key, nothing)
+    if "leader" not in labels and isinstance(value.get("cluster"), dict):
+        value["cluster"]["leader"] = UNKNOWN_NAME
     if absent is _ABSENT_OF_CONSUMER and "inactive threshold" not in labels:
         value["config"].setdefault("durable_name", value["name"])  # what is not durable always has a threshold
     if "stream_name" in value:

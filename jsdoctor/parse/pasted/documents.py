@@ -9,16 +9,21 @@ from typing import Any
 
 import msgspec
 
+from jsdoctor.parse.pasted.tidied import tidied, without_marks
+
 MAX = 8 << 20
 """Number of characters of a text that are read."""
+
+UNKNOWN_NAME = "(unnamed)"
+"""Stands for a stream, consumer or leader whose name is not in what was copied."""
 
 _MAX_DOCUMENTS = 10_000
 _MAX_CUT = 50
 _DEEPEST = 64
 _DECODER = json.JSONDecoder(strict=False)
 _START = re.compile(r'[{\[](?=\s{0,20}(?:["{}\[\]]|$))')
-_MIDDLE = re.compile(r'\s*"\w{1,40}"\s*:\s')
-"""How a text begins that was copied from the middle of an object."""
+_MIDDLE = re.compile(r'[\s,\]}]*(?="\w{1,40}"\s*:\s)')
+"""How a text begins, or goes on after an object, that was copied from the middle of an object."""
 _CLOSING = {"{": "}", "[": "]"}
 
 
@@ -35,10 +40,10 @@ class Document(msgspec.Struct, frozen=True):
 def documents(text: str) -> Iterator[Document]:
     """Every object and list of objects in a text, from the outside. What is no JSON is passed over."""
     text = text[:MAX]
-    if _MIDDLE.match(text):
-        text = "{" + text
     at, count, cut = 0, 0, 0
     while count < _MAX_DOCUMENTS and cut < _MAX_CUT:
+        if middle := _MIDDLE.match(text, at):
+            text, at = "{" + text[middle.end() :], 0
         start = _next_start(text, at)
         if start < 0:
             return
@@ -47,6 +52,12 @@ def documents(text: str) -> Iterator[Document]:
         except RecursionError:
             return
         except ValueError as error:
+            edited = tidied(text, start, error.pos) if isinstance(error, json.JSONDecodeError) else None
+            whole = _whole(edited) if edited is not None else None
+            if edited is not None and whole is not None:
+                yield whole[0]
+                text, at, count = edited, whole[1], count + 1
+                continue
             repaired = _repaired(text, start) if _ends_early(error, text) else None
             if repaired is None:
                 at = start + 1
@@ -58,6 +69,15 @@ def documents(text: str) -> Iterator[Document]:
             count += 1
             yield Document(value)
         at = end
+
+
+def _whole(text: str) -> tuple[Document, int] | None:
+    """The document at the begin of an edited text, and where it ends; None where it is none."""
+    try:
+        value, end = _DECODER.raw_decode(text)
+    except (ValueError, RecursionError):
+        return None
+    return Document(value, frozenset(without_marks(value))), end
 
 
 def _next_start(text: str, at: int) -> int:

@@ -8,14 +8,19 @@ from typing import Any
 import msgspec
 
 from jsdoctor.model.exchange import Access, Endpoint
+from jsdoctor.model.jetstream import StreamConfig
 from jsdoctor.model.server import Varz
-from jsdoctor.parse.pasted.documents import Document
+from jsdoctor.parse.pasted.documents import UNKNOWN_NAME, Document, documents
+from jsdoctor.parse.pasted.fragments import LEAST, OF_CONSUMERS, fragment, known_fields, struct_of
 from jsdoctor.parse.pasted.reporter import reporter_of
 from jsdoctor.parse.replies import ConsumerReply, JszReply, StreamReply
 
 _MAX = 20_000
 _TIMES = frozenset({"created", "state.first_ts", "state.last_ts", "delivered.last_active", "ack_floor.last_active"})
 """Times that mean something only beside the time of the reply."""
+
+_WHOLE = ({"cluster", "state", "created"}, {"config", "state"}, {"config", "delivered"})
+"""Fields of a part that lacks nothing but a name: streams of /jsz, without and with configuration, and consumers."""
 
 _HEALTH_KEYS = frozenset({"status", "status_code", "error", "errors"})
 _OF_STATSZ_ALONE = frozenset({"routes", "gateways", "sent", "received", "active_servers", "jetstream"})
@@ -66,6 +71,7 @@ class RecognisedDocument(msgspec.Struct, frozen=True):
     name: str = ""
     unseen: frozenset[str] = frozenset()
     inside: Mapping[tuple[str, str, str], frozenset[str]] | None = None
+    is_of_metrics: bool = False
     shows_usage: bool = True
 
 
@@ -77,14 +83,14 @@ class Refused(msgspec.Struct, frozen=True):
     how_to_get: str = "give the whole reply"
 
 
-def found_in(document: Document) -> Iterator[RecognisedDocument | Refused]:
-    """All replies in a document, envelopes opened and lists taken apart."""
+def found_in(document: Document, server: str = "") -> Iterator[RecognisedDocument | Refused]:
+    """All replies in a document, envelopes opened and lists taken apart. `server`: the sender, if it is known."""
     values = document.value if isinstance(document.value, list) else [document.value]
     inside = "*" if isinstance(document.value, list) else ""
     for number, value in enumerate(values[:_MAX]):
         last = number == len(values) - 1
         if isinstance(value, dict):
-            yield from _reply(value, _below(document.open, inside) if last else frozenset(), "")
+            yield from _reply(value, _below(document.open, inside) if last else frozenset(), server)
 
 
 def _below(paths: frozenset[str], key: str) -> frozenset[str]:
@@ -103,33 +109,58 @@ def _reply(value: Mapping[str, Any], cut: frozenset[str], server: str) -> Iterat
     if isinstance(value.get("server"), dict) and isinstance(value.get("statsz"), dict):
         yield from _statsz(value["server"], value["statsz"], _below(cut, "statsz"))
         return
-    for wrapper in ("response", "result", "stream_info"):
-        inner = value.get(wrapper)
-        if isinstance(inner, dict) and len(value) <= 4:
-            yield from _reply(inner, _below(cut, wrapper), server)
-            return
     streams, consumers = value.get("streams"), value.get("consumers")
     if _is_stream(value):
         yield from _stream(value, cut)
-    elif _is_stream_detail(value):
-        yield from _stream({**value, "config": {"name": value["name"]}}, cut | {"config"})
     elif _is_consumer(value):
         yield _consumer(value, cut)
-    elif isinstance(streams, list) or isinstance(consumers, list):
-        yield from _listed(streams if isinstance(streams, list) else consumers or [], cut)
+    elif isinstance(streams, list) or isinstance(consumers, list) or isinstance(value.get("missing"), list):
+        listed = list(_listed(streams if isinstance(streams, list) else consumers or [], cut))
+        of_stream = listed[0].stream if listed else UNKNOWN_NAME
+        stream = of_stream if isinstance(consumers, list) else ""
+        head = {key: value[key] for key in ("missing", "offline") if value.get(key)}
+        yield from listed
+        yield from [list_head(stream, head)] if head else []
+    elif isinstance(value.get("stream_detail"), list):
+        inside = {f"account_details.*.{path}".rstrip(".") for path in cut}
+        yield from _jsz({"account_details": [dict(value)]}, frozenset({"", "account_details"} | inside), server)
+    elif known := list(_of_server(value, cut, server)) or list(_fragment(value, cut, server)):
+        yield from known
+    elif not {"apiVersion", "kind"} <= value.keys():
+        yield from _inside(value, cut, server)
+
+
+def _inside(value: Mapping[str, Any], cut: frozenset[str], server: str) -> Iterator[RecognisedDocument | Refused]:
+    """What stands inside of an envelope, or of a member of a reply that was copied without the rest, at any depth."""
+    for key, inner in value.items():
+        inners = documents(inner) if isinstance(inner, str) and "{" in inner else [Document(inner, _below(cut, key))]
+        for document in inners:
+            if isinstance(document.value, dict | list):
+                yield from found_in(document, server)
+
+
+def _fragment(value: Mapping[str, Any], cut: frozenset[str], server: str) -> Iterator[RecognisedDocument | Refused]:
+    part = fragment(value)
+    if part is None:
+        return
+    shape, whole = part
+    is_whole = any(keys <= value.keys() for keys in _WHOLE)
+    cut |= ({"config"} if "config" not in value else set()) | (set() if is_whole else {""})
+    if shape is StreamReply:
+        yield from _stream(whole, cut)
+    elif shape is ConsumerReply:
+        yield _consumer(whole, cut)
+    elif shape is JszReply:
+        yield from _jsz(whole, cut, server)
     else:
-        yield from _of_server(value, cut, server)
+        yield _varz(whole, cut, server)
 
 
 def _is_stream(value: Mapping[str, Any]) -> bool:
     config = value.get("config")
-    return isinstance(config, dict) and isinstance(config.get("name"), str) and "stream_name" not in value
-
-
-def _is_stream_detail(value: Mapping[str, Any]) -> bool:
-    """A stream of /jsz, copied without what is around it; without `config=1` it has no configuration."""
-    named = isinstance(value.get("name"), str) and "stream_name" not in value and "config" not in value
-    return named and {"cluster", "state", "created"} <= value.keys()
+    if not isinstance(config, dict) or not isinstance(config.get("name"), str) or OF_CONSUMERS & value.keys():
+        return False
+    return bool({"state", "cluster", "created"} & value.keys()) or known_fields(config, StreamConfig) >= LEAST
 
 
 def _is_consumer(value: Mapping[str, Any]) -> bool:
@@ -137,7 +168,13 @@ def _is_consumer(value: Mapping[str, Any]) -> bool:
     return named and bool({"config", "delivered", "ack_floor", "num_pending"} & value.keys())
 
 
-def _listed(items: list[Any], cut: frozenset[str]) -> Iterator[RecognisedDocument | Refused]:
+def list_head(stream: str, head: Mapping[str, Any]) -> RecognisedDocument:
+    """What a list says beside its items: how many there are, and which did not respond. `stream`: of its consumers."""
+    endpoint = Endpoint.CONSUMER_LIST if stream else Endpoint.STREAM_LIST
+    return RecognisedDocument(endpoint, Access.ACCOUNT, dict(head), stream=stream)
+
+
+def _listed(items: list[Any], cut: frozenset[str]) -> Iterator[RecognisedDocument]:
     for key in ("streams", "consumers"):
         cut |= _below(cut, f"{key}.*")
     for number, item in enumerate(items[:_MAX]):
@@ -151,35 +188,36 @@ def _listed(items: list[Any], cut: frozenset[str]) -> Iterator[RecognisedDocumen
 def _stream(value: Mapping[str, Any], cut: frozenset[str]) -> Iterator[RecognisedDocument]:
     name = value["config"]["name"]
     details = value.get("consumer_detail")
-    timeless = frozenset[str]() if "ts" in value else _TIMES
-    unseen = unseen_fields(value, StreamReply, cut) | timeless
+    value, unseen = _asset(value, StreamReply, cut)
     shown = {key: part for key, part in value.items() if key != "consumer_detail"}
     yield RecognisedDocument(Endpoint.STREAM_LIST, Access.ACCOUNT, shown, stream=name, name=name, unseen=unseen)
     if isinstance(details, list):
-        yield from (
-            document
-            for document in _listed(details, _below(cut, "consumer_detail.*"))
-            if isinstance(document, RecognisedDocument)
-        )
+        yield from _listed(details, _below(cut, "consumer_detail.*"))
 
 
 def _consumer(value: Mapping[str, Any], cut: frozenset[str]) -> RecognisedDocument:
-    timeless = frozenset[str]() if "ts" in value else _TIMES
-    unseen = unseen_fields(value, ConsumerReply, cut) | timeless
+    value, unseen = _asset(value, ConsumerReply, cut)
     stream, name = value["stream_name"], value["name"]
     return RecognisedDocument(
         Endpoint.CONSUMER_LIST, Access.ACCOUNT, dict(value), stream=stream, name=name, unseen=unseen
     )
 
 
+def _asset(value: Mapping[str, Any], shape: Any, cut: frozenset[str]) -> tuple[dict[str, Any], frozenset[str]]:
+    """A stream or consumer, and its unseen fields. Who leads it may be cut off: that is no asset without a leader."""
+    unseen = unseen_fields(value, shape, cut) | (frozenset() if "ts" in value else _TIMES)
+    cluster = value.get("cluster")
+    if not isinstance(cluster, dict) or cluster.get("leader", UNKNOWN_NAME) != UNKNOWN_NAME:
+        return dict(value), unseen
+    if "leader" not in cluster and "cluster" not in cut:
+        return dict(value), unseen
+    return {**value, "cluster": {**cluster, "leader": UNKNOWN_NAME}}, unseen | {"cluster.leader"}
+
+
 def _of_server(value: Mapping[str, Any], cut: frozenset[str], server: str) -> Iterator[RecognisedDocument | Refused]:
     keys = value.keys()
     if {"server_id", "version", "max_payload"} <= keys or {"server_name", "version", "connections", "mem"} <= keys:
-        name = value.get("server_name")
-        unseen = unseen_fields(value, Varz, cut)
-        yield RecognisedDocument(
-            Endpoint.VARZ, Access.PASTED, value, name if isinstance(name, str) else server, unseen=unseen
-        )
+        yield _varz(value, cut, server)
     elif _is_jsz(keys):
         yield from _jsz(value, cut, server)
     elif (
@@ -202,6 +240,12 @@ def _of_server(value: Mapping[str, Any], cut: frozenset[str], server: str) -> It
         yield Refused(*refused)
 
 
+def _varz(value: Mapping[str, Any], cut: frozenset[str], server: str) -> RecognisedDocument:
+    name, unseen = value.get("server_name"), unseen_fields(value, Varz, cut)
+    sender = name if isinstance(name, str) else server
+    return RecognisedDocument(Endpoint.VARZ, Access.PASTED, value, sender, unseen=unseen)
+
+
 def _jetstream_of_varz(
     value: Mapping[str, Any], stats: Mapping[str, Any], cut: frozenset[str], server: str
 ) -> RecognisedDocument:
@@ -214,9 +258,33 @@ def _jetstream_of_varz(
 def _jsz(value: Mapping[str, Any], cut: frozenset[str], server: str) -> Iterator[RecognisedDocument | Refused]:
     whole, dropped = without_cut_streams(value, cut)
     sender = server or reporter_of(whole)
-    yield RecognisedDocument(Endpoint.JSZ, Access.PASTED, whole, sender, unseen=unseen_fields(value, JszReply, cut))
+    whole, inside = _configured(whole)
+    unseen = unseen_fields(value, JszReply, cut)
+    yield RecognisedDocument(Endpoint.JSZ, Access.PASTED, whole, sender, unseen=unseen, inside=inside)
     if dropped:
         yield Refused(f"stream {dropped}", "the reply of the server is cut short in it")
+
+
+def _configured(value: Mapping[str, Any]) -> tuple[dict[str, Any], dict[tuple[str, str, str], frozenset[str]]]:
+    """A jsz reply that was requested without `config=1`, and what its streams and consumers do not show."""
+    inside: dict[tuple[str, str, str], frozenset[str]] = {}
+
+    def named(asset: Any, account: str, stream: str) -> Any:
+        if not isinstance(asset, dict) or "config" in asset or not isinstance(name := asset.get("name"), str):
+            return asset
+        shape, key = (ConsumerReply, (account, stream, name)) if stream else (StreamReply, (account, name, ""))
+        asset = {**asset, "config": {"name": name}}
+        inside[key] = unseen_fields(asset, shape, frozenset({"config"}))
+        consumers = asset.get("consumer_detail")
+        parts = [named(consumer, account, name) for consumer in consumers] if isinstance(consumers, list) else None
+        return asset if parts is None or stream else {**asset, "consumer_detail": parts}
+
+    details = value.get("account_details")
+    accounts = [dict(account) for account in details if isinstance(account, dict)] if isinstance(details, list) else []
+    for account in accounts:
+        if isinstance(account.get("stream_detail"), list):
+            account["stream_detail"] = [named(s, str(account.get("name")), "") for s in account["stream_detail"]]
+    return {**value, "account_details": accounts} if inside else dict(value), inside
 
 
 def _is_jsz(keys: Collection[str]) -> bool:
@@ -266,7 +334,7 @@ def unseen_fields(value: Mapping[str, Any], shape: Any, cut: frozenset[str], pat
     for field in msgspec.structs.fields(shape):
         inner = value.get(field.encode_name)
         below = f"{path}.{field.encode_name}".lstrip(".")
-        shape_below = _struct_of(field.type)
+        shape_below = struct_of(field.type)
         if field.encode_name not in value:
             unseen.update({f"{path}.{field.name}".lstrip(".")} if path in cut else ())
         elif shape_below is not None and isinstance(inner, dict):
@@ -274,19 +342,6 @@ def unseen_fields(value: Mapping[str, Any], shape: Any, cut: frozenset[str], pat
         elif isinstance(inner, list | dict) and any(text == below or text.startswith(f"{below}.") for text in cut):
             unseen.add(below)
     return frozenset(unseen)
-
-
-def _struct_of(kind: Any) -> Any:
-    """The struct of a field's type, be it optional; None where it is something else."""
-    candidates = getattr(kind, "__args__", (kind,))
-    return next(
-        (
-            candidate
-            for candidate in candidates
-            if isinstance(candidate, type) and issubclass(candidate, msgspec.Struct)
-        ),
-        None,
-    )
 
 
 def without_cut_streams(value: Mapping[str, Any], cut: frozenset[str]) -> tuple[dict[str, Any], str]:

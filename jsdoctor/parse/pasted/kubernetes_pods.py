@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
 
 from jsdoctor.model.exchange import Access, Endpoint
 from jsdoctor.model.kubernetes import KubernetesFacts, ServerContainer, ServerPod
+from jsdoctor.parse.duration import parse_duration
 from jsdoctor.parse.kubernetes import server_pods
+from jsdoctor.parse.kubernetes_objects import Json, inner, moment, text
 from jsdoctor.parse.pasted.found import RecognisedDocument
 
 _SERVER = re.compile(r"(?:[a-z0-9]+-)*nats(?:-(?!box|exporter|surveyor|streaming|operator|account)[a-z0-9]+)*-\d+|nats")
@@ -21,6 +23,12 @@ _BROKEN = frozenset(
     {"CrashLoopBackOff", "Error", "OOMKilled", "ImagePullBackOff", "ErrImagePull", "InvalidImageName"}
     | {"CreateContainerConfigError", "CreateContainerError", "RunContainerError"}
 )
+_EVENTS = (
+    (re.compile(r"Back-off restarting failed container(?:$| nats\b| in pod)"), "CrashLoopBackOff"),
+    (re.compile(r"Back-off pulling image|Error: (?:ErrImagePull|ImagePullBackOff)"), "ImagePullBackOff"),
+)
+"""What events report of a container that does not run."""
+_AGE = re.compile(r"(?:\d+[dhms])+")
 _READY = re.compile(r"(\d+)/\1")
 
 
@@ -28,8 +36,11 @@ def pods_of_document(value: object, at: datetime) -> RecognisedDocument | None:
     """The server pods of a Pod, a PodList or a List, with their status; None where it has none."""
     if not isinstance(value, Mapping):
         return None
-    items = [value] if value.get("kind") == "Pod" else value.get("items")
-    pods = [item for item in items if _is_pod(item)] if isinstance(items, list) else []
+    items = [value] if value.get("kind") in ("Pod", "Event") else value.get("items")
+    items = [item for item in items if isinstance(item, Mapping)] if isinstance(items, list) else []
+    if events := [item for item in items if "involvedObject" in item]:
+        return _found(pods_of_events(events), max(filter(None, map(_last, events)), default=at))
+    pods = [item for item in items if _is_pod(item)]
     named = (pod["metadata"].get("namespace") for pod in pods if isinstance(pod.get("metadata"), Mapping))
     return _found(server_pods(pods), at, str(next(named, None) or ""))
 
@@ -37,6 +48,44 @@ def pods_of_document(value: object, at: datetime) -> RecognisedDocument | None:
 def _is_pod(value: object) -> bool:
     shown = isinstance(value, Mapping) and isinstance(value.get("status"), Mapping)
     return shown and isinstance(value, Mapping) and value.get("kind", "Pod") == "Pod"
+
+
+def pods_of_events(events: Sequence[Json]) -> tuple[ServerPod, ...]:
+    """The server pods about which the last telling event is a fault. A process that was ended is that of its node."""
+    pods: dict[str, ServerPod] = {}
+    for event in sorted(events, key=lambda event: _last(event) or datetime.min.replace(tzinfo=UTC)):
+        kind, name = (text(inner(event, "involvedObject"), key) for key in ("kind", "name"))
+        message, reason = " ".join(text(event, "message").split()), text(event, "reason")
+        if kind == "Node" and reason == "OOMKilling" and "(nats-server)" in message:
+            ended = ServerContainer(name="nats", ended="OOMKilled", ended_at=_last(event), exit_code=137)
+            server = f"nats-server on {name}"
+            pods[server] = ServerPod(name=server, unready="its process was ended", container=ended)
+        elif kind == "Pod" and _SERVER.fullmatch(name):
+            if reason in ("Started", "Scheduled"):
+                pods.pop(name, None)
+            waiting = next((state for words, state in _EVENTS if words.search(message)), "")
+            if waiting or reason == "FailedScheduling":
+                unscheduled = "" if waiting else message
+                container = ServerContainer(name="nats", waiting=waiting)
+                pods[name] = ServerPod(name=name, unscheduled=unscheduled, container=container)
+    return tuple(pods.values())
+
+
+def _last(event: Json) -> datetime | None:
+    return moment(event.get("lastTimestamp")) or moment(event.get("eventTime"))
+
+
+def pods_of_event_rows(rows: Sequence[Mapping[str, str]], at: datetime) -> RecognisedDocument | None:
+    """The same of a table, whose ages count back from `at`."""
+    events: list[Json] = []
+    for row in rows:
+        kind, _, name = row["object"].partition("/")
+        age = parse_duration(row["last seen"]) if _AGE.fullmatch(row["last seen"]) else 0
+        last = (at - timedelta(microseconds=age // 1000)).isoformat()
+        about = {"kind": kind.capitalize(), "name": name}
+        parts = {"involvedObject": about, "reason": row["reason"], "message": row["message"], "lastTimestamp": last}
+        events.append(parts)
+    return _found(pods_of_events(events), at)
 
 
 def pods_of_rows(

@@ -74,7 +74,7 @@ def partial_snapshots(snapshots: Sequence[ClusterSnapshot], samples: Sequence[Pa
 
 def _without_unshown_kinds(evidence: EvidenceSet, documents: Sequence[RecognisedDocument]) -> EvidenceSet:
     """No metric shows configured links, and some exporters do not show the storage of accounts."""
-    if not any(document.inside is not None for document in documents):
+    if not any(document.is_of_metrics for document in documents):
         return evidence
     evidence = evidence.without(Topology, _not_shown("links", "how servers are linked"))
     if all(document.shows_usage for document in documents):
@@ -92,9 +92,9 @@ def _snapshot(snapshot: ClusterSnapshot, documents: Sequence[RecognisedDocument]
         for key, unseen in (document.inside or {}).items():
             inside[key] = inside.get(key, frozenset()) | unseen
     if inside:
-        return msgspec.structs.replace(
-            snapshot, streams=tuple(_of_metrics(stream, inside) for stream in snapshot.streams)
-        )
+        how = _METRICS_HOW if any(document.is_of_metrics for document in documents) else _SERVER_HOW
+        nested = tuple(_nested(stream, inside, how) for stream in snapshot.streams)
+        snapshot = msgspec.structs.replace(snapshot, streams=nested)
     of_streams = {document.name: document.unseen for document in documents if document.endpoint is Endpoint.STREAM_LIST}
     of_consumers = {
         (document.stream, document.name): document.unseen
@@ -110,18 +110,18 @@ def _snapshot(snapshot: ClusterSnapshot, documents: Sequence[RecognisedDocument]
         )
         for stream in snapshot.streams
     )
-    return msgspec.structs.replace(snapshot, streams=streams)
+    return msgspec.structs.replace(snapshot, streams=streams, is_pasted=bool(of_streams or of_consumers))
 
 
-def _of_metrics(stream: Stream, inside: Mapping[tuple[str, str, str], frozenset[str]]) -> Stream:
+def _nested(stream: Stream, inside: Mapping[tuple[str, str, str], frozenset[str]], how: str) -> Stream:
     # The name of an account gets its domain where several are seen; an asset's own name follows the first of them.
     account = stream.account if (stream.account, stream.name, "") in inside else stream.account.rpartition("@")[0]
     consumers = tuple(
-        _partial(consumer, inside.get((account, consumer.stream, consumer.name), frozenset()), _METRICS_HOW)
+        _partial(consumer, inside.get((account, consumer.stream, consumer.name), frozenset()), how)
         for consumer in stream.consumers
     )
     stream = read_of_stream(msgspec.structs.replace(stream, consumers=consumers))
-    partial: Stream = _partial(stream, inside.get((account, stream.name, ""), frozenset()), _METRICS_HOW)
+    partial: Stream = _partial(stream, inside.get((account, stream.name, ""), frozenset()), how)
     return partial
 
 
@@ -133,7 +133,7 @@ def _partial_stream(
         _partial(consumer, of_consumers.get((consumer.stream, consumer.name), frozenset()), _CONSUMER_HOW)
         for consumer in stream.consumers
     )
-    stream = read_of_stream(msgspec.structs.replace(stream, consumers=consumers))
+    stream = read_of_stream(msgspec.structs.replace(stream, consumers=consumers, is_given=unseen is not None))
     if unseen is None:
         names = {f"config.{field}" for field in stream.config.__struct_fields__ if field != "name"}
         unseen = frozenset(names | {"state", "cluster", "mirror", "sources", "created"})
@@ -168,7 +168,7 @@ def _links(links: ServerLinks, documents: Sequence[RecognisedDocument]) -> Serve
 def _server(server: Server, documents: Sequence[RecognisedDocument]) -> Server:
     subject = Subject(kind="server", name=server.name)
     own = [document for document in documents if document.server in ("", server.name)]
-    how = _METRICS_HOW if any(item.inside is not None for item in own) else _SERVER_HOW
+    how = _METRICS_HOW if any(item.is_of_metrics for item in own) else _SERVER_HOW
     of_varz = frozenset().union(*(item.unseen for item in own if item.endpoint is Endpoint.VARZ))
     of_jsz = frozenset().union(*(item.unseen for item in own if item.endpoint is Endpoint.JSZ))
     varz = _partial(server.varz, of_varz, how, subject) if server.varz is not None else None
@@ -176,6 +176,6 @@ def _server(server: Server, documents: Sequence[RecognisedDocument]) -> Server:
     if jetstream is not None:
         jetstream = _partial(jetstream, of_jsz, how, subject)
     server = msgspec.structs.replace(server, varz=varz, jetstream=jetstream)
-    shown = any(item.inside is not None for item in own)
+    shown = any(item.is_of_metrics for item in own)
     untold = [field for field in ("server_id", "version") if field in of_jsz or not (shown or getattr(server, field))]
     return read_of_server(server, untold, how)

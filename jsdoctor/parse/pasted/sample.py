@@ -73,22 +73,27 @@ def _refused(refused: Refused) -> Gap:
 
 
 def _of_account(documents: Iterable[RecognisedDocument], at: datetime) -> Iterator[Exchange]:
-    streams = {document.name: document.value for document in documents if document.endpoint is Endpoint.STREAM_LIST}
+    streams: dict[str, Any] = {}
     consumers: dict[str, list[Any]] = {}
+    heads: dict[str, dict[str, Any]] = {}
     for document in documents:
         if document.endpoint is Endpoint.CONSUMER_LIST:
-            consumers.setdefault(document.stream, []).append(document.value)
+            consumers.setdefault(document.stream, []).extend([document.value] if document.name else [])
+        elif document.endpoint is Endpoint.STREAM_LIST and document.name:
+            streams[document.name] = document.value
         elif document.endpoint is Endpoint.ACCOUNT_INFO:
             yield _exchange(Access.ACCOUNT, Endpoint.ACCOUNT_INFO, "INFO", at, msgspec.json.encode(document.value))
+        if document.endpoint in (Endpoint.STREAM_LIST, Endpoint.CONSUMER_LIST) and not document.name:
+            heads.setdefault(document.stream, {}).update(document.value)
     shown = [*streams.values(), *({"config": {"name": name}} for name in consumers if name not in streams)]
-    if shown:
-        body = msgspec.json.encode({"total": len(shown), "streams": shown})
+    if shown or heads:
+        body = msgspec.json.encode({"total": len(shown), "streams": shown, **heads.get("", {})})
         yield _exchange(Access.ACCOUNT, Endpoint.STREAM_LIST, "STREAM.LIST", at, body)
     for stream, listed in consumers.items():
         # More may exist: only the stream's own count shows that, and then the list is known to be short.
         total = (streams.get(stream, {}).get("state") or {}).get("consumer_count", len(listed))
         total = total if isinstance(total, int) else len(listed)
-        body = msgspec.json.encode({"total": total, "consumers": listed})
+        body = msgspec.json.encode({"total": total, "consumers": listed, **heads.get(stream, {})})
         yield _exchange(Access.ACCOUNT, Endpoint.CONSUMER_LIST, f"CONSUMER.LIST.{stream}", at, body)
 
 

@@ -61,6 +61,21 @@ def boxed_tables(lines: Iterable[str]) -> Iterator[Table]:
         yield Table(title, columns, tuple(rows))
 
 
+def cells_below(title: str, lines: Iterable[str]) -> list[list[str]]:
+    """The cells of the lines below a title that `nats` prints without names of columns, and in a narrow box wraps."""
+    rows: list[list[str]] = []
+    heading, wanted = "", title.replace(" ", "")
+    for line in lines:
+        cells = _cells(line)
+        if heading == wanted and cells:
+            rows.append(cells)
+        elif len(cells) == 1 and wanted.startswith(heading + cells[0].replace(" ", "")):
+            heading += cells[0].replace(" ", "")
+        elif not _BORDER.match(line):
+            heading = ""
+    return rows
+
+
 def without_tables(text: str) -> str:
     """The lines of a text that are in no drawn table."""
     return "\n".join(line for line in text.splitlines() if not _cells(line) and not _BORDER.match(line))

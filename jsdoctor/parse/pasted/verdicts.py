@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 
 from jsdoctor.parse.pasted.found import RecognisedDocument, Refused
-from jsdoctor.parse.pasted.kubernetes_pods import pods_of_rows
+from jsdoctor.parse.pasted.kubernetes_pods import pods_of_event_rows, pods_of_rows
 from jsdoctor.parse.pasted.tables import Table
 
 _CHECK = re.compile(r"^[ \t>]*(OK|WARNING|CRITICAL|UNKNOWN) (\S{1,80})([^|\n]{0,500})(?:\| ?\w+=.*)?$", re.MULTILINE)
@@ -56,6 +56,9 @@ def kubernetes_tables(tables: Iterable[Table], at: datetime) -> Iterator[Recogni
             bad = [f"{row['name']} is {row['status']}" for row in table.rows if row["status"] != "Bound"]
             yield _of_kubectl("volume claims", bad, "all are bound", "kubectl describe pvc NAME")
         elif table.has("type", "reason", "message"):
+            pods = pods_of_event_rows(table.rows, at)
+            if pods is not None:
+                yield pods
             bad = [
                 f"{row.get('object', 'an object')}: {row['reason']}" for row in table.rows if row["type"] == "Warning"
             ]

@@ -10,6 +10,8 @@ LITERALS = tuple(b"\n" + start for start in STARTS)
 
 _TAIL = re.compile(rb"==> (\S.{0,300}?) <==\s*")
 _RULED = re.compile(rb"([-=#])\1{2,} ?([\w./-]{1,200}?) ?(\1{3,})?\s*")
+_MAX_LABEL = 253
+_NO_LABEL = re.compile(r"[*?{}\"\s]")
 _FILE = re.compile(r"\.(?:log|txt|out)\b")
 
 
@@ -30,5 +32,11 @@ def section_name(line: bytes) -> str | None:
 
 
 def _label(raw: bytes) -> str:
-    name = raw.decode(errors="replace").strip()
+    name = server_label(raw.decode(errors="replace"))
     return _FILE.split(name)[0] or name
+
+
+def server_label(text: str) -> str:
+    """What names a server around its lines, without quotes and docker's slash; empty for patterns and other text."""
+    name = text.strip(" \"'`").removeprefix("/").removeprefix("-")
+    return name if len(name) <= _MAX_LABEL and not _NO_LABEL.search(name) else ""

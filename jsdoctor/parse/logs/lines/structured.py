@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from jsdoctor.parse.logs.lines.header import STAMPED, UNSTAMPED
+from jsdoctor.parse.logs.lines.sections import server_label
 from jsdoctor.parse.logs.lines.stamp import Stamp, epoch_us
 
 _MESSAGE = (
@@ -25,8 +26,9 @@ _TIME = (
     *("timeUnixNano", "observedTimeUnixNano", "_time", "TimeGenerated", "TimeGenerated [UTC]", "receiveTimestamp"),
 )
 _NAME = (
-    *("pod", "podName", "pod_name", "PodName", "k8s.pod.name", "kubernetes.pod.name", "kubernetes.pod_name"),
-    *("_HOSTNAME", "hostname", "host", "Computer", "host.name", "container_name", "logStream", "instance"),
+    *("pod", "podName", "pod_name", "PodName", "pod.name", "k8s.pod.name", "kubernetes.pod.name"),
+    *("container.name", "_HOSTNAME", "host.name", "hostname", "host", "Computer", "container_name", "logStream"),
+    "instance",
 )
 _LEVEL = ("level", "severity", "log.level", "levelname", "lvl", "severityText", "status", "LogLevel")
 _NAMES = frozenset((*_MESSAGE, *_TIME, *_NAME, *_LEVEL))
@@ -104,7 +106,7 @@ def from_entry(entry: Mapping[str, Any], year: int, line: bytes = b"") -> Struct
     return Structured(
         "\n".join([first, *causes]).encode(errors="replace"),
         wraps,
-        next(_texts(_NAME, named), ""),
+        next(filter(None, map(server_label, _texts(_NAME, named))), ""),
         _time(entry, named, year),
         kind,
         next((level for text in _texts(_LEVEL, named) if (level := _level(text))), ""),
@@ -113,18 +115,20 @@ def from_entry(entry: Mapping[str, Any], year: int, line: bytes = b"") -> Struct
 
 def _fields(entry: Mapping[str, Any]) -> Iterator[_Field]:
     """Every field of an object and of those in it, the outer ones first, as many as any collector writes."""
-    queue: list[tuple[Mapping[str, Any], int]] = [(entry, 0)]
+    queue: list[tuple[Mapping[str, Any], int, str]] = [(entry, 0, "")]
     count = 0
-    for fields, depth in queue:
+    for fields, depth, place in queue:
         name_of = fields.get("key")
         for name, value in fields.items():
             count += 1
             if count > _FIELDS:
                 return
             yield _Field(str(name), value)
+            if place and name == "name":
+                yield _Field(f"{place}.name", value)
             inner = value if isinstance(value, list) else [value]
             if depth < _DEPTH:
-                queue.extend((item, depth + 1) for item in inner[:20] if isinstance(item, dict))
+                queue.extend((item, depth + 1, name) for item in inner[:20] if isinstance(item, dict))
         value = fields.get("value")
         if isinstance(name_of, str) and isinstance(value, dict):  # OpenTelemetry: {"key": name, "value": {type: text}}
             yield from (_Field(name_of, inner) for inner in value.values() if isinstance(inner, str))

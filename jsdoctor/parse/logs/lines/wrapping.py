@@ -6,12 +6,20 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
+from jsdoctor.parse.logs.lines.sections import server_label
 from jsdoctor.parse.logs.lines.stamp import Stamp, find_stamp
 
 _ISO = rb"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?"
 _WRAPPINGS: tuple[tuple[str, re.Pattern[bytes]], ...] = (
     ("junk", re.compile(rb"(?:\^C|\x00|\xef\xbb\xbf|\x1b\[[\d;]*m)+")),
     ("kubernetes", re.compile(rb"\[(?:pod/)?(?P<label>[\w.-]+)/[\w.-]+\] ")),
+    (
+        "loki",
+        re.compile(
+            rb"\{[^{}\n]{0,400}?\b(?:pod|pod_name|host|hostname|instance|container)\"?\s?[=:]\s?\"(?P<label>[\w.-]{1,100})\""
+            rb"[^{}\n]{0,400}\}\s"
+        ),
+    ),
     ("compose", re.compile(rb"(?P<label>[\w.-]{1,100}?) *\| ")),
     (
         "cri",
@@ -103,7 +111,7 @@ def _add(wrapping: Wrapping, kind: str, match: re.Match[bytes], year: int) -> Wr
     return Wrapping(
         length=match.end(),
         kind=wrapping.kind or ("" if kind == "junk" else kind),
-        label=wrapping.label or _text(named.get("label") or b"").removeprefix("-"),
+        label=wrapping.label or server_label(_text(named.get("label") or b"")),
         stamp=stamp if better else wrapping.stamp,
         pid=int(pid) if pid.isdigit() else wrapping.pid,
         level=_PRI_LEVELS[int(pri) & 7] if pri else wrapping.level,

@@ -13,14 +13,19 @@ _SPACE = " \t\r\n,"
 _decoder = json.JSONDecoder()
 
 
+def is_document(text: str) -> bool:
+    """Whether a text begins as a JSON document. Then its first lines show nothing of how it is to be read."""
+    return text.lstrip("\ufeff" + _SPACE).startswith(("{", "[{", "[\n", "[ ", "[\r", "[["))
+
+
 def document_lines(text: str) -> list[str] | None:
     """One JSON object a line for each record of the documents in a text; None when it is not made of JSON.
 
     A text of which only the end is missing gives the records before that.
     """
-    stripped = text.lstrip("\ufeff" + _SPACE)
-    if not stripped.startswith(("{", "[{", "[\n", "[ ", "[\r", "[[")):
+    if not is_document(text):
         return None
+    stripped = text.lstrip("\ufeff" + _SPACE)
     records: list[Mapping[str, Any]] = []
     try:
         for document in _documents(stripped):

@@ -11,7 +11,7 @@ from jsdoctor.model.log_line import DATED_US
 from jsdoctor.parse.logs.lines.builtin import SHOWN
 from jsdoctor.parse.logs.lines.line import LINE_CAP, LogLine, read_line
 from jsdoctor.parse.logs.lines.matcher import Matcher
-from jsdoctor.parse.logs.paste.documents import document_lines, one_record_a_line
+from jsdoctor.parse.logs.paste.documents import document_lines, is_document, one_record_a_line
 from jsdoctor.parse.logs.paste.dressing import begins_with_time, plain, undressed
 from jsdoctor.parse.logs.paste.order import oldest_first
 from jsdoctor.parse.logs.paste.ordinary import HEAD_BYTES, REWRITTEN_BYTES, is_ordinary
@@ -49,12 +49,16 @@ class Rewriter:
     def lines(self, head: bytes, whole: Callable[[], bytes]) -> bytes | None:
         """See `rewritten`. `head` are the first `HEAD_BYTES`, `whole` gives all.
 
-        Of a large text the first lines decide: to look at all of it takes far longer than to scan it.
+        Of a large text the first lines decide: to look at all of it takes far longer than to scan it. They do not where
+        they are the beginning of one document, which may be a single line.
         """
         if not head or is_ordinary(head):
             return None
         if len(head) >= HEAD_BYTES and self.rewritten(head[: head.rfind(b"\n") + 1]) is None:
-            return None
+            text = head.decode(errors="replace")
+            decides = not is_document(text) or one_record_a_line(text.split("\n")[:-1])
+            if decides:
+                return None
         data = whole()
         return None if len(data) > REWRITTEN_BYTES else self.rewritten(data)
 
