@@ -87,6 +87,17 @@ def test_files_of_a_directory_that_are_none_are_passed_over_and_templates_are_no
     assert "template.yaml" in done.stdout
 
 
+def test_templates_of_a_vendored_chart_are_passed_over(deploy: Path) -> None:
+    """Those of a chart of one's own are not: it may declare streams."""
+    chart = deploy / "deploy" / "vendored"
+    (chart / "files").mkdir(parents=True)
+    (chart / "files" / "map.yaml").write_text("{{- if .Values.x }}\nnats.conf: |\n  {{ . }}\n")
+    (chart / "Chart.yaml").write_text("apiVersion: v2\nname: nats\nversion: 1.3.0\n")
+    assert jsdoctor("check", "--manifest", "deploy", cwd=deploy).returncode == 0
+    (chart / "Chart.yaml").write_text("apiVersion: v2\nname: shop\nversion: 1.3.0\n")
+    assert jsdoctor("check", "--manifest", "deploy", cwd=deploy).returncode == 3
+
+
 def test_patches_of_a_kustomization_are_listed_and_not_judged(deploy: Path) -> None:
     (deploy / "deploy" / "kustomization.yaml").write_text("resources: [s.yaml]\npatches:\n  - path: more.yaml\n")
     (deploy / "deploy" / "more.yaml").write_text(STREAM.replace("subjects: [s]", "replicas: 2"))

@@ -156,6 +156,7 @@ class Arguments:
             self._set(setting, True, place)
         elif setting and _VARIABLE.search(value):
             self.unclear.add(setting)
+            self.places[setting] = place
         elif setting:
             self._set(setting, value, place)
 
