@@ -41,6 +41,21 @@ def test_places_in_every_format(deploy: Path) -> None:
     assert json.loads(shown("json"))["sources"][0]["kind"] == "manifest"
 
 
+def test_places_count_from_the_root_of_the_repository(deploy: Path) -> None:
+    """However the path is given and wherever the command runs; includes are found from there."""
+    (deploy / ".git").mkdir()
+    (deploy / "deploy" / "n.conf").write_text('server_name: "n 1"\njetstream { store_dir: /data }\ninclude more.conf\n')
+    (deploy / "deploy" / "more.conf").write_text("http_port: 8222\n")
+
+    def shown(path: str, cwd: Path) -> set[str]:
+        done = jsdoctor("check", "--manifest", path, "--select", "JSD601,JSD711", "--format", "sarif", cwd=cwd)
+        results = json.loads(done.stdout)["runs"][0]["results"]
+        return {result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for result in results}
+
+    for path, cwd in (("deploy", deploy), (str(deploy / "deploy"), deploy), (".", deploy / "deploy")):
+        assert shown(path, cwd) == {"deploy/s.yaml", "deploy/n.conf"}
+
+
 def test_standard_input(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "jsdoctor", "check", "--isolated", "--manifest", "-", "--format", "github"]
     done = subprocess.run(

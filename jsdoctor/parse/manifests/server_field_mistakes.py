@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from jsdoctor.model.manifest import Mistake
+from jsdoctor.model.nearest import did_you_mean
 from jsdoctor.parse.manifests.server_blocks import BLOCKS, SINCE, STRICTER, Block
 from jsdoctor.parse.manifests.server_field_types import without_unit, wrong_value
 from jsdoctor.parse.manifests.tree import Tree, Variable
-from jsdoctor.parse.nearest import did_you_mean
 
 _OLDEST, _NEWEST = (2, 10), "2.15"
 
