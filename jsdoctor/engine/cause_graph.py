@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from jsdoctor.model.nearest import did_you_mean
 from jsdoctor.model.rule import Rule, RuleStatus
-from jsdoctor.parse.nearest import did_you_mean
 
 
 def cause_graph_misfits(rules: Iterable[Rule]) -> Iterator[str]:

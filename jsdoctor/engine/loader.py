@@ -8,10 +8,10 @@ import msgspec
 
 from jsdoctor.checks.registry import Check
 from jsdoctor.engine.cause_graph import cause_graph_misfits
+from jsdoctor.model.nearest import did_you_mean
 from jsdoctor.model.rule import Rule
 from jsdoctor.parse.front_matter import PageError
 from jsdoctor.parse.logs.lines.resolvers import RESOLVERS
-from jsdoctor.parse.nearest import did_you_mean
 from jsdoctor.parse.rule_page import parse_rule_page
 
 RESERVED_PREFIX = "JSD"

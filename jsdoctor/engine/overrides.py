@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from jsdoctor.engine.select import SelectionError, find_rule
+from jsdoctor.model.nearest import did_you_mean
 from jsdoctor.model.rule import Rule
 from jsdoctor.parse.configuration import ConfigurationError, RuleSetting
-from jsdoctor.parse.nearest import did_you_mean
 from jsdoctor.parse.rule_page import param_value
 
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import msgspec
 
+from jsdoctor.model.nearest import did_you_mean
 from jsdoctor.model.rule import Rule, RuleStatus
-from jsdoctor.parse.nearest import did_you_mean
 
 
 class SelectionError(ValueError):

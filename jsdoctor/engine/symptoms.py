@@ -9,12 +9,12 @@ import msgspec
 
 from jsdoctor.engine.loader import PageText
 from jsdoctor.model.evidence_kinds import EvidenceSource
+from jsdoctor.model.nearest import did_you_mean
 from jsdoctor.model.rule import Rule, RuleStatus
 from jsdoctor.model.sentence import Vocabulary
 from jsdoctor.model.symptom import ApiErrorCode, Symptom
 from jsdoctor.model.typed import decode_as
 from jsdoctor.parse.front_matter import PageError
-from jsdoctor.parse.nearest import did_you_mean
 from jsdoctor.parse.symptom_page import parse_symptom_page
 from jsdoctor.parse.vocabulary import parse_vocabulary
 

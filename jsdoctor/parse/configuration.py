@@ -12,11 +12,11 @@ import msgspec
 import tomli
 
 from jsdoctor.model.finding import Severity
+from jsdoctor.model.nearest import did_you_mean
 from jsdoctor.model.policy import Policy
 from jsdoctor.model.suppression import Waiver
 from jsdoctor.parse.duration import parse_duration
 from jsdoctor.parse.environments import Environment, SeveritySettings, parse_environments, parse_severities
-from jsdoctor.parse.nearest import did_you_mean
 from jsdoctor.parse.policies import parse_policies
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from jsdoctor.model.finding import Severity
-from jsdoctor.parse.nearest import did_you_mean
+from jsdoctor.model.nearest import did_you_mean
 
 SeveritySettings = tuple[tuple[str, Severity, int], ...]
 """Of each rule, by code, prefix of codes or slug: its severity, and the line that sets it."""

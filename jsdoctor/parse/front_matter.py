@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import tomli
 
-from jsdoctor.parse.nearest import did_you_mean
+from jsdoctor.model.nearest import did_you_mean
 
 _EnumT = TypeVar("_EnumT", bound=StrEnum)
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from jsdoctor.model.finding import Severity
+from jsdoctor.model.nearest import did_you_mean
 from jsdoctor.model.policy import METADATA, Condition, FieldKind, Policy, policy_fields
 from jsdoctor.parse.duration import parse_duration
-from jsdoctor.parse.nearest import did_you_mean
 
 RESERVED_PREFIX = "JSD"
 _CODE = re.compile(r"[A-Z]{2,8}\d{3,4}")

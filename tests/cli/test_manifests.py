@@ -41,6 +41,21 @@ def test_places_in_every_format(deploy: Path) -> None:
     assert json.loads(shown("json"))["sources"][0]["kind"] == "manifest"
 
 
+def test_places_count_from_the_root_of_the_repository(deploy: Path) -> None:
+    """However the path is given and wherever the command runs; includes are found from there."""
+    (deploy / ".git").mkdir()
+    (deploy / "deploy" / "n.conf").write_text('server_name: "n 1"\njetstream { store_dir: /data }\ninclude more.conf\n')
+    (deploy / "deploy" / "more.conf").write_text("http_port: 8222\n")
+
+    def shown(path: str, cwd: Path) -> set[str]:
+        done = jsdoctor("check", "--manifest", path, "--select", "JSD601,JSD711", "--format", "sarif", cwd=cwd)
+        results = json.loads(done.stdout)["runs"][0]["results"]
+        return {result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for result in results}
+
+    for path, cwd in (("deploy", deploy), (str(deploy / "deploy"), deploy), (".", deploy / "deploy")):
+        assert shown(path, cwd) == {"deploy/s.yaml", "deploy/n.conf"}
+
+
 def test_standard_input(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "jsdoctor", "check", "--isolated", "--manifest", "-", "--format", "github"]
     done = subprocess.run(
@@ -85,6 +100,17 @@ def test_files_of_a_directory_that_are_none_are_passed_over_and_templates_are_no
     done = jsdoctor("check", "--manifest", "deploy", cwd=deploy)
     assert done.returncode == 3
     assert "template.yaml" in done.stdout
+
+
+def test_templates_of_a_vendored_chart_are_passed_over(deploy: Path) -> None:
+    """Those of a chart of one's own are not: it may declare streams."""
+    chart = deploy / "deploy" / "vendored"
+    (chart / "files").mkdir(parents=True)
+    (chart / "files" / "map.yaml").write_text("{{- if .Values.x }}\nnats.conf: |\n  {{ . }}\n")
+    (chart / "Chart.yaml").write_text("apiVersion: v2\nname: nats\nversion: 1.3.0\n")
+    assert jsdoctor("check", "--manifest", "deploy", cwd=deploy).returncode == 0
+    (chart / "Chart.yaml").write_text("apiVersion: v2\nname: shop\nversion: 1.3.0\n")
+    assert jsdoctor("check", "--manifest", "deploy", cwd=deploy).returncode == 3
 
 
 def test_patches_of_a_kustomization_are_listed_and_not_judged(deploy: Path) -> None:

@@ -29,6 +29,7 @@ VALUES = (
     *("[{abc: def}]", "[{}]", '["a b", "b.*"]', '"a..b"', '"1.3"', '"25%"', "101", "retry", "AES", "singleton"),
     *("[X25519, CurveP256]", "[STANDARD, mqtt]", "auto", "A" * 56, "[" + "a1" * 32 + "]"),
     *('["1s", "10ms"]', '"http://h"', '["nats://u:p%@h"]', "[TLS_AES_128_GCM_SHA256]"),
+    *("[TLS_RSA_WITH_AES_128_GCM_SHA256]", "[TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305]", "20"),
     *(USER_KEY, ACCOUNT_KEY, CURVE_KEY, USER_SEED),
 )
 _LEAF = "leafnodes {\n%s\n}\n"
@@ -99,7 +100,7 @@ IN_NEWER_BLOCKS = {"batch": (2, 12), "tpm": (2, 11), "proxies": (2, 12), "truste
 UNKNOWN = "jetstrem"
 IN_CI = 31
 """In CI one in so many is tried; the number has no divisor in common with the number of values."""
-ONLY_WARNED = ("should be converted to a duration", "setting ignored in this server version", "is high, consider")
+ONLY_WARNED = ("setting ignored in this server version", "is high, consider")
 """What fails `-t` and not a start."""
 
 
@@ -208,3 +209,12 @@ def test_a_field_that_is_a_variable_is_no_mistake() -> None:
     assert [(mistake.says, mistake.place.line) for mistake in field_mistakes(read.tree, read.used)] == [
         ("no server up to 2.15 knows the field 'zzz'", 3)
     ]
+
+
+def test_a_switch_lets_servers_take_insecure_cipher_suites() -> None:
+    """That they do is measured in `test_all_fields` without the switch; a variable may be on."""
+    for switch, count in (("true", 0), ("$SWITCH", 0), ("false", 1)):
+        suites = "cert_file: a, key_file: b, cipher_suites: [TLS_RSA_WITH_RC4_128_SHA]"
+        text = f"tls {{ allow_insecure_cipher_suites: {switch}, {suites} }}\n"
+        read = configuration("n.conf", text, lambda _file, _name: None)
+        assert len([mistake for mistake in field_mistakes(read.tree, read.used) if not mistake.unsure]) == count

@@ -15,7 +15,7 @@ from jsdoctor.engine.diagnosis import undiagnosed
 from jsdoctor.engine.recognition import Recogniser, Recognition
 from jsdoctor.engine.symptoms import SymptomBook
 from jsdoctor.model.diagnosis import Question
-from jsdoctor.parse.nearest import did_you_mean
+from jsdoctor.model.nearest import did_you_mean
 from jsdoctor.remedy.offer import flagged
 from jsdoctor.render.diagnosis import Consultation
 

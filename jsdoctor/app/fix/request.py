@@ -14,11 +14,11 @@ from jsdoctor.app.judging import JudgeRequest
 from jsdoctor.app.outputs import PlanFormat
 from jsdoctor.collect.connect.options import ConnectionOptions
 from jsdoctor.collect.problems import UsageProblem
+from jsdoctor.model.nearest import did_you_mean
 from jsdoctor.model.plan import SCHEMA, Plan
 from jsdoctor.model.rule import Risk
 from jsdoctor.model.typed import decode_as
 from jsdoctor.parse.duration import parse_duration
-from jsdoctor.parse.nearest import did_you_mean
 from jsdoctor.remedy.plan import Choice
 
 _LEVELS = (Risk.SAFE, Risk.DISRUPTIVE, Risk.DESTRUCTIVE)

@@ -14,6 +14,9 @@ from jsdoctor.model.wording import counted, span
 
 _LONGER = "name the logs of all servers of a cluster, over an election of the meta leader"
 
+_EVENTS = 2
+"""One event that one of the servers logged late is no clock that was wrong."""
+
 
 @check("clock_skew.log_clock_skew_logged")
 def log_clock_skew_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
@@ -77,6 +80,9 @@ def _judged(path: Sequence[ServerOffset], params: Params) -> Finding:
     if abs(skew_ns) - bound_ns <= params.integer("tolerance"):
         better = "measure the clocks live: jsdoctor check with a login of the system account"
         return unknown(subject, f"the times in its log are {apart}, which is too uncertain to tell", better)
+    if min(pair.events for pair in path) < _EVENTS:
+        why = f"the times in its log are {apart} for one event, which a paused server logs late as well"
+        return unknown(subject, why, _LONGER)
     zone = f", beside {span(abs(zone_ns))} of time zone" if zone_ns else ""
     return Finding(
         subject=subject,

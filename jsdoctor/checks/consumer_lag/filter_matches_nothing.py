@@ -15,6 +15,7 @@ from jsdoctor.checks.streams.stored_subjects import stored_subjects
 from jsdoctor.model.finding import Finding, Severity, passed, unknown
 from jsdoctor.model.jetstream import StreamConfig
 from jsdoctor.model.manifest import DeclaredConsumer, Manifests
+from jsdoctor.model.nearest import did_you_mean
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
 from jsdoctor.model.subjects import overlaps_any
 
@@ -144,7 +145,16 @@ def _judged(consumer: DeclaredConsumer, filters: tuple[str, ...], stream: Stream
     return Finding(
         subject=consumer.subject,
         message=f"filter {idle[0]!r} lies outside the subjects of the stream ({', '.join(stream.subjects[:3])}): the"
-        " server accepts it and no message will ever match",
+        " server accepts it and no message will ever match"
+        f"{did_you_mean(idle[0], [_filled(subject, idle[0]) for subject in stream.subjects])}",
         evidence=(consumer.at("filter_subject", "filter_subjects").shows(f"filter: {idle[0]}"),),
         remedy=BY_HAND,
     )
+
+
+def _filled(subject: str, wanted: str) -> str:
+    """A subject with the words of a filter in the place of its wildcards."""
+    words = wanted.split(".")
+    tokens = subject.split(".")
+    filled = [words[at] if token == "*" and at < len(words) else token for at, token in enumerate(tokens)]
+    return ".".join([*filled[:-1], *words[len(tokens) - 1 :]] if tokens[-1] == ">" else filled)

@@ -10,7 +10,10 @@ from jsdoctor.model.snapshot import SnapshotSeries
 
 
 class ServerCount(NamedTuple):
-    """The exact number of servers (None: not known), the least that there are, and where that is known from."""
+    """The exact number of servers (None: not known), the least that there are, and where that is known from.
+
+    Words without numbers: there is a server of which it is not known whether the streams are for it.
+    """
 
     exact: int | None
     least: int | None
@@ -27,11 +30,17 @@ def servers_for(
     live = _deployed(snapshots, servers, connected)
     if live.least is not None:
         return live
-    sizes = {size for declared in manifests.servers if (size := declared_size(declared)) is not None}
+    known = [(declared, size) for declared in manifests.servers if (size := declared_size(declared)) is not None]
+    sizes = {size for declared, size in known if not _of_any_host(declared)}
     if len(sizes) != 1:
-        return ServerCount(None, None, "")
+        return ServerCount(None, None, "" if sizes or not known else f"{known[0][0].place.file} makes one server")
     size = sizes.pop()
     return ServerCount(size, size, f"the manifests make {_servers(size)}")
+
+
+def _of_any_host(servers: DeclaredServers) -> bool:
+    """Whether this is a file that no workload runs with: it may be a developer's, and the stream another server's."""
+    return servers.what == "server configuration" and not servers.get("started")
 
 
 def declared_size(servers: DeclaredServers) -> int | None:

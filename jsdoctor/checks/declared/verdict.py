@@ -65,7 +65,7 @@ def _finding(asset: DeclaredStream | DeclaredConsumer, reasons: Sequence[_Reason
     return Finding(
         subject=asset.subject,
         severity=severity,
-        message="; ".join(text for text, _ in reasons),
+        message="; ".join(dict.fromkeys(text for text, _ in reasons)),
         evidence=tuple(seen for _, seen in reasons),
         remedy=BY_HAND,
     )

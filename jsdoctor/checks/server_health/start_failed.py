@@ -18,7 +18,7 @@ from jsdoctor.checks.logs.words import times, zoned
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Observation, Severity, Subject, passed, suspected
 from jsdoctor.model.log import Exemplar, LogEvidence, ProcessRun
-from jsdoctor.model.manifest import Manifests, Mistake, RunningConfigurations
+from jsdoctor.model.manifest import DeclaredServers, Manifests, Mistake, RunningConfigurations
 
 _NO_START = re.compile(
     r"vN\.|configuration file .* is valid|(?:no|multiple) nats-server processes running"
@@ -108,7 +108,23 @@ def _fatal(server: str, runs: Sequence[ProcessRun]) -> Finding:
     )
 
 
-def _severity(wrong: list[Mistake], mistakes: list[Mistake]) -> Severity:
+def _unnamed(servers: DeclaredServers) -> Iterator[Mistake]:
+    """JetStream in a cluster needs two names. A file that nothing here starts may get them as arguments."""
+    clustered = servers.get("cluster_listens") or (servers.what == "container" and servers.get("clustered"))
+    if servers.is_chart or servers.get("jetstream") is not True or not clustered:
+        return
+    started = servers.what == "container" or servers.get("started") is True
+    for setting, field, argument in (
+        ("server_name", "server_name", "--name"),
+        ("cluster_name", "cluster.name", "--cluster_name"),
+    ):
+        if not servers.get(setting) and setting not in servers.unclear:
+            text = f"{field} is missing, and JetStream in a cluster does not start without it"
+            unless = "" if started else f" or the argument {argument}"
+            yield Mistake(servers.at("clustered"), text + unless, ignored=not started)
+
+
+def _severity(wrong: Sequence[Mistake], mistakes: Sequence[Mistake]) -> Severity:
     """What only some servers refuse is an information."""
     if wrong:
         return Severity.ERROR
@@ -121,15 +137,16 @@ def start_failed_declared(manifests: Manifests) -> Iterator[Finding]:
     `nats-server -t` checks all of them. A setting that the chart ignores is a warning.
     """
     for servers in manifests.servers:
-        wrong = [mistake for mistake in servers.mistakes if not mistake.ignored]
-        reported = wrong or list(servers.mistakes)
+        mistakes = (*servers.mistakes, *_unnamed(servers))
+        wrong = [mistake for mistake in mistakes if not mistake.ignored]
+        reported = wrong or mistakes
         if not reported:
             continue
         what = "this cannot be deployed" if servers.is_chart else "no server starts with this"
         yield Finding(
             subject=servers.subject,
             severity=_severity(wrong, reported),
-            message=(f"{what}: " if wrong else "") + "; ".join(mistake.says for mistake in reported),
+            message=(f"{what}: " if wrong else "") + "; ".join(dict.fromkeys(mistake.says for mistake in reported)),
             evidence=tuple(mistake.place.shows(mistake.says) for mistake in reported),
             remedy=BY_HAND,
         )

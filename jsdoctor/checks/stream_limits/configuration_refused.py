@@ -42,14 +42,20 @@ _REFUSED = (
     "stream-mirror-refused",
 )
 
+_OF_STREAMS = ("a stream was refused", "it does not exist, or stays as it was")
+_OF_ANY_REQUEST = ("a stream or a publish was refused", "it was not created or changed, or the message not stored")
+_NO_TIER = "no JetStream default"
+"""Begins the only one of these texts (10120) with which servers refuse publishes, too."""
+
 
 @check("stream_limits.configuration_refused_logged")
 def configuration_refused_logged(logs: LogEvidence) -> Iterator[Finding]:
     """By application: servers do not log what they refuse."""
     refused = bursts(logs, *_REFUSED, subjects=client_of, calm=False)
     for burst in refused:
-        what = f"a stream was refused ({burst.values('reason')})"
-        yield finding_of(burst, f"{what}, {burst.story}: it does not exist, or stays as it was", Severity.WARNING)
+        reason = burst.values("reason")
+        what, then = _OF_ANY_REQUEST if _NO_TIER in reason else _OF_STREAMS
+        yield finding_of(burst, f"{what} ({reason}), {burst.story}: {then}", Severity.WARNING)
     if not refused:
         yield passed(CLUSTER) if logs.has_client_logs else no_client_lines()
 

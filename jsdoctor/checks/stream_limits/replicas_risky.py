@@ -162,6 +162,12 @@ def replicas_risky_declared(
             current = deployed.stream(stream.name)
             release = release_for(current, servers, connected) if current and room.exact == 1 else ()
             yield _too_many(stream, room.words, keeps_one=() < release < _REFUSES_MORE)
+        elif wanted > 1 and room.least is None and room.words:
+            yield unknown(
+                stream.subject,
+                f"R{wanted}, and {room.words}, of which it is not known whether the stream is for it",
+                "name the deployment beside the manifests (-s URL or --bundle FILE), or add the workload of the server",
+            )
         elif wanted % 2 == 0:
             yield _even_declared(stream)
         elif wanted > 1 or config.storage == "memory" or config.mirror:

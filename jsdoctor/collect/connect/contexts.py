@@ -13,7 +13,7 @@ from pathlib import Path
 
 from jsdoctor.collect.connect.secret_refs import read_path
 from jsdoctor.collect.problems import UsageProblem
-from jsdoctor.parse.nearest import did_you_mean
+from jsdoctor.model.nearest import did_you_mean
 
 # natscontext `settings`: every key whose value is text. Keys beyond these are of other tools and versions: ignored.
 _TEXT_KEYS = (

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jsdoctor.collect.problems import UsageProblem
-from jsdoctor.parse.nearest import did_you_mean
+from jsdoctor.model.nearest import did_you_mean
 from jsdoctor.parse.redact import scrub_line
 
 # One-letter schemes are Windows drive letters (natscontext `parseScheme`).

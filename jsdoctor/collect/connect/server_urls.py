@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from jsdoctor.collect.problems import UsageProblem
-from jsdoctor.parse.nearest import did_you_mean
+from jsdoctor.model.nearest import did_you_mean
 
 DEFAULT_URL = "nats://127.0.0.1:4222"
 SCHEMES = ("nats", "tls", "ws", "wss")

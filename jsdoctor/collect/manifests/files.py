@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -15,6 +16,9 @@ STDIN = "-"
 SUFFIXES = (".yaml", ".yml", ".json", ".conf", ".cfg", ".tf")
 _NOT_OURS = ("node_modules", "__pycache__", "charts")
 """Directories of third-party files. `charts` holds the dependencies of a Helm chart; its values are beside it."""
+_OF_CHART = ("templates", "files", "crds", "test", "tests")
+_CHARTS = re.compile(r"^name:\s*[\"']?(?:nats|nack|surveyor)\b", re.MULTILINE)
+"""Charts of nats-io, wherever they lie: of those only values can be the user's own."""
 
 
 class ManifestPath(msgspec.Struct, frozen=True):
@@ -58,7 +62,15 @@ def _expanded(path: str) -> Iterator[ManifestPath]:
 
 def _below(directory: str) -> Iterator[ManifestPath]:
     for parent, directories, files in os.walk(directory):
-        directories[:] = sorted(name for name in directories if name not in _NOT_OURS and not name.startswith("."))
+        skipped = (*_NOT_OURS, *(_OF_CHART if "Chart.yaml" in files and _is_vendored(parent) else ()))
+        directories[:] = sorted(name for name in directories if name not in skipped and not name.startswith("."))
         for name in sorted(files):
             if name.endswith(SUFFIXES) and not name.startswith("."):
                 yield ManifestPath(os.path.join(parent, name), named=False)  # noqa: PTH118 - a Path would drop a leading ./
+
+
+def _is_vendored(directory: str) -> bool:
+    try:
+        return bool(_CHARTS.search((Path(directory) / "Chart.yaml").read_text(encoding="utf-8")))
+    except (OSError, UnicodeDecodeError):
+        return False

@@ -28,13 +28,14 @@ _PATCH = (
 def load_manifests(paths: Sequence[str]) -> Manifests:
     """Read them all. Raises `UsageProblem` for a path that is not there, and where YAML has no reader installed."""
     files: list[ManifestFile] = []
-    all_of, included, everything = FileDeclarations(), _Includes(), find(paths)
+    base = _base()
+    all_of, included, everything = FileDeclarations(), _Includes(base), find(paths)
     patches = patches_of(path.path for path in everything if not path.named)
     for path in everything:
         if not path.named and os.path.normpath(path.path) in patches:
-            files.append(ManifestFile(path=path.path, problem=_PATCH))
+            files.append(ManifestFile(path=_shown(path.path, base), problem=_PATCH))
             continue
-        shown = SHOWN_STDIN if path.path == STDIN else path.path
+        shown = SHOWN_STDIN if path.path == STDIN else _shown(path.path, base)
         text, problem = _text(path)
         if text is None:
             files.append(ManifestFile(path=shown, problem=problem, named=path.named))
@@ -56,6 +57,17 @@ def load_manifests(paths: Sequence[str]) -> Manifests:
         servers=tuple(joined(servers, all_of.mounts, all_of.generated)),
         logins=tuple(all_of.logins),
     )
+
+
+def _base() -> Path:
+    """The root of the repository that the run is in, from which its pipelines count paths; else the directory."""
+    here = Path.cwd()
+    return next((parent for parent in (here, *here.parents) if (parent / ".git").exists()), here)
+
+
+def _shown(path: str, base: Path) -> str:
+    full = Path(os.path.normpath(Path.cwd() / path))
+    return full.relative_to(base).as_posix() if full.is_relative_to(base) else path
 
 
 def _told(path: str, declared: FileDeclarations, *, named: bool) -> list[ManifestFile]:
@@ -90,14 +102,15 @@ _LARGEST_INCLUDE = 16 << 20
 class _Includes:
     """Files that configurations of servers include: parts of those, and no servers of their own."""
 
-    def __init__(self) -> None:
+    def __init__(self, base: Path) -> None:
+        self.base = base
         self.paths: set[str] = set()
 
     def read(self, file: str, name: str) -> tuple[str, str] | None:
         """An included file, by its path from the including one (server: conf/parse.go)."""
         path = os.path.normpath(os.path.join(os.path.dirname(file), name.lstrip("/")))  # noqa: PTH118, PTH120 - as Go
         try:
-            included = Path(path)
+            included = self.base / path
             if not included.is_file() or included.stat().st_size > _LARGEST_INCLUDE:
                 return None  # a pipe would wait for a writer that never comes
             text = included.read_text(encoding="utf-8")

@@ -67,7 +67,13 @@ def mounts_of(tree: Tree) -> Iterator[ConfigMount]:
         lasting = tuple(volume.target for volume in volumes if volume.lasting)
         for node in elements(service.node.get("configs")):
             name = str(node.value) if isinstance(node.value, str) else node.text("source")
-            yield ConfigMount(tree.place.file, lasting, config_map=f"configs.{name}", servers=len(services))
+            yield ConfigMount(
+                tree.place.file,
+                lasting,
+                config_map=f"configs.{name}",
+                servers=len(services),
+                container=service.node.place,
+            )
         wanted = (arguments.config,) if arguments.config else () if service.words else _IMAGE_CONFIGS
         for path in wanted:
             if (source := _host_path(path, volumes)) is not None:
@@ -76,6 +82,7 @@ def mounts_of(tree: Tree) -> Iterator[ConfigMount]:
                     lasting=lasting,
                     path=posixpath.normpath(posixpath.join(posixpath.dirname(tree.place.file), source)),
                     servers=len(services),
+                    container=service.node.place,
                 )
 
 

@@ -5,13 +5,13 @@ not show whether its `store_dir` is on a volume, and how many servers run with i
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
 import msgspec
 
-from jsdoctor.model.manifest import DeclaredServers
+from jsdoctor.model.manifest import DeclaredServers, FilePosition
 
 _DEFAULT_STORE = "/tmp/nats"  # noqa: S108 - where a server in a container keeps its streams without store_dir
 
@@ -22,6 +22,7 @@ class ConfigMount:
 
     `config_map` is the name of a ConfigMap or Secret, else `path` is a file beside the manifest. `lasting` are the
     directories of the container that outlive it; `servers` how many containers like it will run (None: not known).
+    `container` is its place.
     """
 
     file: str
@@ -30,6 +31,7 @@ class ConfigMount:
     namespace: str = ""
     path: str = ""
     servers: int | None = None
+    container: FilePosition | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,17 +49,31 @@ def is_kept(directory: str, mounts: Sequence[str]) -> bool:
 
 
 def joined(
-    servers: Iterable[DeclaredServers], mounts: Sequence[ConfigMount], generated: Sequence[GeneratedMap]
+    servers: Sequence[DeclaredServers], mounts: Sequence[ConfigMount], generated: Sequence[GeneratedMap]
 ) -> list[DeclaredServers]:
-    """Configurations with what the workloads that mount them tell; `persistent` is unclear where none is known."""
-    return [
-        _joined(server, mounts, generated) if server.what == "server configuration" else server for server in servers
-    ]
+    """Configurations with what the workloads that mount them tell; `persistent` is unclear where none is known. The
+    only container that runs with a configuration is part of it, and no server of its own.
+    """
+    containers = {server.place: server for server in servers if server.what == "container"}
+    result: list[DeclaredServers] = []
+    parts: set[FilePosition] = set()
+    for server in servers:
+        near = _mounting(server, mounts, generated) if server.what == "server configuration" else None
+        if near is None:
+            result.append(server)
+            continue
+        places = {mount.container for mount in near}
+        running = {place: container for place, container in containers.items() if place in places}
+        result.append(_joined(server, near, list(running.values())))
+        if len(running) == 1:
+            parts.update(running)
+    return [server for server in result if server.what != "container" or server.place not in parts]
 
 
-def _joined(
+def _mounting(
     servers: DeclaredServers, mounts: Sequence[ConfigMount], generated: Sequence[GeneratedMap]
-) -> DeclaredServers:
+) -> Sequence[ConfigMount] | None:
+    """The mounts of a configuration; None for a file of a host."""
     path = posixpath.normpath(servers.place.file)
     names = {servers.config_map} if servers.config_map else {item.name for item in generated if path in item.paths}
     if names:
@@ -66,10 +82,18 @@ def _joined(
         ]
     else:
         config_mounts = [mount for mount in mounts if mount.path == path]
-    if not names and not config_mounts:
-        return servers  # a file of a host
-    near = _nearest(servers.place.file, config_mounts)
+    return _nearest(servers.place.file, config_mounts) if names or config_mounts else None
+
+
+def _joined(
+    servers: DeclaredServers, near: Sequence[ConfigMount], running: Sequence[DeclaredServers]
+) -> DeclaredServers:
     settings, places, unclear = dict(servers.settings), dict(servers.places), set(servers.unclear)
+    if len(running) == 1:
+        settings |= running[0].settings
+        places |= running[0].places
+    unclear |= {"server_name" for container in running if "server_name" in container.places} - set(settings)
+    settings["started"] = bool(running)
     directory = str(settings.get("store_dir", _DEFAULT_STORE))
     kept = {is_kept(directory, mount.lasting) for mount in near} if directory.startswith("/") else set()
     if len(kept) == 1:
@@ -81,7 +105,15 @@ def _joined(
     if len(sizes) == 1 and (size := sizes.pop()) is not None:
         settings["servers"] = size
         places["servers"] = servers.at("clustered", "jetstream")
-    return msgspec.structs.replace(servers, settings=settings, places=places, unclear=frozenset(unclear))
+    mistakes = (*servers.mistakes, *(running[0].mistakes if len(running) == 1 else ()))
+    return msgspec.structs.replace(
+        servers,
+        name=servers.name or (running[0].name if len(running) == 1 else ""),
+        settings=settings,
+        places=places,
+        mistakes=mistakes,
+        unclear=frozenset(unclear),
+    )
 
 
 def _same(first: str, second: str) -> bool:

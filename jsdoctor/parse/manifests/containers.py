@@ -57,6 +57,7 @@ def mounts_of(tree: Tree) -> Iterator[ConfigMount]:
                     config_map=name,
                     namespace=tree.text("metadata", "namespace"),
                     servers=size,
+                    container=container.place,
                 )
 
 

@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from jsdoctor.model.manifest import FilePosition, Mistake
+from jsdoctor.model.nearest import did_you_mean
 from jsdoctor.parse.duration import parse_duration
 from jsdoctor.parse.manifests.tree import Tree
-from jsdoctor.parse.nearest import did_you_mean
 
 Read = Callable[[Tree], Any]
 

@@ -44,6 +44,8 @@ def is_values(tree: Tree) -> bool:
     config = tree.get("config")
     if config is None or tree.get("apiVersion") is not None:
         return False
+    if isinstance(config.text("servers"), str) and config.text("servers"):
+        return False  # what connects to servers, such as the chart of surveyor
     entries = [key for key, child in config.entries() if key in _CONFIG_KEYS and isinstance(child.value, dict)]
     others = [key for key, _ in tree.entries() if key in _BESIDE_CONFIG]
     return bool({"jetstream", "nats"} & set(entries)) or len(entries) > 1 or bool(entries and others)

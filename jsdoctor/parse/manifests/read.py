@@ -31,7 +31,7 @@ from jsdoctor.parse.manifests.conf_tree import Include, configuration
 from jsdoctor.parse.manifests.config_mounts import ConfigMount, GeneratedMap
 from jsdoctor.parse.manifests.json_tree import json_document
 from jsdoctor.parse.manifests.kubernetes_maps import KUSTOMIZATIONS, generated_maps, held_configurations
-from jsdoctor.parse.manifests.server_config import is_server_config, server_config
+from jsdoctor.parse.manifests.server_config import is_server_config, may_be_server_config, server_config
 from jsdoctor.parse.manifests.tree import ManifestError, Tree
 
 GROUP = "jetstream.nats.io/"
@@ -200,7 +200,11 @@ def _resource(declared: FileDeclarations, tree: Tree, readers: Readers) -> None:
         _kustomization(declared, tree, readers)
     elif kind in ("ConfigMap", "Secret"):
         for node in held_configurations(tree):
-            _embedded(declared, node, tree.text("metadata", "name"), tree.text("metadata", "namespace"))
+            try:
+                _embedded(declared, node, tree.text("metadata", "name"), tree.text("metadata", "namespace"))
+            except ManifestError as error:
+                if may_be_server_config(str(node.value)):
+                    declared.problems.append((error.says, error.place or node.place))
     elif charts := helm_sources.releases(tree, readers.yaml):
         _charts(declared, charts)
     else:

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from jsdoctor.model.manifest import FilePosition, Mistake
+from jsdoctor.model.nearest import did_you_mean
 from jsdoctor.parse.manifests.server_config import MAY_BE_INCLUDED
 from jsdoctor.parse.manifests.tree import Tree
-from jsdoctor.parse.nearest import did_you_mean
 
 BOOLEANS = frozenset(
     {
@@ -156,6 +156,7 @@ class Arguments:
             self._set(setting, True, place)
         elif setting and _VARIABLE.search(value):
             self.unclear.add(setting)
+            self.places[setting] = place
         elif setting:
             self._set(setting, value, place)
 

@@ -37,6 +37,7 @@ from jsdoctor.parse.manifests.server_fields import (
     NAMES,
     NO_TOKEN,
     NO_USERS,
+    OLD_CIPHERS,
     PEERS_ONLY,
     PERIOD,
     PINS,
@@ -46,6 +47,7 @@ from jsdoctor.parse.manifests.server_fields import (
     QUEUE_SUBJECTS,
     RESPONSE,
     RULES,
+    SECURE_CIPHERS,
     SUBJECTS,
     SWITCH,
     TEXT,
@@ -70,6 +72,7 @@ class Block:
 
     `inner` names the block that stands in a field, or in each element of its list. `named`: the keys are names that
     the user chose (accounts, mapped subjects), and each value, of the kind `values`, is a block of this name.
+    `relaxed` are fields that take values of another kind where a switch in the same block is on.
     `required` are groups of fields of which one must be there; `exclusive` are pairs of groups that cannot be together;
     `paired` are fields that need each other. `strict`: an unknown field is a mistake even where it is a variable.
     """
@@ -78,6 +81,7 @@ class Block:
     inner: Mapping[str, str] = field(default_factory=dict)
     named: str = ""
     values: str = ""
+    relaxed: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     required: tuple[tuple[str, ...], ...] = ()
     exclusive: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = ()
     paired: tuple[str, ...] = ()
@@ -103,7 +107,7 @@ _TLS = {
     ),
     **fields(TIMEOUT, "timeout"),
     **fields(INTEGER, "connection_rate_limit"),
-    **fields(CIPHERS, "cipher_suites"),
+    **fields(SECURE_CIPHERS, "cipher_suites"),
     **fields(CURVES, "curve_preferences"),
     **fields(PINS, "pinned_certs"),
     **fields(TLS_VERSION, "min_version"),
@@ -230,6 +234,7 @@ BLOCKS: dict[str, Block] = {
         _TLS,
         {"certs": "certificate", "certificates": "certificate", "ocsp_peer": "ocsp peer"},
         exclusive=((("cert_file",), ("certs", "certificates")),),
+        relaxed={"cipher_suites": ("allow_insecure_cipher_suites", CIPHERS)},
         paired=("cert_file", "key_file"),
         strict=True,
     ),
@@ -365,6 +370,7 @@ SINCE: dict[str, tuple[int, ...]] = {
 STRICTER: dict[str, Stricter] = {
     **{f"{block}authorization.timeout": Stricter(_2_12, ANY) for block in ("", "peer ", "leaf ")},
     **dict.fromkeys(("remote.jetstream_cluster_migrate", "remote.js_cluster_migrate"), Stricter(_2_12, ANY)),
+    **{f"{block}.cipher_suites": Stricter(_2_11, OLD_CIPHERS) for block in ("tls", "peer tls")},
     **{f"permissions.{name}": Stricter(_2_15, QUEUE_RULES) for name in ("pub", "publish", "import")},
     **{f"publish rules.{name}": Stricter(_2_15, QUEUE_SUBJECTS) for name in ("allow", "deny")},
     **{

@@ -3,12 +3,13 @@
 Settings: `server_name`, `cluster_name`, `gateway_name`, `domain`, `host`, `max_payload` (bytes), `jetstream`,
 `store_dir`, `max_file_store` (bytes), `max_memory_store`, `sync_interval` (nanoseconds, with
 `sync_interval_in_seconds` where it was a number), `sync_always`, `monitoring`, `auth`, `tls`, `routes` (how many),
-`clustered`, `accounts` (how many), `unlimited_accounts` (their names), `lame_duck_duration` and
+`clustered`, `cluster_listens`, `accounts` (how many), `unlimited_accounts` (their names), `lame_duck_duration` and
 `lame_duck_grace_period` (nanoseconds). Absent: not set. No login is ever kept.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -34,8 +35,9 @@ _TELLING = {
 }
 """Keys by which a file is known to be a server's. `port`, `http` and many others are found in files of others."""
 
+_FIRST_WORDS = re.compile(r"^[ \t]*(\w+)", re.MULTILINE)
 _TOGETHER = {"server_name", "listen", "port", "host", "http", "store_dir"}
-"""Two of these tell as much."""
+"""Two of these tell as much. None is a block, as `http` is in files of nginx."""
 
 _OPERATORS = ("operator", "operators", "roots", "root", "root_operators", "root_operator", "trusted", "trusted_keys")
 _STORE = ("store", "store_dir", "storedir")
@@ -44,8 +46,13 @@ _SIZES = {"K": 10, "M": 20, "G": 30, "T": 40}
 
 def is_server_config(tree: Tree, includes: bool = False) -> bool:
     """Whether its keys are known of servers' configurations. `includes`: it includes more, which was not read."""
-    keys = {key.lower() for key, _ in tree.entries()}
+    keys = {key.lower() for key, node in tree.entries() if key.lower() in _TELLING or not isinstance(node.value, dict)}
     return bool(keys & _TELLING) or len(keys & _TOGETHER) + includes > 1
+
+
+def may_be_server_config(text: str) -> bool:
+    """The same of a text that cannot be read as one."""
+    return not _TELLING.isdisjoint(_FIRST_WORDS.findall(text.lower()))
 
 
 def server_config(
@@ -205,6 +212,9 @@ class _SettingsReader:
         if node is None or not isinstance(node.value, dict):
             return
         self._set("clustered", True, node)
+        inner = {key.lower(): child for key, child in node.entries()}
+        if any(key in inner and inner[key].value not in (0, "", None) for key in ("port", "listen")):
+            self._set("cluster_listens", True, node)
         self._text("cluster_name", node.get("name"))
         if (routes := node.get("routes")) is not None and isinstance(routes.value, list):
             self._set("routes", len(routes.value), routes)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from jsdoctor.model.manifest import Mistake
+from jsdoctor.model.nearest import did_you_mean
 from jsdoctor.parse.manifests.server_blocks import BLOCKS, SINCE, STRICTER, Block
-from jsdoctor.parse.manifests.server_field_types import wrong_value
+from jsdoctor.parse.manifests.server_field_types import without_unit, wrong_value
 from jsdoctor.parse.manifests.tree import Tree, Variable
-from jsdoctor.parse.nearest import did_you_mean
 
 _OLDEST, _NEWEST = (2, 10), "2.15"
 
@@ -31,7 +31,7 @@ def _block(tree: Tree, kind: str, path: str, used: Collection[str] | None) -> It
     for key, node in tree.entries():
         name = key.lower()
         if name in block.fields:
-            yield from _value(node, key, block.fields[name], f"{kind}.{name}".lstrip("."))
+            yield from _value(node, key, _kind(tree, block, name), f"{kind}.{name}".lstrip("."))
             if inner := block.inner.get(name):
                 yield from _inner(node, inner, f"{path}.{name}".lstrip("."), used)
         elif used is not None and (block.strict or key not in used):
@@ -40,6 +40,14 @@ def _block(tree: Tree, kind: str, path: str, used: Collection[str] | None) -> It
             yield Mistake(node.place, f"no server up to {_NEWEST} knows the field {key[:60]!r}{where}{near}")
     if used is not None:
         yield from _together(tree, block, path)
+
+
+def _kind(tree: Tree, block: Block, name: str) -> str:
+    """The kind of a field; a switch that a variable gives may be on."""
+    switch, relaxed = block.relaxed.get(name, ("", ""))
+    node = tree.get(switch) if switch else None
+    on = node is not None and (node.value is True or isinstance(node.value, Variable))
+    return relaxed if on else block.fields[name]
 
 
 def _named(tree: Tree, block: Block, path: str, used: Collection[str] | None) -> Iterator[Mistake]:
@@ -65,6 +73,9 @@ def _value(node: Tree, key: str, kind: str, canonical: str) -> Iterator[Mistake]
             yield Mistake(node.place, text, ignored=True)
         else:
             yield Mistake(node.place, f"{key}: {expected}")
+    elif without_unit(kind, node):
+        text = f"{key}: servers take a number without a unit for seconds and warn, and nats-server -t refuses the file"
+        yield Mistake(node.place, f"{text}; write {node.value}s", ignored=True)
 
 
 def _release(version: tuple[int, ...]) -> str:

@@ -31,6 +31,11 @@ def wrong_value(kind: str, node: Tree) -> str:
     return ""
 
 
+def without_unit(kind: str, node: Tree) -> bool:
+    """Whether a duration is a number: servers start, take it for seconds and warn, for which `-t` refuses the file."""
+    return kind == kinds.DURATION and _integer(node)
+
+
 def _integer(node: Tree) -> bool:
     return isinstance(node.value, int) and not isinstance(node.value, bool)
 
@@ -44,7 +49,6 @@ def _within(least: int, most: int) -> Callable[[Tree], bool]:
 
 
 def _duration(node: Tree) -> bool:
-    """A number counts as seconds, and the server warns."""
     if _integer(node):
         return True
     try:
@@ -194,24 +198,34 @@ _PUBLIC = (_USER, _ACCOUNT, _CURVE, 13 << 3, 2 << 3, 14 << 3)
 """First bytes of keys of users, accounts, curves, servers, clusters and operators."""
 _CONNECTIONS = frozenset({"STANDARD", "WEBSOCKET", "LEAFNODE", "LEAFNODE_WS", "MQTT", "MQTT_WS", "IN_PROCESS"})
 _URLS = (kinds.URL, kinds.URLS, kinds.URL_LIST, kinds.PROXY_URL)
-_CIPHERS = frozenset(
+_SECURE_CIPHERS = frozenset(
     {
         *("TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"),
-        *("TLS_RSA_WITH_RC4_128_SHA", "TLS_RSA_WITH_3DES_EDE_CBC_SHA"),
         *(
-            f"TLS_{exchange}_WITH_AES_{mode}"
-            for exchange in ("RSA", "ECDHE_RSA", "ECDHE_ECDSA")
-            for mode in ("128_CBC_SHA", "256_CBC_SHA", "128_CBC_SHA256", "128_GCM_SHA256", "256_GCM_SHA384")
+            f"TLS_{exchange}_WITH_{mode}"
+            for exchange in ("ECDHE_RSA", "ECDHE_ECDSA")
+            for mode in ("AES_128_CBC_SHA", "AES_256_CBC_SHA", "AES_128_GCM_SHA256", "AES_256_GCM_SHA384")
         ),
         *("TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256", "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256"),
-        *("TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305", "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305"),
-        *("TLS_ECDHE_RSA_WITH_RC4_128_SHA", "TLS_ECDHE_ECDSA_WITH_RC4_128_SHA"),
-        "TLS_ECDHE_RSA_WITH_3DES_EDE_CBC_SHA",
     }
 )
-"""Names of crypto/tls; which of them a server refuses as insecure depends on the Go that built it."""
+_CIPHERS = _SECURE_CIPHERS | {
+    *("TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA256", "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA256"),
+    *("TLS_ECDHE_RSA_WITH_RC4_128_SHA", "TLS_ECDHE_ECDSA_WITH_RC4_128_SHA", "TLS_ECDHE_RSA_WITH_3DES_EDE_CBC_SHA"),
+    *("TLS_RSA_WITH_RC4_128_SHA", "TLS_RSA_WITH_3DES_EDE_CBC_SHA"),
+    *(
+        f"TLS_RSA_WITH_AES_{mode}"
+        for mode in ("128_CBC_SHA", "256_CBC_SHA", "128_CBC_SHA256", "128_GCM_SHA256", "256_GCM_SHA384")
+    ),
+}
+_OLD_CIPHERS = (_CIPHERS - {"TLS_RSA_WITH_AES_128_GCM_SHA256"}) | {
+    "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305",
+    "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305",
+}
+"""Names of crypto/tls; those that Go counts as secure, as the servers from 2.12 on were built; those of 2.10."""
 _CURVES = frozenset({"X25519", "CurveP256", "CurveP384", "CurveP521"})
 
+_SUITES = "a list of cipher suites such as TLS_AES_128_GCM_SHA256 is expected"
 _EXPECTED: dict[str, tuple[Callable[[Tree], bool], str]] = {
     kinds.INTEGER: (_integer, "a whole number without quotes is expected"),
     kinds.SMALL: (_within(-(1 << 63), (1 << 31) - 1), "a number of bytes below 2 GiB without quotes is expected"),
@@ -236,7 +250,12 @@ _EXPECTED: dict[str, tuple[Callable[[Tree], bool], str]] = {
     kinds.CIPHER: (_word("chacha", "chachapoly", "aes"), "chacha or aes is expected"),
     kinds.FILE: (_text, "the path of a file is expected"),
     kinds.CURVES: (_words(_CURVES), f"a list of {', '.join(sorted(_CURVES))} is expected"),
-    kinds.CIPHERS: (_words(_CIPHERS), "a list of cipher suites such as TLS_AES_128_GCM_SHA256 is expected"),
+    kinds.CIPHERS: (_words(_CIPHERS), _SUITES),
+    kinds.OLD_CIPHERS: (_words(_OLD_CIPHERS), _SUITES),
+    kinds.SECURE_CIPHERS: (
+        _words(_SECURE_CIPHERS),
+        f"{_SUITES}, and without allow_insecure_cipher_suites only of those that Go counts as secure",
+    ),
     kinds.PINS: (_pins, "a list of SHA-256 digests, of 64 hexadecimal digits each, is expected"),
     kinds.TLS_VERSION: (_word("1.2", "1.3"), 'the text "1.2" or "1.3" is expected'),
     kinds.HANDSHAKE: (_handshake, "true, false, auto or a duration is expected"),

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from jsdoctor.model.manifest import FilePosition, Mistake
+from jsdoctor.model.nearest import did_you_mean
 from jsdoctor.parse.manifests.terraform_fields import BLOCKS, BUCKET_ONLY, REQUIRED, STARTS
 from jsdoctor.parse.manifests.tree import Tree
-from jsdoctor.parse.nearest import did_you_mean
 
 
 def refused(

@@ -13,7 +13,6 @@ from jsdoctor.parse.logs.lines import builtin
 from jsdoctor.parse.logs.scan.rows import MarkRow, ProcessRef, SegmentRow
 
 _NORMAL_STOP_US = 5_000_000
-_BESIDE_US = 2_000_000
 _FATAL_WORDS = re.compile(
     r"Can't (?:set|start) |Could not (?:start resolver|write pidfile)|Error (?:listening on|setting|starting monitor)"
     r"|Not allowed to enable JetStream|Unable to (?:get websocket|listen for)|error starting profiler"
@@ -145,11 +144,11 @@ def finished(runs: Iterable[OpenRun], names: Names) -> list[ProcessRun]:
 
 
 def _beside(run: OpenRun, later: OpenRun) -> bool:
-    """Whether a process logged on well after another one had started: two servers whose lines mix, and no restart."""
+    """Whether a process logged on after another one had started: two servers whose lines mix, and no restart."""
     started = later.at(builtin.START)
     if run.last is None or started is None or run.last.zoned != started.zoned or run.process == later.process:
         return False
-    return run.last.us - started.us > (_BESIDE_US if started.timed else 0)
+    return run.last.us > started.us
 
 
 def _finished(server: str, run: OpenRun, after: OpenRun | None) -> ProcessRun:
