@@ -85,7 +85,7 @@ def _nobody(stream: Stream, history: StreamHistory | None) -> Finding:
     dropping = last.last_seq > first.last_seq
     return Finding(
         subject=stream.subject,
-        severity=None if dropping else Severity.WARNING,
+        severity=None if dropping else Severity.WARNING if last.last_seq else Severity.INFO,
         impact=Impact.DATA_LOST,
         # A mirror or source in another domain or, before 2.14, in another account does not show.
         confidence=Confidence.MEDIUM,
