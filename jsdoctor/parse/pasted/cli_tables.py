@@ -34,7 +34,9 @@ Found = RecognisedDocument | Refused
 
 def replies_of_tables(tables: Iterable[Table], text: str) -> Iterator[Found]:
     """What tables of `nats server`, `nats stream` and `nats consumer` show. `text` is what they stand in."""
+    tables = list(tables)
     known = [(read, table) for table in tables for columns, read in _READERS if table.has(*columns)]
+    yield from (Refused(*words) for table in tables for columns, *words in _UNJUDGED if table.has(*columns.split("|")))
     meta = next((_meta_group(table) for read, table in known if read is _nothing), None)
     if match := _NO_META_LEADER.search(text):
         meta = {"leader": "", "cluster_size": int(match[1])}
@@ -248,10 +250,6 @@ def _subjects(table: Table) -> Iterator[Found]:
         yield from _assets({"config": {"name": title[2]}, "state": _shown(num_subjects=count(title[1]))})
 
 
-def _refused(what: str, why: str, how: str) -> Callable[[Table], Iterator[Found]]:
-    return lambda _: iter([Refused(what, why, how)])
-
-
 _READERS: tuple[tuple[tuple[str, ...], Callable[[Table], Iterator[Found]]], ...] = (
     (("name", "version", "js", "conns", "subs"), _server_list),
     (("server", "status", "type", "error"), _health),
@@ -260,49 +258,30 @@ _READERS: tuple[tuple[tuple[str, ...], Callable[[Table], Iterator[Found]]], ...]
     (("stream", "messages", "storage"), _stream_report),
     (("consumer", "ack pending", "unprocessed"), _consumer_report),
     (("subject", "count"), _subjects),
-    (
-        ("cid", "server", "account", "subs"),
-        _refused("the connections report", "it shows the first connections only, without what waits for them", _LOOK),
-    ),
-    (
-        ("account", "connections", "in msgs", "out msgs"),
-        _refused("the accounts report", "no rule judges the traffic of accounts", _LOOK),
-    ),
-    (
-        ("stream", "kind", "source stream", "lag"),
-        _refused(
-            "the replication report",
-            "it does not show the configuration of mirrors and sources",
-            "nats stream info STREAM --json",
-        ),
-    ),
-    (
-        ("name", "created", "messages", "size", "last message"),
-        _refused("the list of streams", "it shows neither their settings nor their replicas", "nats stream report"),
-    ),
-    (
-        ("name", "ack pending", "unprocessed", "last delivery"),
-        _refused("the list of consumers", "it does not name their stream", "nats consumer report STREAM"),
-    ),
-    (
-        ("server", "version", "connections", "sent bytes", "received bytes"),
-        _refused("the statistics of an account", "no rule judges the traffic of accounts", _LOOK),
-    ),
-    (
-        ("server", "cluster", "name", "account", "address", "rtt"),
-        _refused("the route report", "no rule judges routes alone", _LOOK),
-    ),
-    (
-        ("server", "name", "account", "address", "spoke"),
-        _refused("the leaf node report", "it does not show which leaf nodes are configured", _LOOK),
-    ),
-    (
-        ("server", "kind", "connection", "accounts"),
-        _refused("the gateway report", "it does not show which gateways are configured", _LOOK),
-    ),
-    (
-        ("stream replica", "raft", "node", "status"),
-        _refused("the stream check", "its columns depend on what it compares", _LOOK),
-    ),
 )
 """What a table must have to be read, and how."""
+
+_TRAFFIC = "no rule judges the traffic of accounts"
+_UNJUDGED = (
+    (
+        "cid|server|account|subs",
+        "the connections report",
+        "it shows only the first, not what waits for them",
+        _LOOK,
+    ),
+    ("account|connections|in msgs|out msgs", "the accounts report", _TRAFFIC, _LOOK),
+    ("stream|kind|source stream|lag", "the replication report", "it shows no configuration", "nats stream info --json"),
+    ("name|created|messages|size|last message", "the list of streams", "it shows no replicas", "nats stream report"),
+    (
+        "name|ack pending|unprocessed|last delivery",
+        "the list of consumers",
+        "it names no stream",
+        "nats consumer report",
+    ),
+    ("server|version|connections|sent bytes|received bytes", "the statistics of an account", _TRAFFIC, _LOOK),
+    ("server|cluster|name|account|address|rtt", "the route report", "no rule judges routes alone", _LOOK),
+    ("server|name|account|address|spoke", "the leaf node report", "it does not show which are configured", _LOOK),
+    ("server|kind|connection|accounts", "the gateway report", "it does not show which are configured", _LOOK),
+    ("stream replica|raft|node|status", "the stream check", "its columns depend on what it compares", _LOOK),
+)
+"""Tables that no rule judges, by their columns: what, why, what to give."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from jsdoctor.parse.duration import parse_duration
 from jsdoctor.parse.pasted.documents import UNKNOWN_NAME, Document
@@ -45,6 +45,7 @@ _STREAM_SECTIONS = (
 )
 
 Reader = Callable[[str], Any]
+_ALWAYS = object()
 
 
 def _number(text: str) -> int | None:
@@ -93,98 +94,93 @@ def _maximum(text: str) -> int | None:
     return int(match[1].replace(",", "") or 0) if match and match[1].strip(",") else None
 
 
+def _unread(_: str) -> None:
+    return None
+
+
 def _subjects(text: str) -> list[str]:
     return [item.strip() for item in text.split(",") if item.strip()]
 
 
 _RETENTION = {"limits": "limits", "interest": "interest", "workqueue": "workqueue", "work queue": "workqueue"}
-_OF_STREAM: Mapping[str, tuple[str, str, Reader]] = {
-    "subjects": ("config", "subjects", _subjects),
-    "replicas": ("config", "num_replicas", _number),
-    "storage": ("config", "storage", _lower),
-    "retention": ("config", "retention", lambda text: _RETENTION.get(text.lower().removesuffix(" policy"))),
-    "no acknowledgements": ("config", "no_ack", _yes),
-    "discard policy": ("config", "discard", _lower),
-    "duplicate window": ("config", "duplicate_window", _nanoseconds),
-    "acknowledgments": ("config", "no_ack", _no),
-    "acknowledgements": ("config", "no_ack", _no),
-    "direct get": ("config", "allow_direct", _yes),
-    "allows rollups": ("config", "allow_rollup_hdrs", _yes),
-    "allows per-message ttl": ("config", "allow_msg_ttl", _yes),
-    "allows msg delete": ("config", "deny_delete", _no),
-    "allows purge": ("config", "deny_purge", _no),
-    "maximum messages": ("config", "max_msgs", _limit),
-    "maximum per subject": ("config", "max_msgs_per_subject", _limit),
-    "maximum bytes": ("config", "max_bytes", _exact_bytes),
-    "maximum age": ("config", "max_age", _nanoseconds),
-    "maximum message size": ("config", "max_msg_size", _exact_bytes),
-    "maximum consumers": ("config", "max_consumers", _limit),
-    "messages": ("state", "messages", _number),
-    "bytes": ("state", "bytes", _exact_bytes),
-    "first sequence": ("state", "first_seq", _number),
-    "firstseq": ("state", "first_seq", _number),
-    "last sequence": ("state", "last_seq", _number),
-    "lastseq": ("state", "last_seq", _number),
-    "active consumers": ("state", "consumer_count", _number),
-    "number of subjects": ("state", "num_subjects", _number),
-    "deleted messages": ("state", "num_deleted", _number),
+
+
+class _Label(NamedTuple):
+    """The field that a label shows, and its value where a whole page has no label that begins so: some always do."""
+
+    place: str
+    key: str
+    read: Reader
+    absent: Any = _ALWAYS
+
+
+_OF_STREAM: Mapping[str, _Label] = {
+    "subjects": _Label("config", "subjects", _subjects),
+    "replicas": _Label("config", "num_replicas", _number),
+    "storage": _Label("config", "storage", _lower),
+    "retention": _Label("config", "retention", lambda text: _RETENTION.get(text.lower().removesuffix(" policy"))),
+    "no acknowledgements": _Label("config", "no_ack", _yes),
+    "discard policy": _Label("config", "discard", _lower),
+    "duplicate window": _Label("config", "duplicate_window", _nanoseconds),
+    "acknowledgments": _Label("config", "no_ack", _no),
+    "acknowledgements": _Label("config", "no_ack", _no),
+    "direct get": _Label("config", "allow_direct", _yes),
+    "allows rollups": _Label("config", "allow_rollup_hdrs", _yes),
+    "allows per-message ttl": _Label("config", "allow_msg_ttl", _yes),
+    "allows msg delete": _Label("config", "deny_delete", _no),
+    "allows purge": _Label("config", "deny_purge", _no),
+    "maximum messages": _Label("config", "max_msgs", _limit),
+    "maximum per subject": _Label("config", "max_msgs_per_subject", _limit),
+    "maximum bytes": _Label("config", "max_bytes", _exact_bytes),
+    "maximum age": _Label("config", "max_age", _nanoseconds),
+    "maximum message size": _Label("config", "max_msg_size", _exact_bytes),
+    "maximum consumers": _Label("config", "max_consumers", _limit),
+    "messages": _Label("state", "messages", _number),
+    "bytes": _Label("state", "bytes", _exact_bytes),
+    "first sequence": _Label("state", "first_seq", _number),
+    "firstseq": _Label("state", "first_seq", _number),
+    "last sequence": _Label("state", "last_seq", _number),
+    "lastseq": _Label("state", "last_seq", _number),
+    "active consumers": _Label("state", "consumer_count", _number),
+    "number of subjects": _Label("state", "num_subjects", _number),
+    "deleted messages": _Label("state", "num_deleted", _number, 0),
+    "mirror": _Label("config", "mirror", _unread, None),
+    "source": _Label("config", "sources", _unread, []),
+    "sealed": _Label("config", "sealed", _unread, False),
+    "subject transform": _Label("config", "subject_transform", _unread, None),
+    "metadata": _Label("config", "metadata", _unread, {}),
+    "consumer limits": _Label("config", "consumer_limits", _unread, {}),
+    "lost": _Label("state", "lost", _unread, None),
+    "leader": _Label("", "cluster", _unread, None),
+    "mirror information": _Label("", "mirror", _unread, None),
+    "source information": _Label("", "sources", _unread, []),
 }
 _DELIVER = {"all": "all", "last": "last", "new": "new", "last per subject": "last_per_subject"}
-_OF_CONSUMER: Mapping[str, tuple[str, str, Reader]] = {
-    "delivery subject": ("config", "deliver_subject", str),
-    "deliver queue group": ("config", "deliver_group", str),
-    "deliver policy": ("config", "deliver_policy", lambda text: _DELIVER.get(text.lower())),
-    "ack policy": ("config", "ack_policy", _lower),
-    "ack wait": ("config", "ack_wait", _nanoseconds),
-    "max ack pending": ("config", "max_ack_pending", _limit),
-    "maximum deliveries": ("config", "max_deliver", _limit),
-    "backoff": ("config", "backoff", _durations),
-    "max waiting pulls": ("config", "max_waiting", _number),
-    "filter subject": ("config", "filter_subject", str),
-    "filter subjects": ("config", "filter_subjects", _subjects),
-    "idle heartbeat": ("config", "idle_heartbeat", _nanoseconds),
-    "flow control": ("config", "flow_control", _yes),
-    "inactive threshold": ("config", "inactive_threshold", _nanoseconds),
-    "replicas": ("config", "num_replicas", _number),
-    "unprocessed messages": ("", "num_pending", _number),
-    "outstanding acks": ("", "num_ack_pending", _number),
-    "redelivered messages": ("", "num_redelivered", _number),
-    "waiting pulls": ("", "num_waiting", _number),
-    "waiting pull requests": ("", "num_waiting", _number),
-    "active interest": ("", "push_bound", lambda text: text.lower().startswith("active")),
-}
-
-_ABSENT_OF_STREAM: Mapping[str, tuple[str, str, Any]] = {
-    "mirror": ("config", "mirror", None),
-    "source": ("config", "sources", []),
-    "sealed": ("config", "sealed", False),
-    "subject transform": ("config", "subject_transform", None),
-    "metadata": ("config", "metadata", {}),
-    "consumer limits": ("config", "consumer_limits", {}),
-    "deleted": ("state", "num_deleted", 0),
-    "lost": ("state", "lost", None),
-    "leader": ("", "cluster", None),
-    "mirror information": ("", "mirror", None),
-    "source information": ("", "sources", []),
-}
-"""What `nats stream info` prints only where it is set, by how its label begins."""
-
-_ABSENT_OF_CONSUMER: Mapping[str, tuple[str, str, Any]] = {
-    "filter": ("config", "filter_subject", ""),
-    "filter subjects": ("config", "filter_subjects", []),
-    "maximum deliveries": ("config", "max_deliver", -1),
-    "backoff": ("config", "backoff", []),
-    "paused": ("", "paused", False),
-    "delivery subject": ("config", "deliver_subject", ""),
-    "deliver queue group": ("config", "deliver_group", ""),
-    "idle heartbeat": ("config", "idle_heartbeat", 0),
-    "flow control": ("config", "flow_control", False),
-    "inactive threshold": ("config", "inactive_threshold", 0),
-    "replicas": ("config", "num_replicas", 0),
-    "waiting pull": ("", "num_waiting", 0),
-    "active interest": ("", "push_bound", False),
-    "metadata": ("config", "metadata", {}),
-    "leader": ("", "cluster", None),
+_OF_CONSUMER: Mapping[str, _Label] = {
+    "delivery subject": _Label("config", "deliver_subject", str, ""),
+    "deliver queue group": _Label("config", "deliver_group", str, ""),
+    "deliver policy": _Label("config", "deliver_policy", lambda text: _DELIVER.get(text.lower())),
+    "ack policy": _Label("config", "ack_policy", _lower),
+    "ack wait": _Label("config", "ack_wait", _nanoseconds),
+    "max ack pending": _Label("config", "max_ack_pending", _limit),
+    "maximum deliveries": _Label("config", "max_deliver", _limit, -1),
+    "backoff": _Label("config", "backoff", _durations, []),
+    "max waiting pulls": _Label("config", "max_waiting", _number),
+    "filter subject": _Label("config", "filter_subject", str, ""),
+    "filter subjects": _Label("config", "filter_subjects", _subjects, []),
+    "idle heartbeat": _Label("config", "idle_heartbeat", _nanoseconds, 0),
+    "flow control": _Label("config", "flow_control", _yes, False),
+    "inactive threshold": _Label("config", "inactive_threshold", _nanoseconds, 0),
+    "replicas": _Label("config", "num_replicas", _number, 0),
+    "unprocessed messages": _Label("", "num_pending", _number),
+    "outstanding acks": _Label("", "num_ack_pending", _number),
+    "redelivered messages": _Label("", "num_redelivered", _number),
+    "waiting pulls": _Label("", "num_waiting", _number, 0),
+    "waiting pull requests": _Label("", "num_waiting", _number, 0),
+    "active interest": _Label("", "push_bound", lambda text: text.lower().startswith("active"), False),
+    "paused": _Label("", "paused", _unread, False),
+    "metadata": _Label("config", "metadata", _unread, {}),
+    "leader": _Label("", "cluster", _unread, None),
 }
 
 
@@ -264,10 +260,8 @@ def _take(value: dict[str, Any], label: str, text: str) -> None:
         text = both[2]
     value["_labels"].add(label)
     known = (_OF_CONSUMER if "stream_name" in value else _OF_STREAM).get(label)
-    if known is not None:
-        place, key, read = known
-        if (read_value := read(text)) is not None:
-            (value[place] if place else value)[key] = read_value
+    if known is not None and (read_value := known.read(text)) is not None:
+        (value[known.place] if known.place else value)[known.key] = read_value
     if label == "outstanding acks" and (most := _maximum(text)) is not None:
         value["config"]["max_ack_pending"] = most
     elif label in ("last delivered message", "acknowledgment floor", "acknowledgement floor"):
@@ -307,19 +301,18 @@ def _finished(value: dict[str, Any], at: datetime) -> Document:
     """What a whole page does not print does not exist; of a page that was cut before its end, the rest is unknown."""
     labels = value.pop("_labels")
     value.pop("_section", None)
-    if "stream_name" in value and {"ack policy", "outstanding acks", "unprocessed messages"} <= labels:
-        absent: Mapping[str, tuple[str, str, Any]] = _ABSENT_OF_CONSUMER
-    elif "state" in value and {"last sequence", "lastseq"} & labels and "retention" in labels:
-        absent = _ABSENT_OF_STREAM
-    else:
-        absent = {}
-    for label, (place, key, nothing) in absent.items():
-        target = value.setdefault(place, {}) if place else value
-        if not any(candidate.startswith(label) for candidate in labels):
-            target.setdefault(key, nothing)
+    is_consumer = "stream_name" in value
+    is_whole = bool(
+        {"ack policy", "outstanding acks", "unprocessed messages"} <= labels
+        if is_consumer
+        else {"last sequence", "lastseq"} & labels and "retention" in labels
+    )
+    for label, row in (_OF_CONSUMER if is_consumer else _OF_STREAM).items() if is_whole else ():
+        if row.absent is not _ALWAYS and not any(candidate.startswith(label) for candidate in labels):
+            (value.setdefault(row.place, {}) if row.place else value).setdefault(row.key, row.absent)
     if "leader" not in labels and isinstance(value.get("cluster"), dict):
         value["cluster"]["leader"] = UNKNOWN_NAME
-    if absent is _ABSENT_OF_CONSUMER and "inactive threshold" not in labels:
+    if is_consumer and is_whole and "inactive threshold" not in labels:
         value["config"].setdefault("durable_name", value["name"])  # what is not durable always has a threshold
     if "stream_name" in value:
         value["ts"] = at.isoformat()
