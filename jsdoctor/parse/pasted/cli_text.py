@@ -48,21 +48,23 @@ Reader = Callable[[str], Any]
 _ALWAYS = object()
 
 
-def _number(text: str) -> int | None:
+def count(text: str) -> int | None:
+    """A whole number with commas, alone or before a unit of its own; None for anything else."""
     match = _WHOLE.match(text)
     return int(match[0].replace(",", "") or 0) if match and match[0].strip(",") else None
 
 
 def _limit(text: str) -> int | None:
-    return -1 if text.lower().startswith("unlimited") else _number(text)
+    return -1 if text.lower().startswith("unlimited") else count(text)
 
 
 def _exact_bytes(text: str) -> int | None:
     """Bytes that are not rounded."""
-    return -1 if text.lower() == "unlimited" else _number(text) if re.fullmatch(r"[\d,]+ B", text) else None
+    return -1 if text.lower() == "unlimited" else count(text) if re.fullmatch(r"[\d,]+ B", text) else None
 
 
-def _nanoseconds(text: str) -> int | None:
+def nanoseconds(text: str) -> int | None:
+    """A duration as `nats` prints it, 0 for none; None for anything else."""
     if text.lower() in ("unlimited", "never"):
         return 0
     try:
@@ -72,8 +74,8 @@ def _nanoseconds(text: str) -> int | None:
 
 
 def _durations(text: str) -> list[int] | None:
-    nanoseconds = [_nanoseconds(item) for item in re.split(r"[,\s]+", text.strip("[] ")) if item]
-    return None if None in nanoseconds else [number for number in nanoseconds if number is not None]
+    durations = [nanoseconds(item) for item in re.split(r"[,\s]+", text.strip("[] ")) if item]
+    return None if None in durations else [duration for duration in durations if duration is not None]
 
 
 def _lower(text: str) -> str:
@@ -116,12 +118,12 @@ class _Label(NamedTuple):
 
 _OF_STREAM: Mapping[str, _Label] = {
     "subjects": _Label("config", "subjects", _subjects),
-    "replicas": _Label("config", "num_replicas", _number),
+    "replicas": _Label("config", "num_replicas", count),
     "storage": _Label("config", "storage", _lower),
     "retention": _Label("config", "retention", lambda text: _RETENTION.get(text.lower().removesuffix(" policy"))),
     "no acknowledgements": _Label("config", "no_ack", _yes),
     "discard policy": _Label("config", "discard", _lower),
-    "duplicate window": _Label("config", "duplicate_window", _nanoseconds),
+    "duplicate window": _Label("config", "duplicate_window", nanoseconds),
     "acknowledgments": _Label("config", "no_ack", _no),
     "acknowledgements": _Label("config", "no_ack", _no),
     "direct get": _Label("config", "allow_direct", _yes),
@@ -132,18 +134,18 @@ _OF_STREAM: Mapping[str, _Label] = {
     "maximum messages": _Label("config", "max_msgs", _limit),
     "maximum per subject": _Label("config", "max_msgs_per_subject", _limit),
     "maximum bytes": _Label("config", "max_bytes", _exact_bytes),
-    "maximum age": _Label("config", "max_age", _nanoseconds),
+    "maximum age": _Label("config", "max_age", nanoseconds),
     "maximum message size": _Label("config", "max_msg_size", _exact_bytes),
     "maximum consumers": _Label("config", "max_consumers", _limit),
-    "messages": _Label("state", "messages", _number),
+    "messages": _Label("state", "messages", count),
     "bytes": _Label("state", "bytes", _exact_bytes),
-    "first sequence": _Label("state", "first_seq", _number),
-    "firstseq": _Label("state", "first_seq", _number),
-    "last sequence": _Label("state", "last_seq", _number),
-    "lastseq": _Label("state", "last_seq", _number),
-    "active consumers": _Label("state", "consumer_count", _number),
-    "number of subjects": _Label("state", "num_subjects", _number),
-    "deleted messages": _Label("state", "num_deleted", _number, 0),
+    "first sequence": _Label("state", "first_seq", count),
+    "firstseq": _Label("state", "first_seq", count),
+    "last sequence": _Label("state", "last_seq", count),
+    "lastseq": _Label("state", "last_seq", count),
+    "active consumers": _Label("state", "consumer_count", count),
+    "number of subjects": _Label("state", "num_subjects", count),
+    "deleted messages": _Label("state", "num_deleted", count, 0),
     "mirror": _Label("config", "mirror", _unread, None),
     "source": _Label("config", "sources", _unread, []),
     "sealed": _Label("config", "sealed", _unread, False),
@@ -161,22 +163,22 @@ _OF_CONSUMER: Mapping[str, _Label] = {
     "deliver queue group": _Label("config", "deliver_group", str, ""),
     "deliver policy": _Label("config", "deliver_policy", lambda text: _DELIVER.get(text.lower())),
     "ack policy": _Label("config", "ack_policy", _lower),
-    "ack wait": _Label("config", "ack_wait", _nanoseconds),
+    "ack wait": _Label("config", "ack_wait", nanoseconds),
     "max ack pending": _Label("config", "max_ack_pending", _limit),
     "maximum deliveries": _Label("config", "max_deliver", _limit, -1),
     "backoff": _Label("config", "backoff", _durations, []),
-    "max waiting pulls": _Label("config", "max_waiting", _number),
+    "max waiting pulls": _Label("config", "max_waiting", count),
     "filter subject": _Label("config", "filter_subject", str, ""),
     "filter subjects": _Label("config", "filter_subjects", _subjects, []),
-    "idle heartbeat": _Label("config", "idle_heartbeat", _nanoseconds, 0),
+    "idle heartbeat": _Label("config", "idle_heartbeat", nanoseconds, 0),
     "flow control": _Label("config", "flow_control", _yes, False),
-    "inactive threshold": _Label("config", "inactive_threshold", _nanoseconds, 0),
-    "replicas": _Label("config", "num_replicas", _number, 0),
-    "unprocessed messages": _Label("", "num_pending", _number),
-    "outstanding acks": _Label("", "num_ack_pending", _number),
-    "redelivered messages": _Label("", "num_redelivered", _number),
-    "waiting pulls": _Label("", "num_waiting", _number, 0),
-    "waiting pull requests": _Label("", "num_waiting", _number, 0),
+    "inactive threshold": _Label("config", "inactive_threshold", nanoseconds, 0),
+    "replicas": _Label("config", "num_replicas", count, 0),
+    "unprocessed messages": _Label("", "num_pending", count),
+    "outstanding acks": _Label("", "num_ack_pending", count),
+    "redelivered messages": _Label("", "num_redelivered", count),
+    "waiting pulls": _Label("", "num_waiting", count, 0),
+    "waiting pull requests": _Label("", "num_waiting", count, 0),
     "active interest": _Label("", "push_bound", lambda text: text.lower().startswith("active"), False),
     "paused": _Label("", "paused", _unread, False),
     "metadata": _Label("config", "metadata", _unread, {}),
@@ -270,7 +272,7 @@ def _take(value: dict[str, Any], label: str, text: str) -> None:
             key = "delivered" if label.startswith("last") else "ack_floor"
             value[key] = {"consumer_seq": consumer, "stream_seq": stream}
             if ago := _AGO.search(text):
-                value[key]["_ago"] = _nanoseconds(ago[1]) or 0
+                value[key]["_ago"] = nanoseconds(ago[1]) or 0
     elif label == "cluster group" or (label == "name" and "cluster" not in value and "stream_name" not in value):
         value["cluster"] = {"name": text}
     elif label == "leader":
@@ -292,7 +294,7 @@ def _replica(match: re.Match[str]) -> dict[str, Any]:
         **({"peer": peer[1]} if peer else {}),
         "current": match[2].lower() == "current",
         "offline": "OFFLINE" in rest,
-        "active": (_nanoseconds(seen[1]) or 0) if seen and seen[1] else 0,
+        "active": (nanoseconds(seen[1]) or 0) if seen and seen[1] else 0,
         "lag": int(behind[1].replace(",", "") or 0) if behind else 0,
     }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 _DEEPEST = 64
 _TOKEN = re.compile(
@@ -16,12 +16,8 @@ _TOKEN = re.compile(
 _MISSING = object()
 
 
-class EditedJson(NamedTuple):
-    """A value, where it ends, and the paths of its containers of which something is not there."""
-
-    value: Any
-    end: int
-    open: frozenset[str]
+EditedJson = tuple[Any, int, frozenset[str]]
+"""A value, where it ends, and the paths of its containers of which something is not there."""
 
 
 class _Container:
@@ -66,7 +62,7 @@ def _read(text: str, start: int) -> EditedJson | None:
     while token := _TOKEN.match(text, at):
         at, kind = token.end(), token.lastgroup
         if kind == "end":
-            return EditedJson(root, len(text), frozenset(opened | _cut(stack, plain)))
+            return root, len(text), frozenset(opened | _cut(stack, plain))
         mark, plain = token["mark"], kind == "plain"
         if kind == "dots":
             opened.add(stack[-1].path)
@@ -81,7 +77,7 @@ def _read(text: str, start: int) -> EditedJson | None:
             done = stack.pop()
             whole = isinstance(done.value, dict) == (mark == "}")
             if not stack or not whole:
-                return EditedJson(root, at, frozenset(opened)) if whole else None
+                return (root, at, frozenset(opened)) if whole else None
             stack[-1].last_is_open = any(f"{path}.".startswith(f"{done.path}.") for path in opened)
         elif not mark and not stack[-1].put(json.loads(token[token.lastgroup or ""], strict=False), opened):
             return None

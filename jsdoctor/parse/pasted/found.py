@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -25,28 +26,23 @@ _WHOLE = ({"cluster", "state", "created"}, {"config", "state"}, {"config", "deli
 _HEALTH_KEYS = frozenset({"status", "status_code", "error", "errors"})
 _OF_STATSZ_ALONE = frozenset({"routes", "gateways", "sent", "received", "active_servers", "jetstream"})
 _ACCOUNT_HOW = "give the account: /accountz?acc=NAME, or look at the deployment: jsdoctor check --context NAME"
-_REFUSED: Mapping[tuple[str, ...], tuple[str, str, str]] = {
-    ("accounts", "system_account"): ("the list of accounts", "it has their names alone", _ACCOUNT_HOW),
-    ("account_statz",): ("the statistics of accounts", "no rule judges the traffic of accounts", _ACCOUNT_HOW),
-    ("account", "connection_info"): ("the accounts report", "no rule judges the traffic of accounts", _ACCOUNT_HOW),
-    ("cid", "kind", "start"): (
+_SERVER_HOW = "give /varz, /jsz, /healthz and /raftz"
+_TRAFFIC = "no rule judges the traffic of accounts"
+_REFUSED: tuple[tuple[str, str, str, str], ...] = (
+    ("accounts system_account", "the list of accounts", "it has their names alone", _ACCOUNT_HOW),
+    ("account_statz", "the statistics of accounts", _TRAFFIC, _ACCOUNT_HOW),
+    ("account connection_info", "the accounts report", _TRAFFIC, _ACCOUNT_HOW),
+    (
+        "cid kind start",
         "a connection of the connections report",
-        "it does not show which connections it leaves out",
+        "others may be left out",
         "give /connz of each server",
     ),
-    ("cmdline", "memstats"): (
-        "the variables of the Go runtime",
-        "they show the memory of the process and nothing of JetStream",
-        "give /varz, /jsz, /healthz and /raftz",
-    ),
-    ("num_routes",): ("the list of routes", "no rule reads it", "give /varz, /jsz, /healthz and /raftz"),
-    ("routes", "server_id"): ("the list of routes", "no rule reads it", "give /varz, /jsz, /healthz and /raftz"),
-    ("num_subscriptions",): (
-        "the list of subscriptions",
-        "no rule reads it",
-        "give /varz, /jsz, /healthz and /raftz",
-    ),
-}
+    ("cmdline memstats", "the variables of the Go runtime", "they show nothing of JetStream", _SERVER_HOW),
+    ("num_routes", "the list of routes", "no rule reads it", _SERVER_HOW),
+    ("routes server_id", "the list of routes", "no rule reads it", _SERVER_HOW),
+    ("num_subscriptions", "the list of subscriptions", "no rule reads it", _SERVER_HOW),
+)
 """Documents of servers and of `nats` that no rule judges, by keys that all of them have: what, why, what to give."""
 
 _USAGE_KEYS = frozenset(
@@ -148,12 +144,10 @@ def _fragment(value: Mapping[str, Any], cut: frozenset[str], server: str) -> Ite
     cut |= ({"config"} if "config" not in value else set()) | (set() if is_whole else {""})
     if shape is StreamReply:
         yield from _stream(whole, cut)
-    elif shape is ConsumerReply:
-        yield _consumer(whole, cut)
     elif shape is JszReply:
         yield from _jsz(whole, cut, server)
     else:
-        yield _varz(whole, cut, server)
+        yield _consumer(whole, cut) if shape is ConsumerReply else _varz(whole, cut, server)
 
 
 def _is_stream(value: Mapping[str, Any]) -> bool:
@@ -207,9 +201,8 @@ def _asset(value: Mapping[str, Any], shape: Any, cut: frozenset[str]) -> tuple[d
     """A stream or consumer, and its unseen fields. Who leads it may be cut off: that is no asset without a leader."""
     unseen = unseen_fields(value, shape, cut) | (frozenset() if "ts" in value else _TIMES)
     cluster = value.get("cluster")
-    if not isinstance(cluster, dict) or cluster.get("leader", UNKNOWN_NAME) != UNKNOWN_NAME:
-        return dict(value), unseen
-    if "leader" not in cluster and "cluster" not in cut:
+    unknown = UNKNOWN_NAME if "cluster" in cut else ""
+    if not isinstance(cluster, dict) or cluster.get("leader", unknown) != UNKNOWN_NAME:
         return dict(value), unseen
     return {**value, "cluster": {**cluster, "leader": UNKNOWN_NAME}}, unseen | {"cluster.leader"}
 
@@ -236,8 +229,9 @@ def _of_server(value: Mapping[str, Any], cut: frozenset[str], server: str) -> It
     elif {"memory", "storage", "limits"} <= keys <= _USAGE_KEYS:
         usage = RecognisedDocument(Endpoint.ACCOUNT_INFO, Access.ACCOUNT, dict(value))
         yield Refused("the usage of an account", "the reply is cut short") if cut else usage
-    elif refused := next((words for known, words in _REFUSED.items() if set(known) <= keys), None):
-        yield Refused(*refused)
+    else:
+        refused = (Refused(*words) for known, *words in _REFUSED if set(known.split()) <= keys)
+        yield from islice(refused, 1)
 
 
 def _varz(value: Mapping[str, Any], cut: frozenset[str], server: str) -> RecognisedDocument:
