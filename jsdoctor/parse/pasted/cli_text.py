@@ -22,7 +22,8 @@ _BACKED_BY = {"Key-Value": "KV_", "Object": "OBJ_"}
 _LABEL = re.compile(r"^[ \t>|*-]*([A-Za-z][A-Za-z /()-]{2,40}?):\s+(\S(?:.*\S)?)\s*$")
 _HEADING = re.compile(r"^[ \t>|*-]*([A-Z][A-Za-z ]{2,40}):\s*$")
 _REPLICA = re.compile(
-    r"^[ \t>|*-]*(?:Replica:\s+)?(\S.{0,200}?),\s*(current|outdated)((?:, OFFLINE)?, (?:seen \S+ ago|not seen).*)$"
+    r"^(?:.{0,80}?\bReplica:\s+(?=([^,]{1,200}))\1|[ \t>|*-]*([^\s,]{1,200})),\s*(current|outdated)"
+    r"((?:, OFFLINE)?, (?:seen \S+ ago|not seen).*)$"
 )
 _PEER_ID = re.compile(r"\(peerID: (\w{1,40})\)")
 _SEQUENCES = re.compile(r"Consumer sequence: ([\d,]+)\s+Stream sequence: ([\d,]+)", re.IGNORECASE)
@@ -192,7 +193,7 @@ def cli_documents(text: str, at: datetime) -> Iterator[Document]:
     `at` is when the text was written: what it prints as ages is relative to that.
     """
     lines = [line[:_MAX_LINE_LENGTH] for line in text.splitlines()[:_MAX_LINES]]
-    current = _without_title(lines)
+    current, hidden = _without_title(lines), set[str]()
     for line in lines:
         begun = _begun(line)
         if begun is not None:
@@ -206,7 +207,9 @@ def cli_documents(text: str, at: datetime) -> Iterator[Document]:
             _take_metadata(current, line)
         elif current is not None and (replica := _REPLICA.match(line)):
             current.setdefault("cluster", {}).setdefault("replicas", []).append(_replica(replica))
-        elif current is not None and (label := _LABEL.match(line)):
+        elif "Stream" in line and "was created" in line:
+            hidden = {"active consumers"}  # of a stream that has just been made, that it has none shows nothing
+        elif current is not None and (label := _LABEL.match(line)) and label[1].lower() not in hidden:
             _take(current, label[1].lower(), label[2])
     if current is not None:
         yield _finished(current, at)
@@ -286,13 +289,12 @@ def _take_metadata(value: dict[str, Any], line: str) -> None:
 
 
 def _replica(match: re.Match[str]) -> dict[str, Any]:
-    rest = match[3]
-    seen, behind = _SEEN.search(rest), _BEHIND.search(rest)
-    peer = _PEER_ID.search(match[1])
+    name, rest = (match[1] or match[2]).strip(), match[4]
+    seen, behind, peer = _SEEN.search(rest), _BEHIND.search(rest), _PEER_ID.search(name)
     return {
-        "name": match[1],
+        "name": name,
         **({"peer": peer[1]} if peer else {}),
-        "current": match[2].lower() == "current",
+        "current": match[3] == "current",
         "offline": "OFFLINE" in rest,
         "active": (nanoseconds(seen[1]) or 0) if seen and seen[1] else 0,
         "lag": int(behind[1].replace(",", "") or 0) if behind else 0,
