@@ -23,6 +23,7 @@ from jsdoctor.parse.audit_archive_manifest import (
     LEAFS,
     OF_ACCOUNTS,
     OF_SERVERS,
+    ROUTES,
     STREAM_INFO,
     VARIABLES,
     ArchiveManifest,
@@ -36,6 +37,7 @@ _AS_THEY_ARE = {
     HEALTH: Endpoint.HEALTHZ,
     GATEWAYS: Endpoint.GATEWAYZ,
     LEAFS: Endpoint.LEAFZ,
+    ROUTES: Endpoint.ROUTEZ,
     ACCOUNT_RAFT: Endpoint.RAFTZ,
     ACCOUNT_INFO: Endpoint.ACCOUNTZ,
 }
@@ -49,8 +51,11 @@ class _Connection(msgspec.Struct, frozen=True, gc=False):
     cid: int = 0
 
 
-def decode_archive(manifest: ArchiveManifest, read: Callable[[str], bytes]) -> tuple[Sample, ...]:
-    """What an archive holds; `read` gives the content of a member. What it lacks is a gap.
+def decode_archive(
+    manifest: ArchiveManifest, read: Callable[[str], bytes], written: datetime | None = None
+) -> tuple[Sample, ...]:
+    """What an archive holds; `read` gives the content of a member. What it lacks is a gap. `written`: the newest time
+    of a member, which serves where no content shows one.
 
     One sample, and before it one of those streams that were seen twice with time between.
 
@@ -63,7 +68,7 @@ def decode_archive(manifest: ArchiveManifest, read: Callable[[str], bytes]) -> t
         except ReplyError as error:
             replies.gaps.append(unread(artifact, error))
     senders = Senders(replies)
-    taken_at = _when(manifest, read, senders)
+    taken_at = _when(manifest, read, senders, written)
     replies.gaps += lacking(manifest, {reply.artifact.node for reply in replies if reply.has_jetstream is False})
     apart = ((artifact, read(artifact.member)) for artifact in manifest.of_type(STREAM_INFO))
     jetstream = ArchivedJetStream(manifest, replies, senders, apart, taken_at)
@@ -82,15 +87,18 @@ def _exchanges(bodies: Iterable[Body], at: datetime) -> tuple[Exchange, ...]:
     )
 
 
-def _when(manifest: ArchiveManifest, read: Callable[[str], bytes], senders: Senders) -> datetime:
+def _when(
+    manifest: ArchiveManifest, read: Callable[[str], bytes], senders: Senders, written: datetime | None
+) -> datetime:
     metadata = _Metadata()
     if manifest.metadata:
         try:
             metadata = decode(read(manifest.metadata), _Metadata)
         except ReplyError as error:
             raise BundleError(f"{manifest.metadata} cannot be read: {error}") from error
-    captured_at = metadata.capture_timestamp or senders.latest()
-    if captured_at is None or captured_at.year not in YEARS:
+    known = (metadata.capture_timestamp or senders.latest(), written)
+    captured_at = next((moment for moment in known if moment is not None and moment.year in YEARS), None)
+    if captured_at is None:
         raise BundleError("nothing in it shows when it was gathered")
     return captured_at
 

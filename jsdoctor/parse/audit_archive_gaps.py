@@ -18,6 +18,7 @@ from jsdoctor.parse.audit_archive_manifest import (
     LEAFS,
     OF_ACCOUNTS,
     OF_SERVERS,
+    ROUTES,
     VARIABLES,
     ArchiveManifest,
     Artifact,
@@ -33,6 +34,7 @@ _WORDS = {
     CONNECTIONS: "connections (CONNZ)",
     GATEWAYS: "gateways (GATEWAYZ)",
     LEAFS: "leaf nodes (LEAFZ)",
+    ROUTES: "routes (ROUTEZ)",
 }
 _AGAIN = "gather again: nats audit gather"
 _SEE_LOG = "audit_gather_log.log in the archive has the reason; gather again, with a longer --timeout if it was late"

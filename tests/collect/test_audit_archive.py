@@ -10,7 +10,7 @@ import json
 import tracemalloc
 import zipfile
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -26,6 +26,7 @@ from jsdoctor.model.connections import Connections
 from jsdoctor.model.evidence import KINDS, EvidenceSet
 from jsdoctor.model.finding import Outcome, Subject
 from jsdoctor.model.gap import Gap
+from jsdoctor.model.links import Links
 from jsdoctor.model.raft import RaftGroups
 from jsdoctor.model.server import Accounts, ConnectedServer, Servers
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
@@ -462,9 +463,35 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
         "a label twice",
     ),
     "metadata no JSON": (lambda: _with(lambda a: a.put(METADATA, b"?")), "cannot be read"),
-    "of the year one": (lambda: _with(_of_the_year_one), "nothing in it shows when"),
-    "no time at all": (lambda: _with(_timeless), "nothing in it shows when"),
 }
+
+
+@pytest.mark.parametrize("change", [_of_the_year_one, _timeless])
+def test_the_times_of_its_members_serve_where_no_other_shows(change: Callable[[Archive], None], tmp_path: Path) -> None:
+    path = tmp_path / "archive.zip"
+    path.write_bytes(_with(change))
+    newest = max(entry.date_time for entry in zipfile.ZipFile(path).infolist())
+    assert read_bundle(path).created == datetime(*newest, tzinfo=UTC)
+
+
+def test_a_control_character_in_a_name_is_data(tmp_path: Path) -> None:
+    path = tmp_path / "archive.zip"
+    path.write_bytes(_with(lambda a: a.put("capture/streams/A\x1b[2J.json", b"{}")))
+    assert read_bundle(path).samples
+
+
+def test_routes_that_are_there_are_read(tmp_path: Path) -> None:
+    archive = Archive("nats-0.1.6")
+    for member in archive.find(artifact_type="leafs"):
+        labels = archive.labels(member)
+        routes = {"routes": [{"rid": 1, "remote_name": "other", "remote_id": "ID"}], "num_routes": 1}
+        name = f"capture/routes/{labels['server']}.json"
+        archive.put(name, {"server": {"name": labels["server"]}, "data": routes}, {**labels, "artifact_type": "routes"})
+    path = tmp_path / "archive.zip"
+    path.write_bytes(archive.zipped())
+    links = assemble(read_bundle(path).samples).get(Links)
+    assert isinstance(links, Links)
+    assert {link.routes for link in links.servers} == {("other",)}
 
 
 @pytest.mark.parametrize("case", HOSTILE)

@@ -131,6 +131,7 @@ def test_a_stream_or_consumer_without_a_leader(page: str, subject: str) -> None:
     [
         "  Leader: nats-0\n Replica: nats-1, current, seen 350ms ago\n Replica: nats-2, outdated, OFFLINE, not seen\n",
         "Replica: nats-2, outdated, OFFLINE, not seen\n",
+        "2026-11-21 10:00:00   Replica: nats-2, outdated, OFFLINE, not seen\n",
         "nats-1, current, seen 350ms ago\nnats-2, outdated, OFFLINE, not seen, 1,234 operations behind\n",
     ],
 )

@@ -132,6 +132,15 @@ def test_kinds_are_recognised_by_content_whatever_the_names(tmp_path: Path) -> N
     assert wanted(tmp_path / "file4").manifests
 
 
+@pytest.mark.parametrize("date", ["", "2026-11-21 10:00:00 "])
+def test_a_date_makes_no_evidence(date: str, tmp_path: Path) -> None:
+    notes = tmp_path / "notes.txt"
+    notes.write_text(f"{date}the cat sat on the mat\n{date}and slept\n")
+    report = judged(notes)
+    assert any(gap.requested for gap in report.gaps)
+    assert passed(report) == set()
+
+
 def test_values_of_the_chart_are_a_manifest(tmp_path: Path) -> None:
     values = tmp_path / "values.yaml"
     values.write_text("config:\n  # of three\n  cluster: {enabled: true, replicas: 2}\n  jetstream: {enabled: true}\n")

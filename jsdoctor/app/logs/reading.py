@@ -11,6 +11,7 @@ from jsdoctor.app.beside import BesideRead
 from jsdoctor.app.logs.options import LogRequest, Selected
 from jsdoctor.app.logs.scanning import scan_logs
 from jsdoctor.app.rulebook import open_rulebook
+from jsdoctor.checks.logs.undecided import SHORT_LOG_LINES
 from jsdoctor.collect.logs.discover import ReadPlan, discover
 from jsdoctor.collect.logs.store import STDIN, STREAMS
 from jsdoctor.collect.logs.window import Narrowed, narrowed
@@ -119,15 +120,19 @@ def _has_text(file: LogFile) -> bool:
 
 
 def _tells_nothing(evidence: LogEvidence) -> bool:
-    """Whether no line is a server's, has a time, or matches a rule: rules would then pass without evidence."""
-    return not (evidence.has_server_logs or evidence.has_client_logs or evidence.totals)
+    """Whether no line is a server's or matches a rule: rules would then pass without evidence.
+
+    Many lines with times may be the log of a client without a problem. A date makes no log of a few.
+    """
+    is_log = evidence.has_client_logs and sum(file.lines for file in evidence.files) >= SHORT_LOG_LINES
+    return not (evidence.has_server_logs or is_log or evidence.totals)
 
 
 def _no_log_lines(paths: Sequence[str], evidence: LogEvidence) -> Gap:
     """The gap for inputs without any line to judge: that is no evidence of health, so no rule judges it."""
     names = listed([STDIN if path in STREAMS else path for path in paths], 3)
     if any(map(_has_text, evidence.files)):
-        why = "no line of it is known as one of a NATS server, none has a time, and no rule knows one of them"
+        why = "no line of it is known as one of a NATS server, and no rule knows one of them"
     else:
         why = "it is empty"
     return Gap(

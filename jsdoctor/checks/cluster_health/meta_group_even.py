@@ -28,7 +28,11 @@ def meta_group_even(servers: Servers, params: Params) -> Iterator[Finding]:
         if silent and reason:
             reason += f"; no contact with: {', '.join(sorted(label(peer) for peer in silent))}"
         if not reason or not group.size:
-            yield passed(group.subject) if reported is not None else unknown(group.subject, _NO_LEADER, _READ_LEADER)
+            yield (
+                passed(group.subject)
+                if reported is not None and group.size
+                else unknown(group.subject, _NO_LEADER, _READ_LEADER)
+            )
             continue
         yield Finding(
             subject=group.subject,

@@ -34,7 +34,7 @@ def replicas_risky(
             if stream.config.num_replicas > 1:
                 yield _lost_at_start(stream)
             continue
-        wanted, size = stream.config.num_replicas, room.servers_for(stream)
+        wanted, size = max(1, stream.config.num_replicas), room.servers_for(stream)  # 0 is one (server: stream.go)
         if size is not None and room.is_exact(stream) and wanted > size:
             yield _too_few(stream, size)
         elif wanted % 2 == 0:

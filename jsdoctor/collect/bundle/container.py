@@ -10,7 +10,8 @@ import re
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from struct import error as StructError  # noqa: N812 - the class has the name of a variable
 
@@ -25,7 +26,7 @@ MAX_RATIO = 200
 _RATIO_FROM_BYTES = 1 << 20
 _CHUNK_BYTES = 1 << 18
 _ENCRYPTED = 0x1
-_UNSAFE_NAME = re.compile(r"^/|\\|^[A-Za-z]:|(?:^|/)\.\.(?:/|$)|[\x00-\x1f\x7f]")
+_UNSAFE_NAME = re.compile(r"^/|\\|^[A-Za-z]:|(?:^|/)\.\.(?:/|$)|\x00")
 _DAMAGE = (
     *(zipfile.BadZipFile, zlib.error, StructError, EOFError),
     *(NotImplementedError, ValueError, OverflowError, OSError),
@@ -46,6 +47,14 @@ class Container:
 
     def __iter__(self) -> Iterator[str]:
         return (name for name, entry in self._entries.items() if not entry.is_dir())
+
+    @property
+    def written(self) -> datetime | None:
+        """The newest time of a member: in UTC as `nats` writes it, without a zone in the format."""
+        times = (datetime(*entry.date_time, tzinfo=UTC) for entry in self._entries.values())
+        with suppress(ValueError):
+            return max(times, default=None)
+        return None
 
     def expect(self, names: Iterable[str]) -> None:
         """Raise BundleError if the declared size of these members exceeds what may be read."""

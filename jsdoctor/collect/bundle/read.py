@@ -91,5 +91,5 @@ def _archive(container: Container) -> Captured:
     """Reads only the parts of an archive that rules can use: profiles and subscriptions may be many times as large."""
     manifest = decode_archive_manifest(container.content(ARCHIVE_MANIFEST, MAX_MANIFEST_BYTES), frozenset(container))
     container.expect(manifest.wanted)
-    samples = decode_archive(manifest, container.content)
+    samples = decode_archive(manifest, container.content, container.written)
     return Captured(samples[-1].taken_at, samples)

@@ -12,14 +12,13 @@ from typing import Any
 
 from jsdoctor.model.exchange import Access, Endpoint
 from jsdoctor.model.server import Varz
-from jsdoctor.parse.duration import parse_duration
+from jsdoctor.parse.pasted.cli_text import count, nanoseconds
 from jsdoctor.parse.pasted.documents import UNKNOWN_NAME, Document
 from jsdoctor.parse.pasted.found import RecognisedDocument, Refused, found_in, list_head, unseen_fields
 from jsdoctor.parse.pasted.tables import Table, cells_below
 from jsdoctor.parse.replies import JszReply
 
 _INSIDE = frozenset({"", "config", "state", "cluster", "api", "meta_cluster", "slow_consumer_stats"})
-_COUNT = re.compile(r"[\d,]{1,20}(?=$|[ /])")
 _STATUS = re.compile(r"(\w+) \((\d{3})\)")
 _SLOW = re.compile(r"([crgl]): ([\d,]+)")
 _SLOW_KINDS = {"c": "clients", "r": "routes", "g": "gateways", "l": "leafs"}
@@ -27,6 +26,8 @@ _OF_STREAM = re.compile(r"(?:report for|in stream|Stream) (\S+)", re.IGNORECASE)
 _TOTAL = re.compile(r"with ([\d,]+) consumers")
 _NO_META_LEADER = re.compile(r"No cluster meta leader found\. The cluster expects (\d{1,4}) nodes", re.IGNORECASE)
 
+_SUMMARY_COLUMNS = ("server", "streams", "consumers", "api req")
+_META_COLUMNS = ("leader", "current", "online", "active", "lag")
 _PEER_ID = re.compile(r"\(peerID: (\w{1,40})\)")  # beside a name before there was a column for it
 
 Found = RecognisedDocument | Refused
@@ -34,20 +35,21 @@ Found = RecognisedDocument | Refused
 
 def replies_of_tables(tables: Iterable[Table], text: str) -> Iterator[Found]:
     """What tables of `nats server`, `nats stream` and `nats consumer` show. `text` is what they stand in."""
-    known = [(read, table) for table in tables for columns, read in _READERS if table.has(*columns)]
-    meta = next((_meta_group(table) for read, table in known if read is _nothing), None)
+    tables = list(tables)
+    meta = next((_meta_group(table) for table in tables if table.has(*_META_COLUMNS)), None)
     if match := _NO_META_LEADER.search(text):
         meta = {"leader": "", "cluster_size": int(match[1])}
-    for read, table in known:
-        yield from _jetstream(table, meta) if read is _jetstream_summary else read(table)
+    summaries = [table for table in tables if table.has(*_SUMMARY_COLUMNS)]
+    for table in tables:
+        yield from (Refused(*words) for columns, *words in _UNJUDGED if table.has(*columns.split("|")))
+        yield from (found for columns, read in _READERS if table.has(*columns) for found in read(table))
+        yield from _jetstream(table, meta) if table in summaries else ()
     yield from _unresponsive(text)
     if meta and not meta["leader"] and meta.get("replicas"):
-        yield Refused(
-            "the table of the meta group",
-            "none of its rows is marked as that of the leader" + _absent(meta["replicas"]),
-            "give the whole table: nats server report jetstream",
-        )
-    elif meta and meta["leader"] and not any(read is _jetstream_summary for read, _ in known):
+        absent = ", ".join(peer["name"] for peer in meta["replicas"] if peer["offline"])
+        why = "none of its rows is marked as that of the leader" + (f"; not online: {absent}" if absent else "")
+        yield Refused("the table of the meta group", why, "give the whole table: nats server report jetstream")
+    elif meta and meta["leader"] and not summaries:
         yield _of_server(Endpoint.JSZ, JszReply, meta["leader"], {"meta_cluster": meta, "disabled": False})
 
 
@@ -59,12 +61,6 @@ def _unresponsive(text: str) -> Iterator[Found]:
         offline = {row[0]: row[-1] for row in cells_below(f"Offline {kind}", text.splitlines())}
         if missing or offline:
             yield list_head(stream, {"missing": missing, "offline": offline})
-
-
-def count(text: str) -> int | None:
-    """A whole number with commas, alone or before a unit of its own; None for anything else."""
-    match = _COUNT.match(text)
-    return int(match[0].replace(",", "")) if match and match[0].strip(",") else None
 
 
 def _shown(**values: Any) -> dict[str, Any]:
@@ -111,11 +107,6 @@ def _health(table: Table) -> Iterator[Found]:
 _LOOK = "look at the deployment with a login of the system account: jsdoctor check --context NAME"
 
 
-def _jetstream_summary(_: Table) -> Iterator[Found]:
-    """`replies_of_tables` reads it with the meta group that stands beside it."""
-    return iter(())
-
-
 def _jetstream(table: Table, meta: Mapping[str, Any] | None) -> Iterator[Found]:
     if "for account" in table.title.lower():
         yield Refused("the JetStream summary of an account", "its figures are of one account and not of the servers")
@@ -150,30 +141,13 @@ def _meta_group(table: Table) -> dict[str, Any]:
                 "peer": row["id"] or next(iter(_PEER_ID.findall(row[name])), ""),
                 "current": row["current"] == "true",
                 "offline": row["online"] == "false",
-                "active": _nanoseconds(row["active"]),
+                "active": nanoseconds(row["active"]) or 0,
                 "lag": count(row["lag"]) or 0,
             }
             for row in rows
             if row is not leader
         ],
     }
-
-
-def _absent(replicas: Iterable[Mapping[str, Any]]) -> str:
-    names = [str(peer["name"]) for peer in replicas if peer["offline"]]
-    return f"; not online: {', '.join(names)}" if names else ""
-
-
-def _nanoseconds(text: str) -> int:
-    try:
-        return parse_duration(text.replace(" ", ""))
-    except ValueError:
-        return 0
-
-
-def _nothing(_: Table) -> Iterator[Found]:
-    """The meta group belongs to the leader's row of the summary."""
-    return iter(())
 
 
 def _stream_report(table: Table) -> Iterator[Found]:
@@ -248,61 +222,36 @@ def _subjects(table: Table) -> Iterator[Found]:
         yield from _assets({"config": {"name": title[2]}, "state": _shown(num_subjects=count(title[1]))})
 
 
-def _refused(what: str, why: str, how: str) -> Callable[[Table], Iterator[Found]]:
-    return lambda _: iter([Refused(what, why, how)])
-
-
 _READERS: tuple[tuple[tuple[str, ...], Callable[[Table], Iterator[Found]]], ...] = (
     (("name", "version", "js", "conns", "subs"), _server_list),
     (("server", "status", "type", "error"), _health),
-    (("server", "streams", "consumers", "api req"), _jetstream_summary),
-    (("leader", "current", "online", "active", "lag"), _nothing),
     (("stream", "messages", "storage"), _stream_report),
     (("consumer", "ack pending", "unprocessed"), _consumer_report),
     (("subject", "count"), _subjects),
-    (
-        ("cid", "server", "account", "subs"),
-        _refused("the connections report", "it shows the first connections only, without what waits for them", _LOOK),
-    ),
-    (
-        ("account", "connections", "in msgs", "out msgs"),
-        _refused("the accounts report", "no rule judges the traffic of accounts", _LOOK),
-    ),
-    (
-        ("stream", "kind", "source stream", "lag"),
-        _refused(
-            "the replication report",
-            "it does not show the configuration of mirrors and sources",
-            "nats stream info STREAM --json",
-        ),
-    ),
-    (
-        ("name", "created", "messages", "size", "last message"),
-        _refused("the list of streams", "it shows neither their settings nor their replicas", "nats stream report"),
-    ),
-    (
-        ("name", "ack pending", "unprocessed", "last delivery"),
-        _refused("the list of consumers", "it does not name their stream", "nats consumer report STREAM"),
-    ),
-    (
-        ("server", "version", "connections", "sent bytes", "received bytes"),
-        _refused("the statistics of an account", "no rule judges the traffic of accounts", _LOOK),
-    ),
-    (
-        ("server", "cluster", "name", "account", "address", "rtt"),
-        _refused("the route report", "no rule judges routes alone", _LOOK),
-    ),
-    (
-        ("server", "name", "account", "address", "spoke"),
-        _refused("the leaf node report", "it does not show which leaf nodes are configured", _LOOK),
-    ),
-    (
-        ("server", "kind", "connection", "accounts"),
-        _refused("the gateway report", "it does not show which gateways are configured", _LOOK),
-    ),
-    (
-        ("stream replica", "raft", "node", "status"),
-        _refused("the stream check", "its columns depend on what it compares", _LOOK),
-    ),
 )
 """What a table must have to be read, and how."""
+
+_TRAFFIC = "no rule judges the traffic of accounts"
+_UNJUDGED = (
+    (
+        "cid|server|account|subs",
+        "the connections report",
+        "it shows only the first, not what waits for them",
+        _LOOK,
+    ),
+    ("account|connections|in msgs|out msgs", "the accounts report", _TRAFFIC, _LOOK),
+    ("stream|kind|source stream|lag", "the replication report", "it shows no configuration", "nats stream info --json"),
+    ("name|created|messages|size|last message", "the list of streams", "it shows no replicas", "nats stream report"),
+    (
+        "name|ack pending|unprocessed|last delivery",
+        "the list of consumers",
+        "it names no stream",
+        "nats consumer report",
+    ),
+    ("server|version|connections|sent bytes|received bytes", "the statistics of an account", _TRAFFIC, _LOOK),
+    ("server|cluster|name|account|address|rtt", "the route report", "no rule judges routes alone", _LOOK),
+    ("server|name|account|address|spoke", "the leaf node report", "it does not show which are configured", _LOOK),
+    ("server|kind|connection|accounts", "the gateway report", "it does not show which are configured", _LOOK),
+    ("stream replica|raft|node|status", "the stream check", "its columns depend on what it compares", _LOOK),
+)
+"""Tables that no rule judges, by their columns: what, why, what to give."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from jsdoctor.parse.duration import parse_duration
 from jsdoctor.parse.pasted.documents import UNKNOWN_NAME, Document
@@ -22,7 +22,8 @@ _BACKED_BY = {"Key-Value": "KV_", "Object": "OBJ_"}
 _LABEL = re.compile(r"^[ \t>|*-]*([A-Za-z][A-Za-z /()-]{2,40}?):\s+(\S(?:.*\S)?)\s*$")
 _HEADING = re.compile(r"^[ \t>|*-]*([A-Z][A-Za-z ]{2,40}):\s*$")
 _REPLICA = re.compile(
-    r"^[ \t>|*-]*(?:Replica:\s+)?(\S.{0,200}?),\s*(current|outdated)((?:, OFFLINE)?, (?:seen \S+ ago|not seen).*)$"
+    r"^(?:.{0,80}?\bReplica:\s+(?=([^,]{1,200}))\1|[ \t>|*-]*([^\s,]{1,200})),\s*(current|outdated)"
+    r"((?:, OFFLINE)?, (?:seen \S+ ago|not seen).*)$"
 )
 _PEER_ID = re.compile(r"\(peerID: (\w{1,40})\)")
 _SEQUENCES = re.compile(r"Consumer sequence: ([\d,]+)\s+Stream sequence: ([\d,]+)", re.IGNORECASE)
@@ -45,23 +46,26 @@ _STREAM_SECTIONS = (
 )
 
 Reader = Callable[[str], Any]
+_ALWAYS = object()
 
 
-def _number(text: str) -> int | None:
+def count(text: str) -> int | None:
+    """A whole number with commas, alone or before a unit of its own; None for anything else."""
     match = _WHOLE.match(text)
     return int(match[0].replace(",", "") or 0) if match and match[0].strip(",") else None
 
 
 def _limit(text: str) -> int | None:
-    return -1 if text.lower().startswith("unlimited") else _number(text)
+    return -1 if text.lower().startswith("unlimited") else count(text)
 
 
 def _exact_bytes(text: str) -> int | None:
     """Bytes that are not rounded."""
-    return -1 if text.lower() == "unlimited" else _number(text) if re.fullmatch(r"[\d,]+ B", text) else None
+    return -1 if text.lower() == "unlimited" else count(text) if re.fullmatch(r"[\d,]+ B", text) else None
 
 
-def _nanoseconds(text: str) -> int | None:
+def nanoseconds(text: str) -> int | None:
+    """A duration as `nats` prints it, 0 for none; None for anything else."""
     if text.lower() in ("unlimited", "never"):
         return 0
     try:
@@ -71,8 +75,8 @@ def _nanoseconds(text: str) -> int | None:
 
 
 def _durations(text: str) -> list[int] | None:
-    nanoseconds = [_nanoseconds(item) for item in re.split(r"[,\s]+", text.strip("[] ")) if item]
-    return None if None in nanoseconds else [number for number in nanoseconds if number is not None]
+    durations = [nanoseconds(item) for item in re.split(r"[,\s]+", text.strip("[] ")) if item]
+    return None if None in durations else [duration for duration in durations if duration is not None]
 
 
 def _lower(text: str) -> str:
@@ -93,98 +97,93 @@ def _maximum(text: str) -> int | None:
     return int(match[1].replace(",", "") or 0) if match and match[1].strip(",") else None
 
 
+def _unread(_: str) -> None:
+    return None
+
+
 def _subjects(text: str) -> list[str]:
     return [item.strip() for item in text.split(",") if item.strip()]
 
 
 _RETENTION = {"limits": "limits", "interest": "interest", "workqueue": "workqueue", "work queue": "workqueue"}
-_OF_STREAM: Mapping[str, tuple[str, str, Reader]] = {
-    "subjects": ("config", "subjects", _subjects),
-    "replicas": ("config", "num_replicas", _number),
-    "storage": ("config", "storage", _lower),
-    "retention": ("config", "retention", lambda text: _RETENTION.get(text.lower().removesuffix(" policy"))),
-    "no acknowledgements": ("config", "no_ack", _yes),
-    "discard policy": ("config", "discard", _lower),
-    "duplicate window": ("config", "duplicate_window", _nanoseconds),
-    "acknowledgments": ("config", "no_ack", _no),
-    "acknowledgements": ("config", "no_ack", _no),
-    "direct get": ("config", "allow_direct", _yes),
-    "allows rollups": ("config", "allow_rollup_hdrs", _yes),
-    "allows per-message ttl": ("config", "allow_msg_ttl", _yes),
-    "allows msg delete": ("config", "deny_delete", _no),
-    "allows purge": ("config", "deny_purge", _no),
-    "maximum messages": ("config", "max_msgs", _limit),
-    "maximum per subject": ("config", "max_msgs_per_subject", _limit),
-    "maximum bytes": ("config", "max_bytes", _exact_bytes),
-    "maximum age": ("config", "max_age", _nanoseconds),
-    "maximum message size": ("config", "max_msg_size", _exact_bytes),
-    "maximum consumers": ("config", "max_consumers", _limit),
-    "messages": ("state", "messages", _number),
-    "bytes": ("state", "bytes", _exact_bytes),
-    "first sequence": ("state", "first_seq", _number),
-    "firstseq": ("state", "first_seq", _number),
-    "last sequence": ("state", "last_seq", _number),
-    "lastseq": ("state", "last_seq", _number),
-    "active consumers": ("state", "consumer_count", _number),
-    "number of subjects": ("state", "num_subjects", _number),
-    "deleted messages": ("state", "num_deleted", _number),
+
+
+class _Label(NamedTuple):
+    """The field that a label shows, and its value where a whole page has no label that begins so: some always do."""
+
+    place: str
+    key: str
+    read: Reader
+    absent: Any = _ALWAYS
+
+
+_OF_STREAM: Mapping[str, _Label] = {
+    "subjects": _Label("config", "subjects", _subjects),
+    "replicas": _Label("config", "num_replicas", count),
+    "storage": _Label("config", "storage", _lower),
+    "retention": _Label("config", "retention", lambda text: _RETENTION.get(text.lower().removesuffix(" policy"))),
+    "no acknowledgements": _Label("config", "no_ack", _yes),
+    "discard policy": _Label("config", "discard", _lower),
+    "duplicate window": _Label("config", "duplicate_window", nanoseconds),
+    "acknowledgments": _Label("config", "no_ack", _no),
+    "acknowledgements": _Label("config", "no_ack", _no),
+    "direct get": _Label("config", "allow_direct", _yes),
+    "allows rollups": _Label("config", "allow_rollup_hdrs", _yes),
+    "allows per-message ttl": _Label("config", "allow_msg_ttl", _yes),
+    "allows msg delete": _Label("config", "deny_delete", _no),
+    "allows purge": _Label("config", "deny_purge", _no),
+    "maximum messages": _Label("config", "max_msgs", _limit),
+    "maximum per subject": _Label("config", "max_msgs_per_subject", _limit),
+    "maximum bytes": _Label("config", "max_bytes", _exact_bytes),
+    "maximum age": _Label("config", "max_age", nanoseconds),
+    "maximum message size": _Label("config", "max_msg_size", _exact_bytes),
+    "maximum consumers": _Label("config", "max_consumers", _limit),
+    "messages": _Label("state", "messages", count),
+    "bytes": _Label("state", "bytes", _exact_bytes),
+    "first sequence": _Label("state", "first_seq", count),
+    "firstseq": _Label("state", "first_seq", count),
+    "last sequence": _Label("state", "last_seq", count),
+    "lastseq": _Label("state", "last_seq", count),
+    "active consumers": _Label("state", "consumer_count", count),
+    "number of subjects": _Label("state", "num_subjects", count),
+    "deleted messages": _Label("state", "num_deleted", count, 0),
+    "mirror": _Label("config", "mirror", _unread, None),
+    "source": _Label("config", "sources", _unread, []),
+    "sealed": _Label("config", "sealed", _unread, False),
+    "subject transform": _Label("config", "subject_transform", _unread, None),
+    "metadata": _Label("config", "metadata", _unread, {}),
+    "consumer limits": _Label("config", "consumer_limits", _unread, {}),
+    "lost": _Label("state", "lost", _unread, None),
+    "leader": _Label("", "cluster", _unread, None),
+    "mirror information": _Label("", "mirror", _unread, None),
+    "source information": _Label("", "sources", _unread, []),
 }
 _DELIVER = {"all": "all", "last": "last", "new": "new", "last per subject": "last_per_subject"}
-_OF_CONSUMER: Mapping[str, tuple[str, str, Reader]] = {
-    "delivery subject": ("config", "deliver_subject", str),
-    "deliver queue group": ("config", "deliver_group", str),
-    "deliver policy": ("config", "deliver_policy", lambda text: _DELIVER.get(text.lower())),
-    "ack policy": ("config", "ack_policy", _lower),
-    "ack wait": ("config", "ack_wait", _nanoseconds),
-    "max ack pending": ("config", "max_ack_pending", _limit),
-    "maximum deliveries": ("config", "max_deliver", _limit),
-    "backoff": ("config", "backoff", _durations),
-    "max waiting pulls": ("config", "max_waiting", _number),
-    "filter subject": ("config", "filter_subject", str),
-    "filter subjects": ("config", "filter_subjects", _subjects),
-    "idle heartbeat": ("config", "idle_heartbeat", _nanoseconds),
-    "flow control": ("config", "flow_control", _yes),
-    "inactive threshold": ("config", "inactive_threshold", _nanoseconds),
-    "replicas": ("config", "num_replicas", _number),
-    "unprocessed messages": ("", "num_pending", _number),
-    "outstanding acks": ("", "num_ack_pending", _number),
-    "redelivered messages": ("", "num_redelivered", _number),
-    "waiting pulls": ("", "num_waiting", _number),
-    "waiting pull requests": ("", "num_waiting", _number),
-    "active interest": ("", "push_bound", lambda text: text.lower().startswith("active")),
-}
-
-_ABSENT_OF_STREAM: Mapping[str, tuple[str, str, Any]] = {
-    "mirror": ("config", "mirror", None),
-    "source": ("config", "sources", []),
-    "sealed": ("config", "sealed", False),
-    "subject transform": ("config", "subject_transform", None),
-    "metadata": ("config", "metadata", {}),
-    "consumer limits": ("config", "consumer_limits", {}),
-    "deleted": ("state", "num_deleted", 0),
-    "lost": ("state", "lost", None),
-    "leader": ("", "cluster", None),
-    "mirror information": ("", "mirror", None),
-    "source information": ("", "sources", []),
-}
-"""What `nats stream info` prints only where it is set, by how its label begins."""
-
-_ABSENT_OF_CONSUMER: Mapping[str, tuple[str, str, Any]] = {
-    "filter": ("config", "filter_subject", ""),
-    "filter subjects": ("config", "filter_subjects", []),
-    "maximum deliveries": ("config", "max_deliver", -1),
-    "backoff": ("config", "backoff", []),
-    "paused": ("", "paused", False),
-    "delivery subject": ("config", "deliver_subject", ""),
-    "deliver queue group": ("config", "deliver_group", ""),
-    "idle heartbeat": ("config", "idle_heartbeat", 0),
-    "flow control": ("config", "flow_control", False),
-    "inactive threshold": ("config", "inactive_threshold", 0),
-    "replicas": ("config", "num_replicas", 0),
-    "waiting pull": ("", "num_waiting", 0),
-    "active interest": ("", "push_bound", False),
-    "metadata": ("config", "metadata", {}),
-    "leader": ("", "cluster", None),
+_OF_CONSUMER: Mapping[str, _Label] = {
+    "delivery subject": _Label("config", "deliver_subject", str, ""),
+    "deliver queue group": _Label("config", "deliver_group", str, ""),
+    "deliver policy": _Label("config", "deliver_policy", lambda text: _DELIVER.get(text.lower())),
+    "ack policy": _Label("config", "ack_policy", _lower),
+    "ack wait": _Label("config", "ack_wait", nanoseconds),
+    "max ack pending": _Label("config", "max_ack_pending", _limit),
+    "maximum deliveries": _Label("config", "max_deliver", _limit, -1),
+    "backoff": _Label("config", "backoff", _durations, []),
+    "max waiting pulls": _Label("config", "max_waiting", count),
+    "filter subject": _Label("config", "filter_subject", str, ""),
+    "filter subjects": _Label("config", "filter_subjects", _subjects, []),
+    "idle heartbeat": _Label("config", "idle_heartbeat", nanoseconds, 0),
+    "flow control": _Label("config", "flow_control", _yes, False),
+    "inactive threshold": _Label("config", "inactive_threshold", nanoseconds, 0),
+    "replicas": _Label("config", "num_replicas", count, 0),
+    "unprocessed messages": _Label("", "num_pending", count),
+    "outstanding acks": _Label("", "num_ack_pending", count),
+    "redelivered messages": _Label("", "num_redelivered", count),
+    "waiting pulls": _Label("", "num_waiting", count, 0),
+    "waiting pull requests": _Label("", "num_waiting", count, 0),
+    "active interest": _Label("", "push_bound", lambda text: text.lower().startswith("active"), False),
+    "paused": _Label("", "paused", _unread, False),
+    "metadata": _Label("config", "metadata", _unread, {}),
+    "leader": _Label("", "cluster", _unread, None),
 }
 
 
@@ -194,7 +193,7 @@ def cli_documents(text: str, at: datetime) -> Iterator[Document]:
     `at` is when the text was written: what it prints as ages is relative to that.
     """
     lines = [line[:_MAX_LINE_LENGTH] for line in text.splitlines()[:_MAX_LINES]]
-    current = _without_title(lines)
+    current, hidden = _without_title(lines), set[str]()
     for line in lines:
         begun = _begun(line)
         if begun is not None:
@@ -208,7 +207,9 @@ def cli_documents(text: str, at: datetime) -> Iterator[Document]:
             _take_metadata(current, line)
         elif current is not None and (replica := _REPLICA.match(line)):
             current.setdefault("cluster", {}).setdefault("replicas", []).append(_replica(replica))
-        elif current is not None and (label := _LABEL.match(line)):
+        elif "Stream" in line and "was created" in line:
+            hidden = {"active consumers"}  # of a stream that has just been made, that it has none shows nothing
+        elif current is not None and (label := _LABEL.match(line)) and label[1].lower() not in hidden:
             _take(current, label[1].lower(), label[2])
     if current is not None:
         yield _finished(current, at)
@@ -264,10 +265,8 @@ def _take(value: dict[str, Any], label: str, text: str) -> None:
         text = both[2]
     value["_labels"].add(label)
     known = (_OF_CONSUMER if "stream_name" in value else _OF_STREAM).get(label)
-    if known is not None:
-        place, key, read = known
-        if (read_value := read(text)) is not None:
-            (value[place] if place else value)[key] = read_value
+    if known is not None and (read_value := known.read(text)) is not None:
+        (value[known.place] if known.place else value)[known.key] = read_value
     if label == "outstanding acks" and (most := _maximum(text)) is not None:
         value["config"]["max_ack_pending"] = most
     elif label in ("last delivered message", "acknowledgment floor", "acknowledgement floor"):
@@ -276,7 +275,7 @@ def _take(value: dict[str, Any], label: str, text: str) -> None:
             key = "delivered" if label.startswith("last") else "ack_floor"
             value[key] = {"consumer_seq": consumer, "stream_seq": stream}
             if ago := _AGO.search(text):
-                value[key]["_ago"] = _nanoseconds(ago[1]) or 0
+                value[key]["_ago"] = nanoseconds(ago[1]) or 0
     elif label == "cluster group" or (label == "name" and "cluster" not in value and "stream_name" not in value):
         value["cluster"] = {"name": text}
     elif label == "leader":
@@ -290,15 +289,14 @@ def _take_metadata(value: dict[str, Any], line: str) -> None:
 
 
 def _replica(match: re.Match[str]) -> dict[str, Any]:
-    rest = match[3]
-    seen, behind = _SEEN.search(rest), _BEHIND.search(rest)
-    peer = _PEER_ID.search(match[1])
+    name, rest = (match[1] or match[2]).strip(), match[4]
+    seen, behind, peer = _SEEN.search(rest), _BEHIND.search(rest), _PEER_ID.search(name)
     return {
-        "name": match[1],
+        "name": name,
         **({"peer": peer[1]} if peer else {}),
-        "current": match[2].lower() == "current",
+        "current": match[3] == "current",
         "offline": "OFFLINE" in rest,
-        "active": (_nanoseconds(seen[1]) or 0) if seen and seen[1] else 0,
+        "active": (nanoseconds(seen[1]) or 0) if seen and seen[1] else 0,
         "lag": int(behind[1].replace(",", "") or 0) if behind else 0,
     }
 
@@ -307,19 +305,18 @@ def _finished(value: dict[str, Any], at: datetime) -> Document:
     """What a whole page does not print does not exist; of a page that was cut before its end, the rest is unknown."""
     labels = value.pop("_labels")
     value.pop("_section", None)
-    if "stream_name" in value and {"ack policy", "outstanding acks", "unprocessed messages"} <= labels:
-        absent: Mapping[str, tuple[str, str, Any]] = _ABSENT_OF_CONSUMER
-    elif "state" in value and {"last sequence", "lastseq"} & labels and "retention" in labels:
-        absent = _ABSENT_OF_STREAM
-    else:
-        absent = {}
-    for label, (place, key, nothing) in absent.items():
-        target = value.setdefault(place, {}) if place else value
-        if not any(candidate.startswith(label) for candidate in labels):
-            target.setdefault(key, nothing)
+    is_consumer = "stream_name" in value
+    is_whole = bool(
+        {"ack policy", "outstanding acks", "unprocessed messages"} <= labels
+        if is_consumer
+        else {"last sequence", "lastseq"} & labels and "retention" in labels
+    )
+    for label, row in (_OF_CONSUMER if is_consumer else _OF_STREAM).items() if is_whole else ():
+        if row.absent is not _ALWAYS and not any(candidate.startswith(label) for candidate in labels):
+            (value.setdefault(row.place, {}) if row.place else value).setdefault(row.key, row.absent)
     if "leader" not in labels and isinstance(value.get("cluster"), dict):
         value["cluster"]["leader"] = UNKNOWN_NAME
-    if absent is _ABSENT_OF_CONSUMER and "inactive threshold" not in labels:
+    if is_consumer and is_whole and "inactive threshold" not in labels:
         value["config"].setdefault("durable_name", value["name"])  # what is not durable always has a threshold
     if "stream_name" in value:
         value["ts"] = at.isoformat()

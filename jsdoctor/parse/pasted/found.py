@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -25,28 +26,23 @@ _WHOLE = ({"cluster", "state", "created"}, {"config", "state"}, {"config", "deli
 _HEALTH_KEYS = frozenset({"status", "status_code", "error", "errors"})
 _OF_STATSZ_ALONE = frozenset({"routes", "gateways", "sent", "received", "active_servers", "jetstream"})
 _ACCOUNT_HOW = "give the account: /accountz?acc=NAME, or look at the deployment: jsdoctor check --context NAME"
-_REFUSED: Mapping[tuple[str, ...], tuple[str, str, str]] = {
-    ("accounts", "system_account"): ("the list of accounts", "it has their names alone", _ACCOUNT_HOW),
-    ("account_statz",): ("the statistics of accounts", "no rule judges the traffic of accounts", _ACCOUNT_HOW),
-    ("account", "connection_info"): ("the accounts report", "no rule judges the traffic of accounts", _ACCOUNT_HOW),
-    ("cid", "kind", "start"): (
+_SERVER_HOW = "give /varz, /jsz, /healthz and /raftz"
+_TRAFFIC = "no rule judges the traffic of accounts"
+_REFUSED: tuple[tuple[str, str, str, str], ...] = (
+    ("accounts system_account", "the list of accounts", "it has their names alone", _ACCOUNT_HOW),
+    ("account_statz", "the statistics of accounts", _TRAFFIC, _ACCOUNT_HOW),
+    ("account connection_info", "the accounts report", _TRAFFIC, _ACCOUNT_HOW),
+    (
+        "cid kind start",
         "a connection of the connections report",
-        "it does not show which connections it leaves out",
+        "others may be left out",
         "give /connz of each server",
     ),
-    ("cmdline", "memstats"): (
-        "the variables of the Go runtime",
-        "they show the memory of the process and nothing of JetStream",
-        "give /varz, /jsz, /healthz and /raftz",
-    ),
-    ("num_routes",): ("the list of routes", "no rule reads it", "give /varz, /jsz, /healthz and /raftz"),
-    ("routes", "server_id"): ("the list of routes", "no rule reads it", "give /varz, /jsz, /healthz and /raftz"),
-    ("num_subscriptions",): (
-        "the list of subscriptions",
-        "no rule reads it",
-        "give /varz, /jsz, /healthz and /raftz",
-    ),
-}
+    ("cmdline memstats", "the variables of the Go runtime", "they show nothing of JetStream", _SERVER_HOW),
+    ("num_routes", "the list of routes", "no rule reads it", _SERVER_HOW),
+    ("routes server_id", "the list of routes", "no rule reads it", _SERVER_HOW),
+    ("num_subscriptions", "the list of subscriptions", "no rule reads it", _SERVER_HOW),
+)
 """Documents of servers and of `nats` that no rule judges, by keys that all of them have: what, why, what to give."""
 
 _USAGE_KEYS = frozenset(
@@ -148,12 +144,10 @@ def _fragment(value: Mapping[str, Any], cut: frozenset[str], server: str) -> Ite
     cut |= ({"config"} if "config" not in value else set()) | (set() if is_whole else {""})
     if shape is StreamReply:
         yield from _stream(whole, cut)
-    elif shape is ConsumerReply:
-        yield _consumer(whole, cut)
     elif shape is JszReply:
         yield from _jsz(whole, cut, server)
     else:
-        yield _varz(whole, cut, server)
+        yield _consumer(whole, cut) if shape is ConsumerReply else _varz(whole, cut, server)
 
 
 def _is_stream(value: Mapping[str, Any]) -> bool:
@@ -207,9 +201,8 @@ def _asset(value: Mapping[str, Any], shape: Any, cut: frozenset[str]) -> tuple[d
     """A stream or consumer, and its unseen fields. Who leads it may be cut off: that is no asset without a leader."""
     unseen = unseen_fields(value, shape, cut) | (frozenset() if "ts" in value else _TIMES)
     cluster = value.get("cluster")
-    if not isinstance(cluster, dict) or cluster.get("leader", UNKNOWN_NAME) != UNKNOWN_NAME:
-        return dict(value), unseen
-    if "leader" not in cluster and "cluster" not in cut:
+    unknown = UNKNOWN_NAME if "cluster" in cut else ""
+    if not isinstance(cluster, dict) or cluster.get("leader", unknown) != UNKNOWN_NAME:
         return dict(value), unseen
     return {**value, "cluster": {**cluster, "leader": UNKNOWN_NAME}}, unseen | {"cluster.leader"}
 
@@ -236,8 +229,9 @@ def _of_server(value: Mapping[str, Any], cut: frozenset[str], server: str) -> It
     elif {"memory", "storage", "limits"} <= keys <= _USAGE_KEYS:
         usage = RecognisedDocument(Endpoint.ACCOUNT_INFO, Access.ACCOUNT, dict(value))
         yield Refused("the usage of an account", "the reply is cut short") if cut else usage
-    elif refused := next((words for known, words in _REFUSED.items() if set(known) <= keys), None):
-        yield Refused(*refused)
+    else:
+        refused = (Refused(*words) for known, *words in _REFUSED if set(known.split()) <= keys)
+        yield from islice(refused, 1)
 
 
 def _varz(value: Mapping[str, Any], cut: frozenset[str], server: str) -> RecognisedDocument:
@@ -256,35 +250,44 @@ def _jetstream_of_varz(
 
 
 def _jsz(value: Mapping[str, Any], cut: frozenset[str], server: str) -> Iterator[RecognisedDocument | Refused]:
-    whole, dropped = without_cut_streams(value, cut)
-    sender = server or reporter_of(whole)
-    whole, inside = _configured(whole)
-    unseen = unseen_fields(value, JszReply, cut)
-    yield RecognisedDocument(Endpoint.JSZ, Access.PASTED, whole, sender, unseen=unseen, inside=inside)
-    if dropped:
-        yield Refused(f"stream {dropped}", "the reply of the server is cut short in it")
+    whole, inside = _nested(value, cut)
+    unseen = unseen_fields(value, JszReply, cut) - {"account_details"}
+    yield RecognisedDocument(
+        Endpoint.JSZ, Access.PASTED, whole, server or reporter_of(whole), unseen=unseen, inside=inside
+    )
 
 
-def _configured(value: Mapping[str, Any]) -> tuple[dict[str, Any], dict[tuple[str, str, str], frozenset[str]]]:
-    """A jsz reply that was requested without `config=1`, and what its streams and consumers do not show."""
+def _nested(
+    value: Mapping[str, Any], cut: frozenset[str]
+) -> tuple[dict[str, Any], dict[tuple[str, str, str], frozenset[str]]]:
+    """A jsz reply, and what its streams and consumers do not show: it was cut, or requested without `config=1`."""
     inside: dict[tuple[str, str, str], frozenset[str]] = {}
 
-    def named(asset: Any, account: str, stream: str) -> Any:
-        if not isinstance(asset, dict) or "config" in asset or not isinstance(name := asset.get("name"), str):
+    def named(asset: Any, path: str, account: str, stream: str) -> Any:
+        config = asset.get("config", {}) if isinstance(asset, dict) else None
+        if not isinstance(config, dict) or not isinstance(name := config.get("name") or asset.get("name"), str):
             return asset
+        of_last = _below(cut, path) | (frozenset() if "config" in asset else {"config"})
         shape, key = (ConsumerReply, (account, stream, name)) if stream else (StreamReply, (account, name, ""))
-        asset = {**asset, "config": {"name": name}}
-        inside[key] = unseen_fields(asset, shape, frozenset({"config"}))
-        consumers = asset.get("consumer_detail")
-        parts = [named(consumer, account, name) for consumer in consumers] if isinstance(consumers, list) else None
-        return asset if parts is None or stream else {**asset, "consumer_detail": parts}
+        asset = {**asset, "config": {"name": name, **config}}
+        if unseen := unseen_fields(asset, shape, of_last):
+            inside[key] = unseen
+        return asset if stream else {**asset, **parts(asset, path, "consumer_detail", account, name)}
+
+    def parts(holder: Mapping[str, Any], path: str, key: str, account: str, stream: str) -> dict[str, Any]:
+        listed = holder.get(key)
+        if not isinstance(listed, list):
+            return {}
+        last = len(listed) - 1
+        places = (f"{path}.{key}.*" if number == last else "-" for number in range(last + 1))
+        return {key: [named(item, place, account, stream) for item, place in zip(listed, places, strict=True)]}
 
     details = value.get("account_details")
     accounts = [dict(account) for account in details if isinstance(account, dict)] if isinstance(details, list) else []
     for account in accounts:
-        if isinstance(account.get("stream_detail"), list):
-            account["stream_detail"] = [named(s, str(account.get("name")), "") for s in account["stream_detail"]]
-    return {**value, "account_details": accounts} if inside else dict(value), inside
+        path = "account_details.*" if account is accounts[-1] else "-"
+        account.update(parts(account, path, "stream_detail", str(account.get("name")), ""))
+    return {**value, "account_details": accounts} if accounts else dict(value), inside
 
 
 def _is_jsz(keys: Collection[str]) -> bool:
@@ -342,19 +345,3 @@ def unseen_fields(value: Mapping[str, Any], shape: Any, cut: frozenset[str], pat
         elif isinstance(inner, list | dict) and any(text == below or text.startswith(f"{below}.") for text in cut):
             unseen.add(below)
     return frozenset(unseen)
-
-
-def without_cut_streams(value: Mapping[str, Any], cut: frozenset[str]) -> tuple[dict[str, Any], str]:
-    """A jsz reply without the stream in which it was cut, and the name of that one; empty where it is not known."""
-    whole, dropped = dict(value), ""
-    accounts = whole.get("account_details")
-    if not any(path.startswith("account_details.*") for path in cut) or not isinstance(accounts, list) or not accounts:
-        return whole, dropped
-    last = accounts[-1] if isinstance(accounts[-1], dict) else {}
-    streams = last.get("stream_detail")
-    if isinstance(streams, list) and any(path.startswith("account_details.*.stream_detail.*") for path in cut):
-        config = streams[-1].get("config") if streams and isinstance(streams[-1], dict) else None
-        dropped = str((config or {}).get("name") or (streams[-1] or {}).get("name") or "a stream") if streams else ""
-        streams = streams[:-1]
-    kept = {**last, "stream_detail": streams} if streams is not None else last
-    return {**whole, "account_details": [*accounts[:-1], kept]}, dropped

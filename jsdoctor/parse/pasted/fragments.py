@@ -62,11 +62,4 @@ def known_fields(value: Mapping[str, Any], shape: Any) -> int:
 def struct_of(kind: Any) -> Any:
     """The struct of a field's type, be it optional; None where it is something else."""
     candidates = getattr(kind, "__args__", (kind,))
-    return next(
-        (
-            candidate
-            for candidate in candidates
-            if isinstance(candidate, type) and issubclass(candidate, msgspec.Struct)
-        ),
-        None,
-    )
+    return next((c for c in candidates if isinstance(c, type) and issubclass(c, msgspec.Struct)), None)

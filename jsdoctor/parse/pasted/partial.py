@@ -95,21 +95,11 @@ def _snapshot(snapshot: ClusterSnapshot, documents: Sequence[RecognisedDocument]
         how = _METRICS_HOW if any(document.is_of_metrics for document in documents) else _SERVER_HOW
         nested = tuple(_nested(stream, inside, how) for stream in snapshot.streams)
         snapshot = msgspec.structs.replace(snapshot, streams=nested)
-    of_streams = {document.name: document.unseen for document in documents if document.endpoint is Endpoint.STREAM_LIST}
-    of_consumers = {
-        (document.stream, document.name): document.unseen
-        for document in documents
-        if document.endpoint is Endpoint.CONSUMER_LIST
-    }
-    unnamed = {
-        document.stream for document in documents if document.endpoint is Endpoint.CONSUMER_LIST
-    } - of_streams.keys()
-    streams = tuple(
-        _partial_stream(
-            stream, None if stream.name in unnamed else of_streams.get(stream.name, frozenset()), of_consumers
-        )
-        for stream in snapshot.streams
-    )
+    of_streams = {item.name: item.unseen for item in documents if item.endpoint is Endpoint.STREAM_LIST}
+    consumers = [item for item in documents if item.endpoint is Endpoint.CONSUMER_LIST]
+    of_consumers = {(item.stream, item.name): item.unseen for item in consumers}
+    known: dict[str, frozenset[str] | None] = {**dict.fromkeys(item.stream for item in consumers), **of_streams}
+    streams = tuple(_partial_stream(s, known.get(s.name, frozenset()), of_consumers) for s in snapshot.streams)
     return msgspec.structs.replace(snapshot, streams=streams, is_pasted=bool(of_streams or of_consumers))
 
 
