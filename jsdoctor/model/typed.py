@@ -26,6 +26,11 @@ def decode_as(body: bytes | str | msgspec.Raw, shape: type[Shape], *, strict: bo
         raise msgspec.DecodeError("JSON is nested too deeply") from None
 
 
+def decode_plain(body: bytes | str) -> Any:
+    """JSON of any shape. Raises `msgspec.DecodeError`, also for what is nested deeper than anybody means."""
+    return decode_as(body, object)
+
+
 def convert_to(value: object, shape: type[Shape]) -> Shape:
     """A value of dicts, lists and scalars as that type. Raises `msgspec.ValidationError`."""
     _decoder(shape, strict=True)

@@ -90,7 +90,7 @@ def sender_of(body: bytes) -> ServerIdentity:
             head = body[len(_BEGIN) - 1 : _HEAD_BYTES].decode(errors="replace")
             end = json.JSONDecoder().raw_decode(head)[1]
             return decode(head[:end].encode(), ServerIdentity)
-        except ValueError:  # longer, or not what it seems
+        except (ValueError, RecursionError):  # longer, or not what it seems
             pass
     try:
         return decode(body, _Sender).server

@@ -9,6 +9,7 @@ import msgspec
 
 from jsdoctor.model.exchange import Endpoint, Exchange
 from jsdoctor.model.finding import Subject
+from jsdoctor.model.typed import decode_plain
 from jsdoctor.parse.replies import ReplyError, user_of
 
 Json = dict[str, Any]
@@ -24,7 +25,7 @@ def raw_configs(exchanges: Iterable[Exchange]) -> dict[Subject, Json]:
         if exchange.endpoint not in _KINDS:
             continue
         try:
-            reply = msgspec.json.decode(exchange.body)
+            reply = decode_plain(exchange.body)
         except (msgspec.DecodeError, UnicodeDecodeError):
             continue
         if isinstance(reply, dict):

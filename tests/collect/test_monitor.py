@@ -15,6 +15,7 @@ import pytest
 
 from jsdoctor.collect.live.monitor_url import MonitorUrl, parse_monitor_url
 from jsdoctor.collect.problems import UsageProblem
+from jsdoctor.model.gap import Gap
 from jsdoctor.model.server import Servers
 from jsdoctor.parse.assemble import assemble
 from tests.collect.certificates import Certificates
@@ -105,8 +106,7 @@ def test_a_base_path_and_https(start_server: StartServer, certificates: Certific
     assert "that is not NATS monitoring (HTTP 404" in elsewhere.reason
 
 
-@pytest.mark.parametrize("sent", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{"])
-def test_a_connection_that_is_closed_early_is_no_other_protocol(sent: bytes) -> None:
+def gaps_of_port_that_sends(sent: bytes) -> list[Gap]:
     def close_early(listener: socket.socket) -> None:
         with contextlib.suppress(OSError):  # the listener is closed in the end
             while True:
@@ -117,8 +117,36 @@ def test_a_connection_that_is_closed_early_is_no_other_protocol(sent: bytes) -> 
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
         threading.Thread(target=close_early, args=(listener,), daemon=True).start()
-        reported_gaps = gaps(take_samples(None, [f"http://127.0.0.1:{listener.getsockname()[1]}"], ONCE))
+        reported_gaps = list(gaps(take_samples(None, [f"http://127.0.0.1:{listener.getsockname()[1]}"], ONCE)))
         listener.shutdown(socket.SHUT_RDWR)
+    return reported_gaps
+
+
+@pytest.mark.parametrize(
+    ("head", "body", "reason"),
+    [
+        (
+            '401 \x1b[31mred\xff\r\nWWW-Authenticate: Basic realm="\x1b[2J\xff"',
+            "\x1b[31m\xff",
+            "it wants a login (HTTP 401)",
+        ),
+        ("302 Found\r\nLocation: \xff\xfe\x1b[31m", "", "it redirects (HTTP 302) to"),
+        ("403 Forbidden", '{"kind":"Status", ', "Kubernetes refuses: HTTP 403"),
+        ("403 Forbidden", '["kind":"Status"]', "Kubernetes refuses: HTTP 403"),
+        ("403 Forbidden", '{"kind":"Status","x":' + "[" * 200_000, "Kubernetes refuses: HTTP 403"),
+        ("200 OK", '{"server_id":' + "[" * 200_000 + "]" * 200_000 + "}", ""),
+    ],
+)
+def test_what_a_port_sends_that_is_none_is_a_gap_without_control_characters(head: str, body: str, reason: str) -> None:
+    sent = f"HTTP/1.1 {head}\r\nConnection: close\r\n\r\n{body}".encode("latin-1")
+    reported_gaps = gaps_of_port_that_sends(sent)
+    assert {reason in gap.reason for gap in reported_gaps} == {True}, reported_gaps
+    assert not any("\x1b" in gap.reason + gap.how_to_get for gap in reported_gaps)
+
+
+@pytest.mark.parametrize("sent", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{"])
+def test_a_connection_that_is_closed_early_is_no_other_protocol(sent: bytes) -> None:
+    reported_gaps = gaps_of_port_that_sends(sent)
     assert {gap.reason.partition(": ")[2] for gap in reported_gaps} == {
         "it closed the connection without a complete HTTP response"
     }

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 
 import msgspec
 import pytest
 
-from jsdoctor.model.typed import convert_to, decode_as
+from jsdoctor.model.typed import convert_to, decode_as, decode_plain
 from tests.servers import ROOT
 
 CROWD = '''
@@ -81,3 +83,34 @@ def test_nothing_else_decodes_declared_types() -> None:
         if direct.search(path.read_text("utf-8"))
     }
     assert modules == {"jsdoctor/model/typed.py"}
+
+
+DECODERS = ("json.loads", "json.load", "msgspec.json.decode", "decoder.raw_decode", "_DECODER.raw_decode")
+OWN_OUTPUT = {"cli/mcp/tools.py", "demo/faults.py", "parse/redact.py", "parse/logs/lines/structured.py"}
+"""What these decode is written here, is the demo's, or is one text in quotes."""
+
+
+def test_json_of_others_may_be_nested_200000_deep() -> None:
+    """Each decoder is `model.typed`, or is within a `try` that expects a RecursionError."""
+    with pytest.raises(msgspec.DecodeError):
+        decode_plain(b"[" * 200_000 + b"]" * 200_000)
+    unguarded = {
+        path.relative_to(ROOT / "jsdoctor").as_posix()
+        for path in (ROOT / "jsdoctor").rglob("*.py")
+        if any(_unguarded(ast.parse(path.read_text("utf-8"))))
+    }
+    assert unguarded - OWN_OUTPUT == set()
+
+
+def _unguarded(module: ast.Module) -> Iterator[ast.Call]:
+    guarded = {
+        call
+        for block in ast.walk(module)
+        if isinstance(block, ast.Try)
+        and any(re.search(r"RecursionError|^_[A-Z]", ast.unparse(h.type)) for h in block.handlers if h.type)
+        for statement in block.body
+        for call in ast.walk(statement)
+    }
+    for call in ast.walk(module):
+        if isinstance(call, ast.Call) and ast.unparse(call.func) in DECODERS and call not in guarded:
+            yield call

@@ -134,6 +134,21 @@ _STREAMS = (
         {"retention": "interest"},
         consumers=({"durable_name": "all", "ack_policy": "explicit"},),
     ),
+    Change(
+        "from limits to interest, some of it to be delivered and the rest of interest to nobody",
+        A,
+        {},
+        {"retention": "interest"},
+        consumers=({"durable_name": "some", "ack_policy": "explicit", "filter_subject": "{n}.a"},),
+    ),
+    Change(
+        "from limits to interest, a consumer of new messages",
+        D,
+        {},
+        {"retention": "interest"},
+        since=(2, 14),
+        consumers=({"durable_name": "late", "ack_policy": "explicit", "deliver_policy": "new"},),
+    ),
 )
 
 _WQ: Json = {"retention": "workqueue"}

@@ -57,10 +57,14 @@ async def prepare_streams(client: Client, changes: list[Change]) -> None:
         if change.before is None:
             continue
         await api(client, f"STREAM.CREATE.{change.name}", change.before | {"sealed": False})
+        late = [consumer for consumer in change.consumers if consumer.get("deliver_policy") == "new"]
         for consumer in change.consumers:
-            await create(client, change.name, consumer["durable_name"], consumer)
+            if consumer not in late:
+                await create(client, change.name, consumer["durable_name"], consumer)
         for number in range(HELD):
             await client.request(f"{change.name}.{'ab'[number % 2]}", b"x" * 64, timeout=5)
+        for consumer in late:
+            await create(client, change.name, consumer["durable_name"], consumer)
         if change.before.get("sealed"):
             await api(client, f"STREAM.UPDATE.{change.name}", change.before)
     for change in changes:

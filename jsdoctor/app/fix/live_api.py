@@ -12,6 +12,7 @@ from jsdoctor.collect.connect.refusal import printable
 from jsdoctor.collect.live.ask import Asker, NoReplyError, Why
 from jsdoctor.collect.live.system import find_servers
 from jsdoctor.model.plan import Json
+from jsdoctor.model.typed import decode_plain
 from jsdoctor.remedy.operation import ApiError, DeniedError, LostError, NoResponseError
 
 USER_INFO = "$SYS.REQ.USER.INFO"
@@ -45,7 +46,7 @@ class LiveApi(ClientMessages):
         except NoReplyError as error:
             raise _problem(error) from None
         try:
-            decoded: Any = msgspec.json.decode(reply.body)
+            decoded: Any = decode_plain(reply.body)
         except (msgspec.DecodeError, UnicodeDecodeError):
             decoded = None
         if not isinstance(decoded, dict):

@@ -12,6 +12,7 @@ from jsdoctor.checks.declared.deployed import Deployed, consumer_of, release_for
 from jsdoctor.checks.declared.doubts import indeterminate
 from jsdoctor.checks.declared.index import Declarations
 from jsdoctor.checks.declared.refusal import ServerRefusal
+from jsdoctor.checks.declared.stream_resources import account_row, most_consumers
 from jsdoctor.checks.declared.verdict import verdict
 from jsdoctor.checks.logs.bursts import bursts
 from jsdoctor.checks.logs.clients import client_of
@@ -23,7 +24,7 @@ from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed, unknown
 from jsdoctor.model.jetstream import ConsumerConfig, StreamConfig
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.manifest import DeclaredConsumer, Manifests, PlannedAction
-from jsdoctor.model.server import ConnectedServer, Servers
+from jsdoctor.model.server import Accounts, ConnectedServer, Servers
 from jsdoctor.model.server_defaults import consumer_as_stored
 from jsdoctor.model.snapshot import SnapshotSeries
 
@@ -68,7 +69,11 @@ def configuration_refused_logged(logs: LogEvidence) -> Iterator[Finding]:
 
 @check("consumer_lag.configuration_refused_declared")
 def configuration_refused_declared(
-    manifests: Manifests, snapshots: SnapshotSeries | None, servers: Servers | None, connected: ConnectedServer | None
+    manifests: Manifests,
+    snapshots: SnapshotSeries | None,
+    servers: Servers | None,
+    connected: ConnectedServer | None,
+    accounts: Accounts | None,
 ) -> Iterator[Finding]:
     """Alone and with its declared stream by what servers do not take; beside a deployment also by what cannot be
     changed. One finding for each consumer, with all reasons.
@@ -79,7 +84,10 @@ def configuration_refused_declared(
         release = release_for(deployed.stream(consumer.stream), servers, connected)
         refusals = [
             refusal
-            for refusal in _refusals(consumer, declared, deployed, release)
+            for refusal in (
+                *_refusals(consumer, declared, deployed, release),
+                *_beyond_limits(consumer, declared, deployed, accounts),
+            )
             if refusal.field not in consumer.unknown
         ]
         dropped = [] if refusals else list(consumer_refusals.dropped_fields(consumer.config, release))
@@ -126,6 +134,17 @@ def _refusals(
             yield from consumer_refusals.of_new_on_work_queue(config)
         others = _others(consumer, declared, deployed)
         yield from consumer_refusals.of_work_queue(config, others, creating=current is None)
+
+
+def _beyond_limits(
+    consumer: DeclaredConsumer, declared: Declarations, deployed: Deployed, accounts: Accounts | None
+) -> Iterator[ServerRefusal]:
+    """Of a new consumer. Where its stream is declared, too, JSD602 counts all that will want a place."""
+    there = deployed.stream(consumer.stream)
+    if there is None or declared.stream_of(consumer) or consumer_of(there, consumer.name):
+        return
+    row = account_row(there.account, accounts)
+    yield from consumer_refusals.of_new(there.config, len(there.consumers), most_consumers(there.config, row))
 
 
 def _others(consumer: DeclaredConsumer, declared: Declarations, deployed: Deployed) -> list[tuple[str, ConsumerConfig]]:

@@ -80,6 +80,14 @@ def of_work_queue(
                 return
 
 
+def of_new(stream: StreamConfig, others: int, most: int) -> Iterator[ServerRefusal]:
+    """Why a stream with so many other consumers takes no new one; `most` is the account's limit for each stream."""
+    limits = [limit for limit in (stream.max_consumers, most) if limit > 0]
+    if limits and others >= min(limits):
+        text = f"its stream has {counted(others, 'consumer')}, and may have {min(limits):,}"
+        yield ServerRefusal("durable_name", text, 10026)
+
+
 def of_new_on_work_queue(config: ConsumerConfig) -> Iterator[ServerRefusal]:
     """What a work-queue stream asks of a new consumer."""
     if config.ack_policy not in ("explicit", "flow_control"):

@@ -18,7 +18,9 @@ from jsdoctor.model.wording import counted, span
 _NS_PER_S = 1_000_000_000
 
 _DROPS_AT_ONCE = (2, 14)
-"""Servers of 2.10 and 2.12 keep unclaimed messages when a stream becomes an interest stream; 2.15 drops it."""
+"""When a stream becomes an interest stream, all servers drop what its consumers acknowledged; those of 2.15 also what
+lies below where a consumer started, and everything where there is none.
+"""
 
 
 class Deletion(NamedTuple):
@@ -47,8 +49,7 @@ def of_change(
     yield from _age(config, stream)
     if not config.sealed or not server or server >= _DROPS_AT_ONCE:
         yield from _per_subject(config, stream, subjects)
-    if not server or server >= _DROPS_AT_ONCE:
-        yield from _retention(config, stream)
+    yield from _retention(config, stream, kept=() < server < _DROPS_AT_ONCE)
 
 
 def lowers_subject_limit(config: StreamConfig, stream: Stream) -> bool:
@@ -134,11 +135,16 @@ def _per_subject(config: StreamConfig, stream: Stream, counts: Mapping[str, int]
         yield Deletion("max_msgs_per_subject", text, exact=False, unsure=True)
 
 
-def _retention(config: StreamConfig, stream: Stream) -> Iterator[Deletion]:
+def _retention(config: StreamConfig, stream: Stream, *, kept: bool) -> Iterator[Deletion]:
+    """`kept`: by a server that drops acknowledged messages only. What no filter matches stays."""
     if (stream.config.retention, config.retention) != ("limits", "interest"):
         return
-    if (gone := unclaimed(stream)) == 0:
+    floors = [c.ack_floor.consumer_seq if kept else c.ack_floor.stream_seq for c in stream.consumers]
+    below = any(floor >= (1 if kept else max(stream.state.first_seq, 1)) for floor in floors)
+    if (gone := unclaimed(stream)) == 0 or (stream.consumers_seen and not below and (stream.consumers or kept)):
         return
+    if any(consumer.config.filters for consumer in stream.consumers):
+        gone = None
     who = "no consumer has a claim on" if not stream.consumers else "all its consumers have acknowledged"
     text = f"with interest retention it drops the messages that {who}"
     yield Deletion("retention", text, gone, exact=gone is not None and len(stream.consumers) <= 1)

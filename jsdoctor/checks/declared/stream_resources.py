@@ -36,8 +36,9 @@ class ResourceLimits:
             for stream in manifests.streams
         }
         gone = {stream.name for stream in manifests.streams if stream.planned_action is not PlannedAction.KEPT}
-        self._account = _row(account, accounts) if snapshots else None
-        self._server = _only_one(servers) if account is not None and snapshots else None
+        self._account = account_row(account, accounts) if snapshots else None
+        self._server = _only_one(servers) if snapshots else None
+        self._reserves = account is not None
         self._held = {s.name: s.config for s in streams if s.account == account and s.name not in gone}
         self._reserved = {name: _smaller(config.max_bytes, wanted.get(name)) for name, config in self._held.items()}
         self._freed = {storage: sum(_freed(s, storage, wanted) for s in streams) for storage in ("file", "memory")}
@@ -56,7 +57,7 @@ class ResourceLimits:
             limit = own.max_memory if memory else own.max_storage
             reserved = stats.reserved_memory if memory else stats.reserved_storage
             if reserved < UNLIMITED:
-                left = reserved - self._freed["memory" if memory else "file"]
+                left = reserved - self._freed["memory" if memory else "file"] if self._reserves else 0
                 if replaced and replaced.storage == config.storage:
                     left -= _smaller(replaced.max_bytes, max(config.max_bytes, 0))
                 yield from _beyond(config, current, limit, left, f"the limit of server {self._server.name}")
@@ -90,11 +91,17 @@ def _stays(stream: DeclaredStream, stored: Collection[tuple[str, str]]) -> bool:
     return stream.planned_action is PlannedAction.KEPT
 
 
-def _row(account: str | None, accounts: Accounts | None) -> Account | None:
+def account_row(account: str | None, accounts: Accounts | None) -> Account | None:
     """The account's limits. An account without streams is known only where no other one was looked at."""
     rows = accounts.accounts if accounts and account is not None else ()
     named = [row for row in rows if row.name == account or (not account and len(rows) == 1)]
     return named[0] if len(named) == 1 else None
+
+
+def most_consumers(config: StreamConfig, account: Account | None) -> int:
+    """How many consumers the account allows each of its streams; 0: any number, or not known."""
+    tier = _tier(config, account)
+    return tier.limits.max_consumers if tier else 0
 
 
 def _tier(config: StreamConfig, account: Account | None) -> Tier | None:

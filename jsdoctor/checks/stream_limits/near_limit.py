@@ -112,8 +112,8 @@ def near_limit_declared(manifests: Manifests, snapshots: SnapshotSeries | None, 
             continue
         if most <= 0:
             continue
-        names = _consumers(stream, declared, deployed)
-        over = len(names) > most
+        names, there = _consumers(stream, declared, deployed)
+        over = len(names) > max(most, there)
         if not over and (most < least or len(names) / most < warn_at):
             yield passed(stream.subject)
             continue
@@ -121,7 +121,7 @@ def near_limit_declared(manifests: Manifests, snapshots: SnapshotSeries | None, 
             subject=stream.subject,
             severity=Severity.ERROR if over else Severity.WARNING,
             message=f"{counted(len(names), 'consumer')} will want a place and max_consumers is {most:,}: "
-            + ("the server refuses the last of them (error 10026)" if over else "few more can be created"),
+            + ("the server refuses the last of them (error 10026)" if over else _few(most - len(names))),
             measured=len(names),
             threshold=most,
             unit="count",
@@ -130,7 +130,13 @@ def near_limit_declared(manifests: Manifests, snapshots: SnapshotSeries | None, 
         )
 
 
-def _consumers(stream: DeclaredStream, declared: Declarations, deployed: Deployed) -> set[str]:
+def _few(left: int) -> str:
+    return "few more can be created" if left > 0 else "those that are there stay, and no further one can be created"
+
+
+def _consumers(stream: DeclaredStream, declared: Declarations, deployed: Deployed) -> tuple[set[str], int]:
+    """Those that are declared or deployed, and how many are deployed: servers keep them whatever the new limit is."""
     names = {consumer.name for consumer in declared.consumers_of(stream)}
-    there = deployed.stream(stream.name)
-    return names | {consumer.name for consumer in (there.consumers if there else ())}
+    current = deployed.stream(stream.name)
+    there = {consumer.name for consumer in (current.consumers if current else ())}
+    return names | there, len(there)

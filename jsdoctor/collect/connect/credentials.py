@@ -85,7 +85,7 @@ def jwt_claims(jwt: str) -> dict[str, object]:
     """The claims of a JWT, unverified: for explanations only. Empty when they cannot be read."""
     try:
         claims = json.loads(jwt_payload(jwt))
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return claims if isinstance(claims, dict) else {}
 

@@ -124,7 +124,7 @@ def nsc_profile(reference: str, environ: Mapping[str, str], origin: str) -> NscP
         creds = str(raw.get("user_creds") or "")
         service = (raw.get("operator") or {}).get("service") or []
         return NscProfile(creds, ",".join(str(url) for url in service))
-    except (ValueError, AttributeError, TypeError):
+    except (ValueError, AttributeError, TypeError, RecursionError):
         # Never shown: the output can hold decorated JWTs.
         raise UsageProblem(f"{origin}: what nsc printed for {reference} is not a profile", _by_hand("nsc")) from None
 

@@ -67,5 +67,6 @@ async def get(
                 for part in decoder.parts(piece):
                     budget.spend(len(part))
                     body += part
-    headers = [(name, value) for name, value in response.headers.multi_items() if name.lower() not in _OF_THE_BODY]
+    # As bytes: not all that is sent there is text in ASCII.
+    headers = [(name, value) for name, value in response.headers.raw if name.decode().lower() not in _OF_THE_BODY]
     return httpx2.Response(response.status_code, headers=headers, content=bytes(body), request=response.request)

@@ -7,11 +7,13 @@ import ssl
 from asyncio import CancelledError
 
 import httpx2
+import msgspec
 
 from jsdoctor.collect.connect.refusal import printable
 from jsdoctor.collect.live.monitor_body import TooLongError
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.gap import Gap
+from jsdoctor.model.typed import decode_as
 
 _CHECK = "check the address: monitoring is the server's http_port (8222 unless configured otherwise; off by default)"
 _WHERE = "the server's monitoring port is not its client port 4222: " + _CHECK
@@ -78,9 +80,17 @@ def http_refusal(response: httpx2.Response, base: str) -> tuple[str, str]:
     return f"that is not NATS monitoring (HTTP {status}, {kind})", _CHECK
 
 
+class _KubernetesStatus(msgspec.Struct, frozen=True):
+    message: str = ""
+
+
 def _kubernetes_refusal(response: httpx2.Response) -> tuple[str, str]:
     """The response came from the API server of Kubernetes, not from the pod behind it."""
-    message = printable(str(response.json().get("message") or f"HTTP {response.status_code}"))
+    try:
+        status = decode_as(response.content, _KubernetesStatus)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        status = _KubernetesStatus()
+    message = printable(status.message or f"HTTP {response.status_code}")
     if response.status_code == httpx2.codes.FORBIDDEN:
         return f"Kubernetes refuses: {message}", "allow `get` on pods/proxy in the namespace of the pods"
     return f"Kubernetes: {message}", "look at the pod: kubectl describe pod, and whether http_port is set"

@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 
 import msgspec
 
+from jsdoctor.model.typed import decode_plain
 from jsdoctor.remedy.backup.archive import entries
 from jsdoctor.remedy.backup.place import data_file, read_meta
 from jsdoctor.remedy.backup.unpack import opened, starts_archive, tar_files
@@ -68,7 +69,7 @@ def _in_tar(unpacked: BinaryIO) -> Iterator[tuple[str, Json]]:
 
 def _decoded(content: bytes) -> Json:
     try:
-        result = msgspec.json.decode(content)
+        result = decode_plain(content)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return {}
     return result if isinstance(result, dict) else {}

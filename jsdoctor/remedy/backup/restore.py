@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from jsdoctor.model.plan import Json, Request
+from jsdoctor.model.typed import decode_plain
 from jsdoctor.remedy.backup.place import data_file, read_meta
 from jsdoctor.remedy.backup.problem import BackupProblem
 from jsdoctor.remedy.backup.take import STALLED_S, next_message
@@ -183,7 +184,7 @@ async def _wait_for_interest(limit: RetryLimit) -> None:
 
 def _answer(body: bytes) -> dict[str, Any]:
     try:
-        result = msgspec.json.decode(body)
+        result = decode_plain(body)
         error = result.get("error")
     except (msgspec.DecodeError, UnicodeDecodeError, AttributeError):
         raise BackupProblem("the reply to the restore cannot be read", "look at the stream: nats stream ls") from None

@@ -19,6 +19,7 @@ from jsdoctor.model.plan import AssetLoss, Json, Precondition, Request, Step
 from jsdoctor.model.rule import Risk
 from jsdoctor.model.server import Accounts
 from jsdoctor.model.snapshot import SnapshotSeries
+from jsdoctor.model.typed import decode_plain
 from jsdoctor.remedy.family import Action, Family, command
 from jsdoctor.remedy.held import Witness, losses
 from jsdoctor.remedy.operation import Api, NoResponseError, Operation, Standing, StepContext, StepRefusedError
@@ -130,7 +131,7 @@ async def everyone(api: Api) -> list[Json]:
         await api.publish(_PING, b"", reply=inbox.subject)
         while message := await inbox.next(_QUIET_S if replies else api.timeout_s):
             if message.data:
-                replies.append(msgspec.json.decode(message.data))
+                replies.append(decode_plain(message.data))
             elif not replies:
                 raise StepRefusedError("no server responds: it takes a login of the system account")
     finally:

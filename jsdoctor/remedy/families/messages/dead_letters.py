@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-import msgspec
-
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.plan import MANUAL, Json, Request, Step
 from jsdoctor.model.rule import Risk
+from jsdoctor.model.typed import decode_plain
 from jsdoctor.remedy.backup.former import former_backup, is_putting_back, only_lacks, put_back
 from jsdoctor.remedy.backup.live import decoded, message_from, reading
 from jsdoctor.remedy.families.messages.copies import copy_of
@@ -183,7 +182,7 @@ async def _recorded(api: Api, step: Step) -> list[int]:
             raise
         advisory = decoded(reported["message"])
         seq = advisory.stream_seq
-        recorded.add(int(msgspec.json.decode(advisory.payload)["stream_seq"]))
+        recorded.add(int(decode_plain(advisory.payload)["stream_seq"]))
 
 
 async def _publish(api: Api, subject: str, payload: bytes, headers: dict[str, str]) -> None:
