@@ -55,9 +55,10 @@ def open_artifact(artifact: Artifact, content: bytes) -> ArchivedReply:
     """Raises ReplyError for what cannot be read."""
     envelope = decode(content, _ArchivedEnvelope)
     if envelope.server is None:
-        bare = decode(content, _Bare)
+        data = envelope.data if bytes(envelope.data) else msgspec.Raw(content)
+        bare = decode(data, _Bare)
         sender = ServerIdentity(artifact.server, bare.server_id, artifact.cluster, bare.version, bare.now)
-        return ArchivedReply(artifact, content, msgspec.Raw(content), sender, enveloped=False)
+        return ArchivedReply(artifact, content, data, sender, enveloped=False)
     if not bytes(envelope.data):
         raise ReplyError("it holds no data")
     sender = ServerIdentity(**{name: getattr(envelope.server, name) for name in ServerIdentity.__struct_fields__})
