@@ -1,0 +1,83 @@
+"""No error or warning of a server is lost: a signature wants it, it is known to be harmless, or JSD904 shows it.
+
+The lines are those of all templates, and the same with words cut out, as other versions may log them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from itertools import islice, product
+from pathlib import Path
+
+import pytest
+
+from jsdoctor.collect.rule_pages import known_lines
+from jsdoctor.model.log import LogEvidence
+from jsdoctor.model.rule import Signature
+from jsdoctor.parse.logs.lines.builtin import UNEXPLAINED, UNEXPLAINED_WARNING
+from jsdoctor.parse.logs.lines.engine import Pattern
+from jsdoctor.parse.logs.lines.line import read_line
+from jsdoctor.parse.logs.lines.matcher import wants
+from tests.logs.test_corpus import line_of, meant, templates
+from tests.support.log_cases import evidence_of_files
+
+_LOUD = ("WRN", "ERR", "FTL")
+_IN_A_LOG = 20
+START = """\
+[7] 2026/11/21 09:59:00.000000 [INF] Starting nats-server
+[7] 2026/11/21 09:59:00.000000 [INF]   Version:  2.15.1
+[7] 2026/11/21 09:59:00.000000 [INF]   Name:     n1
+[7] 2026/11/21 09:59:00.000000 [INF] Server is ready
+"""
+
+
+def lines(cut: str) -> Iterator[str]:
+    """Loud lines of all templates. `cut`: without their first word, without their last one, or whole."""
+    for template in templates():
+        if template["level"] in _LOUD:
+            head, level, text = line_of(template).partition(f"[{template['level']}] ")
+            words = text.split(" ")
+            kept = {"first": words[1:], "last": words[:-1], "none": words}[cut]
+            if kept:
+                yield f"{head}{level}{' '.join(kept)}"
+
+
+@cache
+def known() -> tuple[tuple[Signature, Pattern], ...]:
+    """The lines of healthy servers in `rules/known_lines.toml`."""
+    return tuple((signature, Pattern(signature.pattern, short=1 << 30)) for signature in known_lines())
+
+
+def is_known(line: str) -> bool:
+    read = read_line(line.encode(), 2026)
+    return any(
+        wants(signature, read.server, read.level) and pattern.groups(read.text) is not None
+        for signature, pattern in known()
+    )
+
+
+def parts(cut: str) -> Iterator[tuple[str, ...]]:
+    """The lines that no signature wants and that are not known, a log's worth at a time."""
+    unknown = iter(sorted({line for line in lines(cut) if not (meant(line) or is_known(line))}))
+    while part := tuple(islice(unknown, _IN_A_LOG)):
+        yield part
+
+
+UNKNOWN = [(cut, part) for cut in ("none", "first", "last") for part in parts(cut)]
+
+
+def test_there_are_enough() -> None:
+    assert len(UNKNOWN) >= 40
+
+
+@pytest.mark.parametrize(("cut", "part"), UNKNOWN, ids=[f"{cut}-{number}" for number, (cut, _) in enumerate(UNKNOWN)])
+def test_every_unknown_line_is_shown(cut: str, part: tuple[str, ...], tmp_path: Path) -> None:
+    log = tmp_path / "n1.log"
+    minutes = (f"{hour:02}:{minute:02}" for hour, minute in product(range(10, 24), range(60)))
+    dated = [line.replace("10:00:00", f"{at}:00") for line, at in zip(part, minutes, strict=False)]
+    log.write_text(START + "\n".join(dated) + "\n", "utf-8")
+    logs = evidence_of_files(log).get(LogEvidence)
+    assert isinstance(logs, LogEvidence)
+    counted = sum(occurrence.count for occurrence in logs.occurrences(UNEXPLAINED, UNEXPLAINED_WARNING))
+    assert counted == len(part)
