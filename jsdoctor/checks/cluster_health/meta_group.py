@@ -32,7 +32,7 @@ class MetaSamples(msgspec.Struct, frozen=True):
     @property
     def size(self) -> int:
         """How many peers count for the quorum: every one that was added and not removed, the dead ones too."""
-        return max(server.meta.cluster_size for server in self.last if server.meta) or len(self.last)
+        return max(server.meta.cluster_size for server in self.last if server.meta)
 
     def named(self) -> list[set[str]]:
         """The leaders that the members name, per sample."""

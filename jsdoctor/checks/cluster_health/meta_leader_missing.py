@@ -48,6 +48,8 @@ def meta_leader_missing(servers: Servers, links: Links | None, params: Params) -
         elif leader_of(group.last) is None and servers.complete:
             name = next(iter(named[-1]))
             yield suspected(group.subject, f"{name} is named as meta leader and did not respond", _AGAIN)
+        elif not group.size:
+            yield unknown(group.subject, "no server reports how many members the meta group has", _AGAIN)
         else:
             yield _with_leader(group, silence_ns)
 
