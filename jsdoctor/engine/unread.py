@@ -54,12 +54,26 @@ def unread_gaps(evidence: EvidenceSet, able: Iterable[Check], own: Iterable[Chec
     used = {kind for check in own for kind in check.kinds}
     gaps = evidence.get(Gaps)
     requested = [gap for gap in gaps.gaps if gap.requested] if isinstance(gaps, Gaps) else []
+    if not requested:
+        return []
     missing = [kind for kind in used if evidence.get(kind) is None]
+    reporting = {
+        kind: set(_reporting(value))
+        for kind in required
+        if _is_of_servers(kind) and (value := evidence.get(kind)) is not None
+    }
     return [
         gap
         for gap in requested
-        if any(_is_in(gap, kind, evidence) for kind in required) or any(_took_away(gap, kind) for kind in missing)
+        if any(gap.kind in _LEFT_OUT_BY.get(kind, ()) for kind in required)
+        or (gap.kind == "server" and any(gap.subject.name not in servers for servers in reporting.values()))
+        or any(_took_away(gap, kind) for kind in missing)
     ]
+
+
+def _is_of_servers(kind: type[Evidence]) -> bool:
+    """Whether a server that does not respond leaves a part of it unread: logs, manifests and packets have their own."""
+    return kind is Clocks or (kind in BY_KIND and BY_KIND[kind].of_deployment)
 
 
 def _took_away(gap: Gap, kind: type[Evidence]) -> bool:
@@ -84,17 +98,8 @@ def summarised(gaps: Sequence[Gap]) -> tuple[str, str]:
     return f"{about}{first.reason}{more}", first.how_to_get
 
 
-def _is_in(gap: Gap, kind: type[Evidence], evidence: EvidenceSet) -> bool:
-    if gap.kind in _LEFT_OUT_BY.get(kind, ()):
-        return True
-    if gap.kind != "server":
-        return False
-    value = evidence.get(kind)
-    return value is not None and gap.subject.name not in set(_reporting(value))
-
-
 def _reporting(value: Evidence) -> Iterator[str]:
-    """The names of the servers of which this has a report."""
+    """The names of the servers of which this has a report; none of streams, which may lie on any server."""
     match value:
         case Servers():
             yield from (server.name for server in value.servers)

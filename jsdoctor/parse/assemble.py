@@ -39,7 +39,7 @@ from jsdoctor.parse.reports import ServerReports
 from jsdoctor.parse.stored import stored_messages
 from jsdoctor.parse.system import ServerReplies
 from jsdoctor.parse.torn import lasting, settled
-from jsdoctor.parse.unread import unread_gaps, with_unread
+from jsdoctor.parse.unread import server_gaps, with_unread
 
 
 class _EarlierFacts:
@@ -87,7 +87,7 @@ def assemble(samples: Sequence[Sample]) -> EvidenceSet:
         _stored(own, login.account, present, gaps)
         _heard(own, login.account, present, gaps)
     _beside(samples, present, gaps)
-    present[Gaps] = Gaps(_distinct([*gaps, *unread_gaps(present.get(Servers), gaps)]))
+    present[Gaps] = Gaps(_distinct([*gaps, *server_gaps(present.get(Servers), gaps)]))
     absent = why_absent(samples, len(snapshots))
     return with_unread(EvidenceSet(present, {kind: gap for kind, gap in absent.items() if kind not in present}))
 

@@ -107,7 +107,7 @@ _KINDS: Mapping[type[Evidence], Callable[[Any], Evidence]] = {
 }
 
 
-def unread_gaps(servers: Evidence | None, known: Iterable[Gap]) -> Iterator[Gap]:
+def server_gaps(servers: Evidence | None, known: Iterable[Gap]) -> Iterator[Gap]:
     """A gap for each server that lacks a reply which another server sent, where no gap names that server yet."""
     named = {gap.subject for gap in known if gap.requested}
     listed = servers.servers if isinstance(servers, Servers) else ()

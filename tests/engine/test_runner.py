@@ -207,3 +207,11 @@ def test_a_rule_that_needed_a_reply_that_was_not_read_does_not_pass() -> None:
     assert (verdict.reason, verdict.how_to_get) == (f"{THERE.label}: ROUTEZ was not read", "run again")
     assert passed_in_part(verdict)
     assert unread.routes is None, "outside of a check nothing is noted"
+
+
+def test_a_silent_server_leaves_rules_alone_that_need_none() -> None:
+    silent_server = Gap("server", Subject(kind="server", name="n3"), "no reply", "start it")
+    evidence = EvidenceSet({Gaps: Gaps((silent_server,)), Servers: Servers(())}, {})
+
+    outcomes = [verdict.outcome for verdict in run(blind, healthy, evidence=evidence).verdicts]
+    assert outcomes == [Outcome.NOT_EVALUATED, Outcome.PASS]
