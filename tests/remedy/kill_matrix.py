@@ -96,7 +96,7 @@ async def seen(to: PlainApi) -> Json:
         messages, after = [], 0
         while message := await message_from(to, name, after + 1):
             after = message.stream_seq
-            messages.append(message.digest().hex() if name == "ORDERS" else message.subject.decode())
+            messages.append(repr(message) if name == "ORDERS" else message.subject.decode())
         state = {key: info["state"].get(key, 0) for key in ("messages", "first_seq", "last_seq")}
         kept[name] = {
             "config": comparable(info["config"]),

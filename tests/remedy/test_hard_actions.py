@@ -11,10 +11,8 @@ from typing import Any
 
 import pytest
 
-from jsdoctor.remedy.backup.place import data_file
+from jsdoctor.remedy.backup.place import require_verified
 from jsdoctor.remedy.backup.take import take
-from jsdoctor.remedy.backup.unpack import messages
-from jsdoctor.remedy.backup.verify import require_verified, verify
 from jsdoctor.remedy.families.peers import as_its_leader_has_it, everyone
 from tests.cli.invoke import jsdoctor
 from tests.clock import ShiftClock, clock_shifter
@@ -104,7 +102,6 @@ def test_future_dated_messages_are_deleted(
     assert (state["messages"], state["first_seq"], state["last_seq"]) == (4, 4, 7)
     (backup,) = tmp_path.glob("backup-LATE-*")
     assert require_verified(backup).messages == 7
-    assert [m.payload for m in messages(data_file(backup))][:3] == [b"message 0", b"message 1", b"message 2"]
 
 
 @pytest.mark.nightly
@@ -253,7 +250,6 @@ def test_a_stream_is_restored(cluster_factory: ClusterFactory, version: str, tmp
         config = (await to.ask("STREAM.INFO.KEPT"))["config"]
         (tmp_path / "good").mkdir()
         await take(to, "KEPT", tmp_path / "good")
-        await verify(to, tmp_path / "good")
         await to.ask("STREAM.UPDATE.KEPT", {**config, "max_bytes": -1})
         await to.ask("STREAM.PURGE.KEPT", {"keep": 5})
 

@@ -9,12 +9,10 @@ import pytest
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.plan import Json, Step
 from jsdoctor.model.rule import Risk
-from jsdoctor.remedy.backup.consumers import consumers_in
 from jsdoctor.remedy.backup.former import MAX_RESTORES, consumers_are_back, consumers_of
-from jsdoctor.remedy.backup.place import stream_dir
+from jsdoctor.remedy.backup.place import require_verified, stream_dir
 from jsdoctor.remedy.backup.restore import restore
 from jsdoctor.remedy.backup.take import take
-from jsdoctor.remedy.backup.verify import verify
 from jsdoctor.remedy.families import backup
 from jsdoctor.remedy.operation import Api, JournalNote, StepContext, StepRefusedError
 from tests.collect.looking import NIGHTLY_UNLESS_DEFAULT
@@ -60,7 +58,8 @@ def test_a_backup_shows_where_its_consumers_stood(cluster: Cluster, tmp_path: Pa
         for name, place in (("worker", 30), ("idle", 0)):
             pair = {"stream_seq": place, "consumer_seq": place}
             assert live[name]["delivered"] == pair
-            assert consumers_in(directory)[name] == {"durable": True, "delivered": pair, "ack_floor": pair}
+            kept = require_verified(directory).consumers[name]
+            assert (kept["delivered"], kept["ack_floor"]) == (pair, pair)
 
     with_api(cluster.url(), run)
 
@@ -115,7 +114,6 @@ def test_a_restore_whose_consumer_is_elsewhere_is_repeated(
 
     async def run(to: PlainApi) -> None:
         directory = await backed_up(to, stream, tmp_path)
-        await verify(to, directory)
         notes: list[JournalNote] = []
         context = StepContext(
             Step(

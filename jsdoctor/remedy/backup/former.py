@@ -12,12 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from jsdoctor.model.plan import Json, Request
-from jsdoctor.remedy.backup.place import VerificationNote as Verified
-from jsdoctor.remedy.backup.place import read_meta
-from jsdoctor.remedy.backup.positions import all_consumers, misplaced, pair
+from jsdoctor.remedy.backup.place import BackupNote, read_meta, require_verified
+from jsdoctor.remedy.backup.positions import all_consumers, durables, misplaced
 from jsdoctor.remedy.backup.problem import BackupProblem
 from jsdoctor.remedy.backup.restore import EmptyProblem, is_whole, may_lose, restore
-from jsdoctor.remedy.backup.verify import require_verified, verify
 from jsdoctor.remedy.operation import (
     Api,
     ApiError,
@@ -32,7 +30,7 @@ from jsdoctor.remedy.settings import differences, told
 
 STREAM_NOT_FOUND = 10059
 TAKEN = "backup"
-"""Kind of a note: `directory` is the place of a backup, `consumers` the positions of consumers before it was taken."""
+"""Kind of a note: `directory` is the place of a backup."""
 PUTTING_BACK = "putting back"
 MAX_RESTORES = 4
 """How often a backup is restored until servers have all of it, with the positions of its consumers."""
@@ -52,15 +50,11 @@ async def stream_of(api: Api, stream: str) -> Json:
 
 async def consumers_of(api: Api, stream: str) -> Json:
     """Configuration and position of each durable consumer, by name (CONSUMER.LIST, all pages)."""
-    return {
-        info["name"]: {"config": info["config"], **{place: pair(info, place) for place in ("delivered", "ack_floor")}}
-        for info in await all_consumers(api, stream)
-        if (info.get("config") or {}).get("durable_name")
-    }
+    return durables(await all_consumers(api, stream))
 
 
-def former_backup(run: StepContext) -> tuple[Path, Verified, Json]:
-    """The newest verified backup of this step or of a step that it needs, and the data of its note.
+def former_backup(run: StepContext) -> tuple[Path, BackupNote]:
+    """The newest verified backup of this step or of a step that it needs.
 
     Raises StepRefusedError if there is none that can be used.
     """
@@ -69,12 +63,10 @@ def former_backup(run: StepContext) -> tuple[Path, Verified, Json]:
         if note.kind == TAKEN:
             directory = Path(str(note.data["directory"]))
             try:
-                verification_note = require_verified(directory)
                 read_meta(directory)
+                return directory, require_verified(directory)
             except BackupProblem as why:
                 problem = why
-                continue
-            return directory, verification_note, note.data
     raise StepRefusedError(
         f"no backup of the stream can be used: {problem}" if problem else "no backup was taken first"
     )
@@ -83,7 +75,7 @@ def former_backup(run: StepContext) -> tuple[Path, Verified, Json]:
 async def not_covered(run: StepContext, stream: str, now: Json) -> str:
     """What the stream has now that its backup lacks, as text; empty if the backup holds its present state."""
     try:
-        directory, _, noted = former_backup(run)
+        directory, note = former_backup(run)
     except StepRefusedError as error:
         return str(error)
     meta = read_meta(directory)
@@ -92,7 +84,7 @@ async def not_covered(run: StepContext, stream: str, now: Json) -> str:
     if config := differences(meta["config"], now["config"]):
         return f"the stream has changed since its backup: {told(config)}"
     first = _first(now["state"])
-    return moved_consumers(noted.get("consumers"), await consumers_of(run.api, stream), first=first)
+    return moved_consumers(note.consumers, await consumers_of(run.api, stream), first=first)
 
 
 async def only_lacks(run: StepContext, stream: str, now: Json, deleted: int | None) -> str:
@@ -100,7 +92,7 @@ async def only_lacks(run: StepContext, stream: str, now: Json, deleted: int | No
 
     `deleted` is how many messages this step has deleted; None: messages may have expired or been acknowledged since.
     """
-    directory, _, noted = former_backup(run)
+    directory, note = former_backup(run)
     meta = read_meta(directory)
     had, has = meta["state"], now["state"]
     if stored := has["last_seq"] - had.get("last_seq", 0):
@@ -110,7 +102,7 @@ async def only_lacks(run: StepContext, stream: str, now: Json, deleted: int | No
     if config := differences(meta["config"], now["config"]):
         return f"its configuration has changed since: {told(config)}"
     consumers = await consumers_of(run.api, stream)
-    return moved_consumers(noted.get("consumers"), consumers, ("delivered",), first=_first(now["state"]))
+    return moved_consumers(note.consumers, consumers, ("delivered",), first=_first(now["state"]))
 
 
 def is_putting_back(notes: Iterable[JournalNote]) -> bool:
@@ -123,7 +115,7 @@ async def put_back(run: StepContext, stream: str) -> None:
 
     The caller has made sure that a backup holds everything that is deleted. Raises StepRefusedError.
     """
-    directory, verified, _ = former_backup(run)
+    directory, _ = former_backup(run)
     deleted = any(note.kind == PUTTING_BACK and note.data.get("deleted") for note in run.notes)
     replaced: Json = {}
     try:
@@ -131,7 +123,7 @@ async def put_back(run: StepContext, stream: str) -> None:
             now = await stream_of(run.api, stream)
             if not now.get("missing"):
                 if deleted and now["state"]["last_seq"]:
-                    await _require_same(run.api, directory, verified)
+                    await wait_until_whole(run.api, directory)
                     if await consumers_are_back(run.api, directory, replaced):
                         return
                 replaced = replaced or await consumers_of(run.api, stream)
@@ -143,7 +135,7 @@ async def put_back(run: StepContext, stream: str) -> None:
             deleted = True
             with suppress(EmptyProblem):
                 await restore(run.api, directory)
-                await _require_same(run.api, directory, verified)
+                await wait_until_whole(run.api, directory)
                 if await consumers_are_back(run.api, directory, replaced):
                     return
     except BackupProblem as problem:
@@ -161,7 +153,7 @@ async def consumers_are_back(api: Api, directory: Path, replaced: Json | None) -
     """
     meta = read_meta(directory)
     stream = str(meta["config"]["name"])
-    moved = await misplaced(api, stream, directory, replaced)
+    moved = await misplaced(api, stream, require_verified(directory).consumers, replaced)
     if not moved:
         return True
     now = await stream_of(api, stream)
@@ -187,11 +179,8 @@ async def delete_stream(api: Api, stream: str) -> None:
             raise
 
 
-async def compared(api: Api, directory: Path) -> Verified:
-    """Wait until the stream is as complete as its backup, and compare every message.
-
-    Raises StepRefusedError and BackupProblem.
-    """
+async def wait_until_whole(api: Api, directory: Path) -> None:
+    """Wait until the stream has everything that its server counted in the backup. Raises StepRefusedError."""
     meta, limit = read_meta(directory), RetryLimit(_WHOLE_S)
     stream = str(meta["config"]["name"])
     while True:
@@ -202,18 +191,12 @@ async def compared(api: Api, directory: Path) -> Verified:
                 raise
             now = {}
         if is_whole(now, meta):
-            return await verify(api, directory)
+            return
         if not await limit.more():
             have = (now.get("state") or {}).get("messages", 0)
             raise StepRefusedError(
                 f"{have} of {meta['state'].get('messages', 0)} messages are there: it is not that backup"
             )
-
-
-async def _require_same(api: Api, directory: Path, verified: Verified) -> None:
-    note = await compared(api, directory)
-    if note.digest != verified.digest and not may_lose(read_meta(directory)["config"]):
-        raise StepRefusedError(f"{note.messages} of the {verified.messages} messages in {directory} are in the stream")
 
 
 def unlike(before: Json, now: Json) -> str:

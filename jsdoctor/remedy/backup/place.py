@@ -21,20 +21,19 @@ _UNREADABLE = (OSError, msgspec.MsgspecError, ValueError, RecursionError, Overfl
 _Count = Annotated[int, msgspec.Meta(ge=0, le=(1 << 62))]
 
 
-class VerificationNote(msgspec.Struct, frozen=True, kw_only=True):
-    """What was found when a backup was verified.
+class BackupNote(msgspec.Struct, frozen=True, kw_only=True):
+    """A backup of a stream of which every message could be read, and that arrived whole.
 
-    `sha256` is that of the data file; `messages` how many were compared with the stream, byte for byte, and `digest`
-    one over all of them in order; `removed` how many the backup holds that the stream did not have any more.
+    `sha256` is that of the data file. `messages`, `first_seq` and `last_seq` are as the server counted them.
+    `consumers` has configuration, `delivered` and `ack_floor` of each durable one by name, right before the backup.
     """
 
     stream: str
     sha256: str
     messages: int
-    removed: int
     first_seq: int
     last_seq: int
-    digest: str
+    consumers: dict[str, dict[str, Any]]
 
 
 def stream_dir(parent: Path, stream: str, stamp: str) -> Path:
@@ -91,12 +90,22 @@ def read_meta(directory: Path) -> dict[str, Any]:
     return meta
 
 
-def read_note(directory: Path) -> VerificationNote | None:
-    """What jsdoctor noted when it verified the backup; None where it did not, or the note is damaged."""
+def read_note(directory: Path) -> BackupNote | None:
+    """What jsdoctor noted when the backup was complete; None where it did not, or the note is damaged."""
     try:
-        return decode_as((directory / NOTE).read_bytes(), VerificationNote)
+        return decode_as((directory / NOTE).read_bytes(), BackupNote)
     except _UNREADABLE:
         return None
+
+
+def require_verified(directory: Path) -> BackupNote:
+    """The note of a backup that is complete and unchanged since. Raises BackupProblem where it is not."""
+    note = read_note(directory)
+    if note is None:
+        raise BackupProblem(f"the backup in {directory} was never verified", "take a new one: action stream.backup")
+    if sha256_of(data_file(directory)) != note.sha256:
+        raise BackupProblem(f"{data_file(directory)} has changed since it was verified", "use another backup")
+    return note
 
 
 def sha256_of(path: Path) -> str:

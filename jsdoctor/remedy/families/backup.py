@@ -17,7 +17,6 @@ from jsdoctor.remedy.backup.former import (
     MAX_RESTORES,
     PUTTING_BACK,
     TAKEN,
-    compared,
     consumers_are_back,
     consumers_of,
     delete_stream,
@@ -28,13 +27,12 @@ from jsdoctor.remedy.backup.former import (
     put_back,
     stream_of,
     unlike,
+    wait_until_whole,
 )
-from jsdoctor.remedy.backup.place import VerificationNote as Verified
-from jsdoctor.remedy.backup.place import read_meta, stream_dir
+from jsdoctor.remedy.backup.place import BackupNote, read_meta, require_verified, stream_dir
 from jsdoctor.remedy.backup.problem import BackupProblem
 from jsdoctor.remedy.backup.restore import EmptyProblem, is_whole, restore, restore_request
 from jsdoctor.remedy.backup.take import snapshot_request, take
-from jsdoctor.remedy.backup.verify import require_verified, verify
 from jsdoctor.remedy.family import Action, Family, command
 from jsdoctor.remedy.operation import Api, JournalNote, Operation, Standing, StepContext, StepRefusedError
 from jsdoctor.remedy.planning import CannotPlanError, Target
@@ -45,10 +43,10 @@ _DELETING, _RESTORING = "deleting", "restoring"
 
 
 async def back_up(run: StepContext, stream: str, *, again: bool = False) -> Json:
-    """Take a backup of the stream beside the journal and compare every message; one of an earlier run is reused.
+    """Take a backup of the stream beside the journal, and read every message; one of an earlier run is reused.
 
-    `again`: take another one. Returns the result of the comparison, with `directory`. Raises StepRefusedError if there
-    is no verified backup.
+    `again`: take another one. Returns what it holds, with `directory`. Raises StepRefusedError if there is no whole
+    backup.
     """
     for note in () if again else reversed(run.notes):
         if note.kind == TAKEN:
@@ -57,17 +55,17 @@ async def back_up(run: StepContext, stream: str, *, again: bool = False) -> Json
     try:
         stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
         directory = stream_dir(run.directory, f"backup-{stream}", stamp)
-        run.note(TAKEN, {"directory": str(directory), "consumers": await consumers_of(run.api, stream)})
+        run.note(TAKEN, {"directory": str(directory)})
         run.say(f"backing stream {stream} up into {directory}")
-        await take(run.api, stream, directory)
-        run.say("comparing every message of the backup with the stream")
-        return _told(directory, await verify(run.api, directory))
+        return _told(directory, await take(run.api, stream, directory))
     except BackupProblem as problem:
         raise _refused(problem) from None
 
 
-def _told(directory: Path, note: Verified) -> Json:
-    return {"directory": str(directory), **msgspec.to_builtins(note)}
+def _told(directory: Path, note: BackupNote) -> Json:
+    told = {"directory": str(directory), **msgspec.to_builtins(note)}
+    del told["consumers"]
+    return told
 
 
 def _refused(problem: BackupProblem) -> StepRefusedError:
@@ -152,7 +150,7 @@ class Restore(Operation):
         return "" if _was_deleted(notes) else super().replaced(step, base, state, notes)
 
     async def write(self, run: StepContext, before: Json) -> Json:
-        """STREAM.DELETE where there is one, STREAM.RESTORE, and every message compared."""
+        """STREAM.DELETE where there is one, and STREAM.RESTORE until all of the backup is there."""
         del before
         try:
             return await self._restored(run, Path(str(run.step.values["backup"])))
@@ -161,8 +159,7 @@ class Restore(Operation):
 
     async def _restored(self, run: StepContext, directory: Path) -> Json:
         stream = run.step.subject.name
-        require_verified(directory)
-        meta = read_meta(directory)
+        note, meta = require_verified(directory), read_meta(directory)
         if meta["config"]["name"] != stream:
             raise StepRefusedError(f"{directory} is a backup of another stream")
         ours = _was_deleted(run.notes)
@@ -171,7 +168,7 @@ class Restore(Operation):
             now = await self.read_state(run.step, run.api)
             if not now.get("missing"):
                 if ours and (now["state"]["messages"] or is_whole(now, meta)):
-                    note = await compared(run.api, directory)
+                    await wait_until_whole(run.api, directory)
                     if await consumers_are_back(run.api, directory, replaced):
                         return _told(directory, note)
                 elif not ours and (moved := await not_covered(run, stream, now)):
@@ -188,7 +185,7 @@ class Restore(Operation):
             ours = True
             with suppress(EmptyProblem):
                 await restore(run.api, directory)
-                note = await compared(run.api, directory)
+                await wait_until_whole(run.api, directory)
                 if await consumers_are_back(run.api, directory, replaced):
                     return _told(directory, note)
         raise StepRefusedError(
@@ -229,10 +226,9 @@ class Restore(Operation):
 def _consumers_before(run: StepContext) -> Json | None:
     """The recorded consumers of the stream that is replaced, from its own backup; None if there is none."""
     try:
-        consumers: Json | None = former_backup(run)[2].get("consumers")
+        return former_backup(run)[1].consumers
     except StepRefusedError:
         return None
-    return consumers
 
 
 def _was_deleted(notes: Iterable[JournalNote]) -> bool:
@@ -281,7 +277,7 @@ def _plan_backup(target: Target, values: Mapping[str, Any]) -> tuple[Step, ...]:
         operation="stream.backup",
         subject=target.subject,
         risk=Risk.SAFE,
-        effect="the stream is written to files beside the journal, and every message of them compared with it",
+        effect="the stream is written to files beside the journal, and every message of it read",
         preconditions=(LED,),
         inverse="nothing to take back: the files stay",
         patience_s=_SLOW_S,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from jsdoctor.remedy.backup.message import BackupMessage
+from jsdoctor.remedy.backup.live import LiveMessage
 
 _ACTING = ("nats-expected-", "nats-msg-id", "nats-rollup", "nats-ttl", "nats-schedule", "nats-batch-", "nats-incr")
 """Headers that trigger an action of the server: they were intended for the first stream."""
 
 
-def copy_of(message: BackupMessage, stream: str, consumer: str, into: str) -> tuple[dict[str, str], bytes]:
+def copy_of(message: LiveMessage, stream: str, consumer: str, into: str) -> tuple[dict[str, str], bytes]:
     """Headers and payload of the copy. Its origin is in the headers that servers use for it (DIRECT.GET).
 
     The `Nats-Expected-…` headers ensure that it is stored in that stream, and once.

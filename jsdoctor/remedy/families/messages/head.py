@@ -12,8 +12,7 @@ from jsdoctor.model.finding import Subject
 from jsdoctor.model.plan import Json, Precondition, Request, Step
 from jsdoctor.model.rule import Risk
 from jsdoctor.remedy.backup.former import former_backup, is_putting_back, only_lacks, put_back, unlike
-from jsdoctor.remedy.backup.live import message_from
-from jsdoctor.remedy.backup.message import BackupMessage
+from jsdoctor.remedy.backup.live import LiveMessage, message_from
 from jsdoctor.remedy.families.messages.deletion import AT_MOST, deletion
 from jsdoctor.remedy.family import command
 from jsdoctor.remedy.moment import date_ns
@@ -31,7 +30,7 @@ def _last_ns(info: Json) -> int:
     return date_ns(str(info["state"]["last_ts"]))
 
 
-def _head(message: BackupMessage | None) -> Json:
+def _head(message: LiveMessage | None) -> Json:
     if message is None:
         return {}
     return {"seq": message.stream_seq, "date_ns": message.date_ns, "subject": message.subject.decode(errors="replace")}
