@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from jsdoctor.model.evidence import EvidenceSet
+from jsdoctor.model.evidence import EvidenceSet, Gaps
 from jsdoctor.model.finding import CLUSTER, Finding, Outcome, Severity, passed
-from jsdoctor.model.gap import Gaps
 from tests.support.evidence import FIXTURES, KINDS, base_names, cases, evidence_of
 from tests.support.log_cases import takes_logs
 from tests.support.manifest_cases import takes_manifests

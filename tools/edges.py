@@ -17,9 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from jsdoctor.engine.select import find_rule
-from jsdoctor.model.evidence import EvidenceSet
+from jsdoctor.model.evidence import EvidenceSet, Gaps
 from jsdoctor.model.finding import Outcome
-from jsdoctor.model.gap import Gaps
 from jsdoctor.model.report import Result
 from tests.support.evidence import FIXTURES
 from tests.support.evidence_fields import Field, Fields

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import msgspec
 
-from jsdoctor.model.evidence import EvidenceSet
+from jsdoctor.model.evidence import EvidenceSet, Gaps
 from jsdoctor.model.finding import CLUSTER
-from jsdoctor.model.gap import Gap, Gaps
+from jsdoctor.model.gap import Gap
 from jsdoctor.model.links import Links
 from jsdoctor.model.rule import Rule
 from jsdoctor.model.server import Servers

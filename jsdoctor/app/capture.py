@@ -208,6 +208,6 @@ def _log_words(selected: Sequence[SelectedLog]) -> str:
 
 def _servers(evidence: EvidenceSet) -> list[ServerNote]:
     servers, connected = evidence.get(Servers), evidence.get(ConnectedServer)
-    if isinstance(servers, Servers):
+    if servers is not None:
         return [ServerNote(server.name, server.version) for server in servers.servers]
-    return [ServerNote(connected.server_name, connected.version)] if isinstance(connected, ConnectedServer) else []
+    return [ServerNote(connected.server_name, connected.version)] if connected is not None else []

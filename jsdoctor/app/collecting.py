@@ -17,9 +17,10 @@ from jsdoctor.app.logs.options import LogRequest
 from jsdoctor.app.messages import LOGGED, Messages, Show
 from jsdoctor.app.unrecognised import with_gaps
 from jsdoctor.collect.problems import Problem, UsageProblem
-from jsdoctor.model.evidence import KINDS, Evidence, EvidenceSet
+from jsdoctor.model.evidence import Evidence, EvidenceSet, Gaps
+from jsdoctor.model.evidence_kinds import KINDS
 from jsdoctor.model.finding import CLUSTER
-from jsdoctor.model.gap import Gap, Gaps
+from jsdoctor.model.gap import Gap
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.logins import NO_LOGINS, Logins
 from jsdoctor.model.packets import PacketEvidence
@@ -208,4 +209,4 @@ def _nothing_but(beside: Mapping[type[Evidence], str]) -> EvidenceSet:
         how_to_get=f"name a deployment beside them: jsdoctor check -s URL or --bundle FILE, with the {names}",
         requested=False,
     )
-    return EvidenceSet({Gaps: Gaps(())}, {kind: gap for kind in KINDS if kind is not Gaps})
+    return EvidenceSet({Gaps: Gaps(())}, dict.fromkeys(KINDS, gap))

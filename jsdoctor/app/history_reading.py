@@ -8,9 +8,9 @@ from pathlib import Path
 
 from jsdoctor.app.beside import BesideRead
 from jsdoctor.collect.bundle.history import Earlier, read_history
-from jsdoctor.model.evidence import EvidenceSet
+from jsdoctor.model.evidence import EvidenceSet, Gaps
 from jsdoctor.model.finding import CLUSTER
-from jsdoctor.model.gap import Gap, Gaps
+from jsdoctor.model.gap import Gap
 from jsdoctor.model.history import History, is_same_deployment
 from jsdoctor.model.report import Source
 from jsdoctor.model.server_past import PastSample
@@ -34,7 +34,7 @@ def earlier_samples(
     Raises `UsageProblem` for a directory that is none or has no bundles.
     """
     series = evidence.get(SnapshotSeries)
-    if not isinstance(series, SnapshotSeries):
+    if series is None:
         return []
     show(f"reading the bundles in {directory}")
     result, gaps = read_history(directory, series.last.taken_at)
@@ -68,7 +68,7 @@ def earlier_samples(
 
 def _snapshot(then: EvidenceSet) -> ClusterSnapshot | None:
     series = then.get(SnapshotSeries)
-    return series.last if isinstance(series, SnapshotSeries) else None
+    return series.last if series is not None else None
 
 
 def _unlike(earlier: Earlier) -> Gap:

@@ -151,7 +151,7 @@ class Judging(msgspec.Struct, frozen=True):
 
 def _topology(evidence: EvidenceSet) -> Topology | None:
     topology = evidence.get(Topology)
-    return topology if isinstance(topology, Topology) and topology.domains else None
+    return topology if topology is not None and topology.domains else None
 
 
 def open_judging(request: JudgeRequest) -> Judging:
@@ -183,4 +183,4 @@ def _parameter_values(request: JudgeRequest, config: Configuration, rulebook: Ru
 
 def _traffic(evidence: EvidenceSet) -> tuple[TrafficSummary, ...]:
     packets = evidence.get(PacketEvidence)
-    return traffic_summaries(packets) if isinstance(packets, PacketEvidence) else ()
+    return traffic_summaries(packets) if packets is not None else ()

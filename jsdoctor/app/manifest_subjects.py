@@ -18,7 +18,7 @@ from jsdoctor.parse.configuration import Configuration
 def with_subject_counts(evidence: EvidenceSet, request: EvidenceRequest, config: Configuration) -> EvidenceSet:
     """With the counts, where a login of the account itself can have them: the system account has no streams."""
     manifests, snapshots = evidence.get(Manifests), evidence.get(SnapshotSeries)
-    if not isinstance(manifests, Manifests) or not isinstance(snapshots, SnapshotSeries):
+    if manifests is None or snapshots is None:
         return evidence
     if request.bundle is not None or request.pasted or evidence.get(Servers) is not None:
         return evidence

@@ -43,7 +43,7 @@ def _is_odd(samples: tuple[Sample, ...]) -> bool:
     """Whether no server that responded knows a meta leader, or JetStream did not respond to a login of an account."""
     evidence = assemble(samples)
     servers = evidence.get(Servers)
-    metas = [server.meta for server in servers.servers if server.meta] if isinstance(servers, Servers) else []
+    metas = [server.meta for server in servers.servers if server.meta] if servers is not None else []
     if metas:
         return not any(meta.leader for meta in metas)
     accesses = {exchange.access for sample in samples for exchange in sample.exchanges}

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jsdoctor.app.evidence_request import Unrecognised
-from jsdoctor.model.evidence import EvidenceSet
+from jsdoctor.model.evidence import EvidenceSet, Gaps
 from jsdoctor.model.finding import Subject
-from jsdoctor.model.gap import Gap, Gaps
+from jsdoctor.model.gap import Gap
 
 NEAREST = (
     "jsdoctor check reads bundles, archives of nats audit gather, logs, packet captures, manifests, replies of servers"

@@ -16,7 +16,7 @@ from typing import Any, Union, get_args, get_origin
 
 import msgspec
 
-from jsdoctor.model.evidence import KINDS, Evidence
+from jsdoctor.model.evidence import Evidence
 from jsdoctor.model.finding import Finding
 from jsdoctor.model.params import Params
 
@@ -67,16 +67,20 @@ def _inspect(name: str, predicate: Predicate) -> Check:
     for parameter, hint in _hints(predicate).items():
         if hint is Params:
             takes_params = True
-        elif hint in KINDS:
+        elif _is_evidence(hint):
             required[parameter] = hint
         elif get_origin(hint) in (UnionType, Union):
             kinds = [kind for kind in get_args(hint) if kind is not type(None)]
-            if len(kinds) != 1 or kinds[0] not in KINDS:
+            if len(kinds) != 1 or not _is_evidence(kinds[0]):
                 raise TypeError(f"check {name!r}: {parameter} must be one kind of evidence, or that | None")
             optional[parameter] = kinds[0]
         else:
             raise TypeError(f"check {name!r}: {parameter} is not a kind of evidence")
     return Check(name, predicate, required, optional, takes_params)
+
+
+def _is_evidence(hint: object) -> bool:
+    return isinstance(hint, type) and issubclass(hint, Evidence)
 
 
 def _hints(predicate: Predicate) -> dict[str, Any]:

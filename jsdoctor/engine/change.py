@@ -33,7 +33,7 @@ def without_existing(
     """The results, those that were there before the change marked as such; unchanged without both sides."""
     every = tuple(results)
     manifests, snapshots = evidence.get(Manifests), evidence.get(SnapshotSeries)
-    if not isinstance(manifests, Manifests) or not isinstance(snapshots, SnapshotSeries):
+    if manifests is None or snapshots is None:
         return every
     change = _Change(manifests, Deployed(snapshots), every, checks)
     return tuple(

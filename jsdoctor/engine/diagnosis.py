@@ -14,8 +14,7 @@ from jsdoctor.engine.incidents import incidents
 from jsdoctor.engine.runner import Evaluation
 from jsdoctor.engine.visibility import Visibility
 from jsdoctor.model.diagnosis import Cause, Diagnosis, Narrowing, NextStep, Question, Verdict
-from jsdoctor.model.evidence import EvidenceSet
-from jsdoctor.model.evidence_kinds import EvidenceSource
+from jsdoctor.model.evidence import EvidenceSet, EvidenceSource
 from jsdoctor.model.finding import Confidence, Impact, Outcome, Severity
 from jsdoctor.model.report import Consequence, Result, RuleVerdict
 from jsdoctor.model.rule import Rule
@@ -154,7 +153,7 @@ def _explained(cause: Cause, explained: Mapping[int, Consequence]) -> Cause:
 def _looked_at(evidence: EvidenceSet, results: Sequence[Result]) -> datetime:
     """Time of the last sample; without one, the newest time in findings from logs. Without both nothing is compared."""
     series = evidence.get(SnapshotSeries)
-    if isinstance(series, SnapshotSeries):
+    if series is not None:
         return series.last.taken_at
     seen = (moment for result in results for moment in (result.finding.first_seen, result.finding.last_seen))
     return max(filter(None, seen), default=datetime.max.replace(tzinfo=UTC))

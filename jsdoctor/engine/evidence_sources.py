@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from jsdoctor.checks.registry import Check
-from jsdoctor.model.evidence import Evidence, EvidenceSet
-from jsdoctor.model.evidence_kinds import DECLARED, EvidenceSource
+from jsdoctor.model.evidence import EvidenceSet, EvidenceSource
 from jsdoctor.model.manifest import Manifests, RunningConfigurations
-
-_SOURCES: Mapping[type[Evidence], EvidenceSource] = {
-    kind.kind: kind.source for kind in DECLARED if kind.source is not None
-}
 
 
 def sources_for(check: Check, evidence: EvidenceSet | None) -> frozenset[EvidenceSource]:
@@ -21,7 +16,7 @@ def sources_for(check: Check, evidence: EvidenceSet | None) -> frozenset[Evidenc
     """
     wanted = list(check.required.values()) or list(check.optional.values())
     missing = [kind for kind in wanted if evidence is None or evidence.get(kind) is None]
-    sources = frozenset(_SOURCES.get(kind, EvidenceSource.LIVE) for kind in missing)
+    sources = frozenset(kind.source or EvidenceSource.LIVE for kind in missing)
     if check.required:
         return sources
     cheapest = next((source for source in EvidenceSource if source in sources), None)
@@ -39,7 +34,7 @@ def any_source(checks: Iterable[Check], evidence: EvidenceSet | None) -> frozens
 
 def used_sources(evidence: EvidenceSet) -> frozenset[EvidenceSource]:
     """The sources that all evidence at hand came from."""
-    return frozenset(source for kind, source in _SOURCES.items() if evidence.get(kind) is not None)
+    return frozenset(known.source for known in evidence.present if known.source is not None)
 
 
 def in_words(way: EvidenceSource, stream: str) -> str:

@@ -47,7 +47,7 @@ def manifest_change(
 ) -> ManifestChange | None:
     """The change of this run's manifests; None where there are no manifests, or no deployment beside them."""
     manifests, snapshots = evidence.get(Manifests), evidence.get(SnapshotSeries)
-    if not isinstance(manifests, Manifests) or not isinstance(snapshots, SnapshotSeries):
+    if manifests is None or snapshots is None:
         return None
     deployed = Deployed(snapshots)
     blind = _blind(evidence, gaps)

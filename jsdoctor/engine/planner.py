@@ -7,7 +7,6 @@ from collections.abc import Iterable
 import msgspec
 
 from jsdoctor.checks.registry import Check
-from jsdoctor.model.evidence_kinds import BY_KIND
 from jsdoctor.model.stored import ScanTarget, StoredMessages
 
 
@@ -61,10 +60,10 @@ def plan_collection(
     host: bool,
 ) -> CollectionPlan:
     """The union of what the checks declare. A second sample is taken only when one of them judges a trend."""
-    declared = [BY_KIND[kind] for check in checks for kind in check.kinds if kind in BY_KIND]
-    parts = {part for entry in declared for part in entry.parts}
+    kinds = {kind for check in checks for kind in check.kinds}
+    parts = {part for kind in kinds for part in kind.parts}
     plan = CollectionPlan(
-        samples=samples if any(entry.repeated for entry in declared) else 1,
+        samples=samples if any(kind.repeated for kind in kinds) else 1,
         interval_s=interval_s,
         timeout_s=timeout_s,
         ntp=tuple(ntp) if "ntp" in parts else (),

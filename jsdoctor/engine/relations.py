@@ -38,17 +38,17 @@ class Relations:
 
     def __init__(self, evidence: EvidenceSet, results: Iterable[Result]) -> None:
         series, servers = evidence.get(SnapshotSeries), evidence.get(Servers)
-        snapshots = series.snapshots if isinstance(series, SnapshotSeries) else ()
+        snapshots = series.snapshots if series is not None else ()
         self._streams = {stream.subject: stream for sample in snapshots for stream in sample.streams}
         self._assets = {asset.subject: asset for asset in _assets(self._streams.values())}
         self._answered_by = {stream.subject: stream.answered_by for stream in self._streams.values()}
         self._silent = {silent.subject for sample in snapshots for silent in sample.silent}
         self._servers = {name for asset in self._assets.values() for name in _members(asset)}
-        self._servers |= {server.name for server in servers.servers} if isinstance(servers, Servers) else set()
+        self._servers |= {server.name for server in servers.servers} if servers is not None else set()
         self._servers |= {r.finding.subject.name for r in results if r.finding.subject.kind == "server"}
         self._servers.discard("")
         self._domain_of = {name: stream.domain for stream in self._streams.values() for name in _members(stream)}
-        known = servers.servers if isinstance(servers, Servers) else ()
+        known = servers.servers if servers is not None else ()
         self._domain_of |= {server.name: server.domain for server in known}
         self._domains = {*self._domain_of.values()} or {""}
 

@@ -94,7 +94,7 @@ def _run(
         except Exception as error:  # noqa: BLE001 - one broken check must not take the others with it
             message = f"the check itself failed: {type(error).__name__}: {error}"
             findings.append(Finding(subject=CLUSTER, outcome=Outcome.ERROR, message=message))
-    if isinstance(logs, LogEvidence) and any(LogEvidence in check.required.values() for check in able):
+    if logs is not None and any(LogEvidence in check.required.values() for check in able):
         findings.extend(undecided(rule, findings, logs))
         if not findings and clears_nothing(rule, logs):
             findings.append(not_cleared(rule, logs))
@@ -119,10 +119,10 @@ def _counted(findings: Sequence[Finding]) -> tuple[Counter[Outcome], list[Findin
 
 
 def _without_short_passes(
-    findings: Iterable[Finding], rule: Rule, check: Check, logs: Evidence | None
+    findings: Iterable[Finding], rule: Rule, check: Check, logs: LogEvidence | None
 ) -> Iterable[Finding]:
     """Without what a check of logs passes on a log that is too short to pass anything, or that misses its lines."""
-    if isinstance(logs, LogEvidence) and LogEvidence in check.required.values() and clears_nothing(rule, logs):
+    if logs is not None and LogEvidence in check.required.values() and clears_nothing(rule, logs):
         return [finding for finding in findings if finding.outcome is not Outcome.PASS]
     return findings
 

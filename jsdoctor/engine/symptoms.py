@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from jsdoctor.engine.loader import PageText
-from jsdoctor.model.evidence_kinds import EvidenceSource
+from jsdoctor.model.evidence import EvidenceSource
 from jsdoctor.model.nearest import did_you_mean
 from jsdoctor.model.rule import Rule, RuleStatus
 from jsdoctor.model.sentence import Vocabulary

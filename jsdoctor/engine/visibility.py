@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from jsdoctor.engine.evidence_sources import used_sources
 from jsdoctor.engine.relations import stream_of
 from jsdoctor.model.diagnosis import Narrowing
-from jsdoctor.model.evidence import EvidenceSet
-from jsdoctor.model.evidence_kinds import DECLARED, EvidenceSource
+from jsdoctor.model.evidence import EvidenceSet, EvidenceSource
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.report import Result
@@ -28,14 +27,14 @@ class Visibility:
     def __init__(self, evidence: EvidenceSet, narrowing: Narrowing) -> None:
         self.narrowing = narrowing
         series = evidence.get(SnapshotSeries)
-        self._snapshot: ClusterSnapshot | None = series.last if isinstance(series, SnapshotSeries) else None
+        self._snapshot: ClusterSnapshot | None = series.last if series is not None else None
         self._gaps = [gap for gap in evidence.gaps_for(()) if gap.requested]
         self._streams = [stream for stream in self._all() if stream.name == narrowing.stream]
         self.ways = used_sources(evidence) | (
             {EvidenceSource.EXPECTED} if narrowing.expected_seq is not None else frozenset()
         )
         self._anything_runs = bool(self.ways - {EvidenceSource.EXPECTED}) or any(
-            kind.of_deployment and evidence.get(kind.kind) is not None for kind in DECLARED
+            known.of_deployment for known in evidence.present
         )
         self.accounts = frozenset(stream.account for stream in self._streams)
         self.notes = tuple(self._notes())

@@ -9,6 +9,7 @@ from datetime import datetime
 
 import msgspec
 
+from jsdoctor.model.evidence import NOT_REPORTED, Evidence, EvidenceSource
 from jsdoctor.model.finding import Observation, Subject
 
 
@@ -47,11 +48,17 @@ class AccountUse(msgspec.Struct, frozen=True, kw_only=True):
         return Observation(source=self.server, path=f"{self.name or self.account}.{path}", value=value, at=self.at)
 
 
-class AccountClaims(msgspec.Struct, frozen=True):
+class AccountClaims(Evidence, frozen=True):
     """Every account with a JWT, on every server that knows it; empty outside of operator mode.
 
     `listed` has the public keys of all accounts that a server knows, by the server's name.
     """
 
+    source = EvidenceSource.SYSTEM
+    parts = ("claims",)
+    unavailable = NOT_REPORTED
+    said_by = ("claims",)
+    of_deployment = True
+
     uses: tuple[AccountUse, ...]
-    listed: dict[str, frozenset[str]] = {}
+    listed: dict[str, frozenset[str]] = msgspec.field(default_factory=dict)

@@ -7,6 +7,7 @@ from math import ceil
 
 import msgspec
 
+from jsdoctor.model.evidence import Evidence, EvidenceSource, not_offered
 from jsdoctor.model.finding import Subject
 
 MAX_ACKS = 100_000
@@ -39,7 +40,22 @@ class ConsumerAcks(msgspec.Struct, frozen=True):
         return len(self.ack_times_ns) - bisect_left(self.ack_times_ns, length_ns + 1)
 
 
-class AckTimes(msgspec.Struct, frozen=True):
+class AckTimes(Evidence, frozen=True):
     """Every consumer with `sample_freq` for which metrics arrived while samples were taken."""
+
+    source = EvidenceSource.ACKS
+    parts = (
+        "assets",
+        "consumers",
+        "ack_metrics",
+    )
+    repeated = True
+    unavailable = not_offered(
+        "no consumer that was seen with a login of its account has its acknowledgements measured, or one sample was"
+        " taken",
+        "switch it on for a consumer (nats consumer edit STREAM CONSUMER --sample 100 -f) and look with --interval 30s",
+        kind="metrics",
+    )
+    left_out_by = frozenset({"metrics"})
 
     consumers: tuple[ConsumerAcks, ...]

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
 
 import msgspec
 
+from jsdoctor.model.evidence import CollectionFacts, Evidence, EvidenceSource, not_offered
+from jsdoctor.model.exchange import Endpoint
 from jsdoctor.model.finding import Observation, Subject
+from jsdoctor.model.gap import Gap
 
 CERTAINTY = 3
 """A clock is reported as wrong only if its offset exceeds this multiple of the bound of the measurement."""
@@ -76,18 +80,42 @@ class ServerClock(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(Observation(self.name, path, value, self.at) for path, value in values.items())
 
 
-class Clocks(msgspec.Struct, frozen=True):
+class Clocks(Evidence, frozen=True):
     """The clock of every server that could be read, by name, against ours.
 
     `complete`: all servers were queried, which requires the system account.
     """
 
+    parts = ("clocks",)
+    unavailable = not_offered(
+        "no server reported its time",
+        'allow this login to ask "$SYS.REQ.USER.INFO"; of captured evidence, capture it again',
+    )
+
     servers: tuple[ServerClock, ...]
     complete: bool = False
 
+    def servers_seen(self) -> Iterator[str]:
+        """The names of the servers of which this has a report."""
+        return (clock.name for clock in self.servers)
 
-class NtpTime(msgspec.Struct, frozen=True):
+
+_NTP_UNUSABLE = not_offered(
+    "no NTP server that was queried gave a reliable time", "see the message about each of them", kind="ntp"
+)
+
+
+class NtpTime(Evidence, frozen=True):
     """True time against our clock, as NTP servers report it. `sources` agree on it; `outvoted` were left out."""
+
+    source = EvidenceSource.NTP
+    parts = ("ntp",)
+    unavailable = not_offered(
+        "no NTP server was queried, so it is not known which clock is right",
+        "name one that this machine can reach, better three: --ntp HOST, or ntp = [...] in the configuration",
+        kind="ntp",
+    )
+    endpoints = (Endpoint.NTP,)
 
     offset: Offset
     sources: tuple[str, ...]
@@ -99,3 +127,8 @@ class NtpTime(msgspec.Struct, frozen=True):
         name = ", ".join(self.sources)
         values = {"ntp.offset_ns": self.offset.middle_ns, "ntp.bound_ns": self.offset.bound_ns}
         return tuple(Observation(name, path, value) for path, value in values.items())
+
+    @classmethod
+    def absent(cls, facts: CollectionFacts) -> Gap:
+        """No NTP server was named, or none that was named is of use."""
+        return _NTP_UNUSABLE if facts.asked_ntp else cls.unavailable

@@ -5,10 +5,12 @@ Source: the CONNZ endpoint (server: monitor.go Connz). A server remembers 10,000
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
 
 import msgspec
 
+from jsdoctor.model.evidence import NOT_REPORTED, Evidence, EvidenceSource
 from jsdoctor.model.finding import Observation, Subject
 
 
@@ -58,7 +60,17 @@ class ServerConnections(msgspec.Struct, frozen=True, kw_only=True):
         return Observation(source=self.server, path=path, value=value, at=self.at)
 
 
-class Connections(msgspec.Struct, frozen=True):
+class Connections(Evidence, frozen=True):
     """The connections of every server that listed them, by server name."""
 
+    source = EvidenceSource.SYSTEM
+    parts = ("connections",)
+    unavailable = NOT_REPORTED
+    said_by = ("connections",)
+    of_deployment = True
+
     servers: tuple[ServerConnections, ...]
+
+    def servers_seen(self) -> Iterator[str]:
+        """The names of the servers of which this has a report."""
+        return (server.server for server in self.servers)

@@ -6,6 +6,8 @@ from typing import Literal
 
 import msgspec
 
+from jsdoctor.model.evidence import Evidence, not_offered
+
 Harm = Literal["data", "service", "cost"]
 """Messages are lost, come back or differ; something stops; it costs resources or shows wrong figures. Worst first."""
 
@@ -32,7 +34,9 @@ class Defect(msgspec.Struct, frozen=True):
     affected: tuple[Affected, ...]
 
 
-class KnownDefects(msgspec.Struct, frozen=True):
+class KnownDefects(Evidence, frozen=True):
     """The defects that jsdoctor ships (`rules/defects.toml`)."""
+
+    unavailable = not_offered("the list of known defects was not read", "run jsdoctor check", kind="configuration")
 
     defects: tuple[Defect, ...]

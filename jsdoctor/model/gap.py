@@ -20,9 +20,3 @@ class Gap(msgspec.Struct, frozen=True):
     reason: str
     how_to_get: str
     requested: bool = True
-
-
-class Gaps(msgspec.Struct, frozen=True):
-    """All requested gaps of one run, as evidence: rule JSD901 reports them."""
-
-    gaps: tuple[Gap, ...]

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Self
 
 import msgspec
 
+from jsdoctor.model.evidence import Evidence, EvidenceSource, not_offered
+from jsdoctor.model.finding import Subject
 from jsdoctor.model.snapshot import ClusterSnapshot, Consumer, Stream, same_incarnation
 from jsdoctor.model.trend import ConsumerHistory, StreamHistory
 
@@ -13,12 +16,20 @@ MAX_SAMPLES = 24
 """Maximum number of earlier samples that are read, as each may hold ten thousand consumers."""
 
 
-class History(msgspec.Struct, frozen=True):
+class History(Evidence, frozen=True):
     """Two or more snapshots, oldest first, the last one of this run; each other of a bundle or from Prometheus.
 
     Other than in `Trend`, an asset need not have been seen, or led, in all of them: earlier readings of the same
     incarnation count where there are any.
     """
+
+    source = EvidenceSource.HISTORY
+    parts = ("assets", "consumers")
+    unavailable = not_offered(
+        "no earlier bundles of this deployment were given",
+        "give the directory that jsdoctor capture writes them to: --history DIR",
+        kind="history",
+    )
 
     snapshots: tuple[ClusterSnapshot, ...]
 
@@ -44,6 +55,10 @@ class History(msgspec.Struct, frozen=True):
             same = [p for p in result if p and same_incarnation(p[1], consumer) and same_incarnation(p[0], stream)]
             if same:
                 yield ConsumerHistory((*(p[1] for p in same), consumer), (*(p[0] for p in same), stream))
+
+    def without(self, subject: Subject) -> Self:
+        """The same without that stream or consumer."""
+        return msgspec.structs.replace(self, snapshots=tuple(each.without(subject) for each in self.snapshots))
 
 
 def _consumers(snapshot: ClusterSnapshot) -> dict[tuple[str, str, str], tuple[Stream, Consumer]]:

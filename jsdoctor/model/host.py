@@ -9,6 +9,8 @@ from datetime import datetime
 
 import msgspec
 
+from jsdoctor.model.evidence import Evidence, EvidenceSource, not_offered
+from jsdoctor.model.exchange import Endpoint
 from jsdoctor.model.finding import Observation, Subject
 
 
@@ -72,8 +74,15 @@ class HostReading(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
         return Observation(source=f"host {self.host}", path=path, value=value, at=self.at)
 
 
-class HostFacts(msgspec.Struct, frozen=True):
+class HostFacts(Evidence, frozen=True):
     """Readings of one host, oldest first; at least one."""
+
+    source = EvidenceSource.HOST
+    parts = ("host",)
+    unavailable = not_offered(
+        "no host of a server was checked", "run jsdoctor on the host of a server with --host, as root", kind="host"
+    )
+    endpoints = (Endpoint.HOST,)
 
     readings: tuple[HostReading, ...]
 

@@ -12,6 +12,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import msgspec
 
+from jsdoctor.model.evidence import Evidence, EvidenceSource, not_offered
+from jsdoctor.model.exchange import Endpoint
 from jsdoctor.model.finding import Observation, Subject
 from jsdoctor.model.manifest import DeclaredServers
 
@@ -179,11 +181,17 @@ class PodConfiguration(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     servers: DeclaredServers
 
 
-class KubernetesFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class KubernetesFacts(Evidence, frozen=True, kw_only=True, omit_defaults=True):
     """One namespace at one moment. `nodes` is how many nodes the cluster has.
 
     `expandable` are the storage classes, and whether their volumes can be made larger. `warnings` are the newest first.
     """
+
+    source = EvidenceSource.KUBERNETES
+    unavailable = not_offered(
+        "Kubernetes was not queried", "where the servers run in Kubernetes: --kube -n NAMESPACE", kind="kubernetes"
+    )
+    endpoints = (Endpoint.KUBERNETES,)
 
     namespace: str
     at: datetime

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
+from typing import Self
 
 import msgspec
 
+from jsdoctor.model.evidence import NOT_REPORTED, Evidence, EvidenceSource
 from jsdoctor.model.finding import Observation, Subject
 
 
@@ -83,8 +86,14 @@ class ServerLinks(msgspec.Struct, frozen=True, kw_only=True):
         return Observation(source=self.server, path=path, value=value, at=self.at)
 
 
-class Links(msgspec.Struct, frozen=True):
+class Links(Evidence, frozen=True):
     """The newest links of every server that reported them, by server name. `earlier` has those of earlier samples."""
+
+    source = EvidenceSource.SYSTEM
+    parts = ("links",)
+    unavailable = NOT_REPORTED
+    said_by = ("links",)
+    of_deployment = True
 
     servers: tuple[ServerLinks, ...]
     earlier: tuple[tuple[ServerLinks, ...], ...] = ()
@@ -99,6 +108,15 @@ class Links(msgspec.Struct, frozen=True):
         newest = {server.server: server.completed(known.get(server.server)) for server in self.servers}
         both = known | newest
         return Links(tuple(both[name] for name in sorted(both)), (*before.earlier, before.servers))
+
+    def servers_seen(self) -> Iterator[str]:
+        """The names of the servers of which this has a report."""
+        return (server.server for server in self.servers)
+
+    def without(self, subject: Subject) -> Self:
+        """The same without that server."""
+        kept = tuple(server for server in self.servers if server.server != subject.name)
+        return self if len(kept) == len(self.servers) else msgspec.structs.replace(self, servers=kept)
 
 
 def _with_routes(links: ServerLinks, before: ServerLinks) -> ServerLinks:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from jsdoctor.model.evidence import Evidence, EvidenceSource, not_offered
 from jsdoctor.model.finding import Observation, Subject
 from jsdoctor.model.histogram import Histogram
 from jsdoctor.model.log_line import CLOCK_US, DATED_US, MINUTE_US, ORDER_US, Exemplar, LogTime
@@ -190,12 +191,17 @@ class LogServer(msgspec.Struct, frozen=True, kw_only=True):
     last: LogTime | None = None
 
 
-class LogEvidence(msgspec.Struct, frozen=True, kw_only=True):
+class LogEvidence(Evidence, frozen=True, kw_only=True):
     """Everything that was read from logs: bounded, ordered, equal whatever engine read it.
 
     `unsearched` names signatures of which lines may be missing, because the lines were selected into a bundle by a
     release that did not know them, a query filtered them, or there were too many: their absence shows nothing.
     """
+
+    source = EvidenceSource.LOGS
+    unavailable = not_offered(
+        "no logs were given", "give the logs of all servers: --logs PATH, or jsdoctor audit PATH", kind="logs"
+    )
 
     files: tuple[LogFile, ...]
     servers: tuple[LogServer, ...] = ()

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from jsdoctor.model.evidence import Evidence, EvidenceSource, not_offered
 from jsdoctor.model.finding import Observation, Subject
 from jsdoctor.model.jetstream import ConsumerConfig, StreamConfig
 from jsdoctor.model.server_defaults import consumer_as_stored, stream_as_stored
@@ -210,8 +211,12 @@ class ManifestFile(msgspec.Struct, frozen=True, kw_only=True):
     named: bool = False
 
 
-class Manifests(msgspec.Struct, frozen=True, kw_only=True):
+class Manifests(Evidence, frozen=True, kw_only=True):
     """Everything that manifests declare."""
+
+    unavailable = not_offered(
+        "no manifests were given", "give what is to be deployed: --manifest PATH", kind="manifest"
+    )
 
     files: tuple[ManifestFile, ...] = ()
     streams: tuple[DeclaredStream, ...] = ()
@@ -230,8 +235,15 @@ class Manifests(msgspec.Struct, frozen=True, kw_only=True):
         return (consumer for consumer in self.consumers if consumer.planned_action is not PlannedAction.DELETED)
 
 
-class RunningConfigurations(msgspec.Struct, frozen=True, kw_only=True):
+class RunningConfigurations(Evidence, frozen=True, kw_only=True):
     """Configurations that servers have mounted now, as far as they could be read. No change is judged by them."""
+
+    source = EvidenceSource.KUBERNETES
+    unavailable = not_offered(
+        "no configuration that servers have mounted was read from Kubernetes",
+        "where the servers run in Kubernetes: --kube -n NAMESPACE, with `get` on configmaps",
+        kind="kubernetes",
+    )
 
     servers: tuple[DeclaredServers, ...]
 

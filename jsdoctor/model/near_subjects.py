@@ -6,6 +6,7 @@ from enum import StrEnum
 
 import msgspec
 
+from jsdoctor.model.evidence import Evidence, not_offered
 from jsdoctor.model.subjects import subject_contains
 
 MIN_TOKEN = 5
@@ -62,12 +63,19 @@ class UploadSubjects(msgspec.Struct, frozen=True):
     spare_chunks: int = 0
 
 
-class NearSubjects(msgspec.Struct, frozen=True):
+class NearSubjects(Evidence, frozen=True):
     """Every filter whose stream was queried for its subjects.
 
     `too_many`: streams that were not queried, with the number of their subjects. `full`: of the streams that refuse
     messages of a subject that has enough. `uploads`: of object stores.
     """
+
+    parts = ("near_subjects",)
+    unavailable = not_offered(
+        "no subjects of streams were requested: no filter or full subject of this account is in doubt, or the login is"
+        " of another account",
+        "use a login of the account that owns the stream",
+    )
 
     filters: tuple[FilterSubjects, ...]
     too_many: tuple[tuple[str, str, int], ...] = ()

@@ -10,6 +10,8 @@ from enum import StrEnum
 
 import msgspec
 
+from jsdoctor.model.evidence import Evidence, EvidenceSource, not_offered
+from jsdoctor.model.exchange import Endpoint
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.nats_traffic import NatsTraffic
 
@@ -349,11 +351,17 @@ class UnmatchedCaptures(msgspec.Struct, frozen=True):
     why: WhyUnmatched
 
 
-class PacketEvidence(msgspec.Struct, frozen=True, kw_only=True):
+class PacketEvidence(Evidence, frozen=True, kw_only=True):
     """All captures of a run, their connections in order of their start, and pairs of the same connection.
 
     `nats` has the NATS traffic of each capture; `unmatched` are captures without a common connection.
     """
+
+    source = EvidenceSource.PACKETS
+    unavailable = not_offered(
+        "no packet capture was given", "give captures of the connections in question: --pcap FILE", kind="pcap"
+    )
+    endpoints = (Endpoint.PACKETS,)
 
     captures: tuple[Capture, ...] = ()
     connections: tuple[TcpConnection, ...] = ()

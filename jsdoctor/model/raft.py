@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
+from jsdoctor.model.evidence import NOT_REPORTED, Evidence, EvidenceSource
 from jsdoctor.model.finding import Observation
 
 META_GROUP = "_meta_"
@@ -91,8 +92,15 @@ class RaftMember(msgspec.Struct, frozen=True):
         return Observation(source=self.server, path=f"{self.group}.{path}", value=value, at=self.at)
 
 
-class RaftGroups(msgspec.Struct, frozen=True):
+class RaftGroups(Evidence, frozen=True):
     """The members of all groups that could be seen, in every sample, oldest first."""
+
+    source = EvidenceSource.SYSTEM
+    parts = ("raft",)
+    repeated = True
+    unavailable = NOT_REPORTED
+    said_by = ("raft",)
+    of_deployment = True
 
     samples: tuple[tuple[RaftMember, ...], ...]
 
@@ -107,3 +115,7 @@ class RaftGroups(msgspec.Struct, frozen=True):
         for member in self.last:
             key = (member.server, member.account, member.group)
             yield (*(sample[key] for sample in earlier if key in sample), member)
+
+    def servers_seen(self) -> Iterator[str]:
+        """The names of the servers of which this has a report."""
+        return (member.server for member in self.last)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
+from typing import Self
 
 import msgspec
 
+from jsdoctor.model.evidence import GAPS_OF_ASSETS, NO_SERVERS, Evidence, EvidenceSource, not_offered
+from jsdoctor.model.exchange import Endpoint
 from jsdoctor.model.finding import Observation, Subject
 from jsdoctor.model.jetstream import Peer
 
@@ -230,13 +234,19 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
         return Observation(source=self.name, path=path, value=value, at=self.at)
 
 
-class Servers(msgspec.Struct, frozen=True):
+class Servers(Evidence, frozen=True):
     """Every server that responded. Needs the system account or monitoring endpoints.
 
     `complete` is True if the whole cluster was queried (system account); monitoring shows only the servers named.
     `earlier` holds the servers of each sample before the last, oldest first: intermittent states are judged by all
     samples.
     """
+
+    source = EvidenceSource.SYSTEM
+    parts = ("servers",)
+    unavailable = NO_SERVERS
+    said_by = ("servers",)
+    of_deployment = True
 
     servers: tuple[Server, ...]
     complete: bool = False
@@ -247,12 +257,24 @@ class Servers(msgspec.Struct, frozen=True):
         """The servers of every sample, oldest first."""
         return (*self.earlier, self.servers)
 
+    def servers_seen(self) -> Iterator[str]:
+        """The names of the servers of which this has a report."""
+        return (server.name for server in self.servers)
 
-class ConnectedServer(msgspec.Struct, frozen=True):
+    def without(self, subject: Subject) -> Self:
+        """The same without that server."""
+        kept = tuple(server for server in self.servers if server.name != subject.name)
+        return self if len(kept) == len(self.servers) else msgspec.structs.replace(self, servers=kept)
+
+
+class ConnectedServer(Evidence, frozen=True):
     """The INFO of the connected server, which any client receives.
 
     `connect_urls` are the client addresses of all servers of the cluster; empty if they are not advertised.
     """
+
+    unavailable = not_offered("no client connection was made", "give --server or --context")
+    endpoints = (Endpoint.CONNECT_INFO,)
 
     server_name: str = ""
     version: str = ""
@@ -311,7 +333,16 @@ class Account(msgspec.Struct, frozen=True):
         return Subject(kind="account", name=self.name)
 
 
-class Accounts(msgspec.Struct, frozen=True):
+class Accounts(Evidence, frozen=True):
     """Usage of every account that could be seen."""
+
+    parts = ("accounts",)
+    unavailable = not_offered(
+        "no reply showed how much of its limits any account uses",
+        "use a login of an account with JetStream, or of the system account",
+    )
+    said_by = ("accounts",)
+    of_deployment = True
+    left_out_by = GAPS_OF_ASSETS
 
     accounts: tuple[Account, ...]

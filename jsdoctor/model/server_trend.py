@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Self
+
 import msgspec
 
-from jsdoctor.model.server import Server
+from jsdoctor.model.evidence import NO_SERVERS, CollectionFacts, Evidence, EvidenceSource, too_few_samples
+from jsdoctor.model.finding import Subject
+from jsdoctor.model.gap import Gap
+from jsdoctor.model.server import Server, Servers
 
 
 class ServerHistory(msgspec.Struct, frozen=True):
@@ -33,7 +39,36 @@ class ServerHistory(msgspec.Struct, frozen=True):
         return max((self.last.at - self.first.at).total_seconds(), 1e-3)
 
 
-class ServerTrend(msgspec.Struct, frozen=True):
+class ServerTrend(Evidence, frozen=True):
     """Every server that reported its general variables in all samples, by name."""
 
+    source = EvidenceSource.SYSTEM
+    parts = (
+        "servers",
+        "server_rates",
+    )
+    repeated = True
+    unavailable = NO_SERVERS
+    said_by = (
+        "samples",
+        "server_samples",
+        "servers",
+    )
+    of_deployment = True
+    single = Servers
+
     servers: tuple[ServerHistory, ...]
+
+    @classmethod
+    def absent(cls, facts: CollectionFacts) -> Gap:
+        """Too few samples, or a login that cannot see servers."""
+        return super().absent(facts) if facts.plain else too_few_samples(facts)
+
+    def servers_seen(self) -> Iterator[str]:
+        """The names of the servers of which this has a report."""
+        return (server.last.name for server in self.servers)
+
+    def without(self, subject: Subject) -> Self:
+        """The same without that server."""
+        kept = tuple(server for server in self.servers if server.last.name != subject.name)
+        return self if len(kept) == len(self.servers) else msgspec.structs.replace(self, servers=kept)

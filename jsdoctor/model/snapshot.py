@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from functools import cached_property
-from typing import TypeVar
+from typing import Self, TypeVar
 
 import msgspec
 
+from jsdoctor.model.evidence import GAPS_OF_ASSETS, NO_ASSETS, Evidence
 from jsdoctor.model.finding import Observation, Subject
 from jsdoctor.model.jetstream import (
     Cluster,
@@ -243,9 +244,30 @@ class ClusterSnapshot(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """Listed once: every third rule goes through them."""
         return tuple((stream, c) for stream in self.led_streams() for c in stream.consumers if c.from_leader)
 
+    def without(self, subject: Subject) -> ClusterSnapshot:
+        """The same without that stream or consumer. A consumer that is left out still exists.
 
-class SnapshotSeries(msgspec.Struct, frozen=True):
+        No check may conclude that its stream has none.
+        """
+        streams = []
+        for stream in self.streams:
+            if stream.subject == subject:
+                continue
+            known = raw_field(stream, "consumers")
+            kept = tuple(consumer for consumer in known if consumer.subject != subject)
+            changed = len(kept) < len(known)
+            streams.append(msgspec.structs.replace(stream, consumers=kept, consumers_seen=False) if changed else stream)
+        return msgspec.structs.replace(self, streams=tuple(streams))
+
+
+class SnapshotSeries(Evidence, frozen=True):
     """One or more snapshots, oldest first. Evidence for every rule that judges a state."""
+
+    parts = ("assets", "consumers")
+    unavailable = NO_ASSETS
+    said_by = ("assets",)
+    of_deployment = True
+    left_out_by = GAPS_OF_ASSETS
 
     snapshots: tuple[ClusterSnapshot, ...]
 
@@ -253,3 +275,7 @@ class SnapshotSeries(msgspec.Struct, frozen=True):
     def last(self) -> ClusterSnapshot:
         """The newest snapshot."""
         return self.snapshots[-1]
+
+    def without(self, subject: Subject) -> Self:
+        """The same without that stream or consumer."""
+        return msgspec.structs.replace(self, snapshots=tuple(each.without(subject) for each in self.snapshots))

@@ -6,7 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 
+from jsdoctor.model.evidence import CollectionFacts, Evidence, EvidenceSource, not_offered
 from jsdoctor.model.finding import Observation, Subject
+from jsdoctor.model.gap import Gap
 from jsdoctor.model.stored_ids import RepeatedIds
 
 MAX_INVERSIONS = 1_000
@@ -141,7 +143,26 @@ class StoredStream(msgspec.Struct, frozen=True, kw_only=True):
         return Observation(source=self.answered_by, path=path, value=value, at=self.at)
 
 
-class StoredMessages(msgspec.Struct, frozen=True):
+_SCAN_FAILED = not_offered(
+    "the stored messages of no stream that was named could be read", "see the message about each of them", kind="scan"
+)
+
+
+class StoredMessages(Evidence, frozen=True):
     """Every stream whose stored messages were read."""
 
+    source = EvidenceSource.SCAN
+    parts = ("scan",)
+    unavailable = not_offered(
+        "no stream was named whose stored messages should be read",
+        "name streams of the account of this login: --scan STREAM",
+        kind="scan",
+    )
+    left_out_by = frozenset({"scan"})
+
     streams: tuple[StoredStream, ...]
+
+    @classmethod
+    def absent(cls, facts: CollectionFacts) -> Gap:
+        """No stream was named, or none that was named could be read."""
+        return _SCAN_FAILED if facts.scanned else cls.unavailable

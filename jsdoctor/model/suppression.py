@@ -7,6 +7,7 @@ from datetime import date
 
 import msgspec
 
+from jsdoctor.model.evidence import Evidence, not_offered
 from jsdoctor.model.finding import Severity
 
 BASELINE_SCHEMA = "jsdoctor.baseline/v1"
@@ -75,7 +76,9 @@ class WaiverUse(msgspec.Struct, frozen=True):
     expired: bool
 
 
-class Suppressions(msgspec.Struct, frozen=True):
+class Suppressions(Evidence, frozen=True):
     """All waivers of this run."""
+
+    unavailable = not_offered("nothing is waived", "waive with [[suppress]] in jsdoctor.toml", kind="configuration")
 
     uses: tuple[WaiverUse, ...] = ()

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from jsdoctor.model.evidence import NO_SERVERS, Evidence, EvidenceSource
 from jsdoctor.model.links import Links
 from jsdoctor.model.server import Server, Servers
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
@@ -38,14 +39,23 @@ class Domain(msgspec.Struct, frozen=True):
         return self.meta_size == 0
 
 
-class Topology(msgspec.Struct, frozen=True):
+class Topology(Evidence, frozen=True):
     """The whole. `roles` counts streams by what they are used for. `leafs`: leaf connections that hubs have.
 
     `unread`: servers of which no reply shows whether they have JetStream.
     """
 
+    source = EvidenceSource.SYSTEM
+    parts = (
+        "servers",
+        "links",
+    )
+    unavailable = NO_SERVERS
+    of_deployment = True
+    left_out_by = frozenset({"endpoint"})
+
     domains: tuple[Domain, ...]
-    roles: dict[str, int] = {}
+    roles: dict[str, int] = msgspec.field(default_factory=dict)
     leafs: int = 0
     without_jetstream: int = 0
     unread: int = 0

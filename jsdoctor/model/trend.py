@@ -4,10 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from typing import Self
 
 import msgspec
 
-from jsdoctor.model.snapshot import ClusterSnapshot, Consumer, Stream, same_incarnation
+from jsdoctor.model.evidence import (
+    GAPS_OF_ASSETS,
+    NO_ASSETS,
+    CollectionFacts,
+    Evidence,
+    EvidenceSource,
+    too_few_samples,
+)
+from jsdoctor.model.finding import Subject
+from jsdoctor.model.gap import Gap
+from jsdoctor.model.snapshot import ClusterSnapshot, Consumer, SnapshotSeries, Stream, same_incarnation
 
 ConsumerKey = tuple[str, str, str]
 """Account, stream and name."""
@@ -61,11 +72,22 @@ class ConsumerHistory(msgspec.Struct, frozen=True):
         return max((self.last.at - self.first.at).total_seconds(), 1e-3)
 
 
-class Trend(msgspec.Struct, frozen=True, dict=True):
+class Trend(Evidence, frozen=True, dict=True):
     """Two or more snapshots, oldest first. An asset counts if it has a leader in all of them and was not recreated.
 
     Each rule on rates iterates over all histories, so they are built once.
     """
+
+    source = EvidenceSource.TREND
+    parts = ("assets", "consumers")
+    repeated = True
+    said_by = (
+        "samples",
+        "assets",
+    )
+    of_deployment = True
+    left_out_by = GAPS_OF_ASSETS
+    single = SnapshotSeries
 
     snapshots: tuple[ClusterSnapshot, ...]
 
@@ -109,6 +131,15 @@ class Trend(msgspec.Struct, frozen=True, dict=True):
             ]
             if len(same) == len(earlier):
                 yield ConsumerHistory((*(pair[1] for pair in same), consumer), (*(pair[0] for pair in same), stream))
+
+    @classmethod
+    def absent(cls, facts: CollectionFacts) -> Gap:
+        """No streams, or too few samples of them."""
+        return too_few_samples(facts) if facts.snapshots else NO_ASSETS
+
+    def without(self, subject: Subject) -> Self:
+        """The same without that stream or consumer."""
+        return msgspec.structs.replace(self, snapshots=tuple(each.without(subject) for each in self.snapshots))
 
 
 def _consumers_by_key(snapshot: ClusterSnapshot) -> dict[ConsumerKey, tuple[Stream, Consumer]]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jsdoctor.model.evidence import Evidence
-from jsdoctor.model.evidence_kinds import DECLARED, NO_CONNECTION, NOTHING_ANSWERED, CollectionFacts
+from jsdoctor.model.evidence import NOTHING_ANSWERED, CollectionFacts, Evidence
+from jsdoctor.model.evidence_kinds import KINDS
 from jsdoctor.model.exchange import Access, Sample
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.server import ConnectedServer
 
-_OF_NO_ASSETS = {endpoint for kind in DECLARED for endpoint in kind.endpoints}
+_OF_NO_ASSETS = {endpoint for kind in KINDS for endpoint in kind.endpoints}
 
 
 def why_absent(samples: Sequence[Sample], snapshots: int) -> dict[type[Evidence], Gap]:
@@ -18,7 +18,7 @@ def why_absent(samples: Sequence[Sample], snapshots: int) -> dict[type[Evidence]
     exchanges = [exchange for sample in samples for exchange in sample.exchanges]
     gaps = [gap for sample in samples for gap in sample.gaps]
     seen = {exchange.access for exchange in exchanges}
-    collected = CollectionFacts(
+    facts = CollectionFacts(
         samples=len(samples),
         snapshots=snapshots,
         plain=Access.ACCOUNT in seen and not seen & {Access.SYSTEM, Access.MONITOR, Access.PASTED},
@@ -26,11 +26,10 @@ def why_absent(samples: Sequence[Sample], snapshots: int) -> dict[type[Evidence]
         scanned=any(gap.kind == "scan" for gap in gaps),
     )
     if all(exchange.endpoint in _OF_NO_ASSETS for exchange in exchanges):
-        others = [kind for kind in DECLARED if kind.kind is not ConnectedServer]
-        absent = {entry.kind: NOTHING_ANSWERED if entry.of_deployment else entry.absent(collected) for entry in others}
-        return {**absent, ConnectedServer: NO_CONNECTION if seen else NOTHING_ANSWERED}
+        absent = {kind: NOTHING_ANSWERED if kind.of_deployment else kind.absent(facts) for kind in KINDS}
+        return absent if seen else {**absent, ConnectedServer: NOTHING_ANSWERED}
     own = {gap.kind: gap for gap in gaps if not gap.requested}
     return {
-        kind.kind: next((own[name] for name in reversed(kind.said_by) if name in own), None) or kind.absent(collected)
-        for kind in DECLARED
+        kind: next((own[name] for name in reversed(kind.said_by) if name in own), None) or kind.absent(facts)
+        for kind in KINDS
     }

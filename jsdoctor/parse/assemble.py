@@ -7,10 +7,9 @@ from collections.abc import Sequence
 import msgspec
 
 from jsdoctor.model.ack_times import AckTimes
-from jsdoctor.model.clock import Clocks, NtpTime
-from jsdoctor.model.evidence import Evidence, EvidenceSet
+from jsdoctor.model.evidence import ByKind, EvidenceSet, Gaps
 from jsdoctor.model.exchange import Access, Endpoint, Exchange, Sample
-from jsdoctor.model.gap import Gap, Gaps
+from jsdoctor.model.gap import Gap
 from jsdoctor.model.links import Links
 from jsdoctor.model.manifest import RunningConfigurations
 from jsdoctor.model.near_subjects import NearSubjects
@@ -19,7 +18,7 @@ from jsdoctor.model.server import Accounts, ConnectedServer, Server, Servers
 from jsdoctor.model.server_trend import ServerHistory, ServerTrend
 from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries
 from jsdoctor.model.stored import StoredMessages
-from jsdoctor.model.topology import Topology, topology_of
+from jsdoctor.model.topology import topology_of
 from jsdoctor.model.trend import Trend
 from jsdoctor.parse.absence import why_absent
 from jsdoctor.parse.account_claims import account_claims
@@ -53,7 +52,7 @@ class _EarlierFacts:
 
 def assemble(samples: Sequence[Sample]) -> EvidenceSet:
     """Turn samples, oldest first, into evidence. Never raises for a bad reply: that becomes a gap."""
-    present: dict[type[Evidence], Evidence] = {}
+    present = ByKind()
     gaps: list[Gap] = []
     snapshots: list[ClusterSnapshot] = []
     unseen: list[list[Gap]] = []
@@ -73,13 +72,12 @@ def assemble(samples: Sequence[Sample]) -> EvidenceSet:
     gaps.extend(gap for of_sample in unseen[-1:] for gap in of_sample)
     if snapshots:
         gaps.extend(leaderless(snapshots[-1]))
-        present[SnapshotSeries] = SnapshotSeries(tuple(snapshots))
+        present.put(SnapshotSeries(tuple(snapshots)))
     if len(snapshots) > 1:
-        present[Trend] = Trend(tuple(snapshots))
+        present.put(Trend(tuple(snapshots)))
     if known.raft:
-        present[RaftGroups] = RaftGroups(tuple(known.raft))
-    if trend := _server_trend(present.get(Servers)):
-        present[ServerTrend] = trend
+        present.put(RaftGroups(tuple(known.raft)))
+    present.put(_server_trend(present.of(Servers)))
     _topology(present)
     _clocks(samples, known, present, gaps)
     for number, login in known.logins.items():
@@ -87,13 +85,13 @@ def assemble(samples: Sequence[Sample]) -> EvidenceSet:
         _stored(own, login.account, present, gaps)
         _heard(own, login.account, present, gaps)
     _beside(samples, present, gaps)
-    present[Gaps] = Gaps(_distinct([*gaps, *server_gaps(present.get(Servers), gaps)]))
+    present.put(Gaps(_distinct([*gaps, *server_gaps(present.of(Servers), gaps)])))
     absent = why_absent(samples, len(snapshots))
     return with_unread(EvidenceSet(present, {kind: gap for kind, gap in absent.items() if kind not in present}))
 
 
 def _snapshot(
-    sample: Sample, known: _EarlierFacts, present: dict[type[Evidence], Evidence], gaps: list[Gap], unseen: list[Gap]
+    sample: Sample, known: _EarlierFacts, present: ByKind, gaps: list[Gap], unseen: list[Gap]
 ) -> ClusterSnapshot | None:
     """What the sample shows of assets. `unseen` takes the gaps of single assets, `gaps` all others."""
     servers = ServerReplies()
@@ -101,10 +99,9 @@ def _snapshot(
     accounts = account_replies(sample.exchanges, known.logins)
     responders: frozenset[str] = frozenset()
     if known_servers := servers.servers():
-        present[Servers] = _joined(present.get(Servers), known_servers)
+        present.put(_joined(present.of(Servers), known_servers))
         responders = frozenset(server.name for server in known_servers.servers)
-    if usage := _usage(servers, known):
-        present[Accounts] = usage
+    present.put(_usage(servers, known))
     gaps.extend(
         (*servers.gaps, *(gap for account in accounts.values() for gap in account.gaps), *servers.silent_servers())
     )
@@ -121,85 +118,73 @@ def _snapshot(
     return ClusterSnapshot(taken_at=sample.taken_at, streams=streams, silent=silent, listed=assets.listed)
 
 
-def _reports(sample: Sample, known: _EarlierFacts, present: dict[type[Evidence], Evidence], gaps: list[Gap]) -> None:
+def _reports(sample: Sample, known: _EarlierFacts, present: ByKind, gaps: list[Gap]) -> None:
     reports = ServerReports(sample.exchanges, known.identities)
     if (members := reports.raft()) is not None:
         known.raft.append(members)
     claims, unread = account_claims(sample.exchanges, known.identities)
-    for part in (reports.connections(), claims):
-        if part is not None:
-            present[type(part)] = part
+    present.put(reports.connections())
+    present.put(claims)
     if (links := reports.links()) is not None:
-        before = present.get(Links)
-        present[Links] = links.after(before) if isinstance(before, Links) else links
+        before = present.of(Links)
+        present.put(links.after(before) if before is not None else links)
     gaps.extend((*reports.gaps, *unread))
 
 
-def _topology(present: dict[type[Evidence], Evidence]) -> None:
-    servers, links, snapshots = (present.get(kind) for kind in (Servers, Links, SnapshotSeries))
-    if isinstance(servers, Servers):
-        present[Topology] = topology_of(
-            servers,
-            links if isinstance(links, Links) else None,
-            snapshots if isinstance(snapshots, SnapshotSeries) else None,
-        )
+def _topology(present: ByKind) -> None:
+    if servers := present.of(Servers):
+        present.put(topology_of(servers, present.of(Links), present.of(SnapshotSeries)))
 
 
-def _clocks(
-    samples: Sequence[Sample], known: _EarlierFacts, present: dict[type[Evidence], Evidence], gaps: list[Gap]
-) -> None:
+def _clocks(samples: Sequence[Sample], known: _EarlierFacts, present: ByKind, gaps: list[Gap]) -> None:
     exchanges = [exchange for sample in samples for exchange in sample.exchanges if not exchange.login]
     clocks, unread = clocks_of(exchanges, known.identities)
     true_time, disbelieved = ntp_time(exchanges)
-    if clocks is not None:
-        present[Clocks] = clocks
-    if true_time is not None:
-        present[NtpTime] = true_time
+    present.put(clocks)
+    present.put(true_time)
     gaps.extend((*unread, *disbelieved))
 
 
-def _beside(samples: Sequence[Sample], present: dict[type[Evidence], Evidence], gaps: list[Gap]) -> None:
+def _beside(samples: Sequence[Sample], present: ByKind, gaps: list[Gap]) -> None:
     """What a capture took down beside the replies of servers."""
     exchanges = [exchange for sample in samples for exchange in sample.exchanges]
     packets, unread = kept_packets(exchanges)
-    if packets is not None:
-        present[type(packets)] = packets
+    present.put(packets)
     host, unseen = host_facts(exchanges)
-    if host is not None:
-        present[type(host)] = host
+    present.put(host)
     kubernetes, unreadable = kubernetes_facts(exchanges)
     if kubernetes is not None:
-        present[type(kubernetes)] = kubernetes
+        present.put(kubernetes)
         if kubernetes.configurations:
             mounted = tuple(configuration.servers for configuration in kubernetes.configurations)
-            present[RunningConfigurations] = RunningConfigurations(servers=mounted)
+            present.put(RunningConfigurations(servers=mounted))
     gaps.extend((*unread, *unseen, *unreadable))
 
 
-def _heard(own: Sequence[Exchange], account: str, present: dict[type[Evidence], Evidence], gaps: list[Gap]) -> None:
+def _heard(own: Sequence[Exchange], account: str, present: ByKind, gaps: list[Gap]) -> None:
     times, unread = ack_times(own, account)
     if times is not None:
-        before = present.get(AckTimes)
-        present[AckTimes] = AckTimes((*(before.consumers if isinstance(before, AckTimes) else ()), *times.consumers))
+        before = present.of(AckTimes)
+        present.put(AckTimes((*(before.consumers if before is not None else ()), *times.consumers)))
     near, unreadable_near = near_subjects(own, account)
     if near is not None:
-        earlier = present.get(NearSubjects)
-        present[NearSubjects] = near.joined(earlier) if isinstance(earlier, NearSubjects) else near
+        earlier = present.of(NearSubjects)
+        present.put(near.joined(earlier) if earlier is not None else near)
     gaps.extend((*unread, *unreadable_near))
 
 
-def _stored(own: Sequence[Exchange], account: str, present: dict[type[Evidence], Evidence], gaps: list[Gap]) -> None:
+def _stored(own: Sequence[Exchange], account: str, present: ByKind, gaps: list[Gap]) -> None:
     stored, unread = stored_messages(own, account)
     if stored is not None:
-        before = present.get(StoredMessages)
-        streams = before.streams if isinstance(before, StoredMessages) else ()
-        present[StoredMessages] = StoredMessages((*streams, *stored.streams))
+        before = present.of(StoredMessages)
+        streams = before.streams if before is not None else ()
+        present.put(StoredMessages((*streams, *stored.streams)))
     gaps.extend(unread)
 
 
-def _server_trend(servers: Evidence | None) -> ServerTrend | None:
+def _server_trend(servers: Servers | None) -> ServerTrend | None:
     """Servers by name, as a restarted one has another id; only those with new variables in every sample."""
-    if not isinstance(servers, Servers) or not servers.earlier:
+    if servers is None or not servers.earlier:
         return None
     earlier = [{server.name: server for server in sample} for sample in servers.earlier]
     result = [(*(sample[s.name] for sample in earlier if s.name in sample), s) for s in servers.servers]
@@ -223,9 +208,9 @@ def _usage(servers: ServerReplies, known: _EarlierFacts) -> Accounts | None:
     return Accounts(tuple(sorted(rows, key=lambda row: row.name))) if rows else None
 
 
-def _joined(earlier: Evidence | None, later: Servers) -> Servers:
+def _joined(earlier: Servers | None, later: Servers) -> Servers:
     """The newest report of every server; parts that a later sample did not request are kept from the earlier one."""
-    if not isinstance(earlier, Servers):
+    if earlier is None:
         return later
     known = {server.server_id: server for server in earlier.servers}
     return Servers(
@@ -246,13 +231,13 @@ def _kept(before: Server | None, server: Server) -> Server:
     )
 
 
-def _connected(sample: Sample, known: _EarlierFacts, present: dict[type[Evidence], Evidence], gaps: list[Gap]) -> None:
+def _connected(sample: Sample, known: _EarlierFacts, present: ByKind, gaps: list[Gap]) -> None:
     for exchange in sample.exchanges:
         if exchange.access is Access.CLIENT and exchange.endpoint is Endpoint.CONNECT_INFO:
             try:
                 greeting = decode(exchange.body, ConnectedServer)
                 if exchange.login == 0 or ConnectedServer not in present:
-                    present[ConnectedServer] = greeting
+                    present.put(greeting)
                 login = known.logins[exchange.login]
                 login.domain = greeting.domain
                 login.account = decode(exchange.body, GreetingReply).remote_account

@@ -17,10 +17,10 @@ def past_sample(evidence: EvidenceSet) -> PastSample | None:
     """The servers and links that it shows, as checks may read them; None without any server."""
     shown = evidence.for_checks()
     servers, links = shown.get(Servers), shown.get(Links)
-    if not isinstance(servers, Servers) or not servers.servers:
+    if servers is None or not servers.servers:
         return None
     at = max(server.at for server in servers.servers)
-    return PastSample(at, servers.servers, links.servers if isinstance(links, Links) else ())
+    return PastSample(at, servers.servers, links.servers if links is not None else ())
 
 
 def server_past(samples: Iterable[PastSample | None]) -> ServerPast | None:

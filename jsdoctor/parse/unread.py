@@ -107,10 +107,10 @@ _KINDS: Mapping[type[Evidence], Callable[[Any], Evidence]] = {
 }
 
 
-def server_gaps(servers: Evidence | None, known: Iterable[Gap]) -> Iterator[Gap]:
+def server_gaps(servers: Servers | None, known: Iterable[Gap]) -> Iterator[Gap]:
     """A gap for each server that lacks a reply which another server sent, where no gap names that server yet."""
     named = {gap.subject for gap in known if gap.requested}
-    listed = servers.servers if isinstance(servers, Servers) else ()
+    listed = servers.servers if servers is not None else ()
     unread = {server.subject: set(_unread_fields(server, _OF_SERVER).values()) for server in listed}
     of_every_server = set.intersection(*unread.values()) if unread else set()
     for subject, replies in unread.items():

@@ -114,7 +114,7 @@ def _adds_replicas(step: Step) -> bool:
 
 def _unled(evidence: EvidenceSet) -> set[Subject]:
     series = evidence.get(SnapshotSeries)
-    if not isinstance(series, SnapshotSeries):
+    if series is None:
         return set()
     return {s.subject for s in series.last.streams if not s.has_leader} | {s.subject for s in series.last.silent}
 

@@ -95,7 +95,7 @@ def draft(
 def target_of(subject: Subject, evidence: EvidenceSet, configs: Mapping[Subject, Json]) -> Target:
     """The evidence on a finding's subject."""
     series = evidence.get(SnapshotSeries)
-    streams = series.last.streams if isinstance(series, SnapshotSeries) else ()
+    streams = series.last.streams if series is not None else ()
     name = subject.stream if subject.kind == "consumer" else subject.name
     stream = next(
         (s for s in streams if subject.kind in _ASSETS and (s.account, s.name) == (subject.account, name)), None
@@ -202,7 +202,7 @@ def _backed_up(
 def _identified(steps: Iterable[Step], evidence: EvidenceSet) -> list[Step]:
     """Steps on a stream or consumer are for the one that was seen: identified by its name and time of creation."""
     series = evidence.get(SnapshotSeries)
-    streams = series.last.streams if isinstance(series, SnapshotSeries) else ()
+    streams = series.last.streams if series is not None else ()
     created = {stream.subject: stream.created for stream in streams}
     created |= {consumer.subject: consumer.created for stream in streams for consumer in stream.consumers}
 
@@ -244,8 +244,8 @@ def _numbered(steps: Sequence[Step]) -> tuple[Step, ...]:
 
 def _oldest(evidence: EvidenceSet) -> tuple[int, int, int]:
     servers, connected = evidence.get(Servers), evidence.get(ConnectedServer)
-    texts = [server.version for server in servers.servers] if isinstance(servers, Servers) else []
-    texts += [connected.version] if isinstance(connected, ConnectedServer) else []
+    texts = [server.version for server in servers.servers] if servers is not None else []
+    texts += [connected.version] if connected is not None else []
     return min((version for text in texts if (version := _version(text)) != (0, 0, 0)), default=(0, 0, 0))
 
 

@@ -50,7 +50,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     def streams(self) -> tuple[Stream, ...]:
         """All streams that were seen, in every account."""
         series = self.evidence.get(SnapshotSeries)
-        return series.last.streams if isinstance(series, SnapshotSeries) else ()
+        return series.last.streams if series is not None else ()
 
 
 def number(values: Mapping[str, Any], key: str) -> int:

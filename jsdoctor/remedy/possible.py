@@ -32,7 +32,7 @@ class SeenState:
     @cached_property
     def _streams(self) -> dict[tuple[str, str], Stream]:
         series = self._evidence.get(SnapshotSeries)
-        return {s.key: s for s in series.last.streams} if isinstance(series, SnapshotSeries) else {}
+        return {s.key: s for s in series.last.streams} if series is not None else {}
 
     def possible(self, subject: Subject, values: Values) -> tuple[Values, str]:
         """The values, limits of bytes no larger than there is storage for; and the reason if no change is accepted."""
@@ -59,7 +59,7 @@ def _rooms(stream: Stream, evidence: EvidenceSet) -> Iterator[int]:
     """The highest `max_bytes` for which the account has room, and each server that holds the stream."""
     kind, own = "memory" if stream.config.storage == "memory" else "storage", max(stream.config.max_bytes, 0)
     accounts, servers = evidence.get(Accounts), evidence.get(Servers)
-    rows = accounts.accounts if isinstance(accounts, Accounts) else ()
+    rows = accounts.accounts if accounts is not None else ()
     for tier in (tier for account in rows if account.name == stream.account for tier in account.tiers):
         limit, reserved = getattr(tier.limits, f"max_{kind}"), getattr(tier, f"reserved_{kind}")
         if tier.name in ("", f"R{stream.config.num_replicas}"):
@@ -68,7 +68,7 @@ def _rooms(stream: Stream, evidence: EvidenceSet) -> Iterator[int]:
             if (largest := getattr(tier.limits, f"{kind}_max_stream_bytes")) > 0:
                 yield largest
     holders = {stream.answered_by, *(replica.name for replica in (stream.cluster.replicas if stream.cluster else ()))}
-    for server in servers.servers if isinstance(servers, Servers) else ():
+    for server in servers.servers if servers is not None else ():
         if server.name in holders and server.jetstream and (config := server.jetstream.config):
             limit, reserved = getattr(config, f"max_{kind}"), getattr(server.jetstream, f"reserved_{kind}")
             if 0 < limit < UNLIMITED and reserved < UNLIMITED:
@@ -79,5 +79,5 @@ def _running(stream: Stream, evidence: EvidenceSet) -> int:
     """How many servers of the stream's cluster responded; 0 where that was not seen."""
     servers = evidence.get(Servers)
     cluster = stream.cluster.name if stream.cluster else ""
-    known = servers.servers if isinstance(servers, Servers) and servers.complete else ()
+    known = servers.servers if servers is not None and servers.complete else ()
     return sum(server.cluster == cluster and server.jetstream is not None for server in known if server.meta)

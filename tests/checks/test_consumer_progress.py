@@ -30,7 +30,7 @@ SECOND_NS = 1_000_000_000
 
 def recorded() -> ConsumerHistory:
     trend = evidence_of({"base": "one-node-2.15.1"}).get(Trend)
-    assert isinstance(trend, Trend)
+    assert trend is not None
     return next(history for history in trend.consumers() if history.last.name == "archive")
 
 

@@ -22,7 +22,7 @@ FILTERS = ["a", "b", "*", ">", "a.b", "b.a", "a.*", "*.a", "*.*", "a.>", "b.>", 
 
 def recorded() -> Consumer:
     series = evidence_of({"base": "one-node-2.15.1"}).get(SnapshotSeries)
-    assert isinstance(series, SnapshotSeries)
+    assert series is not None
     return next(c for _, c in series.last.led_consumers() if c.name == "archive")
 
 

@@ -6,8 +6,9 @@ import pytest
 
 from jsdoctor.checks.collection.collection_gap import collection_gap
 from jsdoctor.checks.collection.input_skipped import input_skipped_logged
+from jsdoctor.model.evidence import Gaps
 from jsdoctor.model.finding import CLUSTER, Finding, Outcome
-from jsdoctor.model.gap import Gap, Gaps
+from jsdoctor.model.gap import Gap
 from jsdoctor.model.log import LogEvidence, LogFile
 
 

@@ -10,8 +10,8 @@ import pytest
 import jsdoctor.checks.server_health
 from jsdoctor.checks import registry
 from jsdoctor.checks.registry import Predicate, check, load_checks
+from jsdoctor.model.evidence import Gaps
 from jsdoctor.model.finding import CLUSTER, Finding, passed
-from jsdoctor.model.gap import Gaps
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import Servers
 

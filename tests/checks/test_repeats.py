@@ -22,8 +22,8 @@ def scan(ages: list[int], *edits: dict[str, Any], stream: str = "ORDERS") -> dic
 def read(case: dict[str, Any]) -> tuple[StoredMessages, SnapshotSeries]:
     evidence = evidence_of(case)
     stored, snapshots = evidence.get(StoredMessages), evidence.get(SnapshotSeries)
-    assert isinstance(stored, StoredMessages)
-    assert isinstance(snapshots, SnapshotSeries)
+    assert stored is not None
+    assert snapshots is not None
     return stored, snapshots
 
 

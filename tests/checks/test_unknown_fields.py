@@ -59,7 +59,7 @@ class Case:
         self.code, self.about, self.params = code, case["about"], case.get("params")
         self.evidence = manifest_evidence_of(case)
         manifests = self.evidence.get(Manifests)
-        assert isinstance(manifests, Manifests)
+        assert manifests is not None
         self.manifests = manifests
 
     def assets(self) -> Iterator[tuple[str, int, Asset]]:

@@ -106,7 +106,7 @@ def missing(samples: Iterable[Sample]) -> list[tuple[str, str]]:
 def seen(evidence: EvidenceSet) -> ClusterSnapshot:
     """The newest snapshot."""
     series = evidence.get(SnapshotSeries)
-    assert isinstance(series, SnapshotSeries)
+    assert series is not None
     return series.last
 
 

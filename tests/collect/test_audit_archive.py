@@ -23,7 +23,8 @@ from hypothesis import strategies as st
 from jsdoctor.collect.bundle.read import BundleProblem, read_bundle
 from jsdoctor.model.clock import Clocks
 from jsdoctor.model.connections import Connections
-from jsdoctor.model.evidence import KINDS, EvidenceSet
+from jsdoctor.model.evidence import EvidenceSet
+from jsdoctor.model.evidence_kinds import KINDS
 from jsdoctor.model.finding import Outcome, Subject
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.links import Links
@@ -102,7 +103,7 @@ def evidence_of(name: str) -> EvidenceSet:
 
 def streams_of(evidence: EvidenceSet) -> dict[str, Stream]:
     series = evidence.get(SnapshotSeries)
-    assert isinstance(series, SnapshotSeries)
+    assert series is not None
     return {stream.name: stream for stream in series.last.streams}
 
 
@@ -136,13 +137,13 @@ def test_the_same_streams_as_captured(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_same_servers_and_accounts_as_captured(name: str) -> None:
-    (mine, theirs), (used, use) = (
-        [evidence_of(f"{name}.capture").get(kind), evidence_of(name).get(kind)] for kind in (Servers, Accounts)
-    )
-    assert isinstance(mine, Servers)
-    assert isinstance(theirs, Servers)
-    assert isinstance(used, Accounts)
-    assert isinstance(use, Accounts)
+    captured, gathered = evidence_of(f"{name}.capture"), evidence_of(name)
+    mine, theirs = captured.get(Servers), gathered.get(Servers)
+    used, use = captured.get(Accounts), gathered.get(Accounts)
+    assert mine is not None
+    assert theirs is not None
+    assert used is not None
+    assert use is not None
     assert [(s.name, s.server_id, s.cluster, s.version, s.health) for s in theirs.servers] == [
         (s.name, s.server_id, s.cluster, s.version, s.health) for s in mine.servers
     ]
@@ -197,7 +198,7 @@ def test_ages_are_those_of_the_archive(name: str) -> None:
     captured_at = datetime.fromisoformat(Archive(name).json(METADATA)["capture_timestamp"])
     assert abs(taken_at - captured_at) < timedelta(milliseconds=1)
     servers = evidence_of(name).get(Servers)
-    assert isinstance(servers, Servers)
+    assert servers is not None
     times = [server.at for server in servers.servers]
     for stream in streams_of(evidence_of(name)).values():
         times += [stream.at, *(c.at for c in stream.consumers), *(r.at for r in stream.replicas)]
@@ -229,7 +230,7 @@ def test_a_server_without_one_reply(kind: str, tmp_path: Path) -> None:
         s.replicas for s in streams_of(evidence_of("nats-0.1.6")).values()
     ]
     servers = evidence.get(Servers)
-    assert isinstance(servers, Servers)
+    assert servers is not None
     assert [server.name for server in servers.servers] == ["n1", "n2", "n3"]
     assert not [v for v in run_all(evidence).verdicts if v.outcome is Outcome.ERROR]
 
@@ -252,7 +253,7 @@ def test_a_server_without_jetstream_is_not_missed(tmp_path: Path) -> None:
     evidence = archive.evidence(tmp_path)
     assert requested(evidence) == []
     servers = evidence.get(Servers)
-    assert isinstance(servers, Servers)
+    assert servers is not None
     disabled = {server.name: server.jetstream and server.jetstream.disabled for server in servers.servers}
     assert disabled == {"edge": True, "n1": False}
 
@@ -335,7 +336,7 @@ def test_there_and_not_listed(tmp_path: Path) -> None:
     assert requested(evidence) == []
     assert "2 members (NOTES.txt, capture/clusters/C/n9/variables.json)" in offered(evidence)["note"].reason
     servers = evidence.get(Servers)
-    assert isinstance(servers, Servers)
+    assert servers is not None
     assert len(servers.servers) == 3
 
 
@@ -400,8 +401,8 @@ def test_accounts_in_pages(overlap: bool, tmp_path: Path) -> None:
     _paged(archive, "jetstream_info", "account_details", overlap)
     evidence = archive.evidence(tmp_path)
     series, accounts = evidence.get(SnapshotSeries), evidence.get(Accounts)
-    assert isinstance(series, SnapshotSeries)
-    assert isinstance(accounts, Accounts)
+    assert series is not None
+    assert accounts is not None
     assert [(s.account, len(s.replicas)) for s in series.last.streams] == [("APP", 1)] * 4 + [("ZZZ", 1)] * 4
     assert [account.name for account in accounts.accounts] == ["APP", "ZZZ"]
     assert requested(evidence) == []
@@ -417,7 +418,7 @@ def test_connections_in_pages(overlap: bool, tmp_path: Path) -> None:
     archive.put(member, reply)
     _paged(archive, "connections", "connections", overlap)
     connections = archive.evidence(tmp_path).get(Connections)
-    assert isinstance(connections, Connections)
+    assert connections is not None
     assert [c.cid for c in connections.servers[0].open or ()] == [5, 6, 7]
 
 
@@ -490,7 +491,7 @@ def test_routes_that_are_there_are_read(tmp_path: Path) -> None:
     path = tmp_path / "archive.zip"
     path.write_bytes(archive.zipped())
     links = assemble(read_bundle(path).samples).get(Links)
-    assert isinstance(links, Links)
+    assert links is not None
     assert {link.routes for link in links.servers} == {("other",)}
 
 

@@ -9,10 +9,11 @@ import pytest
 from jsdoctor.engine.diagnosis import undiagnosed
 from jsdoctor.engine.expectation import AHEAD, STALE, told_by
 from jsdoctor.model.diagnosis import Narrowing, Question, Verdict
-from jsdoctor.model.evidence import KINDS, EvidenceSet
+from jsdoctor.model.evidence import EvidenceSet, Gaps
+from jsdoctor.model.evidence_kinds import KINDS
 from jsdoctor.model.expectation import RefusedPublish, StoredMessage
 from jsdoctor.model.finding import CLUSTER
-from jsdoctor.model.gap import Gap, Gaps
+from jsdoctor.model.gap import Gap
 from jsdoctor.model.manifest import Manifests
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
 from jsdoctor.model.symptom import Symptom
@@ -30,7 +31,7 @@ def edited(*edits: dict[str, Any]) -> EvidenceSet:
 
 def nothing() -> EvidenceSet:
     gap = Gap("access", CLUSTER, "no server responded", "see that it runs", requested=False)
-    return EvidenceSet({Gaps: Gaps(())}, {kind: gap for kind in KINDS if kind is not Gaps})
+    return EvidenceSet({Gaps: Gaps(())}, dict.fromkeys(KINDS, gap))
 
 
 def symptom(slug: str) -> Symptom:
@@ -160,7 +161,7 @@ def test_a_possibility_confirms_nothing() -> None:
 
 def orders() -> Stream:
     series = evidence_of({"base": "three-nodes-2.15.1"}).get(SnapshotSeries)
-    assert isinstance(series, SnapshotSeries)
+    assert series is not None
     return next(stream for stream in series.last.streams if stream.name == "ORDERS")
 
 

@@ -20,10 +20,9 @@ from jsdoctor.engine.relations import Relations
 from jsdoctor.engine.runner import evaluate
 from jsdoctor.engine.select import select_rules
 from jsdoctor.model.change import ManifestChange
-from jsdoctor.model.evidence import EvidenceSet
-from jsdoctor.model.evidence_kinds import EvidenceSource
+from jsdoctor.model.evidence import EvidenceSet, EvidenceSource, Gaps
 from jsdoctor.model.finding import Finding, Outcome
-from jsdoctor.model.gap import Gap, Gaps
+from jsdoctor.model.gap import Gap
 from jsdoctor.model.rule import Relation
 from jsdoctor.model.stored import ScanTarget
 from tests.engine.pictures import write_pictures

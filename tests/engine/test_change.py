@@ -79,7 +79,7 @@ def beside(stream: dict[str, Any] | None = None, consumer: dict[str, Any] | None
     """A deployment, and manifests that declare ORDERS and its consumer billing as they are deployed but for this."""
     deployed = evidence_of({"base": "three-nodes-2.15.1", "samples": 1})
     series = deployed.get(SnapshotSeries)
-    assert isinstance(series, SnapshotSeries)
+    assert series is not None
     orders = next(stream for stream in series.last.streams if stream.name == "ORDERS")
     billing = next(consumer for consumer in orders.consumers if consumer.name == "billing")
     given: list[dict[str, Any]] = []

@@ -11,9 +11,8 @@ from msgspec.structs import replace
 from jsdoctor.engine.diagnosis import Examined, diagnose
 from jsdoctor.engine.runner import Evaluation
 from jsdoctor.model.diagnosis import Cause, Narrowing, Question, Verdict
-from jsdoctor.model.evidence import EvidenceSet
+from jsdoctor.model.evidence import EvidenceSet, Gaps
 from jsdoctor.model.finding import Finding, Outcome, Subject, passed, unknown
-from jsdoctor.model.gap import Gaps
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.report import Result, RuleVerdict
 from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries

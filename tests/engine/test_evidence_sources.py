@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.registry import Check
 from jsdoctor.engine.evidence_sources import any_source
-from jsdoctor.model.evidence import Evidence
-from jsdoctor.model.evidence_kinds import EvidenceSource
+from jsdoctor.model.evidence import Evidence, EvidenceSource
 from jsdoctor.model.finding import Finding
 from jsdoctor.model.history import History
 from jsdoctor.model.log import LogEvidence

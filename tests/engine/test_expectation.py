@@ -17,7 +17,7 @@ READ_AGAIN = "The publisher must read the last sequence again"
 
 def orders(last_seq: int = 1100) -> Stream:
     series = evidence_of({"base": "three-nodes-2.15.1"}).get(SnapshotSeries)
-    assert isinstance(series, SnapshotSeries)
+    assert series is not None
     recorded = next(stream for stream in series.last.streams if stream.name == "ORDERS")
     return msgspec.structs.replace(recorded, state=msgspec.structs.replace(recorded.state, last_seq=last_seq))
 

@@ -60,7 +60,7 @@ def test_no_rule_compares_all_streams_with_all() -> None:
     recording = samples_of("three-nodes-2.15.1")
     small, large = (assemble(tuple(_multiplied(recording, copies))) for copies in (SMALL, SMALL * TIMES))
     few, many = (evidence.get(SnapshotSeries) for evidence in (small, large))
-    assert isinstance(few, SnapshotSeries)
-    assert isinstance(many, SnapshotSeries)
+    assert few is not None
+    assert many is not None
     assert len(many.last.streams) == TIMES * len(few.last.streams) > 2_000
     assert [rule.code for rule in rules() if _grows_too_fast(rule.code, small, large)] == []

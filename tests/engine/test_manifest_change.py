@@ -39,14 +39,14 @@ UNREACHED = Gap("server", Subject(kind="server", name="n3"), "no reply", "start 
 
 def recorded() -> dict[str, Stream]:
     series = RECORDED.get(SnapshotSeries)
-    assert isinstance(series, SnapshotSeries)
+    assert series is not None
     return {stream.name: stream for stream in series.last.streams}
 
 
 def deployment(*streams: Stream) -> EvidenceSet:
     """A deployment with these streams and no others."""
     series = RECORDED.get(SnapshotSeries)
-    assert isinstance(series, SnapshotSeries)
+    assert series is not None
     return RECORDED.joined(SnapshotSeries((replace(series.last, streams=streams),)))
 
 

@@ -13,9 +13,9 @@ from jsdoctor.engine.judged import passed_in_part
 from jsdoctor.engine.runner import Evaluation, evaluate
 from jsdoctor.engine.select import Selection
 from jsdoctor.engine.verdict import ExitCode, exit_code
-from jsdoctor.model.evidence import Evidence, EvidenceSet
+from jsdoctor.model.evidence import Evidence, EvidenceSet, Gaps
 from jsdoctor.model.finding import CLUSTER, Finding, Outcome, Severity, Subject, passed, suspected, unknown
-from jsdoctor.model.gap import Gap, Gaps
+from jsdoctor.model.gap import Gap
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.partial import mark_unread
 from jsdoctor.model.report import Report, Source

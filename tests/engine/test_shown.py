@@ -27,7 +27,7 @@ Run = Callable[[EvidenceSet], Iterator[Finding]]
 
 def recorded() -> ClusterSnapshot:
     series = RECORDED.get(SnapshotSeries)
-    assert isinstance(series, SnapshotSeries)
+    assert series is not None
     return series.last
 
 
@@ -100,7 +100,7 @@ def test_a_consumer_that_is_not_shown_is_there_all_the_same() -> None:
 
     def lagging(evidence: EvidenceSet) -> Iterator[Finding]:
         series = evidence.get(SnapshotSeries)
-        assert isinstance(series, SnapshotSeries)
+        assert series is not None
         seen.append(series.last)
         for _, consumer in series.last.led_consumers():
             yield Finding(subject=consumer.subject, measured=consumer.num_pending)
@@ -116,7 +116,7 @@ def test_a_consumer_that_is_not_shown_is_there_all_the_same() -> None:
 
 def servers() -> tuple[Server, ...]:
     known = RECORDED.get(Servers)
-    assert isinstance(known, Servers)
+    assert known is not None
     return known.servers
 
 
@@ -147,7 +147,7 @@ def read_links(evidence: EvidenceSet) -> Iterator[Finding]:
 def server_evidence(run: Run) -> Iterator[Evidence]:
     """Each kind of evidence on servers, in which n2 does not show what the check reads."""
     known = RECORDED.get(Links)
-    assert isinstance(known, Links)
+    assert known is not None
     n2 = Subject(kind="server", name="n2")
     links, readings = known.servers, servers()
     if run is read_servers:
@@ -174,7 +174,7 @@ def test_a_fault_in_what_is_shown_stands_and_is_reported_once() -> None:
 
     def check(evidence: EvidenceSet) -> Iterator[Finding]:
         series = evidence.get(SnapshotSeries)
-        assert isinstance(series, SnapshotSeries)
+        assert series is not None
         for stream in sorted(series.last.streams, key=lambda item: item.name):
             if stream.name in ("ORDERS", "RING"):
                 yield Finding(subject=stream.subject, message="full")

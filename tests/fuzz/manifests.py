@@ -9,9 +9,10 @@ from random import Random
 
 from jsdoctor.engine.runner import evaluate
 from jsdoctor.engine.select import select_rules
-from jsdoctor.model.evidence import KINDS, EvidenceSet
+from jsdoctor.model.evidence import EvidenceSet, Gaps
+from jsdoctor.model.evidence_kinds import KINDS
 from jsdoctor.model.finding import CLUSTER, Outcome
-from jsdoctor.model.gap import Gap, Gaps
+from jsdoctor.model.gap import Gap
 from jsdoctor.model.manifest import Manifests
 from jsdoctor.parse.manifests.hcl_tree import hcl_document
 from jsdoctor.parse.manifests.read import Readers, read_manifest

@@ -88,7 +88,7 @@ def evidence(*samples: list[Exchange], gaps: tuple[Gap, ...] = ()) -> EvidenceSe
 
 def last(evidence: EvidenceSet) -> ClusterSnapshot:
     series = evidence.get(SnapshotSeries)
-    assert isinstance(series, SnapshotSeries)
+    assert series is not None
     return series.last
 
 
@@ -98,7 +98,7 @@ def streams(evidence: EvidenceSet) -> dict[str, Stream]:
 
 def servers(evidence: EvidenceSet) -> Servers:
     responding = evidence.get(Servers)
-    assert isinstance(responding, Servers)
+    assert responding is not None
     return responding
 
 
@@ -208,7 +208,7 @@ def test_zero_times_and_unlimited_sizes_are_read() -> None:
     empty = streams(assembled)["LOSS"]
     assert (empty.state.messages, empty.state.first_ts) == (0, datetime(1970, 1, 1, tzinfo=UTC))
     accounts = evidence(system("2.10.26")).get(Accounts)
-    assert isinstance(accounts, Accounts)
+    assert accounts is not None
     ((tier,),) = [row.tiers for row in accounts.accounts]
     # 2^64-1, as the server prints an unsigned -1, is no limit.
     assert (tier.limits.max_storage, tier.limits.max_memory) == (-1, -1)
@@ -311,7 +311,7 @@ def test_the_api_of_a_plain_account(version: str) -> None:
     # EVENTS has a consumer, and this recording no list of them.
     assert {name for name, stream in streams(assembled).items() if not stream.consumers_seen} == {"EVENTS", "R1", "R2"}
     accounts = assembled.get(Accounts)
-    assert isinstance(accounts, Accounts)
+    assert accounts is not None
     assert [(row.name, row.tiers[0].streams, row.tiers[0].storage) for row in accounts.accounts] == [("A", 5, 473_600)]
     assert assembled.get(Servers) is None
     assert requested(assembled) == []
@@ -407,10 +407,10 @@ def test_later_samples_still_know_the_account_and_the_servers() -> None:
     assembled = evidence(account("2.15.1"), second)
     assert {stream.account for stream in last(assembled).streams} == {"A"}
     trend = assembled.get(Trend)
-    assert isinstance(trend, Trend)
+    assert trend is not None
     assert (len(list(trend.streams())), len(list(trend.consumers()))) == (5, 3)
     accounts = assembled.get(Accounts)
-    assert isinstance(accounts, Accounts)
+    assert accounts is not None
     assert [row.name for row in accounts.accounts] == ["A"]
 
     jsz_only = [e for e in monitor("2.15.1") if e.endpoint is Endpoint.JSZ]
@@ -425,7 +425,7 @@ def test_the_greeting_names_the_account_where_nothing_else_does() -> None:
     assembled = evidence([*exchanges, exchange(Access.CLIENT, Endpoint.CONNECT_INFO, "nats://h:4222", greeting)])
     assert {stream.account for stream in last(assembled).streams} == {"SHOP"}
     connected = assembled.get(ConnectedServer)
-    assert isinstance(connected, ConnectedServer)
+    assert connected is not None
     assert connected.version == "2.15.1"
 
 

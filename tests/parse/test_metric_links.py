@@ -49,7 +49,7 @@ def moment(rows: list[tuple[str, dict[str, str], float]]) -> Moment:
 
 def links_of(rows: list[tuple[str, dict[str, str], float]]) -> ServerLinks:
     by_server = evidence_of([sample_at(moment(rows))]).for_checks().get(Links)
-    assert isinstance(by_server, Links)
+    assert by_server is not None
     [links] = by_server.servers
     return links
 

@@ -15,7 +15,8 @@ from jsdoctor.demo.server import free_ports
 from jsdoctor.model.account_claims import AccountClaims
 from jsdoctor.model.clock import Clocks
 from jsdoctor.model.connections import Connections
-from jsdoctor.model.evidence import KINDS, EvidenceSet
+from jsdoctor.model.evidence import EvidenceSet
+from jsdoctor.model.evidence_kinds import KINDS
 from jsdoctor.model.links import Links
 from jsdoctor.model.raft import RaftGroups
 from jsdoctor.model.server import Accounts, ConnectedServer, Servers
@@ -52,7 +53,7 @@ class Taken:
 
     def streams(self, name: str) -> dict[str, Stream]:
         series = self.evidence(name).get(SnapshotSeries)
-        assert isinstance(series, SnapshotSeries)
+        assert series is not None
         return {stream.name: stream for stream in series.last.streams}
 
 
@@ -90,8 +91,8 @@ def test_what_whole_archives_show(taken: Taken) -> None:
     }
     for name in ("whole", "no details"):
         mine, theirs = captured.get(Accounts), taken.evidence(name).get(Accounts)
-        assert isinstance(mine, Accounts)
-        assert isinstance(theirs, Accounts)
+        assert mine is not None
+        assert theirs is not None
         assert [(a.name, a.tiers[0].streams, a.tiers[0].limits) for a in theirs.accounts] == [
             (a.name, a.tiers[0].streams, a.tiers[0].limits) for a in mine.accounts
         ]
@@ -153,11 +154,11 @@ def test_operator_mode(nats_cli: Path, tmp_path: Path) -> None:
     evidence = [assemble(read_bundle(tmp_path / f"{name}.zip").samples) for name in ("whole", "less")]
     for evidence_set in evidence:
         series, claims = evidence_set.get(SnapshotSeries), evidence_set.get(AccountClaims)
-        assert isinstance(series, SnapshotSeries)
+        assert series is not None
         assert [(s.account, s.name, len(s.replicas), s.from_leader) for s in series.last.streams] == [
             ("APP", "KEYED", 3, True)
         ]
-        assert isinstance(claims, AccountClaims)
+        assert claims is not None
         assert sum(use.clients for use in claims.uses if use.name == "APP") == 4
     failed = {(code, name) for code, *_, name in _judged(tmp_path / "whole.zip")}
     assert ("JSD811", "APP") in failed

@@ -36,7 +36,7 @@ def sample_of(columns: Columns, **more: object) -> Sample:
 
 def stream_of(sample: Sample) -> StoredStream:
     stored = assemble([sample]).get(StoredMessages)
-    assert isinstance(stored, StoredMessages)
+    assert stored is not None
     (stream,) = stored.streams
     return stream
 

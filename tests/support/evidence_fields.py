@@ -8,7 +8,8 @@ from typing import Any
 
 import msgspec
 
-from jsdoctor.model.evidence import KINDS, Evidence, EvidenceSet
+from jsdoctor.model.evidence import Evidence, EvidenceSet
+from jsdoctor.model.evidence_kinds import KINDS
 from jsdoctor.model.finding import Subject
 
 _FIRST_YEAR = 1970

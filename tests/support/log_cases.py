@@ -43,8 +43,8 @@ from typing import Any
 from jsdoctor.collect.logs.discover import discover
 from jsdoctor.collect.logs.selected import selected_logs
 from jsdoctor.collect.rule_pages import known_lines
-from jsdoctor.model.evidence import KINDS as EVIDENCE_KINDS
 from jsdoctor.model.evidence import EvidenceSet
+from jsdoctor.model.evidence_kinds import KINDS as EVIDENCE_KINDS
 from jsdoctor.model.finding import CLUSTER
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.log import LogEvidence

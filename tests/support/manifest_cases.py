@@ -27,10 +27,10 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from jsdoctor.collect.manifests.load import load_manifests
-from jsdoctor.model.evidence import KINDS as EVIDENCE_KINDS
-from jsdoctor.model.evidence import EvidenceSet
+from jsdoctor.model.evidence import EvidenceSet, Gaps
+from jsdoctor.model.evidence_kinds import KINDS as EVIDENCE_KINDS
 from jsdoctor.model.finding import CLUSTER
-from jsdoctor.model.gap import Gap, Gaps
+from jsdoctor.model.gap import Gap
 from jsdoctor.model.manifest import Manifests, RunningConfigurations
 from tests.support.evidence import evidence_of
 from tests.support.rule_case import in_full

@@ -33,8 +33,8 @@ from typing import Any
 import msgspec
 
 from jsdoctor.collect.packets.files import read_captures
-from jsdoctor.model.evidence import KINDS as EVIDENCE_KINDS
 from jsdoctor.model.evidence import EvidenceSet
+from jsdoctor.model.evidence_kinds import KINDS as EVIDENCE_KINDS
 from jsdoctor.model.finding import CLUSTER
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.packets import PacketEvidence

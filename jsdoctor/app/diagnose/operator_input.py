@@ -79,7 +79,7 @@ def _expected(
 
 def _meant(evidence: EvidenceSet, name: str) -> Stream | None:
     series = evidence.get(SnapshotSeries)
-    streams = series.last.streams if isinstance(series, SnapshotSeries) else ()
+    streams = series.last.streams if series is not None else ()
     named = [stream for stream in streams if stream.name == name]
     return named[0] if len(named) == 1 else None
 

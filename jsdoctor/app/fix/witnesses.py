@@ -57,15 +57,15 @@ def _bundles(directory: Path) -> list[tuple[Sample, ...]]:
 def _witness(samples: Sequence[Sample]) -> Witness | None:
     evidence = assemble(samples)
     series = evidence.get(SnapshotSeries)
-    if not isinstance(series, SnapshotSeries):
+    if series is None:
         return None
     usage, servers = evidence.get(Accounts), evidence.get(Servers)
-    accounts = {account.name for account in usage.accounts} if isinstance(usage, Accounts) else set()
+    accounts = {account.name for account in usage.accounts} if usage is not None else set()
     accounts |= {stream.account for stream in series.last.streams}
     accounts |= {silent.subject.account for silent in series.last.silent}
     if any(exchange.access is Access.ACCOUNT for sample in samples for exchange in sample.exchanges):
         return Witness(series.last, frozenset(accounts))
-    answered = servers.servers if isinstance(servers, Servers) else ()
+    answered = servers.servers if servers is not None else ()
     return Witness(series.last, frozenset(accounts), frozenset(server.name for server in answered))
 
 

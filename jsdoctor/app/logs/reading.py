@@ -16,8 +16,9 @@ from jsdoctor.collect.logs.discover import ReadPlan, discover
 from jsdoctor.collect.logs.store import STDIN, STREAMS
 from jsdoctor.collect.logs.window import Narrowed, narrowed
 from jsdoctor.collect.rule_pages import known_lines
+from jsdoctor.model.evidence import Gaps
 from jsdoctor.model.finding import Subject
-from jsdoctor.model.gap import Gap, Gaps
+from jsdoctor.model.gap import Gap
 from jsdoctor.model.log import LogEvidence, LogFile
 from jsdoctor.model.log_scan import ScanSettings
 from jsdoctor.model.report import Source

@@ -14,9 +14,9 @@ from jsdoctor.app.prometheus.options import PrometheusRequest
 from jsdoctor.collect.connect.settings import ConnectionSettings
 from jsdoctor.collect.prometheus.client import PrometheusClient
 from jsdoctor.collect.prometheus.gather import Metrics, gather_metrics
-from jsdoctor.model.evidence import EvidenceSet
+from jsdoctor.model.evidence import EvidenceSet, Gaps
 from jsdoctor.model.finding import CLUSTER
-from jsdoctor.model.gap import Gap, Gaps
+from jsdoctor.model.gap import Gap
 from jsdoctor.model.history import History
 from jsdoctor.model.report import Source
 from jsdoctor.model.server import Servers
@@ -52,7 +52,7 @@ def read_deployment(
     past = [evidence_of([sample]) for sample in earlier]
     series = evidence.get(SnapshotSeries)
     words = f"no streams, only {counted(_servers(evidence), 'server')} in Prometheus"
-    if isinstance(series, SnapshotSeries):
+    if series is not None:
         words = _words(series.last, len(samples))
         if whole := _snapshots(past):
             evidence = evidence.joined(History((*whole, series.last)))
@@ -69,7 +69,7 @@ def read_history(
 ) -> list[BesideRead]:
     """What Prometheus knows of the past of a deployment that was looked at otherwise."""
     series = evidence.get(SnapshotSeries)
-    if not isinstance(series, SnapshotSeries):
+    if series is None:
         return []
     metrics, source = _metrics(request, settings, show)
     known = {stream.key for stream in series.last.streams}
@@ -100,13 +100,13 @@ def _unshown_assets(evidence: EvidenceSet) -> Iterator[Gap]:
 
 def _servers(evidence: EvidenceSet) -> int:
     servers = evidence.get(Servers)
-    return len(servers.servers) if isinstance(servers, Servers) else 0
+    return len(servers.servers) if servers is not None else 0
 
 
 def _snapshots(evidence: Iterable[EvidenceSet]) -> list[ClusterSnapshot]:
     """The last snapshot of each, where it has one."""
     every = (shown.get(SnapshotSeries) for shown in evidence)
-    return [series.last for series in every if isinstance(series, SnapshotSeries)]
+    return [series.last for series in every if series is not None]
 
 
 def _metrics(

@@ -79,5 +79,5 @@ def check_once(wanted: EvidenceRequest, judging: Judging, messages: Messages = L
     except Problem as problem:
         return RoundResult(problem=problem.message)
     series = collected.evidence.get(SnapshotSeries)
-    snapshot = series.last if isinstance(series, SnapshotSeries) else None
+    snapshot = series.last if series is not None else None
     return RoundResult(scrubbed(report), snapshot, collected.problem.message if collected.problem else "")

@@ -6,8 +6,9 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from jsdoctor.checks.registry import check
+from jsdoctor.model.evidence import Gaps
 from jsdoctor.model.finding import CLUSTER, Finding, Observation, Subject, passed
-from jsdoctor.model.gap import Gap, Gaps
+from jsdoctor.model.gap import Gap
 
 
 @check("collection.collection_gap")

@@ -26,12 +26,12 @@ def clock_offsets(evidence: EvidenceSet) -> tuple[ClockOffset, ...]:
     """Every clock that was compared, live or by the logs."""
     offset_ranges: list[ClockOffset] = []
     clocks, logs = evidence.get(Clocks), evidence.get(LogEvidence)
-    if isinstance(clocks, Clocks):
+    if clocks is not None:
         offset_ranges += [
             ClockOffset(server.name, "this machine", server.offset.low_ns, server.offset.high_ns)
             for server in clocks.servers
         ]
-    if isinstance(logs, LogEvidence):
+    if logs is not None:
         for pair in logs.offsets:
             low, high = pair.skew_us - pair.uncertainty_us, pair.skew_us + pair.uncertainty_us
             if pair.server < pair.other:
@@ -42,7 +42,7 @@ def clock_offsets(evidence: EvidenceSet) -> tuple[ClockOffset, ...]:
 def ack_latencies(evidence: EvidenceSet) -> tuple[AckLatency, ...]:
     """Acknowledgement times of the consumers whose servers measure them, the slowest first."""
     times = evidence.get(AckTimes)
-    if not isinstance(times, AckTimes):
+    if times is None:
         return ()
     measured = [consumer for consumer in times.consumers if consumer.ack_times_ns]
     measured.sort(key=lambda acks: (-acks.quantile_ns(0.99), acks.subject.label))
@@ -60,7 +60,7 @@ def ack_latencies(evidence: EvidenceSet) -> tuple[AckLatency, ...]:
 
 def _of_servers(evidence: EvidenceSet) -> Iterator[Usage]:
     servers = evidence.get(Servers)
-    for server in servers.servers if isinstance(servers, Servers) else ():
+    for server in servers.servers if servers is not None else ():
         stats = server.jetstream
         if stats is None or stats.config is None:
             continue
@@ -74,7 +74,7 @@ def _of_servers(evidence: EvidenceSet) -> Iterator[Usage]:
 
 def _of_streams(evidence: EvidenceSet) -> Iterator[Usage]:
     snapshots = evidence.get(SnapshotSeries)
-    for stream in snapshots.last.led_streams() if isinstance(snapshots, SnapshotSeries) else ():
+    for stream in snapshots.last.led_streams() if snapshots is not None else ():
         label, config, state = stream.subject.label, stream.config, stream.state
         rolls = config.discard == "old" and config.retention == "limits"  # others lose what nobody has had
         if config.max_bytes > 0:

@@ -33,7 +33,7 @@ class Axis:
     def __init__(self, evidence: EvidenceSet) -> None:
         self._known = _from_logs(evidence)
         clocks = evidence.get(Clocks)
-        if not self._known and isinstance(clocks, Clocks):
+        if not self._known and clocks is not None:
             for clock in clocks.servers:
                 middle, bound = clock.offset.middle_ns // 1000, -(-clock.offset.bound_ns // 1000)
                 self._known[clock.name] = Correction(middle, bound, _words(middle, bound, "this machine"))
@@ -51,7 +51,7 @@ class Axis:
 def _from_logs(evidence: EvidenceSet) -> dict[str, Correction]:
     """From the server that shares events with most others on, along the comparisons with the least sum of bounds."""
     logs = evidence.get(LogEvidence)
-    if not isinstance(logs, LogEvidence) or not logs.offsets:
+    if logs is None or not logs.offsets:
         return {}
     pairs: dict[str, list[tuple[int, str, int]]] = defaultdict(list)
     for pair in logs.offsets:

@@ -22,7 +22,7 @@ _RECENT = timedelta(hours=24)
 def state_events(evidence: EvidenceSet) -> Iterator[tuple[Key, TimelineEvent]]:
     """When servers started and leaders were elected, by the clocks of the servers."""
     clocks = evidence.get(Clocks)
-    measured = {server.name: server for server in clocks.servers} if isinstance(clocks, Clocks) else {}
+    measured = {server.name: server for server in clocks.servers} if clocks is not None else {}
 
     def moment(kind: str, label: str, at: datetime, server: str) -> TimelineEvent:
         clock = measured.get(server)
@@ -31,12 +31,12 @@ def state_events(evidence: EvidenceSet) -> Iterator[tuple[Key, TimelineEvent]]:
         return TimelineEvent(kind=kind, label=label, start_us=us, end_us=us, bound_us=bound)
 
     servers = evidence.get(Servers)
-    for server in servers.servers if isinstance(servers, Servers) else ():
+    for server in servers.servers if servers is not None else ():
         start = server.varz.start if server.varz else None
         if start is not None and server.at - start < _RECENT:
             yield ("server", server.name), moment("state", f"{server.name} started", start, server.name)
     snapshots = evidence.get(SnapshotSeries)
-    for stream in snapshots.last.led_streams() if isinstance(snapshots, SnapshotSeries) else ():
+    for stream in snapshots.last.led_streams() if snapshots is not None else ():
         cluster = stream.cluster
         if cluster and cluster.leader_since and stream.at - cluster.leader_since < _RECENT:
             label = f"{cluster.leader} became leader"

@@ -73,7 +73,7 @@ def _rank(kind: str) -> int:
 
 def _notes(evidence: EvidenceSet, axis: Axis) -> Iterable[str]:
     logs = evidence.get(LogEvidence)
-    if not isinstance(logs, LogEvidence):
+    if logs is None:
         return
     undated = sum(occurrence.count - occurrence.dated for occurrence in logs.found)
     if undated:

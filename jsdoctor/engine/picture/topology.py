@@ -15,7 +15,7 @@ _MAX = 60
 def nodes(report: Report, evidence: EvidenceSet) -> tuple[Node, ...]:
     """Servers that responded, then members of the meta group that did not."""
     servers = evidence.get(Servers)
-    if not isinstance(servers, Servers):
+    if servers is None:
         return ()
     wrong: dict[str, str] = {}
     for result in report.failures():
@@ -39,7 +39,7 @@ def edges(evidence: EvidenceSet) -> tuple[Edge, ...]:
     """Gateways between clusters and leaf nodes, each once; a configured gateway without a connection is down."""
     links = evidence.get(Links)
     result: dict[tuple[str, str, str], bool] = {}
-    for server in links.servers if isinstance(links, Links) else ():
+    for server in links.servers if links is not None else ():
         here = server.cluster or server.server
         for gateway in server.gateways or ():
             first, second = sorted((here, gateway.cluster))

@@ -35,13 +35,13 @@ _OF_THE_WHOLE = frozenset(
 def with_unseen(evidence: EvidenceSet, samples: Sequence[Pasted]) -> EvidenceSet:
     """The evidence of these samples, of which checks get what was shown."""
     series, servers = evidence.get(SnapshotSeries), evidence.get(Servers)
-    if isinstance(series, SnapshotSeries):
+    if series is not None:
         snapshots = partial_snapshots(series.snapshots, samples)
         evidence = evidence.partly_shown(SnapshotSeries(snapshots))
         if len(snapshots) > 1:
             evidence = evidence.partly_shown(Trend(snapshots))
     documents = [item for sample in samples for item in sample.found]
-    if isinstance(servers, Servers):
+    if servers is not None:
         evidence = evidence.partly_shown(
             msgspec.structs.replace(
                 servers,
@@ -50,7 +50,7 @@ def with_unseen(evidence: EvidenceSet, samples: Sequence[Pasted]) -> EvidenceSet
             )
         )
     links = evidence.get(Links)
-    if isinstance(links, Links):
+    if links is not None:
         evidence = evidence.partly_shown(
             Links(
                 tuple(_links(server, documents) for server in links.servers),
@@ -58,7 +58,7 @@ def with_unseen(evidence: EvidenceSet, samples: Sequence[Pasted]) -> EvidenceSet
             )
         )
     trend = evidence.get(ServerTrend)
-    if isinstance(trend, ServerTrend):
+    if trend is not None:
         histories = (
             ServerHistory(tuple(_server(reading, documents) for reading in of.readings)) for of in trend.servers
         )

@@ -176,7 +176,7 @@ def _plan_meta_step_down(target: Target, values: Mapping[str, Any]) -> tuple[Ste
     """Of the meta group; the leader at the time of planning comes from the servers' reports."""
     del values
     servers = target.evidence.get(Servers)
-    seen = servers.servers if isinstance(servers, Servers) else ()
+    seen = servers.servers if servers is not None else ()
     leaders = {
         server.jetstream.meta_cluster.leader
         for server in seen

@@ -188,7 +188,7 @@ def _plan_remove_peer(target: Target, values: Mapping[str, Any]) -> tuple[Step, 
 def _given_up(target: Target, values: Mapping[str, Any]) -> tuple[AssetLoss, ...]:
     """The assets that only this server holds. Raises CannotPlanError unless the values agree to lose each of them."""
     name, series, accounts = target.subject.name, target.evidence.get(SnapshotSeries), target.evidence.get(Accounts)
-    if not isinstance(series, SnapshotSeries):
+    if series is None:
         raise CannotPlanError("no stream was seen: what the server alone holds is not known")
     witnesses = tuple(witness for witness in values.get("seen") or () if isinstance(witness, Witness))
     agreed, unseen = _names(values, "give_up"), _names(values, "unseen")
@@ -206,7 +206,7 @@ def _given_up(target: Target, values: Mapping[str, Any]) -> tuple[AssetLoss, ...
             f"{name} has the only copy of {listed}. Bring {name} back, or copy its JetStream store first: it is deleted"
             f" when {name} starts again after the removal. To give them up: give_up={allow}"
         )
-    known = {account.name for account in accounts.accounts} if isinstance(accounts, Accounts) else set()
+    known = {account.name for account in accounts.accounts} if accounts is not None else set()
     known |= {stream.account for stream in series.last.streams}
     shown = {account for witness in witnesses for account in witness.shows(name)}
     if dark := sorted(known - shown - unseen - {""}):
