@@ -1,4 +1,4 @@
-"""JSD203, JSD204 and JSD411 on real servers: what happens between two samples."""
+"""JSD203, JSD204, JSD408 and JSD411 on real servers: what happens between two samples."""
 
 from __future__ import annotations
 
@@ -7,12 +7,17 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from nats.aio.client import Client
+from nats.aio.msg import Msg
 
+from tests.real.outage import with_client
 from tests.real.two_samples import NAME, call, made, once, publish, settled, severities, version_of
 from tests.servers import ClusterFactory
+from tests.support.deployment import add_consumer
 
 pytestmark = [pytest.mark.real, pytest.mark.every_version]
 NEWEST = (2, 15)
+SECOND_NS = 1_000_000_000
 AT_ONCE = {"settled": "0s"}
 """However young an asset is, it may not go."""
 
@@ -113,3 +118,34 @@ def test_deleted_consumer(cluster_factory: ClusterFactory, server_version: str, 
     made(cluster)
     settled(cluster)
     assert severities("JSD411", before + once(cluster, user)) == {}
+
+
+@pytest.mark.parametrize("nodes", [1, pytest.param(3, marks=pytest.mark.nightly)])
+def test_burst_of_repeats(cluster_factory: ClusterFactory, server_version: str, nodes: int) -> None:
+    """A worker dies with 30 messages; another gets them again, and then acknowledges them."""
+    cluster = cluster_factory(server_version, nodes)
+    made(cluster)
+    call(cluster, f"CONSUMER.DELETE.{NAME}.worker")
+
+    async def fetched(client: Client) -> list[Msg]:
+        subscription = await client.jetstream().pull_subscribe_bind("worker", NAME)
+        return await subscription.fetch(30, timeout=5)
+
+    async def hold(client: Client) -> None:
+        assert len(await fetched(client)) == 30
+
+    async def acknowledge(client: Client) -> None:
+        for message in await fetched(client):
+            await message.ack_sync(timeout=5)
+
+    with_client(cluster, lambda client: add_consumer(client, NAME, "worker", ack_wait=SECOND_NS))
+    publish(cluster, 30)
+    with_client(cluster, hold)
+    before = settled(cluster)
+    with_client(cluster, hold)
+    assert severities("JSD408", before + once(cluster)) == {f"APP/{NAME}/worker": "error"}
+    with_client(cluster, acknowledge)
+    assert severities("JSD408", before + once(cluster)) == {f"APP/{NAME}/worker": "info"}
+    after = once(cluster) + once(cluster)
+    assert severities("JSD408", after) == {}
+    assert severities("JSD408", before + after) == {}, "none between the last two samples"

@@ -22,6 +22,7 @@ _DEVIATIONS = 2
 """And from so many standard deviations, and one repeat, more: they are counts of rare events, with Poisson's spread."""
 
 _FEW = "; so few may as well be refused with a delay, a longer --interval shows which"
+_OVER = "; none of its messages waits for an acknowledgement any more, so these repeats are over"
 
 
 @check("consumer_lag.redelivery_high")
@@ -46,13 +47,14 @@ def redelivery_high(trend: Trend, params: Params) -> Iterator[Finding]:
             reason = f"{again:,} of {deliveries:,} deliveries between the samples were repeated: too few for a share"
             yield suspected(last.subject, reason, "run with a longer --interval, e.g. 30s")
         else:
-            severe = share.reaches(fail_at, enough)
-            tried = "" if severe else _tried_again(history, again)
-            few = not severe and not tried and again < enough and _ends(history)
-            severity = Severity.ERROR if severe else Severity.INFO if tried or few else Severity.WARNING
+            over = _is_over(last)
+            severe = share.reaches(fail_at, enough) and not over
+            tried = "" if severe or over else _tried_again(history, again)
+            few = not (severe or over or tried) and again < enough and _ends(history)
+            severity = Severity.ERROR if severe else Severity.INFO if over or tried or few else Severity.WARNING
             text = (
                 f"at least {again:,} of {deliveries:,} deliveries in {history.elapsed_s:.0f}s were repeats: their"
-                f" messages {tried or _why(history, again)}{_FEW if few else ''}"
+                f" messages {tried or _why(history, again)}{_OVER if over else _FEW if few else ''}"
             )
             yield _finding(history, share, fail_at if severe else warn_at, severity, text)
 
@@ -66,6 +68,11 @@ def _again(before: Consumer, after: Consumer) -> int:
 
 def _new(before: Consumer, after: Consumer) -> int:
     return after.delivered.stream_seq - before.delivered.stream_seq
+
+
+def _is_over(last: Consumer) -> bool:
+    """Whether no message that was delivered can come again; until it is acknowledged, it can."""
+    return shown_or(lambda: last.num_ack_pending, 1) == 0
 
 
 def _why(history: ConsumerHistory, again: int) -> str:
