@@ -1,7 +1,8 @@
-"""JSD203, JSD204, JSD408 and JSD411 on real servers: what happens between two samples."""
+"""JSD203, JSD204, JSD408, JSD411 and JSD421 on real servers: what happens between two samples."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 from pathlib import Path
@@ -11,9 +12,9 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 
 from tests.real.outage import with_client
-from tests.real.two_samples import NAME, call, made, once, publish, settled, severities, version_of
+from tests.real.two_samples import NAME, Samples, call, made, once, publish, settled, severities, version_of
 from tests.servers import ClusterFactory
-from tests.support.deployment import add_consumer
+from tests.support.deployment import add_consumer, api
 
 pytestmark = [pytest.mark.real, pytest.mark.every_version]
 NEWEST = (2, 15)
@@ -149,3 +150,44 @@ def test_burst_of_repeats(cluster_factory: ClusterFactory, server_version: str, 
     after = once(cluster) + once(cluster)
     assert severities("JSD408", after) == {}
     assert severities("JSD408", before + after) == {}, "none between the last two samples"
+
+
+@pytest.mark.parametrize("nodes", [1, pytest.param(3, marks=pytest.mark.nightly)])
+def test_ordered_consumers_replaced(cluster_factory: ClusterFactory, server_version: str, nodes: int) -> None:
+    """Eight readers lose their consumers, miss heartbeats and go on with new ones; eight watchers are opened anew."""
+    cluster = cluster_factory(server_version, nodes)
+
+    async def names(client: Client, stream: str) -> set[str]:
+        return set((await api(client, f"CONSUMER.NAMES.{stream}"))["consumers"])
+
+    async def replace(client: Client) -> Samples:
+        streams = client.jetstream()
+        readers = [await streams.subscribe("p20", ordered_consumer=True) for _ in range(8)]
+        await asyncio.gather(*(reader.next_msg(timeout=5) for reader in readers))
+        before = await asyncio.to_thread(once, cluster)
+        old = await names(client, NAME)
+        assert severities("JSD421", before + await asyncio.to_thread(once, cluster)) == {}
+        for name in old:
+            await api(client, f"CONSUMER.DELETE.{NAME}.{name}")
+        for _ in range(200):
+            if len(await names(client, NAME) - old) == 8:
+                return before + await asyncio.to_thread(once, cluster)
+            await asyncio.sleep(0.1)
+        raise AssertionError("the clients made no new consumers")
+
+    async def watch(client: Client) -> Samples:
+        bucket = await client.jetstream().create_key_value(bucket="P20", history=5)
+        for _ in range(5):
+            await bucket.put("key", b"x")
+        samples: Samples = ()
+        for _ in range(2):
+            watchers = [await bucket.watchall() for _ in range(8)]
+            samples += await asyncio.to_thread(once, cluster)
+            await asyncio.gather(*(watcher.stop() for watcher in watchers))  # type: ignore[no-untyped-call]
+        return samples
+
+    made(cluster)
+    publish(cluster, 10)
+    call(cluster, f"CONSUMER.DELETE.{NAME}.worker")
+    assert severities("JSD421", with_client(cluster, replace)) == {f"APP/{NAME}": "warning"}
+    assert severities("JSD421", with_client(cluster, watch)) == {}

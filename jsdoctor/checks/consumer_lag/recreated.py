@@ -1,11 +1,12 @@
-"""JSD421: an ordered consumer that its client recreates again and again."""
+"""JSD421: ordered consumers that their clients recreate: one again and again, or most of a stream at once."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from itertools import pairwise
+from typing import NamedTuple
 
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, passed, suspected
@@ -24,23 +25,43 @@ def recreated(trend: Trend, params: Params) -> Iterator[Finding]:
 
     Readers of key-value buckets make ordered consumers of their own for each request: those start by a policy.
     """
-    often = params.integer("often")
+    often, many = params.integer("often"), params.integer("many")
     ordered = [_ordered_by_stream(snapshot) for snapshot in trend.snapshots]
     for stream in trend.snapshots[-1].led_streams():
-        counts = _resets([sample[_incarnation(stream)] for sample in ordered if _incarnation(stream) in sample])
-        if counts is None:
+        readings = [sample[_incarnation(stream)] for sample in ordered if _incarnation(stream) in sample]
+        if not any(readings):
             continue
-        worst, times = max(counts.items(), key=lambda item: item[1], default=((), 0))
-        if times >= often:
-            yield _finding(stream, worst, times, often, len(trend.snapshots))
-        elif times:
+        replaced = [_Replaced(_by_kind(before, after), len(before)) for before, after in pairwise(readings)]
+        most = max((interval for interval in replaced if interval.most), key=lambda i: i.total, default=None)
+        times = Counter(kind for interval in replaced for kind in interval.by_kind)
+        worst, count = max(times.items(), key=lambda item: item[1], default=((), 0))
+        if most and most.total >= many:
+            yield _finding(stream, most.total, many, _of_most(most))
+        elif count >= often:
+            yield _finding(stream, count, often, _of_one(worst, count, len(trend.snapshots)))
+        elif count:
             yield suspected(
                 stream.subject,
-                f"an ordered consumer was recreated {times:,} times between the samples: too few to tell a fault",
+                f"an ordered consumer was recreated {count:,} times between the samples: too few to tell a fault",
                 "run with --samples 6",
             )
         else:
             yield passed(stream.subject)
+
+
+class _Replaced(NamedTuple):
+    """Ordered consumers that were replaced between two samples, and how many there were before."""
+
+    by_kind: Mapping[_Kind, int]
+    before: int
+
+    @property
+    def total(self) -> int:
+        return sum(self.by_kind.values())
+
+    @property
+    def most(self) -> bool:
+        return 2 * self.total > self.before
 
 
 def _incarnation(stream: Stream) -> _Incarnation:
@@ -51,20 +72,10 @@ def _ordered_by_stream(snapshot: ClusterSnapshot) -> dict[_Incarnation, _Consume
     return {_incarnation(s): {c.name: c for c in s.consumers if _is_ordered(c)} for s in snapshot.streams}
 
 
-def _resets(ordered: Sequence[_Consumers]) -> dict[_Kind, int] | None:
-    """By filter, the number of samples in which a new ordered consumer with a start sequence replaced another one.
-
-    None: no sample shows an ordered consumer.
-    """
-    if not any(ordered):
-        return None
-    counts: dict[_Kind, int] = defaultdict(int)
-    for before, after in pairwise(ordered):
-        gone = {_kind(consumer) for name, consumer in before.items() if name not in after}
-        new = {_kind(c) for name, c in after.items() if name not in before and c.config.opt_start_seq > 1}
-        for kind in gone & new:
-            counts[kind] += 1
-    return counts
+def _by_kind(before: _Consumers, after: _Consumers) -> Mapping[_Kind, int]:
+    """By filter, how many vanished for which a new one with a start sequence came."""
+    gone = Counter(_kind(consumer) for name, consumer in before.items() if name not in after)
+    return gone & Counter(_kind(c) for name, c in after.items() if name not in before and c.config.opt_start_seq > 1)
 
 
 def _is_ordered(consumer: Consumer) -> bool:
@@ -79,15 +90,28 @@ def _kind(consumer: Consumer) -> _Kind:
     return consumer.config.filters
 
 
-def _finding(stream: Stream, kind: _Kind, times: int, often: int, samples: int) -> Finding:
+def _of_most(replaced: _Replaced) -> str:
+    return (
+        f"{replaced.total:,} of {replaced.before:,} ordered consumers were replaced between two samples, each by a new"
+        " one of the same filter that starts at a sequence: their clients missed messages or heartbeats, or lost their"
+        " connection"
+    )
+
+
+def _of_one(kind: _Kind, times: int, samples: int) -> str:
     what = f" of {', '.join(kind)}" if kind else ""
+    return (
+        f"in {times:,} of {samples - 1:,} intervals between samples an ordered consumer{what} was replaced by"
+        " a new one that starts at a sequence: its client misses messages or heartbeats and starts over each time"
+    )
+
+
+def _finding(stream: Stream, measured: int, threshold: int, message: str) -> Finding:
     return Finding(
         subject=stream.subject,
-        message=f"in {times:,} of {samples - 1:,} intervals between samples an ordered consumer{what} was replaced by"
-        " a new one that starts at a sequence: its client misses messages or heartbeats and starts over each time. Each"
-        " one costs the meta group a proposal, and the client reads some messages again",
-        measured=times,
-        threshold=often,
+        message=f"{message}. Each one costs the meta group a proposal, and the client reads some messages again",
+        measured=measured,
+        threshold=threshold,
         unit="count",
         evidence=(stream.observed("state.consumer_count", stream.state.consumer_count),),
     )
