@@ -8,11 +8,14 @@ from jsdoctor.checks.logs.bursts import Burst
 from jsdoctor.checks.logs.index import index_of
 from jsdoctor.checks.logs.log_incidents import LogIncident
 from jsdoctor.checks.logs.words import latest
-from jsdoctor.model.finding import Finding, Severity, Subject, passed
+from jsdoctor.model.finding import Confidence, Finding, Severity, Subject, passed
 from jsdoctor.model.log import LogEvidence, LogTime
 
 LATELY_US = 600_000_000
 """What was logged so shortly before the log ends has not been seen to be over."""
+
+
+_OPENING = "the log begins just before, without the start of the server, after which this is usual"
 
 
 def by_server(_fields: Mapping[str, str], logged_by: str) -> Subject:
@@ -21,11 +24,16 @@ def by_server(_fields: Mapping[str, str], logged_by: str) -> Subject:
 
 
 def finding_of(of: Burst | LogIncident, message: str, severity: Severity | None = None) -> Finding:
-    """A finding with the lines and times of what it is made of. `severity` None: the rule's own."""
+    """A finding with the lines and times of what it is made of. `severity` None: the rule's own.
+
+    Information about what begins where the log does is a possibility: where the start is shown, it is none.
+    """
+    opening = isinstance(of, LogIncident) and of.opening and severity is Severity.INFO
     return Finding(
         subject=of.subject,
         severity=severity,
-        message=message,
+        message=f"{message}; {_OPENING}" if opening else message,
+        confidence=Confidence.LOW if opening else Confidence.HIGH,
         measured=of.count if isinstance(of, Burst) else of.lines,
         unit="count",
         evidence=of.evidence,

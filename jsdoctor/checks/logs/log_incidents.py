@@ -49,6 +49,7 @@ class LogIncident(msgspec.Struct, frozen=True):
     """All outage intervals of one subject that no start or stop of the server itself explains, oldest first.
 
     `unresolved`: those that had not ended when the log ends. `unexplained`: those that no restart nearby explains.
+    `opening`: starts of the servers explain them, if there were some just before the logs begin.
     `short`: the unresolved ones began just before the log ends, or have no times. `blind`: the log has no line of level
     INF, which would show the end.
     """
@@ -58,6 +59,7 @@ class LogIncident(msgspec.Struct, frozen=True):
     unresolved: tuple[OutageInterval, ...]
     unexplained: tuple[OutageInterval, ...]
     evidence: tuple[Observation, ...]
+    opening: bool = False
     short: bool = False
     blind: bool = False
 
@@ -197,6 +199,7 @@ def log_incidents(
                 unresolved=tuple(unresolved),
                 unexplained=tuple(interval for interval in mine if not timeline.restarting(interval.began.us)),
                 evidence=exemplars_of(lines),
+                opening=calm and all(timeline.may_be_noise(i.logged_by, i.began.us, i.last.us) for i in mine),
                 short=not old,
                 blind=blind,
             )

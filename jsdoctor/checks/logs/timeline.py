@@ -32,11 +32,14 @@ class ProcessTimeline:
         self._starts: dict[str, list[tuple[int, int]]] = defaultdict(list)
         self._stops: dict[str, list[tuple[int, int]]] = defaultdict(list)
         self._moments: list[int] = []
+        self._openings: dict[str, list[tuple[int, int]]] = defaultdict(list)
         for run in logs.runs:
             if run.started is not None:
                 calm = (run.ready or run.started).us + _length(run.started, SETTLING_US)
                 self._starts[run.server].append((run.started.us, calm))
                 self._moments.append(run.started.us)
+            elif run.exemplar is not None and (first := run.exemplar.at) is not None:
+                self._openings[run.server].append((first.us, first.us + _length(first, SETTLING_US)))
             window = _stop(run)
             if window is not None:
                 self._stops[run.server].append(window)
@@ -62,6 +65,10 @@ class ProcessTimeline:
         within_us = _length(LogTime(us), AROUND_US)
         index = bisect_left(self._moments, us - within_us)
         return index < len(self._moments) and self._moments[index] <= us + within_us
+
+    def may_be_noise(self, server: str, first_us: int, last_us: int) -> bool:
+        """Whether the lines of that process begin just before, without its start: it may have started then."""
+        return any(began <= first_us and last_us <= calm for began, calm in self._openings.get(server, ()))
 
     def noise(self, server: str, first_us: int, last_us: int) -> bool:
         """Whether all of it fell into a start or a stop of that server."""
