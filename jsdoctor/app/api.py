@@ -28,7 +28,7 @@ from jsdoctor.app.judging import JudgeRequest, open_judging
 from jsdoctor.app.kube.options import KubeRequest
 from jsdoctor.app.logs.engine import Engine
 from jsdoctor.app.logs.options import LogRequest
-from jsdoctor.app.pieces import files_and_options, routed
+from jsdoctor.app.pieces import files_and_options
 from jsdoctor.app.rulebook import open_rulebook
 from jsdoctor.app.window import window_of
 from jsdoctor.collect.connect.options import ConnectionOptions
@@ -300,7 +300,7 @@ def diagnose(
             symptom=symptom,
             narrowing=Narrowing(stream, consumer, expected_seq, msg_id),
             offline=offline,
-            wanted=routed(wanted, given.evidence) if given else wanted,
+            wanted=given.added_to(wanted) if given else wanted,
             quiet=True,
             config=Path(config) if config else None,
             isolated=config is None,

@@ -36,7 +36,10 @@ class Unrecognised(msgspec.Struct, frozen=True):
 
 
 class EvidenceRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """The evidence options of the command line. None: not given. Times are seconds."""
+    """The evidence options of the command line. None: not given. Times are seconds.
+
+    `files`: files were named, whether or not there is evidence in them.
+    """
 
     connection: ConnectionOptions = msgspec.field(default_factory=ConnectionOptions)
     bundle: Path | None = None
@@ -57,6 +60,7 @@ class EvidenceRequest(msgspec.Struct, frozen=True, kw_only=True):
     packets: tuple[Path, ...] = ()
     pasted: tuple[PastedText, ...] = ()
     unrecognised: tuple[Unrecognised, ...] = ()
+    files: bool = False
 
     @property
     def beside(self) -> dict[type[Evidence], str]:
@@ -72,7 +76,7 @@ class EvidenceRequest(msgspec.Struct, frozen=True, kw_only=True):
     def names_a_deployment(self) -> bool:
         """Whether a deployment is to be checked. Beside files, a selected context or a variable does not name one."""
         named = self._is_direct or self.history or self.prometheus
-        return bool(named) or not (self.beside or self.unrecognised)
+        return bool(named) or not (self.beside or self.unrecognised or self.files)
 
     @property
     def is_live(self) -> bool:

@@ -217,7 +217,6 @@ def diagnose(
     def work() -> ExitCode:
         from jsdoctor.app.diagnose.given import given_texts
         from jsdoctor.app.diagnose.request import DiagnoseRequest
-        from jsdoctor.app.pieces import routed
         from jsdoctor.app.rulebook import open_rulebook
         from jsdoctor.cli.diagnose.run import run_diagnose
         from jsdoctor.cli.evidence_options import evidence_options
@@ -233,7 +232,7 @@ def diagnose(
                 narrowing=Narrowing(stream or "", consumer or "", expected_seq, msg_id or ""),
                 probe=probe or "",
                 offline=offline,
-                wanted=routed(evidence_options(given), beside.evidence if text else ()),
+                wanted=beside.added_to(evidence_options(given)),
                 outputs=resolve(
                     given["output"],
                     given["format_"],

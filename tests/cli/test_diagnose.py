@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -101,6 +102,19 @@ def test_pasted_pages_are_judged_without_a_word(command: Command) -> None:
 def test_words_and_files_together(command: Command) -> None:
     paste = FIXTURES / "pasted" / "stuck" / "0.5.0_consumer_info_ORDERS_billing_json.txt"
     assert document(command, "consumer is stalled", str(paste))[0] == 1
+
+
+def test_a_file_of_few_lines_queries_no_server(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "error.txt").write_text("nats: timeout\n")
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        listening.settimeout(0)
+        monkeypatch.setenv("NATS_URL", f"nats://127.0.0.1:{listening.getsockname()[1]}")
+        code, diagnosis = document(command, "--isolated", "error.txt")
+        with pytest.raises(BlockingIOError):
+            listening.accept()
+    assert (code, diagnosis["symptom"]) == (3, "publish-not-acknowledged")
 
 
 def test_words_need_no_quotes(command: Command) -> None:

@@ -42,7 +42,7 @@ def consult(request: DiagnoseRequest, messages: Messages = LOGGED) -> Consultati
 
         probed = run_probe(request.probe, request.narrowing, request.wanted, request.judge())
     offline = request.offline and not request.has_files
-    if question is not None and offline:
+    if question is not None and (offline or request.is_only_a_question):
         diagnosis = undiagnosed(question, rulebook.rules, rulebook.checks)
     elif question is not None:
         from jsdoctor.app.diagnose.collect import diagnose_collected

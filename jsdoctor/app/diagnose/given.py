@@ -8,7 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from jsdoctor.app.pieces import STDIN, Piece, pieces_of
+from msgspec.structs import replace
+
+from jsdoctor.app.evidence_request import EvidenceRequest
+from jsdoctor.app.pieces import STDIN, Piece, pieces_of, routed
 from jsdoctor.engine.passages import passages
 from jsdoctor.model.rule import Rule
 from jsdoctor.parse.file_kinds import FileKind
@@ -36,11 +39,19 @@ _LOUD = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class GivenText:
-    """The words, the pieces of evidence beside them, and the lines of these that may describe a problem."""
+    """The words, the pieces of evidence beside them, and the lines of these that may describe a problem.
+
+    `files`: some of it is from files that were named.
+    """
 
     words: str
     evidence: tuple[Piece, ...] = ()
     told: str = ""
+    files: bool = False
+
+    def added_to(self, wanted: EvidenceRequest) -> EvidenceRequest:
+        """The request with the evidence of these texts."""
+        return replace(routed(wanted, self.evidence), files=self.files)
 
 
 def _is_evidence(piece: Piece) -> bool:
@@ -59,7 +70,7 @@ def given_texts(words: Sequence[str], logs: Sequence[str], rules: Sequence[Rule]
     text = "\n".join([" ".join(word for word in words if word not in paths), *questions]).strip()
     # Paths of --logs are read as logs already; here only their words count.
     lines = evidence or tuple(pieces_of([path for path in logs if Path(path).exists()], rules)) if not text else ()
-    return GivenText(text, evidence, told_lines([piece.text for piece in lines]))
+    return GivenText(text, evidence, told_lines([piece.text for piece in lines]), paths != [STDIN] * len(paths))
 
 
 def _is_path(word: str, words: int) -> bool:

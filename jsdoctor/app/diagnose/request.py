@@ -40,6 +40,11 @@ class DiagnoseRequest:
         """Whether files were given that rules judge."""
         return bool(self.wanted.beside or self.wanted.pasted or self.wanted.bundle)
 
+    @property
+    def is_only_a_question(self) -> bool:
+        """Whether files have the words alone: beside files, a deployment is queried where it is named."""
+        return not (self.has_files or self.wanted.names_a_deployment or self.wanted.unrecognised)
+
     def judge(self, rules: tuple[str, ...] = ()) -> JudgeRequest:
         """The request to judge by these rules."""
         return JudgeRequest(
