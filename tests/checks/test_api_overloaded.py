@@ -6,14 +6,13 @@ from typing import Any
 
 import pytest
 
-from jsdoctor.checks.server_health.api_overloaded import api_overloaded, api_overloaded_logged
+from jsdoctor.checks.server_health.api_overloaded import api_overloaded
 from jsdoctor.model.finding import Finding, Outcome, Severity, Subject, passed
 from jsdoctor.model.jetstream import StreamConfig, StreamState
-from jsdoctor.model.log import LogEvidence, LogFile
 from jsdoctor.model.server import AccountCalls, ApiStats, JetStreamStats, MetaGroup, Server, Servers
 from jsdoctor.model.server_trend import ServerHistory, ServerTrend
 from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries, Stream
-from tests.checks.values import NOON, after, lines, params_of, server
+from tests.checks.values import NOON, after, params_of, server
 
 N1 = Subject(kind="server", name="n1")
 
@@ -111,22 +110,3 @@ def test_each_account_is_judged() -> None:
     findings = judged((of_accounts(0, CALM=1, LOUD=1),), (of_accounts(10, CALM=2, LOUD=60),))
     assert findings[1] == passed(Subject(kind="account", name="CALM"))
     assert findings[2].message.startswith("59 of its 59 JetStream API calls between the samples returned an error, 5.9")
-
-
-def test_accounts_are_not_judged_where_one_server_counts_removals() -> None:
-    samples = [
-        (of_accounts(seconds, LOUD=errors), of_accounts(seconds, "2.12.8", "n2", LOUD=errors))
-        for seconds, errors in ((0, 1), (10, 60))
-    ]
-    assert [finding.subject.kind for finding in judged(*samples, streams=stream("workqueue", 3))] == [
-        "server",
-        "server",
-    ]
-    assert len(judged(*samples, streams=stream("limits", 3))) == 3
-
-
-def test_lines_are_about_the_server_that_dropped_requests() -> None:
-    files = (LogFile(path="n1.log", size=1, server_lines=1),)
-    occurrences = (lines("api-requests-dropped", fields=(("account", "APP"),)),)
-    (finding,) = api_overloaded_logged(LogEvidence(files=files, found=occurrences))
-    assert finding.subject == N1

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import timedelta
 
-import pytest
-
 from jsdoctor.checks.cluster_health.beginnings import Beginnings
 from jsdoctor.checks.cluster_health.leadership import EarlierReadings
 from jsdoctor.model.jetstream import Cluster, StreamConfig, StreamState
-from jsdoctor.model.raft import RaftGroups, RaftLog, RaftMember, RaftState
+from jsdoctor.model.raft import RaftGroups, RaftMember
 from jsdoctor.model.server import Server, Servers, Varz
 from jsdoctor.model.snapshot import SnapshotSeries, Stream, StreamReplica
 from tests.checks.snapshots import sample
@@ -34,12 +32,6 @@ def stream(replicas: int = 3, group: str = "G", after_s: float = 0) -> Stream:
     )
 
 
-def member(entries: int, age_s: float = 0, before: int = 0) -> RaftMember:
-    log = RaftLog(messages=entries, first_ts=NOON - timedelta(seconds=age_s))
-    state = RaftState(pindex=entries + before, wal=log)
-    return RaftMember(server="n1", account="APP", group="G", at=NOON, state=state)
-
-
 def server(name: str, up_s: float) -> Server:
     return Server(server_id=name, name=name, at=NOON, varz=Varz(start=NOON - timedelta(seconds=up_s)))
 
@@ -55,39 +47,7 @@ def test_samples_less_than_a_heartbeat_apart() -> None:
     assert why(s=1) is None
 
 
-SCALED = "and was scaled just now"
-BEGUN = "and its Raft group has just begun"
-
-
-def test_samples_that_show_a_scale() -> None:
-    assert why(first=stream(replicas=1)) == SCALED
-    assert why(first=stream(group="H")) == SCALED
-
-
-@pytest.mark.parametrize(
-    ("members", "has_begun"),
-    [
-        ([member(0), member(0)], True),
-        ([member(5, 29.9), member(0)], True),
-        ([member(5, 29.9), member(5, 30)], False),
-        ([member(0), member(5, 30)], False),
-        ([member(5, 29.9, before=1)], True),
-        ([member(5, 29.9, before=2)], False),
-        ([member(0, before=2)], False),
-        ([], False),
-    ],
-)
-def test_a_group_that_has_just_begun(members: list[RaftMember], *, has_begun: bool) -> None:
-    assert why(*members) == (BEGUN if has_begun else None)
-
-
 def test_a_server_that_has_just_started() -> None:
     assert why(servers=[server("n1", 3600), server("n2", 29)]) == "and a server of it started 29s ago"
     assert why(servers=[server("n1", 3600), server("n2", 30)]) is None
     assert why(servers=[server("n1", 3600), server("n9", 1)]) is None
-
-
-def test_nothing_is_known_of_servers_and_groups() -> None:
-    last = stream(after_s=2)
-    history = EarlierReadings(SnapshotSeries((sample(stream()), sample(last))))
-    assert Beginnings(None, None, SETTLE_NS).why(last, history) is None

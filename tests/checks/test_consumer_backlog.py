@@ -3,54 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import timedelta
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from jsdoctor.checks.consumer_lag.absence import Limits, absence
 from jsdoctor.checks.consumer_lag.lag_cause import lag_cause, samples_of
 from jsdoctor.checks.consumer_lag.lag_growing import growing
-from jsdoctor.checks.consumer_lag.rhythm import rhythm_ns
 from jsdoctor.model.finding import Finding, Outcome
-from jsdoctor.model.jetstream import SequencePair
 from jsdoctor.model.params import Params
 from jsdoctor.model.partial import hide
 from jsdoctor.model.snapshot import Consumer
 from jsdoctor.model.trend import ConsumerHistory
-from tests.checks.test_consumer_progress import BEGAN, SECOND_NS, consumer, history, stream
-
-HOUR_NS = 3_600 * SECOND_NS
-
-
-def visited(at_s: int, delivered_s: int | None) -> Consumer:
-    """A reading that shows when its clients were last there."""
-    last_active = None if delivered_s is None else BEGAN + timedelta(seconds=delivered_s)
-    return replace(consumer(at_s, 5, 5), delivered=SequencePair(5, 5, last_active))
-
-
-def test_a_rhythm_is_the_longest_time_between_three_visits() -> None:
-    seen = history([visited(50, 40), visited(60, None), visited(100, 0), visited(150, 110)])
-    assert rhythm_ns(seen) == 70 * SECOND_NS
-    assert rhythm_ns(history([visited(50, 40), visited(100, 40), visited(150, 110)])) is None
-
-
-def test_late_is_twice_as_long_as_ever_before() -> None:
-    limits = Limits(absent_for_ns=72 * HOUR_NS, left_for_ns=HOUR_NS)
-    limit = absence(stream(5, 5), consumer(0, 5, 5), 0, 6 * HOUR_NS, limits)
-    assert limit.after_ns == 12 * HOUR_NS
-    assert limit.why == "in the looks of --history its clients were never away for longer than 6h"
-    assert limit.expected
-
-
-@pytest.mark.parametrize(("quiet_h", "expected"), [(71, False), (72, True)])
-def test_past_the_usual_limit_nothing_else_decides(quiet_h: int, expected: bool) -> None:
-    limits = Limits(absent_for_ns=72 * HOUR_NS, left_for_ns=HOUR_NS)
-    expires = stream(5, 5, max_age_ns=2 * HOUR_NS)
-    limit = absence(expires, consumer(0, 5, 5), quiet_h * HOUR_NS, None, limits)
-    assert limit.expected is expected
-    assert limit.after_ns == (72 if expected else 2) * HOUR_NS
+from tests.checks.test_consumer_progress import consumer, history, stream
 
 
 @pytest.mark.parametrize(
@@ -122,18 +87,6 @@ def test_a_single_message_more_than_no_batch_grows() -> None:
     assert fails([consumer(0, 10, 0), consumer(600, 20, 1)])
 
 
-def test_without_acknowledgements_clients_hold_no_batch() -> None:
-    grows = [consumer(0, 10, 100), consumer(10, 20, 900)]
-    assert fails(with_config(grows, ack_policy="none", max_ack_pending=1_000))
-    assert not fails(with_config(grows, ack_policy="explicit", max_ack_pending=1_000))
-
-
-@pytest.mark.parametrize(("limit", "expected"), [(-1, True), (0, True), (1, False)])
-def test_a_batch_of_one_is_a_batch(limit: int, expected: bool) -> None:
-    grows = [consumer(0, 10, 0), consumer(10, 20, 1)]
-    assert fails(with_config(grows, ack_policy="explicit", max_ack_pending=limit)) is expected
-
-
 @pytest.mark.parametrize(
     ("pending", "held", "expected"),
     [(1_000, (10, 20), False), (1_001, (10, 20), True), (3_000, (20, 3_000), False), (3_001, (20, 3_000), True)],
@@ -143,12 +96,6 @@ def test_without_its_configuration_a_batch_is_what_was_held(
 ) -> None:
     first, last = consumer(0, 4_000, 0, held[0]), consumer(10, 8_000, pending, held[1])
     assert fails([partly_shown(first), partly_shown(last)]) is expected
-
-
-def test_paused_is_another_rules_from_the_least_number_on() -> None:
-    seen = [consumer(0, 10, 1_000), replace(consumer(600, 20, 1_000), paused=True)]
-    assert judged(seen, min_pending=1_000) is None
-    assert judged(seen, min_pending=1_001) is not None
 
 
 @pytest.mark.parametrize(("room", "when"), [(1_989, "now"), (1_990, "in about 1s"), (2_079, "in about 1s")])

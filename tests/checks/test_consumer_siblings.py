@@ -63,11 +63,3 @@ def test_siblings_are_those_that_get_everything(made: list[tuple[tuple[str, ...]
             c.num_pending for n, c in enumerate(consumers) if n != number and let_through(c.config.filters) >= wanted
         ]
         assert Siblings(consumers).typical_lag(own) == ((median(lags) if lags else 0.0), len(lags))
-
-
-def test_every_filter_of_several_must_be_covered() -> None:
-    both, single, wide = consumer(0, ("a.b", "b.a"), 9), consumer(1, ("a.b",), 1), consumer(2, ("a.>", "b.>"), 5)
-    siblings = Siblings([both, single, wide])
-    assert siblings.typical_lag(both) == (5, 1)
-    assert siblings.typical_lag(single) == (7, 2)
-    assert siblings.typical_lag(wide) == (0, 0)

@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
-import pytest
 
-from jsdoctor.checks.stream_limits.acked_then_dropped import acked_then_dropped_declared
 from jsdoctor.checks.stream_limits.change_deletes import change_deletes_declared
 from jsdoctor.checks.stream_limits.configuration_refused import configuration_refused_declared
 from jsdoctor.checks.stream_limits.near_limit import near_limit_declared
 from jsdoctor.checks.stream_limits.no_ack import no_ack_declared
 from jsdoctor.engine.select import find_rule
 from jsdoctor.model.finding import Finding, Outcome
-from jsdoctor.model.jetstream import ConsumerConfig, SequencePair, StreamConfig, StreamState
+from jsdoctor.model.jetstream import StreamConfig, StreamState
 from jsdoctor.model.manifest import Manifests
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import Account, AccountLimits, Accounts, Tier
-from jsdoctor.model.snapshot import ClusterSnapshot, Consumer, SnapshotSeries, Stream
+from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries, Stream
 from tests.support.manifest_cases import manifests_of
 from tests.support.ruleset import rules
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
-HOUR = timedelta(hours=1)
 HEAD = "apiVersion: jetstream.nats.io/v1beta2\nkind: {}\nmetadata: {{name: x}}\nspec:\n"
 
 
@@ -135,17 +132,6 @@ def deletes(declared: Manifests, *streams: Stream, live: bool = True) -> list[Fi
     return list(change_deletes_declared(declared, series(*streams) if live else None, None, None))
 
 
-def test_streams_that_a_plan_deletes_with_what_they_hold() -> None:
-    gone = manifests(tf=plan("A", "delete"))
-    assert words(deletes(gone, deployed("A", 5))) == {
-        "A": "the plan deletes the stream with its 5 messages and consumers"
-    }
-    whole = "the plan deletes the stream with all its messages and consumers"
-    assert words(deletes(gone)) == {"A": whole}
-    kept_first = manifests(stream_file("KEPT", subjects='["k"]'), tf=plan("A", "delete"))
-    assert words(deletes(kept_first, live=False)) == {"A": whole}
-
-
 def changed(spec: dict[str, object], **state: Any) -> Finding:
     held = deployed("A", 100, state=state)
     (finding,) = deletes(manifests(stream_file("A", subjects='["a"]', storage="file", **spec)), held)
@@ -162,32 +148,6 @@ def test_whether_a_limit_for_each_subject_deletes_is_not_always_known() -> None:
     fewer = "max_msgs 60 is below the 100 messages it holds: the oldest 40 are deleted"
     both = changed({"maxMsgsPerSubject": 5, "maxMsgs": 60})
     assert (both.outcome, both.measured, both.message) == (Outcome.FAIL, 40, f"{fewer}; {text}")
-
-
-def test_of_several_limits_the_one_that_deletes_most_is_measured() -> None:
-    finding = changed({"maxMsgs": 60, "maxAge": "1m"}, first_ts=NOON - HOUR, last_ts=NOON - HOUR / 2)
-    assert finding.measured == 100
-    text = "its oldest message is 1h old and max_age becomes 1m: all 100 messages expire at once"
-    assert finding.message == f"max_msgs 60 is below the 100 messages it holds: the oldest 40 are deleted; {text}"
-
-
-def test_filters_of_a_consumer_that_leave_out_what_is_kept_for_it() -> None:
-    reader = Consumer(
-        account="APP",
-        stream="A",
-        name="c",
-        config=ConsumerConfig(durable_name="c", filter_subject="a.x"),
-        delivered=SequencePair(),
-        ack_floor=SequencePair(),
-        num_pending=12,
-        at=NOON,
-    )
-    held = deployed("A", 12, config={"retention": "interest", "subjects": ("a.*",)}, consumers=(reader,))
-    (finding,) = deletes(manifests(consumer_file("A", "c", filterSubjects='["a.y", "a.z"]')), held)
-    assert finding.measured == 12
-    assert [(item.path, item.value) for item in finding.evidence] == [
-        ("line 8, column 3", "filter_subjects: a.y, a.z"),
-    ]
 
 
 # Limits of streams
@@ -210,30 +170,6 @@ def test_streams_without_a_limit_for_consumers_come_before_one_with_it() -> None
         ("ROOM", "pass"),
         ("FULL", "fail"),
     ]
-
-
-@pytest.mark.parametrize(
-    ("configurations", "fails"),
-    [
-        ((), False),
-        (("jetstream: enabled",), False),
-        (("max_payload: 4MB",), True),
-        (("max_payload: 4MB", "max_payload: 100KB"), True),
-        (("jetstream: enabled", "max_payload: 100KB"), False),
-    ],
-)
-def test_the_largest_payload_of_all_configurations_counts(configurations: tuple[str, ...], *, fails: bool) -> None:
-    files = {f"{number}.conf": f"{text}\n" for number, text in enumerate(configurations)}
-    held = {"s.yaml": stream_file("S", subjects='["s"]', maxBytes=2_000_000)}
-    (finding,) = acked_then_dropped_declared(manifests_of({"text": held | files}), None, None, params("JSD612"))
-    assert (finding.outcome is Outcome.FAIL) is fails
-
-
-@pytest.mark.parametrize("configuration", [{}, {"n.conf": "server_name: n1\njetstream: enabled\n"}])
-def test_a_configuration_without_a_payload_has_the_default_one(configuration: dict[str, str]) -> None:
-    files = configuration | {"s.yaml": stream_file("S", subjects='["s"]', maxBytes=100_000)}
-    (finding,) = acked_then_dropped_declared(manifests_of({"text": files}), None, None, params("JSD612"))
-    assert (finding.outcome, finding.threshold) == (Outcome.FAIL, 1 << 20)
 
 
 def test_a_stream_that_only_copies_has_no_publishers_to_acknowledge() -> None:

@@ -8,19 +8,14 @@ import pytest
 from msgspec.structs import replace
 
 from jsdoctor.checks.declared.deployed import Deployed, release_for
-from jsdoctor.checks.declared.doubts import indeterminate, jetstream_unclear
-from jsdoctor.checks.declared.index import Declarations
 from jsdoctor.checks.declared.room import ServerCount, declared_size, servers_for
-from jsdoctor.checks.declared.subject_index import SubjectIndex
 from jsdoctor.model.finding import Subject
-from jsdoctor.model.jetstream import ConsumerConfig, SourceConfig, StreamConfig
+from jsdoctor.model.jetstream import StreamConfig
 from jsdoctor.model.manifest import (
-    DeclaredConsumer,
     DeclaredServers,
     DeclaredStream,
     FilePosition,
     Manifests,
-    Mistake,
     Tool,
 )
 from jsdoctor.model.server import ConnectedServer, Servers
@@ -64,29 +59,10 @@ def test_a_configuration_tells_how_many_servers_it_makes(servers: DeclaredServer
     assert declared_size(servers) == size
 
 
-def test_manifests_that_agree_make_the_servers() -> None:
-    chart, single = (declared("Helm values", jetstream=True, servers=count) for count in (5, 1))
-    assert servers_for(Manifests(servers=(chart, chart)), None, None, None) == ServerCount(
-        5, 5, "the manifests make 5 servers"
-    )
-    assert servers_for(Manifests(servers=(single,)), None, None, None).words == "the manifests make 1 server"
-    assert servers_for(Manifests(servers=(chart, single)), None, None, None) == ServerCount(None, None, "")
-
-
 def count(
     snapshots: SnapshotSeries | None = None, servers: Servers | None = None, connected: ConnectedServer | None = None
 ) -> ServerCount:
     return servers_for(Manifests(), snapshots, servers, connected)
-
-
-def test_the_meta_group_has_as_many_servers_as_it_reports() -> None:
-    assert count(servers=THREE) == ServerCount(3, 3, "there are 3 servers")
-    first, *others = THREE.servers
-    assert first.jetstream is not None
-    assert first.meta is not None
-    stats = replace(first.jetstream, meta_cluster=replace(first.meta, cluster_size=2))
-    smaller = replace(first, jetstream=stats)
-    assert count(servers=replace(THREE, servers=(smaller, *others))).exact == 3
 
 
 def test_a_server_without_a_cluster_is_one() -> None:
@@ -132,15 +108,6 @@ def test_a_name_in_several_accounts_may_mean_any_of_them() -> None:
     assert deployed("APP").doubt(stream("NEW"), "NEW") is None
 
 
-def test_a_stream_whose_leader_did_not_report_it_is_in_doubt() -> None:
-    orders = next(candidate for candidate in SNAPSHOTS.last.led_streams() if candidate.name == "ORDERS")
-    last = replace(SNAPSHOTS.last, streams=(replace(orders, from_leader=False),))
-    doubt = Deployed(replace(SNAPSHOTS, snapshots=(last,))).doubt(stream("ORDERS"), "ORDERS")
-    assert doubt is not None
-    assert doubt.message == "stream ORDERS is there, and its leader did not report it"
-    assert doubt.how_to_get == "run again, see the gaps"
-
-
 @pytest.mark.parametrize(
     "subject",
     [
@@ -177,56 +144,3 @@ def test_the_release_is_that_of_the_leader_else_the_one_that_all_have() -> None:
     assert release_for(None, mixed, None) == ()
     assert release_for(None, mixed, ConnectedServer(version="2.10.26")) == (2, 10, 26)
     assert release_for(None, None, None) == ()
-
-
-def test_what_the_plan_leaves_open_is_named_in_order() -> None:
-    open_ = stream("ORDERS", unknown=frozenset({"subjects", "max_age", "storage"}))
-    finding = indeterminate(open_, "storage", "subjects", "max_age")
-    assert finding is not None
-    assert finding.message == "max_age is not known before the plan is applied"
-    assert indeterminate(open_, "retention") is None
-
-
-def test_a_manifest_with_mistakes_is_another_rules() -> None:
-    wrong: dict[str, Any] = {"place": PLACE, "places": {}, "tool": Tool.NACK, "mistakes": (Mistake(PLACE, "no"),)}
-    consumer = DeclaredConsumer(what="c", stream="ORDERS", config=ConsumerConfig(durable_name="c"), **wrong)
-    for asset, code in ((stream("ORDERS", mistakes=wrong["mistakes"]), "JSD614"), (consumer, "JSD418")):
-        finding = indeterminate(asset, "subjects")
-        assert finding is not None
-        assert finding.message == f"its manifest has mistakes, see {code}"
-
-
-def test_declarations_of_one_name_count_if_they_are_alike() -> None:
-    reader = DeclaredConsumer(
-        what="c", stream="A", config=ConsumerConfig(durable_name="c"), place=PLACE, places={}, tool=Tool.NACK
-    )
-    alike, other = stream("A"), stream("A", unknown=frozenset())
-    assert Declarations(Manifests(streams=(alike, other), consumers=(reader,))).stream_of(reader) == alike
-    other = replace(other, config=replace(other.config, max_msgs=5))
-    assert Declarations(Manifests(streams=(alike, other), consumers=(reader,))).stream_of(reader) is None
-    assert Declarations(Manifests(consumers=(reader,))).stream_of(reader) is None
-
-
-def test_copies_are_named_in_order() -> None:
-    copies = [
-        replace(copy, config=replace(copy.config, sources=(SourceConfig("A"),)))
-        for copy in map(stream, ("Z", "M", "B", "Q", "C"))
-    ]
-    known = Declarations(Manifests(streams=(stream("A"), *copies)))
-    assert known.copies_of(stream("A")) == ["B", "C", "M", "Q", "Z"]
-
-
-def test_whether_a_container_has_jetstream_is_its_file_to_tell() -> None:
-    assert jetstream_unclear(declared("container", unclear=("jetstream",))) is None
-    assert jetstream_unclear(declared(unclear=("jetstream",), jetstream=True)) is None
-    assert jetstream_unclear(declared(unclear=("jetstream",))) is not None
-
-
-def test_subjects_are_near_by_their_first_token() -> None:
-    index = SubjectIndex([("A", ("a.x", "b.x")), ("B", ("b.y",)), ("W", ("*.z",)), ("ALL", (">",))])
-    assert set(index.near(["a.q"])) == {"A", "W", "ALL"}
-    assert set(index.near(["b"])) == {"A", "B", "W", "ALL"}
-    assert set(index.near(["c.x"])) == {"W", "ALL"}
-    assert set(index.near(["*.x"])) == set(index.near([">"])) == {"A", "B", "W", "ALL"}
-    assert index.near([]) == {"W": ("*.z",), "ALL": (">",)}
-    assert index.near(["a.q"])["A"] == ("a.x", "b.x")

@@ -13,10 +13,8 @@ import pytest
 from jsdoctor.checks.server_health.authentication_not_required import (
     authentication_not_required_declared,
     authentication_not_required_mounted,
-    is_local,
 )
 from jsdoctor.checks.server_health.start_failed import start_failed_declared, start_failed_mounted
-from jsdoctor.checks.server_health.temporary import is_in_memory, is_temporary
 from jsdoctor.checks.server_health.temporary_store import (
     temporary_store,
     temporary_store_declared,
@@ -25,7 +23,6 @@ from jsdoctor.checks.server_health.temporary_store import (
 from jsdoctor.checks.server_health.unmonitored import unmonitored_declared, unmonitored_mounted
 from jsdoctor.model.finding import Finding, Outcome, Severity
 from jsdoctor.model.manifest import (
-    DeclaredLogin,
     DeclaredServers,
     FilePosition,
     Manifests,
@@ -70,11 +67,6 @@ def stores(**how: Any) -> list[Finding]:
     return of(temporary_store_declared, temporary_store_mounted, servers(**{"jetstream": True} | how))
 
 
-def test_hosts_that_only_the_same_machine_reaches() -> None:
-    assert [is_local(host) for host in ("localhost", "127.0.0.1", "[::1]", "::1")] == [True] * 4
-    assert [is_local(host) for host in ("", "None", "0.0.0.0", "[::]", "n1.example")] == [False] * 5  # noqa: S104
-
-
 def test_servers_that_let_everybody_in() -> None:
     text = (
         "it will require no login: every client that reaches its port may read, publish and delete every stream of that"
@@ -111,19 +103,6 @@ def test_accounts_without_limits_that_share_the_servers() -> None:
     assert logins(auth=True, tls=True, accounts=1, unclear="accounts").outcome is Outcome.PASS
 
 
-def test_logins_of_the_controller() -> None:
-    place, other = FilePosition("a.yaml", 7), FilePosition("a.yaml", 9)
-    inline = DeclaredLogin(place=PLACE, name="a", inline=(("token", place), ("password", other), ("token", other)))
-    clear = DeclaredLogin(place=PLACE, name="a", clear_text=(("nats://n1", place), ("nats://n2", other)))
-    findings = list(authentication_not_required_declared(Manifests(logins=(inline, clear))))
-    assert findings[0].message == (
-        "a secret stands in the manifest itself (token, password): put it into a Secret and name that"
-    )
-    assert findings[1].message == (
-        "the login is sent to nats://n1, nats://n2 without TLS, unless the server requests it"
-    )
-
-
 @pytest.mark.parametrize(
     ("how", "outcomes"),
     [
@@ -147,18 +126,6 @@ def test_servers_without_jetstream_hide_no_other() -> None:
     stats = JetStreamStats(config=JetStreamConfig(store_dir="/tmp/js"))  # noqa: S108
     (finding,) = temporary_store(Servers((server("n0"), server("n1", jetstream=stats))))
     assert finding.outcome is Outcome.FAIL
-
-
-@pytest.mark.parametrize("fallback", ["/tmp/nats/jetstream", "/tmp/jetstream/", "/var/tmp/jetstream"])  # noqa: S108
-def test_directories_that_a_server_takes_without_a_setting(fallback: str) -> None:
-    stats = JetStreamStats(config=JetStreamConfig(store_dir=fallback))
-    (finding,) = temporary_store(Servers((server(jetstream=stats),)))
-    assert finding.severity is (Severity.INFO if fallback.startswith("/var") else None)
-
-
-def test_directories_in_memory_or_for_temporary_files() -> None:
-    assert [is_in_memory(path) for path in ("/dev/shm", "/dev/shm/js", "/run/js", "/data")] == [True] * 3 + [False]  # noqa: S108
-    assert [is_temporary(path) for path in ("/tmp/js", "/var/tmp/js", "/data")] == [True, True, False]  # noqa: S108
 
 
 def test_directories_that_are_gone_after_a_restart() -> None:

@@ -36,16 +36,6 @@ def deleted(stream: Stream, counts: dict[str, int] | None = None, server: tuple[
     return deletions[0] if deletions else None
 
 
-def test_a_lower_limit_deletes_what_is_above_it() -> None:
-    assert deleted(stored({}), max_msgs=79) == Deletion(
-        "max_msgs", "max_msgs 79 is below the 80 messages it holds: the oldest 1 are deleted", 1
-    )
-    assert deleted(stored({}), max_msgs=80) is None
-    assert deleted(stored({}, max_msgs=50), max_msgs=50) is None
-    assert deleted(stored({}), max_bytes=8_000) is None
-    assert deleted(stored({}), max_bytes=0) is None
-
-
 def test_a_stream_that_refused_messages_deletes_the_oldest_when_it_discards_them() -> None:
     refusing = stored({}, max_msgs=50, discard="new")
     assert deleted(refusing, discard="old").messages == 30

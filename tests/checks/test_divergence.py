@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-import pytest
-
-from jsdoctor.checks.sequence_mismatch.divergence import Divergence, _lasts, of_consumer, of_stream
-from jsdoctor.model.jetstream import Cluster, ConsumerConfig, Peer, SequencePair, StreamConfig, StreamState
-from jsdoctor.model.snapshot import Consumer, ConsumerReplica, Stream, StreamReplica
-from jsdoctor.model.trend import ConsumerHistory, StreamHistory
+from jsdoctor.checks.sequence_mismatch.divergence import Divergence, of_consumer
+from jsdoctor.model.jetstream import Cluster, ConsumerConfig, Peer, SequencePair
+from jsdoctor.model.snapshot import Consumer, ConsumerReplica
+from jsdoctor.model.trend import ConsumerHistory
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
@@ -40,59 +38,9 @@ def consumers(leading: list[int], copies: dict[str, list[int]], *peers: Peer) ->
     return ConsumerHistory(tuple(reading(n) for n in range(len(leading))), ())
 
 
-def streams(leading: list[StreamState], copies: dict[str, list[StreamState]], *peers: Peer) -> StreamHistory:
-    def reading(number: int) -> Stream:
-        return Stream(
-            account="APP",
-            name="S",
-            config=StreamConfig(name="S"),
-            state=leading[number],
-            cluster=Cluster(leader="n1", replicas=peers),
-            at=NOON + timedelta(seconds=2 * number),
-            answered_by="n1",
-            replicas=tuple(StreamReplica(name, states[number], NOON) for name, states in copies.items()),
-        )
-
-    return StreamHistory(tuple(reading(n) for n in range(len(leading))))
-
-
-@pytest.mark.parametrize(
-    ("differences", "under_way", "lasts"),
-    [
-        ([5, 5], 0, True),
-        ([-5, -5], 0, True),
-        ([5, 5], 5, False),
-        ([5, 6], 4, True),
-        ([9, 5, 9], 5, False),
-        ([1, 1], 0, True),
-        ([-1, -1], 0, True),
-        ([0, 0], 0, False),
-        ([5, -5], 0, False),
-        ([0, 5], 0, False),
-        ([5, 0, 5], -1, False),
-        ([-5, 0, -5], -1, False),
-        ([10, 9], 0, False),
-        ([10, 10], 0, True),
-        ([100, 91], 0, True),
-        ([100, 90], 0, False),
-        ([-100, -90], 0, False),
-    ],
-)
-def test_what_lasts(differences: list[int], under_way: int, *, lasts: bool) -> None:
-    assert _lasts(differences, under_way) is lasts
-
-
 def divergences(history: ConsumerHistory) -> list[Divergence] | None:
     differences = of_consumer(history)
     return None if differences is None else list(differences)
-
-
-def test_deliveries_that_differ_in_both_readings() -> None:
-    history = consumers([20, 20], {"n3": [15, 15], "n2": [17, 17]}, peer("n2"), peer("n3"))
-    assert divergences(history) == [
-        Divergence("n2", "delivered.consumer_seq", 17, 20),
-        Divergence("n3", "delivered.consumer_seq", 15, 20),
-    ]
 
 
 def test_what_is_under_way_is_no_difference() -> None:
@@ -121,32 +69,3 @@ def test_equal_copies_need_no_second_sample_and_missing_ones_are_not_judged() ->
     assert divergences(consumers([20, 20], {"n2": [20, 20], "n3": [17, 17]}, peer("n2"), peer("n3"))) == [
         Divergence("n3", "delivered.consumer_seq", 17, 20)
     ]
-
-
-def state(messages: int, first: int, last: int) -> StreamState:
-    return StreamState(messages=messages, first_seq=first, last_seq=last)
-
-
-def test_fields_of_streams() -> None:
-    lead, copy = state(10, 1, 10), state(8, 1, 8)
-    differences = of_stream(streams([lead, lead], {"n2": [copy, copy]}, peer("n2")))
-    assert differences is not None
-    assert [(difference.server, difference.field, difference.size) for difference in differences] == [
-        ("n2", "messages", 2),
-        ("n2", "last_seq", 2),
-    ]
-
-
-def test_an_empty_stream_begins_behind_its_end() -> None:
-    lead, copy = state(0, 0, 10), state(0, 11, 10)
-    differences = of_stream(streams([lead, lead], {"n2": [copy, copy], "n3": [copy, copy]}, peer("n2"), peer("n3")))
-    assert differences is not None
-    assert list(differences) == []
-
-
-def test_two_equal_copies_are_enough_and_one_is_not() -> None:
-    lead = state(10, 1, 10)
-    other = state(8, 1, 8)
-    two = streams([lead, lead], {"n2": [other, lead], "n3": [lead, lead]}, peer("n2"), peer("n3"))
-    assert list(of_stream(two) or ["none"]) == []
-    assert of_stream(streams([lead, lead], {"n2": [lead, lead]}, peer("n2"))) is None

@@ -5,36 +5,12 @@ from __future__ import annotations
 import pytest
 
 from jsdoctor.checks.server_health.file_store_limit import (
-    file_store_limit,
     file_store_limit_declared,
     file_store_limit_mounted,
 )
 from jsdoctor.model.finding import Finding, Outcome
 from jsdoctor.model.manifest import DeclaredServers, FilePosition, Manifests, RunningConfigurations
-from jsdoctor.model.server import UNLIMITED, JetStreamConfig, JetStreamStats, Servers
-from tests.checks.values import params_of, server
-
-
-@pytest.mark.parametrize(
-    ("limit", "outcome"),
-    [
-        (3_000_000, Outcome.PASS),
-        (3 << 20, Outcome.PASS),
-        (7 << 30, Outcome.PASS),
-        (3_000_001, Outcome.NOT_EVALUATED),
-        (1_000_001 << 10, Outcome.NOT_EVALUATED),
-    ],
-)
-def test_a_limit_in_whole_megabytes_was_written_by_somebody(limit: int, outcome: Outcome) -> None:
-    stats = JetStreamStats(config=JetStreamConfig(max_storage=limit))
-    (finding,) = file_store_limit(Servers((server(jetstream=stats),)))
-    assert finding.outcome is outcome
-
-
-def test_a_server_without_a_limit_is_not_judged() -> None:
-    for limit in (0, UNLIMITED):
-        stats = JetStreamStats(config=JetStreamConfig(max_storage=limit))
-        assert list(file_store_limit(Servers((server(jetstream=stats),)))) == []
+from tests.checks.values import params_of
 
 
 def declared(unclear: frozenset[str] = frozenset(), **settings: object) -> list[Finding]:
@@ -67,15 +43,3 @@ def test_what_no_file_says_is_not_judged() -> None:
         (finding,) = declared(frozenset({setting}))
         assert finding.outcome is Outcome.NOT_EVALUATED
         assert finding.message.startswith(f"{setting} may come from an included file")
-
-
-def test_where_the_missing_limit_would_stand() -> None:
-    place = FilePosition("n.conf", 4, 2)
-    servers = DeclaredServers(
-        what="server configuration",
-        place=FilePosition("n.conf"),
-        settings={"jetstream": True},
-        places={"jetstream": place},
-    )
-    (finding,) = file_store_limit_declared(Manifests(servers=(servers,)), params_of("JSD816"))
-    assert finding.evidence == (place.shows("max_file_store is not set"),)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any, get_args
 
-import msgspec
 import pytest
 
 from jsdoctor.checks.cluster_health.defect_conditions import CONDITIONS
@@ -245,10 +244,3 @@ def test_the_page_and_the_change_log_say_how_many_there_are() -> None:
     page = (ROOT / "rules" / "cluster_health" / "JSD720.md").read_text("utf-8")
     assert f"list has {len(DEFECTS)} defects" in page
     assert f"one of {len(DEFECTS)} known defects" in (ROOT / "CHANGELOG.md").read_text("utf-8")
-
-
-def test_a_single_server_that_names_itself_as_the_leader_is_no_cluster() -> None:
-    queue = stream(WORK, {"filter_subject": "a"})
-    alone = msgspec.structs.replace(queue, cluster=Cluster(leader="n1"))
-    assert is_named("work_queue_with_filters_on_one_server", alone)
-    assert not is_named("clustered", alone)

@@ -179,10 +179,6 @@ def in_clusters(taken: PastSample, clusters: dict[str, str]) -> PastSample:
     return PastSample(taken.at, servers, taken.links)
 
 
-def failures(findings: Iterable[Finding]) -> list[Finding]:
-    return [finding for finding in findings if finding.outcome is Outcome.FAIL]
-
-
 def evidence_of(finding: Finding) -> list[tuple[str, str, object]]:
     return [(item.source, item.path, item.value) for item in finding.evidence]
 

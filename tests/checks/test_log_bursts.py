@@ -6,9 +6,6 @@ from typing import Any
 
 import msgspec
 
-from jsdoctor.checks.logs.bursts import Burst, bursts
-from jsdoctor.checks.logs.log_findings import is_recent
-from jsdoctor.checks.logs.refused_consumers import refusals_in
 from jsdoctor.checks.logs.undecided import not_cleared, undecided
 from jsdoctor.checks.logs.words import subject_of
 from jsdoctor.engine.select import find_rule
@@ -18,10 +15,7 @@ from jsdoctor.model.log import (
     Histogram,
     LogEvidence,
     LogFile,
-    LogServer,
-    LogTime,
     Occurrence,
-    ProcessRun,
 )
 from tests.support.ruleset import rules
 
@@ -35,52 +29,6 @@ def occurrence(logged_by: str, *spans: tuple[int, int, int], **more: Any) -> Occ
     histogram = Histogram.of([(NOON + first * S, NOON + last * S, count) for first, last, count in spans])
     values: dict[str, Any] = {"signature": "slow", "count": count, "dated": count, "zoned": True}
     return Occurrence(**values | {"logged_by": logged_by, "histogram": histogram} | more)
-
-
-def found(*occurrences: Occurrence, **more: Any) -> list[Burst]:
-    return bursts(LogEvidence(files=(), found=occurrences, **more), "slow")
-
-
-def test_lines_of_a_start_are_left_out() -> None:
-    started = LogTime(NOON, zoned=True)
-    runs = (ProcessRun(server="n1", started=started, ready=started),)
-    (burst,) = found(occurrence("n1", (1, 9, 5), (60, 61, 3)), runs=runs)
-    assert burst.count == 3
-    assert found(occurrence("n1", (1, 9, 5)), runs=runs) == []
-
-
-def test_the_subject_with_the_most_lines_is_first() -> None:
-    several = found(occurrence("n1", (0, 9, 2)), occurrence("n2", (0, 9, 7)), occurrence("n3", (0, 9, 4)))
-    assert [burst.count for burst in several] == [7, 4, 2]
-
-
-def test_the_most_lines_within_ten_minutes() -> None:
-    (burst,) = found(occurrence("n1", (0, 59, 2), (599, 599, 3), (600, 600, 20)))
-    assert burst.most == 23
-    (burst,) = found(occurrence("n1", (0, 0, 2), (600, 600, 3)))
-    assert burst.most == 3
-
-
-def test_what_was_logged_ten_minutes_before_the_log_ends_is_recent() -> None:
-    for end_s, recent in ((600, True), (601, False)):
-        end = LogTime(NOON + end_s * S, zoned=True)
-        logs = LogEvidence(
-            files=(),
-            servers=(LogServer(name="n1", known_from="given", last=end),),
-            found=(occurrence("n1", (0, 0, 1)),),
-        )
-        assert is_recent(logs, bursts(logs, "slow")[0]) is recent
-
-
-def test_reasons_for_which_a_server_refuses_a_consumer() -> None:
-    reasons = [
-        "filtered consumer not unique on workqueue stream",
-        "maximum consumers limit reached",
-        "deliver policy can not be updated",
-        "no suitable peers for placement",
-    ]
-    (burst,) = found(*(occurrence("n1", (0, 0, 1), fields=(("reason", reason),)) for reason in reasons))
-    assert refusals_in(burst) == reasons[:3]
 
 
 def test_a_line_is_about_the_server_that_it_names() -> None:

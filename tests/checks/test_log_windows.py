@@ -33,21 +33,6 @@ def one_by_one(occurrences: list[Occurrence], window_us: int, field: str) -> int
     )
 
 
-def test_of_one_and_of_all() -> None:
-    occurrences = [occurrence("a", (0, 5, 3), (100, 100, 1)), occurrence("b", (7, 7, 4)), occurrence("", (7, 9, 50))]
-    assert most_within(occurrences, 10) == 57
-    assert most_within(occurrences, 10, lambda event: event.value("user")) == 4
-    assert most_within(occurrences, 1000, lambda event: event.value("user")) == 4
-    assert most_within([], 10) == 0
-    assert most_within([occurrence("a")], 10) == 0
-
-
-def test_lines_that_were_over_before_the_window_do_not_count_beside_longer_ones() -> None:
-    occurrences = [occurrence("a", span) for span in ((0, 9, 20), (3, 5, 1), (7, 7, 30), (11, 11, 5))]
-    assert most_within(occurrences, 5) == 55
-    assert most_within(occurrences, 5, lambda event: event.value("user")) == 55
-
-
 def test_whether_so_many_are_within_a_window() -> None:
     occurrences = [occurrence("a", (0, 5, 3), (100, 100, 1)), occurrence("b", (7, 7, 4), (12, 12, 1))]
     assert are_within(7, occurrences, 10)

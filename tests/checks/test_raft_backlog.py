@@ -28,20 +28,6 @@ def judged(*readings: RaftMember) -> Finding:
     return finding
 
 
-def test_the_pace_is_by_our_clock() -> None:
-    first = member(0, at_s=0, asked_s=0)
-    for server_s in (2, -3_600, 3_600):
-        assert pace(first, member(4_000, at_s=server_s, asked_s=2)) == 2_000
-        assert judged(first, member(4_000, at_s=server_s, asked_s=2)).outcome is Outcome.PASS
-    assert pace(member(0, at_s=0, asked_s=None), member(4_000, at_s=2, asked_s=2)) == 2_000
-
-
-def test_samples_half_a_second_apart() -> None:
-    first = member(0, at_s=0, asked_s=0)
-    for applied, outcome in ((500, Outcome.FAIL), (501, Outcome.PASS)):
-        assert judged(first, member(applied, at_s=9, asked_s=0.5)).outcome is outcome
-
-
 def test_without_a_clock_that_goes_on_the_pace_is_not_known() -> None:
     first = member(0, at_s=0, asked_s=0)
     for asked_s in (0, -1):
@@ -53,11 +39,3 @@ def test_without_a_clock_that_goes_on_the_pace_is_not_known() -> None:
             "on n1 1,000 committed entries are not applied (group S-R3F-1); the clock of this machine was set back"
             " between the samples, so that its pace is not known"
         )
-
-
-def test_a_member_that_applied_nothing_is_found_by_any_clock() -> None:
-    first = member(7, at_s=0, asked_s=0)
-    for asked_s in (2, -1):
-        last = member(7, at_s=-3_600, asked_s=asked_s)
-        assert pace(first, last) == 0
-        assert "it applied none meanwhile" in judged(first, last).message

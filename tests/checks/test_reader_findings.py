@@ -2,44 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from jsdoctor.checks.monitor_metadata import Thresholds
-from jsdoctor.checks.stream_limits.origins import Deployment, Origin
 from jsdoctor.checks.stream_limits.rejects_publishes import rejects_publishes
-from jsdoctor.checks.stream_limits.replicas_risky import replicas_risky
-from jsdoctor.checks.stream_limits.silence import is_heard, quiet_ns
-from jsdoctor.checks.stream_limits.stream_thresholds import breaches, most_subjects
-from jsdoctor.checks.stream_limits.subjects_stored_twice import subjects_stored_twice
+from jsdoctor.checks.stream_limits.stream_thresholds import most_subjects
 from jsdoctor.checks.stream_limits.unheard_subjects import unheard_subjects
 from jsdoctor.checks.stream_limits.unread_evicted import unread_evicted
-from jsdoctor.checks.streams.claims import unclaimed
 from jsdoctor.checks.streams.stored_subjects import stored_subjects
 from jsdoctor.model.finding import Finding, Outcome
 from jsdoctor.model.jetstream import (
-    Cluster,
     ConsumerConfig,
-    ExternalStream,
-    Peer,
     SequencePair,
-    SourceConfig,
-    SourceInfo,
     StreamConfig,
     StreamState,
     SubjectTransform,
 )
-from jsdoctor.model.server import ConnectedServer
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
-from jsdoctor.model.trend import StreamHistory, Trend
+from jsdoctor.model.trend import Trend
 from tests.checks.snapshots import sample, series, texts
 from tests.checks.values import NOON
 
 SECOND = timedelta(seconds=1)
-NS = 1_000_000_000
 NONE = StreamState()
 
 
@@ -126,13 +112,6 @@ def test_messages_that_matched_no_filter() -> None:
     assert follower.outcome is Outcome.PASS
 
 
-def test_consumers_that_were_read_over_a_shorter_time_than_their_stream() -> None:
-    assert unheard([reading(0, 7.5)], [reading(0)]).outcome is Outcome.FAIL
-    assert unheard([reading(0, 7.4)], [reading(0)]).outcome is Outcome.NOT_EVALUATED
-    both = unheard([reading(0, 10), reading(0, 7.4, "d")], [reading(0), reading(0, name="d")])
-    assert both.outcome is Outcome.NOT_EVALUATED
-
-
 def test_subjects_that_no_filter_matches_of_streams_behind_those_that_are_not_judged() -> None:
     filters = {"filter_subject": "a"}
     nobody = stream("NOBODY", config=INTEREST)
@@ -146,28 +125,6 @@ def test_subjects_that_no_filter_matches_of_streams_behind_those_that_are_not_ju
     assert texts(unheard_subjects(series(free), None)) == ["pass"]
 
 
-def external(name: str, domain: str, **fields: Any) -> SourceConfig:
-    return SourceConfig(name, external=ExternalStream(f"$JS.{domain}.API"), **fields)
-
-
-def twice(*sources: SourceConfig, origins: Iterable[Stream] = ()) -> str:
-    copy = stream("COPY", config={"sources": sources, "subjects": ("a", "b", "c")}, domain="leaf")
-    return next(
-        iter(texts(item for item in subjects_stored_twice(series(copy, *origins)) if item.subject.name == "COPY"))
-    )
-
-
-def test_subjects_that_two_domains_store() -> None:
-    hub = stream("O", config={"subjects": ("c", "b", "a", "z")}, domain="hub")
-    other = stream("P", config={"subjects": ("b",)}, domain="east")
-    text = twice(external("O", "hub"), external("P", "east"), origins=[hub, other])
-    assert text.startswith("it listens to a, b, c as O@hub, P@east does, which it copies")
-    narrowed = twice(external("O", "hub", subject_transforms=(SubjectTransform("b", "x"),)), origins=[hub])
-    assert narrowed.startswith("it listens to b as O@hub does")
-    away = twice(external("O", "hub"), external("P", "east"), external("Q", "west"))
-    assert away.startswith("what it copies from domain east, hub, west was not collected")
-
-
 @pytest.mark.parametrize(
     ("destination", "stored"),
     [("x.$1", "x.*"), ("x.{{wildcard(1)}}.y", "x.*.y"), ("x.{{SplitFromLeft(1,2)}}.y", "x.>"), ("x.y", "x.y")],
@@ -177,35 +134,6 @@ def test_subjects_as_a_transform_stores_them(destination: str, stored: str) -> N
     assert stored_subjects(("a.*", "b"), SubjectTransform("a.*", destination)) == (stored, "b")
 
 
-def test_what_shows_that_an_origin_sends() -> None:
-    def sends(*actives: int) -> bool:
-        infos = [SourceInfo("O", active_ns=active) for active in actives]
-        return is_heard(Origin(infos[-1], tuple(infos[:-1])))
-
-    assert sends(0, 5 * NS - 1)
-    assert not sends(0, 5 * NS)
-    assert not sends(-1, 0)
-
-
-@pytest.mark.parametrize(("before", "seconds"), [((-1, -1), 60), ((-1, 0), 0), ((0, -1), 0), ((-1, 1), 0)])
-def test_an_origin_that_was_never_seen_is_silent_since_the_first_sample(before: tuple[int, int], seconds: int) -> None:
-    readings = [stream(at=NOON - number * 30 * SECOND) for number in (2, 1, 0)]
-    origin = Origin(SourceInfo("O", active_ns=-1), tuple(SourceInfo("O", active_ns=active) for active in before))
-    known = Deployment(series(), None, None)
-    grouped = Cluster(leader="n1", replicas=(Peer(name="n2"),))
-    last = stream(cluster=grouped)
-    assert quiet_ns(last, origin, StreamHistory((*readings[:2], last)), known) == seconds * NS
-
-
-def test_thresholds_of_streams_at_their_bounds() -> None:
-    seen = Cluster(leader="n1", replicas=(Peer(name="n2", active_ns=5 * NS), Peer(name="n3", active_ns=5 * NS + 1)))
-    late = breaches(stream(cluster=seen), Thresholds(durations_ns={"peer-seen-critical": 5 * NS}))
-    assert ["n3" in breach.text for breach in late] == [True]
-    few = stream(sources=(SourceInfo("O"), SourceInfo("P")))
-    limits = Thresholds({"min-sources": 2, "max-sources": 1}, own=frozenset({"min-sources"}))
-    assert [breach.text for breach in breaches(few, limits)] == ["2 sources where max-sources is 1"]
-
-
 @pytest.mark.parametrize(
     ("own", "most"),
     [({}, None), ({"critical": "1"}, 1), ({"warn": "5", "critical": "9"}, 5), ({"warn": "9", "critical": "5"}, None)],
@@ -213,42 +141,6 @@ def test_thresholds_of_streams_at_their_bounds() -> None:
 def test_the_number_of_subjects_that_a_stream_wants_to_be_warned_of(own: dict[str, str], most: int | None) -> None:
     metadata = {"io.nats.monitor.enabled": "true"} | {f"io.nats.monitor.subjects-{key}": own[key] for key in own}
     assert most_subjects(stream(config={"metadata": metadata})) == most
-
-
-@pytest.mark.parametrize(("own", "text"), [({"min-sources"}, "0 sources where min-sources is 1"), (set(), None)])
-def test_a_stream_without_sources_has_too_few_only_by_its_own_threshold(own: set[str], text: str | None) -> None:
-    found_by = breaches(stream(), Thresholds({"min-sources": 1}, own=frozenset(own)))
-    assert [breach.text for breach in found_by] == ([text] if text else [])
-
-
-@pytest.mark.parametrize(
-    ("policy", "count"), [("all", 9), ("last", None), ("last_per_subject", None), ("by_start_time", 9)]
-)
-def test_messages_that_no_consumer_claims(policy: str, count: int | None) -> None:
-    reader = consumer(config={"deliver_policy": policy}, num_pending=1)
-    assert unclaimed(stream(state=StreamState(messages=10, consumer_count=1), consumers=(reader,))) == count
-
-
-@pytest.mark.parametrize(
-    ("replicas", "servers", "survives", "remedy"),
-    [
-        (2, 2, "no server", {"action": "stream.look_at_replicas"}),
-        (2, 3, "no server", {"replicas": 3}),
-        (4, 4, "1 server", {"replicas": 3}),
-        (4, 5, "1 server", {"replicas": 5}),
-        (4, None, "1 server", {"replicas": 5}),
-    ],
-)
-def test_even_numbers_of_replicas(replicas: int, servers: int | None, survives: str, remedy: dict[str, object]) -> None:
-    group = Cluster(name="C", leader="n1")
-    known = ConnectedServer(cluster="C", connect_urls=tuple(map(str, range(servers)))) if servers else None
-    even = stream(config={"num_replicas": replicas}, cluster=group)
-    (finding,) = replicas_risky(series(even), None, known)
-    assert finding.message == (
-        f"R{replicas} survives the loss of {survives}, no more than R{replicas - 1} does, and has one more server that"
-        " may fail"
-    )
-    assert finding.remedy == {"no_ack": False} | remedy
 
 
 def test_streams_that_refuse_what_is_published() -> None:

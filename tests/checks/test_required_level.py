@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jsdoctor.checks.cluster_health.required_level import goes_offline, level_of_version
+from jsdoctor.checks.cluster_health.required_level import goes_offline
 
 
 @pytest.mark.parametrize(
@@ -22,11 +22,3 @@ from jsdoctor.checks.cluster_health.required_level import goes_offline, level_of
 )
 def test_versions_that_refuse(version: str, expected: bool) -> None:
     assert goes_offline(version) is expected
-
-
-@pytest.mark.parametrize(
-    ("version", "expected"),
-    [("2.9.25", 0), ("2.10.26", 0), ("2.11.0", 1), ("2.11.9", 1), ("2.12.0", None), ("", None)],
-)
-def test_levels_of_versions(version: str, expected: int | None) -> None:
-    assert level_of_version(version) == expected

@@ -14,36 +14,29 @@ from jsdoctor.checks.sequence_mismatch import refusals
 from jsdoctor.checks.sequence_mismatch.consumer_ahead import (
     consumer_ahead,
     consumer_ahead_in_one_sample,
-    consumer_ahead_logged,
 )
-from jsdoctor.checks.sequence_mismatch.consumer_behind import consumer_behind
-from jsdoctor.checks.sequence_mismatch.delivery_gap import delivery_gap_captured, delivery_gap_logged
-from jsdoctor.checks.sequence_mismatch.divergence import Divergence, of_consumer, of_stream
+from jsdoctor.checks.sequence_mismatch.delivery_gap import delivery_gap_logged
+from jsdoctor.checks.sequence_mismatch.divergence import Divergence, of_consumer
 from jsdoctor.checks.sequence_mismatch.expected_ahead import expected_ahead_captured, expected_ahead_logged
 from jsdoctor.checks.sequence_mismatch.replica_divergence import replica_divergence
 from jsdoctor.checks.sequence_mismatch.stream_damaged import (
     restored_less_logged,
-    stream_damaged,
     stream_went_back,
 )
 from jsdoctor.checks.sequence_mismatch.stream_recreated import (
     stream_recreated,
     stream_recreated_logged,
-    stream_restored_stored,
 )
 from jsdoctor.checks.sequence_mismatch.wrong_last_sequence import (
     wrong_last_sequence_captured,
-    wrong_last_sequence_logged,
 )
 from jsdoctor.model.finding import Confidence, Finding, Outcome, Severity
 from jsdoctor.model.histogram import Histogram
 from jsdoctor.model.jetstream import (
     Cluster,
     ConsumerConfig,
-    LostMessages,
     Peer,
     SequencePair,
-    SourceConfig,
     StreamConfig,
     StreamState,
 )
@@ -62,12 +55,11 @@ from jsdoctor.model.server import Health, HealthError, Server, Servers
 from jsdoctor.model.snapshot import (
     Consumer,
     ConsumerReplica,
-    SnapshotSeries,
     Stream,
     StreamReplica,
 )
 from jsdoctor.model.stored import OlderThanStream, StoredMessages, StoredStream
-from jsdoctor.model.trend import ConsumerHistory, StreamHistory
+from jsdoctor.model.trend import ConsumerHistory
 from tests.checks.snapshots import series, state, texts, two
 from tests.checks.values import NOON, params_of
 from tests.support.log_cases import log_evidence_of
@@ -89,30 +81,6 @@ def consumer(config: dict[str, Any] | None = None, **fields: Any) -> Consumer:
 
 
 # Streams that were recreated
-
-
-def is_other(before: StreamState, now: StreamState) -> bool:
-    earlier = stream(before, at=NOON - HOUR)
-    later = stream(now, created=NOON - 2 * DAY)
-    trend = two([earlier], [later])
-    (finding,) = stream_recreated(SnapshotSeries(trend.snapshots), trend, None, params_of("JSD203"))
-    return finding.outcome is not Outcome.PASS
-
-
-@pytest.mark.parametrize(
-    ("before", "now", "other"),
-    [
-        (NONE, NONE, True),
-        (NONE, state(0, 2, 1), False),
-        (NONE, state(0, 3, 2), False),
-        (state(0, 8, 7), state(5, 8, 12), True),
-        (state(0, 8, 7), state(0, 8, 7), False),
-        (state(0, 8, 7), state(0, 7, 6), True),
-    ],
-)
-def test_an_empty_stream_of_another_date(before: StreamState, now: StreamState, *, other: bool) -> None:
-    """Replicas of 2.10 and 2.12 disagree on the date after a restore; what is held then is the same."""
-    assert is_other(before, now) is other
 
 
 def restored(age: timedelta, older: timedelta | None, stored: StoredMessages | None = None, **given: Any) -> list[str]:
@@ -152,37 +120,9 @@ def test_messages_that_were_read_say_more_of_a_restore() -> None:
     assert len(restored(DAY, HOUR, StoredMessages((scan("OTHER"),)))) == 1
 
 
-def stored_findings(*scans: StoredStream, created: datetime = NOON - DAY, **given: Any) -> list[Finding]:
-    streams = [stream(state(5, 1, 5), created=created, name=name) for name in ("S", "T")]
-    mirror = stream(NONE, {"mirror": SourceConfig("S")}, name="MIRROR")
-    rule = params_of("JSD203", **given)
-    return list(stream_restored_stored(StoredMessages(scans), series(*streams, mirror), rule))
-
-
-def test_where_a_restore_ends_and_sequences_are_given_out_again() -> None:
-    head = (
-        "3 messages up to sequence 3 are older than the stream, which was made 1d ago: a restore brought them in; the"
-        " backup ends at 2026-11-20 11:00:00Z, and sequences from 4 on "
-    )
-    assert texts(stored_findings(scan())) == [head + "were given out again, 2 of them so far"]
-    assert texts(stored_findings(scan(last=3))) == [head + "are given out again"]
-
-
-def test_what_was_read_of_streams_that_were_not_restored() -> None:
-    assert texts(stored_findings(scan(older=0))) == ["pass"]
-    assert texts(stored_findings(scan(older=0), clock_error="1ns")) == ["pass"]
-    assert [len(texts(stored_findings(scan(name), scan("T")))) for name in ("GONE", "MIRROR", "S")] == [1, 1, 2]
-    just = DAY + timedelta(minutes=5)
-    assert texts(stored_findings(scan(first=just))) != ["pass"]
-    assert texts(stored_findings(scan(first=just - timedelta(seconds=1)))) == ["pass"]
-    old = {"created": NOON - DAY - timedelta(microseconds=1)}
-    assert texts(stored_findings(scan(first=2 * DAY), **old)) == ["pass"]
-
-
 ADVISORY = (
     '{"type":"io.nats.jetstream.advisory.v1.stream_action","id":"a","timestamp":"%s","stream":"%s","action":"%s"}\n'
 )
-LOG_HEAD = "[7] 2026/11/21 16:00:00.000000 [INF] "
 
 
 def logs(**text: str) -> LogEvidence:
@@ -217,26 +157,7 @@ def test_streams_that_advisories_show_as_recreated() -> None:
     assert results[0].last_seen == datetime(2026, 11, 21, 16, 4, tzinfo=UTC)
 
 
-def test_a_restore_while_the_server_starts_is_reported_with_its_time() -> None:
-    line = "Starting restore for stream 'A > O'\n"
-    lines = ("Starting nats-server\n", line, line.replace("O", "P"), "Server is ready\n")
-    log = "".join(f"{LOG_HEAD}{text}" for text in lines)
-    results = list(stream_recreated_logged(logs(n1=log)))
-    at = datetime(2026, 11, 21, 16, tzinfo=UTC)
-    assert [(f.subject.name, f.severity, f.first_seen, f.last_seen) for f in results] == [
-        ("O", Severity.INFO, at, at),
-        ("P", Severity.INFO, at, at),
-    ]
-
-
 # Streams that are damaged
-
-
-def test_a_stream_that_lost_storage_without_knowing_which_messages() -> None:
-    lost = state(2, 1, 3, num_deleted=1, lost=LostMessages(None, 2_048))
-    (finding,) = stream_damaged(series(stream(lost)))
-    assert finding.message == "the server found the storage of 2,048 bytes damaged and dropped what could not be read"
-    assert (finding.measured, finding.unit, len(finding.evidence)) == (2_048, "bytes", 1)
 
 
 def went_back(before: Stream, now: Stream) -> Finding:
@@ -256,29 +177,6 @@ def test_a_stream_that_ends_lower_and_shows_no_date(dated: tuple[bool, bool]) ->
 
 
 FIXED = {"deny_delete": True, "deny_purge": True}
-
-
-def holes(before: StreamState, now: StreamState, **config: Any) -> Finding:
-    settings = FIXED | config
-    return went_back(stream(before, settings, at=NOON - HOUR), stream(now, settings))
-
-
-def test_a_message_that_vanished_from_a_stream_without_deletes() -> None:
-    whole, less = state(9, 1, 9), state(8, 1, 9, num_deleted=1)
-    finding = holes(whole, less)
-    assert finding.measured == 1
-    vanished = "1 message vanished from the middle of a stream that allows no deletes and no purges: "
-    assert finding.message == f"{vanished}their storage is damaged"
-    taken_over = msgspec.structs.replace(stream(less, FIXED), answered_by="n2")
-    by_another = went_back(stream(whole, FIXED, at=NOON - HOUR), taken_over)
-    assert by_another.message == f"{vanished}the copy of n2, which leads now, lacks them"
-    assert holes(whole, less, max_msgs_per_subject=0).outcome is Outcome.FAIL
-    assert holes(less, state(7, 1, 9, num_deleted=2)).measured == 1
-    assert holes(less, less).outcome is Outcome.PASS
-    for by_design in ("max_msgs_per_subject", "allow_msg_ttl", "allow_rollup_hdrs", "allow_msg_schedules"):
-        assert holes(whole, less, **{by_design: 1}).outcome is Outcome.PASS
-    assert holes(whole, state(7, 2, 9, num_deleted=1)).outcome is Outcome.PASS
-    assert holes(less, whole).outcome is Outcome.PASS
 
 
 def moment_of(minute: int) -> LogTime:
@@ -371,12 +269,6 @@ def test_damage_on_another_server_explains_nothing() -> None:
     assert fewer(elsewhere).outcome is Outcome.PASS
 
 
-@pytest.mark.parametrize(("end", "severity"), [("unclean", Severity.WARNING), ("failed", Severity.WARNING)])
-def test_fewer_messages_after_a_process_that_did_not_stop(end: str, severity: Severity) -> None:
-    assert fewer(end=end).severity is severity
-    assert fewer(end="clean").outcome is Outcome.PASS
-
-
 # Copies that differ
 
 
@@ -430,16 +322,6 @@ def test_a_stream_that_changed_its_leader_cannot_be_compared() -> None:
         "another server led it in an earlier sample, so the copies cannot be compared over time",
         "run again",
     )
-
-
-@pytest.mark.parametrize(
-    ("complete", "how"),
-    [(True, "run again"), (False, "add --monitor for every server, or use a login of the system account")],
-)
-def test_copies_that_were_not_seen(how: str, *, complete: bool) -> None:
-    pair = copied(LEAD, {}, cluster=peers("n2"))
-    (finding,) = differing(pair, servers=Servers((), complete=complete))
-    assert (finding.message, finding.how_to_get) == ("only its leader's copy was seen in every sample", how)
 
 
 def expiring(first: timedelta | None, copys: timedelta | None, max_age: timedelta = HOUR, other: str = "n3") -> bool:
@@ -513,23 +395,6 @@ def test_several_servers_that_catch_up_are_named_in_order() -> None:
     assert finding.message.startswith(f"{', '.join(names)} differs from the leader, but")
 
 
-def test_an_empty_leader_begins_behind_its_end() -> None:
-    copies = {"n2": state(5, 6, 10), "n3": state(0, 0, 10)}
-    pair = copied(state(0, 0, 10), copies)
-    results = of_stream(StreamHistory(pair))
-    assert results is not None
-    assert list(results) == [Divergence("n2", "messages", 5, 0), Divergence("n2", "first_seq", 6, 11)]
-
-
-def test_copies_are_judged_in_order_and_those_that_are_behind_by_report_are_not() -> None:
-    names = [f"n{number}" for number in range(2, 10)]
-    cluster = Cluster(replicas=tuple(Peer(name=name, current=name != "n2") for name in names))
-    pair = copied(LEAD, dict.fromkeys(names, state(90, 1, 100)), cluster=cluster)
-    results = of_stream(StreamHistory(pair))
-    assert results is not None
-    assert [divergence.server for divergence in results] == names[1:]
-
-
 def counted(leading: list[int], counts: list[int], lag: int = 0) -> list[Divergence]:
     readings = tuple(
         msgspec.structs.replace(at_work(lead, count), cluster=peers("n2", lag=lag))
@@ -588,103 +453,7 @@ def test_a_consumer_that_waits_for_a_message_to_come(start: int, *, ahead: bool)
     assert (finding.outcome is Outcome.FAIL) is ahead
 
 
-@pytest.mark.parametrize(
-    ("version", "words"),
-    [
-        ("2.14.0", "; stop its clients and reset it to the first message not worked on, 101 or before"),
-        (
-            "2.13.9",
-            (
-                "; server 2.13.9 does not know consumer reset, that command waits in vain: delete the consumer and add"
-                " it again with --deliver and the first message not worked on, 101 or before"
-            ),
-        ),
-    ],
-)
-def test_how_to_move_a_consumer_back(version: str, words: str) -> None:
-    ahead = consumer(delivered=SequencePair(9, 120))
-    trend = two([stream(LEAD, consumers=(ahead,), at=NOON - HOUR)], [stream(LEAD, consumers=(ahead,))])
-    servers = Servers((Server(name="n1", at=NOON, version=version),), complete=True)
-    (finding,) = consumer_ahead(trend, servers, None)
-    assert finding.message.endswith(f"may never get the next 20 new messages{words}")
-
-
-@pytest.mark.parametrize(
-    ("fields", "words"),
-    [
-        ({"at": "20", "last": "7"}, "at sequence 20 of a stream that ends at 7"),
-        ({"at": "20"}, "ahead of its stream"),
-        ({"last": "7"}, "ahead of its stream"),
-        ({}, "ahead of its stream"),
-    ],
-)
-def test_positions_of_consumers_in_logs(fields: dict[str, str], words: str) -> None:
-    item = msgspec.structs.replace(occurrence("consumer-delivered-ahead"), exemplars=(line(0, **fields),))
-    evidence = LogEvidence(files=(File(path="n1.log", size=1, server_lines=9),), found=(item,))
-    (finding,) = consumer_ahead_logged(evidence)
-    assert finding.message.startswith(words)
-
-
 # Consumers behind their stream
-
-
-def behind(
-    first: Consumer, last: Consumer, before: StreamState, now: StreamState, config: dict[str, Any] | None = None
-) -> Finding:
-    earlier = stream(before, config, consumers=(msgspec.structs.replace(first, at=NOON - HOUR),), at=NOON - HOUR)
-    (finding,) = consumer_behind(two([earlier], [stream(now, config, consumers=(last,))]))
-    return finding
-
-
-def reader(delivered: int, at: int, config: dict[str, Any] | None = None, pending: int = 0) -> Consumer:
-    return consumer(config, delivered=SequencePair(delivered, at), num_pending=pending)
-
-
-def passed_over(config: dict[str, Any] | None = None, first: Consumer | None = None, **fields: Any) -> Finding:
-    """A consumer at work from 10 to 99, of which ten were delivered; the stream now begins at 51."""
-    earlier = first or reader(10, 10, config)
-    dates = {"first_ts": NOON - 2 * HOUR} | fields
-    return behind(earlier, reader(20, 99, config), state(60, 1, 60), state(50, 51, 100, **dates))
-
-
-def test_messages_that_were_removed_in_front_of_a_consumer_at_work() -> None:
-    finding = passed_over()
-    assert finding.measured == 40
-    assert finding.message == (
-        "40 messages left the stream before this consumer got them, within 1h: it reads on, more slowly than messages"
-        " are removed in front of it"
-    )
-    assert passed_over(first=reader(1, 10)).measured == 40
-    for policy in ("last", "last_per_subject"):
-        assert passed_over({"deliver_policy": policy}).outcome is Outcome.PASS
-    assert passed_over({"filter_subject": "a"}).outcome is Outcome.PASS
-    assert passed_over(first=reader(0, 10)).outcome is Outcome.PASS
-    assert passed_over(num_deleted=1).outcome is Outcome.PASS
-    last_one = state(1, 100, 100, first_ts=NOON - 2 * HOUR)
-    assert behind(reader(10, 10), reader(20, 99), state(60, 1, 60), last_one).measured == 79
-    assert passed_over(first_ts=None).outcome is Outcome.PASS
-    assert passed_over(first_ts=NOON - HOUR).measured == 40
-    assert passed_over(first_ts=NOON).outcome is Outcome.PASS
-
-
-def test_what_waited_in_a_stream_that_was_emptied_is_what_it_held() -> None:
-    """The consumer was read a little later than its stream, so more waited for it by then."""
-    finding = behind(reader(10, 10, pending=60), reader(10, 100), state(60, 1, 60), state(0, 101, 100))
-    assert finding.measured == 50
-    assert finding.message.startswith("at least 50 messages that waited for it are gone without a delivery: within 1h")
-
-
-def test_a_filter_for_which_nothing_waits_is_not_stuck() -> None:
-    def stuck(first: tuple[int, int], last: tuple[int, int]) -> bool:
-        filtered = {"filter_subject": "a"}
-        earlier, later = (reader(1, at, filtered, pending) for at, pending in (first, last))
-        return behind(earlier, later, state(60, 41, 100), state(60, 41, 100)).outcome is Outcome.FAIL
-
-    assert stuck((10, 5), (10, 5))
-    assert not stuck((10, 5), (12, 5))
-    assert not stuck((10, 0), (10, 5))
-    assert not stuck((10, 5), (10, 0))
-    assert not stuck((10, 0), (12, 0))
 
 
 # What logs and captures show of clients
@@ -741,44 +510,6 @@ def test_refusals_in_logs_that_expect_too_much() -> None:
     assert (results[0].first_seen, results[0].last_seen) == (at, at)
     (other,) = expected_ahead_logged(clients(numbered(WRONG, 4, (0, 9), "0", "7", "0")), params_of("JSD202"))
     assert other.severity is Severity.INFO
-
-
-def test_one_of_several_kinds_of_refusal_expects_too_much() -> None:
-    mixed = (numbered(WRONG, 4, (5, 9)), numbered("publish-wrong-last-sequence-traced", 1, (0, 0)))
-    (finding,) = expected_ahead_logged(clients(*mixed), params_of("JSD202"))
-    assert (finding.outcome, finding.measured) == (Outcome.FAIL, 1)
-
-
-def test_refusals_in_logs_of_writers_that_do_not_read_again() -> None:
-    def stated(*occurrences: Occurrence) -> list[str]:
-        return texts(wrong_last_sequence_logged(clients(*occurrences), params_of("JSD201")))
-
-    ahead = numbered(WRONG, 3, (0, 0))
-    elsewhere = msgspec.structs.replace(numbered(WRONG, 2, (5, 9)), logged_by="n2")
-    assert len(stated(ahead, elsewhere)) == 1
-    assert stated(ahead, elsewhere) != ["pass"]
-    assert stated(ahead) == ["pass"]
-    traced = "publish-wrong-last-sequence-traced"
-    (several,) = stated(numbered(WRONG, 3, (7, 7)), numbered(traced, 3, (5, 5)))
-    assert several.endswith(": the last sequence stayed 5: it tries again without reading where the stream is")
-    (mixed,) = stated(ahead, numbered(traced, 2, (5, 9)))
-    assert mixed.endswith(": two writers at once, which is ordinary where they read again and try again")
-    shown = (Measure("actual", 3, 7, 7), Measure("expected", 3, 99, 99))
-    beyond = msgspec.structs.replace(numbered(WRONG, 3, (7, 7)), measures=shown)
-    (mixed,) = stated(beyond, numbered(traced, 2, (5, 9)))
-    assert "two writers at once" in mixed
-    (once,) = stated(numbered(WRONG, 3, (1, 1)))
-    assert ": the last sequence stayed 1: it tries" in once
-
-
-@pytest.mark.parametrize(("minute", "late"), [(-1, True), (-2, False), (0, True)])
-def test_timeouts_in_the_minute_before_a_refusal(minute: int, *, late: bool) -> None:
-    timeout = occurrence("publish-timed-out", minute=minute)
-    first = numbered(WRONG, 2, (5, 9))
-    later = Histogram.of([(moment_of(0).us, moment_of(0).us + 1, 2)])
-    item = msgspec.structs.replace(first, histogram=later)
-    (text,) = texts(wrong_last_sequence_logged(clients(item, timeout), params_of("JSD201")))
-    assert ("; after 1 timeout, so it may retry what was stored" in text) is late
 
 
 def gap(signature: str, *behind_by: str, count: int = 3) -> Occurrence:
@@ -897,40 +628,6 @@ def test_refused_publishes_that_had_been_stored() -> None:
         " is"
     )
     assert wrong(refused(1, repeats=2)).severity is Severity.INFO
-
-
-def test_refusals_are_counted_per_ten_minutes() -> None:
-    def contend(*seconds: tuple[int, int]) -> bool:
-        parts = [refused(50, first_ns=START + first * SECOND, last_ns=START + last * SECOND) for first, last in seconds]
-        return "writers contend" in wrong(*parts).message
-
-    assert contend((0, 300), (300, 600))
-    assert not contend((0, 300), (300, 1200))
-    assert not contend((0, 1200), (0, 300))
-    assert not contend((0, 1200), (900, 1200))
-    assert contend((0, 0), (0, 0))
-
-
-def pushed(**fields: Any) -> Finding:
-    traffic = ConsumerTraffic(stream="S", consumer="c", exclusive=True, deliveries=50, heartbeats=9, **fields)
-    (finding,) = delivery_gap_captured(seen(consumers=(traffic,)), params_of("JSD209"))
-    return finding
-
-
-def test_push_consumers_that_began_again() -> None:
-    often = pushed(restarts=10)
-    assert (often.severity, pushed(restarts=9).severity) == (None, Severity.INFO)
-    assert (pushed(heartbeats_ahead=3).severity, pushed(heartbeats_ahead=2).severity) == (None, Severity.INFO)
-    assert often.message == (
-        "its sequence began again 10 times: it was deleted and created again; with explicit acknowledgements nothing is"
-        " lost, without them what is missing is"
-    )
-    both = pushed(missing=2, heartbeats_ahead=1)
-    assert both.message == (
-        "2 of its deliveries did not come over any connection in this capture: they were sent while the client was not"
-        " there, or over one that broke; 1 of 9 heartbeats name a later delivery than had come; with explicit"
-        " acknowledgements nothing is lost, without them what is missing is"
-    )
 
 
 @pytest.mark.parametrize("signature", ["consumer-sequence-mismatch", "ordered-consumer-reset-python"])

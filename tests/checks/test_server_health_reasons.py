@@ -7,13 +7,10 @@ from typing import Any
 
 import pytest
 
-from jsdoctor.checks.servers.closings import may_name_users, most_common
+from jsdoctor.checks.servers.closings import may_name_users
 from jsdoctor.checks.servers.health import (
     lasting_reasons,
-    only_lagging_assets,
-    reasons,
     settled_reasons,
-    summary,
 )
 from jsdoctor.model.jetstream import Cluster, ConsumerConfig, SequencePair, StreamConfig, StreamState
 from jsdoctor.model.raft import RaftGroups, RaftLog, RaftMember, RaftState
@@ -85,22 +82,6 @@ def settled(error: HealthError, *samples: Stream | None, groups: RaftGroups | No
     return settled_reasons(sick(error), (error,), SnapshotSeries(snapshots), groups, SETTLE) == (error,)
 
 
-def test_an_asset_that_changed_within_the_last_half_minute_is_not_settled() -> None:
-    error = lagging()
-    assert settled(error, stream())
-    assert settled(error, stream(created=after(seconds=-30)))
-    assert not settled(error, stream(created=after(seconds=-29.999)))
-    assert settled(error, stream(elected=after(seconds=-30)))
-    assert not settled(error, stream(elected=after(seconds=-29.999)))
-    assert not settled(error, stream(created=LONG_AGO), stream(created=after(days=-1)))
-    assert settled(error, stream(created=None))
-    assert settled(
-        HealthError(type="STREAM", error="write error", account="APP", stream="ORDERS"), stream(created=NOON)
-    )
-    nameless = HealthError(type="STREAM", error="not current")
-    assert settled(nameless, stream(created=NOON))
-
-
 def test_a_consumer_is_found_by_its_name() -> None:
     known = stream(consumers=(consumer("old", LONG_AGO), consumer("new", NOON)))
     assert settled(lagging(consumer="old"), known)
@@ -112,25 +93,6 @@ def test_without_streams_every_reason_counts() -> None:
     assert settled_reasons(sick(), both, None, None, SETTLE) == both
     series = SnapshotSeries((ClusterSnapshot(taken_at=NOON, streams=(stream(created=NOON),)),))
     assert settled_reasons(sick(), both, series, None, SETTLE) == both[:1]
-
-
-@pytest.mark.parametrize(
-    ("of", "group", "oldest", "messages", "is_settled"),
-    [
-        ("n1", "S-R3F-1", after(seconds=-29.999), 5, False),
-        ("n1", "S-R3F-1", after(seconds=-30), 5, True),
-        ("n2", "S-R3F-1", NOON, 5, True),
-        ("n1", "another", NOON, 5, True),
-        ("n1", "S-R3F-1", NOON, 0, True),
-        ("n1", "S-R3F-1", None, 5, True),
-    ],
-)
-def test_a_log_that_begins_on_this_server_is_a_change(
-    of: str, group: str, oldest: datetime | None, messages: int, is_settled: bool
-) -> None:
-    state = RaftState(wal=RaftLog(messages=messages, first_ts=oldest))
-    groups = RaftGroups(((RaftMember(of, "APP", group, NOON, state),),))
-    assert settled(lagging(), stream(), groups=groups) is is_settled
 
 
 @pytest.mark.parametrize(
@@ -150,27 +112,6 @@ def test_an_empty_log_is_as_old_as_the_others_of_its_group(
     log = RaftLog(messages=entries, first_ts=of_other)
     other = RaftMember("n2", "APP", "S-R3F-1", NOON, RaftState(pindex=entries, wal=log))
     assert settled(lagging(), stream(), groups=RaftGroups(((own, other),))) is is_settled
-
-
-def test_which_errors_resolve_themselves_after_a_start() -> None:
-    down = HealthError(type="JETSTREAM", error="down")
-    assert only_lagging_assets([lagging(), lagging(consumer="billing")])
-    assert not only_lagging_assets([lagging(), down])
-    assert not only_lagging_assets([lagging(), HealthError(type="STREAM", error="assignment error: no")])
-
-
-def test_reasons_are_told_by_type_with_three_texts() -> None:
-    errors = tuple(HealthError(type=kind, error=text) for kind, text in (("STREAM", "a"), ("", "b"), ("STREAM", "c")))
-    assert summary(errors) == "2 STREAM, 1 other: a; b; c"
-    assert summary((*errors, *errors[:2])) == "3 STREAM, 2 other: a; b; c; and 2 more"
-    old = server(health=Health(status="unavailable", error="JetStream is not current"))
-    assert reasons(old) == (HealthError(type="", error="JetStream is not current"),)
-    assert reasons(server(health=Health(status="ok"))) == ()
-
-
-def test_the_three_most_common_are_named() -> None:
-    assert most_common(["a", "b", "b", "c"]) == "b (2), a (1), c (1)"
-    assert most_common(["a", "b", "b", "c", "d"]) == "b (2), a (1), c (1) and 1 more"
 
 
 def test_user_names_are_shown_from_2_11_2_on() -> None:

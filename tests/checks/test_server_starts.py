@@ -9,17 +9,15 @@ import pytest
 
 from jsdoctor.checks.server_health.server_restarted import (
     crash_logged,
-    restarted_between_samples,
     restarted_history,
     restarted_lately,
     restarted_logged,
 )
-from jsdoctor.model.finding import CLUSTER, Finding, Outcome, Severity, Subject, passed
+from jsdoctor.model.finding import Finding, Outcome, Severity, Subject, passed
 from jsdoctor.model.jetstream import StreamConfig, StreamState
 from jsdoctor.model.log import CrashLoop, LogEvidence, LogFile, Occurrence, ProcessRun
 from jsdoctor.model.server import JetStreamStats, MetaGroup, Server, Servers
 from jsdoctor.model.server_past import PastSample, ServerPast
-from jsdoctor.model.server_trend import ServerHistory, ServerTrend
 from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries, Stream
 from tests.checks.values import NOON, after, lines, log_time, params_of, server
 
@@ -57,19 +55,6 @@ def failed(findings: list[Finding]) -> list[str]:
     return [finding.subject.label for finding in findings if finding.outcome is Outcome.FAIL]
 
 
-def test_two_starts_between_the_samples_are_an_error() -> None:
-    readings = [server(server_id=name, at=after(seconds=s)) for s, name in enumerate("ABC")]
-    (finding,) = restarted_between_samples(ServerTrend((ServerHistory(tuple(readings)),)))
-    assert finding.severity is Severity.ERROR
-    assert finding.message == (
-        "it was started 2 times between the samples: its leaders moved, its clients had to connect again, and it does"
-        " not stay up"
-    )
-    (once,) = restarted_between_samples(ServerTrend((ServerHistory(tuple(readings[:2])),)))
-    assert once.severity is None
-    assert once.measured == 1
-
-
 def past(*starts: datetime) -> ServerPast:
     """An hour between the samples; in the last one a second server is there, which was not restarted."""
     samples = []
@@ -105,29 +90,6 @@ def test_three_starts_within_a_day_are_no_roll_out(hours: float, severity: Sever
     starts = [after(hours=-90), after(hours=-hours), after(hours=-2), after(hours=-1)]
     finding, _ = restarted_history(past(*starts))
     assert finding.severity is severity
-
-
-def test_a_server_is_alone_if_all_others_have_been_up_more_than_ten_times_as_long() -> None:
-    assert failed(lately(up("n1", 5), up("n2", 50))) == []
-    alone = lately(up("n1", 5), up("n2", 90), up("n3", 51))
-    assert failed(alone) == ["n1"]
-    assert alone[0].message == "it started 5m ago, the others have been up for 51m or longer: was that planned?"
-    assert failed(lately(up("n1", 0), up("n2", 1))) == ["n1"]
-
-
-def test_a_start_an_hour_ago_is_no_news() -> None:
-    assert failed(lately(up("n1", 60), up("n2", 6_000))) == []
-    assert failed(lately(up("n1", 59.9), up("n2", 6_000))) == ["n1"]
-    older = created((after(days=-3), ""))
-    assert failed(lately(up("n1", 60), up("n2", 59), streams=older)) == []
-    assert failed(lately(up("n1", 59.9), up("n2", 59), streams=older)) == ["cluster"]
-
-
-def test_all_started_at_once_only_if_all_of_the_cluster_are_known() -> None:
-    older = created((after(days=-3), ""))
-    assert failed(lately(up("n1", 5, 2), up("n2", 5, 2), streams=older)) == ["cluster"]
-    assert failed(lately(up("n1", 5, 2), up("n2", 5, 3), streams=older)) == []
-    assert failed(lately(up("n1", 5, 3), up("n2", 5, 2), streams=older)) == []
 
 
 def test_sites_of_a_fleet_are_judged_by_themselves_and_by_their_own_streams() -> None:
@@ -234,10 +196,3 @@ def test_a_request_to_the_monitoring_port_that_crashed() -> None:
     assert finding.message == (
         "a request to the monitoring port crashed: logged once by n1 at 2026-11-21 12:00:00Z; the server goes on"
     )
-
-
-def test_all_at_once_names_no_cluster_where_there_is_one_domain() -> None:
-    older = created((after(days=-3), ""))
-    (finding,) = lately(up("n1", 5), up("n2", 9), streams=older)
-    assert finding.subject == CLUSTER
-    assert finding.message.startswith("all 2 servers started between 9m and 5m ago, ")

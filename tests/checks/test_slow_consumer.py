@@ -14,8 +14,6 @@ from jsdoctor.model.server_past import PastSample, ServerPast
 from jsdoctor.model.server_trend import ServerHistory, ServerTrend
 from tests.checks.values import NOON, after, lines, log_time, params_of, server
 
-NONE_LATELY = ", none lately as far as can be seen"
-
 
 def counting(count: int, at: datetime = NOON, name: str = "n1", **more: Any) -> Server:
     """A server that has counted so many clients."""
@@ -41,28 +39,6 @@ def judged(
     return finding
 
 
-def cut(cid: int, stop: datetime | None = None) -> ClientConnection:
-    return ClientConnection(cid=cid, stop=stop, reason="Slow Consumer (Pending Bytes)")
-
-
-def test_an_old_count_is_no_present_fault() -> None:
-    started = after(days=-9)
-    finding = judged(counting(7, after(hours=-1)), counting(7, start=started))
-    assert finding.severity is Severity.INFO
-    assert finding.message == (
-        f"slow readers were counted since it started on 2026-11-12 12:00 UTC (clients 7){NONE_LATELY}"
-    )
-    assert judged(counting(7)).message == f"slow readers were counted (clients 7){NONE_LATELY}"
-    old = judged(counting(2, slow_consumer_stats=None))
-    assert old.message == f"slow readers were counted (clients 2){NONE_LATELY}"
-
-
-def test_a_reading_without_variables_shows_no_growth() -> None:
-    assert judged(counting(0), counting(0)).outcome is Outcome.PASS
-    unread = Server(name="n1", at=after(hours=-1), server_id="ID-n1")
-    assert judged(unread, counting(7)).severity is Severity.INFO
-
-
 def test_growth_within_the_window_before_the_last_reading_is_recent() -> None:
     edge, outside = after(minutes=-30), after(minutes=-30, microseconds=-1)
     grown = judged(counting(7), before=past(counting(5, edge), counting(7)), recent="30m")
@@ -78,16 +54,6 @@ def test_when_the_count_grew_the_last_time() -> None:
     hours = [counting(count, after(hours=h)) for count, h in ((1, -5), (4, -4), (6, -3), (6, -2), (6, 0))]
     finding = judged(counting(6), before=past(*hours), recent="30m")
     assert finding.message == ("slow readers were counted (clients 6), the last between 2026-11-21 08:00 and 09:00 UTC")
-
-
-def test_three_of_those_that_were_cut_off_are_named() -> None:
-    three = (cut(1, after(hours=-2)), cut(2, after(hours=-3)), cut(3))
-    assert judged(counting(9), closed=three, recent="30m").message == (
-        f"slow readers were counted (clients 9){NONE_LATELY}; the last were cid 1 at 10:00:00 UTC (Pending Bytes); cid"
-        " 2 at 09:00:00 UTC (Pending Bytes); cid 3 (Pending Bytes)"
-    )
-    five = judged(counting(9), closed=(*three, cut(4), cut(5)), recent="30m")
-    assert five.message.endswith("; cid 3 (Pending Bytes) and 2 more")
 
 
 def logged(*occurrences: Occurrence, end_s: float = 0) -> Finding:

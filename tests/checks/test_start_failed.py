@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
 import pytest
 
 from jsdoctor.checks.server_health.start_failed import start_failed_logged
@@ -62,23 +61,6 @@ def test_a_start_that_was_refused_is_told_once() -> None:
     assert finding.subject == N1
     assert finding.message == "a start was refused: b; c; d"
     assert [finding.message[:9] for finding in judged(failed(0), occurrences=(refused("n1", "a"),))] == ["it failed"]
-
-
-@pytest.mark.parametrize(
-    ("reasons", "serves", "severity"),
-    [
-        (["a"], run(9, "open", ready=log_time(5)), Severity.INFO),
-        (["a", "b"], run(9, "open", ready=log_time(5)), Severity.WARNING),
-        (["a"], run(0, "clean", ready=log_time(-5)), Severity.ERROR),
-        (["a"], run(9, "open"), Severity.ERROR),
-        (["a"], ProcessRun(server="n2", last=log_time(9), end="open", ready=log_time(5)), Severity.ERROR),
-    ],
-)
-def test_a_refused_start_and_what_came_after_it(reasons: list[str], serves: ProcessRun, severity: Severity) -> None:
-    occurrence = refused("n1", *reasons)
-    (finding,) = judged(serves, occurrences=(msgspec.structs.replace(occurrence, count=len(reasons)),))
-    assert finding.severity is severity
-    assert ("logged after it" in finding.message) is (severity is not Severity.ERROR)
 
 
 @pytest.mark.parametrize(

@@ -113,60 +113,6 @@ def test_a_tier_counts_the_streams_with_as_many_replicas() -> None:
     assert refused(config(num_replicas=3), account(max_streams=3), *streams) != []
 
 
-def test_what_other_streams_reserve_is_taken() -> None:
-    streams = (held("A", max_bytes=600), held("M", max_bytes=300, storage="memory"), held("S", "SHOP", max_bytes=99))
-    limited = account(max_storage=1_000, max_memory=1_001)
-    whole = "bytes of 1,000 of {} are reserved (the account's limit{}) (error {})"
-    memory = whole.replace("1,000", "1,001")
-    files = whole.format("file storage", "", 10047)
-    assert refused(config(max_bytes=401), limited, *streams) == [f"max_bytes: max_bytes 401 does not fit: 600 {files}"]
-    assert refused(config(max_bytes=400), limited, *streams) == []
-    assert refused(config(max_bytes=702, storage="memory"), limited, *streams) == [
-        f"max_bytes: max_bytes 702 does not fit: 300 {memory.format('memory', '', 10028)}"
-    ]
-    full = (held("A", max_bytes=1_000),)
-    assert refused(config(max_bytes=1), limited, *full) == [f"max_bytes: max_bytes 1 does not fit: 1,000 {files}"]
-    assert refused(config(max_bytes=0), limited, *full) == refused(config(), limited, *full)
-    assert refused(config(), limited, *full) == [f"max_bytes: a stream without max_bytes does not fit: 1,000 {files}"]
-    assert refused(config(), limited, held("A", max_bytes=999)) == []
-    assert refused(config(max_bytes=401), account("R1", max_storage=1_000), *streams) == [
-        f"max_bytes: max_bytes 401 does not fit: 600 {whole.format('file storage', ' for R1', 10047)}"
-    ]
-    for limit in (0, -1, UNLIMITED):
-        assert refused(config(max_bytes=401), account(max_storage=limit), *streams) == []
-
-
-def test_a_stream_that_grows_needs_the_difference() -> None:
-    streams, limited = (held("A", max_bytes=600), held("B", max_bytes=300)), account(max_storage=1_000)
-    text = "max_bytes: max_bytes {} does not fit: 900 bytes of 1,000 of file storage are reserved (the account's limit)"
-    for most, fits in ((400, True), (401, False), (100, True)):
-        reasons = refused(config("B", max_bytes=most), limited, *streams, current=config("B", max_bytes=300))
-        assert reasons == ([] if fits else [f"{text.format(most)} (error 10047)"])
-    for most, fits in ((100, True), (101, False)):
-        reasons = refused(
-            config("B", max_bytes=most), limited, held("A", max_bytes=900), current=config("B", max_bytes=-1)
-        )
-        assert bool(reasons) is not fits
-    full = (held("A", max_bytes=700), held("B", max_bytes=300))
-    assert refused(config("B", max_bytes=200), limited, *full, current=config("B", max_bytes=300)) == []
-    unlimited = refused(config("B", max_bytes=-1), limited, *streams, current=config("B", max_bytes=-1))
-    assert unlimited == []
-
-
-def test_what_the_manifests_delete_or_shrink_is_free() -> None:
-    streams, limited = (held("A", max_bytes=600), held("B", max_bytes=300)), account(max_storage=1_000)
-    for stream, room in (
-        (declared("A", PlannedAction.DELETED), 700),
-        (declared("A", PlannedAction.REPLACED, max_bytes=600), 700),
-        (declared("A", max_bytes=200), 500),
-        (declared("A", max_bytes=900), 100),
-        (declared("A", max_bytes=-1), 700),
-    ):
-        for most in (room, room + 1):
-            reasons = refused(config(max_bytes=most), limited, *streams, manifests=(stream,))
-            assert bool(reasons) is (most > room)
-
-
 def test_a_stream_without_max_bytes_reserves_nothing() -> None:
     limited = account(max_storage=1_000)
     assert refused(config(max_bytes=1_000), limited, held("A")) == []
@@ -222,23 +168,6 @@ def test_a_single_server_has_to_hold_it() -> None:
     assert on(server(600, 1_000), 701, declared("A", max_bytes=300)) != []
     assert on(server(600, 1_000), 401, declared("A", max_bytes=900)) != []
     assert on(server(600, 1_000), 401, declared("M", PlannedAction.DELETED)) != []
-
-
-def test_a_stream_that_is_replaced_is_created_where_the_old_one_was() -> None:
-    streams, limited = (held("A", max_bytes=600), held("B", max_bytes=300)), account(max_storage=1_000, max_memory=500)
-    for settings, fits in (
-        ({"max_bytes": 700}, True),
-        ({"max_bytes": 701}, False),
-        ({"max_bytes": 100}, True),
-        ({"max_bytes": 500, "storage": "memory"}, True),
-        ({"max_bytes": 501, "storage": "memory"}, False),
-    ):
-        plan = Manifests(streams=(declared("A", PlannedAction.REPLACED, **settings),))
-        limits = ResourceLimits("APP", plan, deployed(*streams), Accounts((limited,)), None)
-        assert (list(limits.refusals(config("A", **settings), None, streams[0].config)) == []) is fits, settings
-    plan = Manifests(streams=(declared("A", PlannedAction.REPLACED),))
-    full = ResourceLimits("APP", plan, deployed(*streams), Accounts((account(max_streams=2),)), None)
-    assert list(full.refusals(config("A"), None, streams[0].config)) == []
 
 
 @pytest.mark.parametrize(

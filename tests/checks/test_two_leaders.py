@@ -48,10 +48,3 @@ def test_claims_without_peers_are_judged_if_they_last(apart_s: float, *, lasting
 def test_a_leader_of_some_seconds_may_follow_another_one(apart_s: float, led_s: float, *, lasting: bool) -> None:
     result, _ = outcome(apart_s, *PEERS, led_s=led_s)
     assert result is (Outcome.FAIL if lasting else Outcome.NOT_EVALUATED)
-
-
-def test_where_no_server_reports_the_election_two_samples_decide() -> None:
-    assert outcome(2, *PEERS) == (
-        Outcome.FAIL,
-        ["n1 and n2 each say that they lead it, in every sample: what one of them takes in, the others lack"],
-    )
