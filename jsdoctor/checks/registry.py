@@ -10,7 +10,7 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, wraps
 from types import UnionType
 from typing import Any, Union, get_args, get_origin
 
@@ -18,6 +18,7 @@ import msgspec
 
 from jsdoctor.model.evidence import Evidence
 from jsdoctor.model.finding import Finding
+from jsdoctor.model.manifest import RunningConfigurations
 from jsdoctor.model.params import Params
 
 Predicate = Callable[..., Iterator[Finding]]
@@ -45,19 +46,36 @@ class Check(msgspec.Struct, frozen=True):
 _registry: dict[str, Check] = {}
 
 
-def check(name: str, *, compares_samples: bool = False) -> Callable[[Predicate], Predicate]:
+def check(name: str, *, compares_samples: bool = False, also_mounted: bool = False) -> Callable[[Predicate], Predicate]:
     """Register a predicate under the name that rule pages use: `failure_mode.what_it_finds`; see `Check`.
 
+    `also_mounted`: a check of manifests, `…_declared`, also judges as `…_mounted` the configurations that servers have
+    mounted, which the next start reads.
     Raises `TypeError` when the signature requires something that is not evidence, `ValueError` for a duplicate name.
     """
 
     def register(predicate: Predicate) -> Predicate:
         if name in _registry and _registry[name].predicate.__module__ != predicate.__module__:
             raise ValueError(f"check {name!r} is defined twice")
-        _registry[name] = msgspec.structs.replace(_inspect(name, predicate), compares_samples=compares_samples)
+        found = msgspec.structs.replace(_inspect(name, predicate), compares_samples=compares_samples)
+        for entry in (found, _of_mounted(found)) if also_mounted else (found,):
+            _registry[entry.name] = entry
         return predicate
 
     return register
+
+
+def _of_mounted(declared: Check) -> Check:
+    (parameter,) = declared.required
+
+    @wraps(declared.predicate)
+    def predicate(**arguments: Any) -> Iterator[Finding]:
+        return declared.predicate(**{**arguments, parameter: arguments[parameter].manifests})
+
+    name = f"{declared.name.removesuffix('_declared')}_mounted"
+    return msgspec.structs.replace(
+        declared, name=name, predicate=predicate, required={parameter: RunningConfigurations}
+    )
 
 
 def _inspect(name: str, predicate: Predicate) -> Check:

@@ -12,22 +12,19 @@ import pytest
 
 from jsdoctor.checks.server_health.authentication_not_required import (
     authentication_not_required_declared,
-    authentication_not_required_mounted,
 )
-from jsdoctor.checks.server_health.start_failed import start_failed_declared, start_failed_mounted
+from jsdoctor.checks.server_health.start_failed import start_failed_declared
 from jsdoctor.checks.server_health.temporary_store import (
     temporary_store,
     temporary_store_declared,
-    temporary_store_mounted,
 )
-from jsdoctor.checks.server_health.unmonitored import unmonitored_declared, unmonitored_mounted
+from jsdoctor.checks.server_health.unmonitored import unmonitored_declared
 from jsdoctor.model.finding import Finding, Outcome, Severity
 from jsdoctor.model.manifest import (
     DeclaredServers,
     FilePosition,
     Manifests,
     Mistake,
-    RunningConfigurations,
 )
 from jsdoctor.model.server import JetStreamConfig, JetStreamStats, Servers
 from tests.checks.values import server
@@ -50,21 +47,17 @@ def servers(
     )
 
 
-def of(
-    declared: Declared, mounted: Callable[[RunningConfigurations], Iterator[Finding]], single: DeclaredServers
-) -> list[Finding]:
-    findings = list(declared(Manifests(servers=(single,))))
-    assert list(mounted(RunningConfigurations(servers=(single,)))) == findings
-    return findings
+def of(declared: Declared, single: DeclaredServers) -> list[Finding]:
+    return list(declared(Manifests(servers=(single,))))
 
 
 def logins(**how: Any) -> Finding:
-    (finding,) = of(authentication_not_required_declared, authentication_not_required_mounted, servers(**how))
+    (finding,) = of(authentication_not_required_declared, servers(**how))
     return finding
 
 
 def stores(**how: Any) -> list[Finding]:
-    return of(temporary_store_declared, temporary_store_mounted, servers(**{"jetstream": True} | how))
+    return of(temporary_store_declared, servers(**{"jetstream": True} | how))
 
 
 def test_servers_that_let_everybody_in() -> None:
@@ -138,7 +131,7 @@ def test_directories_that_are_gone_after_a_restart() -> None:
 
 def test_servers_that_nothing_can_monitor() -> None:
     def monitoring(**how: Any) -> Finding:
-        (finding,) = of(unmonitored_declared, unmonitored_mounted, servers(**how))
+        (finding,) = of(unmonitored_declared, servers(**how))
         return finding
 
     assert monitoring().evidence == (PLACE.shows("monitoring: off"),)
@@ -151,7 +144,7 @@ def test_servers_that_nothing_can_monitor() -> None:
 def test_mistakes_with_which_no_server_starts() -> None:
     def wrong(*unsure: bool, ignored: bool = True) -> Severity | None:
         mistakes = tuple(Mistake(PLACE, "no", ignored=ignored, unsure=each) for each in unsure)
-        (finding,) = of(start_failed_declared, start_failed_mounted, servers(mistakes=mistakes))
+        (finding,) = of(start_failed_declared, servers(mistakes=mistakes))
         return finding.severity
 
     assert wrong(False, ignored=False) is Severity.ERROR

@@ -11,7 +11,8 @@ import jsdoctor.checks.server_health
 from jsdoctor.checks import registry
 from jsdoctor.checks.registry import Predicate, check, load_checks
 from jsdoctor.model.evidence import Gaps
-from jsdoctor.model.finding import CLUSTER, Finding, passed
+from jsdoctor.model.finding import CLUSTER, Finding, Subject, passed
+from jsdoctor.model.manifest import DeclaredServers, FilePosition, Manifests, RunningConfigurations
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import Servers
 
@@ -52,6 +53,19 @@ def test_what_a_signature_declares(registered: dict[str, registry.Check]) -> Non
         "test.helped", helped, {"gaps": Gaps}, {"servers": Servers}, takes_params=True
     )
     assert registered["test.helped"].kinds == {Gaps, Servers}
+
+
+def declared(manifests: Manifests) -> Iterator[Finding]:
+    yield passed(Subject(kind="server", name=manifests.servers[0].name))
+
+
+def test_a_check_of_manifests_judges_mounted_configurations_too(registered: dict[str, registry.Check]) -> None:
+    check("test.unset_declared", also_mounted=True)(declared)
+    mounted = registered["test.unset_mounted"]
+    assert mounted.required == {"manifests": RunningConfigurations}
+    single = DeclaredServers(what="Helm values", place=FilePosition("values.yaml"), settings={}, name="nats")
+    (finding,) = mounted.predicate(manifests=RunningConfigurations(servers=(single,)))
+    assert finding.subject.name == "nats"
 
 
 @pytest.mark.parametrize(

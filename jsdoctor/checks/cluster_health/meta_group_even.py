@@ -12,7 +12,7 @@ from jsdoctor.checks.cluster_health.raft import label, quorum
 from jsdoctor.checks.declared.doubts import BY_HAND, jetstream_unclear, unclear
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, passed, unknown
-from jsdoctor.model.manifest import DeclaredServers, Manifests, RunningConfigurations
+from jsdoctor.model.manifest import DeclaredServers, Manifests
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import Servers
 
@@ -72,7 +72,7 @@ def _spare_problem(group: MetaSamples) -> str:
     )
 
 
-@check("cluster_health.meta_group_even_declared")
+@check("cluster_health.meta_group_even_declared", also_mounted=True)
 def meta_group_even_declared(manifests: Manifests) -> Iterator[Finding]:
     """A quorum is half of all members and one more (server: raft.go). The chart's budget is `maxUnavailable: 1`, right
     for every size; it has no value `podDisruptionBudget.minAvailable`, whatever runbooks say.
@@ -102,12 +102,6 @@ def _of_declared(servers: DeclaredServers) -> Iterator[Finding]:
         yield _finding(servers, "max_unavailable", f"{text} before JetStream stops", Severity.ERROR)
     else:
         yield passed(servers.subject)
-
-
-@check("cluster_health.meta_group_even_mounted")
-def meta_group_even_mounted(configurations: RunningConfigurations) -> Iterator[Finding]:
-    """The same of configurations that servers have mounted: the next start reads them."""
-    yield from meta_group_even_declared(configurations.manifests)
 
 
 def _unclear(servers: DeclaredServers) -> Finding | None:

@@ -12,7 +12,7 @@ from jsdoctor.checks.declared.doubts import BY_HAND, unclear
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Observation, Severity, Subject, passed, unknown
 from jsdoctor.model.links import Links, ServerLinks
-from jsdoctor.model.manifest import Manifests, RunningConfigurations
+from jsdoctor.model.manifest import Manifests
 from jsdoctor.model.server import Server, Servers
 
 
@@ -96,7 +96,7 @@ _NAMES = {
 }
 
 
-@check("cluster_health.name_has_whitespace_declared")
+@check("cluster_health.name_has_whitespace_declared", also_mounted=True)
 def name_has_whitespace_declared(manifests: Manifests) -> Iterator[Finding]:
     """From 2.11 on a server with a space in its names does not start; tabs pass all versions (server: opts.go)."""
     for servers in manifests.servers:
@@ -113,9 +113,3 @@ def name_has_whitespace_declared(manifests: Manifests) -> Iterator[Finding]:
             )
         else:
             yield unclear(servers, "cluster_name", "domain") or passed(servers.subject)
-
-
-@check("cluster_health.name_has_whitespace_mounted")
-def name_has_whitespace_mounted(configurations: RunningConfigurations) -> Iterator[Finding]:
-    """The same of configurations that servers have mounted: the next start reads them."""
-    yield from name_has_whitespace_declared(configurations.manifests)

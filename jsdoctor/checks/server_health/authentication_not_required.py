@@ -12,7 +12,7 @@ from ipaddress import ip_address
 from jsdoctor.checks.declared.doubts import BY_HAND, unclear
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Observation, Severity, Subject, passed, unknown
-from jsdoctor.model.manifest import DeclaredLogin, DeclaredServers, Manifests, RunningConfigurations
+from jsdoctor.model.manifest import DeclaredLogin, DeclaredServers, Manifests
 from jsdoctor.model.server import Account, Accounts, ConnectedServer, Server, Servers, Varz
 from jsdoctor.model.wording import counted
 
@@ -97,19 +97,13 @@ def _unlimited(accounts: tuple[Account, ...]) -> Iterator[Finding]:
         )
 
 
-@check("server_health.authentication_not_required_declared")
+@check("server_health.authentication_not_required_declared", also_mounted=True)
 def authentication_not_required_declared(manifests: Manifests) -> Iterator[Finding]:
     """No secret is quoted: the evidence is where it stands."""
     for servers in manifests.servers:
         yield _of_servers(servers)
     for login in manifests.logins:
         yield _of_login(login)
-
-
-@check("server_health.authentication_not_required_mounted")
-def authentication_not_required_mounted(configurations: RunningConfigurations) -> Iterator[Finding]:
-    """The same of configurations that servers have mounted: the next start reads them."""
-    yield from authentication_not_required_declared(configurations.manifests)
 
 
 def _of_servers(servers: DeclaredServers) -> Finding:

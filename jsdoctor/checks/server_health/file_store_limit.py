@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from jsdoctor.checks.declared.doubts import BY_HAND, jetstream_unclear, unclear
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, passed, unknown
-from jsdoctor.model.manifest import DeclaredServers, Manifests, RunningConfigurations
+from jsdoctor.model.manifest import DeclaredServers, Manifests
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import UNLIMITED, JetStreamStats, Server, Servers
 
@@ -66,7 +66,7 @@ def _below_usage(server: Server, stats: JetStreamStats, limit: int) -> Finding:
 _NETWORK = ("nfs", "efs", "azurefile", "filestore", "cephfs", "gluster", "smb", "s3")
 
 
-@check("server_health.file_store_limit_declared")
+@check("server_health.file_store_limit_declared", also_mounted=True)
 def file_store_limit_declared(manifests: Manifests, params: Params) -> Iterator[Finding]:
     """The chart writes the size of the volume as the limit, so that Raft logs and indexes fill the rest of the disk
     first (k8s: files/config/jetstream.yaml); without a limit a server takes 75 % of what is free at each start.
@@ -85,12 +85,6 @@ def file_store_limit_declared(manifests: Manifests, params: Params) -> Iterator[
             yield _unset(servers)
         else:
             yield passed(servers.subject)
-
-
-@check("server_health.file_store_limit_mounted")
-def file_store_limit_mounted(configurations: RunningConfigurations, params: Params) -> Iterator[Finding]:
-    """The same of configurations that servers have mounted: the next start reads them."""
-    yield from file_store_limit_declared(configurations.manifests, params)
 
 
 def _unset(servers: DeclaredServers) -> Finding:

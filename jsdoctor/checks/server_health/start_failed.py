@@ -18,7 +18,7 @@ from jsdoctor.checks.logs.words import times, zoned
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Observation, Severity, Subject, passed, suspected
 from jsdoctor.model.log import Exemplar, LogEvidence, ProcessRun
-from jsdoctor.model.manifest import DeclaredServers, Manifests, Mistake, RunningConfigurations
+from jsdoctor.model.manifest import DeclaredServers, Manifests, Mistake
 
 _NO_START = re.compile(
     r"vN\.|configuration file .* is valid|(?:no|multiple) nats-server processes running"
@@ -131,7 +131,7 @@ def _severity(wrong: Sequence[Mistake], mistakes: Sequence[Mistake]) -> Severity
     return Severity.INFO if all(mistake.unsure for mistake in mistakes) else Severity.WARNING
 
 
-@check("server_health.start_failed_declared")
+@check("server_health.start_failed_declared", also_mounted=True)
 def start_failed_declared(manifests: Manifests) -> Iterator[Finding]:
     """Only settings that other rules read are checked, so a configuration without a mistake in them is no pass:
     `nats-server -t` checks all of them. A setting that the chart ignores is a warning.
@@ -150,9 +150,3 @@ def start_failed_declared(manifests: Manifests) -> Iterator[Finding]:
             evidence=tuple(mistake.place.shows(mistake.says) for mistake in reported),
             remedy=BY_HAND,
         )
-
-
-@check("server_health.start_failed_mounted")
-def start_failed_mounted(configurations: RunningConfigurations) -> Iterator[Finding]:
-    """The same of configurations that servers have mounted: the next start reads them."""
-    yield from start_failed_declared(configurations.manifests)

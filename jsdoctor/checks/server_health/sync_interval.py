@@ -12,7 +12,7 @@ from typing import NamedTuple
 from jsdoctor.checks.declared.doubts import BY_HAND, jetstream_unclear, unclear
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Severity, Subject, passed, unknown
-from jsdoctor.model.manifest import Manifests, RunningConfigurations
+from jsdoctor.model.manifest import Manifests
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import JetStreamConfig, Server, Servers
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
@@ -114,7 +114,7 @@ def _raised(subject: Subject, slow: Sequence[_Member], limit_ns: int) -> Finding
     )
 
 
-@check("server_health.sync_interval_declared")
+@check("server_health.sync_interval_declared", also_mounted=True)
 def sync_interval_declared(manifests: Manifests, params: Params) -> Iterator[Finding]:
     """A publish is acknowledged when its file is written, which is flushed later (server: filestore.go syncBlocks)."""
     longest = params.integer("warn_interval")
@@ -144,9 +144,3 @@ def sync_interval_declared(manifests: Manifests, params: Params) -> Iterator[Fin
                 evidence=(servers.shows("sync_interval", f"sync_interval: {span(interval)}"),),
                 remedy=BY_HAND,
             )
-
-
-@check("server_health.sync_interval_mounted")
-def sync_interval_mounted(configurations: RunningConfigurations, params: Params) -> Iterator[Finding]:
-    """The same of configurations that servers have mounted: the next start reads them."""
-    yield from sync_interval_declared(configurations.manifests, params)

@@ -18,7 +18,7 @@ from jsdoctor.checks.registry import check
 from jsdoctor.checks.server_health.temporary import is_in_memory, is_temporary, is_the_fallback
 from jsdoctor.model.finding import CLUSTER, Finding, Observation, Severity, Subject, passed, unknown
 from jsdoctor.model.log import LogEvidence, ProcessRun
-from jsdoctor.model.manifest import DeclaredServers, DeclaredStream, Manifests, RunningConfigurations, Tool
+from jsdoctor.model.manifest import DeclaredServers, DeclaredStream, Manifests, Tool
 from jsdoctor.model.server import Servers
 
 
@@ -118,7 +118,7 @@ def _lost_its_store(earlier: ProcessRun, later: ProcessRun) -> bool:
     return earlier.last is None or later.started is None or earlier.last.us <= later.started.us
 
 
-@check("server_health.temporary_store_declared")
+@check("server_health.temporary_store_declared", also_mounted=True)
 def temporary_store_declared(manifests: Manifests) -> Iterator[Finding]:
     """Without `store_dir` a server takes the system's directory for temporary files (jetstream.go EnableJetStream)."""
     for stream in manifests.kept_streams():
@@ -126,12 +126,6 @@ def temporary_store_declared(manifests: Manifests) -> Iterator[Finding]:
             yield passed(stream.subject) if stream.states("storage") else _forgotten(stream)
     for servers in manifests.servers:
         yield from _of_servers(servers)
-
-
-@check("server_health.temporary_store_mounted")
-def temporary_store_mounted(configurations: RunningConfigurations) -> Iterator[Finding]:
-    """The same of configurations that servers have mounted: the next start reads them."""
-    yield from temporary_store_declared(configurations.manifests)
 
 
 def _of_servers(servers: DeclaredServers) -> Iterator[Finding]:

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from jsdoctor.checks.declared.doubts import BY_HAND, unclear
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, passed
-from jsdoctor.model.manifest import DeclaredServers, Manifests, RunningConfigurations
+from jsdoctor.model.manifest import DeclaredServers, Manifests
 
 
-@check("server_health.unmonitored_declared")
+@check("server_health.unmonitored_declared", also_mounted=True)
 def unmonitored_declared(manifests: Manifests) -> Iterator[Finding]:
     """A server has no monitoring port unless one is set; the chart sets 8222, which speaks JSON, and leaves the
     exporter for Prometheus (7777) off.
@@ -23,12 +23,6 @@ def unmonitored_declared(manifests: Manifests) -> Iterator[Finding]:
             yield _finding(servers, "exporter", _NO_EXPORTER, Severity.INFO)
         else:
             yield unclear(servers, "exporter") or passed(servers.subject)
-
-
-@check("server_health.unmonitored_mounted")
-def unmonitored_mounted(configurations: RunningConfigurations) -> Iterator[Finding]:
-    """The same of configurations that servers have mounted: the next start reads them."""
-    yield from unmonitored_declared(configurations.manifests)
 
 
 _OFF = (
