@@ -24,20 +24,21 @@ def headline(evidence: EvidenceSet, samples: Sequence[Sample], captured_at: date
 
 
 def _parts(evidence: EvidenceSet, samples: Sequence[Sample]) -> Iterator[str]:
-    series = evidence.get(SnapshotSeries)
-    if series is not None:
-        streams = series.last.streams
-        yield counted(len(streams), "stream")
-        yield counted(sum(len(stream.consumers) for stream in streams), "consumer")
     servers, connected = evidence.get(Servers), evidence.get(ConnectedServer)
     if servers is not None:
         versions = sorted({server.version for server in servers.servers if server.version})
         yield counted(len(servers.servers), "server") + (f" ({', '.join(versions)})" if versions else "")
     elif connected is not None:
         yield f"server {connected.server_name} ({connected.version})"
+    series = evidence.get(SnapshotSeries)
+    if series is not None:
+        streams = series.last.streams
+        yield counted(len(streams), "stream")
+        yield counted(sum(len(stream.consumers) for stream in streams), "consumer")
     access = {exchange.access for sample in samples for exchange in sample.exchanges}
     names = {Access.SYSTEM: "system account", Access.ACCOUNT: "plain account", Access.MONITOR: "monitoring"}
-    yield from (f"seen through {name}" for kind, name in names.items() if kind in access)
+    if through := [name for kind, name in names.items() if kind in access]:
+        yield f"seen through {' and '.join(through)}"
     packets = evidence.get(PacketEvidence)
     if packets is not None:
         yield packets_headline(packets)

@@ -1,19 +1,18 @@
-"""The verdict of a report, at its top and at its end: what is wrong, what to type first, and the counts."""
+"""The verdict of a report in sentences: what needs action, and how much was judged."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from jsdoctor.engine.judged import passed_in_part
 from jsdoctor.model.finding import Outcome, Severity
-from jsdoctor.model.report import Incident, Report
+from jsdoctor.model.report import Report
 from jsdoctor.model.wording import counted, listed
-from jsdoctor.render.incidents import IMPACT_WORDS, first_command, first_login, summary
+from jsdoctor.render.incidents import incidents_of, names_of
 from jsdoctor.render.page import SEVERITY_STYLES, Page
 
-_CODES_SHOWN = 4
-_CUT_OFF = "(its names hold characters that cannot be shown here; --format json has it)"
+_PROBLEMS_SHOWN = 3
 
 
 def findings_by_severity(report: Report) -> dict[Severity, int]:
@@ -23,60 +22,67 @@ def findings_by_severity(report: Report) -> dict[Severity, int]:
 
 
 def write_verdict(page: Page, report: Report) -> None:
-    """One sentence that can be read alone. It never calls healthy what was not looked at."""
-    outcomes = Counter(verdict.outcome for verdict in report.verdicts)
-    opening, style = _opening(report, outcomes)
-    page.blank()
-    page.line((opening, style), *(f" · {rest}" for rest in _others(report, outcomes)))
-
-
-def write_incidents(page: Page, incidents: Sequence[Incident], most: int) -> None:
-    """What is wrong, one line for each of the first `most` incidents, and below it what to type first."""
-    for number, incident in enumerate(incidents[:most], 1):
-        style, impact = SEVERITY_STYLES[incident.severity], IMPACT_WORDS[incident.impact]
-        page.cut(f"{number}. ", (incident.severity.value, style), f" · {impact} · {summary(incident)}")
-        page.verbatim(f"→{first_login(incident)} ", first_command(incident), _CUT_OFF, indent=3)
-    if len(incidents) > most:
-        page.line(f"and {counted(len(incidents) - most, 'more incident')}")
+    """What needs action, then what was judged. It never calls healthy what was not looked at."""
+    opening, style = _opening(report)
+    page.line((opening, style), " ", _judged(report))
 
 
 def verdict_sentence(report: Report) -> str:
-    """The same sentence as plain text, for formats that are no page."""
+    """The same sentences as plain text, for formats that are no page."""
+    return f"{_opening(report)[0]} {_judged(report)}"
+
+
+def _opening(report: Report) -> tuple[str, str]:
+    """`2 problems need action: JSD603 SHOP > PAYMENTS, JSD701 cluster. 4 warnings, 1 note.`, and its style."""
+    incidents = incidents_of(report)
+    worst = [incident for incident in incidents if incident.severity.rank >= Severity.ERROR.rank]
+    counts = Counter(incident.severity for incident in incidents)
+    less = [counted(counts[Severity.WARNING], "warning")] if counts[Severity.WARNING] else []
+    less += [counted(counts[Severity.INFO], "note")] if counts[Severity.INFO] else []
+    rest = f"{', '.join(less)}." if less else ""
+    if worst:
+        named = (f"{incident.causes[0].rule.code} {names_of(incident.causes)}" for incident in worst)
+        need = f"{counted(len(worst), 'problem')} {'needs' if len(worst) == 1 else 'need'} action"
+        words = f"{need}: {listed(named, _PROBLEMS_SHOWN)}. {rest}".rstrip()
+        return words, SEVERITY_STYLES[max((incident.severity for incident in worst), key=lambda worst: worst.rank)]
     outcomes = Counter(verdict.outcome for verdict in report.verdicts)
-    return " · ".join((_opening(report, outcomes)[0], *_others(report, outcomes)))
+    if not (outcomes[Outcome.PASS] or incidents or report.suppressed() or any(map(passed_in_part, report.verdicts))):
+        blind = outcomes[Outcome.NOT_EVALUATED] or outcomes[Outcome.ERROR] or any(gap.requested for gap in report.gaps)
+        return ("Nothing could be judged." if blind else "No rule applies to what was seen."), "bold yellow"
+    where = " in what could be seen" if _is_blind(report) else ""
+    if incidents:
+        return f"No errors{where}: {rest}", SEVERITY_STYLES[incidents[0].severity]
+    return f"No problems found{where}.", "bold yellow" if where else "bold green"
 
 
-def _opening(report: Report, outcomes: Counter[Outcome]) -> tuple[str, str]:
-    rules = counted(len(report.verdicts), "rule")
-    entries = {severity: number for severity, number in findings_by_severity(report).items() if number}
-    if entries:
-        words = ", ".join(_counted(severity, number) for severity, number in entries.items())
-        return f"{words} in {len({result.rule.code for result in report.failures()})} of {rules}", SEVERITY_STYLES[
-            next(iter(entries))
-        ]
-    blind = outcomes[Outcome.NOT_EVALUATED] or outcomes[Outcome.ERROR] or any(gap.requested for gap in report.gaps)
-    if outcomes[Outcome.PASS] or report.suppressed() or any(map(passed_in_part, report.verdicts)):
-        return (
-            (f"Nothing found in what could be seen by {rules}", "bold yellow")
-            if blind
-            else (f"Nothing found by {rules}", "bold green")
-        )
-    if blind:
-        return f"Nothing could be judged by {rules}", "bold yellow"
-    return f"Nothing to judge: none of {rules} applies to what was seen", "bold yellow"
+def _is_blind(report: Report) -> bool:
+    """Whether something that was requested was not seen, or was seen and not decided."""
+    return (
+        any(gap.requested for gap in report.gaps)
+        or any(result.finding.outcome is Outcome.ERROR or result.finding.seen for result in report.results)
+        or any(map(passed_in_part, report.verdicts))
+    )
 
 
-def _others(report: Report, outcomes: Counter[Outcome]) -> Iterator[str]:
+def _judged(report: Report) -> str:
+    """`55 rules passed; 74 need more evidence (-v), 46 do not apply.`"""
+    first, *others = [*_counts(report)] or ["No rule was judged"]
+    return "; ".join((first, ", ".join(others))).removesuffix("; ") + "."
+
+
+def _counts(report: Report) -> Iterator[str]:
+    outcomes = Counter(verdict.outcome for verdict in report.verdicts)
     if outcomes[Outcome.PASS]:
-        yield f"{outcomes[Outcome.PASS]} passed"
-    if in_part := sum(passed_in_part(verdict) for verdict in report.verdicts):
+        yield f"{counted(outcomes[Outcome.PASS], 'rule')} passed"
+    in_part = sum(passed_in_part(verdict) for verdict in report.verdicts)
+    if in_part:
         yield f"{in_part} passed in what was read"
-    for outcome, word in ((Outcome.NOT_EVALUATED, "not evaluated"), (Outcome.ERROR, "failed to run")):
-        of_outcome = [verdict for verdict in report.verdicts if verdict.outcome is outcome]
-        if codes := sorted(verdict.rule.code for verdict in of_outcome if not passed_in_part(verdict)):
-            yield f"{len(codes)} {word} ({listed(codes, _CODES_SHOWN)})"
-    if outcomes[Outcome.NOT_APPLICABLE]:
-        yield f"{outcomes[Outcome.NOT_APPLICABLE]} not applicable"
+    if unseen := outcomes[Outcome.NOT_EVALUATED] - in_part:
+        yield f"{unseen} {'needs' if unseen == 1 else 'need'} more evidence (-v)"
+    if outcomes[Outcome.ERROR]:
+        yield f"{outcomes[Outcome.ERROR]} failed to run"
+    if foreign := outcomes[Outcome.NOT_APPLICABLE]:
+        yield f"{foreign} {'does' if foreign == 1 else 'do'} not apply"
     existing = sum(result.existing for result in report.suppressed())
     if suppressed := len(report.suppressed()) - existing:
         yield f"{counted(suppressed, 'finding')} suppressed"
@@ -84,9 +90,3 @@ def _others(report: Report, outcomes: Counter[Outcome]) -> Iterator[str]:
         yield f"{counted(existing, 'finding')} from before the change"
     if gaps := sum(gap.requested for gap in report.gaps):
         yield counted(gaps, "gap")
-
-
-def _counted(severity: Severity, number: int) -> str:
-    if severity in (Severity.CRITICAL, Severity.INFO):
-        return f"{number:,} {severity.value}"
-    return counted(number, severity.value)

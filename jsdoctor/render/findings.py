@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from jsdoctor.model.commands import changes_something
 from jsdoctor.model.finding import Confidence, Finding, Observation, Offer, Subject
-from jsdoctor.model.likeness import likeness
 from jsdoctor.model.report import Result
 from jsdoctor.model.rule import Rule
 from jsdoctor.model.wording import counted, listed
@@ -20,7 +19,7 @@ from jsdoctor.render.site import rule_url
 from jsdoctor.render.units import distinguishable, quantity
 from jsdoctor.render.wording import subjects, to_the_second, with_login
 
-_CUT_OFF = "(its names hold characters that cannot be shown here; --format json has it)"
+CUT_OFF = "(its names hold characters that cannot be shown here; --format json has it)"
 _EVIDENCE_SHOWN = 10
 _GROUPS_SHOWN = 3
 
@@ -42,7 +41,7 @@ def offered(offer: Offer | None) -> list[tuple[str, str]]:
 
 
 def write_block(page: Page, group: FindingGroup, options: RenderOptions, number: str = "") -> None:
-    """Findings of one rule and one severity. `number` stands before the heading."""
+    """Findings of one rule and one severity with everything about them. `number` stands before the heading."""
     block, severity = group.results, group.severity
     rule = block[0].rule
     page.blank()
@@ -53,13 +52,8 @@ def write_block(page: Page, group: FindingGroup, options: RenderOptions, number:
         (f"{rule.code} {rule.slug}", "bold"),
         f" · {subjects([result.finding.subject for result in block])}",
     )
-    if options.verbose:
-        page.line(("Healthy: " + rule.title, "dim"), indent=2)
+    page.line(("Healthy: " + rule.title, "dim"), indent=2)
     shown = block[: options.max_examples] if options.max_examples else block
-    if len(block) > 1 and not options.verbose and len({likeness(result) for result in block}) == 1:
-        _write_alike(page, block, options)
-        page.line(_why(rule, options), indent=2)
-        return
     for result in shown:
         _write_finding(page, result, options)
     if len(shown) < len(block):
@@ -70,28 +64,6 @@ def write_block(page: Page, group: FindingGroup, options: RenderOptions, number:
 def _why(rule: Rule, options: RenderOptions) -> str:
     address = rule_url(options.docs_url, rule.code)
     return f"Why: jsdoctor explain {rule.code}" + (f" or {address}" if address else "")
-
-
-def write_consequences(page: Page, block: FindingGroup, options: RenderOptions) -> None:
-    """Findings that another one explains: a line with their names and one with the message of the first.
-
-    With `verbose`, each of them in full: their own remedies are useful only after that of the cause.
-    """
-    if options.verbose:
-        write_block(page, block, options)
-        page.line(f"Explained by {block.explanation}", indent=2)
-        return
-    first = block.results[0]
-    names = listed((result.finding.subject.label for result in block.results), options.max_examples)
-    page.line(
-        (block.severity.value, SEVERITY_STYLES[block.severity]),
-        f" {first.rule.code} {first.rule.slug} · ",
-        (names, "bold"),
-        indent=4,
-    )
-    if first.finding.message:
-        page.line(first.finding.message, indent=6)
-    page.line((f"explained by {block.explanation}", "dim"), indent=6)
 
 
 def numbers(finding: Finding) -> str:
@@ -107,27 +79,6 @@ def numbers(finding: Finding) -> str:
     return f"measured {shown}{error}{against}"
 
 
-def _write_alike(page: Page, block: Sequence[Result], options: RenderOptions) -> None:
-    """Equal findings on several subjects: the names, the message of the first, and all commands."""
-    limit = options.max_examples or len(block)
-    names = ", ".join(result.finding.subject.label for result in block[:limit])
-    page.line((names, "bold"), indent=2)
-    if len(block) > limit:
-        page.line(_remainder([result.finding.subject for result in block[limit:]]), indent=2)
-    messages = {result.finding.message for result in block}
-    example = f"{block[0].finding.subject.label}: " if len(messages) > 1 else ""
-    if messages != {""}:
-        page.line(example + block[0].finding.message, indent=4)
-    if written := ", ".join(filter(None, (_written(result.finding) for result in block[:limit]))):
-        page.line(written, indent=4)
-    if seen := _seen(block[0].finding):
-        page.line(seen, indent=4)
-    for advice in dict.fromkeys(result.finding.advice for result in block[:limit] if result.finding.advice):
-        page.line(f"Do first: {advice}", indent=4)
-    for label, command in dict.fromkeys(pair for result in block[:limit] for pair in offered(result.remedy)):
-        page.verbatim(f"{label}: ", command, _CUT_OFF, indent=4)
-
-
 def _write_finding(page: Page, result: Result, options: RenderOptions) -> None:
     finding = result.finding
     heading: list[Part] = [(finding.subject.label, "bold")]
@@ -138,19 +89,18 @@ def _write_finding(page: Page, result: Result, options: RenderOptions) -> None:
     page.line(*heading, indent=2)
     if finding.message:
         page.line(finding.message, indent=4)
-    if written := _written(finding):
+    if written := written_in(finding):
         page.line(written, indent=4)
     if seen := _seen(finding):
         page.line(seen, indent=4)
-    if options.verbose:
-        _write_evidence(page, finding.evidence, options)
+    _write_evidence(page, finding.evidence, options)
     if finding.advice:
         page.line(f"Do first: {finding.advice}", indent=4)
     for label, command in offered(result.remedy):
-        page.verbatim(f"{label}: ", command, _CUT_OFF, indent=4)
+        page.verbatim(f"{label}: ", command, CUT_OFF, indent=4)
 
 
-def _written(finding: Finding) -> str:
+def written_in(finding: Finding) -> str:
     """Where in files that people write it stands, as editors take it. Lines of logs have no column."""
     result = dict.fromkeys(f"{p.file}:{p.line}:{p.column}" for p in places(finding) if p.column)
     return ", ".join(list(result)[:_GROUPS_SHOWN])

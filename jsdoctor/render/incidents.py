@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from itertools import groupby
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby, takewhile
 
 import msgspec
 
@@ -11,7 +11,7 @@ from jsdoctor.model.finding import Impact, Severity
 from jsdoctor.model.report import Consequence, Incident, Report, Result
 from jsdoctor.model.wording import counted, listed
 from jsdoctor.render.order import in_blocks
-from jsdoctor.render.wording import with_login
+from jsdoctor.render.wording import subjects, with_login
 
 _NAMES_SHOWN = 2
 
@@ -110,6 +110,17 @@ def summary(incident: Incident) -> str:
     following = len(incident.consequences)
     more = f" ({counted(following, 'consequence')})" if following else ""
     return f"{cause.rule.code} {names}{more}: {cause.finding.message or cause.rule.title}"
+
+
+def names_of(results: Sequence[Result], shown: int = 0) -> str:
+    """`APP > ORDERS > billing`, or of several `7 consumers of APP > ORDERS (a, b, c and 4 more)`, names if `shown`."""
+    if len(results) == 1:
+        return results[0].finding.subject.label
+    labels = [result.finding.subject.label.split(" > ") for result in results]
+    shared = [*takewhile(lambda same: len(set(same)) == 1, zip(*(label[:-1] for label in labels), strict=False))]
+    parent = f" of {' > '.join(same[0] for same in shared)}" if shared else ""
+    names = f" ({listed((' > '.join(label[len(shared) :]) for label in labels), shown)})" if shown else ""
+    return f"{subjects([result.finding.subject for result in results])}{parent}{names}"
 
 
 def first_command(incident: Incident) -> str:

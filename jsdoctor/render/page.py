@@ -48,19 +48,18 @@ class Page:
     def __init__(self, options: RenderOptions) -> None:
         self._ascii_only = options.ascii_only
         self._written = StringIO()
-        self._height = 0
         self._console = console_for(options, self._written)
 
-    def line(self, *parts: Part, indent: int = 0) -> None:
-        """One line; what does not fit the width goes on below, two columns further in."""
+    def line(self, *parts: Part, indent: int = 0, hang: int = _HANG) -> None:
+        """One line; what does not fit the width goes on below, `hang` columns further in."""
         text = Text.assemble(*(self._clean(part) for part in parts))
         width = self._console.width - indent
         if text.cell_len <= width:
             self._write(text, indent)
             return
-        for number, line in enumerate(text.wrap(self._console, width - _HANG, overflow="fold")):
+        for number, line in enumerate(text.wrap(self._console, width - hang, overflow="fold")):
             line.rstrip()
-            self._write(line, indent + _HANG if number else indent)
+            self._write(line, indent + hang if number else indent)
 
     def fits(self, *parts: Part, indent: int = 0) -> bool:
         """Whether these parts take no more than one line."""
@@ -95,13 +94,7 @@ class Page:
         """Everything written so far."""
         return self._written.getvalue()
 
-    @property
-    def height(self) -> int:
-        """How many lines were written so far."""
-        return self._height
-
     def _write(self, text: Text, indent: int) -> None:
-        self._height += 1
         self._console.print(Text.assemble(" " * indent, text), soft_wrap=True)
 
     def _clean(self, part: Part) -> Part:

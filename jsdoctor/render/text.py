@@ -1,24 +1,28 @@
-"""The report for a person: the verdict first and last, incident by incident between them."""
+"""The report for a person: what was looked at, what is wrong and what to do first, and the verdict as a sentence."""
 
 from __future__ import annotations
 
-from jsdoctor.model.finding import Outcome
+from collections.abc import Sequence
+
+from jsdoctor.model.finding import Confidence, Outcome, Severity
 from jsdoctor.model.report import Incident, Report, RuleVerdict
 from jsdoctor.model.wording import counted, listed
-from jsdoctor.render.closing import write_incidents, write_verdict
-from jsdoctor.render.findings import write_block, write_consequences
-from jsdoctor.render.incidents import blocks, in_incident_order, incidents_of
+from jsdoctor.render.closing import write_verdict
+from jsdoctor.render.findings import CUT_OFF, offered, write_block, written_in
+from jsdoctor.render.incidents import IMPACT_WORDS, blocks, in_incident_order, incidents_of, names_of
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.order import by_urgency, gaps_in_order, with_outcome
 from jsdoctor.render.page import SEVERITY_STYLES, Page
+from jsdoctor.render.site import rule_url
 from jsdoctor.render.traffic import write_traffic
 from jsdoctor.render.units import duration
 from jsdoctor.render.unseen import without_gaps, write_crashes, write_gaps, write_not_evaluated
 from jsdoctor.render.wording import to_the_second
 
-_AT_THE_TOP, _AT_THE_END = 5, 3
-_LONG = 24
-"""Lines of a report from which the verdict is repeated at its end: the height of a small terminal."""
+_NAMES_SHOWN = 3
+_INDENT = 3
+"""The width of `1. `."""
+_LOW = {Confidence.LOW: "uncertain", Confidence.MEDIUM: "likely"}
 
 
 def render_text(report: Report, options: RenderOptions) -> str:
@@ -27,13 +31,23 @@ def render_text(report: Report, options: RenderOptions) -> str:
     if options.quiet:
         _write_quietly(page, report, options)
         return page.text()
-    incidents = incidents_of(report)
     _write_heading(page, report, options)
-    if incidents:
-        write_verdict(page, report)
-        write_incidents(page, incidents, _AT_THE_TOP)
     ids = {id(result) for result in without_gaps(report)[1]}
-    cut = [write_incident(page, number, incident, ids, options) for number, incident in enumerate(incidents, 1)]
+    shown = [
+        incident
+        for incident in incidents_of(report)
+        if incident.consequences or not all(id(result) in ids for result in incident.causes)  # gaps are listed below
+    ]
+    if options.verbose:
+        cut = [write_incident(page, number, incident, options) for number, incident in enumerate(shown, 1)]
+        if any(cut):
+            page.blank()
+            page.line((f"Lists end after {options.max_examples}; --max-examples 0 shows everything.", "dim"))
+    else:
+        for number, incident in enumerate(shown, 1):
+            if incident.severity is not Severity.INFO:
+                _write_briefly(page, number, incident, options)
+        _write_notes(page, [incident for incident in shown if incident.severity is Severity.INFO], options)
     write_traffic(page, report.traffic)
     write_crashes(page, report, options)
     write_gaps(page, report, options)
@@ -42,41 +56,78 @@ def render_text(report: Report, options: RenderOptions) -> str:
     if options.verbose:
         _write_suppressed(page, report, options)
         _write_rules(page, report, options)
-    if any(cut):
-        page.blank()
-        page.line((f"Lists end after {options.max_examples}; --max-examples 0 shows everything.", "dim"))
-    if not incidents:
-        write_verdict(page, report)
-    elif page.height > _LONG:
-        write_verdict(page, report)
-        write_incidents(page, incidents, _AT_THE_END)
+    page.blank()
+    if shown and not options.verbose:
+        page.line((f"Why: jsdoctor explain {shown[0].causes[0].rule.code}; everything: -v", "dim"))
+    write_verdict(page, report)
     return page.text()
 
 
-def write_incident(page: Page, number: int, incident: Incident, reported: set[int], options: RenderOptions) -> bool:
-    """Write one incident, unless it consists of gaps that are listed below. Returns whether a list was cut."""
-    if not incident.consequences and all(id(result) in reported for result in incident.causes):
-        return False
+def _write_briefly(page: Page, number: int, incident: Incident, options: RenderOptions) -> None:
+    """An incident as one sentence, with what to do first and the first command."""
+    cause, severity = incident.causes[0], incident.severity
+    page.blank()
+    facts = [cause.rule.code, IMPACT_WORDS[incident.impact]]
+    if began := incident.began:
+        facts.append(f"since {to_the_second(began)}")
+    if cause.finding.confidence in _LOW:
+        facts.append(_LOW[cause.finding.confidence])
+    if incident.consequences:
+        codes = dict.fromkeys(consequence.result.rule.code for consequence in incident.consequences)
+        number_of = counted(len(incident.consequences), "more finding")
+        facts.append(f"explains {number_of}: {listed(codes, _NAMES_SHOWN)}")
+    page.line(
+        f"{number}. ",
+        (severity.value, SEVERITY_STYLES[severity]),
+        " · ",
+        (names_of(incident.causes, _NAMES_SHOWN), "bold"),
+        ", the first: " if len({result.finding.message for result in incident.causes}) > 1 else ": ",
+        cause.finding.message or cause.rule.title,
+        hang=_INDENT,
+    )
+    if address := rule_url(options.docs_url, cause.rule.code):
+        facts.append(address)
+    page.line((" · ".join(facts), "dim"), indent=_INDENT)
+    if places := written_in(cause.finding):
+        page.line(places, indent=_INDENT)
+    if cause.finding.advice:
+        page.line(f"Do first: {cause.finding.advice}", indent=_INDENT)
+    for label, command in offered(cause.remedy)[:1]:
+        which = f", the first of {len(incident.causes):,}" if len(incident.causes) > 1 else ""
+        page.verbatim(f"{label}{which}: ", command, CUT_OFF, indent=_INDENT)
+
+
+def _write_notes(page: Page, notes: Sequence[Incident], options: RenderOptions) -> None:
+    """Findings that call for no action: their names."""
+    if notes:
+        names = (f"{note.causes[0].rule.code} {names_of(note.causes)}" for note in notes)
+        page.blank()
+        page.line(("info", SEVERITY_STYLES[Severity.INFO]), f" · {listed(names, options.max_examples)} (-v)")
+
+
+def write_incident(page: Page, number: int, incident: Incident, options: RenderOptions) -> bool:
+    """Write one incident with everything about it. Returns whether a list was cut."""
     every = list(blocks(incident))
     write_block(page, every[0], options, number=f"{number}. ")
     if len(every) > 1:
         page.line(f"Explains {counted(len(incident.consequences), 'other finding')}:", indent=2)
     for block in every[1:]:
-        write_consequences(page, block, options)
+        write_block(page, block, options)
+        page.line(f"Explained by {block.explanation}", indent=2)
     return bool(options.max_examples) and any(len(block.results) > options.max_examples for block in every)
 
 
 def _write_heading(page: Page, report: Report, options: RenderOptions) -> None:
-    took = (report.finished - report.started).total_seconds()
     sources = listed((f"{source.kind} {source.name}" for source in report.sources), options.max_examples)
-    parts = (f"jsdoctor {report.version}", sources, to_the_second(report.started), f"took {duration(took * 1e9)}")
-    page.line(" · ".join(part for part in parts if part))
-    if report.headline:
-        page.line(f"Looked at {report.headline}")
-    if report.topology:
-        page.line(f"Deployment: {report.topology.words()}")
-        for line in report.topology.lines() if options.verbose else ():
-            page.line(line, indent=2)
+    seen = report.headline or sources
+    page.line(" · ".join(part for part in (f"jsdoctor {report.version}", seen, to_the_second(report.started)) if part))
+    if options.verbose:
+        took = (report.finished - report.started).total_seconds()
+        page.line(f"Read from {sources} in {duration(took * 1e9)}" if sources else f"Took {duration(took * 1e9)}")
+        if report.topology:
+            page.line(f"Deployment: {report.topology.words()}")
+            for line in report.topology.lines():
+                page.line(line, indent=2)
     if report.change:
         page.line(f"Change: {report.change.words()}")
         for line in report.change.lines()[: options.max_examples or None]:

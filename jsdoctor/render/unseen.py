@@ -7,7 +7,6 @@ from itertools import groupby
 
 import msgspec
 
-from jsdoctor.engine.judged import passed_in_part
 from jsdoctor.model.finding import Outcome, Subject
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.report import Report, Result
@@ -80,22 +79,12 @@ def write_gaps(page: Page, report: Report, options: RenderOptions) -> None:
 
 
 def write_not_evaluated(page: Page, report: Report, options: RenderOptions) -> None:
-    """What was seen and not decided; then the other rules that could not be judged, in one line without `verbose`."""
+    """What was seen and not decided; with `verbose` also the other rules that could not be judged."""
     groups = undecided(report)
     seen, unseen = [group for group in groups if group.seen], [group for group in groups if not group.seen]
     _write_undecided(page, "Seen and not decided", seen, options)
     if options.verbose:
         _write_undecided(page, "Not evaluated", unseen, options)
-        return
-    in_part = {verdict.rule.code for verdict in report.verdicts if passed_in_part(verdict)}
-    codes = {code for group in unseen for code in group.codes} - in_part
-    if codes:
-        reasons = counted(sum(not group.codes <= in_part for group in unseen), "reason")
-        page.blank()
-        page.line(
-            ("Not evaluated", "bold"),
-            f" · {counted(len(codes), 'rule')} for {reasons}: -v shows them and how to get it",
-        )
 
 
 def _write_undecided(page: Page, heading: str, groups: Sequence[Undecided], options: RenderOptions) -> None:

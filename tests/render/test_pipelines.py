@@ -199,4 +199,4 @@ def test_nagios_counts_in_its_performance_data_what_it_cannot_list() -> None:
 )
 def test_nagios_reports_what_fails_the_run(fail_on: Severity, word: str) -> None:
     text = written("nagios", reports.report(results=[reports.nearly_full()]), fail_on=fail_on)
-    assert text.startswith(f"JSDOCTOR {word} - 1 warning in 1 of 1 rule")
+    assert text.startswith(f"JSDOCTOR {word} - No errors: 1 warning.")

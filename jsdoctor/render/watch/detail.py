@@ -14,7 +14,7 @@ from jsdoctor.render.text import write_incident
 def incident_text(incident: Incident, number: int, options: RenderOptions) -> str:
     """The incident as a report shows it with -v, without colours."""
     page = Page(replace(options, color=False, verbose=1))
-    write_incident(page, number, incident, set(), replace(options, color=False, verbose=1))
+    write_incident(page, number, incident, replace(options, color=False, verbose=1))
     return page.text().lstrip("\n")
 
 
