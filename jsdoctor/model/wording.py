@@ -2,30 +2,71 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
-_UNITS = (
-    ("d", 86_400_000_000_000),
-    ("h", 3_600_000_000_000),
-    ("m", 60_000_000_000),
-    ("s", 1_000_000_000),
-    ("ms", 1_000_000),
-    ("µs", 1_000),
-    ("ns", 1),
-)
+Number = float | int
+
+EXACT_BELOW = 1e15  # a float holds every whole number up to here, and more digits are not readable
+_MINUTE_NS = 60_000_000_000
+_NS_PER = {
+    "d": 1440 * _MINUTE_NS,
+    "h": 60 * _MINUTE_NS,
+    "m": _MINUTE_NS,
+    "s": 1_000_000_000,
+    "ms": 1_000_000,
+    "µs": 1_000,
+    "ns": 1,
+}
+_UNITS = tuple(_NS_PER.items())
 
 
-def span(duration_ns: int) -> str:
-    """A length of time as people say it, its two largest units: `1m30s`, `3d`, `250ms`."""
-    rest = abs(duration_ns)
-    parts: list[str] = []
-    for name, size in _UNITS:
-        whole, rest = divmod(rest, size)
-        if whole or parts:
-            parts.append(f"{whole}{name}" if whole else "")
-        if len(parts) == 2:
-            break
-    return ("-" if duration_ns < 0 else "") + ("".join(parts) or "0s")
+def span(value_ns: Number, digits: int = 0) -> str:
+    """Nanoseconds to three significant digits below a minute, else to two parts: `250ms`, `2.4s`, `1m30s`, `3d4h`."""
+    sign, size_ns = ("-", -value_ns) if value_ns < 0 else ("", value_ns)
+    if size_ns >= EXACT_BELOW * _NS_PER["d"]:
+        return f"{sign}{count(float(size_ns) / _NS_PER['d'])}d"
+    whole = round(size_ns)
+    if whole == 0:
+        return "0s" if size_ns == 0 else f"{sign}{count(float(size_ns), digits)}ns"
+    if whole < _MINUTE_NS:
+        whole = round(whole, min(0, 3 + digits - len(str(whole))))
+    if whole < _MINUTE_NS:
+        unit = next(unit for unit, scale in _NS_PER.items() if scale < _MINUTE_NS and whole >= scale)
+        return f"{sign}{count(whole / _NS_PER[unit], digits)}{unit}"
+    return sign + _parts(whole, 2 + digits)
+
+
+def count(value: Number, digits: int = 0) -> str:
+    """A plain number with thousands separators; fractions keep three significant digits."""
+    if isinstance(value, int):
+        return f"{value:,}"
+    size = abs(value)
+    if size >= EXACT_BELOW or 0 < size < 1e-4:
+        return f"{value:.{3 + digits}g}"
+    if value.is_integer():
+        return f"{int(value):,}"
+    decimals = max(0, 2 - math.floor(math.log10(size))) + digits
+    return trimmed(f"{value:,.{decimals}f}")
+
+
+def trimmed(text: str) -> str:
+    """A number without zeros behind its point that say nothing."""
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _parts(whole_ns: int, wanted: int) -> str:
+    """The largest `wanted` units that the duration reaches, rounded to the last of them, zeros left out."""
+    first = next(index for index, (_, scale) in enumerate(_UNITS) if whole_ns >= scale)
+    last = min(first + wanted, len(_UNITS)) - 1
+    smallest = _UNITS[last][1]
+    rest = (whole_ns + smallest // 2) // smallest * smallest
+    parts = []
+    for unit, scale in _UNITS[: last + 1]:
+        number, rest = divmod(rest, scale)
+        if number:
+            parts.append(f"{number:,}{unit}")
+    return "".join(parts)
 
 
 def compared(measured: int, limit: int) -> str:

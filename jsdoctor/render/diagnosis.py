@@ -15,13 +15,12 @@ from jsdoctor.model.gap import Gap
 from jsdoctor.model.probe import Probe
 from jsdoctor.model.report import Source
 from jsdoctor.model.symptom import FIRST_STEPS, Symptom
-from jsdoctor.model.wording import counted, listed
+from jsdoctor.model.wording import counted, listed, span
 from jsdoctor.render.findings import offered
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.order import gaps_in_order
 from jsdoctor.render.page import Page
 from jsdoctor.render.plain import compact
-from jsdoctor.render.units import duration
 from jsdoctor.render.wording import to_the_second
 
 _STYLES = {
@@ -102,7 +101,7 @@ def _write_heading(page: Page, consultation: Consultation) -> None:
     took = (consultation.finished - consultation.started).total_seconds()
     sources = listed((f"{source.kind} {source.name}" for source in consultation.sources), 3)
     parts = (f"jsdoctor {consultation.version}", sources or "nothing collected", to_the_second(consultation.started))
-    page.line(" · ".join((*parts, f"took {duration(took * 1e9)}")))
+    page.line(" · ".join((*parts, f"took {span(took * 1e9)}")))
     if consultation.headline:
         page.line(f"Looked at {consultation.headline}")
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from jsdoctor.model.finding import Confidence, Outcome, Severity
 from jsdoctor.model.report import Incident, Report, RuleVerdict
-from jsdoctor.model.wording import counted, listed
+from jsdoctor.model.wording import counted, listed, span
 from jsdoctor.render.closing import write_verdict
 from jsdoctor.render.findings import CUT_OFF, offered, write_block, written_in
 from jsdoctor.render.incidents import IMPACT_WORDS, blocks, in_incident_order, incidents_of, names_of
@@ -15,7 +15,6 @@ from jsdoctor.render.order import by_urgency, gaps_in_order, with_outcome
 from jsdoctor.render.page import SEVERITY_STYLES, Page
 from jsdoctor.render.site import rule_url
 from jsdoctor.render.traffic import write_traffic
-from jsdoctor.render.units import duration
 from jsdoctor.render.unseen import without_gaps, write_crashes, write_gaps, write_not_evaluated
 from jsdoctor.render.wording import to_the_second
 
@@ -123,7 +122,7 @@ def _write_heading(page: Page, report: Report, options: RenderOptions) -> None:
     page.line(" · ".join(part for part in (f"jsdoctor {report.version}", seen, to_the_second(report.started)) if part))
     if options.verbose:
         took = (report.finished - report.started).total_seconds()
-        page.line(f"Read from {sources} in {duration(took * 1e9)}" if sources else f"Took {duration(took * 1e9)}")
+        page.line(f"Read from {sources} in {span(took * 1e9)}" if sources else f"Took {span(took * 1e9)}")
         if report.topology:
             page.line(f"Deployment: {report.topology.words()}")
             for line in report.topology.lines():

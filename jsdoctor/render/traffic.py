@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.model.traffic_summary import ConsumerSummary, LatencySummary, TrafficSummary
+from jsdoctor.model.wording import span
 from jsdoctor.render.page import Page
-from jsdoctor.render.units import duration
 
 
 def write_traffic(page: Page, traffic: tuple[TrafficSummary, ...]) -> None:
@@ -20,7 +20,7 @@ def write_traffic(page: Page, traffic: tuple[TrafficSummary, ...]) -> None:
 
 def _lines(summary: TrafficSummary) -> Iterator[str]:
     connections = ", ".join(f"{kind.count:,} {kind.name}" for kind in summary.connections)
-    yield f"{summary.packets:,} packets in {duration(summary.duration_ns)}; connections: {connections}"
+    yield f"{summary.packets:,} packets in {span(summary.duration_ns)}; connections: {connections}"
     parts = [f"published {summary.published:,}", f"delivered by consumers {summary.delivered:,}"]
     for count, what in (
         *(
@@ -50,7 +50,7 @@ def _lines(summary: TrafficSummary) -> Iterator[str]:
 
 def _latency(latency: LatencySummary) -> str:
     values = (("p50", latency.p50_ns), ("p95", latency.p95_ns), ("p99", latency.p99_ns), ("max", latency.largest_ns))
-    return f"{latency.count:,}, {', '.join(f'{name} {duration(value)}' for name, value in values)}"
+    return f"{latency.count:,}, {', '.join(f'{name} {span(value)}' for name, value in values)}"
 
 
 def _consumer(summary: ConsumerSummary) -> str:
@@ -62,5 +62,5 @@ def _consumer(summary: ConsumerSummary) -> str:
         if count:
             parts.append(f"{count:,} {what}")
     if summary.ack.count:
-        parts.append(f"ack p50 {duration(summary.ack.p50_ns)}, p99 {duration(summary.ack.p99_ns)}")
+        parts.append(f"ack p50 {span(summary.ack.p50_ns)}, p99 {span(summary.ack.p99_ns)}")
     return f"consumer {summary.stream}/{summary.consumer}: {', '.join(parts)}"

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from jsdoctor.model.wording import span
 from jsdoctor.parse.duration import parse_duration
-from jsdoctor.render.units import distinguishable, duration, quantity, share
+from jsdoctor.render.units import distinguishable, quantity, share
 
 
 @pytest.mark.parametrize(
@@ -76,7 +77,7 @@ def test_any_values_that_differ_look_different(measured: int, threshold: int, un
 
 @given(st.integers(0, 10**18))
 def test_a_duration_reads_within_a_few_percent_of_what_it_is(value_ns: int) -> None:
-    assert abs(parse_duration(duration(value_ns).replace(",", "")) - value_ns) <= value_ns * 0.03
+    assert abs(parse_duration(span(value_ns).replace(",", "")) - value_ns) <= value_ns * 0.03
 
 
 @given(st.floats(min_value=1e-6, max_value=1 - 1e-6))

@@ -9,7 +9,8 @@ from math import log10
 import msgspec
 
 from jsdoctor.model.picture import AckLatency, ChartSeries, ClockOffset, Edge, Leader, Node, Picture, Usage
-from jsdoctor.render.units import duration, quantity, share
+from jsdoctor.model.wording import span
+from jsdoctor.render.units import quantity, share
 from jsdoctor.render.wording import to_the_second
 
 WIDTH, HEIGHT = 560, 180
@@ -198,7 +199,7 @@ def _whiskers(clocks: Sequence[ClockOffset]) -> tuple[Whisker, ...]:
             place(clock.low_ns),
             place(middle := (clock.low_ns + clock.high_ns) // 2),
             place(clock.high_ns),
-            f"{'+' if middle >= 0 else ''}{duration(middle)} ± {duration((clock.high_ns - clock.low_ns + 1) // 2)}",
+            f"{'+' if middle >= 0 else ''}{span(middle)} ± {span((clock.high_ns - clock.low_ns + 1) // 2)}",
         )
         for clock in clocks
     )
@@ -218,7 +219,7 @@ def _spreads(latencies: Sequence[AckLatency]) -> tuple[QuantileBar, ...]:
             latency.name,
             place(latency.p50_ns),
             place(latency.p99_ns),
-            f"{duration(latency.p50_ns)} · {duration(latency.p99_ns)} · {duration(latency.longest_ns)}",
+            f"{span(latency.p50_ns)} · {span(latency.p99_ns)} · {span(latency.longest_ns)}",
         )
         for latency in latencies
     )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from jsdoctor.engine.watch import ChangeKind, FindingChange
+from jsdoctor.model.wording import span
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.page import SEVERITY_STYLES, Page
-from jsdoctor.render.units import duration
 from jsdoctor.render.watch.screen import CHANGE_STYLES
 from jsdoctor.render.wording import to_the_second
 
@@ -14,7 +14,7 @@ def change_line(change: FindingChange, options: RenderOptions) -> str:
     """`2025-03-09 03:04:05Z appeared error JSD403 APP > ORDERS > billing: …`, with its line end."""
     finding, severity = change.result.finding, change.result.severity
     page = Page(options)
-    lasted = duration(max((change.at - change.appeared).total_seconds(), 0) * 1e9, 0)
+    lasted = span(max((change.at - change.appeared).total_seconds(), 0) * 1e9, 0)
     resolved = change.kind is ChangeKind.RESOLVED
     page.unwrapped(
         f"{to_the_second(change.at)} ",

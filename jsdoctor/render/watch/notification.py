@@ -9,11 +9,10 @@ import msgspec
 from jsdoctor import __version__
 from jsdoctor.engine.watch import ChangeKind, FindingChange
 from jsdoctor.model.report import Result
-from jsdoctor.model.wording import counted
+from jsdoctor.model.wording import counted, span
 from jsdoctor.render.escape import printable, shortened
 from jsdoctor.render.json_text import dumps
 from jsdoctor.render.json_v1 import result_document
-from jsdoctor.render.units import duration
 from jsdoctor.render.watch.notification_format import NotificationFormat
 from jsdoctor.render.wording import rfc3339
 
@@ -67,7 +66,7 @@ def _slack(notification: Notification) -> str:
 
 
 def _line(change: FindingChange) -> str:
-    result, lasted = change.result, duration((change.at - change.appeared).total_seconds() * 1e9)
+    result, lasted = change.result, span((change.at - change.appeared).total_seconds() * 1e9)
     what = f"{change.kind.value} {result.severity.value} {result.rule.code} {result.finding.subject.label}"
     rest = f"after {lasted}" if change.kind is ChangeKind.RESOLVED else result.finding.message or result.rule.title
     return printable(shortened(f"{what}: {rest}"))

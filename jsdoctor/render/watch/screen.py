@@ -8,11 +8,12 @@ from datetime import datetime
 from jsdoctor.engine.activity import AssetActivity
 from jsdoctor.engine.watch import ChangeKind, FindingChange
 from jsdoctor.model.report import Incident
+from jsdoctor.model.wording import count, span
 from jsdoctor.render.closing import verdict_sentence
 from jsdoctor.render.incidents import first_command, summary
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.page import SEVERITY_STYLES, Page, Part
-from jsdoctor.render.units import count, duration, rate
+from jsdoctor.render.units import rate
 from jsdoctor.render.watch.sparkline import sparkline
 from jsdoctor.render.watch.view import ScreenView
 from jsdoctor.render.wording import to_the_second
@@ -142,4 +143,4 @@ def _activity(activity: AssetActivity, options: RenderOptions) -> Line:
 
 
 def _elapsed(since: datetime, now: datetime) -> str:
-    return duration(max(round((now - since).total_seconds()), 0) * 1e9)
+    return span(max(round((now - since).total_seconds()), 0) * 1e9)
