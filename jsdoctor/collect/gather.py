@@ -157,7 +157,7 @@ async def _source_of(
             asker, len(roster.present), collection
         )
     except NoReplyError as error:
-        if error.why is Why.LATE or connection.server_info.get("acc_is_sys"):
+        if error.why in (Why.LATE, Why.FLOODED) or connection.server_info.get("acc_is_sys"):
             first.gaps.append(unanswered(error, "endpoint", CLUSTER, plan.timeout_s))
         source = AccountSource(asker, js_api_prefix, plan)
         return source, lambda sample, collection: clocks_of_account(asker, js_api_prefix, sample, collection)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import socket
 import struct
@@ -158,6 +159,23 @@ def many_servers(talk: Talk, _: str, inbox: bytes) -> None:
         talk.reply(inbox, pong(server={"name": f"n{n}", "id": f"N{n}"}))
 
 
+def without_end(body: Callable[[int], bytes]) -> Reply:
+    """Replies to one request for as long as the client takes them; the body is made of their number."""
+
+    def respond(talk: Talk, _: str, inbox: bytes) -> None:
+        until = time.monotonic() + 60
+        for number in itertools.count():
+            if time.monotonic() > until:
+                break
+            talk.reply(inbox, body(number))
+
+    return respond
+
+
+def stranger(number: int) -> bytes:
+    return pong(server={"name": f"n{number}", "id": f"N{number}"}, data={"padding": "x" * 100_000})
+
+
 def lying_total(talk: Talk, _: str, inbox: bytes) -> None:
     talk.reply(inbox, page(total=1 << 40, limit=1))
 
@@ -217,6 +235,8 @@ NATS_SCENARIOS: dict[str, Handler] = {
     "system replies of a wrong shape": greeted(lambda talk: talk.serve(always(pong(data=[1, {"a": "b"}])))),
     "system replies that are deep": beside_ping(always(DEEP)),
     "system replies that are huge": beside_ping(huge_reply),
+    "system replies without end": beside_ping(without_end(lambda _: b"x" * 100_000)),
+    "system replies of more and more servers": beside_ping(without_end(stranger)),
     "system replies that unpack to 1 GB": beside_ping(packed_bomb),
     "a list of 100 MB": api(STREAM_LIST=huge_reply),
     "a list that drips": api(STREAM_LIST=drip_reply),

@@ -23,6 +23,7 @@ IN_CI = (
     "a line of 100 MB after INFO",
     "INFO of wrong types",
     "a message of 2^60 bytes",
+    "system replies without end",
     "system replies that unpack to 1 GB",
     "a list of 100 MB",
     "100 MB",
@@ -41,8 +42,9 @@ class Ended:
     peak_mb: int
 
 
-def check(option: str, url: str, tmp_path: Path) -> Ended:
-    command = [sys.executable, "-m", "jsdoctor", "check", "--isolated", "--timeout", f"{TIMEOUT_S}s"]
+def check(option: str, url: str, tmp_path: Path, *subcommand: str) -> Ended:
+    subcommand = subcommand or ("check",)
+    command = [sys.executable, "-m", "jsdoctor", *subcommand, "--isolated", "--timeout", f"{TIMEOUT_S}s"]
     output, result = tmp_path / "output", tmp_path / "result.json"
     with output.open("wb") as file:
         subprocess.run(
@@ -72,6 +74,15 @@ def _assert_sane(ended: Ended) -> None:
 def test_nats_servers(name: str, tmp_path: Path) -> None:
     with listening(NATS_SCENARIOS[name]) as port:
         _assert_sane(check("--server", f"nats://127.0.0.1:{port}", tmp_path))
+
+
+@pytest.mark.parametrize("name", ["system replies without end", "system replies of more and more servers"])
+def test_a_capture_of_replies_without_end_states_it(name: str, tmp_path: Path) -> None:
+    with listening(NATS_SCENARIOS[name]) as port:
+        ended = check("--server", f"nats://127.0.0.1:{port}", tmp_path, "capture", "-o", str(tmp_path / "c.zip"))
+    _assert_sane(ended)
+    assert ended.code == 3
+    assert "did not end" in ended.output
 
 
 @pytest.mark.parametrize("name", _marked(HTTP_SCENARIOS))

@@ -82,5 +82,5 @@ def _problem(error: NoReplyError) -> Exception:
             return LostError("the connection was lost")
         case Why.NOBODY:
             return NoResponseError(f"no server responds to {error.subject}")
-        case Why.LATE:
+        case Why.LATE | Why.FLOODED:
             return NoResponseError(f"no reply to {error.subject} in time")

@@ -19,6 +19,7 @@ from nats.js.api import Header
 from jsdoctor.collect.connect.connection import Connection
 from jsdoctor.collect.live.packed import REQUEST_HEADERS, UnpacksTooLongError, unpacked
 from jsdoctor.model.exchange import Access, Endpoint, Exchange
+from jsdoctor.parse.opening import sender_of
 
 _SAMPLE_S = 0.05
 """Interval in seconds at which a wait checks whether the server denied the request or the connection was lost."""
@@ -28,6 +29,12 @@ _MAX_STALLED = 3
 _MAX_RETRIES = 32
 """Maximum number of retries in one run: if more requests are late, retries increase the load."""
 _PAUSE_S = (0.1, 0.6)
+MAX_UNAWAITED_BYTES = 100_000_000
+"""Of the replies that no known server owes, in all requests at once: those of servers that have just started."""
+_REPLY_BYTES = 1024
+"""What keeping a reply takes beside its body."""
+_MAX_PENDING = 20_000
+"""Most replies that arrived and were not read yet. Each server sends one."""
 _LISTENED = '"$js.event.'
 """Subjects that are only subscribed to: a denied subscription to them delays no reply."""
 _SUBSCRIPTION_DENIED = "permissions violation for subscription"
@@ -41,6 +48,7 @@ class Why(Enum):
     DENIED = "the login may not publish there"
     NO_INBOX = "the login may not subscribe to where replies go"
     LOST = "the connection is gone"
+    FLOODED = "far more replies than servers"
 
 
 class NoReplyError(Exception):
@@ -75,6 +83,7 @@ class Asker:
         self._connection = connection
         self._heard_s = 0.0
         self._retries = _MAX_RETRIES
+        self._unawaited_bytes = 0
 
     def now_s(self) -> float:
         """Time for timeouts, in seconds: it stops while this process is not scheduled."""
@@ -133,16 +142,19 @@ class Asker:
         is_last: Callable[[TimedReply], bool],
         quiet_s: float | None = None,
         *,
+        awaited: set[str] | None = None,
         packed: bool = False,
     ) -> list[TimedReply]:
         """The replies of all servers, until `is_last`, called once with each, returns True; at most `timeout_s`.
 
         With `quiet_s`, also until no reply has come for that long, or for three times the longest time any took
-        (replies of distant servers come late). With `packed`, servers are requested to compress their replies. Raises
-        NoReplyError if there is no reply at all.
+        (replies of distant servers come late). `awaited` are the ids of the servers that did not respond yet: each is
+        removed with its reply, and other replies are few. With `packed`, servers are requested to compress their
+        replies. Raises NoReplyError if there is no reply at all, or if replies do not end.
         """
         client = self._connection.client
         replies: list[TimedReply] = []
+        unawaited_bytes = 0
         try:
             inbox = await client.subscribe(client.new_inbox(), pending_bytes_limit=0)
             try:
@@ -152,10 +164,18 @@ class Asker:
                 await client.publish(subject, payload, reply=inbox.subject, headers=headers)
                 async with contextlib.aclosing(self._messages(inbox, subject, quiet_s)) as messages:
                     async for message in messages:
-                        replies.append(_timed(message, asked_at, monotonic_ns() - started))
-                        if is_last(replies[-1]):
+                        replies.append(reply := _timed(message, asked_at, monotonic_ns() - started))
+                        if awaited and (sender := sender_of(reply.body).id) in awaited:
+                            awaited.remove(sender)
+                        else:
+                            unawaited_bytes += (size := len(reply.body) + _REPLY_BYTES)
+                            self._unawaited_bytes += size
+                        if is_last(reply):
                             break
+                        if self._unawaited_bytes > MAX_UNAWAITED_BYTES or inbox.pending_msgs > _MAX_PENDING:
+                            raise NoReplyError(Why.FLOODED, subject)
             finally:
+                self._unawaited_bytes -= unawaited_bytes
                 await inbox.unsubscribe()
         except (errors.Error, OSError) as error:
             self.raise_if_denied(subject)

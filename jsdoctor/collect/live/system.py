@@ -25,7 +25,6 @@ from jsdoctor.engine.planner import CollectionPlan
 from jsdoctor.model.exchange import Access, Endpoint, Exchange
 from jsdoctor.model.finding import CLUSTER, Subject
 from jsdoctor.parse.jsz import sender_name
-from jsdoctor.parse.opening import sender_of
 from jsdoctor.parse.replies import ReplyError, ServerIdentity, decode
 
 PING = "$SYS.REQ.SERVER.PING"
@@ -206,11 +205,11 @@ class SystemSource:
         def is_last(reply: TimedReply) -> bool:
             nonlocal discarded
             discarded += reply.too_long
-            late_ones.discard(sender_of(reply.body).id)
             return len(late_ones) <= discarded
 
         try:
-            replies = await self._asker.everyone(subject, msgspec.json.encode(options), is_last, packed=True)
+            body = msgspec.json.encode(options)
+            replies = await self._asker.everyone(subject, body, is_last, awaited=late_ones, packed=True)
         except NoReplyError as error:
             collection.gaps.append(unanswered(error, "endpoint", CLUSTER, self._asker.timeout_s))
             self._given_up |= {(endpoint, server) for server in awaited}

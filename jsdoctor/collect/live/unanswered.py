@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from jsdoctor.collect.live.ask import NoReplyError, Why
+from jsdoctor.collect.live.ask import MAX_UNAWAITED_BYTES, NoReplyError, Why
 from jsdoctor.collect.live.packed import MAX_UNPACKED_BYTES
 from jsdoctor.model.finding import CLUSTER, Subject
 from jsdoctor.model.gap import Gap
@@ -48,6 +48,14 @@ def unanswered(error: NoReplyError, kind: str, subject: Subject, timeout_s: floa
                 subject=subject,
                 reason=f"no server responds to {error.subject}",
                 how_to_get="see whether the servers that should respond are running",
+            )
+        case Why.FLOODED:
+            return Gap(
+                kind="connection",
+                subject=CLUSTER,
+                reason=f"replies to {error.subject} did not end, though each server sends one: they were not kept"
+                f" (limit: {MAX_UNAWAITED_BYTES // 1_000_000} MB beside those of the known servers)",
+                how_to_get="see what else responds to this subject, or query the servers one by one with --monitor URL",
             )
         case Why.LATE:
             return late(error.subject, kind, subject, timeout_s)
