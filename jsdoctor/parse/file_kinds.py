@@ -18,7 +18,7 @@ from jsdoctor.parse.pasted.cli_text import cli_documents
 from jsdoctor.parse.pasted.documents import MAX, Document, documents
 from jsdoctor.parse.pasted.found import RecognisedDocument, Refused, found_in
 from jsdoctor.parse.pasted.kubernetes import kubernetes_descriptions
-from jsdoctor.parse.pasted.kubernetes_pods import pods_of_document
+from jsdoctor.parse.pasted.kubernetes_pods import pods_of_document, pods_of_yaml
 from jsdoctor.parse.pasted.server_pages import server_pages
 from jsdoctor.parse.pasted.tables import boxed_tables, spaced_tables, without_tables
 from jsdoctor.parse.pasted.unjudged import shows_stacks, unjudged_document, unjudged_text
@@ -83,6 +83,7 @@ def pasted_replies(text: str, at: datetime) -> list[RecognisedDocument | Refused
     result.extend(verdicts_in(text[:MAX]))
     result.extend(unjudged_text(text[:MAX]))
     result.extend(kubernetes_descriptions(text[:MAX]))
+    result.extend(pods_of_yaml(text[:MAX], at))
     result.extend(kubernetes_tables(spaced_tables(lines), at))
     return [*result, *replies_in(exposition_series(text, at.timestamp()))] if is_exposition(text) else result
 

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+import yaml
 
 from jsdoctor.model.exchange import Endpoint
 from jsdoctor.model.finding import Outcome
@@ -251,9 +252,10 @@ FAULTY_EVENTS = f"""LAST SEEN   TYPE      REASON       OBJECT        MESSAGE
 
 
 def test_events_name_the_servers_that_do_not_run(tmp_path: Path) -> None:
-    """`kubectl get events`, as a table and as JSON."""
+    """`kubectl get events`, as a table, as JSON and as YAML."""
     events = [_event("Node", "worker", "OOMKilling", OOM, 2), _event("Pod", "nats-1", "BackOff", BACK_OFF, 1)]
-    for number, text in enumerate((FAULTY_EVENTS, json.dumps({"kind": "List", "items": events}))):
+    items = {"apiVersion": "v1", "kind": "List", "items": events}
+    for number, text in enumerate((FAULTY_EVENTS, json.dumps(items), yaml.safe_dump(items))):
         page = tmp_path / f"events{number}"
         page.write_text(text)
         report = judged(page)

@@ -36,6 +36,22 @@ class Tree:
     value: str | int | float | bool | Variable | list[Tree] | dict[str, Tree] | None
     place: FilePosition
 
+    def plain(self) -> object:
+        """The value as JSON has it. A node that is referred to several times is one object."""
+        made: dict[int, object] = {}
+
+        def of(node: Tree) -> object:
+            if id(node) not in made:
+                value: object = node.value
+                if isinstance(node.value, dict):
+                    value = {key: of(entry) for key, entry in node.value.items()}
+                elif isinstance(node.value, list):
+                    value = [of(element) for element in node.value]
+                made[id(node)] = value
+            return made[id(node)]
+
+        return of(self)
+
     def get(self, *keys: str) -> Tree | None:
         """What stands under this path of keys; None where nothing or null does."""
         node = self

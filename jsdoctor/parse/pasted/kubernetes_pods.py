@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -14,6 +14,7 @@ from jsdoctor.model.kubernetes import KubernetesFacts, ServerContainer, ServerPo
 from jsdoctor.parse.duration import parse_duration
 from jsdoctor.parse.kubernetes import server_pods
 from jsdoctor.parse.kubernetes_objects import Json, inner, moment, text
+from jsdoctor.parse.manifests.tree import ManifestError
 from jsdoctor.parse.pasted.found import RecognisedDocument
 
 _SERVER = re.compile(r"(?:[a-z0-9]+-)*nats(?:-(?!box|exporter|surveyor|streaming|operator|account)[a-z0-9]+)*-\d+|nats")
@@ -28,6 +29,7 @@ _EVENTS = (
     (re.compile(r"Back-off pulling image|Error: (?:ErrImagePull|ImagePullBackOff)"), "ImagePullBackOff"),
 )
 """What events report of a container that does not run."""
+_EVENTS_IN_YAML = re.compile(r"^[ -]*involvedObject:\s*$", re.MULTILINE)
 _AGE = re.compile(r"(?:\d+[dhms])+")
 _READY = re.compile(r"(\d+)/\1")
 
@@ -43,6 +45,20 @@ def pods_of_document(value: object, at: datetime) -> RecognisedDocument | None:
     pods = [item for item in items if _is_pod(item)]
     named = (pod["metadata"].get("namespace") for pod in pods if isinstance(pod.get("metadata"), Mapping))
     return _found(server_pods(pods), at, str(next(named, None) or ""))
+
+
+def pods_of_yaml(text: str, at: datetime) -> Iterator[RecognisedDocument]:
+    """The same of events in YAML, as `kubectl get events -o yaml` has them; nothing where PyYAML is not installed."""
+    if not _EVENTS_IN_YAML.search(text):
+        return
+    try:
+        from jsdoctor.parse.manifests.yaml_tree import yaml_documents  # noqa: PLC0415 - only where YAML is read
+
+        for document in yaml_documents("", text):
+            if pods := pods_of_document(document.plain(), at):
+                yield pods
+    except (ImportError, ManifestError):
+        return
 
 
 def _is_pod(value: object) -> bool:
