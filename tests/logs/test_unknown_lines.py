@@ -1,10 +1,11 @@
-"""No error or warning of a server is lost: a signature wants it, it is known to be harmless, or JSD904 shows it.
+"""No error, warning or advisory is lost: a signature wants it, it is known to be harmless, or JSD904 shows it.
 
 The lines are those of all templates, and the same with words cut out, as other versions may log them.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from functools import cache
 from itertools import islice, product
@@ -81,3 +82,33 @@ def test_every_unknown_line_is_shown(cut: str, part: tuple[str, ...], tmp_path: 
     assert logs is not None
     counted = sum(occurrence.count for occurrence in logs.occurrences(UNEXPLAINED, UNEXPLAINED_WARNING))
     assert counted == len(part)
+
+
+def advisory(kind: str, at: str, **more: str) -> str:
+    """Such as 2.15.1 publishes, without its id and its list of replicas."""
+    shown = {"type": f"io.nats.jetstream.advisory.v1.{kind}", "timestamp": f"2026-11-28T{at}Z", "stream": "ORDERS"}
+    return json.dumps(shown | more, separators=(",", ":"))
+
+
+def test_an_advisory_that_no_rule_judges_is_shown(tmp_path: Path) -> None:
+    """Those of a cluster two of whose three servers were killed."""
+    of_work = [
+        advisory("stream_leader_elected", "16:11:48.392002618", leader="n3"),
+        advisory("stream_action", "16:11:48.392330543", action="create"),
+    ]
+    refused = advisory("terminated", "16:11:48.474304393", consumer="w", reason="poison")
+    lost = [
+        advisory("stream_quorum_lost", "16:12:08.389226175"),
+        advisory("consumer_quorum_lost", "16:12:11.848027013", consumer="w"),
+    ]
+    log = tmp_path / "advisories.log"
+    log.write_text("\n".join([START, *of_work, refused, *lost, f"2026-11-28 16:12:12 INFO advisory {lost[0]}"]))
+    logs = evidence_of_files(log).get(LogEvidence)
+    assert isinstance(logs, LogEvidence)
+    found = logs.occurrences(UNEXPLAINED, UNEXPLAINED_WARNING)
+    shown = {(line.signature, line.value("reason").rpartition(".")[2]): line.count for line in found}
+    assert shown == {
+        (UNEXPLAINED, "stream_quorum_lost"): 2,
+        (UNEXPLAINED, "consumer_quorum_lost"): 1,
+        (UNEXPLAINED_WARNING, "terminated"): 1,
+    }

@@ -73,21 +73,32 @@ _ERROR_WORDS = (
 )
 
 
-def _otherwise(contains: str, pattern: str) -> Signature:
-    source = LineOrigin.CLIENT
-    return Signature(name=UNEXPLAINED, contains=contains, pattern=pattern, fields=("reason",), source=source)
+def _otherwise(contains: str, pattern: str, name: str = UNEXPLAINED) -> Signature:
+    return Signature(name=name, contains=contains, pattern=pattern, fields=("reason",), source=LineOrigin.CLIENT)
 
+
+def _advisory(name: str, kinds: str) -> Signature:
+    return _otherwise("io.nats.jetstream.advisory.", rf"(io\.nats\.jetstream\.advisory\.v\d+\.(?:{kinds}))\b", name)
+
+
+_OF_WORK = r"api_audit|\w+_action|\w+_leader_elected|consumer_pause|consumer_group_\w+|snapshot_\w+|restore_\w+"
+"""Advisories of requests, elections, pauses and backups. They follow normal work as well."""
 
 OTHERWISE: tuple[Signature, ...] = (
     Signature(name=UNEXPLAINED, contains="[ERR]", pattern=r"(.*)", fields=("reason",), levels=("ERR", "FTL")),
     Signature(name=UNEXPLAINED_WARNING, contains="[WRN]", pattern=r"(.*)", fields=("reason",), levels=("WRN",)),
+    _advisory(KNOWN, _OF_WORK),
+    _advisory(UNEXPLAINED_WARNING, "nak|terminated"),  # of messages that an application refused
+    _advisory(UNEXPLAINED, r"\w+"),
     _otherwise("nats: ", r"(nats: (?:timeout|[a-z']+[ -].*))"),
     _otherwise("JetStream", _ERROR_WORDS),
     _otherwise("panic: ", r"^(panic: .*)"),
 )
-"""What a line is counted as that no other signature wants: errors and warnings of servers, errors of clients."""
+"""What a line is counted as that no other signature wants: the first of these that fits. They are errors and warnings
+of servers, errors of clients, and advisories.
+"""
 
-SHOWN = frozenset(signature.name for signature in OTHERWISE)
+SHOWN = frozenset({UNEXPLAINED, UNEXPLAINED_WARNING})
 """Built-in signatures that checks get to see."""
 
 AGGREGATED = frozenset({START, READY, META_LEADER, META_SELF, STREAM_LEADER, CONSUMER_LEADER})
