@@ -34,6 +34,7 @@ IsLog = Callable[[str], bool]
 _MANIFEST = re.compile(
     r"^[^\S\n]*+(?:apiVersion:\s*\S|\"?(?:terraform_version|planned_values)\"?:?"
     r"|(?:jetstream|accounts|cluster|leafnodes|gateway|authorization|mqtt|websocket|operator|resolver)\s*+(?:[:=]\s*+)?\{"
+    r"|(?:file|mem)Storage:[^\S\n]*+$"
     r"|config:[^\S\n]*+\n(?:[^\S\n]*+#[^\n]*+\n)*+[^\S\n]++(?:cluster|jetstream|nats|merge|monitor|leafnodes|resolver):"
     r"|(?:server_name|http_port|http|listen|port|pid_file|system_account|max_payload)\s*[:=]\s*\S)",
     re.MULTILINE,

@@ -143,3 +143,15 @@ def test_yaml_is_imported_for_yaml_only(tmp_path: Path) -> None:
     done = jsdoctor("check", "--manifest", str(GOOD), cwd=tmp_path, env=without)
     assert done.returncode == 2
     assert "jsdoctor[manifests]" in done.stderr
+
+
+@pytest.mark.parametrize("depth", [0, 1])
+def test_values_of_an_old_chart_are_named(tmp_path: Path, depth: int) -> None:
+    """Charts before 1.0 have the servers under `nats`; nothing of them is judged, and a plain file states it."""
+    lines = ["nats:", "  jetstream:", "    fileStorage:", "      size: 10Gi", "cluster:", "  replicas: 2"]
+    text = "\n".join(("nats:" if depth else "", *("  " * depth + line for line in lines), ""))
+    (tmp_path / "values.yaml").write_text(text)
+    done = jsdoctor("check", "--isolated", "values.yaml", cwd=tmp_path)
+    assert done.returncode == 3
+    assert "values of the NATS chart before 1.0" in " ".join(done.stdout.split())
+    assert "helm template" in done.stdout

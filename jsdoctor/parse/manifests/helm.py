@@ -59,6 +59,12 @@ def inner_values(tree: Tree) -> Tree | None:
     return nested[0] if nested else None
 
 
+def is_of_an_old_chart(tree: Tree) -> bool:
+    """Whether these are values of the chart before 1.0, also where it is a dependency."""
+    kept = (child.get(*path) for _, child in tree.entries() for path in (("jetstream",), ("nats", "jetstream")))
+    return any(node is not None and (node.get("fileStorage") or node.get("memStorage")) for node in kept)
+
+
 def helm_values(tree: Tree, file: str, *, whole: bool = False, partial: bool = False) -> DeclaredServers:
     """What the chart makes of these values. `whole`: they are known to be the official chart's, so that a key that it
     does not have is a mistake. `partial`: other values are merged with them that are not here.

@@ -161,6 +161,8 @@ def _document(declared: FileDeclarations, tree: Tree, file: str, readers: Reader
         _charts(declared, charts)
     elif (values := helm.inner_values(tree)) is not None:
         declared.servers.append(helm.helm_values(values, file))
+    elif helm.is_of_an_old_chart(tree):
+        declared.problems.append(("values of the NATS chart before 1.0, of which nothing is read", tree.place))
     else:
         _server_json(declared, tree)
 
