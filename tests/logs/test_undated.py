@@ -152,3 +152,13 @@ def test_two_processes_whose_lines_mix_are_no_crash(tmp_path: Path) -> None:
     assert run_rule("JSD805", evidence_of_files(tmp_path / "host.log")).results == ()
     (tmp_path / "host.log").write_text("".join(text.splitlines(keepends=True)[:4]))
     assert len(run_rule("JSD805", evidence_of_files(tmp_path / "host.log")).results) == 1
+
+
+@pytest.mark.parametrize("process", ["", "[1] "])
+def test_two_processes_without_ids_of_their_own_mix_where_one_is_ready_twice(process: str, tmp_path: Path) -> None:
+    lines = ["00 [INF] Starting nats-server", "01 [INF] Starting nats-server", "02 [INF] Server is ready"]
+    dated = [f"{process}2026/11/21 10:00:{line[:2]}.000000{line[2:]}\n" for line in lines]
+    ready_too = dated[-1].replace("00:02", "00:03")
+    for text, killed in (([*dated, ready_too], 0), (dated, 1)):
+        (tmp_path / "host.log").write_text("".join(text))
+        assert len(run_rule("JSD805", evidence_of_files(tmp_path / "host.log")).results) == killed

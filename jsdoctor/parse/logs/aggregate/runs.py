@@ -12,6 +12,9 @@ from jsdoctor.parse.logs.aggregate.series import File, Names
 from jsdoctor.parse.logs.lines import builtin
 from jsdoctor.parse.logs.scan.rows import MarkRow, ProcessRef, SegmentRow
 
+_ONCE = (builtin.ID, builtin.READY)
+"""What a process logs once."""
+
 _NORMAL_STOP_US = 5_000_000
 _FATAL_WORDS = re.compile(
     r"Can't (?:set|start) |Could not (?:start resolver|write pidfile)|Error (?:listening on|setting|starting monitor)"
@@ -144,9 +147,14 @@ def finished(runs: Iterable[OpenRun], names: Names) -> list[ProcessRun]:
 
 
 def _beside(run: OpenRun, later: OpenRun) -> bool:
-    """Whether a process logged on after another one had started: two servers whose lines mix, and no restart."""
+    """Whether a process logged on after another one had started: two servers whose lines mix, and no restart.
+
+    Without process ids, lines that a process logs once are there twice.
+    """
+    if run.process == later.process:
+        return any(later.firsts[name] is not later.marks[name] for name in _ONCE if name in later.marks)
     started = later.at(builtin.START)
-    if run.last is None or started is None or run.last.zoned != started.zoned or run.process == later.process:
+    if run.last is None or started is None or run.last.zoned != started.zoned:
         return False
     return run.last.us > started.us
 
