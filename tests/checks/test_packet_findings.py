@@ -11,7 +11,6 @@ import pytest
 
 from jsdoctor.checks.packet_reordering.losses import LossFigures, losses
 from jsdoctor.checks.packets.views import DirectionView
-from jsdoctor.checks.packets.words import rounded
 from jsdoctor.model.finding import Confidence, Finding, Outcome, Severity
 from jsdoctor.model.latency import LatencyTally
 from jsdoctor.model.nats_traffic import (
@@ -87,22 +86,6 @@ def latencies(*durations_ns: int) -> Any:
     tally = LatencyTally()
     tally.add_all(durations_ns)
     return tally.latencies()
-
-
-@pytest.mark.parametrize(
-    ("duration_ns", "text"),
-    [
-        (999, "999ns"),
-        (1_000, "1µs"),
-        (1_234_567, "1.23ms"),
-        (99_900_000, "99.9ms"),
-        (100_600_000, "100ms"),
-        (100 * S, "1m40s"),
-        (3_723 * S, "1h2m"),
-    ],
-)
-def test_rounded(duration_ns: int, text: str) -> None:
-    assert rounded(duration_ns) == text
 
 
 def statuses(*texts: str, code: int = 409) -> NatsConnection:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TypeAlias
 
-from jsdoctor.checks.cluster_health.raft import is_heard, quorum, silence, silent_peers
+from jsdoctor.checks.cluster_health.raft import is_heard, quorum, silent_peers
 from jsdoctor.checks.streams.leaders import led_ns
 from jsdoctor.checks.streams.scaling import is_scaled
 from jsdoctor.model.finding import Finding
 from jsdoctor.model.jetstream import Peer
 from jsdoctor.model.partial import shown_or
 from jsdoctor.model.snapshot import ClusterSnapshot, Consumer, SnapshotSeries, Stream
+from jsdoctor.model.wording import span
 
 Asset: TypeAlias = Stream | Consumer
 
@@ -114,7 +115,7 @@ class LeaderAbsence:
         if self._too_few():
             reached = len(self.answering) or "too few"
             return f"of its members {reached} can be reached, {self.needed} are needed to elect one"
-        return f"its members have had no contact with a leader for {silence(max(self._quiet_ns(), silence_ns))}"
+        return f"its members have had no contact with a leader for {span(max(self._quiet_ns(), silence_ns))}"
 
 
 def lost_majority(asset: Asset, history: EarlierReadings, silence_ns: int) -> Finding | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from jsdoctor.model.jetstream import Peer
-from jsdoctor.model.wording import span
 
 _SECOND_NS = 1_000_000_000
 
@@ -19,11 +18,6 @@ Server: jetstream_cluster.go.
 def quorum(size: int) -> int:
     """How many members of a group of `size` must agree (server: raft.go)."""
     return size // 2 + 1
-
-
-def silence(duration_ns: int) -> str:
-    """Text of a time without contact, in whole seconds: the servers' figure is as exact as their heartbeat."""
-    return span(duration_ns // _SECOND_NS * _SECOND_NS if duration_ns > _SECOND_NS else duration_ns)
 
 
 def label(peer: Peer) -> str:

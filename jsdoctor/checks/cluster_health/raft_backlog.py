@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 
 from jsdoctor.checks.cluster_health.backlog import Backlog, backlogs, is_quiet
 from jsdoctor.checks.cluster_health.groups import GroupOwners
-from jsdoctor.checks.cluster_health.raft import silence
 from jsdoctor.checks.logs.bursts import bursts
 from jsdoctor.checks.logs.log_findings import detailed_finding, findings_by_subject
 from jsdoctor.checks.logs.log_incidents import log_incidents
@@ -90,7 +89,7 @@ def _words(backlog: Backlog) -> str:
 def _backlog(subject: Subject, backlog: Backlog, params: Params) -> Finding:
     state, large = backlog.member.state, backlog.smallest >= params.integer("max_backlog")
     catching_up = state.paused or state.catching_up
-    pace = f"{silence(backlog.delay_ns)} of its work" if backlog.per_s else "it applied none meanwhile"
+    pace = f"{span(backlog.delay_ns)} of its work" if backlog.per_s else "it applied none meanwhile"
     why = "it catches up with a snapshot and applies the rest afterwards" if catching_up else backlog.why
     return Finding(
         subject=subject,

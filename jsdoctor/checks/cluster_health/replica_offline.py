@@ -19,7 +19,7 @@ from jsdoctor.checks.cluster_health.peer_reachability import (
     peer_reachability,
     under_replicated,
 )
-from jsdoctor.checks.cluster_health.raft import UNKNOWN_NAME, silence
+from jsdoctor.checks.cluster_health.raft import UNKNOWN_NAME
 from jsdoctor.checks.logs.bursts import bursts
 from jsdoctor.checks.logs.index import index_of
 from jsdoctor.checks.logs.log_findings import detailed_finding
@@ -163,8 +163,8 @@ def _late(name: str, late_ns: int, silence_ns: int) -> Finding:
         subject=Subject(kind="server", name=name),
         severity=Severity.INFO,
         confidence=Confidence.LOW,
-        message=f"{name} has not been seen for {silence(late_ns)}, and members respond every second:"
-        f" a fault from {silence(silence_ns)} on",
+        message=f"{name} has not been seen for {span(late_ns)}, and members respond every second:"
+        f" a fault from {span(silence_ns)} on",
         measured=late_ns,
         threshold=silence_ns,
         unit="duration",
@@ -177,7 +177,7 @@ def _server_finding(name: str, all_: Sequence[UnreachablePeer], answered: Server
     flagged = any(unheard.peer.offline for unheard in all_)
     nameless = all(unheard.peer.name.startswith(UNKNOWN_NAME) for unheard in all_)
     who = f"peer {name}, whose name no server knows any more," if nameless else name
-    since = f"for {silence(longest)}" if longest else "since their leaders took over"
+    since = f"for {span(longest)}" if longest else "since their leaders took over"
     off = answered is not None and answered.jetstream is not None and answered.jetstream.disabled
     if off:
         state = f"{who} responds, but its JetStream is off"
@@ -222,7 +222,7 @@ def _holdings(all_: Sequence[UnreachablePeer]) -> str:
 def _asset_finding(subject: Subject, missing: Sequence[UnreachablePeer]) -> Finding:
     names = ", ".join(sorted(unheard.peer.name for unheard in missing))
     longest = max(unheard.peer.active_ns for unheard in missing)
-    since = f"for {silence(longest)}" if longest else "since its leader took over"
+    since = f"for {span(longest)}" if longest else "since its leader took over"
     what = (
         "replicas on {} have not been seen {}, though those servers are up: they stopped, or lack a link to the leader"
     )

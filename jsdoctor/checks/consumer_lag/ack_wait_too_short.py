@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from jsdoctor.checks.consumer_lag.progress import unacknowledged_ns
 from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
 from jsdoctor.checks.packets.views import moment, most_severe
-from jsdoctor.checks.packets.words import percent, rounded
+from jsdoctor.checks.packets.words import percent
 from jsdoctor.checks.registry import check
 from jsdoctor.model.ack_times import AckTimes, ConsumerAcks
 from jsdoctor.model.finding import Finding, Observation, Severity, Subject, passed
@@ -169,8 +169,8 @@ def _finding_captured(consumer: ConsumerTraffic, capture: str, params: Params) -
     late = Share(consumer.acked_late, max(consumer.acks, consumer.acked_late))
     often = late.reaches(params.number("late_acks"), params.integer("enough"))
     usual, again = consumer.ack_ns, consumer.redelivery_ns
-    took = f", up to {rounded(consumer.late_ns.largest_ns)} after its delivery" if consumer.late_ns.count else ""
-    waits = f"; the earliest second delivery came {rounded(again.least_ns)} after the first" if again.count else ""
+    took = f", up to {span(consumer.late_ns.largest_ns)} after its delivery" if consumer.late_ns.count else ""
+    waits = f"; the earliest second delivery came {span(again.least_ns)} after the first" if again.count else ""
     return Finding(
         subject=_subject(consumer),
         severity=None if often else Severity.INFO,

@@ -5,9 +5,8 @@ from __future__ import annotations
 from jsdoctor.checks.packet_reordering.losses import losses
 from jsdoctor.checks.packets.trust import proves_no_loss, why_not
 from jsdoctor.checks.packets.views import View
-from jsdoctor.checks.packets.words import rounded
 from jsdoctor.model.latency import Latencies
-from jsdoctor.model.wording import counted
+from jsdoctor.model.wording import counted, span
 
 
 def network_faults(view: View) -> str:
@@ -25,7 +24,7 @@ def network_faults(view: View) -> str:
     if late:
         causes.append(f"{counted(late, 'segment')} reordered")
     if zero_ns := sum(flow.zero_window_ns for flow in view.tcp.flows):
-        causes.append(f"a reader that stalled for {rounded(zero_ns)}")
+        causes.append(f"a reader that stalled for {span(zero_ns)}")
     if causes:
         return f"on this connection: {', '.join(causes)}"
     return "the network is not the cause: nothing was lost, late or held back on this connection"
@@ -38,11 +37,11 @@ def way_and_server(view: View, answers: Latencies) -> str:
         return ""
     usual_ns = answers.quantile_ns(0.5)
     if view.pair is not None and view.pair.least_round_trip_ns is not None:
-        between = rounded(view.pair.least_round_trip_ns)
-        return f"half of them came within {rounded(usual_ns)}; the network between the two captures takes {between}"
+        between = span(view.pair.least_round_trip_ns)
+        return f"half of them came within {span(usual_ns)}; the network between the two captures takes {between}"
     if not way.count:
         return ""
     return (
-        f"half of them came within {rounded(usual_ns)}, of which the way from the capture point to the server and back"
-        f" takes at most {rounded(min(way.p50, usual_ns))}"
+        f"half of them came within {span(usual_ns)}, of which the way from the capture point to the server and back"
+        f" takes at most {span(min(way.p50, usual_ns))}"
     )

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.packets.views import moment
-from jsdoctor.checks.packets.words import rounded
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Observation, Severity, Subject, passed
 from jsdoctor.model.packets import Capture, PacketEvidence
 from jsdoctor.model.params import Params
+from jsdoctor.model.wording import span
 
 
 @check("packet_reordering.clock_stepped")
@@ -23,7 +23,7 @@ def clock_stepped(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
 def _finding(subject: Subject, capture: Capture, params: Params) -> Finding:
     largest = max(capture.clock_steps, key=lambda step: abs(step.by_ns))
     ways = ", ".join(
-        f"{rounded(abs(step.by_ns))} {'forward' if step.by_ns > 0 else 'back'}" for step in capture.clock_steps[:4]
+        f"{span(abs(step.by_ns))} {'forward' if step.by_ns > 0 else 'back'}" for step in capture.clock_steps[:4]
     )
     return Finding(
         subject=subject,

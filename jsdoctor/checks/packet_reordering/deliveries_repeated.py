@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.packets.consumers import share_of_deliveries
-from jsdoctor.checks.packets.words import rounded
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding
 from jsdoctor.model.nats_traffic import ConsumerTraffic
 from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.params import Params
+from jsdoctor.model.wording import span
 
 
 @check("packet_reordering.deliveries_repeated")
@@ -24,6 +24,6 @@ def _words(traffic: ConsumerTraffic) -> str:
     if traffic.naks:
         clauses.append(f"clients sent {traffic.naks:,} NAKs")
     if traffic.redelivery_ns.count:
-        waited = rounded(traffic.redelivery_ns.quantile_ns(0.5))
+        waited = span(traffic.redelivery_ns.quantile_ns(0.5))
         clauses.append(f"{traffic.redelivery_ns.count:,} came because no response was seen, usually after {waited}")
     return "; ".join(clauses)

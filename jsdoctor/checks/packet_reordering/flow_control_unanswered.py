@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.packets.views import View, moment, most_severe_of_each
-from jsdoctor.checks.packets.words import observed, rounded
+from jsdoctor.checks.packets.words import observed
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, passed
 from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.params import Params
+from jsdoctor.model.wording import span
 
 
 @check("packet_reordering.flow_control_unanswered")
@@ -34,7 +35,7 @@ def _finding(view: View, waited_ns: int, params: Params) -> Finding:
         subject=view.subject,
         message=(
             f"the client responded to {flow.answered:,} of {flow.requests:,} flow control requests{never}; one"
-            f" waited for {rounded(waited_ns)}, and until the response nothing more is delivered{stalled}{view.who}"
+            f" waited for {span(waited_ns)}, and until the response nothing more is delivered{stalled}{view.who}"
         ),
         measured=waited_ns,
         threshold=params.integer("warn"),

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.packets.views import View, moment, most_severe_of_each
-from jsdoctor.checks.packets.words import observed, rounded
+from jsdoctor.checks.packets.words import observed
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, passed, unknown
 from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.params import Params
+from jsdoctor.model.wording import span
 
 _MIN = 3
 """From fewer heartbeats their interval does not follow."""
@@ -42,8 +43,8 @@ def _finding(view: View, params: Params) -> Finding:
     return Finding(
         subject=view.subject,
         message=(
-            f"a consumer that sends a heartbeat every {rounded(beats.interval_ns)} was silent for"
-            f" {rounded(beats.silence_ns)}: about {missed:,} heartbeats did not come, and clients take their"
+            f"a consumer that sends a heartbeat every {span(beats.interval_ns)} was silent for"
+            f" {span(beats.silence_ns)}: about {missed:,} heartbeats did not come, and clients take their"
             f" subscription for broken after two{view.who}"
         ),
         measured=beats.silence_ns / beats.interval_ns,

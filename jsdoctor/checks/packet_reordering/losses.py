@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from jsdoctor.checks.packets.views import DirectionView
-from jsdoctor.checks.packets.words import percent, rounded
+from jsdoctor.checks.packets.words import percent
 from jsdoctor.model.packets import PathDelay, Retransmission
 from jsdoctor.model.share import Share
-from jsdoctor.model.wording import counted
+from jsdoctor.model.wording import counted, span
 
 
 class LossFigures(NamedTuple):
@@ -90,11 +90,11 @@ def _stalls(again: Retransmission) -> str:
     if not again.timeout:
         return ""
     if _all_arrived(again):
-        return f"; {again.timeout:,} after a timeout, the longest after {rounded(again.longest_wait_ns)}"
+        return f"; {again.timeout:,} after a timeout, the longest after {span(again.longest_wait_ns)}"
     stalls = again.timeout - again.needless_timeouts
     if not stalls:
         return f"; {again.timeout:,} after a timeout, though the receiver had it"
     return (
-        f"; {stalls:,} only after a timeout, the longest after {rounded(again.longest_wait_ns)}: until then"
+        f"; {stalls:,} only after a timeout, the longest after {span(again.longest_wait_ns)}: until then"
         " everything behind waits"
     )

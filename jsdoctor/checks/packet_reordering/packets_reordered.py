@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.packets.trust import HOW_TO_CAPTURE, lower_bound, why_not
 from jsdoctor.checks.packets.views import DirectionView, View, moment, most_severe_of_each
-from jsdoctor.checks.packets.words import CONFIDENCE, ORDER_IS_SAFE, observed, percent, rounded
+from jsdoctor.checks.packets.words import CONFIDENCE, ORDER_IS_SAFE, observed, percent
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, passed, unknown
 from jsdoctor.model.packets import Flow, PacketEvidence, Reordering
 from jsdoctor.model.params import Params
 from jsdoctor.model.share import Share
-from jsdoctor.model.wording import counted
+from jsdoctor.model.wording import counted, span
 
 
 @check("packet_reordering.packets_reordered")
@@ -79,7 +79,7 @@ def _words(flow: Flow, late: Share) -> Iterator[str]:
     if seen.segments:
         yield (
             f"{seen.segments:,} of {counted(late.of, 'segment')} ({percent(late.ratio)}) arrived behind"
-            f" later ones, by at most {counted(seen.extent.largest, 'segment')} and {rounded(seen.late_ns.largest)}"
+            f" later ones, by at most {counted(seen.extent.largest, 'segment')} and {span(seen.late_ns.largest)}"
             f"{_where(seen)}"
         )
     if seen.downstream:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.packets.views import View, moment, most_severe_of_each
-from jsdoctor.checks.packets.words import observed, rounded
+from jsdoctor.checks.packets.words import observed
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, passed
 from jsdoctor.model.nats_traffic import Content, ProtocolError
 from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.params import Params
+from jsdoctor.model.wording import span
 
 _MEANING = {
     "stale connection": "the other side responded to no PING: it hangs, or the network swallows what is sent",
@@ -42,7 +43,7 @@ def _finding(view: View, *, silent: bool, params: Params) -> Finding:
     talk = view.nats
     parts = [_said(view, error) for error in talk.errors]
     if silent:
-        parts.append(f"a PING got no response for {rounded(talk.longest_ping_wait_ns)}")
+        parts.append(f"a PING got no response for {span(talk.longest_ping_wait_ns)}")
     return Finding(
         subject=view.subject,
         message=f"{'; '.join(parts)}{view.who}",

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.packet_reordering.causes import network_faults, way_and_server
 from jsdoctor.checks.packets.views import View, moment, most_severe_of_each
-from jsdoctor.checks.packets.words import observed, rounded
+from jsdoctor.checks.packets.words import observed
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, passed
 from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.params import Params
 from jsdoctor.model.share import Share
+from jsdoctor.model.wording import span
 
 
 @check("packet_reordering.publish_ack_slow")
@@ -72,11 +73,11 @@ def _words(view: View, late: int, never: int, over: int, params: Params) -> str:
     parts = []
     if late:
         parts.append(
-            f"{late:,} of {answers.count:,} publishes were acknowledged after {rounded(params.integer('slow'))} or"
-            f" more: at most {rounded(answers.largest_ns)}"
+            f"{late:,} of {answers.count:,} publishes were acknowledged after {span(params.integer('slow'))} or"
+            f" more: at most {span(answers.largest_ns)}"
         )
     if never:
         parts.append(f"{never:,} {'was' if never == 1 else 'were'} never acknowledged")
     if over:
-        parts.append(f"clients that wait {rounded(params.integer('timeout'))} give up and publish again")
+        parts.append(f"clients that wait {span(params.integer('timeout'))} give up and publish again")
     return "; ".join(parts)

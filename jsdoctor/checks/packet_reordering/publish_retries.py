@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.packet_reordering.causes import network_faults
 from jsdoctor.checks.packets.views import View, moment, most_severe_of_each
-from jsdoctor.checks.packets.words import observed, percent, rounded
+from jsdoctor.checks.packets.words import observed, percent
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, passed
 from jsdoctor.model.nats_traffic import Publishing
 from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.params import Params
 from jsdoctor.model.share import Share
-from jsdoctor.model.wording import counted
+from jsdoctor.model.wording import counted, span
 
 
 @check("packet_reordering.publish_retries")
@@ -40,7 +40,7 @@ def _finding(view: View, publishing: Publishing, params: Params) -> Finding:
         message=(
             f"{publishing.retries:,} of {counted(publishing.identified, 'message')} with a Nats-Msg-Id"
             f" ({percent(share.ratio)}) {'was' if publishing.retries == 1 else 'were'} published again, usually after"
-            f" {rounded(usual_ns)}{view.who}{_cause(view, publishing)}"
+            f" {span(usual_ns)}{view.who}{_cause(view, publishing)}"
         ),
         measured=share.ratio,
         threshold=params.number("warn"),
@@ -50,7 +50,7 @@ def _finding(view: View, publishing: Publishing, params: Params) -> Finding:
             retries=publishing.retries,
             retries_after_an_answer=publishing.retries_answered,
             answered_as_duplicate=publishing.duplicates,
-            first_retry=f"{first.subject}, {rounded(first.again_ns - first.first_ns)} after the first copy"
+            first_retry=f"{first.subject}, {span(first.again_ns - first.first_ns)} after the first copy"
             if first
             else "not kept",
         ),

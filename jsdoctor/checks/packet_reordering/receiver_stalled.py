@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.packets.views import DirectionView, View, moment, most_severe_of_each
-from jsdoctor.checks.packets.words import observed, rounded
+from jsdoctor.checks.packets.words import observed
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, passed
 from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.params import Params
-from jsdoctor.model.wording import counted
+from jsdoctor.model.wording import counted, span
 
 
 @check("packet_reordering.receiver_stalled")
@@ -38,8 +38,8 @@ def _finding(view: View, direction: DirectionView, params: Params) -> Finding:
         subject=view.subject,
         severity=severity,
         message=(
-            f"{direction.sender} did not read for {rounded(flow.zero_window_ns)} in all, at most"
-            f" {rounded(flow.longest_zero_window_ns)} at a time: {counted(flow.zero_windows, 'window')} of zero bytes"
+            f"{direction.sender} did not read for {span(flow.zero_window_ns)} in all, at most"
+            f" {span(flow.longest_zero_window_ns)} at a time: {counted(flow.zero_windows, 'window')} of zero bytes"
             f" stopped {direction.receiver}{_then(direction, severity)}"
         ),
         measured=flow.zero_window_ns,

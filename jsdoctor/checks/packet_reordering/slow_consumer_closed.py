@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.packets.views import View, moment, most_severe_of_each
-from jsdoctor.checks.packets.words import observed, rounded
+from jsdoctor.checks.packets.words import observed
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, passed
 from jsdoctor.model.nats_traffic import Content
 from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.params import Params
+from jsdoctor.model.wording import span
 
 _SLOW = "slow consumer"
 
@@ -38,7 +39,7 @@ def _finding(view: View, params: Params, *, reported: bool) -> Finding:
     return Finding(
         subject=view.subject,
         message=(
-            f"{view.ends[0]} did not read for up to {rounded(client.longest_zero_window_ns)} at a time, and"
+            f"{view.ends[0]} did not read for up to {span(client.longest_zero_window_ns)} at a time, and"
             f" {view.ends[1]} ended the connection {how}{view.who}"
         ),
         measured=client.longest_zero_window_ns,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from jsdoctor.checks.packets.views import View
 from jsdoctor.model.finding import Confidence, Observation
 from jsdoctor.model.packets import OrderProof
-from jsdoctor.model.wording import span
 
 CONFIDENCE = {
     OrderProof.IP_ID: Confidence.HIGH,
@@ -21,16 +20,6 @@ def percent(ratio: float) -> str:
     """`0.12 %`, `3.4 %`, `12 %`."""
     value = ratio * 100
     return f"{value:.2g} %" if value < 10 else f"{value:.0f} %"
-
-
-def rounded(duration_ns: int) -> str:
-    """A duration with about three digits: `1.2ms`, not `1ms200µs`."""
-    for size, name in ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs")):
-        if duration_ns >= size:
-            if duration_ns >= 100 * size:
-                return span(duration_ns // size * size)
-            return f"{duration_ns / size:.3g}{name}"
-    return f"{duration_ns}ns"
 
 
 def observed(view: View, **values: object) -> tuple[Observation, ...]:

@@ -92,7 +92,7 @@ def _finding(server: Server, late: list[Certificate], fail_ns: int, warn_ns: int
 def _words(certificate: Certificate) -> str:
     when = f"{certificate.not_after:%Y-%m-%d %H:%M} UTC"
     if certificate.left <= timedelta():
-        ago = span(_ns(-certificate.left) // 1_000_000_000 * 1_000_000_000)
+        ago = span(_ns(-certificate.left))
         return (
             f"its certificate for {certificate.listener} expired {ago} ago ({when}): connections that are open go on,"
             " new ones are refused by every side that verifies it"

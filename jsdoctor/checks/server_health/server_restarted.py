@@ -137,9 +137,9 @@ def _all_at_once(
 ) -> Finding:
     first, last, domain = max(uptimes.values()), min(uptimes.values()), servers[0].domain
     if len(servers) == 1:
-        who = f"the only server started {span(_rough(first))} ago"
+        who = f"the only server started {span(first)} ago"
     else:
-        oldest_text, newest_text = span(_rough(first)), span(_rough(last))
+        oldest_text, newest_text = span(first), span(last)
         when = f"{oldest_text} ago" if oldest_text == newest_text else f"between {oldest_text} and {newest_text} ago"
         who = f"all {len(servers):,} servers started {when}"
     return Finding(
@@ -161,15 +161,10 @@ def _out_of_step(server: Server, uptimes: dict[str, int], others: Sequence[int])
     return Finding(
         subject=server.subject,
         severity=Severity.INFO,
-        message=f"it started {span(_rough(uptimes[server.name]))} ago, the others have been up for"
-        f" {span(_rough(min(others)))} or longer: was that planned?",
+        message=f"it started {span(uptimes[server.name])} ago, the others have been up for"
+        f" {span(min(others))} or longer: was that planned?",
         evidence=(server.observed("start", server.varz.start if server.varz else None),),
     )
-
-
-def _rough(duration_ns: int) -> int:
-    """An uptime in whole seconds, as nanoseconds."""
-    return duration_ns // 1_000_000_000 * 1_000_000_000
 
 
 _BROKEN = ("unclean", "interrupted")
