@@ -50,4 +50,11 @@ def render_options(judging: Judging, target: OutputTarget) -> RenderOptions:
         exit_zero=request.exit_zero,
         allow_gaps=request.allow_gaps,
         docs_url=config.docs_url or "",
+        source_line=_source_line,
     )
+
+
+def _source_line(file: str, number: int) -> str:
+    from jsdoctor.collect.manifests.source_lines import source_line
+
+    return source_line(file, number)

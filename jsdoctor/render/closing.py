@@ -24,12 +24,12 @@ def findings_by_severity(report: Report) -> dict[Severity, int]:
 def write_verdict(page: Page, report: Report) -> None:
     """What needs action, then what was judged. It never calls healthy what was not looked at."""
     opening, style = _opening(report)
-    page.line((opening, style), " ", _judged(report))
+    page.line((opening, style), f" {judged}" if (judged := _judged(report)) else "")
 
 
 def verdict_sentence(report: Report) -> str:
     """The same sentences as plain text, for formats that are no page."""
-    return f"{_opening(report)[0]} {_judged(report)}"
+    return f"{_opening(report)[0]} {_judged(report)}".rstrip()
 
 
 def _opening(report: Report) -> tuple[str, str]:
@@ -66,8 +66,9 @@ def _is_blind(report: Report) -> bool:
 
 def _judged(report: Report) -> str:
     """`55 rules passed; 74 need more evidence (-v), 46 do not apply.`"""
-    first, *others = [*_counts(report)] or ["No rule was judged"]
-    return "; ".join((first, ", ".join(others))).removesuffix("; ") + "."
+    first, *others = [*_counts(report)] or [""]
+    words = "; ".join(filter(None, (first, ", ".join(others))))
+    return f"{words}." if words else ""
 
 
 def _counts(report: Report) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 
@@ -21,6 +22,7 @@ from jsdoctor.render.wording import subjects, to_the_second, with_login
 
 CUT_OFF = "(its names hold characters that cannot be shown here; --format json has it)"
 _EVIDENCE_SHOWN = 10
+_WORD = re.compile(r"(?<![\w\"'])[\w\"'$-]")
 _GROUPS_SHOWN = 3
 
 
@@ -89,8 +91,7 @@ def _write_finding(page: Page, result: Result, options: RenderOptions) -> None:
     page.line(*heading, indent=2)
     if finding.message:
         page.line(finding.message, indent=4)
-    if written := written_in(finding):
-        page.line(written, indent=4)
+    write_place(page, finding, options, indent=4)
     if seen := _seen(finding):
         page.line(seen, indent=4)
     _write_evidence(page, finding.evidence, options)
@@ -100,10 +101,22 @@ def _write_finding(page: Page, result: Result, options: RenderOptions) -> None:
         page.verbatim(f"{label}: ", command, CUT_OFF, indent=4)
 
 
-def written_in(finding: Finding) -> str:
-    """Where in files that people write it stands, as editors take it. Lines of logs have no column."""
-    result = dict.fromkeys(f"{p.file}:{p.line}:{p.column}" for p in places(finding) if p.column)
-    return ", ".join(list(result)[:_GROUPS_SHOWN])
+def write_place(page: Page, finding: Finding, options: RenderOptions, indent: int) -> None:
+    """Where in files that people write it stands, as editors take it, and the first of these lines with a caret.
+
+    Lines of logs have no column. A configuration within a document has places that do not count the indentation there:
+    no caret where no word begins.
+    """
+    written = [place for place in places(finding) if place.column]
+    if not written:
+        return
+    names = dict.fromkeys(f"{place.file}:{place.line}:{place.column}" for place in written)
+    page.line(", ".join(list(names)[:_GROUPS_SHOWN]), indent=indent)
+    place = written[0]
+    if line := options.source_line(place.file, place.line):
+        text = line.lstrip()
+        at = max((place.column or 1) - 1 - (len(line) - len(text)), 0)
+        page.source(f"{place.line:>7} | ", text, at if _WORD.match(text, at) else None)
 
 
 def _seen(finding: Finding) -> str:

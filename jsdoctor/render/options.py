@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 
 from jsdoctor.model.finding import Severity
@@ -15,6 +17,7 @@ class RenderOptions(msgspec.Struct, frozen=True, kw_only=True):
     `max_examples` bounds every list of a person's report; 0 means no bound. Formats for machines are never cut.
     `fail_on`, `exit_zero` and `allow_gaps` are what `engine.verdict` takes, for formats that say what failed the run.
     `docs_url` is the address of the documentation site, for links to its pages; empty: no links.
+    `source_line` reads a line of a file that people write, without secrets; empty where it cannot be shown.
     """
 
     width: int = 80
@@ -27,3 +30,4 @@ class RenderOptions(msgspec.Struct, frozen=True, kw_only=True):
     exit_zero: bool = False
     allow_gaps: bool = False
     docs_url: str = ""
+    source_line: Callable[[str, int], str] = lambda _file, _number: ""

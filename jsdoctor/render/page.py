@@ -22,6 +22,8 @@ SEVERITY_STYLES = {
 }
 _MIN_WIDTH = 30
 _HANG = 2
+_BEFORE_CARET = 12
+"""Characters of a long line that are shown before its caret."""
 
 
 def console_for(options: RenderOptions, written: StringIO) -> Console:
@@ -78,6 +80,16 @@ class Page:
             text.truncate(self._console.width - len(end))
             text.append(end)
         self._write(text, 0)
+
+    def source(self, lead: str, line: str, at: int | None) -> None:
+        """A line of a file, cut to the width, and a caret under its character `at`."""
+        line = line.replace("\t", " ")
+        if at is not None and len(lead) + at > self._console.width * 3 // 4:
+            line, at = "…" + line[at - _BEFORE_CARET :], _BEFORE_CARET + 1
+        self.cut((lead, "dim"), line)
+        if at is not None:
+            before = Text.assemble(self._clean(line[:at])).cell_len
+            self.cut(" " * (len(lead) + before), ("^", "bold red"))
 
     def verbatim(self, lead: str, text: str, otherwise: str, indent: int = 0) -> None:
         """One line that is never wrapped or altered, for copying. Text that cannot be shown as it is: `otherwise`."""

@@ -8,7 +8,7 @@ from jsdoctor.model.finding import Confidence, Outcome, Severity
 from jsdoctor.model.report import Incident, Report, RuleVerdict
 from jsdoctor.model.wording import counted, listed, span
 from jsdoctor.render.closing import write_verdict
-from jsdoctor.render.findings import CUT_OFF, offered, write_block, written_in
+from jsdoctor.render.findings import CUT_OFF, offered, write_block, write_place
 from jsdoctor.render.incidents import IMPACT_WORDS, blocks, in_incident_order, incidents_of, names_of
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.order import by_urgency, gaps_in_order, with_outcome
@@ -87,8 +87,7 @@ def _write_briefly(page: Page, number: int, incident: Incident, options: RenderO
     if address := rule_url(options.docs_url, cause.rule.code):
         facts.append(address)
     page.line((" · ".join(facts), "dim"), indent=_INDENT)
-    if places := written_in(cause.finding):
-        page.line(places, indent=_INDENT)
+    write_place(page, cause.finding, options, indent=_INDENT)
     if cause.finding.advice:
         page.line(f"Do first: {cause.finding.advice}", indent=_INDENT)
     for label, command in offered(cause.remedy)[:1]:

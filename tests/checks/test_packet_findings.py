@@ -203,7 +203,7 @@ def test_reordering_on_both_sides_of_the_capture_point() -> None:
     both = Reordering(segments=1, downstream=1)
     assert reordered(Flow(distinct_packets=1000, reordering=both)).severity is Severity.INFO
     elsewhere = Reordering(segments=1, place="eth0")
-    assert "and 0ns at eth0: TCP" in reordered(Flow(distinct_packets=1000, reordering=elsewhere)).message
+    assert "and 0s at eth0: TCP" in reordered(Flow(distinct_packets=1000, reordering=elsewhere)).message
 
 
 def test_a_direction_that_harms_goes_before_one_with_a_larger_share() -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from jsdoctor.collect.manifests.source_lines import source_line
 from tests.cli.invoke import jsdoctor
 from tests.support.manifest_cases import CORPUS
 
@@ -131,6 +133,40 @@ def test_no_format_shows_a_secret(tmp_path: Path, form: str) -> None:
     assert done.returncode == 1
     assert "not-shown" not in done.stdout + done.stderr
     assert "$2a$11$" not in done.stdout + done.stderr
+
+
+def test_the_line_is_shown_under_the_finding(deploy: Path) -> None:
+    text = jsdoctor("check", "--manifest", "deploy", "--select", "JSD601", cwd=deploy).stdout
+    assert "   deploy/s.yaml:5:3\n      5 | name: S\n          ^\n" in text
+    for written in ("html", "markdown", "json"):
+        assert " | name: S" not in jsdoctor("check", "--manifest", "deploy", "--format", written, cwd=deploy).stdout
+
+
+@pytest.mark.parametrize(
+    ("content", "is_shown"),
+    [
+        ("listen: 4222\n", True),
+        ("authorization { user: app, password: hunter2 }\n", False),
+        ("token: hunter2\n", False),
+        ("routes: [nats-route://app:hunter2@n2:6222]\n", False),
+        ("nkey: UDXU4RCSJNZOIQHZNWXHXORDPRTGNJAHAHFRGZNEEJCPQTT2M7NLCNF4\n", False),
+        ("- SUAIBDPBAUTWCWBKIO6XHQNINK5FWJW4OHLXC3HQ2KFE4PEJUA44CNHTC4\n", False),
+        (f"nats.conf: {'c2Vy' * 20}\n", False),
+        ("listen: 4222\n---\nkind: Secret\n", False),
+        ("", False),
+    ],
+)
+def test_no_line_that_may_have_a_secret_is_shown(
+    content: str, is_shown: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "n.conf").write_text(content)
+    monkeypatch.chdir(tmp_path)
+    assert source_line(str(tmp_path / "n.conf"), 1) == (content.partition("\n")[0] if is_shown else "")
+
+
+def test_no_line_of_what_is_no_file_is_shown(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert {source_line(str(tmp_path / name), 1) for name in ("pipe", "nowhere", "a\0b", "")} == {""}
 
 
 def test_yaml_is_imported_for_yaml_only(tmp_path: Path) -> None:

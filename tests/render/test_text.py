@@ -307,3 +307,28 @@ def test_much_evidence_is_cut_until_all_of_it_is_requested() -> None:
     written = reports.report(results=[Result(reports.META, Finding(subject=CLUSTER, evidence=evidence))])
     assert "and 5 values more (-vv)" in text(written, verbose=1)
     assert "n1: values[14] = 14" in text(written, verbose=2)
+
+
+@pytest.mark.parametrize(
+    ("line", "column", "drawn"),
+    [
+        ("  name: S", 3, ["      5 | name: S", "          ^"]),
+        ("\tname: S", 2, ["      5 | name: S", "          ^"]),
+        ("a: {日本: 1, b: 2}", 12, ["      5 | a: {日本: 1, b: 2}", "                       ^"]),
+        ("  name: S", 5, ["      5 | name: S"]),
+        (
+            "x" * 90 + " b: 2 " + "y" * 90,
+            92,
+            ["      5 | …xxxxxxxxxxx b: 2 yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy…", " " * 23 + "^"],
+        ),
+    ],
+    ids=["indented", "tab", "wide", "within a word", "long"],
+)
+def test_the_line_of_a_file_has_a_caret(line: str, column: int, drawn: list[str]) -> None:
+    """Within the width, under the place; none where no word begins."""
+    seen = Observation(source="s.yaml", path=f"line 5, column {column}", value="b")
+    report = reports.report(results=[Result(reports.META, Finding(subject=CLUSTER, evidence=(seen,)))])
+    lines = text(report, width=60, source_line=lambda _file, _number: line).splitlines()
+    at = lines.index("   s.yaml:5:" + str(column)) + 1
+    assert lines[at : at + len(drawn)] == drawn
+    assert "^" not in "".join(lines[at + len(drawn) :])

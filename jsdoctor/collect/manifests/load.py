@@ -28,7 +28,7 @@ _PATCH = (
 def load_manifests(paths: Sequence[str]) -> Manifests:
     """Read them all. Raises `UsageProblem` for a path that is not there, and where YAML has no reader installed."""
     files: list[ManifestFile] = []
-    base = _base()
+    base = repository_root()
     all_of, included, everything = FileDeclarations(), _Includes(base), find(paths)
     patches = patches_of(path.path for path in everything if not path.named)
     for path in everything:
@@ -59,7 +59,7 @@ def load_manifests(paths: Sequence[str]) -> Manifests:
     )
 
 
-def _base() -> Path:
+def repository_root() -> Path:
     """The root of the repository that the run is in, from which its pipelines count paths; else the directory."""
     here = Path.cwd()
     return next((parent for parent in (here, *here.parents) if (parent / ".git").exists()), here)
