@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.clock import ShiftClock, clock_shifter
 from tests.servers import VERSIONS, ClusterFactory, cluster_factories
 from tests.servers.clients import close_abandoned_connections
 from tests.servers.natscli import require_nats_cli
@@ -39,7 +40,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object | 
     return scheduling(config, log)
 
 
-_SLOW = {"real", "cli", "topologies", "spark", "collect", "remedy"}
+_REAL = {"faults", "healthy", "real", "cli"}
+_SLOW = _REAL | {"spark", "collect", "remedy"}
 """Directories of tests whose modules take minutes: a run that ends with one of them leaves processors idle."""
 
 
@@ -69,8 +71,8 @@ def _leave_versions_to_nightly(items: list[pytest.Item]) -> None:
 
 
 def _version_of(item: pytest.Item) -> str | None:
-    """The server version among the parameters of a test of `tests/real`, `tests/cli` or `tests/topologies`, if any."""
-    if not {"real", "cli", "topologies"} & set(item.path.parts) or not isinstance(item, pytest.Function):
+    """The server version among the parameters of a test in one of those directories, if any."""
+    if not _REAL & set(item.path.parts) or not isinstance(item, pytest.Function):
         return None
     return parameter_version(item)
 
@@ -103,3 +105,9 @@ def server_version(request: pytest.FixtureRequest) -> str:
 def nats_cli() -> Path:
     """The real `nats` command; see `require_nats_cli` for what happens without it."""
     return require_nats_cli()
+
+
+@pytest.fixture(scope="module")
+def shift_clock(tmp_path_factory: pytest.TempPathFactory) -> ShiftClock:
+    """What sets the clock of a process wrong."""
+    return clock_shifter(tmp_path_factory.mktemp("clock"))

@@ -3,7 +3,7 @@
     python -m tools.record_fields
 
 Arguments are the starts to record again, such as "stream limited"; without them, all are recorded.
-`tests/real/field_changes.py` has the changes, `tests/real/field_trial.py` makes them. For each version, `VERSION.json`
+`tools/field_changes.py` has the changes, `tools/field_trial.py` makes them. For each version, `VERSION.json`
 has the deployment before a change, with one stream for each start, and `VERSION.answers.json` has what the server
 refuses, with its error code, and how many messages it deletes; it takes everything else without a loss. Run it after a
 new start, field or value: `tools/recorded_fields.py` finds a change without an answer.
@@ -20,11 +20,11 @@ from pathlib import Path
 
 from nats.aio.client import Client
 
-from tests.real.field_changes import FieldChange, consumer_changes, stream_changes
-from tests.real.field_trial import AGED_S, ROOM, answers, held, origins, plant, run
-from tests.real.field_values import Json
 from tests.servers import VERSIONS, Cluster
 from tests.support.evidence import FIXTURES, dump_samples
+from tools.field_changes import FieldChange, consumer_changes, stream_changes
+from tools.field_trial import AGED_S, ROOM, answers, held, origins, plant, run
+from tools.field_values import Json
 from tools.record import record
 
 DIRECTORY = FIXTURES / "fields"
@@ -74,7 +74,7 @@ def record_answers(version: str, only: Collection[str]) -> None:
         with tempfile.TemporaryDirectory() as place, Cluster.launch(Path(place), version, 1, jetstream=ROOM) as cluster:
             content["messages"] = starts(cluster, version)
     with tempfile.TemporaryDirectory() as place, Cluster.launch(Path(place), version, 1, jetstream=ROOM) as cluster:
-        for change, verdict in answers(cluster, chosen, lambda *_: None):
+        for change, verdict in answers(cluster, chosen):
             start = start_of(change)
             content["tried"][start] += 1
             if verdict.refused or verdict.deleted:

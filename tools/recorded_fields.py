@@ -26,11 +26,11 @@ from jsdoctor.model.finding import Confidence, Outcome, Severity
 from jsdoctor.model.manifest import Manifests
 from jsdoctor.model.report import Result
 from jsdoctor.parse.assemble import assemble
-from tests.real.field_changes import FieldChange
-from tests.real.field_trial import CODES, changed, is_refusal, manifest
 from tests.servers import VERSIONS
 from tests.support.evidence import read_samples
 from tests.support.ruleset import checks, rules
+from tools.field_changes import FieldChange
+from tools.field_trial import CODES, changed, is_refusal, manifest
 from tools.record_fields import DIRECTORY, changes, start_of
 
 PATH = DIRECTORY / "results.txt"

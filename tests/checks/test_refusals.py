@@ -1,4 +1,4 @@
-"""What servers refuse of configurations, and which releases do; tests on real servers try every field (tests/real)."""
+"""What servers refuse of configurations, and which releases do; `fixtures/fields` has what each of them replied."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from jsdoctor.parse.redact import redact
 from tests.collect.conftest import StartServer
 from tests.collect.looking import bodies
 from tests.collect.operator_mode import Key, Operator, creds
-from tests.real.two_samples import severities
+from tests.support.samples import severities
 
 CROWD = MAX_CLAIMS + 6
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import struct
 import subprocess
 from collections.abc import Iterator
@@ -150,20 +149,3 @@ def _clock_set(path: Path) -> Path:
     stepped = path.with_name("clock-set.pcap")
     stepped.write_bytes(content)
     return stepped
-
-
-def wireshark(path: Path) -> dict[str, float]:
-    """Shares of data segments that tshark flags: `retransmission` of any kind and `out_of_order`."""
-    fields = ("tcp.analysis.retransmission", "tcp.analysis.out_of_order")
-    command = ["tshark", "-n", "-r", str(path), "-Y", "tcp.len > 0", "-T", "fields", "-E", "separator=,"]
-    for field in fields:
-        command += ["-e", field]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
-    lines = [line.split(",") for line in done.stdout.splitlines()]
-    shares = (sum(bool(line[column]) for line in lines) / max(len(lines), 1) for column in range(len(fields)))
-    return dict(zip(("retransmission", "out_of_order"), shares, strict=True))
-
-
-def has_wireshark() -> bool:
-    """Whether there is something to compare with."""
-    return shutil.which("tshark") is not None

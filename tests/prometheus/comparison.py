@@ -12,8 +12,8 @@ import msgspec
 
 from tests.prometheus.scenes import SCENES
 from tests.prometheus.stack import prometheus, scrapes
-from tests.real.ward import Json, run_check
 from tests.servers import wait_until
+from tests.support.reports import Json, run_check
 
 LOUD = ("warning", "error", "critical")
 _PAIRS = {"JSD401": "JSD402", "JSD402": "JSD401"}

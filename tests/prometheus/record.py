@@ -16,10 +16,10 @@ from pathlib import Path
 
 import msgspec
 
+from tests.faults.planting import TOPOLOGIES
 from tests.prometheus.comparison import Run, compare
 from tests.prometheus.scenes import SCENES
 from tests.prometheus.stack import EXPORTERS, SURVEYOR
-from tests.real.ward import TOPOLOGIES
 from tests.servers import DEFAULT_VERSION, VERSIONS
 from tests.support.evidence import FIXTURES
 

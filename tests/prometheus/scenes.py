@@ -11,14 +11,15 @@ from pathlib import Path
 
 import nats
 
+from tests.faults.planting import TOPOLOGIES, at_once
 from tests.prometheus import server_faults
 from tests.prometheus.stack import Scraped, of_cluster
-from tests.real.ward import PLANTS, TOPOLOGIES, Site
 from tests.servers import Cluster, wait_until
+from tests.servers.deployments import HUB, hub, sites, super_cluster
+from tests.servers.landscape import Landscape
 from tests.servers.route_proxies import RouteProxies
 from tests.support.deployment import api
-from tests.topologies.deployments import HUB, hub, sites, super_cluster
-from tests.topologies.landscape import Landscape
+from tests.support.site import Site
 
 _AT_ONCE = tuple(word for code in ("JSD717", "JSD718", "JSD719") for word in ("--set", f"{code}.start_up=0s"))
 """A new deployment is not judged otherwise."""
@@ -41,11 +42,11 @@ Stage = Callable[[Path, str], AbstractAsyncContextManager[Scene]]
 
 
 def _ward(topology: str) -> Stage:
-    """Every fault of tests/real on streams of its own, and faults of servers."""
+    """Every fault of tests/faults that shows at once, and faults of servers."""
 
     @asynccontextmanager
     async def stage(directory: Path, version: str) -> AsyncIterator[Scene]:
-        plants = [plant for plant in PLANTS if plant.fits(version, topology)]
+        plants = [plant for plant in at_once() if plant.fits(version, topology)]
         with (
             Cluster.launch(
                 directory,
@@ -57,7 +58,7 @@ def _ward(topology: str) -> Stage:
             contextlib.ExitStack() as open_,
         ):
             client = await nats.connect(cluster.servers("app"))
-            site = Site(cluster, version, client)
+            site = Site.of(cluster, version, client)
             try:
                 await asyncio.gather(*(plant.work(site) for plant in plants), server_faults.plant(site, open_))
                 yield Scene(of_cluster(cluster), ("--server", cluster.url("sys")))

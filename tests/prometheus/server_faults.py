@@ -1,4 +1,4 @@
-"""Faults of servers and accounts that metrics may show, beside the plants on streams and consumers of tests/real."""
+"""Faults of servers and accounts that metrics may show, beside the faults of streams and consumers of tests/faults."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import contextlib
 import nats
 
 from tests.prometheus.stack import SCRAPE_S
-from tests.real.load import LOGIN, dial, next_line, stalled_reader
-from tests.real.ward import Site
 from tests.support.deployment import add_stream
+from tests.support.load import LOGIN, dial, next_line, stalled_reader
+from tests.support.site import Site
 
 MAX_CONNECTIONS = 100
 CONFIG = f'max_connections: {MAX_CONNECTIONS}\nwrite_deadline: "1s"\nmax_pending: 1MB\n'

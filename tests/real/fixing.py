@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from subprocess import CompletedProcess
-from typing import Any, TypeVar
+from typing import Any
 
-import nats
 from nats.aio.client import Client
 
-from tests.cli.invoke import jsdoctor
+from tests.cli.invoke import jsdoctor_warm as jsdoctor
 from tests.servers import Cluster
 from tests.support.deployment import Json
+from tests.support.outage import with_client
 
-T = TypeVar("T")
 DYNAMIC = {"_nats.ver", "_nats.level"}
 
 
@@ -43,28 +41,9 @@ def rollback(cluster: Cluster, cwd: Path, journal: str = "j.jsonl", user: str = 
     return jsdoctor("rollback", journal, "--yes", "--format", "json", *where, cwd=cwd, timeout=240)
 
 
-def with_client(cluster: Cluster, work: Callable[[Client], Awaitable[T]], user: str = "app") -> T:
-    """Run something with a connection."""
-
-    async def run() -> T:
-        client = await nats.connect(cluster.servers(user), connect_timeout=10)
-        try:
-            return await work(client)
-        finally:
-            await client.close()
-
-    return asyncio.run(run())
-
-
 def config_of(cluster: Cluster, stream: str, consumer: str = "") -> bytes:
     """The configuration byte for byte as the server sends it."""
-
-    async def read_config(client: Client) -> bytes:
-        subject = f"CONSUMER.INFO.{stream}.{consumer}" if consumer else f"STREAM.INFO.{stream}"
-        body = (await client.request(f"$JS.API.{subject}", b"", timeout=10)).data
-        return json.dumps(json.loads(body)["config"]).encode()
-
-    return with_client(cluster, read_config)
+    return json.dumps(info_of(cluster, stream, consumer)["config"]).encode()
 
 
 def own(config: bytes) -> Json:
@@ -76,14 +55,14 @@ def own(config: bytes) -> Json:
 
 
 def info_of(cluster: Cluster, stream: str, consumer: str = "") -> Json:
-    """STREAM.INFO or CONSUMER.INFO."""
+    """STREAM.INFO or CONSUMER.INFO, also of one that is not there."""
 
-    async def read_config(client: Client) -> Json:
+    async def read(client: Client) -> Json:
         subject = f"CONSUMER.INFO.{stream}.{consumer}" if consumer else f"STREAM.INFO.{stream}"
-        answer: Json = json.loads((await client.request(f"$JS.API.{subject}", b"", timeout=10)).data)
-        return answer
+        reply: Json = json.loads((await client.request(f"$JS.API.{subject}", b"", timeout=10)).data)
+        return reply
 
-    return with_client(cluster, read_config)
+    return with_client(cluster, read)
 
 
 def endings(steps: list[Json]) -> dict[str, str]:

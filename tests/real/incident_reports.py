@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-from pathlib import Path
 from typing import Any
 
 from nats.aio.client import Client
@@ -47,10 +45,7 @@ def beneath(incident: Json) -> set[str]:
 
 def shown(report: Json) -> str:
     """The incidents of a report, for the message of a test that fails."""
-    lines = [f"{i['severity']} {i['impact']} {causes(i)[:3]} <- {sorted(beneath(i))[:8]}" for i in report["incidents"]]
-    if place := os.environ.get("JSDOCTOR_INCIDENTS_LOG"):
-        with Path(place).open("a") as file:
-            file.write(f"{os.environ.get('PYTEST_CURRENT_TEST')}\n" + "\n".join(lines) + "\n")
+    lines = (f"{i['severity']} {i['impact']} {causes(i)[:3]} <- {sorted(beneath(i))[:8]}" for i in report["incidents"])
     return "\n".join(lines)
 
 

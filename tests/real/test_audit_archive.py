@@ -23,9 +23,9 @@ from jsdoctor.model.server import Accounts, ConnectedServer, Servers
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
 from jsdoctor.parse.assemble import assemble
 from tests.collect.operator_mode import Operator, creds
-from tests.real.ward import Json, run_check
 from tests.servers import Cluster, ClusterFactory, server_binary
 from tests.support.deployment import add_stream, furnish
+from tests.support.reports import Json, run_check
 from tools.record_archives import capture, gather, plant
 
 pytestmark = pytest.mark.real

@@ -20,10 +20,12 @@ from jsdoctor.parse.assemble import assemble
 from jsdoctor.parse.bundle import encode_bundle
 from jsdoctor.parse.redact import redact
 from tests.collect.looking import take_samples
-from tests.real.ward import PLANTS, TOPOLOGIES, Json, Site, run_check
+from tests.faults.planting import TOPOLOGIES, at_once
 from tests.servers import Cluster, ClusterFactory
 from tests.support.once import once
+from tests.support.reports import Json, run_check
 from tests.support.ruleset import run_all
+from tests.support.site import Site
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("ward")]
 Outcomes = dict[tuple[str, ...], object]
@@ -86,8 +88,8 @@ def _capture(cluster: Cluster, path: Path) -> None:
 
 
 async def _visit(cluster: Cluster, version: str, topology: str, home: Path) -> Visit:
-    plants = [plant for plant in PLANTS if plant.fits(version, topology)]
-    site = Site(cluster, version, await nats.connect(cluster.servers("app")))
+    plants = [plant for plant in at_once() if plant.fits(version, topology)]
+    site = Site.of(cluster, version, await nats.connect(cluster.servers("app")))
     live = ("--server", cluster.url("sys"), "--interval", "3s")
     try:
         await asyncio.gather(*(plant.work(site) for plant in plants))

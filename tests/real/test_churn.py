@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from typing import Any
 
 import msgspec
-import nats
 import pytest
 from nats.aio.client import Client
 
 from jsdoctor.model.exchange import Access, Endpoint, Exchange, Sample
 from jsdoctor.parse.assemble import assemble
-from tests.collect.looking import NIGHTLY_UNLESS_DEFAULT, ONCE, PLAN, gaps, seen, take_samples
-from tests.real.outage import with_client
-from tests.real.two_samples import severities
+from tests.collect.looking import ONCE, PLAN, gaps, seen, take_samples
 from tests.servers import Cluster, ClusterFactory, wait_until
 from tests.support.deployment import HOUR_NS, add_consumer, add_stream, api
+from tests.support.outage import with_client
+from tests.support.samples import severities
 
 pytestmark = pytest.mark.real
 
@@ -183,40 +181,3 @@ def _edited(sample: Sample, endpoint: Endpoint, edit: Any) -> Sample:
         return msgspec.structs.replace(exchange, body=msgspec.json.encode(body))
 
     return msgspec.structs.replace(sample, exchanges=tuple(map(edited, sample.exchanges)))
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("version", NIGHTLY_UNLESS_DEFAULT)
-@pytest.mark.parametrize("access", ["sys", "app", "monitor"])
-def test_churn_all_the_time(cluster_factory: ClusterFactory, version: str, access: str) -> None:
-    cluster = cluster_factory(version, nodes=3)
-    stop = asyncio.Event()
-
-    async def churn(number: int) -> None:
-        client = await nats.connect(cluster.servers("app"))
-        name = f"{NAME}{number}"
-        while not stop.is_set():
-            config = {"subjects": [name], "num_replicas": 1 + 2 * (number % 2), "storage": "memory"}
-            await add_stream(client, name, max_age=HOUR_NS, max_bytes=1 << 20, **config)
-            await add_consumer(client, name, "same")
-            await asyncio.sleep(0.2)
-            await api(client, f"CONSUMER.DELETE.{name}.same")
-            await add_consumer(client, name, "same")
-            await asyncio.sleep(0.2)
-            await api(client, f"STREAM.DELETE.{name}")
-        await client.close()
-
-    async def main() -> list[tuple[Sample, ...]]:
-        jobs = [asyncio.create_task(churn(number)) for number in range(3)]
-        url = None if access == "monitor" else cluster.url(access)
-        monitors = cluster.monitor_urls if url is None else ()
-        collected = [await asyncio.to_thread(take_samples, url, monitors, PLAN) for _ in range(10)]
-        stop.set()
-        await asyncio.gather(*jobs)
-        return collected
-
-    for samples in asyncio.run(main()):
-        assert gaps(samples) == []
-        assert [severities(code, samples) for code in ("JSD203", "JSD411", "JSD702", "JSD901")] == [{}] * 4
-        # A server says that it is not healthy while it starts what is new: information.
-        assert set(severities("JSD801", samples).values()) <= {"info"}

@@ -13,9 +13,10 @@ import pytest
 from jsdoctor.cli.app import run
 from tests.diagnosis.book import book
 from tests.diagnosis.run import confirmed, diagnosed, with_verdict
-from tests.real.ward import PLANTS, TOPOLOGIES, Plant, Site
+from tests.faults.planting import TOPOLOGIES, Fault, at_once
 from tests.servers import DEFAULT_VERSION, VERSIONS, Cluster
 from tests.support.once import once
+from tests.support.site import Site
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("diagnose")]
 
@@ -30,7 +31,7 @@ class Scenario:
 
     version: str
     topology: str
-    plant: Plant
+    plant: Fault
     symptom: str
 
     @property
@@ -45,7 +46,7 @@ def scenarios() -> list[Any]:
         Scenario(version, topology, plant, symptom.slug)
         for version in VERSIONS
         for topology in TOPOLOGIES
-        for plant in PLANTS
+        for plant in at_once()
         if plant.fits(version, topology)
         for symptom in book().caused_by(plant.code)
     ]
@@ -71,7 +72,7 @@ def bundles(tmp_path_factory: pytest.TempPathFactory) -> object:
     @once
     def captured(version: str, topology: str, few: bool) -> Path:
         home = tmp_path_factory.mktemp("captured")
-        fitting = [plant for plant in PLANTS if plant.fits(version, topology)]
+        fitting = [plant for plant in at_once() if plant.fits(version, topology)]
         chosen = [plant for plant in fitting if not few or plant.work.__name__ in IN_CI]
         with Cluster.launch(home, version, TOPOLOGIES[topology]) as cluster:
             asyncio.run(capture(cluster, version, chosen, home / "captured.zip"))
@@ -80,9 +81,9 @@ def bundles(tmp_path_factory: pytest.TempPathFactory) -> object:
     return captured
 
 
-async def capture(cluster: Cluster, version: str, plants: list[Plant], path: Path) -> None:
+async def capture(cluster: Cluster, version: str, plants: list[Fault], path: Path) -> None:
     client = await nats.connect(cluster.servers("app"))
-    site = Site(cluster, version, client)
+    site = Site.of(cluster, version, client)
     try:
         await asyncio.gather(*(plant.work(site) for plant in plants))
         arguments = ["capture", "-o", str(path), "--server", cluster.url("sys"), "--interval", "3s", "-q", "--isolated"]

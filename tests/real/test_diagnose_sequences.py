@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
 
-import nats
 import pytest
 from nats.aio.client import Client
 
 from tests.diagnosis.run import Json, confirmed, diagnosed, with_verdict
 from tests.servers import DEFAULT_VERSION, VERSIONS, Cluster, ClusterFactory, server_binary
 from tests.support.deployment import HOUR_NS, add_stream, api
+from tests.support.outage import with_client
 from tests.support.stored import publish
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("diagnose")]
@@ -29,17 +26,6 @@ DEPLOYMENTS = [
     for nodes in (1, 3)
 ]
 EXPECTED, SUBJECT_EXPECTED, MSG_ID = "Nats-Expected-Last-Sequence", "Nats-Expected-Last-Subject-Sequence", "Nats-Msg-Id"
-
-
-def work(cluster: Cluster, what: Callable[[Client], Awaitable[Any]]) -> Any:
-    async def with_client() -> Any:
-        client = await nats.connect(cluster.servers("app"))
-        try:
-            return await what(client)
-        finally:
-            await client.close()
-
-    return asyncio.run(with_client())
 
 
 async def fresh(client: Client, cluster: Cluster, stream: str) -> None:
@@ -69,7 +55,7 @@ def test_another_writer_was_faster(shared_cluster: ClusterFactory, tmp_path: Pat
         await fresh(client, cluster, "DSEQ")
         return await publish(client, "dseq", headers={EXPECTED: "3", MSG_ID: "mine"})
 
-    answer = work(cluster, conflict)
+    answer = with_client(cluster, conflict)
     code, document = diagnosis(tmp_path, cluster, answer, "DSEQ", "--expected-seq", "3", "--msg-id", "mine")
     assert (code, document["symptom"]) == (1, "wrong-last-sequence")
     assert list(confirmed(document)) == ["JSD201"]
@@ -93,7 +79,7 @@ def test_retry_of_a_stored_message(
         assert first["seq"] == 6
         return await publish(client, "dretry", headers={header: "5", MSG_ID: "m6"})
 
-    answer = work(cluster, retry)
+    answer = with_client(cluster, retry)
     if not refused:
         assert answer.get("duplicate") is True
         return
@@ -120,7 +106,7 @@ def test_stream_recreated(
         assert after["error"]["description"] == "wrong last sequence: 0"
         return after if known else before
 
-    answer = work(cluster, recreate)
+    answer = with_client(cluster, recreate)
     arguments = ("--expected-seq", "5") if known else ()
     _, document = diagnosis(tmp_path, cluster, answer, "DNEW", *arguments)
     assert list(confirmed(document)) == ["JSD202"]
@@ -141,7 +127,7 @@ def test_subject_was_purged(shared_cluster: ClusterFactory, tmp_path: Path, vers
         await api(client, "STREAM.PURGE.DPURGE", {"keep": 0})
         return await publish(client, "dpurge", headers={SUBJECT_EXPECTED: "5"})
 
-    answer = work(cluster, purge)
+    answer = with_client(cluster, purge)
     assert answer["error"]["description"] == "wrong last sequence: 0"
     _, document = diagnosis(tmp_path, cluster, answer, "DPURGE", "--expected-seq", "5")
     assert list(confirmed(document)) == ["JSD202"]
@@ -152,8 +138,8 @@ def test_subject_was_purged(shared_cluster: ClusterFactory, tmp_path: Path, vers
 def test_probe(shared_cluster: ClusterFactory, tmp_path: Path, version: str, nodes: int) -> None:
     """It tells what would become of a publish and stores nothing; where servers would store it, it is not sent."""
     cluster = shared_cluster(version, nodes)
-    work(cluster, lambda client: fresh(client, cluster, "DPROBE"))
-    before = work(cluster, lambda client: api(client, "STREAM.INFO.DPROBE"))["state"]
+    with_client(cluster, lambda client: fresh(client, cluster, "DPROBE"))
+    before = with_client(cluster, lambda client: api(client, "STREAM.INFO.DPROBE"))["state"]
     there = ("-s", cluster.url("app"), "--probe", "dprobe")
     taken, free, duplicate, conflict, nowhere = (
         diagnosed(tmp_path, *arguments)
@@ -165,7 +151,7 @@ def test_probe(shared_cluster: ClusterFactory, tmp_path: Path, version: str, nod
             ("nats: no response from stream", "-s", cluster.url("app"), "--probe", "dprobe.nowhere"),
         )
     )
-    assert work(cluster, lambda client: api(client, "STREAM.INFO.DPROBE"))["state"] == before
+    assert with_client(cluster, lambda client: api(client, "STREAM.INFO.DPROBE"))["state"] == before
     if version.startswith("2.10"):
         for code, document in (taken, free, duplicate, conflict):
             assert code == 3
@@ -186,7 +172,7 @@ def test_probe(shared_cluster: ClusterFactory, tmp_path: Path, version: str, nod
 def test_probe_is_refused_while_any_server_is_old(cluster_factory: ClusterFactory, tmp_path: Path) -> None:
     """In the middle of a roll-out the server that we are on is new, the one that stores may not be."""
     cluster = cluster_factory("2.10.26", 3)
-    work(cluster, lambda client: fresh(client, cluster, "DPROBE"))
+    with_client(cluster, lambda client: fresh(client, cluster, "DPROBE"))
     cluster.stop("n1")
     cluster._binary = server_binary("2.15.1")
     cluster.start("n1")
@@ -195,4 +181,4 @@ def test_probe_is_refused_while_any_server_is_old(cluster_factory: ClusterFactor
     assert code == 3
     assert "runs 2.10.26, which would store the probe" in document["probe"]["refused"]
     assert {"name": "n1", "version": "2.15.1"} in document["probe"]["servers"]
-    assert work(cluster, lambda client: api(client, "STREAM.INFO.DPROBE"))["state"]["last_seq"] == 5
+    assert with_client(cluster, lambda client: api(client, "STREAM.INFO.DPROBE"))["state"]["last_seq"] == 5

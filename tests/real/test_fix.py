@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 from nats.aio.client import Client
 
-from tests.real.fixing import apply, config_of, endings, events, fix, info_of, own, rollback, with_client
+from tests.real.fixing import apply, config_of, endings, events, fix, info_of, own, rollback
 from tests.servers import DEFAULT_VERSION, Cluster, ClusterFactory
 from tests.support.deployment import add_consumer, add_stream, api
+from tests.support.outage import with_client
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("fix")]
 

@@ -5,23 +5,22 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
 
 import nats
 import pytest
 from nats.aio.client import Client
 
-from tests.cli.invoke import jsdoctor
-from tests.real.fixing import apply, config_of, fix, info_of, own, rollback, with_client
-from tests.real.ward import PLANTS, TOPOLOGIES, Plant, Site
-from tests.servers import DEFAULT_VERSION, VERSIONS, Cluster, ClusterFactory, wait_until
-from tests.support.deployment import Json, add_consumer, add_stream, api
+from tests.cli.invoke import jsdoctor_warm as jsdoctor
+from tests.faults.planting import TOPOLOGIES, Fault, at_once
+from tests.real.fixing import apply, config_of, fix, own, rollback
+from tests.servers import VERSIONS, Cluster, ClusterFactory
+from tests.support.deployment import Json, add_stream, api
+from tests.support.outage import with_client
+from tests.support.site import Site
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("fix")]
 
-SECOND_NS = 1_000_000_000
 MENDED = {
     "P301": "stream.raise_duplicate_window",
     "P303": "stream.set_max_age",
@@ -56,8 +55,8 @@ ALL = ("--allow", "disruptive", "--interval", "3s", "--patience", "90s")
 CASES = [(version, topology) for version in VERSIONS for topology in TOPOLOGIES]
 
 
-def fitting(version: str, topology: str) -> dict[str, Plant]:
-    plants = {plant.subject.removeprefix("APP/"): plant for plant in PLANTS if plant.fits(version, topology)}
+def fitting(version: str, topology: str) -> dict[str, Fault]:
+    plants = {plant.subject.removeprefix("APP/"): plant for plant in at_once() if plant.fits(version, topology)}
     alone = TOPOLOGIES[topology] == 1
     return {name: plants[name] for name in MENDED if name in plants and not (alone and name in CLUSTERED)}
 
@@ -75,9 +74,9 @@ def test_every_fault_is_fixed_and_put_back(
     asyncio.run(_fix_all(cluster, tmp_path, version, fitting(version, topology)))
 
 
-async def _fix_all(cluster: Cluster, cwd: Path, version: str, plants: dict[str, Plant]) -> None:
+async def _fix_all(cluster: Cluster, cwd: Path, version: str, plants: dict[str, Fault]) -> None:
     client = await nats.connect(cluster.servers("app"))
-    site = Site(cluster, version, client)
+    site = Site.of(cluster, version, client)
     codes = ",".join(sorted({plant.code for plant in plants.values()}))
     try:
         await asyncio.gather(*(plant.work(site) for plant in plants.values()))
@@ -142,65 +141,6 @@ def _name(step: Json) -> str:
     return "/".join(part for part in (subject.get("stream"), subject.get("name")) if part)
 
 
-def planned(cwd: Path, action: str, operation: str, subject: Json, **more: Any) -> None:
-    """A plan as a person may write it, of one step that no finding asks for."""
-    step = {"id": "1", "action": action, "operation": operation, "subject": subject, "risk": "disruptive", **more}
-    plan = {"schema": "jsdoctor.plan/v1", "version": "0", "created": "2026-01-01T00:00:00Z"}
-    plan["steps"] = [{"effect": "as asked", **step}]  # type: ignore[assignment]
-    (cwd / "plan.json").write_text(json.dumps(plan), "utf-8")
-
-
-def carried_out(cluster: Cluster, cwd: Path, journal: str = "j.jsonl", user: str = "app") -> Json:
-    """How the step of that plan ended."""
-    (step,) = apply(cluster, cwd, "--plan", "plan.json", "--allow", "disruptive", journal=journal, user=user)
-    return step
-
-
-TWICE = ("1.jsonl", "2.jsonl")
-EVERY_VERSION = pytest.mark.parametrize(
-    "version", [pytest.param(v, marks=() if v == DEFAULT_VERSION else pytest.mark.nightly) for v in VERSIONS]
-)
-
-
-@EVERY_VERSION
-def test_leaders_are_moved_once(cluster_factory: ClusterFactory, tmp_path: Path, version: str) -> None:
-    """Stream, consumer and meta leader; the same plan a second time finds them moved."""
-    cluster = cluster_factory(version, 3)
-
-    async def make(client: Client) -> None:
-        await add_stream(client, "MOVED", subjects=["moved"], num_replicas=3, max_bytes=1 << 20)
-        await add_consumer(client, "MOVED", "worker")
-
-    with_client(cluster, make)
-    stream = {"kind": "stream", "name": "MOVED", "account": "APP"}
-    consumer = {"kind": "consumer", "name": "worker", "stream": "MOVED", "account": "APP"}
-
-    def led(*names: str) -> str:
-        leader: str = info_of(cluster, *names).get("cluster", {}).get("leader", "")
-        return leader
-
-    for names, action, subject in (
-        (("MOVED",), "stream.step_down", stream),
-        (("MOVED", "worker"), "consumer.step_down", consumer),
-    ):
-        wait_until(lambda names=names: bool(led(*names)), "a leader", timeout=20)  # type: ignore[misc]
-        first = led(*names)
-        planned(tmp_path, action, action, subject, base={"cluster": {"leader": first}})
-        journals = [f"{action}.{number}" for number in TWICE]
-        assert carried_out(cluster, tmp_path, journals[0])["ending"] == "verified"
-        second = led(*names)
-        assert second != first
-        assert carried_out(cluster, tmp_path, journals[1])["ending"] == "nothing to do"
-        assert led(*names) == second
-    wait_until(lambda: bool(cluster.meta_leader()), "a meta leader", timeout=20)
-    meta = cluster.meta_leader()
-    planned(
-        tmp_path, "cluster.step_down_meta", "meta.step_down", {"kind": "cluster"}, base={"cluster": {"leader": meta}}
-    )
-    assert carried_out(cluster, tmp_path, "meta.jsonl", user="sys")["ending"] == "verified"
-    wait_until(lambda: cluster.meta_leader() not in (None, meta), "another meta leader", timeout=20)
-
-
 @pytest.mark.nightly
 @pytest.mark.parametrize("version", VERSIONS)
 def test_piled_leaders_are_spread(cluster_factory: ClusterFactory, tmp_path: Path, version: str) -> None:
@@ -233,62 +173,3 @@ def test_piled_leaders_are_spread(cluster_factory: ClusterFactory, tmp_path: Pat
     assert {step["ending"] for step in ended} <= {"verified", "done, not proved", "nothing to do"}, ended
     again = fix(cluster, tmp_path, *few, "--format", "json", user="sys")
     assert json.loads(again.stdout)["steps"] == []
-
-
-PAUSES = [v for v in VERSIONS if tuple(map(int, v.split(".")[:2])) >= (2, 11)]
-
-
-@pytest.mark.parametrize("version", [pytest.param(v, marks=pytest.mark.nightly) for v in PAUSES])
-def test_pausing_and_what_it_was_before(cluster_factory: ClusterFactory, tmp_path: Path, version: str) -> None:
-    cluster = cluster_factory(version, 1)
-
-    async def make(client: Client) -> None:
-        await add_stream(client, "HELD", subjects=["held"], max_bytes=1 << 20)
-        await add_consumer(client, "HELD", "worker")
-
-    with_client(cluster, make)
-    subject = {"kind": "consumer", "name": "worker", "stream": "HELD", "account": "APP"}
-    values = {"pause_until": "2199-01-01T00:00:00Z"}
-    planned(tmp_path, "consumer.pause", "consumer.pause", subject, values=values, base={"paused": False})
-    assert carried_out(cluster, tmp_path)["ending"] == "verified"
-    assert info_of(cluster, "HELD", "worker")["paused"]
-    assert carried_out(cluster, tmp_path, "2.jsonl")["ending"] == "nothing to do"
-    assert rollback(cluster, tmp_path).returncode == 0
-    assert not info_of(cluster, "HELD", "worker").get("paused")
-
-
-@pytest.mark.parametrize("version", [pytest.param(v, marks=pytest.mark.nightly) for v in PAUSES])
-def test_a_pinned_client_gives_way(cluster_factory: ClusterFactory, tmp_path: Path, version: str) -> None:
-    cluster = cluster_factory(version, 1)
-
-    async def pin(client: Client, then: Callable[[], Awaitable[None]]) -> None:
-        await add_stream(client, "PINNED", subjects=["pinned"], max_bytes=1 << 20)
-        policy: dict[str, Any] = {
-            "priority_policy": "pinned_client",
-            "priority_groups": ["jobs"],
-            "priority_timeout": 120 * SECOND_NS,
-        }
-        await add_consumer(client, "PINNED", "worker", **policy)
-        inbox = await client.subscribe(client.new_inbox())
-        pull = {"batch": 1, "expires": 60 * SECOND_NS, "group": "jobs"}
-        await client.publish("$JS.API.CONSUMER.MSG.NEXT.PINNED.worker", json.dumps(pull).encode(), reply=inbox.subject)
-        await client.request("pinned", b"x", timeout=10)
-        await inbox.next_msg(timeout=10)
-        await then()
-
-    def pinned_id() -> str:
-        groups = info_of(cluster, "PINNED", "worker").get("priority_groups") or [{}]
-        pinned: str = groups[0].get("pinned_client_id", "")
-        return pinned
-
-    async def unpin() -> None:
-        held = await asyncio.to_thread(pinned_id)
-        assert held
-        subject = {"kind": "consumer", "name": "worker", "stream": "PINNED", "account": "APP"}
-        base = {"priority_groups": [{"group": "jobs", "pinned_client_id": held}]}
-        planned(tmp_path, "consumer.unpin", "consumer.unpin", subject, values={"group": "jobs"}, base=base)
-        step = await asyncio.to_thread(carried_out, cluster, tmp_path)
-        assert step["ending"] == "verified"
-        assert await asyncio.to_thread(pinned_id) != held
-
-    with_client(cluster, lambda client: pin(client, unpin))

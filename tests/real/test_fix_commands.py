@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import subprocess
 from pathlib import Path
 
 import pytest
-from nats.aio.client import Client
 
-from jsdoctor.model.finding import Subject
-from tests.real.fixing import config_of, fix, info_of, own, with_client
+from tests.real.fixing import config_of, fix, own
 from tests.real.test_fix import plant
-from tests.servers import DEFAULT_VERSION, Cluster, ClusterFactory, wait_until
+from tests.servers import DEFAULT_VERSION, Cluster, ClusterFactory
 from tests.servers.natscli import run_printed
-from tests.support.deployment import Json, add_consumer, add_stream
-from tests.support.ruleset import actions
+from tests.support.deployment import Json
+from tests.support.outage import with_client
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("fix")]
 
@@ -56,42 +53,3 @@ def test_commands_do_what_the_requests_would(shared_cluster: ClusterFactory, nat
         )
     mute = own(config_of(cluster, "FIX_MUTE"))
     assert mute["no_ack"], "the command's own trap: any other edit would have turned acknowledgements on"
-
-
-@pytest.mark.nightly
-def test_commands_without_configuration(cluster_factory: ClusterFactory, nats_cli: Path) -> None:
-    """Pausing, unpinning, and all ways to move a leader."""
-    cluster = cluster_factory(DEFAULT_VERSION, 3)
-
-    async def make(client: Client) -> None:
-        await add_stream(client, "S", subjects=["s"], num_replicas=3, max_bytes=1 << 20)
-        await add_consumer(client, "S", "worker")
-        policy = {"priority_policy": "pinned_client", "priority_groups": ["jobs"], "priority_timeout": 120_000_000_000}
-        await add_consumer(client, "S", "pinned", True, **policy)
-        inbox = await client.subscribe(client.new_inbox())
-        pull = {"batch": 1, "expires": 60_000_000_000, "group": "jobs"}
-        await client.publish("$JS.API.CONSUMER.MSG.NEXT.S.pinned", json.dumps(pull).encode(), reply=inbox.subject)
-        await client.request("s", b"x", timeout=10)
-        await inbox.next_msg(timeout=10)
-        await asyncio.to_thread(unpin)
-
-    def commands(action: str, subject: Subject, **values: object) -> str:
-        (command,) = actions()[action].commands(subject, values)
-        return command
-
-    def ok(command: str, user: str = "app") -> None:
-        ran = run(nats_cli, cluster, command, user)
-        assert ran.returncode == 0, f"{command}: {ran.stdout}{ran.stderr}"
-
-    def unpin() -> None:
-        ok(commands("consumer.unpin", Subject("consumer", "pinned", "APP", "S"), group="jobs"))
-
-    with_client(cluster, make)
-    worker = Subject("consumer", "worker", "APP", "S")
-    ok(commands("consumer.pause", worker, pause_until="2199-01-01T00:00:00Z"))
-    assert info_of(cluster, "S", "worker")["config"]["pause_until"] == "2199-01-01T00:00:00Z"
-    leader = info_of(cluster, "S")["cluster"]["leader"]
-    other = next(name for name in cluster.names if name != leader)
-    ok(commands("stream.step_down", Subject("stream", "S", "APP"), to=other))
-    wait_until(lambda: info_of(cluster, "S")["cluster"].get("leader") == other, f"{other} to lead", timeout=20)
-    ok(commands("cluster.step_down_meta", Subject("cluster")), user="sys")

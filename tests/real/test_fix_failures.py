@@ -16,9 +16,10 @@ import nats.errors
 import pytest
 from nats.aio.client import Client
 
-from tests.real.fixing import apply, config_of, events, fix, info_of, rollback, with_client
+from tests.real.fixing import apply, config_of, events, fix, info_of, rollback
 from tests.servers import DEFAULT_VERSION, ROOT, VERSIONS, Cluster, ClusterFactory, wait_until
 from tests.support.deployment import add_stream
+from tests.support.outage import with_client
 from tests.support.stored import store
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("fix")]
@@ -88,9 +89,11 @@ def test_what_does_not_help_is_taken_back(cluster: Cluster, tmp_path: Path) -> N
 
 
 @contextmanager
-def halted(cluster: Cluster, cwd: Path, point: int, *arguments: str) -> Iterator[subprocess.Popen[str]]:
-    """A fix that waits at a point, to be continued by SIGCONT."""
-    command = [sys.executable, "-m", "tests.remedy.halted", f"STOP:{point}", "fix", *arguments, "--isolated"]
+def halted(
+    cluster: Cluster, cwd: Path, point: int, *arguments: str, how: str = "STOP"
+) -> Iterator[subprocess.Popen[str]]:
+    """A fix that waits at a point, to be continued by SIGCONT, or is killed there."""
+    command = [sys.executable, "-m", "tests.remedy.halted", f"{how}:{point}", "fix", *arguments, "--isolated"]
     with subprocess.Popen(
         [*command, "--server", cluster.url("app"), "--apply", "--yes", "--journal", "j.jsonl", "--format", "json"],
         cwd=cwd,
@@ -101,14 +104,42 @@ def halted(cluster: Cluster, cwd: Path, point: int, *arguments: str) -> Iterator
         text=True,
     ) as process:
         try:
-            os.waitid(os.P_PID, process.pid, os.WSTOPPED)
+            if how == "STOP":
+                os.waitid(os.P_PID, process.pid, os.WSTOPPED)
             yield process
         finally:
             process.kill()
 
 
-BEFORE_THE_WRITE, AFTER_THE_WRITE = 7, 8
+HALF_OF_BEGIN, BEFORE_THE_WRITE, AFTER_THE_WRITE = 5, 7, 8
 """Points of `tests.remedy.halted`: three lines' worth of `plan` and `begin`, then the request."""
+
+
+@pytest.mark.parametrize("point", [HALF_OF_BEGIN, AFTER_THE_WRITE])
+@pytest.mark.parametrize("resumed", [True, False])
+def test_a_killed_fix_is_resumed_or_rolled_back(cluster: Cluster, tmp_path: Path, point: int, resumed: bool) -> None:
+    """At all other points: tests/remedy/test_kill_matrix.py."""
+    with_client(cluster, plant)
+    before = config_of(cluster, "ALLOWED")
+    with halted(cluster, tmp_path, point, "--select", "JSD301", "--samples", "1", how="KILL") as process:
+        process.communicate(timeout=120)
+    assert process.returncode == -9
+    if resumed:
+        assert fix(cluster, tmp_path, "--resume", "--yes", "--journal", "j.jsonl").returncode == 0
+        for stream in ("ALLOWED", "DENIED"):
+            assert json.loads(config_of(cluster, stream))["duplicate_window"] == 120 * SECOND_NS
+    else:
+        assert rollback(cluster, tmp_path).returncode == 0
+        assert config_of(cluster, "ALLOWED") == before
+
+
+@pytest.mark.nightly
+def test_two_processes_do_not_share_a_journal(cluster: Cluster, tmp_path: Path) -> None:
+    with_client(cluster, plant)
+    with halted(cluster, tmp_path, BEFORE_THE_WRITE, "--select", "JSD301", "--samples", "1"):
+        second = fix(cluster, tmp_path, "--resume", "--yes", "--journal", "j.jsonl")
+    assert second.returncode == 2
+    assert "another jsdoctor works with the journal" in second.stderr
 
 
 @pytest.mark.nightly

@@ -10,16 +10,15 @@ from pathlib import Path
 
 import nats
 import pytest
-from nats.aio.client import Client
 
 from jsdoctor.collect.bundle.history import MAX_BUNDLES, read_history, thinned
 from jsdoctor.collect.problems import UsageProblem
-from tests.collect.looking import NIGHTLY_UNLESS_DEFAULT
-from tests.real.ward import Json, Site, failures, run_check
 from tests.servers import VERSIONS, Cluster, ClusterFactory
+from tests.servers.deployments import HUB, hub, sites
+from tests.servers.landscape import Landscape
 from tests.support.deployment import HOUR_NS, add_consumer, add_stream, api
-from tests.topologies.deployments import HUB, hub, sites
-from tests.topologies.landscape import Landscape
+from tests.support.reports import Json, failures, run_check
+from tests.support.site import Site
 
 pytestmark = pytest.mark.real
 
@@ -39,7 +38,7 @@ def with_site(cluster: Cluster, version: str, work: object) -> None:
     async def run() -> None:
         client = await nats.connect(cluster.servers("app"))
         try:
-            await work(Site(cluster, version, client))  # type: ignore[operator]
+            await work(Site.of(cluster, version, client))  # type: ignore[operator]
         finally:
             await client.close()
 
@@ -70,7 +69,7 @@ async def change(site: Site) -> None:
     await add_stream(site.client, "REMADE", subjects=["remade"], num_replicas=site.replicas, **BOUNDS)
 
 
-@pytest.mark.parametrize("server_version", NIGHTLY_UNLESS_DEFAULT)
+@pytest.mark.parametrize("server_version", VERSIONS)
 @pytest.mark.parametrize("nodes", [1, pytest.param(3, marks=pytest.mark.nightly)])
 def test_earlier_bundles_are_earlier_samples(
     cluster_factory: ClusterFactory, server_version: str, nodes: int, tmp_path: Path
@@ -117,25 +116,6 @@ def test_earlier_bundles_are_earlier_samples(
     reported = {name: failures(captured, name) for name in expected}
     assert reported["APP/KEPT/worker"].pop("JSD405", "info") == "info"
     assert reported == expected
-
-
-@pytest.mark.nightly
-def test_bundles_of_another_deployment_do_not_count(cluster_factory: ClusterFactory, tmp_path: Path) -> None:
-    own, other = cluster_factory(), cluster_factory()
-
-    async def same_names(client: Client) -> None:
-        await add_stream(client, "ORDERS", subjects=["orders"], **BOUNDS)
-
-    for cluster in (own, other):
-        with_site(cluster, "2.15.1", lambda site: same_names(site.client))
-    capture(own.url("sys"), tmp_path / "one.zip")
-    (tmp_path / "no.zip").write_bytes(b"not a bundle")
-    code, report = run_check("--server", other.url("sys"), "--select=JSD203,JSD411", "--history", str(tmp_path))
-    assert code == 3
-    assert failures(report, "APP/ORDERS") == {}
-    reasons = [gap["reason"] for gap in report["gaps"] if gap["kind"] == "history"]
-    assert len(reasons) == 3, reasons
-    assert any("one.zip shows no stream that is seen now" in reason for reason in reasons)
 
 
 @pytest.mark.nightly

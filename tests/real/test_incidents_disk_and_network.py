@@ -1,4 +1,4 @@
-"""A slow disk and network partitions: one incident each, the cause first. Expectations were written before the runs."""
+"""A slow disk, network partitions, an origin that died: one incident each, the cause first."""
 
 from __future__ import annotations
 
@@ -11,24 +11,23 @@ import nats.errors
 import pytest
 from nats.aio.client import Client
 
+from tests.faults.test_cluster_health import _monitors
 from tests.real.incident_reports import first_is, place_stream
-from tests.real.outage import peers_of, wait_until_silent, with_client
-from tests.real.test_cluster_health import _monitors
-from tests.real.ward import run_check
 from tests.servers import VERSIONS, Cluster, ClusterFactory, wait_until
 from tests.servers.route_proxies import RouteProxies
 from tests.servers.slow_disk import slow_disk
 from tests.support.deployment import HOUR_NS, add_stream, api
+from tests.support.outage import peers_of, wait_until_silent, with_client
+from tests.support.reports import run_check
 from tests.support.stored import store
 
 pytestmark = [pytest.mark.real, pytest.mark.nightly, pytest.mark.xdist_group("incidents")]
 
-EVERY_VERSION = pytest.mark.parametrize("version", VERSIONS)
 BOUNDS = {"max_bytes": 1 << 20, "max_age": HOUR_NS}
 SYNC_TAKES_MS = 2_500
 
 
-@EVERY_VERSION
+@pytest.mark.parametrize("version", VERSIONS)
 def test_slow_disk(cluster_factory: ClusterFactory, tmp_path: Path, version: str) -> None:
     """The disk of one server takes seconds to write: its clients wait, its replicas fall behind, its log says why."""
     cluster = cluster_factory(version, 3, jetstream="sync_interval: always\n  max_file_store: 2G")
@@ -67,7 +66,7 @@ async def _write_and_read(url: str) -> None:
         await client.close()
 
 
-@EVERY_VERSION
+@pytest.mark.parametrize("version", VERSIONS)
 def test_partition(cluster_factory: ClusterFactory, version: str) -> None:
     """A server runs and answers its clients, but reaches no other: for the rest it is away, and for itself all is."""
     with RouteProxies() as proxies:
@@ -110,7 +109,7 @@ def _connected_to_the_odd_one(cluster: Cluster, alone: str) -> None:
         assert not any(code == "JSD701" or (code, name) == ("JSD702", "ORDERS") for code, name in failed)
 
 
-@EVERY_VERSION
+@pytest.mark.parametrize("version", VERSIONS)
 def test_one_way_partition(cluster_factory: ClusterFactory, version: str) -> None:
     """A server hears all others and nobody hears it: its routes are up, and it believes that all is well."""
     with RouteProxies() as proxies:
@@ -144,3 +143,36 @@ async def _furnish(client: Client, alone: str) -> None:
     await add_stream(client, "ORDERS", subjects=["orders"], num_replicas=3, **BOUNDS)
     await store(client, "orders")
     await place_stream(client, "SOLO", alone, subjects=["solo"], **BOUNDS)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_dead_upstream(cluster_factory: ClusterFactory, version: str) -> None:
+    """The origin of a mirror has one copy, on a server that dies: the mirror stands, and the server is the cause."""
+    cluster = cluster_factory(version, 3)
+    dead = next(name for name in cluster.names if name != cluster.meta_leader())
+    others = [name for name in cluster.names if name != dead]
+
+    async def furnish(client: Client) -> None:
+        await place_stream(client, "ORIGIN", dead, subjects=["origin"], **BOUNDS)
+        await place_stream(client, "COPY", others[0], mirror={"name": "ORIGIN"}, **BOUNDS)
+        await add_stream(client, "ORDERS", subjects=["orders"], num_replicas=3, **BOUNDS)
+        await client.request("origin", b"x", timeout=10)
+
+    with_client(cluster, furnish)
+    wait_until(lambda: _copied(cluster, others[0]) == 1, "the mirror to have the message", timeout=30)
+    cluster.kill(dead)
+    wait_until_silent(
+        lambda: peers_of(cluster, "ORDERS", asked=others).get(dead), f"the leader of ORDERS to miss {dead}"
+    )
+    report = run_check(
+        "--server", cluster.url("app"), "--set", "JSD607.warn_silence=5s", "--set", "JSD607.max_silence=8s"
+    )[1]
+    first_is(report, f"JSD703 {dead}", "JSD702", "JSD607")
+
+
+def _copied(cluster: Cluster, server: str) -> int:
+    for account in cluster.monitor(server, "/jsz?accounts=true&streams=true").get("account_details") or []:
+        for stream in account.get("stream_detail") or []:
+            if stream["name"] == "COPY":
+                return int(stream["state"]["messages"])
+    return 0

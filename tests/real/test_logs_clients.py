@@ -18,7 +18,7 @@ import pytest
 from nats.aio.client import Client
 from nats.js import api
 
-from tests.clock import ShiftClock, clock_shifter
+from tests.clock import ShiftClock
 from tests.real.logging_client import (
     Orders,
     application,
@@ -29,15 +29,10 @@ from tests.real.logging_client import (
     refused,
     stream,
 )
-from tests.real.outage import Json, check, failures_of
-from tests.servers import Cluster, ClusterFactory, wait_until
+from tests.servers import VERSIONS, Cluster, ClusterFactory, wait_until
+from tests.support.reports import Json, failures_of, run_check
 
 pytestmark = pytest.mark.real
-VERSIONS = [
-    pytest.param("2.10.26", marks=pytest.mark.nightly),
-    pytest.param("2.12.8", marks=pytest.mark.nightly),
-    "2.15.1",
-]
 TRACE = "debug: true\ntrace_verbose: true\n"
 
 
@@ -45,7 +40,7 @@ def judge(cluster: Cluster, directory: Path) -> Json:
     """The servers' logs beside what is in the directory, judged by themselves."""
     for name in cluster.names:
         shutil.copy(cluster.node(name).log_path, directory / f"{name}.log")
-    _, report = check("--logs", str(directory), "--timezone", "UTC")
+    _, report = run_check("--logs", str(directory), "--timezone", "UTC")
     return report
 
 
@@ -128,7 +123,7 @@ def test_batch_with_an_id_twice(cluster_factory: ClusterFactory, tmp_path: Path)
                     await client.request("p304", b"x", headers=headers, timeout=5)
 
     asyncio.run(run())
-    _, report = check("--logs", str(tmp_path / "shop.log"))
+    _, report = run_check("--logs", str(tmp_path / "shop.log"))
     assert failures_of(report, "JSD304") == {"shop": "error"}
 
 
@@ -207,11 +202,6 @@ def test_restore(cluster_factory: ClusterFactory, nats_cli: Path, tmp_path: Path
     asyncio.run(create(delete=True))
     typed(f"stream restore {tmp_path / 'backup'} --no-progress")
     assert failures_of(judge(cluster, logs), "JSD203") == {"APP/P203": "info"}
-
-
-@pytest.fixture(scope="module")
-def shift_clock(tmp_path_factory: pytest.TempPathFactory) -> ShiftClock:
-    return clock_shifter(tmp_path_factory.mktemp("clock"))
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -13,16 +13,13 @@ import pytest
 from nats.aio.client import Client
 
 from jsdoctor.demo.server import NatsServer
-from tests.real.outage import Json, check, failures_of, small_disk, with_client
-from tests.servers import Cluster, ClusterFactory, server_binary, wait_until
+from tests.servers import VERSIONS, Cluster, ClusterFactory, server_binary, wait_until
 from tests.support.deployment import add_consumer, add_stream, api
+from tests.support.outage import small_disk, with_client
+from tests.support.reports import Json, failures_of, run_check
 from tests.support.stored import store
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("logs-cluster")]
-OTHERS = pytest.mark.nightly
-ON_2_15 = [pytest.param("2.10.26", marks=OTHERS), pytest.param("2.12.8", marks=OTHERS), "2.15.1"]
-ON_2_12 = [pytest.param("2.10.26", marks=OTHERS), "2.12.8", pytest.param("2.15.1", marks=OTHERS)]
-ON_2_10 = ["2.10.26", pytest.param("2.12.8", marks=OTHERS), pytest.param("2.15.1", marks=OTHERS)]
 LOUD = ("warning", "error", "critical")
 
 
@@ -32,7 +29,7 @@ def judge(cluster: Cluster, directory: Path, *arguments: str) -> Json:
     logs.mkdir(exist_ok=True)
     for name in cluster.names:
         shutil.copy(cluster.node(name).log_path, logs / f"{name}.log")
-    _, report = check("--logs", str(logs), "--timezone", "UTC", *arguments)
+    _, report = run_check("--logs", str(logs), "--timezone", "UTC", *arguments)
     return report
 
 
@@ -59,7 +56,8 @@ def times(cluster: Cluster, words: str) -> int:
     return sum(cluster.node(name).log_path.read_text().count(words) for name in cluster.names)
 
 
-@pytest.mark.parametrize("version", ON_2_15)
+@pytest.mark.nightly
+@pytest.mark.parametrize("version", VERSIONS)
 def test_lost_majority_is_found_and_so_is_its_return(
     cluster_factory: ClusterFactory, tmp_path: Path, version: str
 ) -> None:
@@ -101,7 +99,8 @@ def test_lost_majority_is_found_and_so_is_its_return(
         assert set(failures_of(report, code).values()) <= {"info", "warning"}, code
 
 
-@pytest.mark.parametrize("version", ON_2_12)
+@pytest.mark.nightly
+@pytest.mark.parametrize("version", VERSIONS)
 def test_flapping_leaders_and_failed_placement_are_found(
     cluster_factory: ClusterFactory, tmp_path: Path, version: str
 ) -> None:
@@ -128,7 +127,7 @@ def test_flapping_leaders_and_failed_placement_are_found(
     assert {code for code, _, _ in loud(report)} == {"JSD705", "JSD716"}
 
 
-@pytest.mark.parametrize("version", ON_2_15)
+@pytest.mark.parametrize("version", VERSIONS)
 def test_lost_messages_are_found(cluster_factory: ClusterFactory, tmp_path: Path, version: str) -> None:
     cluster = cluster_factory(version, 1)
 
@@ -158,7 +157,8 @@ def test_lost_messages_are_found(cluster_factory: ClusterFactory, tmp_path: Path
     assert failures_of(report, "JSD205") == expected
 
 
-@pytest.mark.parametrize("version", ON_2_10)
+@pytest.mark.nightly
+@pytest.mark.parametrize("version", VERSIONS)
 def test_full_disk_is_found(cluster_factory: ClusterFactory, tmp_path: Path, version: str) -> None:
     with small_disk(tmp_path / "deployment-1" / "n1" / "store", 16):
         cluster = cluster_factory(version, 1, jetstream="max_memory_store: 1M\n  max_file_store: 1G")
@@ -201,7 +201,8 @@ def test_server_that_does_not_return_and_one_of_another_version(
     assert loud(judge(cluster, tmp_path)) == []
 
 
-@pytest.mark.parametrize("version", ON_2_10)
+@pytest.mark.nightly
+@pytest.mark.parametrize("version", VERSIONS)
 def test_stopped_reloaded_and_started_servers_are_healthy(
     cluster_factory: ClusterFactory, tmp_path: Path, version: str
 ) -> None:

@@ -16,13 +16,14 @@ import httpx2
 import pytest
 from nats.aio.client import Client
 
-from tests.real.outage import failures_of, with_client
-from tests.real.test_logs_cluster import ON_2_10, ON_2_12, ON_2_15, judge, logged, loud, times
-from tests.servers import Cluster, ClusterFactory, wait_until
+from tests.real.test_logs_cluster import judge, logged, loud, times
+from tests.servers import VERSIONS, Cluster, ClusterFactory, wait_until
 from tests.servers.cluster import LIMITS
 from tests.servers.slow_disk import slow_disk
 from tests.support.deployment import add_stream, api
 from tests.support.leading import led_by
+from tests.support.outage import with_client
+from tests.support.reports import failures_of
 from tests.support.stored import store
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("logs-cluster")]
@@ -329,7 +330,7 @@ def put_back(copies: dict[Path, Path]) -> None:
         shutil.copytree(copy, source)
 
 
-@pytest.mark.parametrize("version", ON_2_15)
+@pytest.mark.parametrize("version", VERSIONS)
 def test_raft_log_that_lost_its_entries(cluster_factory: ClusterFactory, tmp_path: Path, version: str) -> None:
     """Its index is still there and tells where it ended; what the leader sends again begins at the beginning."""
     parted = Parted(cluster_factory(version, 3), tmp_path)
@@ -342,7 +343,8 @@ def test_raft_log_that_lost_its_entries(cluster_factory: ClusterFactory, tmp_pat
     wait_until(lambda: parted.held() == [40] * 3, "three copies of everything", timeout=60)
 
 
-@pytest.mark.parametrize("version", ON_2_12)
+@pytest.mark.nightly
+@pytest.mark.parametrize("version", VERSIONS)
 def test_leader_of_an_older_backup(cluster_factory: ClusterFactory, tmp_path: Path, version: str) -> None:
     """Two servers were put back; the third lost its copy, and knows that it had more than they have."""
     parted = Parted(cluster_factory(version, 3), tmp_path)
@@ -363,7 +365,8 @@ def test_leader_of_an_older_backup(cluster_factory: ClusterFactory, tmp_path: Pa
     assert set(parted.reported("requested sequence ", "a follower requested messages beyond")) == {"APP/P207"}
 
 
-@pytest.mark.parametrize("version", ON_2_10)
+@pytest.mark.nightly
+@pytest.mark.parametrize("version", VERSIONS)
 def test_older_copy_after_the_raft_logs_are_lost(cluster_factory: ClusterFactory, tmp_path: Path, version: str) -> None:
     """Nothing tells the server what its copy lacks: the next message does not fit."""
     parted = Parted(cluster_factory(version, 3), tmp_path)

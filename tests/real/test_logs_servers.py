@@ -16,26 +16,28 @@ import time
 from datetime import datetime, timedelta
 from pathlib import Path
 
+import nats
 import pytest
 from nats.aio.client import Client
+from nats.errors import TimeoutError as NatsTimeoutError
 
 from jsdoctor.demo.errors import ServerStartError
 from jsdoctor.demo.server import NatsServer, free_ports
 from jsdoctor.model.finding import Outcome
 from tests.collect.operator_mode import Operator, creds
-from tests.real.load import LOGIN, dial, failed_logins, stalled_reader
 from tests.real.logging_client import application, refused
-from tests.real.outage import check, failures_of, fill, small_disk, with_client
-from tests.servers import Cluster, ClusterFactory, server_binary, wait_until
-from tests.support.deployment import add_stream, api
+from tests.servers import VERSIONS, Cluster, ClusterFactory, server_binary, wait_until
+from tests.support.deployment import add_consumer, add_stream, api
+from tests.support.load import LOGIN, dial, failed_logins, stalled_reader
 from tests.support.log_cases import evidence_of_files
+from tests.support.outage import with_client
+from tests.support.reports import failures_of, run_check
 from tests.support.rule_case import label
 from tests.support.ruleset import run_all
 
 pytestmark = pytest.mark.real
 
-EVERY_NIGHT = pytest.mark.nightly
-VERSIONS = ["2.15.1", pytest.param("2.12.8", marks=EVERY_NIGHT), pytest.param("2.10.26", marks=EVERY_NIGHT)]
+
 STAMP = "%Y/%m/%d %H:%M:%S"
 STAMPS = r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d"
 
@@ -203,26 +205,6 @@ def test_damaged_stores(version: str, cluster_factory: ClusterFactory) -> None:
     assert severities(*logs(cluster))["JSD804"] == {"APP/CUT/c": "error", "APP/BAD": "error"}
 
 
-@pytest.mark.parametrize("version", ["2.12.8", pytest.param("2.10.26", marks=EVERY_NIGHT)])
-def test_jetstream_switched_off_by_a_full_disk(version: str, cluster_factory: ClusterFactory, tmp_path: Path) -> None:
-    with small_disk(tmp_path / "deployment-1" / "n2" / "store", 24):
-        cluster = cluster_factory(version, 3)
-        log = cluster.node("n2").log_path
-        with_client(cluster, lambda client: fill(client, "BIG", "n2", lambda: "will be DISABLED" in log.read_text()))
-        assert severities(*logs(cluster))["JSD803"] == {"n2": "critical"}
-        cluster.close()
-
-
-@EVERY_NIGHT
-@pytest.mark.parametrize("version", ["2.15.1", "2.12.8", "2.10.26"])
-def test_removed_while_it_runs(version: str, cluster_factory: ClusterFactory) -> None:
-    cluster = cluster_factory(version, 3)
-    gone = next(name for name in cluster.names if name != cluster.meta_leader())
-    with_client(cluster, lambda client: api(client, "SERVER.REMOVE", {"peer": gone}), "sys")
-    wait_for_line(cluster, "our server was removed from the cluster", gone)
-    assert severities(*logs(cluster))["JSD803"] == {gone: "critical"}
-
-
 # --- starts -------------------------------------------------------------------------------------------------------
 
 
@@ -347,6 +329,60 @@ def test_the_command_line_reports_it(cluster_factory: ClusterFactory, tmp_path: 
     archive.mkdir()
     shutil.copy(cluster.node("n1").log_path, archive / "n1.log")
     (archive / "n2.log.bz2").write_bytes(bz2.compress(bytes(100_000))[:40])
-    _, report = check("--logs", str(archive))
+    _, report = run_check("--logs", str(archive))
     assert failures_of(report, "JSD805") == {"n1": "warning"}
     assert list(failures_of(report, "JSD903").values()) == ["warning"]
+
+
+NARROW = """NARROW: {
+  jetstream: enabled
+  users: [
+    {user: owner, password: owner}
+    {user: worker, password: worker, permissions: {publish: {deny: ["$JS.ACK.>", "$JS.API.STREAM.INFO.*"]}}}
+  ]
+}"""
+
+
+async def furnish(client: Client) -> None:
+    await add_stream(client, "ORDERS", subjects=["orders"])
+    await add_consumer(client, "ORDERS", "worker")
+    await client.jetstream().publish("orders", b"1")
+
+
+def work_without_permissions(cluster: Cluster) -> list[str]:
+    """A worker that fetches and acknowledges; returns what it logs."""
+    logged: list[str] = []
+
+    async def error(problem: Exception) -> None:
+        logged.append(f"2026-11-21T10:00:00Z ERROR worker: {problem}")
+
+    async def run() -> None:
+        client = await nats.connect(cluster.url("worker"), error_cb=error)
+        try:
+            subscription = await client.jetstream().pull_subscribe_bind("worker", "ORDERS")
+            [message] = await subscription.fetch(1)
+            await message.ack()
+            await client.flush()
+            with pytest.raises(NatsTimeoutError):
+                await client.request("$JS.API.STREAM.INFO.ORDERS", timeout=0.5)
+        finally:
+            await client.close()
+
+    asyncio.run(run())
+    return logged
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_permissions_that_lack_acknowledgements(version: str, cluster_factory: ClusterFactory, tmp_path: Path) -> None:
+    cluster = cluster_factory(version, 1, accounts=NARROW)
+    with_client(cluster, furnish, "owner")
+    logged = work_without_permissions(cluster)
+    wait_for_line(cluster, "$JS.API.STREAM.INFO.ORDERS")
+    [severity] = severities(*logs(cluster))["JSD825"].values()
+    assert severity == "warning", "one refused acknowledgement is enough"
+
+    app = tmp_path / "worker.log"
+    app.write_text("\n".join([*logged, *["2026-11-21T10:00:01Z ERROR worker: publish failed: nats: timeout"] * 6, ""]))
+    failures = severities(app)
+    assert failures["JSD825"] == {"worker": "warning"}, logged
+    assert failures["JSD826"] == {"worker": "warning"}

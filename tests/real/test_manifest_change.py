@@ -1,4 +1,4 @@
-"""What a change of manifests does to a deployment: steps in order, before and after, messages at stake, drift."""
+"""What a change of manifests does to a deployment: steps in order, messages at stake, drift, and what a gate counts."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from typing import Any
 import jsonschema
 import pytest
 
-from tests.cli.invoke import jsdoctor
-from tests.real.outage import check, with_client
+from tests.cli.invoke import jsdoctor_warm as jsdoctor
 from tests.servers import ClusterFactory
 from tests.support.deployment import HOUR_NS, add_consumer, add_stream
+from tests.support.outage import with_client
+from tests.support.reports import run_check
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("manifests")]
+
 
 Json = dict[str, Any]
 
@@ -50,7 +52,7 @@ def test_the_change_of_manifests(cluster_factory: ClusterFactory, tmp_path: Path
         (deploy / f"{name}.json").write_text(json.dumps(content))
 
     asked = ("-s", cluster.url("app"), "--samples", "1", "--manifest", str(deploy))
-    _, report = check(*asked)
+    _, report = run_check(*asked)
     jsonschema.validate(report, SCHEMA)
     change = report["change"]
     order = [(step["action"], step["subject"]["name"]) for step in change["steps"]]
@@ -87,18 +89,18 @@ def test_the_change_of_manifests(cluster_factory: ClusterFactory, tmp_path: Path
     assert "Change: 3 create, 2 update" in shown
     assert "in no manifest: APP > FORGOTTEN" in shown
 
-    _, report = check("-s", cluster.url("sys"), *asked[2:])
+    _, report = run_check("-s", cluster.url("sys"), *asked[2:])
     assert [(step["action"], step["subject"]["name"]) for step in report["change"]["steps"]] == order
     assert report["change"]["incomplete"] == ""
 
-    _, report = check(*asked, "--ignore", "JSD615")
+    _, report = run_check(*asked, "--ignore", "JSD615")
     [old] = [step for step in report["change"]["steps"] if step["subject"]["name"] == "OLD"]
     assert old["at_stake"] == "not known", "a rule that did not run found nothing out"
 
 
 def test_without_a_deployment_there_is_no_change(tmp_path: Path) -> None:
     (tmp_path / "same.json").write_text(json.dumps(SAME))
-    _, report = check("--manifest", str(tmp_path))
+    _, report = run_check("--manifest", str(tmp_path))
     assert report["change"] is None
 
 
@@ -120,7 +122,7 @@ def test_drift_fails_in_both_directions(cluster_factory: ClusterFactory, tmp_pat
             (deploy / f"{stream['name']}.json").write_text(json.dumps(stream))
         where = ("-s", server) if server else ()
         asked = ("--samples", "1", "--fail-on", "critical", "--select", "JSD6", "--drift")
-        return check(*where, "--manifest", str(deploy), *asked)[0]
+        return run_check(*where, "--manifest", str(deploy), *asked)[0]
 
     assert drift(SAME, EVENTS) == 0
     assert drift(SAME) == 1, "deployed, and no manifest has it"
@@ -144,7 +146,7 @@ def test_a_server_that_was_not_contacted_may_have_the_stream(shared_cluster: Clu
 
     def seen(*names: str) -> tuple[list[str], list[str]]:
         asked = [word for name in names for word in ("--monitor", urls[name])]
-        _, report = check(*asked, "--samples", "1", "--manifest", str(tmp_path))
+        _, report = run_check(*asked, "--samples", "1", "--manifest", str(tmp_path))
         about = [gap["reason"] for gap in report["gaps"] if gap["kind"] == "server" and not gap["requested"]]
         return [step["action"] for step in report["change"]["steps"]], about
 
@@ -155,3 +157,74 @@ def test_a_server_that_was_not_contacted_may_have_the_stream(shared_cluster: Clu
     assert steps == []
     assert "1 more server is a member" in reason
     assert seen(*cluster.names) == ([], [])
+
+
+BOUNDED: Json = {"max_age": HOUR_NS, "max_bytes": 1 << 20, "max_msgs": 100, "discard": "old", "storage": "file"}
+UNBOUNDED: Json = {"name": "ORDERS", "subjects": ["orders.>"], "storage": "file"}
+NEW: Json = {"name": "NEW", "subjects": ["new.>"], **BOUNDED}
+ITS_READER: Json = {"name": "reader", "durable_name": "reader", "ack_policy": "explicit", "max_deliver": 5}
+
+ON_ORDERS = ("JSD601", "ORDERS")
+"""The finding that is there before any change: nothing limits the stream."""
+
+
+def test_a_gate_judges_the_change(cluster_factory: ClusterFactory, tmp_path: Path) -> None:
+    cluster = cluster_factory(nodes=1)
+
+    async def plant(client: Any) -> None:
+        await add_stream(client, **UNBOUNDED)
+        await add_consumer(client, "ORDERS", "reader", max_deliver=5)
+
+    with_client(cluster, plant)
+    deploy = tmp_path / "deploy"
+    deploy.mkdir()
+
+    def gate(manifests: dict[str, Json], *options: str) -> tuple[int, set[tuple[str, str]], set[tuple[str, str]]]:
+        for file in deploy.iterdir():
+            file.unlink()
+        for name, content in manifests.items():
+            (deploy / f"{name}.json").write_text(json.dumps(content))
+        asked = ("--manifest", str(deploy), "--samples", "1", "--select", "JSD3,JSD4,JSD6", *options)
+        code, report = run_check("-s", cluster.url("app"), "--fail-on", "warning", *asked)
+        failed = [
+            result for result in report["results"] if result["outcome"] == "fail" and result["severity"] != "info"
+        ]
+        before = {(result["code"], result["subject"]["name"]) for result in failed if result["suppressed"]}
+        assert {result["suppressed"]["kind"] for result in failed if result["suppressed"]} <= {"existing"}
+        assert len(before) <= report["summary"]["suppressed"]
+        return (
+            code,
+            {(result["code"], result["subject"]["name"]) for result in failed if not result["suppressed"]},
+            before,
+        )
+
+    code, counted, before = gate({"new": NEW})
+    assert (code, counted) == (0, set()), "a fault of production does not fail a change elsewhere"
+    assert ON_ORDERS in before
+    code, counted, _ = gate({"new": NEW}, "--all-findings")
+    assert code == 1
+    assert ON_ORDERS in counted
+
+    code, counted, before = gate({"orders": UNBOUNDED, "new": NEW})
+    assert (code, counted) == (0, set()), "a manifest that says what is deployed changes nothing"
+    assert ON_ORDERS in before
+    code, counted, _ = gate({"orders": UNBOUNDED | {"description": "all orders", "max_msg_size": 1 << 20}})
+    assert code == 1, "a change of the stream touches its faults"
+    assert ON_ORDERS in counted
+    code, counted, before = gate({"orders": UNBOUNDED | BOUNDED})
+    assert (code, counted) == (0, set()), "a change that fixes a fault is not charged with it"
+    assert ON_ORDERS in before
+    code, counted, _ = gate({"orders": UNBOUNDED, "reader": {"stream_name": "ORDERS", "config": ITS_READER}})
+    assert (code, counted) == (0, set()), "nor does a consumer as it is"
+    code, counted, _ = gate({"new": NEW | {"max_bytes": 0, "max_msgs": 0, "max_age": 0}})
+    assert code == 1
+    assert ("JSD601", "NEW") in counted, "the change causes it"
+
+    (deploy / "new.json").write_text(json.dumps(NEW))
+    shown = jsdoctor("check", "-s", cluster.url("app"), "--manifest", str(deploy), cwd=tmp_path).stdout
+    assert "Found before the change" in shown
+    assert "--all-findings counts them" in shown
+    table = jsdoctor(
+        *("check", "-s", cluster.url("app"), "--manifest", str(deploy), "--format", "markdown"), cwd=tmp_path
+    ).stdout
+    assert "|   | Action | Subject | Declared at | Messages at stake | Why here |" in table

@@ -10,9 +10,9 @@ import nats
 import pytest
 from nats.aio.client import Client
 
-from tests.real.ward import Json, failures, run_check
 from tests.servers import Cluster, ClusterFactory
 from tests.support.deployment import HOUR_NS, add_stream, api
+from tests.support.reports import Json, failures, run_check
 from tests.support.stopped_mirror import add_stopped_mirror
 from tests.support.stored import store, store_again
 

@@ -20,10 +20,10 @@ from typing import Any
 import pytest
 
 from tests.cli.invoke import jsdoctor
-from tests.real.fixing import with_client
 from tests.servers import Cluster, ClusterFactory, wait_until
 from tests.support.deployment import HOUR_NS, add_stream, api
 from tests.support.http_server import QuietHandler, serving
+from tests.support.outage import with_client
 
 pytestmark = pytest.mark.real
 

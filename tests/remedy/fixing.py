@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from tests.cli.invoke import jsdoctor
+from tests.cli.invoke import jsdoctor_warm as jsdoctor
 
 Json = dict[str, Any]
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from tests.clock import ShiftClock, clock_shifter
-from tests.real.outage import small_disk
 from tests.remedy.kill_matrix import ACTIONS, Json, Lab
 from tests.remedy.test_kill_matrix import exact, figures, shape, wrong
 from tests.servers import VERSIONS, Cluster, ClusterFactory
+from tests.support.outage import small_disk
 
 pytestmark = [pytest.mark.real, pytest.mark.nightly]
 _MEGABYTES = 24

@@ -17,13 +17,13 @@ from jsdoctor.remedy.families.peers import as_its_leader_has_it, everyone
 from tests.cli.invoke import jsdoctor
 from tests.clock import ShiftClock, clock_shifter
 from tests.collect.looking import NIGHTLY_UNLESS_DEFAULT
-from tests.real.test_consumer_ahead import consume_all, lose_the_tail, publish_five
-from tests.real.ward import Site
+from tests.faults.test_sequence_mismatch import consume_all, lose_the_tail, publish_five
 from tests.remedy.asking import PlainApi, with_api
 from tests.remedy.fixing import endings, fix, planned
 from tests.servers import VERSIONS as EVERY_VERSION
 from tests.servers import Cluster, ClusterFactory, wait_until
 from tests.support.deployment import HOUR_NS, add_consumer, add_stream, api, drain
+from tests.support.site import Site
 from tests.support.stopped_mirror import add_stopped_mirror
 from tests.support.stored import store, store_again
 
@@ -50,7 +50,7 @@ async def publish(to: PlainApi, subject: str, count: int, first: int = 0) -> Non
 
 async def give_up(to: PlainApi, cluster: Cluster, stream: str, **config: Any) -> None:
     """Three messages that nobody acknowledges, each delivered twice, which is as often as allowed; then one that is."""
-    site = Site(cluster, "", to.client)
+    site = Site.of(cluster, "", to.client)
     await add_stream(to.client, stream, subjects=[stream], **BOUNDS, **config)
     await add_consumer(to.client, stream, "worker", max_deliver=2, ack_wait=SECOND_NS)
     await publish(to, stream, 3)

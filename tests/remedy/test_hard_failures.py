@@ -13,12 +13,12 @@ import pytest
 
 from jsdoctor.remedy.backup.take import take
 from tests.cli.invoke import jsdoctor
-from tests.real.ward import Site
 from tests.remedy.asking import PlainApi, with_api
 from tests.remedy.fixing import fix
 from tests.remedy.test_hard_actions import BOUNDS, SECOND_NS, give_up, publish
 from tests.servers import ROOT, Cluster, ClusterFactory, wait_until
 from tests.support.deployment import add_consumer, add_stream, drain
+from tests.support.site import Site
 
 pytestmark = pytest.mark.real
 
@@ -97,7 +97,7 @@ def test_a_reset_that_does_not_help_is_taken_back(cluster_factory: ClusterFactor
         await add_stream(to.client, "ORDERS", subjects=["ORDERS"], **BOUNDS)
         await add_consumer(to.client, "ORDERS", "worker", ack_wait=SECOND_NS // 20)
         await publish(to, "ORDERS", 5)
-        assert await Site(cluster, "", to.client).fetch("ORDERS", "worker", 3) == 3
+        assert await Site.of(cluster, "", to.client).fetch("ORDERS", "worker", 3) == 3
 
     with_api(cluster.url(), plant)
     words = ("--select", "JSD410", "--remedy", "JSD410=consumer.reset,seq=1", "--patience", "1s")

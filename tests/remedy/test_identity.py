@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from nats.aio.client import Client
 
-from tests.real.fixing import config_of, fix, rollback, with_client
+from tests.real.fixing import config_of, fix, rollback
 from tests.servers import Cluster, ClusterFactory
 from tests.support.deployment import add_consumer, add_stream
+from tests.support.outage import with_client
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("fix")]
 

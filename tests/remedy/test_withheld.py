@@ -14,9 +14,10 @@ from jsdoctor.collect.connect.secret_refs import shown_path
 from jsdoctor.parse.withheld import MARK, agree, is_withheld, withheld
 from jsdoctor.remedy.settings import differences, told
 from tests.cli.invoke import jsdoctor
-from tests.real.fixing import config_of, fix, rollback, with_client
+from tests.real.fixing import config_of, fix, rollback
 from tests.servers import Cluster, ClusterFactory
 from tests.support.deployment import add_consumer, add_stream
+from tests.support.outage import with_client
 
 SECOND_NS = 1_000_000_000
 SECRETS = {

@@ -21,10 +21,10 @@ from jsdoctor.parse.assemble import assemble
 from jsdoctor.parse.stored import StoredReply
 from jsdoctor.parse.stored_columns import unpack
 from tests.collect.looking import NIGHTLY_UNLESS_DEFAULT, gaps
-from tests.real.ward import run_check
 from tests.scan.reading import MESSAGES, consumers, furnished, publish, scan, stored, ways
 from tests.servers import VERSIONS, Cluster, ClusterFactory, wait_until
 from tests.support.deployment import add_consumer, add_stream, api
+from tests.support.reports import run_check
 
 pytestmark = pytest.mark.real
 

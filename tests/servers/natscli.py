@@ -38,3 +38,9 @@ def run_printed(nats_cli: Path, command: str, **environment: str) -> subprocess.
         check=False,
         stdin=subprocess.DEVNULL,
     )
+
+
+def typed(nats_cli: Path, command: str, url: str) -> None:
+    """Run a printed command as a user would."""
+    done = run_printed(nats_cli, command, NATS_URL=url)
+    assert done.returncode == 0, done.stderr

@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -30,7 +30,9 @@ _SPARK = "jsdoctor.collect.logs.spark"
 _turn = threading.Lock()
 
 
-def jsdoctor_again(arguments: Sequence[str], timeout_s: float) -> subprocess.CompletedProcess[str]:
+def jsdoctor_again(
+    arguments: Sequence[str], timeout_s: float, cwd: Path | None = None, env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
     """The finished command. Raises `TimeoutExpired` as `subprocess.run` does."""
     with _turn, tempfile.TemporaryDirectory(prefix="jsdoctor-warm-") as scratch:
         warm = _process()
@@ -39,8 +41,8 @@ def jsdoctor_again(arguments: Sequence[str], timeout_s: float) -> subprocess.Com
         request = {
             "arguments": list(arguments),
             "scratch": scratch,
-            "cwd": str(Path.cwd()),
-            "environment": {**os.environ},
+            "cwd": str(cwd or Path.cwd()),
+            "environment": {**(os.environ if env is None else env)},
         }
         late = threading.Timer(timeout_s, warm.kill)
         late.start()

@@ -1,0 +1,400 @@
+"""Consumers that take long to tell ill from well, slow workers, and what only the subjects of a stream show."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import nats
+import pytest
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+
+from tests.faults.consumer_lag import delivered
+from tests.faults.planting import TOPOLOGIES
+from tests.real.contexts import contexts
+from tests.servers import DEFAULT_VERSION, VERSIONS, Cluster, ClusterFactory
+from tests.servers.deployments import do
+from tests.servers.natscli import typed
+from tests.support.applications import acknowledge
+from tests.support.deployment import HOUR_NS, add_consumer, add_stream, api
+from tests.support.outage import with_client
+from tests.support.reports import Json, failures, run_check
+from tests.support.site import SECOND_NS, Site
+
+pytestmark = [pytest.mark.real, pytest.mark.xdist_group("consumer-lag")]
+
+
+IMPATIENT = """
+[rules.JSD405]
+idle_for = "1s"
+absent_for = "1s"
+[rules.JSD417]
+still_for = "1s"
+"""
+OURS = {"JSD401", "JSD402", "JSD403", "JSD404", "JSD405", "JSD406", "JSD408", "JSD417"}
+VISIBLY_STILL = {("JSD404", "spare"), ("JSD403", "serial"), ("JSD403", "batch"), ("JSD405", "fetcher")}
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param((version, topology), marks=() if (version, nodes) == (DEFAULT_VERSION, 1) else pytest.mark.nightly)
+        for version in VERSIONS
+        for topology, nodes in TOPOLOGIES.items()
+    ],
+)
+def cluster(request: pytest.FixtureRequest, shared_cluster: ClusterFactory) -> tuple[Cluster, str]:
+    version, topology = request.param
+    return shared_cluster(version, TOPOLOGIES[topology], extra_config="# consumer lag\n"), version
+
+
+def test_absent_and_mute_clients_are_found_and_gone_once_they_work(
+    cluster: tuple[Cluster, str], tmp_path: Path
+) -> None:
+    configuration = tmp_path / "impatient.toml"
+    configuration.write_text(IMPATIENT)
+    before, after = asyncio.run(absent_and_mute(*cluster, configuration))
+    by_consumer = {
+        name: failures(before, f"APP/{name}") for name in ("L405/left", "L405W/left", "L405I/push", "L417/mute")
+    }
+    loud = {name: {code: s for code, s in codes.items() if s != "info"} for name, codes in by_consumer.items()}
+    assert loud == {
+        "L405/left": {"JSD405": "warning"},
+        "L405W/left": {"JSD405": "error"},
+        "L405I/push": {"JSD405": "error"},
+        "L417/mute": {"JSD417": "error"},
+    }
+    assert {name: OURS & set(failures(after, f"APP/{name}")) for name in by_consumer} == {
+        name: set() for name in by_consumer
+    }
+
+
+async def absent_and_mute(cluster: Cluster, version: str, configuration: Path) -> tuple[Json, Json]:
+    """Durables whose applications are gone, and a subscriber that never answers flow control; then all of them work."""
+    arguments = ("--server", cluster.url("sys"), "--config", str(configuration), "--interval", "3s")
+    client = await nats.connect(cluster.servers("app"))
+    site = Site.of(cluster, version, client)
+    try:
+        await left_alone(site)
+        mute = await client.subscribe("deliver.l417")
+        await site.stream("L417", subjects=["l417"], max_bytes=64 << 20)
+        await site.consumer(
+            "L417", "mute", deliver_subject="deliver.l417", flow_control=True, idle_heartbeat=5 * SECOND_NS
+        )
+        # More than the server sends without an answer.
+        await site.publish("l417", 80, size=60_000)
+        _, before = await asyncio.to_thread(run_check, *arguments)
+        await mute.unsubscribe()
+        await client.subscribe("deliver.l417", cb=reply_to_all)
+        await client.subscribe("deliver.l405i", cb=acknowledge)
+        for stream in ("L405", "L405W"):
+            await site.fetch(stream, "left", 5)
+        await delivered(site, "L417", "mute")
+        _, after = await asyncio.to_thread(run_check, *arguments)
+    finally:
+        await client.close()
+    return before, after
+
+
+async def left_alone(site: Site) -> None:
+    """Three durables with messages and without clients, on streams that do and do not keep messages for them."""
+    for name, retention in (("L405", "limits"), ("L405W", "workqueue"), ("L405I", "interest")):
+        await site.stream(name, subjects=[name.lower()], retention=retention)
+    await site.consumer("L405", "left")
+    await site.consumer("L405W", "left")
+    await site.consumer("L405I", "push", deliver_subject="deliver.l405i")
+    for subject in ("l405", "l405w", "l405i"):
+        await site.publish(subject, 5)
+
+
+async def reply_to_all(msg: Msg) -> None:
+    """A subscriber that knows flow control: requests for it come as status messages that want a reply."""
+    stalled = (msg.headers or {}).get("Nats-Consumer-Stalled")
+    if stalled:
+        await msg._client.publish(stalled)
+    if msg.reply:
+        await msg.respond(b"+ACK" if msg.reply.startswith("$JS.ACK") else b"")
+
+
+@pytest.mark.parametrize("interval", ["2s"])
+def test_healthy_habits_are_not_reported(cluster: tuple[Cluster, str], interval: str) -> None:
+    report = asyncio.run(habits(*cluster, interval))
+    results = [
+        result for result in report["results"] if result["code"] in OURS and result["outcome"] in ("fail", "error")
+    ]
+    loud = [result for result in results if result["severity"] != "info" or result["outcome"] == "error"]
+    assert [f"{result['code']} {result['subject']} {result['message']}" for result in loud] == []
+    # What visibly stands still is information with numbers, whatever the habit behind it.
+    assert {(result["code"], result["subject"]["name"]) for result in results} <= VISIBLY_STILL
+
+
+async def habits(cluster: Cluster, version: str, interval: str) -> Json:
+    """Consumers at rest, at their limit or behind on purpose, all of them with messages that wait."""
+    client = await nats.connect(cluster.servers("app"))
+    site = Site.of(cluster, version, client)
+    modern = version.split(".")[1] != "10"
+    try:
+        await site.stream("HABITS", subjects=["habits.>"])
+        await site.publish("habits.old", 5)
+        # One message at a time, the handler still at it.
+        await site.consumer("HABITS", "serial", max_ack_pending=1)
+        await site.fetch("HABITS", "serial", 1, ack=False)
+        # A batch as large as the limit, half of it done.
+        await site.consumer("HABITS", "batch", max_ack_pending=3)
+        await site.fetch("HABITS", "batch", 3, ack=False)
+        # A client between two fetches.
+        await site.consumer("HABITS", "fetcher")
+        await site.fetch("HABITS", "fetcher", 2)
+        # A long job whose worker reports progress.
+        await site.consumer("HABITS", "job", max_ack_pending=1, ack_wait=SECOND_NS)
+        site.background(in_progress(site, "HABITS", "job"))
+        # Messages refused with a delay, nothing else to do.
+        await site.consumer("HABITS", "later", filter_subject="habits.later")
+        await site.publish("habits.later", 2)
+        await refuse_later(site, "HABITS", "later", 2)
+        await wait_for_more(site, "HABITS", "later")
+        # As slow as it was published, with a pause in the middle.
+        await site.stream("REPLAY", subjects=["replay"])
+        await site.publish("replay", 1)
+        await asyncio.sleep(6)
+        await site.publish("replay", 3)
+        await client.subscribe("deliver.replay", cb=acknowledge)
+        await site.consumer("REPLAY", "show", deliver_subject="deliver.replay", replay_policy="original")
+        # Short-lived, and nobody uses it any more.
+        await site.consumer("HABITS", "brief", durable=False, inactive_threshold=HOUR_NS // 60)
+        if modern:
+            await site.consumer("HABITS", "paused", pause_until="2099-01-01T00:00:00Z")
+            await wait_for_more(site, "HABITS", "paused")
+            groups = {"priority_groups": ["g"], "priority_policy": "overflow"}
+            await site.consumer("HABITS", "spare", **groups)
+            await wait_for_more(site, "HABITS", "spare", group="g", min_pending=1_000)
+        _, report = await asyncio.to_thread(run_check, "--server", cluster.url("sys"), "--interval", interval)
+        await site.rest()
+        for stream in ("HABITS", "REPLAY"):
+            await site.api(f"STREAM.DELETE.{stream}")
+    finally:
+        await site.rest()
+        await client.close()
+    return report
+
+
+async def in_progress(site: Site, stream: str, consumer: str) -> None:
+    """A worker that holds one message for long and says so in time."""
+    inbox = site.client.new_inbox()
+    subscription = await site.client.subscribe(inbox)
+    await site.client.publish(f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}", b"1", reply=inbox)
+    message = await subscription.next_msg(timeout=10)
+    while not site.stopping:
+        await message.respond(b"+WPI")
+        await asyncio.sleep(0.2)
+
+
+async def refuse_later(site: Site, stream: str, consumer: str, count: int) -> None:
+    """Fetch messages and refuse them for a minute."""
+    inbox = site.client.new_inbox()
+    subscription = await site.client.subscribe(inbox)
+    await site.client.publish(f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}", str(count).encode(), reply=inbox)
+    for _ in range(count):
+        await (await subscription.next_msg(timeout=10)).respond(b'-NAK {"delay": 60000000000}')
+
+
+async def wait_for_more(site: Site, stream: str, consumer: str, **options: object) -> None:
+    """A client with an open request."""
+    inbox = site.client.new_inbox()
+    await site.client.subscribe(inbox)
+    body = json.dumps({"batch": 5, "expires": 120 * SECOND_NS, **options}).encode()
+    await site.client.publish(f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}", body, reply=inbox)
+
+
+BATCH = 40
+DEAF = """
+  DEAF: {
+    jetstream: enabled
+    users: [
+      { user: deaf, password: deaf-secret, permissions: { subscribe: ["_INBOX.>"] } }
+      { user: hears, password: hears-secret }
+    ]
+  }
+"""
+
+
+async def furnish(client: Client) -> None:
+    await add_stream(client, "P410", subjects=["p410.*"], max_age=HOUR_NS, max_bytes=8 << 20)
+    for name in ("slow", "quick", "unmeasured"):
+        measured: dict[str, Any] = {} if name == "unmeasured" else {"sample_freq": "100%"}
+        await add_consumer(client, "P410", name, ack_wait=2 * SECOND_NS, filter_subject=f"p410.{name}", **measured)
+
+
+async def work(client: Client, name: str, takes_s: float, stop: list[bool]) -> None:
+    """Batch after batch: all of it delivered at once, and acknowledged when it is done."""
+    inbox = client.new_inbox()
+    subscription = await client.subscribe(inbox)
+    while not stop:
+        await asyncio.gather(*(client.request(f"p410.{name}", b"x", timeout=10) for _ in range(BATCH)))
+        body = json.dumps({"batch": BATCH, "expires": 5 * SECOND_NS}).encode()
+        await client.publish(f"$JS.API.CONSUMER.MSG.NEXT.P410.{name}", body, reply=inbox)
+        messages = [await subscription.next_msg(timeout=10) for _ in range(BATCH)]
+        await asyncio.sleep(takes_s)
+        for message in messages:
+            await message.respond(b"+ACK")
+        await client.flush()
+
+
+@contextmanager
+def working(servers: list[str]) -> Iterator[None]:
+    """Workers beside the check, on a loop of their own."""
+    stop: list[bool] = []
+
+    async def run() -> None:
+        client = await nats.connect(servers)
+        await asyncio.gather(work(client, "slow", 1.2, stop), work(client, "quick", 0.0, stop))
+        await client.close()
+
+    thread = Thread(target=lambda: asyncio.run(run()))
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.append(True)
+        thread.join()
+
+
+def failure(report: Json, consumer: str) -> Json:
+    return next(r for r in report["results"] if r["subject"]["name"] == consumer and r["outcome"] == "fail")
+
+
+@pytest.mark.parametrize("server_version", VERSIONS)
+@pytest.mark.parametrize("nodes", [1, pytest.param(3, marks=pytest.mark.nightly)])
+def test_slow_workers_are_measured(
+    cluster_factory: ClusterFactory, server_version: str, nodes: int, nats_cli: Path, tmp_path: Path
+) -> None:
+    cluster: Cluster = cluster_factory(server_version, nodes=nodes)
+    with_client(cluster, furnish)
+    arguments = ("--server", cluster.url("app"), "--select=JSD410", "--interval=3s")
+    with working(cluster.servers("app")):
+        _, report = run_check(*arguments)
+    slow = failure(report, "slow")
+    assert slow["severity"] in ("warning", "error"), "a busy machine makes it longer than the two seconds themselves"
+    assert slow["measured"] >= 1.2 * SECOND_NS
+    assert "measured acknowledgements 99 % came within" in slow["message"]
+    for name in ("quick", "unmeasured"):
+        assert failures(report, f"APP/P410/{name}") == {}
+    for command in slow["remedy"]["commands"]:
+        typed(nats_cli, command, cluster.url("app"))
+
+
+def test_who_may_not_listen_is_reported(cluster_factory: ClusterFactory) -> None:
+    cluster = cluster_factory(accounts=DEAF)
+    address = cluster.urls[0].removeprefix("nats://")
+    do(f"nats://hears:hears-secret@{address}", furnish)
+    url = f"nats://deaf:deaf-secret@{address}"
+    code, report = run_check("--server", url, "--select=JSD410", "--interval=200ms", "--scan=P410")
+    assert code == 3
+    (gap,) = [gap for gap in report["gaps"] if gap["kind"] == "metrics"]
+    assert "$JS.EVENT.METRIC.CONSUMER.ACK.>" in gap["how_to_get"]
+    assert [r["code"] for r in report["results"] if r["outcome"] == "fail"] == [], "nothing else is hurt by it"
+
+
+def subjects_requested(report: Json) -> list[str]:
+    return [r["outcome"] for r in report["results"] if r["code"] == "JSD429" and r["outcome"] == "not_evaluated"]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_filter_with_a_typing_error(shared_cluster: ClusterFactory, tmp_path: Path, version: str) -> None:
+    cluster = shared_cluster(version, 1)
+
+    async def plant(client: Client) -> None:
+        await add_stream(client, "P429", subjects=["p429.>"], max_age=HOUR_NS, max_bytes=8 << 20)
+        await add_consumer(client, "P429", "typo", filter_subject="p429.shiped")
+        await add_consumer(client, "P429", "quiet", filter_subject="p429.cancelled")
+        await add_consumer(client, "P429", "one-of-two", filter_subjects=["p429.paid", "p429.shiped"])
+        await client.request("p429.paid", b"x", timeout=10)
+        for _ in range(20):
+            await client.request("p429.shipped", b"x", timeout=10)
+
+    with_client(cluster, plant)
+    words = ("--select=JSD429,JSD416", "--samples=1")
+    trend = "--select=JSD429,JSD416,JSD402"  # takes two samples; the second does not list consumers at rest again
+    for selected in (words, (trend,)):
+        _, report = run_check("--server", cluster.url("app"), *selected)
+        assert failures(report, "APP/P429/typo") == {"JSD429": "warning"}, selected
+        assert failures(report, "APP/P429/one-of-two") == {"JSD429": "warning"}, selected
+        assert failures(report, "APP/P429/quiet") == {}
+        assert not subjects_requested(report)
+    _, system = run_check("--server", cluster.url("sys"), *words)
+    assert failures(system, "APP/P429/typo") == {}
+    assert subjects_requested(system), "a login that cannot ask for subjects must not call the filter right"
+
+    with contexts(cluster, "sys", "app", at=tmp_path) as both:
+        _, joined = run_check(*both, *words)
+        capture = [sys.executable, "-m", "jsdoctor", "capture", *both, "--samples=1", "-o", str(tmp_path / "both.zip")]
+        subprocess.run(capture, check=True, capture_output=True, timeout=120)
+    _, captured = run_check("--bundle", str(tmp_path / "both.zip"), "--select=JSD429,JSD416")
+    for report in (joined, captured):
+        assert failures(report, "APP/P429/typo") == {"JSD429": "warning"}
+        assert not subjects_requested(report)
+        assert not [gap for gap in report["gaps"] if gap["requested"]]
+
+    async def fix(client: Client) -> None:
+        await api(client, "CONSUMER.DELETE.P429.typo")
+        await add_consumer(client, "P429", "typo", filter_subject="p429.shipped")
+
+    with_client(cluster, fix)
+    _, fixed = run_check("--server", cluster.url("app"), *words)
+    assert failures(fixed, "APP/P429/typo") == {}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_uploads_that_were_cut_off(shared_cluster: ClusterFactory, version: str) -> None:
+    """Two uploads of three and four chunks without an object, beside an object that was replaced."""
+    cluster = shared_cluster(version, 1)
+    subjects = {"subjects": ["$O.p633.C.>", "$O.p633.M.>"], "allow_rollup_hdrs": True, "allow_direct": True}
+
+    async def plant(client: Client) -> None:
+        await add_stream(client, "OBJ_p633", max_age=HOUR_NS, max_bytes=8 << 20, **subjects)
+        bucket = await client.jetstream().object_store("p633")
+        for _ in range(2):
+            await bucket.put("replaced", b"x" * 300_000)
+
+    async def cut_off(client: Client) -> None:
+        for upload, chunks in (("first", 3), ("second", 4)):
+            for _ in range(chunks):
+                await client.request(f"$O.p633.C.{upload}", b"x" * 100_000, timeout=10)
+
+    words = ("--select=JSD633", "--samples=1")
+    with_client(cluster, plant)
+    _, healthy = run_check("--server", cluster.url("app"), *words, "--set=JSD633.settle=0s")
+    assert outcomes(healthy) == []
+    with_client(cluster, cut_off)
+    _, report = run_check("--server", cluster.url("app"), *words, "--set=JSD633.settle=0s")
+    assert failures(report, "APP/OBJ_p633") == {"JSD633": "info"}
+    message = next(r["message"] for r in report["results"] if r["code"] == "JSD633")
+    assert message.startswith("2 uploads at least with ")
+    assert "3 uploads and 1 object" in message
+    _, early = run_check("--server", cluster.url("app"), *words)
+    assert outcomes(early) == ["not_evaluated"], "the uploads may be under way"
+
+    async def purge(client: Client) -> None:
+        for upload in ("first", "second"):
+            await api(client, "STREAM.PURGE.OBJ_p633", {"filter": f"$O.p633.C.{upload}"})
+
+    with_client(cluster, purge)
+    _, fixed = run_check("--server", cluster.url("app"), *words, "--set=JSD633.settle=0s")
+    assert outcomes(fixed) == []
+
+
+def outcomes(report: Json) -> list[str]:
+    """Of JSD633, for the stream of the test; those that passed are not listed one by one."""
+    return [
+        result["outcome"]
+        for result in report["results"]
+        if result["code"] == "JSD633" and result["subject"].get("name") == "OBJ_p633"
+    ]
