@@ -17,7 +17,16 @@ from tests.diagnosis.run import confirmed, diagnosed
 from tests.real.incident_reports import first_is
 from tests.servers import VERSIONS, Cluster, ClusterFactory, wait_until
 from tests.support.deployment import add_consumer, add_stream, api
-from tests.support.outage import SILENCE_NS, consumer_peers, fill, peers_of, small_disk, wait_until_silent, with_client
+from tests.support.outage import (
+    HANG_S,
+    SILENCE_NS,
+    consumer_peers,
+    fill,
+    peers_of,
+    small_disk,
+    wait_until_silent,
+    with_client,
+)
 from tests.support.reports import Json, failures_of, requested, run_check
 from tests.support.stored import store
 
@@ -67,7 +76,7 @@ def _downfall(cluster: Cluster) -> Downfall:
 
     def run_checks(phase: str) -> None:
         for user in ("sys", "app"):
-            story.runs[phase, user] = run_check("--server", cluster.url(user))
+            story.runs[phase, user] = run_check("--server", cluster.url(user), timeout_s=HANG_S)
 
     cluster.kill(owner)
     run_checks("one killed")

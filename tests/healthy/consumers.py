@@ -51,7 +51,8 @@ async def job_that_comes_at_night(site: Site) -> None:
 
 @habit("PAUSED", publishes("paused.x"), since=(2, 11))
 async def paused_consumer(site: Site) -> None:
-    await site.stream("PAUSED")
+    """A pause costs time, where nothing expires meanwhile."""
+    await site.stream("PAUSED", max_age=0)
     await site.consumer("PAUSED", "later", pause_until="2100-01-01T00:00:00Z")
 
 

@@ -227,13 +227,6 @@ async def sampled_acknowledgements_that_are_kept(site: Site) -> None:
     await site.consumer("H_METRICS", "dashboard")
 
 
-@habit("H_ADVISORIES")
-async def archive_of_advisories(site: Site) -> None:
-    """https://docs.nats.io/running-a-nats-service/nats_admin/monitoring/monitoring_jetstream: for audits, in memory."""
-    subjects = ["$JS.EVENT.ADVISORY.>"]
-    await site.stream("H_ADVISORIES", subjects=subjects, storage="memory", max_msgs=10_000, max_bytes=8 << 20)
-
-
 async def call(site: Site) -> None:
     with contextlib.suppress(*TIMEOUTS, nats.errors.NoRespondersError):
         await site.client.request("h_service.add", b"1", timeout=2)

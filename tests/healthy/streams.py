@@ -10,6 +10,8 @@ from typing import Any
 
 import nats
 from nats.aio.msg import Msg
+from nats.js.api import ConsumerConfig
+from nats.js.errors import NotFoundError, ServiceUnavailableError
 
 from tests.healthy.frame import habit
 from tests.support.applications import again, publishes, stores, works
@@ -387,3 +389,28 @@ async def queue_in_memory_and_cache_without_readers(site: Site) -> None:
     await site.stream("K_MEMORYCACHE", **own)
     await site.publish("k_memory.x", 10)
     await site.publish("k_memorycache.x", 10)
+
+
+@habit("H_ADVISORIES")
+async def archive_of_advisories(site: Site) -> None:
+    """https://docs.nats.io/running-a-nats-service/nats_admin/monitoring/monitoring_jetstream: for audits, in memory."""
+    subjects = ["$JS.EVENT.ADVISORY.>"]
+    await site.stream("H_ADVISORIES", subjects=subjects, storage="memory", max_msgs=10_000, max_bytes=8 << 20)
+
+
+async def churn(site: Site) -> None:
+    """Consumers that are made, read once and deleted, all the time."""
+    while True:
+        config = ConsumerConfig(inactive_threshold=5.0)  # nats-py gives it a name
+        # On a slow machine the server deletes it first, or has no meta leader for a moment.
+        with contextlib.suppress(NotFoundError, nats.errors.TimeoutError, ServiceUnavailableError, AssertionError):
+            subscription = await site.client.jetstream().pull_subscribe("churn.>", stream="CHURN", config=config)
+            await subscription.fetch(1, timeout=1)
+            await site.api(f"CONSUMER.DELETE.CHURN.{config.name}")
+        await asyncio.sleep(0.05)
+
+
+@habit("CHURN", churn)
+async def consumers_that_come_and_go(site: Site) -> None:
+    await site.stream("CHURN")
+    await site.publish("churn.x", 20)

@@ -6,10 +6,9 @@ import asyncio
 import contextlib
 from typing import Any
 
-import nats
 from nats.aio.msg import Msg
 from nats.js.api import ConsumerConfig
-from nats.js.errors import NotFoundError, ServiceUnavailableError
+from nats.js.errors import NotFoundError
 
 from tests.healthy.frame import habit
 from tests.support.applications import TIMEOUTS, acknowledge, publishes, slowly, subscribes, works
@@ -51,26 +50,6 @@ async def queue_group(site: Site) -> None:
         deliver_group="workers",
         ack_policy="explicit",
     )
-
-
-async def churn(site: Site) -> None:
-    """Consumers that are made, read once and deleted, all the time."""
-    number = 0
-    while True:
-        number += 1
-        config = ConsumerConfig(name=f"once{number}", inactive_threshold=5.0)
-        # On a slow machine the server deletes it first, or has no meta leader for a moment.
-        with contextlib.suppress(NotFoundError, nats.errors.TimeoutError, ServiceUnavailableError, AssertionError):
-            subscription = await site.client.jetstream().pull_subscribe("churn.>", stream="CHURN", config=config)
-            await subscription.fetch(1, timeout=1)
-            await site.api(f"CONSUMER.DELETE.CHURN.once{number}")
-        await asyncio.sleep(0.05)
-
-
-@habit("CHURN", churn)
-async def consumers_that_come_and_go(site: Site) -> None:
-    await site.stream("CHURN")
-    await site.publish("churn.x", 20)
 
 
 async def read_in_order(site: Site) -> None:

@@ -21,7 +21,7 @@ from jsdoctor.remedy.settings import comparable
 from tests.cli.invoke import jsdoctor
 from tests.clock import ShiftClock, clock_shifter
 from tests.docs.permitted_steps import STEPS, Place, step
-from tests.real.test_fix_commands import run
+from tests.real.test_fix import run
 from tests.remedy.asking import PlainApi, plain_api
 from tests.remedy.wire import Recording, recorded
 from tests.servers import DEFAULT_VERSION, Cluster, ClusterFactory

@@ -14,6 +14,8 @@ Fixtures (tests/conftest.py), all of them available without an import::
         Parametrised: the test runs once for every version in VERSIONS.
     nats_cli: Path
         The real `nats` command, v0.5.0. Skips the test with a reason where Go is missing; fails it when CI is set.
+    shift_clock(pid, seconds) -> None
+        Sets the clock of a process wrong. Module scope.
 
 Options of both factories (they are those of `Cluster.launch`)::
 
@@ -52,7 +54,8 @@ A test in full::
 
 Waiting for a state of the server: `wait_until(predicate, "what is awaited", timeout=10)`, which polls and fails with
 that text; never `time.sleep` for a guess. Without fixtures: `server_binary(version)` gives the path of a server
-binary, `Cluster.launch(directory, version, nodes, ...)` is a context manager.
+binary, `Cluster.launch(directory, version, nodes, ...)` is a context manager. `landscape.py` forms any other topology
+of servers with configurations of their own, and `deployments.py` has the usual ones: gateways, hubs, sites.
 """
 
 from tests.servers.binaries import BETWEEN, DEFAULT_VERSION, ROOT, VERSIONS, server_binary
