@@ -606,10 +606,13 @@ async def filter_that_was_right_before_a_transform(site: Site) -> None:
     await site.consumer("F_RENAMED", "old", filter_subject="f_renamed.x")
     info = await site.api("STREAM.INFO.F_RENAMED")
     await site.api("STREAM.UPDATE.F_RENAMED", {**info["config"], "subject_transform": transform})
-    for _ in range(100):  # a message that its leader stores before the transform gives the consumer something to read
-        if (await site.api("STREAM.INFO.F_RENAMED"))["config"].get("subject_transform"):
+    for _ in range(100):  # what its leader stores before it transforms gives the consumer something to read
+        await site.publish("f_renamed.x", 1)
+        state = (await site.api("STREAM.INFO.F_RENAMED", {"subjects_filter": "archive.x"}))["state"]
+        if state.get("subjects"):
             break
         await asyncio.sleep(0.1)
+    await site.api("STREAM.PURGE.F_RENAMED", {"filter": "f_renamed.x"})
     await site.publish("f_renamed.x", 10)
 
 

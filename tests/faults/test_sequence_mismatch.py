@@ -23,7 +23,7 @@ from tests.servers import VERSIONS, Cluster, ClusterFactory, wait_until
 from tests.support.deployment import HOUR_NS, Traffic, add_consumer, add_stream, drain, furnish
 from tests.support.outage import with_client
 from tests.support.reports import Json, failures, failures_of, run_check
-from tests.support.samples import NAME, call, made, once, publish, settled, severities, version_of
+from tests.support.samples import NAME, call, delete_consumer, made, once, publish, settled, severities, version_of
 from tests.support.samples import severities as severities_of
 from tests.support.site import Site
 from tests.support.stored import store
@@ -120,12 +120,12 @@ def test_restart_loses_nothing(cluster_factory: ClusterFactory, server_version: 
 
 @pytest.mark.parametrize("user", ["sys", "app"])
 @pytest.mark.parametrize("nodes", [1, pytest.param(3, marks=pytest.mark.nightly)])
-def test_deleted_consumer(cluster_factory: ClusterFactory, server_version: str, nodes: int, user: str) -> None:
+def test_delete_consumer(cluster_factory: ClusterFactory, server_version: str, nodes: int, user: str) -> None:
     cluster = cluster_factory(server_version, nodes)
     made(cluster)
     settled(cluster)
     before = once(cluster, user)
-    call(cluster, f"CONSUMER.DELETE.{NAME}.worker")
+    delete_consumer(cluster)
     after = once(cluster, user)
     assert severities("JSD411", before + after) == {}, "a consumer some seconds old may be a job's"
     assert severities("JSD411", before + after, AT_ONCE) == {f"APP/{NAME}/worker": "error"}

@@ -73,26 +73,35 @@ def call(cluster: Cluster, *subjects: str) -> None:
     with_client(cluster, call_each)
 
 
+def _listed(cluster: Cluster) -> list[dict[str, Any]]:
+    """The stream, as each server lists it."""
+    query = "/jsz?accounts=true&streams=true&consumers=true&config=true"
+    return [
+        stream
+        for name in cluster.names
+        for account in cluster.monitor(name, query).get("account_details") or []
+        for stream in account.get("stream_detail") or []
+        if stream["name"] == NAME
+    ]
+
+
 def settled(cluster: Cluster) -> Samples:
     """A sample once the stream and its consumer are led."""
 
     def led() -> bool:
-        details = [
-            stream
-            for name in cluster.names
-            for account in cluster.monitor(name, "/jsz?accounts=true&streams=true&consumers=true&config=true").get(
-                "account_details"
-            )
-            or []
-            for stream in account.get("stream_detail") or []
-            if stream["name"] == NAME
-        ]
+        details = _listed(cluster)
         clusters = [stream.get("cluster") or {"leader": "n1"} for stream in details]
         clusters += [c.get("cluster") or {"leader": "n1"} for s in details for c in s.get("consumer_detail") or []]
         return len(details) == len(cluster.names) and all(group.get("leader") for group in clusters)
 
     wait_until(led, "the stream and its consumer to be led everywhere", timeout=20)
     return once(cluster)
+
+
+def delete_consumer(cluster: Cluster) -> None:
+    """Deletes it, and waits until no server lists it."""
+    call(cluster, f"CONSUMER.DELETE.{NAME}.worker")
+    wait_until(lambda: not any(s.get("consumer_detail") for s in _listed(cluster)), "no consumer", timeout=20)
 
 
 def version_of(cluster: Cluster) -> tuple[int, int]:
