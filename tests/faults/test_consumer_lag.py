@@ -27,6 +27,7 @@ from tests.support.applications import acknowledge
 from tests.support.deployment import HOUR_NS, add_consumer, add_stream, api
 from tests.support.outage import with_client
 from tests.support.reports import Json, failures, run_check
+from tests.support.samples import NAME, Samples, call, made, once, publish, settled, severities
 from tests.support.site import SECOND_NS, Site
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("consumer-lag")]
@@ -398,3 +399,75 @@ def outcomes(report: Json) -> list[str]:
         for result in report["results"]
         if result["code"] == "JSD633" and result["subject"].get("name") == "OBJ_p633"
     ]
+
+
+@pytest.mark.parametrize("nodes", [1, pytest.param(3, marks=pytest.mark.nightly)])
+def test_burst_of_repeats(cluster_factory: ClusterFactory, server_version: str, nodes: int) -> None:
+    """A worker dies with 30 messages; another gets them again, and then acknowledges them."""
+    cluster = cluster_factory(server_version, nodes)
+    made(cluster)
+    call(cluster, f"CONSUMER.DELETE.{NAME}.worker")
+
+    async def fetched(client: Client) -> list[Msg]:
+        subscription = await client.jetstream().pull_subscribe_bind("worker", NAME)
+        return await subscription.fetch(30, timeout=5)
+
+    async def hold(client: Client) -> None:
+        assert len(await fetched(client)) == 30
+
+    async def acknowledge(client: Client) -> None:
+        for message in await fetched(client):
+            await message.ack_sync(timeout=5)
+
+    with_client(cluster, lambda client: add_consumer(client, NAME, "worker", ack_wait=SECOND_NS))
+    publish(cluster, 30)
+    with_client(cluster, hold)
+    before = settled(cluster)
+    with_client(cluster, hold)
+    assert severities("JSD408", before + once(cluster)) == {f"APP/{NAME}/worker": "error"}
+    with_client(cluster, acknowledge)
+    assert severities("JSD408", before + once(cluster)) == {f"APP/{NAME}/worker": "info"}
+    after = once(cluster) + once(cluster)
+    assert severities("JSD408", after) == {}
+    assert severities("JSD408", before + after) == {}, "none between the last two samples"
+
+
+@pytest.mark.parametrize("nodes", [1, pytest.param(3, marks=pytest.mark.nightly)])
+def test_ordered_consumers_replaced(cluster_factory: ClusterFactory, server_version: str, nodes: int) -> None:
+    """Eight readers lose their consumers, miss heartbeats and go on with new ones; eight watchers are opened anew."""
+    cluster = cluster_factory(server_version, nodes)
+
+    async def names(client: Client, stream: str) -> set[str]:
+        return set((await api(client, f"CONSUMER.NAMES.{stream}"))["consumers"])
+
+    async def replace(client: Client) -> Samples:
+        streams = client.jetstream()
+        readers = [await streams.subscribe("p20", ordered_consumer=True) for _ in range(8)]
+        await asyncio.gather(*(reader.next_msg(timeout=5) for reader in readers))
+        before = await asyncio.to_thread(once, cluster)
+        old = await names(client, NAME)
+        assert severities("JSD421", before + await asyncio.to_thread(once, cluster)) == {}
+        for name in old:
+            await api(client, f"CONSUMER.DELETE.{NAME}.{name}")
+        for _ in range(200):
+            if len(await names(client, NAME) - old) == 8:
+                return before + await asyncio.to_thread(once, cluster)
+            await asyncio.sleep(0.1)
+        raise AssertionError("the clients made no new consumers")
+
+    async def watch(client: Client) -> Samples:
+        bucket = await client.jetstream().create_key_value(bucket="P20", history=5)
+        for _ in range(5):
+            await bucket.put("key", b"x")
+        samples: Samples = ()
+        for _ in range(2):
+            watchers = [await bucket.watchall() for _ in range(8)]
+            samples += await asyncio.to_thread(once, cluster)
+            await asyncio.gather(*(watcher.stop() for watcher in watchers))  # type: ignore[no-untyped-call]
+        return samples
+
+    made(cluster)
+    publish(cluster, 10)
+    call(cluster, f"CONSUMER.DELETE.{NAME}.worker")
+    assert severities("JSD421", with_client(cluster, replace)) == {f"APP/{NAME}": "warning"}
+    assert severities("JSD421", with_client(cluster, watch)) == {}

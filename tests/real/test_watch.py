@@ -118,7 +118,7 @@ def test_once_healthy_and_for(cluster_factory: ClusterFactory, tmp_path: Path) -
         watch(cluster, "--once-healthy", "--for", "1ms"), cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert timed_out.returncode == 1, timed_out.stderr
-    assert timed_out.stdout.splitlines()[-1].startswith("1 error in 1 of ")
+    assert timed_out.stdout.splitlines()[-1].startswith("1 problem needs action")
     with_client(cluster, fix)
     healthy = subprocess.run(
         watch(cluster, "--once-healthy", "--for", "60s"), cwd=tmp_path, capture_output=True, text=True, check=False
@@ -144,7 +144,7 @@ def test_a_terminal(cluster_factory: ClusterFactory, tmp_path: Path) -> None:
         watch(cluster), cwd=tmp_path, env=environment, stdin=terminal, stdout=terminal, stderr=terminal
     ) as process:
         screen = Screen(main)
-        screen.shows("1 error in 1 of ")
+        screen.shows("1 problem needs action")
         screen.shows("JSD603 APP > JOBS")
         os.write(main, b"\r")
         screen.shows("Fix (")
@@ -161,7 +161,7 @@ def test_a_terminal(cluster_factory: ClusterFactory, tmp_path: Path) -> None:
         with_client(cluster, fix)
         screen.shows("resolved")
         os.write(main, b"q")
-        screen.shows("Nothing found")
+        screen.shows("No problems found")
         assert process.wait(20) == 0
     after = termios.tcgetattr(terminal)
     os.close(terminal)
