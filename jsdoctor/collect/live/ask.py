@@ -148,8 +148,8 @@ class Asker:
         """The replies of all servers, until `is_last`, called once with each, returns True; at most `timeout_s`.
 
         With `quiet_s`, also until no reply has come for that long, or for three times the longest time any took
-        (replies of distant servers come late). `awaited` are the ids of the servers that did not respond yet: each is
-        removed with its reply, and other replies are few. With `packed`, servers are requested to compress their
+        (replies of distant servers come late). `awaited` are the ids of the servers that may respond: each is removed
+        with its reply, and other replies are few. With `packed`, servers are requested to compress their
         replies. Raises NoReplyError if there is no reply at all, or if replies do not end.
         """
         client = self._connection.client

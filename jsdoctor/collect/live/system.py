@@ -25,6 +25,7 @@ from jsdoctor.engine.planner import CollectionPlan
 from jsdoctor.model.exchange import Access, Endpoint, Exchange
 from jsdoctor.model.finding import CLUSTER, Subject
 from jsdoctor.parse.jsz import sender_name
+from jsdoctor.parse.opening import sender_of
 from jsdoctor.parse.replies import ReplyError, ServerIdentity, decode
 
 PING = "$SYS.REQ.SERVER.PING"
@@ -199,17 +200,18 @@ class SystemSource:
         """Request one endpoint of all servers. `only`: ids of the servers that `options` select."""
         subject = f"{PING}.{endpoint.value.partition('.')[0]}"
         awaited = (only or self._names.keys()) - self._hopeless(endpoint)
-        late_ones = set(awaited)
+        late_ones, unseen = set(awaited), set(self._names)
         discarded = 0  # their senders are known once all others have responded
 
         def is_last(reply: TimedReply) -> bool:
             nonlocal discarded
             discarded += reply.too_long
+            late_ones.discard(sender_of(reply.body).id)
             return len(late_ones) <= discarded
 
         try:
             body = msgspec.json.encode(options)
-            replies = await self._asker.everyone(subject, body, is_last, awaited=late_ones, packed=True)
+            replies = await self._asker.everyone(subject, body, is_last, awaited=unseen, packed=True)
         except NoReplyError as error:
             collection.gaps.append(unanswered(error, "endpoint", CLUSTER, self._asker.timeout_s))
             self._given_up |= {(endpoint, server) for server in awaited}
