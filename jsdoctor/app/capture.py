@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,9 +22,9 @@ from jsdoctor.app.logs.options import LogRequest
 from jsdoctor.app.messages import LOGGED, Messages
 from jsdoctor.app.outputs import OutputTarget
 from jsdoctor.app.sampling_plan import pace
-from jsdoctor.collect.bundle.known_secrets import known_secrets
 from jsdoctor.collect.bundle.write import require_place, write_bundle
 from jsdoctor.collect.connect.settings import ConnectionSettings
+from jsdoctor.collect.live.monitor_url import parse_monitor_url
 from jsdoctor.collect.logs.selected import SelectedLog
 from jsdoctor.collect.problems import Problem
 from jsdoctor.engine.planner import CollectionPlan
@@ -36,7 +37,7 @@ from jsdoctor.model.server import ConnectedServer, Servers
 from jsdoctor.model.wording import counted
 from jsdoctor.parse.assemble import assemble
 from jsdoctor.parse.bundle import ServerNote, encode_bundle
-from jsdoctor.parse.redact import redact
+from jsdoctor.parse.redact import Secret, redact
 from jsdoctor.render.escape import printable
 
 REPORT = "report.html"
@@ -211,3 +212,31 @@ def _servers(evidence: EvidenceSet) -> list[ServerNote]:
     if servers is not None:
         return [ServerNote(server.name, server.version) for server in servers.servers]
     return [ServerNote(connected.server_name, connected.version)] if connected is not None else []
+
+
+_KEY_LINE = re.compile(r"^[A-Za-z0-9+/=]{16,}$", re.MULTILINE)
+
+
+def known_secrets(settings: ConnectionSettings, monitor: Iterable[str] = ()) -> tuple[Secret, ...]:
+    """Every secret of the settings and of the monitoring URLs. Raises UsageProblem for a URL that is none."""
+    return tuple(dict.fromkeys(_all(settings, monitor)))
+
+
+def _all(settings: ConnectionSettings, monitor: Iterable[str]) -> Iterator[Secret]:
+    for login in (settings.login, *settings.server_logins):
+        for kind in ("password", "token", "jwt", "seed"):
+            if text := getattr(login, kind):
+                yield Secret(kind, text)
+    for url in monitor:
+        if (named := parse_monitor_url(url).login) and named[1]:
+            yield Secret("password", named[1])
+    if settings.tls_key is not None:
+        yield from (Secret("tls_key", line) for line in _key_lines(settings.tls_key))
+
+
+def _key_lines(path: Path) -> list[str]:
+    """The lines between BEGIN and END: a copy may have lost these."""
+    try:
+        return _KEY_LINE.findall(path.read_text("ascii", errors="replace"))
+    except OSError:
+        return []  # it could be read when the settings were made; now it is gone, and nothing was read from it

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
 import msgspec
 
-from jsdoctor.app.other_addresses import seen_together
 from jsdoctor.collect.bundle.read import BundleProblem, Captured, read_bundle
 from jsdoctor.collect.clock.ntp_host import parse_ntp_host
 from jsdoctor.collect.connect.settings import ConnectionSettings
 from jsdoctor.collect.problems import ConnectProblem, Problem
 from jsdoctor.engine.planner import CollectionPlan
-from jsdoctor.model.exchange import Endpoint, Exchange, Sample
+from jsdoctor.model.exchange import Access, Endpoint, Exchange, Sample
 from jsdoctor.model.finding import CLUSTER
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.logins import NO_LOGINS, Logins
 from jsdoctor.model.report import Source
+from jsdoctor.model.server import Servers
+from jsdoctor.model.snapshot import SnapshotSeries
+from jsdoctor.parse.assemble import assemble
 from jsdoctor.parse.logins import logins_of, of_several_logins
 
 
@@ -159,3 +161,50 @@ def gather_bundle(path: Path) -> Gathered:
 
 def _gap(kind: str, problem: Problem) -> Gap:
     return Gap(kind=kind, subject=CLUSTER, reason=problem.message, how_to_get=problem.hint)
+
+
+Look = Callable[[ConnectionSettings], Awaitable[tuple[Sample, ...]]]
+"""Connects with these settings and takes all samples. Raises ConnectProblem."""
+
+_OF_ONE_SERVER = frozenset({Endpoint.VARZ, Endpoint.JSZ, Endpoint.HEALTHZ, Endpoint.ROUTEZ, Endpoint.CONNECT_INFO})
+"""What the odd server reports of itself. Its view of streams is that of nobody else."""
+
+
+async def seen_together(samples: tuple[Sample, ...], login: ConnectionSettings, look: Look) -> tuple[Sample, ...]:
+    """The samples as they are, or those of an address that sees more of the cluster, with what the odd server reports.
+
+    Requests are repeated only where several addresses are given and the connected server shows no leader at all.
+    """
+    if len(login.servers) < 2 or not _is_odd(samples):
+        return samples
+    for place, address in enumerate(login.servers):
+        server_logins = login.server_logins[place : place + 1]
+        try:
+            others = await look(replace(login, servers=(address,), server_logins=server_logins))
+        except ConnectProblem:
+            continue
+        if not _is_odd(others):
+            return tuple(_with_odd_server(*pair) for pair in zip(others, _repeated(samples, len(others)), strict=True))
+    return samples
+
+
+def _is_odd(samples: tuple[Sample, ...]) -> bool:
+    """Whether no server that responded knows a meta leader, or JetStream did not respond to a login of an account."""
+    evidence = assemble(samples)
+    servers = evidence.get(Servers)
+    metas = [server.meta for server in servers.servers if server.meta] if servers is not None else []
+    if metas:
+        return not any(meta.leader for meta in metas)
+    accesses = {exchange.access for sample in samples for exchange in sample.exchanges}
+    return Access.ACCOUNT in accesses and evidence.get(SnapshotSeries) is None
+
+
+def _repeated(samples: tuple[Sample, ...], number: int) -> Iterator[Sample]:
+    """As many samples as the other look has, the last one as often as needed."""
+    return (samples[min(place, len(samples) - 1)] for place in range(number))
+
+
+def _with_odd_server(sample: Sample, odd: Sample) -> Sample:
+    """A sample of the majority, with what the odd server reports of itself where its system account was used."""
+    own = tuple(e for e in odd.exchanges if e.access is Access.SYSTEM and e.endpoint in _OF_ONE_SERVER)
+    return msgspec.structs.replace(sample, exchanges=(*sample.exchanges, *own))

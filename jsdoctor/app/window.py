@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.model.window import Window
-from jsdoctor.parse.moment import parse_moment
+from jsdoctor.parse.duration import parse_duration
 
 
 def window_of(since: str | None, until: str | None, now: datetime | None = None) -> Window | None:
@@ -46,3 +46,23 @@ def _local_zone(now: datetime) -> tuple[str, tzinfo]:
             return name, zone
     offset = local.strftime("%z")
     return ("UTC" if offset in ("", "+0000") else f"{offset[:3]}:{offset[3:]}"), local.tzinfo or UTC
+
+
+_EXAMPLES = "write it as 2h (ago), 2026-11-21T10:00:00Z, or 2026-11-21 10:00"
+
+
+def parse_moment(text: str, now: datetime, local: tzinfo) -> datetime:
+    """An aware moment. A duration is counted back from `now`; a time without a zone is one of `local`.
+
+    Raises `ValueError` with examples for anything else.
+    """
+    stripped = text.strip()
+    try:
+        return now - timedelta(microseconds=parse_duration(stripped) / 1000)
+    except (ValueError, OverflowError):
+        pass
+    try:
+        moment = datetime.fromisoformat(stripped.replace("/", "-"))
+    except ValueError as error:
+        raise ValueError(f"{text[:80]!r} is no moment; {_EXAMPLES}") from error
+    return moment if moment.tzinfo else moment.replace(tzinfo=local)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from jsdoctor import __version__
 from jsdoctor.app.logs.engine import Engine
@@ -28,8 +30,34 @@ from jsdoctor.cli.help_texts import (
 )
 from jsdoctor.cli.mcp.command import MCP_HELP, mcp
 from jsdoctor.cli.option_groups import Given, takes
-from jsdoctor.cli.usage_errors import RedactingGroup
 from jsdoctor.cli.watch.command import WATCH_HELP, watch
+
+
+class RedactingGroup(TyperGroup):
+    """The commands. Whatever the parser says of their arguments has no secrets that show themselves."""
+
+    def make_context(self, *given: Any, **more: Any) -> Any:
+        """Parse the options of the group itself."""
+        with _redacted():
+            return super().make_context(*given, **more)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Parse what is given to the command, and run it."""
+        with _redacted():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _redacted() -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        if hasattr(error, "format_message"):  # a ClickException, whichever copy of click typer brings
+            from jsdoctor.parse.redact import scrub_line
+
+            error.message = scrub_line(str(getattr(error, "message", "")))  # type: ignore[attr-defined]
+        raise
+
 
 if TYPE_CHECKING:
     from jsdoctor.engine.verdict import ExitCode, NagiosState

@@ -6,6 +6,9 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import msgspec
+from msgspec.structs import replace
+
 from jsdoctor.app.outputs import Color, OutputTarget, resolve
 from jsdoctor.cli.console import ascii_only, use_color, width_of
 from jsdoctor.cli.output import write_output
@@ -13,8 +16,9 @@ from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.engine.comparison import ReportComparison, compare, exit_code
 from jsdoctor.engine.verdict import ExitCode
 from jsdoctor.model.finding import Severity
+from jsdoctor.model.report import SCHEMA
 from jsdoctor.model.saved_report import SavedReport
-from jsdoctor.parse.saved_report import SavedReportError, parse_saved_report
+from jsdoctor.model.typed import decode_as
 from jsdoctor.render.comparison import comparison_json, comparison_markdown, comparison_text
 from jsdoctor.render.options import RenderOptions
 
@@ -66,3 +70,23 @@ def _loaded(path: Path) -> SavedReport:
         ) from error
     except SavedReportError as error:
         raise UsageProblem(str(error), "write reports with -o FILE.json or --format json") from error
+
+
+class SavedReportError(ValueError):
+    """A file that is no report."""
+
+
+class _Schema(msgspec.Struct):
+    schema: str = ""
+
+
+def parse_saved_report(origin: str, body: bytes) -> SavedReport:
+    """Read one. Raises `SavedReportError` with what is wrong with it."""
+    try:
+        schema = decode_as(body, _Schema).schema
+        if schema != SCHEMA:
+            problem = f"its schema is {schema[:60]!r}, not {SCHEMA!r}" if schema else "it names no schema"
+            raise SavedReportError(f"{origin} is not a JSON report of jsdoctor: {problem}")
+        return replace(decode_as(body, SavedReport), origin=origin)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise SavedReportError(f"{origin} is not a JSON report of jsdoctor: {error}") from error

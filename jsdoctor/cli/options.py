@@ -20,11 +20,24 @@ from jsdoctor.cli.option_values import (
     spark_conf,
     timezone,
 )
-from jsdoctor.cli.targets import target
 from jsdoctor.model.finding import Severity
 from jsdoctor.model.stored import ScanTarget
 from jsdoctor.parse.configuration import RuleSetting
 from jsdoctor.render.formats import ReportFormat
+
+
+def target(text: str | OutputTarget) -> OutputTarget:
+    """An output as given, for typer: `FILE`, `-`, or either with `FORMAT=` before it."""
+    if isinstance(text, OutputTarget):
+        return text
+    format_, equals, name = text.partition("=")
+    if not (equals and format_ in set(ReportFormat)):
+        format_, name = "", text
+    if not name:
+        raise typer.BadParameter("write it as FILE, FORMAT=FILE or -")
+    if name != "-" and Path(name).is_dir():
+        raise typer.BadParameter(f"{name} is a directory")
+    return OutputTarget(format_, None if name == "-" else Path(name))
 
 
 class DiagnosisFormat(StrEnum):

@@ -7,11 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 import msgspec
 
 from jsdoctor.checks.registry import Check
-from jsdoctor.engine.cause_graph import cause_graph_misfits
 from jsdoctor.model.nearest import did_you_mean
-from jsdoctor.model.rule import Rule
+from jsdoctor.model.rule import Rule, RuleStatus
 from jsdoctor.parse.front_matter import PageError
-from jsdoctor.parse.logs.lines.resolvers import RESOLVERS
 from jsdoctor.parse.rule_page import parse_rule_page
 
 RESERVED_PREFIX = "JSD"
@@ -87,3 +85,43 @@ def _misfits(
     name = rule.origin.replace("\\", "/").rpartition("/")[2]
     if name != f"{rule.code}.md":
         yield f"{rule.origin}:1: a rule page is named after its code: {rule.code}.md"
+
+
+RESOLVERS = ("@start", "@ready", "@meta-leader", "@meta-self", "@stream-leader", "@consumer-leader")
+"""A start, readiness, a new meta leader (as others or the leader itself say), leaders of streams and consumers."""
+
+
+def cause_graph_misfits(rules: Iterable[Rule]) -> Iterator[str]:
+    """Codes in `explained_by` must be rules that are in use, and no rule may explain itself, directly or not."""
+    by_code = {rule.code: rule for rule in rules}
+    known = [code for code, rule in by_code.items() if rule.status is not RuleStatus.RETIRED]
+    for rule in by_code.values():
+        for edge in rule.explained_by:
+            if edge.code not in known:
+                yield f"{rule.origin}:1: 'explained_by': no rule has the code {edge.code!r}" + did_you_mean(
+                    edge.code, known
+                )
+    if circle := _circle(by_code):
+        yield f"{by_code[circle[0]].origin}:1: 'explained_by' goes in a circle: {' <- '.join(circle)}"
+
+
+def _circle(by_code: dict[str, Rule]) -> list[str]:
+    """One circle of codes, first and last alike; empty when there is none."""
+    finished: set[str] = set()
+    for start in sorted(by_code):
+        path: list[str] = []
+        pending: list[tuple[str, int]] = [(start, 0)]
+        while pending:
+            code, place = pending.pop()
+            if place == 0:
+                if code in finished:
+                    continue
+                path.append(code)
+            causes = [edge.code for edge in by_code[code].explained_by if edge.code in by_code]
+            if place == len(causes):
+                finished.add(path.pop())
+                continue
+            if causes[place] in path:
+                return [*path[path.index(causes[place]) :], causes[place]]
+            pending += [(code, place + 1), (causes[place], 0)]
+    return []

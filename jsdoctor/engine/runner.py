@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 import msgspec
@@ -11,17 +11,16 @@ import msgspec
 from jsdoctor.checks.logs.undecided import clears_nothing, not_cleared, undecided
 from jsdoctor.checks.registry import Check
 from jsdoctor.engine.select import Selection
-from jsdoctor.engine.shown import findings_of_shown
-from jsdoctor.engine.unread import gaps_of_replies, missing_samples, summarised, unread_gaps
 from jsdoctor.model.evidence import Evidence, EvidenceSet
-from jsdoctor.model.finding import CLUSTER, Finding, Outcome, Subject
+from jsdoctor.model.finding import CLUSTER, Finding, Outcome, Subject, unknown
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.manifest import Manifests
 from jsdoctor.model.params import Params
-from jsdoctor.model.partial import noting_unread
+from jsdoctor.model.partial import NotShownError, UnreadReply, noting_unread
 from jsdoctor.model.report import Result, RuleVerdict
 from jsdoctor.model.rule import Rule
+from jsdoctor.model.wording import counted
 
 _WORST_FIRST = (Outcome.ERROR, Outcome.FAIL, Outcome.NOT_EVALUATED, Outcome.PASS, Outcome.NOT_APPLICABLE)
 
@@ -172,3 +171,109 @@ def _asked_for(rule: Rule, why: Gap) -> Gap:
         reason=f"{rule.code} was selected by name and could not be evaluated: {why.reason}",
         how_to_get=why.how_to_get,
     )
+
+
+_MAX = 32
+"""After this many subjects with missing fields the rest of a check is not evaluated as a whole."""
+
+
+def findings_of_shown(
+    run: Callable[[EvidenceSet], Iterable[Finding]], evidence: EvidenceSet, kinds: Collection[type[Evidence]]
+) -> list[Finding]:
+    """The findings of a check for all subjects that are shown well enough, and `unknown` for each of the others.
+
+    A fault that it found before it came to what is not shown stands: it was found in what is shown, and the evidence
+    without that subject may clear it. `kinds` is the evidence that the check takes: a history of many samples is not
+    rewritten for a check without it.
+    """
+    missing: dict[Subject, Finding] = {}
+    faults: dict[Subject, list[Finding]] = {}
+    while True:
+        all_findings: list[Finding] = []
+        try:
+            all_findings.extend(run(evidence))
+        except NotShownError as error:
+            if error.subject in missing or len(missing) >= _MAX:
+                return _joined(all_findings, faults, missing)
+            missing[error.subject] = unknown(error.subject, f"{error}", error.how_to_get)
+            evidence = evidence.without_subject(error.subject, kinds)
+            for subject, findings in _faults(all_findings).items():
+                faults.setdefault(subject, findings)
+        else:
+            return _joined(all_findings, faults, missing)
+
+
+def _faults(findings: Iterable[Finding]) -> dict[Subject, list[Finding]]:
+    by_subject: dict[Subject, list[Finding]] = {}
+    for finding in findings:
+        if finding.outcome is Outcome.FAIL:
+            by_subject.setdefault(finding.subject, []).append(finding)
+    return by_subject
+
+
+def _joined(
+    all_findings: list[Finding], faults: Mapping[Subject, Sequence[Finding]], missing: Mapping[Subject, Finding]
+) -> list[Finding]:
+    if not faults and not missing:  # everything is shown, as in most runs
+        return all_findings
+    kept = [finding for finding in all_findings if finding.subject not in faults]
+    return [
+        *(finding for findings in faults.values() for finding in findings),
+        *kept,
+        *(finding for subject, finding in missing.items() if subject not in faults),
+    ]
+
+
+def gaps_of_replies(replies: Iterable[UnreadReply]) -> list[Gap]:
+    """A gap for each unread reply that a check needed."""
+    return [
+        Gap(subject.kind, subject, f"{name} was not read", how_to_get)
+        for subject, name, how_to_get in dict.fromkeys(replies)
+    ]
+
+
+def unread_gaps(evidence: EvidenceSet, able: Iterable[Check], own: Iterable[Check]) -> list[Gap]:
+    """The requested gaps in evidence that a rule requires, and in what it would have used and that is missing whole.
+
+    `own` are the checks of the rule, `able` those with their evidence.
+    """
+    required = {kind for check in able for kind in (check.required or check.optional).values()}
+    used = {kind for check in own for kind in check.kinds}
+    requested = [gap for gap in evidence.gaps_for(()) if gap.requested]
+    if not requested:
+        return []
+    missing = [kind for kind in used if evidence.get(kind) is None]
+    reporting = [
+        set(servers)
+        for kind in required
+        if (known := evidence.get(kind)) is not None and (servers := known.servers_seen()) is not None
+    ]
+    return [
+        gap
+        for gap in requested
+        if any(gap.kind in kind.left_out_by for kind in required)
+        or (gap.kind == "server" and any(gap.subject.name not in servers for servers in reporting))
+        or any(_took_away(gap, kind) for kind in missing)
+    ]
+
+
+def _took_away(gap: Gap, kind: type[Evidence]) -> bool:
+    return gap.kind in kind.left_out_by or (gap.kind == "endpoint" and kind.of_deployment)
+
+
+def missing_samples(evidence: EvidenceSet, rule_checks: Iterable[Check]) -> list[Gap]:
+    """Why there are no two samples, if a check compares samples and there is one."""
+    used = {kind for check in rule_checks if check.compares_samples for kind in check.kinds}
+    return [
+        evidence.why_absent(kind)
+        for kind in used
+        if kind.single and evidence.get(kind) is None and evidence.get(kind.single) is not None
+    ]
+
+
+def summarised(gaps: Sequence[Gap]) -> tuple[str, str]:
+    """One reason for several gaps, and how to get what is missing."""
+    first = gaps[0]
+    about = "" if first.subject == CLUSTER else f"{first.subject.label}: "
+    more = f", and {counted(len(gaps) - 1, 'more gap')}" if len(gaps) > 1 else ""
+    return f"{about}{first.reason}{more}", first.how_to_get

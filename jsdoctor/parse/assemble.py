@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 
 import msgspec
 
+from jsdoctor.model.account_claims import AccountClaims, AccountUse, ClaimedLimits
 from jsdoctor.model.ack_times import AckTimes
-from jsdoctor.model.evidence import ByKind, EvidenceSet, Gaps
+from jsdoctor.model.evidence import NOTHING_ANSWERED, ByKind, CollectionFacts, Evidence, EvidenceSet, Gaps
+from jsdoctor.model.evidence_kinds import KINDS
 from jsdoctor.model.exchange import Access, Endpoint, Exchange, Sample
+from jsdoctor.model.finding import Subject
 from jsdoctor.model.gap import Gap
+from jsdoctor.model.host import HostFacts, HostReading
 from jsdoctor.model.links import Links
 from jsdoctor.model.manifest import RunningConfigurations
 from jsdoctor.model.near_subjects import NearSubjects
@@ -20,20 +25,17 @@ from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries
 from jsdoctor.model.stored import StoredMessages
 from jsdoctor.model.topology import topology_of
 from jsdoctor.model.trend import Trend
-from jsdoctor.parse.absence import why_absent
-from jsdoctor.parse.account_claims import account_claims
 from jsdoctor.parse.ack_times import ack_times
 from jsdoctor.parse.clock import clocks_of
 from jsdoctor.parse.clock_ntp import ntp_time
-from jsdoctor.parse.host import host_facts
 from jsdoctor.parse.kubernetes import kubernetes_facts
 from jsdoctor.parse.logins import KnownLogin, account_replies, joined_assets
 from jsdoctor.parse.merge import merge_streams
 from jsdoctor.parse.missing_replies import leaderless, missing_leader_gaps, unreadable, unresponsive_gaps
 from jsdoctor.parse.near_subjects import near_subjects
-from jsdoctor.parse.opening import Identities
+from jsdoctor.parse.opening import Identities, open_reply
 from jsdoctor.parse.packets.kept import kept_packets
-from jsdoctor.parse.replies import GreetingReply, ReplyError, decode
+from jsdoctor.parse.replies import GreetingReply, Instant, ReplyError, decode
 from jsdoctor.parse.reports import ServerReports
 from jsdoctor.parse.stored import stored_messages
 from jsdoctor.parse.system import ServerReplies
@@ -248,3 +250,130 @@ def _connected(sample: Sample, known: _EarlierFacts, present: ByKind, gaps: list
 def _distinct(gaps: list[Gap]) -> tuple[Gap, ...]:
     """One gap per kind and subject, in order: two samples miss the same thing twice."""
     return tuple({(gap.kind, gap.subject): gap for gap in gaps}.values())
+
+
+_OF_NO_ASSETS = {endpoint for kind in KINDS for endpoint in kind.endpoints}
+
+
+def why_absent(samples: Sequence[Sample], snapshots: int) -> dict[type[Evidence], Gap]:
+    """For every kind of evidence the reason that fits if it is missing. `snapshots` is how many snapshots there are."""
+    exchanges = [exchange for sample in samples for exchange in sample.exchanges]
+    gaps = [gap for sample in samples for gap in sample.gaps]
+    seen = {exchange.access for exchange in exchanges}
+    facts = CollectionFacts(
+        samples=len(samples),
+        snapshots=snapshots,
+        plain=Access.ACCOUNT in seen and not seen & {Access.SYSTEM, Access.MONITOR, Access.PASTED},
+        asked_ntp=Access.NTP in seen or any(gap.kind == "ntp" for gap in gaps),
+        scanned=any(gap.kind == "scan" for gap in gaps),
+    )
+    if all(exchange.endpoint in _OF_NO_ASSETS for exchange in exchanges):
+        absent = {kind: NOTHING_ANSWERED if kind.of_deployment else kind.absent(facts) for kind in KINDS}
+        return absent if seen else {**absent, ConnectedServer: NOTHING_ANSWERED}
+    own = {gap.kind: gap for gap in gaps if not gap.requested}
+    return {
+        kind: next((own[name] for name in reversed(kind.said_by) if name in own), None) or kind.absent(facts)
+        for kind in KINDS
+    }
+
+
+def host_facts(exchanges: Iterable[Exchange]) -> tuple[HostFacts | None, list[Gap]]:
+    """The readings, oldest first, and a gap where the host showed no server."""
+    readings: list[HostReading] = []
+    gaps: list[Gap] = []
+    for exchange in exchanges:
+        if exchange.endpoint is Endpoint.HOST:
+            try:
+                readings.append(decode(exchange.body, HostReading))
+            except ReplyError as error:
+                gaps.append(_gap(exchange.target, f"the reading of host {exchange.target} cannot be read: {error}"))
+    if not readings:
+        return None, gaps
+    facts = HostFacts(tuple(sorted(readings, key=lambda reading: reading.at)))
+    if not facts.last.processes:
+        gaps.append(_gap(facts.last.host, f"no nats-server process is visible on host {facts.last.host}"))
+    return facts, gaps
+
+
+def _gap(host: str, reason: str) -> Gap:
+    return Gap(
+        kind="host",
+        subject=Subject(kind="cluster", name=f"host {host}"),
+        reason=reason,
+        how_to_get="run --host on the host of a server, as root; in a pod, in the server's process namespace",
+    )
+
+
+_LATEST_S = 253_402_300_800
+"""The year 10000: what is later is no moment, and no end either."""
+_NOT_HERE = "does not exist"
+"""A server that never had a client of an account does not know it (server: monitor.go accountInfo)."""
+
+
+class _Nats(msgspec.Struct, frozen=True):
+    limits: ClaimedLimits = ClaimedLimits()
+
+
+class _Claim(msgspec.Struct, frozen=True):
+    nats: _Nats = _Nats()
+    exp: int = 0
+
+
+class _AccountDetail(msgspec.Struct, frozen=True):
+    account_name: str = ""
+    name_tag: str = ""
+    client_connections: int = 0
+    leafnode_connections: int = 0
+    subscriptions: int = 0
+    decoded_jwt: _Claim | None = None
+    expired: bool = False
+
+
+class _AccountzReply(_AccountDetail, frozen=True):
+    """The reply that lists accounts, the one about an account, and its content alone, as archives have it."""
+
+    now: Instant | None = None
+    account_detail: _AccountDetail | None = None
+    accounts: tuple[str, ...] | None = None
+
+
+def account_claims(exchanges: Iterable[Exchange], identities: Identities) -> tuple[AccountClaims | None, list[Gap]]:
+    """The accounts that have a JWT, and gaps for what cannot be read; None if no server was queried."""
+    uses: dict[tuple[str, str], AccountUse] = {}
+    listed: dict[str, frozenset[str]] = {}
+    gaps: list[Gap] = []
+    asked = [
+        e
+        for e in exchanges
+        if e.endpoint is Endpoint.ACCOUNTZ and e.access in (Access.SYSTEM, Access.MONITOR, Access.PASTED)
+    ]
+    for exchange in asked:
+        try:
+            identity, reply = open_reply(exchange, identities, _AccountzReply)
+        except ReplyError as error:
+            if _NOT_HERE not in str(error):
+                gaps.append(unreadable(exchange, error))
+            continue
+        if reply.accounts is not None:
+            listed[identities.name(identity)] = frozenset(reply.accounts)
+        detail = reply.account_detail or reply
+        if detail.decoded_jwt is not None:
+            at = reply.now or identity.time or exchange.asked_at
+            name = identities.name(identity)
+            uses[name, detail.account_name] = _use(name, at, detail, detail.decoded_jwt)
+    return AccountClaims(tuple(uses[key] for key in sorted(uses)), listed if uses else {}) if asked else None, gaps
+
+
+def _use(server: str, at: datetime, detail: _AccountDetail, claim: _Claim) -> AccountUse:
+    return AccountUse(
+        server=server,
+        account=detail.account_name,
+        name=detail.name_tag,
+        at=at,
+        clients=detail.client_connections,
+        leafs=detail.leafnode_connections,
+        subscriptions=detail.subscriptions,
+        limits=claim.nats.limits,
+        expires=datetime.fromtimestamp(claim.exp, UTC) if 0 < claim.exp < _LATEST_S else None,
+        expired=detail.expired,
+    )

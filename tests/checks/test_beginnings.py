@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import timedelta
 
-from jsdoctor.checks.cluster_health.beginnings import Beginnings
+from jsdoctor.checks.cluster_health.asset_leaderless import Beginnings
 from jsdoctor.checks.cluster_health.leadership import EarlierReadings
 from jsdoctor.model.jetstream import Cluster, StreamConfig, StreamState
 from jsdoctor.model.raft import RaftGroups, RaftMember

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from jsdoctor.checks.clock_skew.windows import shortest_window
+from jsdoctor.checks.clock_skew.server_server import shortest_window
 from jsdoctor.model.jetstream import Cluster, ConsumerConfig, Peer, SequencePair, StreamConfig, StreamState
 from jsdoctor.model.snapshot import ClusterSnapshot, Consumer, Stream
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from jsdoctor.checks.consumer_lag.siblings import Siblings
+from jsdoctor.checks.consumer_lag.overlapping_filter_laggard import Siblings
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries
 from tests.support.evidence import evidence_of
 

@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 import pytest
 
-from jsdoctor.checks.cluster_health.defect_conditions import CONDITIONS
+from jsdoctor.checks.cluster_health.known_defects import CONDITIONS
 from jsdoctor.checks.cluster_health.known_defects import known_defects as judged
 from jsdoctor.collect.rule_pages import known_defects
 from jsdoctor.model.defect import Affected, Defect, Harm, KnownDefects

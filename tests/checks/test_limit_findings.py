@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from jsdoctor.checks.stream_limits.jobs_replaced import jobs_replaced
-from jsdoctor.checks.stream_limits.mirror_or_source_stalled import mirror_or_source_stalled
-from jsdoctor.checks.stream_limits.near_limit import near_limit
-from jsdoctor.checks.stream_limits.origin_filters import (
+from jsdoctor.checks.stream_limits.mirror_or_source_stalled import (
+    mirror_or_source_stalled,
     starts_past_origin,
 )
+from jsdoctor.checks.stream_limits.near_limit import near_limit
 from jsdoctor.checks.stream_limits.origins import Deployment
-from jsdoctor.checks.stream_limits.placement import Room
+from jsdoctor.checks.stream_limits.replicas_risky import Room
 from jsdoctor.model.finding import Finding, Outcome, Severity
 from jsdoctor.model.jetstream import (
     Cluster,

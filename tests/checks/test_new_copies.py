@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from jsdoctor.checks.sequence_mismatch.loading import Loading
+from jsdoctor.checks.sequence_mismatch.replica_divergence import Loading
 from jsdoctor.model.jetstream import Cluster, StreamConfig, StreamState
 from jsdoctor.model.raft import RaftGroups, RaftLog, RaftMember, RaftState
 from jsdoctor.model.server import Server, Servers

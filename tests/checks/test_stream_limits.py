@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jsdoctor.checks.stream_limits.placement import Room
+from jsdoctor.checks.stream_limits.replicas_risky import Room
 from jsdoctor.checks.streams.limits import storage_fills, time_to_full_ns
 from jsdoctor.model.jetstream import Cluster, StreamConfig, StreamState
 from jsdoctor.model.server import JetStreamStats, MetaGroup, Server, Servers

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from jsdoctor.app.plugins import load_plugins
+from jsdoctor.app.rulebook import load_plugins
 from jsdoctor.collect.problems import UsageProblem
 
 _NAMES = "[jsdoctor.checks]\nmine = a_module_that_is_not_there\n"
@@ -44,7 +44,7 @@ def test_without_plugins_no_metadata_is_read(tmp_path: Path) -> None:
     code = "import sys; sys.path = [p for p in sys.path if p.endswith(('lib-dynload', '.11', '.12', '.13', '.14'))]"
     code += f" + [{str(Path(__file__).parents[2])!r}, {str(tmp_path / 'none')!r}]"
     code += (
-        "; import jsdoctor.app.plugins as plugins; plugins.load_plugins(); print('importlib.metadata' in sys.modules)"
+        "; import jsdoctor.app.rulebook as plugins; plugins.load_plugins(); print('importlib.metadata' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"

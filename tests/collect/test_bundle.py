@@ -20,8 +20,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from jsdoctor.app.capture import known_secrets
 from jsdoctor.collect.bundle import container, read
-from jsdoctor.collect.bundle.known_secrets import known_secrets
 from jsdoctor.collect.bundle.read import BundleProblem, Captured, read_bundle
 from jsdoctor.collect.bundle.write import write_bundle
 from jsdoctor.collect.connect.options import ConnectionOptions

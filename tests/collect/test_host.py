@@ -18,8 +18,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from jsdoctor.collect.host.reading import read_host
-from jsdoctor.collect.host.volumes import volume_of
+from jsdoctor.collect.host.reading import read_host, volume_of
 from jsdoctor.model.exchange import Access, Endpoint, Exchange, Sample
 from jsdoctor.model.host import HostFacts, HostReading, ServerProcess
 from jsdoctor.parse.assemble import assemble

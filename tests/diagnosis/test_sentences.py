@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jsdoctor.engine.loader import PageText
-from jsdoctor.engine.sentences import SentenceMatch, SentenceReader
+from jsdoctor.engine.recognition import SentenceMatch, SentenceReader
 from jsdoctor.engine.symptoms import load_symptoms
 from jsdoctor.parse.front_matter import PageError
 from jsdoctor.parse.vocabulary import parse_vocabulary

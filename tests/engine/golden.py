@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from jsdoctor.engine.change import without_existing
-from jsdoctor.engine.evidence_sources import any_source, in_words, used_sources
+from jsdoctor.engine.diagnosis import any_source, in_words, used_sources
 from jsdoctor.engine.manifest_change import drift_gaps, manifest_change
 from jsdoctor.engine.planner import CollectionPlan, plan_collection, plan_scan
 from jsdoctor.engine.relations import Relations

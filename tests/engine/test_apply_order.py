@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jsdoctor.engine.apply_order import Planned, apply_order
+from jsdoctor.engine.manifest_change import Planned, apply_order
 from jsdoctor.model.change import ChangeAction
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.jetstream import ExternalStream, SourceConfig, StreamConfig

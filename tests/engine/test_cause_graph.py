@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jsdoctor.engine.cause_graph import cause_graph_misfits
+from jsdoctor.engine.loader import cause_graph_misfits
 from jsdoctor.model.finding import Severity
 from jsdoctor.model.rule import Explanation, Relation, Rule, RuleStatus
 

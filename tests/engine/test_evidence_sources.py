@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.registry import Check
-from jsdoctor.engine.evidence_sources import any_source
+from jsdoctor.engine.diagnosis import any_source
 from jsdoctor.model.evidence import Evidence, EvidenceSource
 from jsdoctor.model.finding import Finding
 from jsdoctor.model.history import History

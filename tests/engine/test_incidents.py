@@ -8,9 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from jsdoctor.checks.stream_limits.replicas_risky import replicas_risky
-from jsdoctor.engine.cause_graph import cause_graph_misfits
 from jsdoctor.engine.incidents import incidents
-from jsdoctor.engine.loader import PageText, load_rules
+from jsdoctor.engine.loader import PageText, cause_graph_misfits, load_rules
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import Confidence, Finding, Impact, Observation, Outcome, Severity, Subject
 from jsdoctor.model.jetstream import Cluster, ConsumerConfig, Peer, SequencePair, StreamConfig, StreamState

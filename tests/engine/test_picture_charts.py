@@ -8,9 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from jsdoctor.engine.picture.charts import ack_latencies, clock_offsets, usages
-from jsdoctor.engine.picture.draw import picture
-from jsdoctor.engine.picture.state_events import state_events
-from jsdoctor.engine.picture.topology import edges, nodes
+from jsdoctor.engine.picture.draw import edges, nodes, picture, state_events
 from jsdoctor.engine.picture.trends import delivered_rates, leaders, microseconds, redeliveries, stored_rates, trends
 from jsdoctor.model.ack_times import AckTimes, ConsumerAcks
 from jsdoctor.model.clock import Clocks, Offset, ServerClock

@@ -9,8 +9,8 @@ import pytest
 from msgspec.structs import replace
 
 from jsdoctor.engine.picture.clocks import Axis
+from jsdoctor.engine.picture.draw import MAX_EVENTS, MAX_LANES, timeline
 from jsdoctor.engine.picture.rates import rates
-from jsdoctor.engine.picture.timeline import MAX_EVENTS, MAX_LANES, timeline
 from jsdoctor.engine.picture.trends import microseconds
 from jsdoctor.model.clock import Clocks, Offset, ServerClock
 from jsdoctor.model.evidence import EvidenceSet

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from msgspec.structs import replace
 
-from jsdoctor.engine.shown import findings_of_shown
+from jsdoctor.engine.runner import findings_of_shown
 from jsdoctor.model.evidence import Evidence, EvidenceSet
 from jsdoctor.model.finding import Finding, Outcome, Subject, passed
 from jsdoctor.model.history import History

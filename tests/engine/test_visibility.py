@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from jsdoctor.collect.rule_pages import symptom_pages
-from jsdoctor.engine.visibility import Visibility
+from jsdoctor.engine.diagnosis import Visibility
 from jsdoctor.model.diagnosis import Narrowing
 from jsdoctor.model.evidence import EvidenceSet, EvidenceSource, Gaps
 from jsdoctor.model.finding import CLUSTER, Subject, passed

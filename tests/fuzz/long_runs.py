@@ -17,6 +17,7 @@ from functools import cache
 from pathlib import Path
 from types import FrameType
 
+from jsdoctor.app.window import parse_moment
 from jsdoctor.collect.connect.contexts import read_context
 from jsdoctor.collect.connect.credentials import creds_login, nkey_login
 from jsdoctor.collect.connect.server_urls import parse_servers
@@ -24,7 +25,6 @@ from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.parse.baseline import BaselineError, parse_baseline
 from jsdoctor.parse.file_kinds import of_text
 from jsdoctor.parse.metrics.series import api_answer
-from jsdoctor.parse.moment import parse_moment
 from jsdoctor.parse.redact import scrub_line
 from jsdoctor.parse.symptom_page import parse_symptom_page
 from tests.fuzz import loki, targets

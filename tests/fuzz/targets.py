@@ -16,6 +16,7 @@ from random import Random
 import msgspec
 
 from jsdoctor.checks.monitor_metadata import parse_monitor_duration
+from jsdoctor.cli.option_values import parse_setting
 from jsdoctor.collect.bundle.read import read_bundle
 from jsdoctor.collect.problems import Problem
 from jsdoctor.engine.loader import PageText, load_rules
@@ -41,7 +42,6 @@ from jsdoctor.parse.pasted.partial import with_unseen
 from jsdoctor.parse.pasted.sample import pasted_sample
 from jsdoctor.parse.redact import Secret, redact
 from jsdoctor.parse.replies import ReplyError
-from jsdoctor.parse.setting import parse_setting
 from jsdoctor.remedy.offer import with_offers
 from jsdoctor.render.explain import page_markdown
 from jsdoctor.render.formats import FORMATS

@@ -13,8 +13,7 @@ from jsdoctor.collect.logs.sorter import RowSorter
 from jsdoctor.model.histogram import Histogram
 from jsdoctor.model.log import MINUTE_US, SignatureTotal
 from jsdoctor.model.log_scan import Part, Row
-from jsdoctor.parse.logs.aggregate.aggregation import aggregate
-from jsdoctor.parse.logs.aggregate.hit_groups import groups_of
+from jsdoctor.parse.logs.aggregate.aggregation import aggregate, groups_of
 from jsdoctor.parse.logs.aggregate.hits import KEPT
 from jsdoctor.parse.logs.lines.matcher import Matcher
 from jsdoctor.parse.logs.scan.hit_runs import hits_of, renamed, runs_of

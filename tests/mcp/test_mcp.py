@@ -14,11 +14,8 @@ import pytest
 from mcp import Client, StdioServerParameters, stdio_client
 from mcp.types import TextContent
 
-from jsdoctor.cli.mcp.child import Finished
-from jsdoctor.cli.mcp.paths import allowed_path
+from jsdoctor.cli.mcp.server import Finished, Tools, allowed_path, answer
 from jsdoctor.cli.mcp.settings import McpSettings
-from jsdoctor.cli.mcp.shortened import answer
-from jsdoctor.cli.mcp.tools import Tools
 from jsdoctor.collect.problems import UsageProblem
 from tests.cli.invoke import jsdoctor
 from tests.loki.documented import DocumentedLoki, serving
@@ -255,7 +252,7 @@ def test_tools_start_commands_that_read_only(place: Path, monkeypatch: pytest.Mo
         started.append(arguments)
         return Finished(0, '{"rules": []}', "")
 
-    monkeypatch.setattr("jsdoctor.cli.mcp.tools.run_command", record)
+    monkeypatch.setattr("jsdoctor.cli.mcp.server.run_command", record)
     tools = Tools(McpSettings(roots=(place / "logs",)))
     asyncio.run(tools.check())
     asyncio.run(tools.check(logs=["nats.log"]))

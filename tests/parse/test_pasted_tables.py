@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from jsdoctor.parse.logs.paste.tables import table_lines
+from jsdoctor.parse.logs.paste.rewrite import table_lines
 from jsdoctor.parse.pasted.verdicts import verdicts_in
 
 LINE = "[7] 2026/11/21 10:00:00.000000 [INF] Server is ready"

@@ -14,7 +14,7 @@ import pytest
 from jsdoctor.parse.manifests import server_fields
 from jsdoctor.parse.manifests.conf_tree import configuration
 from jsdoctor.parse.manifests.server_blocks import BLOCKS, SINCE, STRICTER
-from jsdoctor.parse.manifests.server_field_mistakes import field_mistakes
+from jsdoctor.parse.manifests.server_config import field_mistakes
 from jsdoctor.parse.manifests.tree import ManifestError
 from tests.servers import DEFAULT_VERSION, VERSIONS, server_binary
 

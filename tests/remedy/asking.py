@@ -11,7 +11,7 @@ from typing import Any
 import nats
 from nats.aio.client import Client
 
-from jsdoctor.app.fix.messages import ClientMessages
+from jsdoctor.app.fix.run import ClientMessages
 from jsdoctor.remedy.operation import ApiError, DeniedError, NoResponseError
 
 NET_S = 90.0  # what hangs, fails; nothing is measured by it

@@ -13,7 +13,7 @@ import signal
 import sys
 from typing import Any
 
-from jsdoctor.app.fix.live_api import LiveApi
+from jsdoctor.app.fix.run import LiveApi
 from jsdoctor.cli import app
 from jsdoctor.remedy.journal import Journal
 

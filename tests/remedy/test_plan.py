@@ -17,9 +17,8 @@ from jsdoctor.model.finding import Finding, Outcome, Subject
 from jsdoctor.model.plan import MANUAL, Change, Plan, Step, StepProof, UnplannedFinding
 from jsdoctor.model.report import Incident, Result
 from jsdoctor.model.rule import Risk
-from jsdoctor.remedy.merge import merged
 from jsdoctor.remedy.offer import with_offers
-from jsdoctor.remedy.plan import BACKUP, Choice, Drafted, draft
+from jsdoctor.remedy.plan import BACKUP, Choice, Drafted, draft, merged
 from jsdoctor.remedy.planning import CannotPlanError, Target
 from jsdoctor.remedy.registry import described
 from jsdoctor.render.options import RenderOptions

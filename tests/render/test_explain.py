@@ -9,10 +9,10 @@ from collections.abc import Sequence
 import pytest
 from rich.cells import cell_len
 
+from jsdoctor.cli.watch.run import page_rendered
 from jsdoctor.model.finding import Severity
 from jsdoctor.model.rule import Param, RemedyRef, Risk, Rule, RuleStatus, Unit
 from jsdoctor.render.explain import page_markdown
-from jsdoctor.render.explain_drawn import page_rendered
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.rule_list import rules_json, rules_text
 from tests.render.golden import assert_golden

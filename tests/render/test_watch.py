@@ -9,12 +9,11 @@ import pytest
 from msgspec.structs import replace
 from rich.cells import cell_len
 
+from jsdoctor.cli.watch.run import change_line, incident_text, rule_text
 from jsdoctor.engine.activity import AssetActivity
 from jsdoctor.engine.watch import FindingChange, Watch, observe
 from jsdoctor.model.report import Report
 from jsdoctor.render.options import RenderOptions
-from jsdoctor.render.watch.detail import incident_text, rule_text
-from jsdoctor.render.watch.lines import change_line
 from jsdoctor.render.watch.notification import Notification, body
 from jsdoctor.render.watch.notification_format import NotificationFormat
 from jsdoctor.render.watch.screen import screen

@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
+import msgspec
+
 from jsdoctor.app.collecting import Collected
 from jsdoctor.app.connection import resolve_connection
 from jsdoctor.app.evidence_request import EvidenceRequest
 from jsdoctor.app.judging import JudgeRequest, Judging, open_judging
-from jsdoctor.collect.connect.connection import connect
+from jsdoctor.collect.connect.connection import Connection, connect
 from jsdoctor.collect.diagnose.probe import probe
-from jsdoctor.collect.diagnose.stored_message import MSG_ID, stored_message
+from jsdoctor.collect.live.ask import Asker, NoReplyError
 from jsdoctor.collect.problems import ConnectProblem
+from jsdoctor.collect.scan.message_recorder import headers_of
 from jsdoctor.engine.expectation import told_by
 from jsdoctor.engine.select import find_rule
 from jsdoctor.model.diagnosis import Narrowing
@@ -22,6 +25,7 @@ from jsdoctor.model.finding import CLUSTER, Finding, passed
 from jsdoctor.model.probe import Probe
 from jsdoctor.model.report import Result
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
+from jsdoctor.parse.replies import ErrorReply, Instant, ReplyError, decode
 from jsdoctor.remedy.offer import with_offers
 
 _EXPECTED = "Nats-Expected-Last-Sequence"
@@ -91,3 +95,33 @@ async def _follower(wanted: EvidenceRequest, judging: Judging, stream: str, stre
             return await stored_message(connection, settings.js_api_prefix, stream, stream_seq, settings.timeout_s)
     except ConnectProblem:
         return None
+
+
+MSG_ID = "Nats-Msg-Id"
+
+
+class _StoredMessage(msgspec.Struct, frozen=True):
+    seq: int
+    time: Instant | None = None
+    subject: str = ""
+    hdrs: str = ""
+
+
+class _StoredMessageReply(msgspec.Struct, frozen=True):
+    message: _StoredMessage | None = None
+    error: ErrorReply | None = None
+
+
+async def stored_message(
+    connection: Connection, prefix: str, stream: str, stream_seq: int, timeout_s: float
+) -> StoredMessage | None:
+    """The message, or None: it is not stored, or this login may not read it. Payloads are not kept."""
+    request = b'{"seq":%d}' % stream_seq
+    try:
+        reply = await Asker(connection, timeout_s).one(f"{prefix}.STREAM.MSG.GET.{stream}", request)
+        message = decode(reply.body, _StoredMessageReply).message
+    except (NoReplyError, ReplyError):
+        return None
+    if message is None:
+        return None
+    return StoredMessage(message.seq, message.subject, headers_of(message.hdrs).get(MSG_ID, ""), message.time)

@@ -3,27 +3,35 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
 
 from jsdoctor import __version__
 from jsdoctor.app.connection import flags_of
 from jsdoctor.app.fix.evidence import FixCollector, connected
 from jsdoctor.app.fix.request import FixRequest, check_choices
-from jsdoctor.app.fix.witnesses import REMOVE_PEER, with_witnesses
 from jsdoctor.app.headline import headline
 from jsdoctor.app.messages import LOGGED, Messages
-from jsdoctor.collect.problems import Problem
-from jsdoctor.model.exchange import Sample
+from jsdoctor.collect.bundle.read import BundleProblem, read_bundle
+from jsdoctor.collect.problems import Problem, UsageProblem
+from jsdoctor.model.exchange import Access, Sample
 from jsdoctor.model.finding import Outcome
 from jsdoctor.model.plan import Plan
+from jsdoctor.model.server import Accounts, Servers
 from jsdoctor.model.snapshot import SnapshotSeries
 from jsdoctor.model.wording import counted
 from jsdoctor.parse.assemble import assemble
-from jsdoctor.parse.logins import logins_of
+from jsdoctor.parse.logins import logins_of, samples_by_login
 from jsdoctor.parse.raw_configs import raw_configs
+from jsdoctor.remedy.backup.place import META, data_file, read_note, sha256_of
+from jsdoctor.remedy.backup.problem import BackupProblem
+from jsdoctor.remedy.held import Witness
 from jsdoctor.remedy.offer import step_with_login
-from jsdoctor.remedy.plan import draft
+from jsdoctor.remedy.plan import Choice, draft
 from jsdoctor.remedy.shareable import shareable
 
 
@@ -71,3 +79,67 @@ async def _samples(collector: FixCollector) -> tuple[Sample, ...]:
     collector.show(f"connecting to {', '.join(collector.logins[0].servers)}")
     async with connected(collector.logins) as connections:
         return await collector.samples(connections)
+
+
+REMOVE_PEER = "server.remove_peer"
+
+
+def with_witnesses(choice: Choice, samples: Sequence[Sample]) -> Choice:
+    """The choice with witnesses in place of the directory `seen`, and the backups that are at hand, by stream.
+
+    What is seen now is a witness, too. Raises UsageProblem where the directory holds no bundle.
+    """
+    if choice.action != REMOVE_PEER:
+        return choice
+    directory = Path(str(choice.values["seen"])) if "seen" in choice.values else None
+    captured = _bundles(directory) if directory else []
+    series = [part for whole in ([*samples], *captured) for part in samples_by_login(whole)]
+    values = {
+        **choice.values,
+        "seen": tuple(witness for value in series if (witness := _witness(value)) is not None),
+        "backups": _backups((Path(), directory) if directory else (Path(),)),
+    }
+    return msgspec.structs.replace(choice, values=values)
+
+
+def _bundles(directory: Path) -> list[tuple[Sample, ...]]:
+    bundles = []
+    for path in sorted(directory.glob("*.zip")):
+        try:
+            bundles.append(read_bundle(path)[1])
+        except BundleProblem as problem:
+            raise UsageProblem(f"{path}: {problem.message}", problem.hint) from None
+    if not bundles:
+        raise UsageProblem(
+            f"seen: there are no bundles (*.zip) in {directory}", "write some: jsdoctor capture -o FILE.zip"
+        )
+    return bundles
+
+
+def _witness(samples: Sequence[Sample]) -> Witness | None:
+    evidence = assemble(samples)
+    series = evidence.get(SnapshotSeries)
+    if series is None:
+        return None
+    usage, servers = evidence.get(Accounts), evidence.get(Servers)
+    accounts = {account.name for account in usage.accounts} if usage is not None else set()
+    accounts |= {stream.account for stream in series.last.streams}
+    accounts |= {silent.subject.account for silent in series.last.silent}
+    if any(exchange.access is Access.ACCOUNT for sample in samples for exchange in sample.exchanges):
+        return Witness(series.last, frozenset(accounts))
+    answered = servers.servers if servers is not None else ()
+    return Witness(series.last, frozenset(accounts), frozenset(server.name for server in answered))
+
+
+def _backups(places: tuple[Path, ...]) -> dict[str, str]:
+    """The newest verified and unchanged backup of each stream, in the directories directly below these."""
+    backups: dict[str, str] = {}
+    metas = [meta for place in places for meta in place.glob(f"*/{META}")]
+    for meta in sorted(metas, key=lambda path: path.stat().st_mtime):
+        note = read_note(meta.parent)
+        try:
+            if note and sha256_of(data_file(meta.parent)) == note.sha256:
+                backups[note.stream] = str(meta.parent)
+        except BackupProblem:
+            continue
+    return backups

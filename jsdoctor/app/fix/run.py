@@ -5,34 +5,117 @@ from __future__ import annotations
 import asyncio
 import math
 import shlex
-from collections.abc import Callable, Sequence
-from contextlib import closing
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import msgspec
+from nats import errors
+from nats.aio.client import Client
+from nats.aio.subscription import Subscription
 
 from jsdoctor.app.configuration import load_configuration
 from jsdoctor.app.connection import flags_of, resolve_logins
 from jsdoctor.app.fix.evidence import FixCollector, connected, examiner
-from jsdoctor.app.fix.live_api import LiveApi
 from jsdoctor.app.fix.request import FixRequest, RollbackRequest, allowed_up_to
 from jsdoctor.app.judging import open_judging
 from jsdoctor.collect.connect.connection import Connection
+from jsdoctor.collect.connect.refusal import printable
 from jsdoctor.collect.connect.settings import ConnectionSettings
+from jsdoctor.collect.live.ask import Asker, NoReplyError, Why
+from jsdoctor.collect.live.system import find_servers
 from jsdoctor.collect.problems import Problem, UsageProblem
 from jsdoctor.engine.verdict import ExitCode
 from jsdoctor.model.logins import CommandLogin, Logins
-from jsdoctor.model.plan import Plan, Step
+from jsdoctor.model.plan import Json, Plan, Step
 from jsdoctor.model.rule import Risk
+from jsdoctor.model.typed import decode_as, decode_plain
 from jsdoctor.model.wording import counted
 from jsdoctor.remedy.apply import Applier
 from jsdoctor.remedy.journal import Journal, JournalError, require_locks
-from jsdoctor.remedy.operation import DeniedError, NoResponseError, StepApis
+from jsdoctor.remedy.operation import ApiError, DeniedError, InboxMessage, LostError, NoResponseError, StepApis
 from jsdoctor.remedy.outcome import Ending, StepOutcome, any_bad
 from jsdoctor.remedy.registry import load_operations
 from jsdoctor.remedy.undo import Undoer
+
+_SLICE_S = 0.1
+"""How often a wait looks whether the connection is still there."""
+
+
+class ClientInbox:
+    """The `Inbox` of `jsdoctor.remedy.operation`."""
+
+    def __init__(self, client: Client, subscription: Subscription) -> None:
+        self._client, self._subscription = client, subscription
+
+    @property
+    def subject(self) -> str:
+        """Where messages for it go."""
+        return self._subscription.subject
+
+    async def next(self, timeout_s: float) -> InboxMessage | None:
+        """The next message; None where none comes in time. Raises LostError."""
+        loop = asyncio.get_running_loop()
+        ends_at = loop.time() + timeout_s
+        while (left_s := ends_at - loop.time()) > 0:
+            try:
+                message = await self._subscription.next_msg(timeout=min(_SLICE_S, left_s))
+            except (TimeoutError, errors.TimeoutError):
+                if not self._client.is_connected:
+                    raise LostError("the connection was lost") from None
+                continue
+            except (errors.Error, OSError) as error:
+                raise LostError(f"the connection was lost: {error}") from None
+            return InboxMessage(message.data, message.reply, dict(message.headers or {}))
+        return None
+
+    async def close(self) -> None:
+        """End the subscription, also where the connection is gone."""
+        with suppress(errors.Error, OSError):
+            await self._subscription.unsubscribe()
+
+
+class ClientMessages:
+    """The part of the `Api` of `jsdoctor.remedy.operation` that is about messages, not about requests."""
+
+    def __init__(self, client: Client, timeout_s: float) -> None:
+        self.client, self.timeout_s = client, timeout_s
+
+    @property
+    def server_version(self) -> tuple[int, int]:
+        """Major and minor version of the server of this connection."""
+        version = self.client.connected_server_version
+        return version.major, version.minor
+
+    async def publish(self, subject: str, payload: bytes, reply: str = "") -> None:
+        """A message that nobody confirms. Raises LostError."""
+        try:
+            await self.client.publish(subject, payload, reply=reply)
+        except (errors.Error, OSError) as error:
+            raise LostError(f"the connection was lost: {error}") from None
+
+    async def store(self, subject: str, payload: bytes, headers: Mapping[str, str]) -> Json:
+        """A message to a stream, and the stream's reply. Raises NoResponseError."""
+        try:
+            reply = await self.client.request(subject, payload, timeout=self.timeout_s, headers=dict(headers))
+        except (errors.Error, TimeoutError) as error:
+            raise NoResponseError(f"{subject}: {error}") from None
+        decoded: Json = decode_as(reply.data, Json)
+        return decoded
+
+    async def inbox(self) -> ClientInbox:
+        """A new inbox that drops nothing. Raises LostError."""
+        try:
+            subscription = await self.client.subscribe(
+                self.client.new_inbox(), pending_msgs_limit=0, pending_bytes_limit=0
+            )
+        except (errors.Error, OSError) as error:
+            raise LostError(f"the connection was lost: {error}") from None
+        return ClientInbox(self.client, subscription)
+
 
 Confirm = Callable[[str], None]
 """Takes a description of the change. Raises UsageProblem if the user does not agree."""
@@ -209,3 +292,74 @@ async def _undo(
                 "give a login of the account that owns the streams",
             )
         return await Undoer(journal, load_operations(), apis, say).all(journal.plan.steps)
+
+
+USER_INFO = "$SYS.REQ.USER.INFO"
+_DESCRIPTION_SHOWN = 300
+
+
+class LiveApi(ClientMessages):
+    """The `Api` of `jsdoctor.remedy.operation`, through one connection."""
+
+    def __init__(self, connection: Connection, prefix: str, timeout_s: float) -> None:
+        super().__init__(connection.client, timeout_s)
+        self._connection = connection
+        self._prefix = prefix
+
+    async def ask(self, subject: str, payload: object = None, *, timeout_s: float | None = None) -> Json:
+        """A request of the JetStream API that must succeed."""
+        reply = await self.request(f"{self._prefix}.{subject}", payload, timeout_s=timeout_s)
+        if isinstance(error := reply.get("error"), dict):
+            stated = printable(str(error.get("description", "")), limit=_DESCRIPTION_SHOWN)
+            raise ApiError(subject, int(error.get("code") or 0), int(error.get("err_code") or 0), stated)
+        return reply
+
+    async def request(self, subject: str, payload: object = None, *, timeout_s: float | None = None) -> Json:
+        """A request to any subject."""
+        if not subject.isprintable() or " " in subject:
+            raise ApiError(subject, 400, 0, "the name holds characters that no subject can have")
+        body = b"" if payload is None else msgspec.json.encode(payload)
+        asker = Asker(self._connection, timeout_s or self.timeout_s)
+        try:
+            reply = await asker.one(subject, body)
+        except NoReplyError as error:
+            raise _problem(error) from None
+        try:
+            decoded: Any = decode_plain(reply.body)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            decoded = None
+        if not isinstance(decoded, dict):
+            raise NoResponseError(f"{subject}: the reply is no JSON object")
+        return decoded
+
+    async def accounts(self) -> frozenset[str]:
+        """Names of the account of this login; empty where the server does not tell."""
+        try:
+            data = (await self.request(USER_INFO)).get("data") or {}
+        except (NoResponseError, DeniedError, ApiError):
+            return frozenset()
+        return frozenset(str(data[key]) for key in ("account", "account_name") if data.get(key))
+
+    async def is_system(self) -> bool:
+        """Whether servers respond to this login as they do to the system account alone."""
+        try:
+            await find_servers(Asker(self._connection, self.timeout_s))
+        except NoReplyError:
+            return False
+        return True
+
+
+def _problem(error: NoReplyError) -> Exception:
+    match error.why:
+        case Why.DENIED:
+            return DeniedError(
+                f"this login is not allowed to ask: {error.words} (docs/permissions.md lists what it needs)"
+            )
+        case Why.NO_INBOX:
+            return DeniedError(f"this login is not allowed to receive replies: {error.words}")
+        case Why.LOST:
+            return LostError("the connection was lost")
+        case Why.NOBODY:
+            return NoResponseError(f"no server responds to {error.subject}")
+        case Why.LATE | Why.FLOODED:
+            return NoResponseError(f"no reply to {error.subject} in time")

@@ -6,10 +6,10 @@ From logs: streams and consumers whose group lost its majority, and stream lists
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from jsdoctor.checks.cluster_health.assignments import Assignments, is_shown_without_group
-from jsdoctor.checks.cluster_health.beginnings import Beginnings
 from jsdoctor.checks.cluster_health.leadership import Asset, EarlierReadings, LeaderAbsence, lost_majority
 from jsdoctor.checks.cluster_health.raft import is_heard, is_late, quorum
 from jsdoctor.checks.cluster_health.required_level import is_offline, level_of, required_level, takes_out_of_service
@@ -19,11 +19,13 @@ from jsdoctor.checks.logs.log_incidents import LogIncident, log_incidents
 from jsdoctor.checks.logs.timeline import AROUND_US
 from jsdoctor.checks.logs.words import no_server_lines
 from jsdoctor.checks.registry import check
+from jsdoctor.checks.servers.health import uptime_ns
 from jsdoctor.checks.streams.leaders import led_ns
+from jsdoctor.checks.streams.scaling import is_scaled
 from jsdoctor.model.finding import CLUSTER, Finding, Observation, Severity, passed, suspected, unknown
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.params import Params
-from jsdoctor.model.raft import RaftGroups
+from jsdoctor.model.raft import RaftGroups, RaftMember
 from jsdoctor.model.server import Server, Servers
 from jsdoctor.model.snapshot import MAX_UNRESPONSIVE, Consumer, SnapshotSeries, Stream, UnresponsiveAsset
 from jsdoctor.model.trend import Trend
@@ -251,3 +253,43 @@ def _meta_again(logs: LogEvidence, incident: LogIncident) -> bool:
     """Whether a meta leader was found later on: then servers see each other again."""
     last = max(interval.last.us for interval in incident.unresolved)
     return any(group.kind == "meta" and group.last and group.last.us > last for group in logs.leaderships)
+
+
+_HEARTBEAT_NS = 1_000_000_000
+"""How often a leader sends a heartbeat (server: raft.go hbInterval). Samples closer together say as little as one."""
+
+
+class Beginnings:
+    """Which groups and servers began less than `settle_ns` ago."""
+
+    def __init__(self, servers: Servers | None, groups: RaftGroups | None, settle_ns: int) -> None:
+        self._settle_ns = settle_ns
+        self._uptimes = {server.name: uptime_ns(server) for server in (servers.servers if servers else ())}
+        self._members: dict[str, list[RaftMember]] = defaultdict(list)
+        for member in groups.last if groups else ():
+            self._members[member.group].append(member)
+
+    def why(self, asset: Asset, history: EarlierReadings) -> str | None:
+        """Why it may have no leader for a moment; None where nothing has just begun."""
+        watched = history.watched_ns(asset)
+        if watched < _HEARTBEAT_NS:
+            return f"in samples that are {span(watched)} apart, less than a heartbeat"
+        readings = (*history.before(asset), asset)
+        if is_scaled(readings) or len(set(map(_group, readings))) > 1:
+            return "and was scaled just now"
+        members = self._members.get(_group(asset), [])
+        if members and all(map(self._is_new, members)):
+            return "and its Raft group has just begun"
+        answering = {asset.answered_by, *(replica.server for replica in asset.replicas)}
+        uptimes = [uptime for name in answering if (uptime := self._uptimes.get(name)) is not None]
+        if uptimes and min(uptimes) < self._settle_ns:
+            return f"and a server of it started {span(min(uptimes))} ago"
+        return None
+
+    def _is_new(self, member: RaftMember) -> bool:
+        """Whether its log has every entry since its group began, and began just now or is still empty."""
+        return member.has_empty_log or (member.has_whole_log and member.has_young_log(self._settle_ns))
+
+
+def _group(asset: Asset) -> str:
+    return asset.cluster.raft_group if asset.cluster else ""

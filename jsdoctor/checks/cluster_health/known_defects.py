@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple, get_args
 
-from jsdoctor.checks.cluster_health.defect_conditions import CONDITIONS
 from jsdoctor.checks.registry import check
 from jsdoctor.model.defect import Affected, Defect, Harm, KnownDefects
 from jsdoctor.model.finding import CLUSTER, Confidence, Finding, Observation, Subject, passed
+from jsdoctor.model.jetstream import ConsumerConfig
 from jsdoctor.model.release import release
 from jsdoctor.model.server import ConnectedServer, Servers
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
@@ -88,3 +88,122 @@ def _finding(subject: Subject, hits: Sequence[_DefectUse]) -> Finding:
             for hit in worst
         ),
     )
+
+
+Condition = Callable[[Stream], bool]
+"""Whether the defect can hit this stream, or a consumer of it."""
+
+
+def _over_leaf_node(stream: Stream) -> bool:
+    origins = (stream.config.mirror, *stream.config.sources)
+    return any(origin is not None and origin.external is not None for origin in origins)
+
+
+def _replicated(stream: Stream) -> bool:
+    return stream.config.num_replicas > 1
+
+
+def _file(stream: Stream) -> bool:
+    return stream.config.storage == "file"
+
+
+def _any(condition: Callable[[ConsumerConfig], bool]) -> Condition:
+    """The condition that any consumer's configuration meets."""
+    return lambda stream: any(condition(consumer.config) for consumer in stream.consumers)
+
+
+def _both(first: Condition, second: Condition) -> Condition:
+    return lambda stream: first(stream) and second(stream)
+
+
+def _retains(*policies: str) -> Condition:
+    return lambda stream: stream.config.retention in policies
+
+
+def _clustered(stream: Stream) -> bool:
+    """A single server names itself as the leader, and no cluster."""
+    return stream.cluster is not None and bool(stream.cluster.name)
+
+
+def _limited(stream: Stream) -> bool:
+    c = stream.config
+    return any(limit > 0 for limit in (c.max_msgs, c.max_bytes, c.max_age_ns, c.max_msgs_per_subject))
+
+
+_DEFAULT_INACTIVE_THRESHOLD_NS = 5_000_000_000
+"""What a consumer without a durable name has that sets none (server: consumer.go JsDeleteWaitTimeDefault)."""
+
+_gives_up = _any(lambda c: c.max_deliver > 0 and c.ack_policy not in ("none", ""))
+_acks_all = _any(lambda c: c.ack_policy == "all")
+_last_per_subject = _any(lambda c: c.deliver_policy == "last_per_subject")
+_replicated_interest = _both(_replicated, _retains("interest"))
+
+
+def _at_sign(stream: Stream) -> bool:
+    names = (stream.name, *stream.config.subjects, *(consumer.name for consumer in stream.consumers))
+    return any("@" in name for name in names)
+
+
+CONDITIONS: Mapping[str, Condition] = {
+    "ack_all": _acks_all,
+    "ack_all_replicated_interest": _both(_replicated_interest, _acks_all),
+    "at_sign": _at_sign,
+    "atomic_batches": lambda s: s.config.allow_atomic,
+    "atomic_counters_or_schedules": lambda s: (
+        s.config.allow_atomic and not _replicated(s) and (s.config.allow_msg_counter or s.config.allow_msg_schedules)
+    ),
+    "clustered": _clustered,
+    "clustered_inactive_threshold": _both(_clustered, _any(lambda c: c.inactive_threshold_ns > 0)),
+    "clustered_limits": _both(_clustered, _limited),
+    "clustered_push": _both(_clustered, _any(lambda c: c.is_push)),
+    "compression": _both(_file, lambda s: s.config.compression not in ("", "none")),
+    "counters": lambda s: s.config.allow_msg_counter,
+    "direct_get": lambda s: s.config.allow_direct,
+    "ephemeral_pull": _both(
+        lambda s: not _clustered(s),
+        _any(
+            lambda c: not c.is_push and not c.durable_name and c.inactive_threshold_ns == _DEFAULT_INACTIVE_THRESHOLD_NS
+        ),
+    ),
+    "file_consumers": _both(_file, lambda s: bool(s.consumers)),
+    "file_storage": _file,
+    "files_from_start_time": _both(_file, _any(lambda c: c.deliver_policy == "by_start_time")),
+    "files_limited_by_size": _both(_file, lambda s: s.config.max_msgs > 0 or s.config.max_bytes > 0),
+    "filtered_consumers": _any(lambda c: bool(c.filters)),
+    "interest": _retains("interest", "workqueue"),
+    "interest_with_max_deliver": _both(_retains("interest"), _gives_up),
+    "interest_with_rollup": _both(_retains("interest"), lambda s: s.config.allow_rollup_hdrs),
+    "last_per_subject": _last_per_subject,
+    "last_per_subject_in_memory": _both(_last_per_subject, lambda s: s.config.storage == "memory"),
+    "limit_per_subject": lambda s: s.config.max_msgs_per_subject > 0,
+    "max_ack_pending": lambda s: any(c.config.max_ack_pending > 0 and c.num_ack_pending > 0 for c in s.consumers),
+    "max_deliver": _gives_up,
+    "memory_storage": lambda s: s.config.storage == "memory",
+    "message_ttl": lambda s: s.config.allow_msg_ttl,
+    "mirrors": lambda s: s.config.mirror is not None,
+    "mqtt": lambda s: s.is_mqtt,
+    "one_message_per_subject": _both(_file, lambda s: s.config.max_msgs_per_subject == 1),
+    "percent_sign_in_name": lambda s: any("%" in consumer.name for consumer in s.consumers),
+    "pinned_client": _any(lambda c: c.priority_policy == "pinned_client"),
+    "priority_groups": _any(lambda c: c.priority_policy not in ("", "none")),
+    "pull_with_inactive_threshold": _any(lambda c: not c.is_push and c.inactive_threshold_ns > 0),
+    "replicated_consumers": lambda s: _replicated(s) and bool(s.consumers),
+    "replicated_dedupe": lambda s: _replicated(s) and s.config.duplicate_window_ns > 0,
+    "replicated_files": _both(_replicated, _file),
+    "replicated_flow_control": _both(_replicated, _any(lambda c: c.is_push and c.flow_control)),
+    "replicated_interest": _replicated_interest,
+    "replicated_sources": lambda s: _replicated(s) and bool(s.config.sources),
+    "replicated_streams": _replicated,
+    "replicated_work_queue_with_max_deliver": _both(_both(_replicated, _retains("workqueue")), _gives_up),
+    "schedules": lambda s: s.config.allow_msg_schedules,
+    "several_filters": _any(lambda c: len(c.filters) > 1),
+    "several_messages_per_subject": _both(_file, lambda s: s.config.max_msgs_per_subject > 1),
+    "sources_over_leaf_node": _over_leaf_node,
+    "work_queue_files": _both(_file, _retains("workqueue")),
+    "work_queue_with_filters_on_one_server": _both(
+        lambda s: not _clustered(s), _both(_retains("workqueue"), _any(lambda c: bool(c.filters)))
+    ),
+    "work_queue_with_sourcing_consumer": _both(
+        _retains("workqueue"), _any(lambda c: c.ack_policy == "flow_control" and bool(c.filters))
+    ),
+}

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from jsdoctor.checks.cluster_health.backlog import Backlog, backlogs, is_quiet
-from jsdoctor.checks.cluster_health.groups import GroupOwners
 from jsdoctor.checks.logs.bursts import bursts
 from jsdoctor.checks.logs.log_findings import detailed_finding, findings_by_subject
 from jsdoctor.checks.logs.log_incidents import log_incidents
@@ -17,8 +16,8 @@ from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Severity, Subject, passed, suspected
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.params import Params
-from jsdoctor.model.raft import RaftGroups, RaftMember
-from jsdoctor.model.snapshot import SnapshotSeries
+from jsdoctor.model.raft import META_GROUP, RaftGroups, RaftMember
+from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
 from jsdoctor.model.wording import span
 
 _SHRINKING = 0.9
@@ -161,3 +160,21 @@ def backlog_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
         yield detailed_finding(burst, f"up to {most:,} append entries were pending", _THEN, severity)
     if not (paused or behind or overrun or pending):
         yield passed(CLUSTER)
+
+
+class GroupOwners:
+    """The subject of every group. Group names are random, so that they are unique whatever the account."""
+
+    def __init__(self, snapshots: SnapshotSeries | None) -> None:
+        self._owners: dict[str, Subject] = {}
+        for stream in snapshots.last.streams if snapshots else ():
+            assets: tuple[Stream | Consumer, ...] = (stream, *stream.consumers)
+            for asset in assets:
+                if asset.cluster and asset.cluster.raft_group:
+                    self._owners[asset.cluster.raft_group] = asset.subject
+
+    def of(self, member: RaftMember) -> Subject:
+        """The stream, the consumer, or the cluster for the meta group; the server where the group is not known."""
+        if member.group == META_GROUP:
+            return CLUSTER
+        return self._owners.get(member.group) or Subject(kind="server", name=member.server)

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.consumer_lag.dead_letters import ADVISORIES, misnamed_keeper, reader_of_advisories
 from jsdoctor.checks.consumer_lag.progress import histories, key, moved, patience_ns, quiet_ns
 from jsdoctor.checks.logs.bursts import Burst, bursts
 from jsdoctor.checks.logs.log_findings import finding_of
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Confidence, Finding, Severity, passed, suspected, unknown
 from jsdoctor.model.log import LogEvidence
-from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
+from jsdoctor.model.snapshot import ClusterSnapshot, Consumer, SnapshotSeries, Stream
+from jsdoctor.model.subjects import overlaps_any
 from jsdoctor.model.trend import Trend
 from jsdoctor.model.wording import counted, span
 
@@ -175,3 +175,33 @@ def _finding_logged(burst: Burst) -> Finding:
         f"the delivery limit was reached, {burst.story}, for {which} of the stream: they stay in it and this consumer"
         " does not deliver them again",
     )
+
+
+_KIND = "MAX_DELIVERIES"
+ADVISORIES = f"$JS.EVENT.ADVISORY.CONSUMER.{_KIND}.*.*"
+"""Their subjects, which end in the names of stream and consumer."""
+
+
+def reader_of_advisories(snapshot: ClusterSnapshot, stream: Stream, consumer: Consumer) -> Consumer | None:
+    """A consumer that has got something from a stream of that account that captures the advisories; None without one.
+
+    Whoever subscribes to them without a stream cannot be seen.
+    """
+    subject = f"$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.{consumer.stream}.{consumer.name}"
+    for keeper, reader in snapshot.led_consumers():
+        together = (keeper.account, keeper.domain) == (stream.account, stream.domain)
+        if together and reader.delivered.consumer_seq and overlaps_any(subject, keeper.config.subjects):
+            filters = reader.config.filters
+            if not filters or overlaps_any(subject, filters):
+                return reader
+    return None
+
+
+def misnamed_keeper(snapshot: ClusterSnapshot, stream: Stream) -> tuple[Stream, str] | None:
+    """A stream of that account that is to capture the advisories, and its subject under which none is published."""
+    for keeper in snapshot.led_streams():
+        if (keeper.account, keeper.domain) == (stream.account, stream.domain):
+            for subject in keeper.config.subjects:
+                if {"ADVISORY", _KIND} <= {*subject.split(".")} and not overlaps_any(subject, (ADVISORIES,)):
+                    return keeper, subject
+    return None

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from itertools import pairwise
 from typing import NamedTuple
 
 from jsdoctor.checks.consumer_lag.absence import AbsenceLimit, Limits, absence
 from jsdoctor.checks.consumer_lag.progress import (
+    Key,
     histories,
     is_full,
     key,
@@ -19,7 +21,6 @@ from jsdoctor.checks.consumer_lag.progress import (
     still_ns,
     until,
 )
-from jsdoctor.checks.consumer_lag.rhythm import rhythms
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Confidence, Finding, Observation, Severity, passed, unknown
 from jsdoctor.model.history import History
@@ -28,6 +29,28 @@ from jsdoctor.model.partial import shown_or
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
 from jsdoctor.model.trend import ConsumerHistory, Trend
 from jsdoctor.model.wording import counted, span
+
+_ENOUGH = 3
+"""Visits that make a rhythm: two gaps between them can be compared."""
+
+
+def rhythms(history: History | None) -> dict[Key, int]:
+    """The longest time between two known visits of clients, in nanoseconds, for each consumer with enough of them."""
+    by_consumer = (
+        (key(consumer_history.last), rhythm_ns(consumer_history))
+        for consumer_history in (history.consumers() if history else ())
+    )
+    return {name: rhythm for name, rhythm in by_consumer if rhythm is not None}
+
+
+def rhythm_ns(history: ConsumerHistory) -> int | None:
+    """The same for one consumer; None below three visits. A visit is a delivery or an acknowledgement."""
+    pairs = [pair for reading in history.readings for pair in (reading.delivered, reading.ack_floor)]
+    visits = sorted({pair.last_active for pair in pairs if pair.last_active})
+    if len(visits) < _ENOUGH:
+        return None
+    return max(int((after - before).total_seconds() * 1e9) for before, after in pairwise(visits))
+
 
 _KEPT_LONG_NS = 3_600_000_000_000
 """A consumer that is no durable and is deleted sooner than this without clients clears itself away."""

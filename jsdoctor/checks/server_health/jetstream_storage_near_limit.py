@@ -7,15 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+import msgspec
+
 from jsdoctor.checks.logs.bursts import Burst, bursts
 from jsdoctor.checks.logs.clients import client_of
 from jsdoctor.checks.logs.log_findings import by_server, finding_of, is_recent
 from jsdoctor.checks.registry import check
-from jsdoctor.checks.server_health.limits import ServerLimitUse, of_account, of_server
 from jsdoctor.model.finding import CLUSTER, Finding, Observation, Severity, Subject, passed, unknown
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.params import Params
-from jsdoctor.model.server import Account, Accounts, Server, Servers
+from jsdoctor.model.server import UNLIMITED, Account, Accounts, JetStreamStats, Server, Servers
 
 
 @check("server_health.jetstream_storage_near_limit")
@@ -112,3 +113,52 @@ def storage_limit_logged(logs: LogEvidence) -> Iterator[Finding]:
 def _finding(logs: LogEvidence, burst: Burst, what: str, answer: str) -> Finding:
     then = f"; every publish beyond it gets {answer}, and health checks stay ok" if answer else ""
     return finding_of(burst, f"{what}: {burst.story}{then}", None if is_recent(logs, burst) else Severity.WARNING)
+
+
+class ServerLimitUse(msgspec.Struct, frozen=True):
+    """One limit and how much of it is taken. `kind`: whether messages fill it or `max_bytes` of streams does."""
+
+    what: str
+    kind: str
+    path: str
+    value: int
+    limit: int
+
+    @property
+    def ratio(self) -> float:
+        """Share of the limit that is taken."""
+        return self.value / self.limit
+
+
+def _real(limit: int) -> bool:
+    """0, -1 and the unsigned -1 of some servers all mean that there is no limit."""
+    return 0 < limit < UNLIMITED
+
+
+def of_server(stats: JetStreamStats) -> Iterator[ServerLimitUse]:
+    """The limits of a server: max_file_store, max_memory_store. A sum of reservations that underflowed is skipped."""
+    config = stats.config
+    if config is None:
+        return
+    for what, limit, used, reserved, name in (
+        ("file storage", config.max_storage, stats.storage, stats.reserved_storage, "storage"),
+        ("memory", config.max_memory, stats.memory, stats.reserved_memory, "memory"),
+    ):
+        if _real(limit):
+            yield ServerLimitUse(what, "used", name, used, limit)
+            if reserved < UNLIMITED:
+                yield ServerLimitUse(what, "reserved", f"reserved_{name}", reserved, limit)
+
+
+def of_account(account: Account) -> Iterator[ServerLimitUse]:
+    """The limits of an account, or of each of its tiers."""
+    for tier in account.tiers:
+        of_tier = f" of tier {tier.name}" if tier.name else ""
+        for what, limit, used, reserved, name in (
+            ("file storage", tier.limits.max_storage, tier.storage, tier.reserved_storage, "storage"),
+            ("memory", tier.limits.max_memory, tier.memory, tier.reserved_memory, "memory"),
+        ):
+            if _real(limit):
+                yield ServerLimitUse(what + of_tier, "used", name, used, limit)
+                if reserved < UNLIMITED:
+                    yield ServerLimitUse(what + of_tier, "reserved", f"reserved_{name}", reserved, limit)

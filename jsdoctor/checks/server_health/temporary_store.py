@@ -15,7 +15,6 @@ from jsdoctor.checks.logs.bursts import bursts
 from jsdoctor.checks.logs.log_findings import finding_of
 from jsdoctor.checks.logs.words import no_server_lines, times, when, zoned
 from jsdoctor.checks.registry import check
-from jsdoctor.checks.server_health.temporary import is_in_memory, is_temporary, is_the_fallback
 from jsdoctor.model.finding import CLUSTER, Finding, Observation, Severity, Subject, passed, unknown
 from jsdoctor.model.log import LogEvidence, ProcessRun
 from jsdoctor.model.manifest import DeclaredServers, DeclaredStream, Manifests, Tool
@@ -181,3 +180,27 @@ def _forgotten(stream: DeclaredStream) -> Finding:
 def _finding(servers: DeclaredServers, setting: str, text: str, severity: Severity | None) -> Finding:
     shown = servers.at(setting).shows(f"store_dir: {servers.get('store_dir', 'not set')}")
     return Finding(subject=servers.subject, severity=severity, message=text, evidence=(shown,), remedy=BY_HAND)
+
+
+_IN_MEMORY = ("/dev/shm", "/run")  # noqa: S108 - looked for, not used
+_TEMPORARY = ("/tmp", "/var/tmp")  # noqa: S108
+_FALLBACKS = ("/tmp/nats/jetstream", "/tmp/jetstream")  # noqa: S108
+
+
+def is_in_memory(path: str) -> bool:
+    """Whether it is on a file system in memory on the usual Linux."""
+    return _below(path, _IN_MEMORY)
+
+
+def is_temporary(path: str) -> bool:
+    """Whether it is made for temporary files."""
+    return _below(path, _TEMPORARY)
+
+
+def is_the_fallback(path: str) -> bool:
+    """Whether it is what a server takes when nothing is configured (jetstream.go dynJetStreamConfig)."""
+    return path.removesuffix("/") in _FALLBACKS
+
+
+def _below(path: str, parents: tuple[str, ...]) -> bool:
+    return any(path == parent or path.startswith(parent + "/") for parent in parents)

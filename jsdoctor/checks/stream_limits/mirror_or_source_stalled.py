@@ -5,6 +5,7 @@ From logs: mirrors and sources whose origin refused them, or whose messages they
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 
 import msgspec
@@ -14,11 +15,6 @@ from jsdoctor.checks.logs.log_findings import finding_of, is_recent
 from jsdoctor.checks.logs.words import no_server_lines
 from jsdoctor.checks.monitor_metadata import own_duration_ns
 from jsdoctor.checks.registry import check
-from jsdoctor.checks.stream_limits.origin_filters import (
-    filters_without_subjects,
-    sizes_below_origin,
-    starts_past_origin,
-)
 from jsdoctor.checks.stream_limits.origins import (
     NO_SUCH_STREAM,
     Deployment,
@@ -30,12 +26,14 @@ from jsdoctor.checks.stream_limits.origins import (
     remade_origin,
     surplus,
 )
-from jsdoctor.checks.stream_limits.silence import HEARD_NS, is_heard, is_unclear, quiet_ns, unheard
+from jsdoctor.checks.streams.stored_subjects import stored_subjects
 from jsdoctor.model.finding import CLUSTER, Confidence, Finding, Severity, passed, suspected, unknown
+from jsdoctor.model.jetstream import SourceConfig
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import ConnectedServer, Servers
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
+from jsdoctor.model.subjects import overlaps_any
 from jsdoctor.model.trend import StreamHistory, Trend
 from jsdoctor.model.wording import counted, span
 
@@ -282,3 +280,126 @@ def _words(burst: Burst) -> str:
         else ""
     )
     return f"{what}{f' ({reasons})' if reasons else ''}: {burst.story}{stuck}"
+
+
+HEARD_NS = 5_000_000_000
+"""An origin sends a heartbeat each second: one received this lately shows that nothing waits to be sent (stream.go)."""
+_MISSED_NS = 3_000_000_000
+"""Three heartbeats. Half of what a server before 2.11 shows while an origin is silent is above it."""
+_NEVER = -1
+
+
+def is_heard(origin: Origin) -> bool:
+    """Whether every reading shows a heartbeat, and no error."""
+    readings = (*origin.before, origin.now)
+    return all(0 <= reading.active_ns < HEARD_NS and not reading.error for reading in readings)
+
+
+def quiet_ns(stream: Stream, origin: Origin, history: StreamHistory | None, deployment: Deployment) -> int:
+    """For how long nothing was received. A leader that never received anything may have been elected just now."""
+    if origin.now.active_ns >= 0:
+        return max(origin.now.active_ns, _over_attempts_ns(stream, origin, history, deployment))
+    since = deployment.copying_since(stream)
+    if since:
+        return int((stream.at - since).total_seconds() * 1e9)
+    never = history and all(reading.active_ns < 0 for reading in origin.before)
+    return int(history.elapsed_s * 1e9) if history and never else 0
+
+
+def unheard(origin: Origin, stream: Stream, deployment: Deployment) -> bool:
+    """Whether nothing was received yet, and nothing shows since when it could have been."""
+    return origin.now.active_ns == _NEVER and deployment.copying_since(stream) is None
+
+
+def is_unclear(stream: Stream, origin: Origin, deployment: Deployment) -> bool:
+    """Whether heartbeats were missed and `active` may have started again since."""
+    return deployment.counts_again(stream) and any(
+        reading.active_ns >= _MISSED_NS for reading in (*origin.before, origin.now)
+    )
+
+
+def _over_attempts_ns(stream: Stream, origin: Origin, history: StreamHistory | None, deployment: Deployment) -> int:
+    """From the first reading that shows missed heartbeats to the last, where `active` starts again with each attempt.
+
+    Two readings below the limit one after the other show that the origin sends again.
+    """
+    if not history or not deployment.counts_again(stream) or len(origin.before) != len(history.readings) - 1:
+        return 0
+    actives = [reading.active_ns for reading in (*origin.before, origin.now)]
+    silent = [number for number, active in enumerate(actives) if active >= _MISSED_NS]
+    received = history.first.state.last_seq != stream.state.last_seq
+    if len(silent) < 2 or received or any(max(pair) < _MISSED_NS for pair in itertools.pairwise(actives[silent[0] :])):
+        return 0
+    between = history.readings[silent[-1]].at - history.readings[silent[0]].at
+    return actives[silent[0]] + int(between.total_seconds() * 1e9)
+
+
+_SEVERAL = 2
+
+
+def filters_without_subjects(stream: Stream, deployment: Deployment) -> Iterator[tuple[str, str]]:
+    """The origin, and what is wrong, for each filter that no subject of its origin can match.
+
+    Nothing for the copy of one origin that has messages: they may have matched before the origin's subjects were
+    changed. Nothing for origins that copy others themselves, as they store messages under the subjects of those.
+    """
+    for source in _without_messages(stream):
+        wanted = _wanted(source)
+        origin = deployment.present_origin(stream, source) if wanted else None
+        if origin is None or origin.config.mirror or origin.config.sources or not origin.config.subjects:
+            continue
+        subjects = stored_subjects(origin.config.subjects, origin.config.subject_transform)
+        if not any(overlaps_any(text, subjects) for text in wanted):
+            named = ", ".join(repr(text) for text in wanted[:3])
+            yield (
+                source.name,
+                f"it takes {named} of {source.name}, which stores {', '.join(subjects[:3])}: no message is ever copied",
+            )
+
+
+def starts_past_origin(stream: Stream, deployment: Deployment) -> Iterator[tuple[str, str, Severity]]:
+    """The origin, and what is wrong, for each copy that starts at a message or a time that is not there yet.
+
+    A time that is to come may be meant, a sequence is that of an origin that was there before.
+
+    The start acts once, so it counts only while nothing was copied (server: stream.go setupMirrorConsumer).
+    """
+    for source in _without_messages(stream):
+        origin = deployment.present_origin(stream, source)
+        if origin is None:
+            continue
+        waits_ns = int((source.opt_start_time - origin.at).total_seconds() * 1e9) if source.opt_start_time else 0
+        if source.opt_start_seq > origin.state.last_seq + 1:
+            text = f"it starts at message {source.opt_start_seq:,} of {source.name}, which ends at"
+            yield source.name, f"{text} {origin.state.last_seq:,}: what comes before is not copied", Severity.WARNING
+        elif waits_ns > 0:
+            text = f"it starts at a time that is {span(waits_ns)} ahead: nothing of {source.name} is copied"
+            yield source.name, text, Severity.INFO
+
+
+def _without_messages(stream: Stream) -> tuple[SourceConfig, ...]:
+    """The origins from which nothing may have come: all, where the copy is empty, or where another one fills it."""
+    config = stream.config
+    sources = config.origins
+    return () if stream.state.messages and len(sources) < _SEVERAL else sources
+
+
+def sizes_below_origin(stream: Stream, deployment: Deployment) -> Iterator[tuple[str, str]]:
+    """The origin, and what is wrong, for each origin that takes larger messages than the copy.
+
+    A server refuses to create such a copy, and does not look again when its origin is changed (server: stream.go).
+    """
+    config, limit = stream.config, stream.config.max_msg_size
+    for source in config.origins:
+        origin = deployment.present_origin(stream, source) if limit > 0 else None
+        if origin is not None and not 0 < origin.config.max_msg_size <= limit:
+            theirs = f"{origin.config.max_msg_size:,} bytes" if origin.config.max_msg_size > 0 else "any size"
+            text = f"it takes messages of up to {limit:,} bytes, and {source.name} those of {theirs}"
+            yield source.name, f"{text}: larger ones are not copied, and no lag is reported"
+
+
+def _wanted(source: SourceConfig) -> tuple[str, ...]:
+    """The subjects that it takes; empty for all. A source takes only what one of its transforms matches."""
+    if source.subject_transforms:
+        return tuple(transform.src or ">" for transform in source.subject_transforms)
+    return (source.filter_subject,) if source.filter_subject else ()

@@ -11,14 +11,15 @@ from jsdoctor.app.baseline_file import load_baseline
 from jsdoctor.app.collecting import collect
 from jsdoctor.app.evidence_request import EvidenceRequest
 from jsdoctor.app.judging import JudgeRequest, open_judging
-from jsdoctor.cli.baseline.file import save_baseline
 from jsdoctor.cli.console import MESSAGES, say
+from jsdoctor.cli.output import write_output
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.engine.suppression import fully_judged
 from jsdoctor.engine.verdict import ExitCode
 from jsdoctor.model.report import Report
 from jsdoctor.model.suppression import Accepted, Baseline
 from jsdoctor.model.wording import counted
+from jsdoctor.parse.baseline import encode_baseline
 
 
 def run_write(path: Path, force: bool, judge: JudgeRequest, wanted: EvidenceRequest) -> ExitCode:
@@ -67,3 +68,8 @@ def _ending(report: Report) -> ExitCode:
     if missing:
         say(f"{counted(missing, 'gap')}: what could not be seen was not judged", "jsdoctor check lists them")
     return ExitCode.INCONCLUSIVE if missing else ExitCode.OK
+
+
+def save_baseline(path: Path, accepted: Iterable[Accepted]) -> None:
+    """Write one."""
+    write_output(encode_baseline(accepted).decode(), path)

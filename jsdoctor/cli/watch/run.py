@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import select
 import shutil
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from enum import Enum
 from pathlib import Path
+from types import TracebackType
+from typing import Protocol, Self
 
 from msgspec.structs import replace
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
 
 from jsdoctor.app.judging import open_judging
 from jsdoctor.app.outputs import OutputTarget
@@ -19,15 +29,21 @@ from jsdoctor.app.watch.request import WatchRequest
 from jsdoctor.app.watch.session import Session
 from jsdoctor.cli.console import MESSAGES, say
 from jsdoctor.cli.report_output import render_options
-from jsdoctor.cli.watch.display import Display, FullScreen, Lines
-from jsdoctor.cli.watch.keyboard import Key, Keyboard, keyboard
 from jsdoctor.collect.problems import Problem, UsageProblem
 from jsdoctor.engine.verdict import ExitCode, NagiosState
+from jsdoctor.engine.watch import ChangeKind, FindingChange
+from jsdoctor.model.report import Incident
+from jsdoctor.model.rule import Rule
+from jsdoctor.model.wording import span
 from jsdoctor.render.closing import verdict_sentence
+from jsdoctor.render.drawn import drawn
+from jsdoctor.render.explain import page_markdown
 from jsdoctor.render.options import RenderOptions
-from jsdoctor.render.watch.detail import incident_text, rule_text
-from jsdoctor.render.watch.screen import text_height
+from jsdoctor.render.page import SEVERITY_STYLES, Page
+from jsdoctor.render.text import write_incident
+from jsdoctor.render.watch.screen import CHANGE_STYLES, screen, text_height
 from jsdoctor.render.watch.view import ScreenView
+from jsdoctor.render.wording import to_the_second
 
 _TICK_S = 0.5
 _SAY_FAREWELL_S = 10.0
@@ -180,3 +196,198 @@ class _Loop:
 
         self._notice = f"capturing {path}"
         threading.Thread(target=work, name="capture", daemon=True).start()
+
+
+def incident_text(incident: Incident, number: int, options: RenderOptions) -> str:
+    """The incident as a report shows it with -v, without colours."""
+    page = Page(replace(options, color=False, verbose=1))
+    write_incident(page, number, incident, replace(options, color=False, verbose=1))
+    return page.text().lstrip("\n")
+
+
+def rule_text(incident: Incident, options: RenderOptions) -> str:
+    """The page of the rule that found the cause, without colours."""
+    return page_rendered(incident.causes[0].rule, replace(options, color=False))
+
+
+def page_rendered(rule: Rule, options: RenderOptions) -> str:
+    """A page drawn for a terminal of that width. Links show their address; nothing is clickable."""
+    return drawn(page_markdown(rule, options), options)
+
+
+OptionsFor = Callable[[], RenderOptions]
+"""The options of the terminal as it is now: its width changes."""
+
+
+class Display(Protocol):
+    """Shows a watch until the block ends."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        """Leave the terminal as it was."""
+
+    def show(self, view: ScreenView) -> None:
+        """The present state."""
+
+    def changed(self, changes: tuple[FindingChange, ...]) -> None:
+        """What a check changed."""
+
+
+class FullScreen:
+    """The whole terminal, redrawn when it changes."""
+
+    def __init__(self, options: OptionsFor) -> None:
+        self._options, self._shown = options, ""
+        console = Console(highlight=False, markup=False, emoji=False, no_color=not options().color)
+        self._live = Live(console=console, screen=True, auto_refresh=False)
+
+    def __enter__(self) -> Self:
+        self._live.__enter__()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._live.__exit__(kind, error, at)
+
+    def show(self, view: ScreenView) -> None:
+        """Draw, if anything differs from what is there."""
+        size = shutil.get_terminal_size()
+        written = screen(view, size.lines, self._options())
+        if written != self._shown:
+            self._shown = written
+            self._live.update(Text.from_ansi(written, no_wrap=True, end=""), refresh=True)
+
+    def changed(self, changes: tuple[FindingChange, ...]) -> None:
+        """Nothing: the screen shows them."""
+
+
+class Lines:
+    """One line for each change, for files and pipes."""
+
+    def __init__(self, options: OptionsFor) -> None:
+        self._options, self._problem = options, ""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        """Nothing to leave."""
+
+    def show(self, view: ScreenView) -> None:
+        """Only that checks come to no report, or do so again."""
+        if view.problem != self._problem:
+            self._problem = view.problem
+            sys.stderr.write(f"jsdoctor: {view.problem or 'checks come to a report again'}\n")
+
+    def changed(self, changes: tuple[FindingChange, ...]) -> None:
+        """Print them."""
+        for change in changes:
+            sys.stdout.write(change_line(change, self._options()))
+        sys.stdout.flush()
+
+
+def change_line(change: FindingChange, options: RenderOptions) -> str:
+    """`2025-03-09 03:04:05Z appeared error JSD403 APP > ORDERS > billing: …`, with its line end."""
+    finding, severity = change.result.finding, change.result.severity
+    page = Page(options)
+    lasted = span(max((change.at - change.appeared).total_seconds(), 0) * 1e9, 0)
+    resolved = change.kind is ChangeKind.RESOLVED
+    page.unwrapped(
+        f"{to_the_second(change.at)} ",
+        (change.kind.value, CHANGE_STYLES[change.kind]),
+        " ",
+        (severity.value, "" if resolved else SEVERITY_STYLES[severity]),
+        f" {change.result.rule.code} {finding.subject.label}: ",
+        f"after {lasted}" if resolved else finding.message or change.result.rule.title,
+    )
+    return page.text()
+
+
+class Key(Enum):
+    """The actions that a key can trigger."""
+
+    QUIT = "quit"
+    PAUSE = "pause"
+    REFRESH = "refresh"
+    UP = "up"
+    DOWN = "down"
+    ENTER = "enter"
+    ESCAPE = "escape"
+    EXPLAIN = "explain"
+    SAVE = "save"
+
+
+_KEYS = {
+    b"q": Key.QUIT,
+    b"p": Key.PAUSE,
+    b" ": Key.PAUSE,
+    b"r": Key.REFRESH,
+    b"\x1b[A": Key.UP,
+    b"\x1bOA": Key.UP,
+    b"k": Key.UP,
+    b"\x1b[B": Key.DOWN,
+    b"\x1bOB": Key.DOWN,
+    b"j": Key.DOWN,
+    b"\r": Key.ENTER,
+    b"\n": Key.ENTER,
+    b"d": Key.ENTER,
+    b"\x1b": Key.ESCAPE,
+    b"\x7f": Key.ESCAPE,
+    b"e": Key.EXPLAIN,
+    b"s": Key.SAVE,
+}
+_MAX = 3
+
+
+class Keyboard:
+    """Keys as they are pressed. `available` is False where none can be read."""
+
+    def __init__(self, descriptor: int | None) -> None:
+        self._descriptor = descriptor
+
+    @property
+    def available(self) -> bool:
+        """Whether keys can be read here."""
+        return self._descriptor is not None
+
+    def read(self, timeout_s: float) -> list[Key]:
+        """The keys pressed until one was, or until the time is over."""
+        if self._descriptor is None:
+            time.sleep(timeout_s)
+            return []
+        ready, _, _ = select.select([self._descriptor], [], [], timeout_s)
+        pressed = os.read(self._descriptor, 64) if ready else b""
+        if ready and not pressed:
+            self._descriptor = None  # the terminal is gone
+        return list(_decoded(pressed))
+
+
+@contextlib.contextmanager
+def keyboard() -> Iterator[Keyboard]:
+    """Keys of stdin while the block runs; the terminal is as before after it."""
+    if sys.platform == "win32" or not sys.stdin.isatty():
+        yield Keyboard(None)
+        return
+    import termios
+    import tty
+
+    descriptor = sys.stdin.fileno()
+    before = termios.tcgetattr(descriptor)
+    try:
+        tty.setcbreak(descriptor)
+        yield Keyboard(descriptor)
+    finally:
+        termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
+
+
+def _decoded(pressed: bytes) -> Iterator[Key]:
+    """Keys of which several may have come at once. Bytes that are no key of ours are skipped."""
+    at = 0
+    while at < len(pressed):
+        for length in range(min(_MAX, len(pressed) - at), 0, -1):
+            if key := _KEYS.get(pressed[at : at + length]):
+                yield key
+                break
+        else:
+            length = 1
+        at += length

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import math
 import random
 import ssl
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
+from time import process_time
 from typing import Any
 
 from nats import errors
+from nats.aio.client import Client
+from nats.aio.subscription import Subscription
+from nats.aio.transport import Transport
 
-from jsdoctor.collect.connect.budget import RequestBudget
-from jsdoctor.collect.connect.client import InfoClient
+from jsdoctor.collect.connect.bounds import BoundedParser
 from jsdoctor.collect.connect.credentials import Login
 from jsdoctor.collect.connect.greeting import greet
 from jsdoctor.collect.connect.login import login_options, login_refusal
 from jsdoctor.collect.connect.refusal import ConnectionRefusal, Stage, printable
 from jsdoctor.collect.connect.server_urls import ServerUrl, parse_servers
 from jsdoctor.collect.connect.settings import ConnectionSettings
-from jsdoctor.collect.connect.stalls import Stalls
 from jsdoctor.collect.connect.tls import TlsPlan, plan_tls, tls_refusal
 from jsdoctor.collect.connect.transport import GreetedTransport
 from jsdoctor.collect.connect.websocket import (
@@ -257,3 +260,128 @@ def _problem(refusals: list[tuple[str, ConnectionRefusal]]) -> ConnectProblem:
         alike.setdefault(refusal.reason, []).append(url)
     reported = "; ".join(f"{', '.join(urls)}: {reason}" for reason, urls in alike.items())
     return ConnectProblem(f"cannot connect to any of {len(refusals)} servers: {reported}", farthest.hint)
+
+
+class RequestBudget:
+    """Spaces requests evenly: at most `per_s` in a second, or as many as there are with None."""
+
+    def __init__(self, per_s: int | None) -> None:
+        self._interval_s = 1 / per_s if per_s else 0.0
+        self._next_at = 0.0
+
+    async def wait(self) -> None:
+        """Wait until the next request may be sent."""
+        if not self._interval_s:
+            return
+        now = asyncio.get_running_loop().time()
+        own = max(self._next_at, now)
+        self._next_at = own + self._interval_s
+        await asyncio.sleep(own - now)
+
+
+# For how long this process waited for a processor: on a busy machine that is no silence of the server's.
+#
+# A timer that comes late shows it. Time in which the process itself was at work does not count: else a server that
+# floods us could make us wait for ever.
+
+_TICK_S = 0.05
+
+
+class Stalls:
+    """`total_s` grows while the process does not get to run."""
+
+    def __init__(self) -> None:
+        self.total_s = 0.0
+        self._loop = asyncio.get_running_loop()
+        self._due_s = self._busy_s = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+
+    @contextlib.contextmanager
+    def watched(self) -> Iterator[Stalls]:
+        """Measure until this is left."""
+        self._wait()
+        try:
+            yield self
+        finally:
+            if self._timer:
+                self._timer.cancel()
+
+    def now_s(self) -> float:
+        """Loop time without stalls: what a patience is measured with."""
+        self._note()
+        return self._loop.time() - self.total_s
+
+    def _wait(self) -> None:
+        self._busy_s = process_time()
+        self._due_s = self._loop.time() + _TICK_S
+        self._timer = self._loop.call_at(self._due_s, self._tick)
+
+    def _tick(self) -> None:
+        self._note()
+        self._wait()
+
+    def _note(self) -> None:
+        """Count what has passed since the last tick was due; code that runs long lets no tick in between."""
+        now_s, busy_s = self._loop.time(), process_time()
+        late_s = now_s - self._due_s - (busy_s - self._busy_s)
+        if late_s > _TICK_S:
+            self.total_s += late_s
+            self._due_s, self._busy_s = now_s, busy_s
+
+
+# `connection` reports what nats-py would log; without a handler, Python prints it with a traceback.
+logging.getLogger("nats").addHandler(logging.NullHandler())
+
+
+Tap = Callable[[bytes, bytes, bytes], Awaitable[None]]
+"""Takes subject, reply subject and header block of a message as received. It must not raise."""
+
+
+class InfoClient(Client):
+    """`info` is the server's INFO with all later updates: nats-py keeps only the first one, and in a private field.
+
+    `fatal_error` is the -ERR with which the server ended the connection; nats-py replaces it by the end of the stream
+    that follows. For `auth_required`, the first value counts: with `no_auth_user`, the first INFO has False because a
+    client may connect without a login, and after a login, servers since 2.11 send True (nats-server `client.go`
+    processPing).
+    """
+
+    def __init__(self, transport: Transport) -> None:
+        super().__init__()
+        self.info: dict[str, Any] = {}
+        self.fatal_error: Exception | None = None
+        self._taps: dict[int, Tap] = {}
+        self._ps = BoundedParser(self)
+        self._transport = transport
+
+    def tap(self, subscription: Subscription, tap: Tap) -> None:
+        """From now on, pass the messages of that subscription to `tap` as received.
+
+        This skips the queue and the header parsing of nats-py, which are most of the cost of a message.
+        """
+        self._taps[subscription._id] = tap  # noqa: SLF001 - it has no other name
+
+    def untap(self, subscription: Subscription) -> None:
+        """Undo `tap`."""
+        self._taps.pop(subscription._id, None)  # noqa: SLF001 - as above
+
+    async def _process_msg(self, sid: int, subject: bytes, reply: bytes, data: bytes, headers: bytes) -> None:
+        if tap := self._taps.get(sid):
+            await tap(subject, reply, headers or b"")
+        else:
+            await super()._process_msg(sid, subject, reply, data, headers)
+
+    async def _process_err(self, err_msg: str) -> None:
+        await super()._process_err(err_msg)
+        if "permissions violation" not in err_msg:
+            self.fatal_error = self.last_error
+
+    async def _read_loop(self) -> None:
+        with contextlib.suppress(errors.Error, OSError):  # after a failed login: nothing awaits this task
+            await super()._read_loop()
+
+    async def _process_info(self, info: dict[str, Any], initial_connection: bool = False) -> None:
+        first = {"auth_required": self.info.get("auth_required", False)} if self.info else {}
+        self.info.update(info | first)
+        # Other addresses of the cluster are for reconnecting, which a run never does; nats-py compares each with all.
+        await super()._process_info({**info, "connect_urls": None}, initial_connection)

@@ -7,15 +7,18 @@ with `tls://` it sends the password in plain text to a server without TLS.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
+import ssl
+import threading
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any
 
-from jsdoctor.collect.connect.addresses import open_socket
 from jsdoctor.collect.connect.info import read_info
 from jsdoctor.collect.connect.refusal import ConnectionRefusal, Stage, printable, tcp_refusal
 from jsdoctor.collect.connect.server_urls import ServerUrl
-from jsdoctor.collect.connect.silence import explain_silence
 from jsdoctor.collect.connect.tls import TlsPlan, tls_refusal
 
 _LINE_LIMIT = 1 << 20  # bytes; an INFO line names every server of a cluster
@@ -157,3 +160,148 @@ def _last_words(stated: bytes) -> ConnectionRefusal:
     return ConnectionRefusal(
         Stage.LOGIN, f"it refuses: {printable(stated.removeprefix(b'-ERR').strip())}", "ask who runs the server"
     )
+
+
+_Addresses = Sequence[tuple[socket.AddressFamily, socket.SocketKind, int, str, Any]]
+
+
+async def open_socket(host: str, port: int, timeout_s: float) -> socket.socket:
+    """A connected, non-blocking socket to the first address of the host that accepts a connection.
+
+    Raises OSError (`socket.gaierror` for the name, else that of the last address; TimeoutError is one).
+    """
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + timeout_s
+    try:
+        async with asyncio.timeout_at(deadline):
+            addresses = await _resolve(host, port)
+    except TimeoutError:
+        raise socket.gaierror(socket.EAI_AGAIN, "no response in time") from None
+    last: OSError = OSError(f"{host} has no address")
+    for tried, (family, kind, protocol, _, address) in enumerate(addresses):
+        # An address that swallows packets (IPv6 without a route) must leave time for those after it.
+        share = (deadline - loop.time()) / (len(addresses) - tried)
+        sock = socket.socket(family, kind, protocol)
+        try:
+            sock.setblocking(False)
+            async with asyncio.timeout(share):
+                await loop.sock_connect(sock, address)
+        except BaseException as error:
+            sock.close()
+            if not isinstance(error, OSError):  # TimeoutError is one
+                raise
+            last = error
+        else:
+            return sock
+    raise last
+
+
+async def _resolve(host: str, port: int) -> _Addresses:
+    """All addresses of a host. In a daemon thread: those of asyncio's executor are waited for when the loop ends.
+
+    An address needs no name server, and no thread that a busy machine would let wait.
+    """
+    with contextlib.suppress(OSError, UnicodeError):
+        return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
+    loop = asyncio.get_running_loop()
+    answer: asyncio.Future[_Addresses] = loop.create_future()
+
+    def settle(result: _Addresses | OSError) -> None:
+        if answer.done():
+            return
+        if isinstance(result, OSError):
+            answer.set_exception(result)
+        else:
+            answer.set_result(result)
+
+    def resolve() -> None:
+        result: _Addresses | OSError
+        try:
+            result = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        except OSError as error:
+            result = error
+        except UnicodeError:  # a label too long or empty for IDNA
+            result = socket.gaierror(socket.EAI_NONAME, "not a host name")
+        with contextlib.suppress(RuntimeError):  # the loop is closed: no caller waits any more
+            loop.call_soon_threadsafe(settle, result)
+
+    threading.Thread(target=resolve, name=f"look up {host}", daemon=True).start()
+    return await answer
+
+
+# Finds out what is behind a port that accepts a connection and sends nothing: one TLS hello and one HTTP request.
+#
+# A NATS server sends INFO first. A server that waits for TLS, a monitoring or WebSocket port and a hung service look
+# the same until they receive data. No credentials are sent here and no data is trusted, so the TLS certificate is not
+# verified.
+
+_HTTP_REQUEST = b"HEAD / HTTP/1.0\r\n\r\n"
+
+
+class _Behind(Enum):
+    NATS_IN_TLS = 1
+    TLS = 2
+    HTTP = 3
+    NOTHING = 4
+
+
+async def explain_silence(address: str, port: int, *, closed: bool, timeout_s: float) -> ConnectionRefusal:
+    """The refusal of a port that sent nothing (or, with `closed`, closed the connection). `address` is an IP."""
+    behind = await asyncio.gather(_ask_tls(address, port, timeout_s), _ask_http(address, port, timeout_s))
+    if _Behind.NATS_IN_TLS in behind:
+        return ConnectionRefusal(
+            Stage.GREETING,
+            "it wants the TLS handshake before anything else (handshake_first)",
+            "add --tlsfirst, and --tlsca FILE if its CA is not a public one",
+        )
+    if _Behind.HTTP in behind:
+        return ConnectionRefusal(
+            Stage.GREETING,
+            "an HTTP server responds there, not a NATS client port",
+            f"a monitoring port goes to --monitor http://HOST:{port}, a WebSocket port to --server ws://HOST:{port};"
+            " the client port is 4222 unless configured otherwise",
+        )
+    if _Behind.TLS in behind:
+        return ConnectionRefusal(
+            Stage.GREETING,
+            "it speaks TLS but does not greet as a NATS server",
+            "if it is a NATS server with handshake_first: add --tlsfirst (and --tlscert, --tlskey, --tlsca as needed);"
+            " if it is an HTTPS port: the client port is 4222 unless configured otherwise",
+        )
+    what = "it closed the connection without an error" if closed else "it accepts connections but says nothing"
+    return ConnectionRefusal(
+        Stage.GREETING,
+        f"{what}: no NATS server responds on that port",
+        "check the port; a server that hangs or a proxy without a server behind it look like this too",
+    )
+
+
+async def _ask_tls(address: str, port: int, timeout_s: float) -> _Behind:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    behind = _Behind.NOTHING
+    with contextlib.suppress(OSError):  # TimeoutError and every ssl.SSLError are OSErrors
+        async with asyncio.timeout(timeout_s):
+            reader, writer = await asyncio.open_connection(address, port, ssl=context, ssl_shutdown_timeout=0.1)
+            behind = _Behind.TLS
+            try:
+                if (await reader.read(4)) == b"INFO":
+                    behind = _Behind.NATS_IN_TLS
+            finally:
+                writer.transport.abort()
+    return behind
+
+
+async def _ask_http(address: str, port: int, timeout_s: float) -> _Behind:
+    behind = _Behind.NOTHING
+    with contextlib.suppress(OSError):
+        async with asyncio.timeout(timeout_s):
+            reader, writer = await asyncio.open_connection(address, port)
+            try:
+                writer.write(_HTTP_REQUEST)
+                if (await reader.read(5)) == b"HTTP/":
+                    behind = _Behind.HTTP
+            finally:
+                writer.transport.abort()
+    return behind

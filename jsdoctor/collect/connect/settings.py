@@ -7,19 +7,18 @@ the source of highest precedence that contains a login decides (see `identity`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
 from jsdoctor.collect.connect.contexts import Context, find_context, selection_file
-from jsdoctor.collect.connect.credentials import Login
-from jsdoctor.collect.connect.flags import command_flags
-from jsdoctor.collect.connect.identity import choose_login, url_logins
-from jsdoctor.collect.connect.layers import CONTEXT, FLAGS, Layers, ResolvedSetting, gather, key_label
+from jsdoctor.collect.connect.credentials import Login, LoginKind, creds_login, jwt_login, nkey_login
+from jsdoctor.collect.connect.layers import CONTEXT, DEFAULT, FLAGS, Layers, ResolvedSetting, gather, key_label
 from jsdoctor.collect.connect.options import ConnectionOptions
-from jsdoctor.collect.connect.secret_refs import expand_path, read_path, scheme_of
-from jsdoctor.collect.connect.server_urls import DEFAULT_URL, parse_servers
+from jsdoctor.collect.connect.secret_refs import expand_path, read_path, resolve_literal, resolve_material, scheme_of
+from jsdoctor.collect.connect.server_urls import DEFAULT_URL, ServerUrl, parse_servers
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.parse.duration import parse_duration
 
@@ -212,3 +211,137 @@ def _subject(setting: ResolvedSetting, what: str) -> str:
             f"{setting.origin}: {setting.value!r} is not {what}", "give words joined by dots: no spaces, * or >"
         )
     return subject
+
+
+# The flags by which another command, `nats` or `jsdoctor`, gets the settings that this command line has set.
+#
+# What both read from the environment or from the selected context needs none. Secrets are named, never shown.
+
+_PLAIN = ("tlscert", "tlskey", "tlsca", "js_domain", "js_api_prefix", "inbox_prefix")
+_LOGINS = ("user", "creds", "nkey", "user_jwt", "token")
+
+
+def command_flags(
+    options: ConnectionOptions, layers: Layers, context: Context | None, servers: Sequence[str], login: Login | None
+) -> tuple[str, ...]:
+    """Each flag with its value. `login` is that of the command line; None: another place states it.
+
+    `nats` prefers a user in a context to `--creds` on the command line, so such a context is spelled out instead.
+    """
+    spelled = bool(context and login and any(layers.at(CONTEXT, name).value for name in _LOGINS))
+    ranks = (FLAGS, CONTEXT) if spelled else (FLAGS,)
+
+    def flags() -> Iterator[str]:
+        if spelled or options.no_context:
+            yield "--no-context"
+        elif options.context:
+            yield f"--context {shlex.quote(options.context)}"
+        if layers.pick("server").rank in ranks:
+            yield f"-s {shlex.quote(','.join(servers))}"
+        yield from _login(login, options) if login else ()
+        for name in _PLAIN:
+            if (setting := layers.pick(name)).value and setting.rank in ranks:
+                yield f"--{name.replace('_', '-')} {shlex.quote(setting.value or '')}"
+        if options.tlsfirst or (spelled and context and context.tls_first):
+            yield "--tlsfirst"
+
+    return tuple(flags())
+
+
+def _login(login: Login, options: ConnectionOptions) -> Iterator[str]:
+    match login.kind:
+        case LoginKind.USER:
+            yield f"--user {shlex.quote(login.user or '')}"
+            if options.password or not options.user:
+                yield '--password "$NATS_PASSWORD"'
+        case LoginKind.TOKEN:
+            yield '--token "$NATS_TOKEN"'
+        case LoginKind.CREDS:
+            yield f"--creds {_file(options.creds, 'NATS_CREDS')}"
+        case LoginKind.NKEY:
+            yield f"--nkey {_file(options.nkey, 'NATS_NKEY')}"
+        case LoginKind.NONE:
+            pass
+
+
+def _file(reference: str | None, variable: str) -> str:
+    """A file as it was named. What holds the secret itself is left to the environment."""
+    path = reference or ""
+    return f'"${variable}"' if scheme_of(path) == "data" else shlex.quote(path)
+
+
+# Which of all given credentials to use: the nearest place that says who to be decides, farther ones are not mixed in.
+#
+# Within one place the order is that of natscontext `NATSOptions`: user, creds, nkey, user JWT, token.
+
+_KINDS = ("user", "creds", "nkey", "user_jwt", "token")
+
+
+def choose_login(layers: Layers, environ: Mapping[str, str]) -> tuple[Login, int]:
+    """The login to use and the rank of the place it came from; no login and DEFAULT when nothing says who to be.
+
+    Raises UsageProblem when the command line contradicts itself or when a credential cannot be read.
+    """
+    given = [result.origin for name in _KINDS if (result := layers.at(FLAGS, name)).value]
+    if len(given) > 1:
+        raise UsageProblem(f"{' and '.join(given)} are different ways to log in", "give one of them")
+    for rank in range(len(layers.layers)):
+        for kind in _KINDS:
+            result = layers.at(rank, kind)
+            if result.value:
+                _refuse_stray_password(layers, kind)
+                return _read(kind, result, layers, environ), rank
+    _refuse_stray_password(layers, "")
+    return Login(), DEFAULT
+
+
+def url_logins(servers: tuple[ServerUrl, ...], origin: str) -> tuple[Login, ...]:
+    """Who to be on each server according to its URL, in the order of the servers; empty when no URL says."""
+    if not any(server.has_login for server in servers):
+        return ()
+    return tuple(_url_login(server, f"the URL in {origin}") for server in servers)
+
+
+def _url_login(server: ServerUrl, origin: str) -> Login:
+    if server.token is not None:
+        return Login(LoginKind.TOKEN, origin, token=server.token)
+    if server.user is not None:
+        return Login(LoginKind.USER, origin, user=server.user, password=server.password)
+    return Login()
+
+
+def _read(kind: str, setting: ResolvedSetting, layers: Layers, environ: Mapping[str, str]) -> Login:
+    value, origin, _ = setting
+    value = value or ""
+    if kind == "user":
+        return _user(value, setting, layers, environ)
+    if kind == "token":
+        return Login(LoginKind.TOKEN, origin, token=resolve_literal(value, environ, origin))
+    if kind == "user_jwt":
+        seed = layers.pick("user_seed")
+        return jwt_login(
+            resolve_literal(value, environ, origin),
+            resolve_literal(seed.value, environ, seed.origin) if seed.value else None,
+            origin,
+        )
+    material = resolve_material(value, environ, origin)
+    # The reference is named in errors; the content of a data: reference is the secret itself.
+    where = origin if scheme_of(value) == "data" else f"{origin} {value}"
+    return creds_login(material, where) if kind == "creds" else nkey_login(material, where)
+
+
+def _user(user: str, setting: ResolvedSetting, layers: Layers, environ: Mapping[str, str]) -> Login:
+    password = layers.pick("password")
+    if password.rank == CONTEXT and layers.at(CONTEXT, "user").value != user:
+        password = ResolvedSetting(None, "", DEFAULT)  # that is another user's password
+    if password.value:
+        secret = resolve_literal(password.value, environ, password.origin)
+        return Login(LoginKind.USER, setting.origin, user=user, password=secret)
+    if setting.rank == CONTEXT:
+        return Login(LoginKind.USER, setting.origin, user=user, password="")
+    return Login(LoginKind.TOKEN, f"{setting.origin} without a password", token=user)
+
+
+def _refuse_stray_password(layers: Layers, kind: str) -> None:
+    if layers.at(FLAGS, "password").value and kind != "user":
+        raise UsageProblem("--password is given, but no user it could belong to", "add --user NAME")

@@ -12,7 +12,8 @@ consumers; requests end after a whole timeout without any reply. Slow requests o
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Iterable
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable
 from datetime import UTC, datetime
 from typing import TypeVar
 
@@ -21,14 +22,13 @@ import msgspec
 from jsdoctor.collect.live.ask import Asker, NoReplyError, TimedReply, Why
 from jsdoctor.collect.live.collection_result import CollectionResult, Progress, no_progress
 from jsdoctor.collect.live.decoding import decoded
-from jsdoctor.collect.live.pacing import RoundStats, Slots
-from jsdoctor.collect.live.rest import Rest
 from jsdoctor.collect.live.torn import MAX_TORN, SETTLE_S
 from jsdoctor.collect.live.unanswered import no_jetstream, not_allowed, not_asked, unanswered
 from jsdoctor.engine.planner import CollectionPlan
 from jsdoctor.model.exchange import Access, Endpoint, Exchange
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.gap import Gap
+from jsdoctor.model.jetstream import Cluster
 from jsdoctor.parse.lists import ListPage, read_consumers, read_streams
 from jsdoctor.parse.replies import ConsumerReply, ListHead, ReplyError, StreamReply, user_of
 
@@ -278,3 +278,137 @@ def _at_rest(streams: Iterable[str]) -> Exchange:
 
 def _from(offset: int) -> bytes:
     return msgspec.json.encode({"offset": offset})
+
+
+# Finds streams whose consumers cannot have changed since the last sample, so that they need no new request.
+#
+# A consumer with nothing to deliver and nothing to acknowledge does not change while its stream stores no message. A
+# plain account requests consumers stream by stream, so in a mostly idle deployment this halves the requests of a run.
+# Consumers that any rule could report are never idle: num pending, ack pending or redelivered is not 0, it is paused,
+# it has no leader, or a replica is behind.
+
+
+class Rest:
+    """Keeps the last state of each stream and of its consumers, from one sample to the next."""
+
+    def __init__(self) -> None:
+        self._streams: dict[str, tuple[object, ...]] = {}
+        self._consumers: dict[str, list[ConsumerReply]] = {}
+
+    def of(self, streams: Iterable[StreamReply]) -> set[str]:
+        """The streams whose consumers are idle; to be called once per sample."""
+        now = {stream.config.name: stream for stream in streams}
+        idle = {name for name, stream in now.items() if self._is_at_rest(name, stream)}
+        self._streams = {name: _fingerprint(stream) for name, stream in now.items()}
+        self._consumers = {name: self._consumers[name] for name in idle if name in self._consumers}
+        return idle
+
+    def _is_at_rest(self, name: str, stream: StreamReply) -> bool:
+        consumers = self._consumers.get(name, ())
+        return (
+            self._streams.get(name) == _fingerprint(stream)
+            and len(consumers) == stream.state.consumer_count
+            and all(_is_idle(consumer, stream.state.last_seq) for consumer in consumers)
+        )
+
+    def seen(self, stream: str, consumers: list[ConsumerReply]) -> None:
+        """Record the consumers of a stream in this sample."""
+        self._consumers[stream] = consumers
+
+
+def _fingerprint(stream: StreamReply) -> tuple[object, ...]:
+    """Equal in two samples: nothing was stored, deleted, expired or acknowledged away, and the leader stayed."""
+    state, cluster = stream.state, stream.cluster
+    leader = (cluster.leader, cluster.leader_since) if cluster else None
+    held = (state.messages, state.first_seq, state.last_seq, state.num_deleted, state.consumer_count)
+    return stream.created, held, leader
+
+
+def _is_idle(consumer: ConsumerReply, last_seq: int) -> bool:
+    """Whether it can only change when its stream, which ends at `last_seq`, does."""
+    busy = consumer.num_pending or consumer.num_ack_pending or consumer.num_redelivered or consumer.paused
+    ahead = consumer.delivered.stream_seq > last_seq
+    return not busy and not ahead and (consumer.cluster is None or _is_sound(consumer.cluster))
+
+
+def _is_sound(cluster: Cluster) -> bool:
+    """Whether it has a leader, and every replica keeps up."""
+    return bool(cluster.leader) and all(p.current and not p.offline and not p.lag for p in cluster.replicas)
+
+
+_ENOUGH_DENIALS = 16
+_MUCH_SLOWER = 4
+_NEWEST_SHARE = 0.1
+
+
+class Slots:
+    """At most `count` concurrent requests that are not much slower than others: a slow one does not block the others.
+
+    Otherwise a few leaders that do not respond would take all slots for seconds each, one after another. If all
+    requests are slow, the servers are busy, and more requests would increase the load: the patience is a multiple of
+    the usual response time.
+    """
+
+    def __init__(self, count: int, patience_s: float) -> None:
+        self._free = asyncio.Semaphore(count)
+        self._least_s = patience_s
+        self._usual_s = patience_s
+
+    @property
+    def _patience_s(self) -> float:
+        return max(self._least_s, _MUCH_SLOWER * self._usual_s)
+
+    def answered(self, took_s: float) -> None:
+        """Record the response time of a request."""
+        self._usual_s += _NEWEST_SHARE * (took_s - self._usual_s)
+
+    @contextlib.asynccontextmanager
+    async def one(self) -> AsyncIterator[None]:
+        """Wait for a slot; give it back on leaving, or when patience ends."""
+        await self._free.acquire()
+        timer = asyncio.get_running_loop().call_later(self._patience_s, self._free.release)
+        try:
+            yield
+        finally:
+            # Past its time the timer has given the slot back, or is about to.
+            if asyncio.get_running_loop().time() < timer.when():
+                timer.cancel()
+                self._free.release()
+
+
+class RoundStats:
+    """The results of the requests of one round. Times are loop times, names those of streams."""
+
+    def __init__(self, timeout_s: float, begun_at: float) -> None:
+        self.denied: set[str] = set()
+        self.late: set[str] = set()
+        self.skipped: set[str] = set()
+        self.words = ""
+        self._timeout_s = timeout_s
+        self._heard_at = begun_at
+        self._heard_any = False
+        self._hopeless = False
+
+    def received(self, now: float) -> None:
+        """Record a request with a reply."""
+        self._heard_at = now
+        self._heard_any = True
+
+    def failed(self, stream: str, error: NoReplyError) -> None:
+        """Record a request without a reply."""
+        if error.why is Why.DENIED:
+            self.denied.add(stream)
+            self.words = error.words
+        else:
+            self.late.add(stream)
+            self._hopeless = self._hopeless or error.why in (Why.LOST, Why.NO_INBOX)
+
+    @property
+    def is_forbidden(self) -> bool:
+        """Whether so many requests were denied, and none got a reply, that all others would be denied too."""
+        return len(self.denied) >= _ENOUGH_DENIALS and not self._heard_any
+
+    def is_in_vain(self, now: float) -> bool:
+        """Whether to stop: the connection is lost, everything is denied, or no reply came for a timeout."""
+        silent = bool(self.late) and now - self._heard_at > self._timeout_s
+        return self._hopeless or self.is_forbidden or silent

@@ -15,7 +15,6 @@ import msgspec
 from jsdoctor.collect.logs.blocks import Blocks
 from jsdoctor.collect.logs.codec import PEEK, Unreadable, codec_of, decompressed, is_tar, not_a_log
 from jsdoctor.collect.logs.discover import series_of
-from jsdoctor.collect.logs.forward_reader import ForwardReader
 from jsdoctor.collect.logs.store import open_stored
 from jsdoctor.model.log_scan import LogEvent, Part, Row, ScanSettings
 from jsdoctor.parse.logs.lines.matcher import Matcher
@@ -348,3 +347,42 @@ def _pieces(read: Callable[[int], bytes]) -> Iterator[bytes]:
         if not piece:
             return
         yield piece
+
+
+class ForwardReader:
+    """Reads from an iterator of pieces. An `Unreadable` from it ends the text and is kept in `problem`."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = pieces
+        self._rest = b""
+        self.problem = ""
+        self.read_bytes = 0
+
+    def peek(self, size: int) -> bytes:
+        """The next bytes, at most `size`, without taking them."""
+        self._fill(size)
+        return self._rest[:size]
+
+    def read(self, size: int = -1) -> bytes:
+        """The next bytes; fewer than `size` only at the end."""
+        if size < 0:
+            size = 1 << 62
+        self._fill(size)
+        taken, self._rest = self._rest[:size], self._rest[size:]
+        self.read_bytes += len(taken)
+        return taken
+
+    def _fill(self, size: int) -> None:
+        if len(self._rest) >= size or self.problem:
+            return
+        pieces, have = [self._rest], len(self._rest)
+        try:
+            while have < size:
+                piece = next(self._pieces, b"")
+                if not piece:
+                    break
+                pieces.append(piece)
+                have += len(piece)
+        except (Unreadable, OSError) as error:
+            self.problem = str(error)
+        self._rest = b"".join(pieces)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import signal
 import sys
 import threading
@@ -10,15 +11,13 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from io import RawIOBase
 from pathlib import Path
 from types import FrameType
-from typing import cast
+from typing import Any, cast
 
 from jsdoctor.collect.logs.codec import Unreadable, codec_of, decompressed
-from jsdoctor.collect.packets.foreign import link_offset, packets_of
 from jsdoctor.collect.packets.inputs import STANDARD_INPUT
-from jsdoctor.collect.packets.rings import Ring, rings_of
 from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.parse.packets.analysis import BLOCK, Analysis, Analyzed
-from jsdoctor.parse.packets.container import Damaged, Foreign
+from jsdoctor.parse.packets.container import Damaged, Foreign, Interface
 from jsdoctor.parse.packets.pairs import paired
 from jsdoctor.parse.packets.segment import StreamObserver
 from jsdoctor.parse.packets.sightings import PacketIndex
@@ -182,3 +181,93 @@ def _first_time(path: Path) -> int | None:
     except (Damaged, Unreadable, Foreign, OSError):
         return analysis.first_ns or None
     return analysis.first_ns or None
+
+
+_DIGITS = re.compile(r"\d+")
+_OVERLAP_NS = 1_000_000_000
+"""A file may begin so long before the last packet of the file before it: several queues are written out of order."""
+
+
+class Ring:
+    """Files that may be one capture, oldest first, each with the time of its first packet (None: unknown)."""
+
+    def __init__(self, files: list[tuple[Path, int | None]]) -> None:
+        self.files = files
+
+    def continues(self, last_ns: int) -> bool:
+        """Whether the next file begins after what was read so far: two views of one time are two captures."""
+        if not self.files or not last_ns:
+            return False
+        first_ns = self.files[0][1]
+        return first_ns is not None and first_ns >= last_ns - _OVERLAP_NS
+
+
+def rings_of(paths: Sequence[Path], first_time: Callable[[Path], int | None]) -> list[Ring]:
+    """Files grouped by directory and by name without digits, in the order in which each group was named first."""
+    groups: dict[tuple[Path, str], list[Path]] = {}
+    for path in paths:
+        groups.setdefault((path.parent, _DIGITS.sub("", path.name)), []).append(path)
+    rings = []
+    for group in groups.values():
+        timed = [(path, first_time(path) if len(group) > 1 else None) for path in group]
+        if all(first_ns is not None for _, first_ns in timed):
+            timed.sort(key=lambda entry: entry[1] or 0)
+        rings.append(Ring(timed))
+    return rings
+
+
+# Captures and link layers that jsdoctor does not read itself: scapy's readers, if they are installed.
+#
+# scapy is an extra (`pip install 'jsdoctor[pcap]'`) and slow to import: nothing of it is touched before it is needed.
+
+_EXTRA = "install the extra that reads more formats: pip install 'jsdoctor[pcap]'"
+_ETHERNET = 1
+_SECOND_NS = 1_000_000_000
+
+
+def link_offset(link: int) -> Callable[[bytes], int | None] | None:
+    """Where IP begins in frames of that link type; None without scapy, or when scapy does not know it either."""
+    import logging  # noqa: PLC0415 - few captures need scapy
+
+    logging.getLogger("scapy").setLevel(logging.ERROR)  # it would tell the user of its own settings
+    try:
+        from scapy.config import conf  # noqa: PLC0415
+        from scapy.layers import all as _layers  # noqa: F401, PLC0415
+        from scapy.layers.inet import IP  # noqa: PLC0415
+        from scapy.layers.inet6 import IPv6  # noqa: PLC0415
+    except ImportError:
+        return None
+    frame_class = conf.l2types.num2layer.get(link)
+    if frame_class is None:
+        return None
+
+    def offset(frame: bytes) -> int | None:
+        try:
+            packet: Any = frame_class(frame)
+        except Exception:  # noqa: BLE001 - dissectors of many authors, on whatever was captured
+            return None
+        layer = packet.getlayer(IP) or packet.getlayer(IPv6)
+        begins = frame.find(layer.original[:20]) if layer is not None and layer.original else -1
+        return begins if begins >= 0 else None
+
+    return offset
+
+
+def packets_of(path: Path, analysis: Analysis) -> str:
+    """Give all packets of a file to the analysis; why that is not possible, or an empty text."""
+    if path.suffix != ".erf":
+        return "convert it first: editcap -F pcapng IN OUT"
+    try:
+        from scapy.utils import ERFEthernetReader  # noqa: PLC0415
+    except ImportError:
+        return _EXTRA
+    interface = analysis.interface(Interface(_ETHERNET))
+    analysis.format = "ERF"
+    try:
+        with ERFEthernetReader(str(path)) as reader:
+            for packet in reader:
+                data: bytes = bytes(packet.original)
+                analysis.packet(int(packet.time * _SECOND_NS), data, int(packet.wirelen or len(data)), interface)
+    except Exception as error:  # noqa: BLE001 - whatever the reader stumbles over, what it read counts
+        return f"scapy stopped reading ({type(error).__name__}: {error})"
+    return ""

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
+from itertools import pairwise
+from typing import Any
+
 from jsdoctor.engine.picture.charts import ack_latencies, clock_offsets, usages
+from jsdoctor.engine.picture.clocks import UNKNOWN, Axis
 from jsdoctor.engine.picture.rates import rates
-from jsdoctor.engine.picture.timeline import timeline
-from jsdoctor.engine.picture.topology import edges, nodes
-from jsdoctor.engine.picture.trends import delivered_rates, leaders, redeliveries, stored_rates, trends
+from jsdoctor.engine.picture.signs import Signs, lines, words
+from jsdoctor.engine.picture.trends import delivered_rates, leaders, microseconds, redeliveries, stored_rates, trends
+from jsdoctor.model.clock import Clocks
 from jsdoctor.model.evidence import EvidenceSet
-from jsdoctor.model.picture import Picture
+from jsdoctor.model.finding import Severity, Subject
+from jsdoctor.model.links import Links
+from jsdoctor.model.log import SUBJECT_FIELDS, LogEvidence, LogTime, Occurrence, OutageInterval, ProcessRun
+from jsdoctor.model.picture import Edge, Lane, Node, Picture, Timeline, TimelineEvent
 from jsdoctor.model.report import Report
+from jsdoctor.model.server import Servers
+from jsdoctor.model.snapshot import SnapshotSeries
 
 
 def picture(report: Report, evidence: EvidenceSet) -> Picture:
@@ -28,3 +40,310 @@ def picture(report: Report, evidence: EvidenceSet) -> Picture:
         nodes=nodes(report, evidence),
         edges=edges(evidence),
     )
+
+
+_MAX = 60
+
+
+def nodes(report: Report, evidence: EvidenceSet) -> tuple[Node, ...]:
+    """Servers that responded, then members of the meta group that did not."""
+    servers = evidence.get(Servers)
+    if servers is None:
+        return ()
+    wrong: dict[str, str] = {}
+    for result in report.failures():
+        subject = result.finding.subject
+        if subject.kind == "server" and result.severity is not Severity.INFO:
+            wrong.setdefault(subject.name, f"{result.rule.code} {result.finding.message}")
+    nodes_by_name: dict[str, Node] = {}
+    for server in servers.servers:
+        leads = bool(server.meta and server.meta.leader == server.name)
+        why = wrong.get(server.name, "")
+        nodes_by_name[server.name] = Node(server.name, server.cluster, "warned" if why else "ok", leads, why)
+    for server in servers.servers:
+        for peer in server.meta.replicas if server.meta else ():
+            if peer.offline and peer.name and peer.name not in nodes_by_name:
+                why = wrong.get(peer.name, "offline in the meta group")
+                nodes_by_name[peer.name] = Node(peer.name, server.cluster, "down", why=why)
+    return tuple(sorted(nodes_by_name.values(), key=lambda item: (item.cluster, item.name))[:_MAX])
+
+
+def edges(evidence: EvidenceSet) -> tuple[Edge, ...]:
+    """Gateways between clusters and leaf nodes, each once; a configured gateway without a connection is down."""
+    links = evidence.get(Links)
+    result: dict[tuple[str, str, str], bool] = {}
+    for server in links.servers if links is not None else ():
+        here = server.cluster or server.server
+        for gateway in server.gateways or ():
+            first, second = sorted((here, gateway.cluster))
+            key = ("gateway", first, second)
+            result[key] = result.get(key, False) or gateway.outbound
+        for leaf in server.leafs or ():
+            hub, site = (leaf.name, here) if leaf.is_spoke else (here, leaf.name)
+            result["leaf node", hub, site] = True
+    return tuple(Edge(kind, first, second, up) for (kind, first, second), up in sorted(result.items())[:_MAX])
+
+
+MAX_LANES = 80
+MAX_EVENTS = 6000
+"""Limit for all lanes together, each with an equal part. The most severe are kept: what is left out is counted."""
+
+_KINDS = ("cluster", "server", "stream", "consumer", "client", "flow", "account", "file")
+_GRAVITIES = (None, *Severity)
+
+
+def timeline(report: Report, evidence: EvidenceSet) -> Timeline:
+    """Lanes with something in time; those with the most severe events are kept, servers come first."""
+    axis = Axis(evidence)
+    timeline_events: dict[tuple[str, str], list[TimelineEvent]] = defaultdict(list)
+    for key, event in (*log_events(report, evidence, axis), *state_events(evidence), *finding_events(report, axis)):
+        timeline_events[key].append(event)
+    if (
+        len(
+            {
+                moment
+                for events in timeline_events.values()
+                for event in events
+                for moment in (event.start_us, event.end_us)
+            }
+        )
+        < 2
+    ):
+        return Timeline()  # a single moment is no story
+    kept = sorted(
+        timeline_events,
+        key=lambda key: (-_gravity(timeline_events[key]), _rank(key[0]), -len(timeline_events[key]), key[1]),
+    )[:MAX_LANES]
+    kept.sort(
+        key=lambda key: (_rank(key[0]), key[0], 0 if key[0] == "server" else -_gravity(timeline_events[key]), key[1])
+    )
+    most = MAX_EVENTS // len(kept)
+    clocks = {key: axis.of(key[1]).words for key in kept if key[0] == "server" and axis.compared}
+    lanes = tuple(_lane(key, timeline_events[key], clocks.get(key, ""), most) for key in kept)
+    return Timeline(lanes, len(timeline_events) - len(kept), tuple(_notes(evidence, axis)))
+
+
+def _lane(key: tuple[str, str], events: Iterable[TimelineEvent], clock: str, most: int) -> Lane:
+    ordered = sorted(events, key=lambda event: (-_weight(event), event.start_us, event.label))
+    shown = sorted(ordered[:most], key=lambda event: (event.start_us, event.end_us, event.label))
+    return Lane(*key, tuple(shown), clock, len(ordered) - len(shown))
+
+
+def _weight(event: TimelineEvent) -> int:
+    return _GRAVITIES.index(event.severity)
+
+
+def _gravity(events: Iterable[TimelineEvent]) -> int:
+    return max(map(_weight, events))
+
+
+def _rank(kind: str) -> int:
+    return _KINDS.index(kind) if kind in _KINDS else len(_KINDS)
+
+
+def _notes(evidence: EvidenceSet, axis: Axis) -> Iterable[str]:
+    logs = evidence.get(LogEvidence)
+    if logs is None:
+        return
+    undated = sum(occurrence.count - occurrence.dated for occurrence in logs.found)
+    if undated:
+        yield f"{undated:,} log lines without a date are not drawn"
+    if any(occurrence.dated and not occurrence.zoned for occurrence in logs.found):
+        yield "times without a zone are drawn as UTC; --timezone sets their zone"
+    if len(logs.servers) > 1 and not axis.compared:
+        yield "the servers logged no event together, so their clocks could not be compared"
+
+
+_RECENT = timedelta(hours=24)
+"""Starts and elections longer ago explain nothing of now, and would stretch the axis."""
+
+
+def state_events(evidence: EvidenceSet) -> Iterator[tuple[Key, TimelineEvent]]:
+    """When servers started and leaders were elected, by the clocks of the servers."""
+    clocks = evidence.get(Clocks)
+    measured = {server.name: server for server in clocks.servers} if clocks is not None else {}
+
+    def moment(kind: str, label: str, at: datetime, server: str) -> TimelineEvent:
+        clock = measured.get(server)
+        us = microseconds(at) - (clock.offset.middle_ns // 1000 if clock else 0)
+        bound = -(-clock.offset.bound_ns // 1000) if clock else None
+        return TimelineEvent(kind=kind, label=label, start_us=us, end_us=us, bound_us=bound)
+
+    servers = evidence.get(Servers)
+    for server in servers.servers if servers is not None else ():
+        start = server.varz.start if server.varz else None
+        if start is not None and server.at - start < _RECENT:
+            yield ("server", server.name), moment("state", f"{server.name} started", start, server.name)
+    snapshots = evidence.get(SnapshotSeries)
+    for stream in snapshots.last.led_streams() if snapshots is not None else ():
+        cluster = stream.cluster
+        if cluster and cluster.leader_since and stream.at - cluster.leader_since < _RECENT:
+            label = f"{cluster.leader} became leader"
+            yield ("stream", stream.subject.label), moment("leader", label, cluster.leader_since, stream.answered_by)
+
+
+def finding_events(report: Report, axis: Axis) -> Iterator[tuple[Key, TimelineEvent]]:
+    """Findings that know from when to when. Those of logs are on the clock of the server that they are about."""
+    for result in report.failures():
+        finding = result.finding
+        moments = [microseconds(at) for at in (finding.first_seen, finding.last_seen) if at is not None]
+        if not moments:
+            continue
+        correction = axis.of(finding.subject.name) if finding.subject.kind == "server" else UNKNOWN
+        yield (
+            (finding.subject.kind, finding.subject.label),
+            TimelineEvent(
+                kind="finding",
+                label=f"{result.rule.slug.replace('-', ' ')}: {finding.message}",
+                start_us=moments[0] - correction.ahead_us,
+                end_us=max(moments) - correction.ahead_us,
+                severity=result.severity,
+                code=result.rule.code,
+                bound_us=correction.bound_us,
+            ),
+        )
+
+
+Key = tuple[str, str]
+"""Kind and name of a lane."""
+
+_BINS = 60
+"""An occurrence becomes at most so many events: neighbours are drawn as one."""
+
+
+def log_events(report: Report, evidence: EvidenceSet, axis: Axis) -> Iterator[tuple[Key, TimelineEvent]]:
+    """All events in logs. Lines without a date have no place on the axis."""
+    logs = evidence.get(LogEvidence)
+    if logs is None:
+        return
+    signs = Signs(report)
+    for interval in logs.intervals:
+        if interval.began.dated:
+            yield _interval(interval, logs, signs, axis)
+    intervals = {(item.signature, item.logged_by, item.fields) for item in logs.intervals}
+    for occurrence in logs.found:
+        if (occurrence.signature, occurrence.logged_by, occurrence.fields) not in intervals:
+            yield from _occurrence(occurrence, signs, axis)
+    yield from _processes(logs, axis)
+    for gap in logs.gaps:
+        if gap.began.dated:
+            event = _event(axis, gap.server, gap.began, gap.ended, kind="silence", label="no line logged")
+            yield ("server", gap.server), event
+    for step in logs.clock_steps:
+        if step.after.dated:
+            label = f"clock set back by {-step.step_ns / 1e9:.1f} s"
+            yield (
+                ("server", step.server),
+                _event(
+                    *(axis, step.server, step.after, step.after),
+                    kind="step",
+                    label=label,
+                    severity=Severity.WARNING,
+                    lines=lines((step.exemplar,)),
+                ),
+            )
+
+
+def _event(axis: Axis, server: str, start: LogTime, end: LogTime, **values: Any) -> TimelineEvent:
+    correction = axis.of(server)
+    ahead = correction.ahead_us
+    return TimelineEvent(
+        start_us=start.us - ahead, end_us=max(start.us, end.us) - ahead, bound_us=correction.bound_us, **values
+    )
+
+
+def _key(subject: Subject) -> Key:
+    return subject.kind, subject.label
+
+
+def _interval(interval: OutageInterval, logs: LogEvidence, signs: Signs, axis: Axis) -> tuple[Key, TimelineEvent]:
+    """From its first line to what ended it; open where nothing did."""
+    alike = [
+        occurrence
+        for occurrence in logs.occurrences(interval.signature)
+        if (occurrence.logged_by, occurrence.fields) == (interval.logged_by, interval.fields)
+    ]
+    end = interval.resolved or interval.log_end or interval.last
+    label = f"{words(interval.signature)} on {interval.logged_by}"
+    if interval.resolved is not None:
+        label += f", ended by {words(interval.resolved_by)}"
+    subject = alike[0].subject if alike else Subject(kind="server", name=interval.logged_by)
+    return _key(subject), _event(
+        *(axis, interval.logged_by, interval.began, end),
+        kind="outage",
+        label=label,
+        open=interval.resolved is None,
+        count=interval.count,
+        severity=signs.severity(interval.signature),
+        code=signs.code(interval.signature),
+        lines=lines(alike[0].exemplars) if alike else (),
+    )
+
+
+def _occurrence(occurrence: Occurrence, signs: Signs, axis: Axis) -> Iterator[tuple[Key, TimelineEvent]]:
+    spans = [span for span in occurrence.histogram.spans() if LogTime(span[0]).dated]
+    if not spans:
+        return
+    begin = spans[0][0]
+    width = max(occurrence.bucket_us, (spans[-1][1] - begin) // _BINS + 1)
+    bins: dict[int, tuple[int, int, int]] = {}
+    for first, last, count in spans:
+        number = (first - begin) // width
+        low, high, counted = bins.get(number, (first, last, 0))
+        bins[number] = (min(low, first), max(high, last), counted + count)
+    label = _label(occurrence)
+    for first, last, count in bins.values():
+        near = tuple(
+            exemplar for exemplar in occurrence.exemplars if exemplar.at is not None and first <= exemplar.at.us <= last
+        )
+        yield (
+            _key(occurrence.subject),
+            _event(
+                *(axis, occurrence.logged_by, LogTime(first), LogTime(last)),
+                kind="log",
+                label=label,
+                count=count,
+                severity=signs.severity(occurrence.signature),
+                code=signs.code(occurrence.signature),
+                lines=lines(near or occurrence.exemplars[:1]),
+            ),
+        )
+
+
+def _label(occurrence: Occurrence) -> str:
+    known = ("account", "stream", "consumer", "server")
+    more = [f"{name} {value}" for name, value in occurrence.fields if name in SUBJECT_FIELDS and name not in known]
+    return ", ".join([f"{words(occurrence.signature)} on {occurrence.logged_by}", *more[:2]])
+
+
+def _processes(logs: LogEvidence, axis: Axis) -> Iterator[tuple[Key, TimelineEvent]]:
+    """Processes of a server, and between them the time that it was down."""
+    runs: dict[str, list[ProcessRun]] = {}
+    for run in logs.runs:
+        runs.setdefault(run.server, []).append(run)
+    for server, process_runs in runs.items():
+        for run in process_runs:
+            start = run.started or run.ready
+            if start is None or run.last is None or not start.dated:
+                continue
+            label = f"process {run.pid or ''} of {run.version or 'nats-server'}, end: {run.end}".replace("  ", " ")
+            event = _event(
+                *(axis, server, start, run.last),
+                kind="run",
+                label=label,
+                open=run.end == "open",
+                lines=lines((run.exemplar,)) if run.exemplar else (),
+            )
+            yield ("server", server), event
+        for before, after in pairwise(process_runs):
+            if before.last is not None and after.started is not None and before.last.dated:
+                unclean = before.end in ("unclean", "failed")
+                yield (
+                    ("server", server),
+                    _event(
+                        *(axis, server, before.last, after.started),
+                        kind="down",
+                        label=f"down, the process before ended {before.end}",
+                        severity=Severity.WARNING if unclean else None,
+                    ),
+                )

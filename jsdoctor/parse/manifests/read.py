@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import base64
+import binascii
+import posixpath
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import NamedTuple
@@ -30,7 +33,6 @@ from jsdoctor.parse.manifests import (
 from jsdoctor.parse.manifests.conf_tree import Include, configuration
 from jsdoctor.parse.manifests.config_mounts import ConfigMount, GeneratedMap
 from jsdoctor.parse.manifests.json_tree import json_document
-from jsdoctor.parse.manifests.kubernetes_maps import KUSTOMIZATIONS, generated_maps, held_configurations
 from jsdoctor.parse.manifests.server_config import is_server_config, may_be_server_config, server_config
 from jsdoctor.parse.manifests.tree import ManifestError, Tree
 
@@ -265,3 +267,33 @@ def _nack(declared: FileDeclarations, tree: Tree, version: str, kind: str) -> No
         declared.logins.append(nack_buckets.login(tree, spec))
     else:
         declared.problems.append((f"{kind} is no resource of {GROUP}{VERSION}", tree.place))
+
+
+KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
+_CONF = (".conf", ".cfg", ".config")
+
+
+def held_configurations(tree: Tree) -> Iterator[Tree]:
+    """Texts of a ConfigMap or Secret whose keys name configuration files. `data` of a Secret is in base64."""
+    secret = tree.text("kind") == "Secret"
+    for key, node in (tree.get("stringData" if secret else "data") or tree).entries():
+        if PurePath(key).suffix in _CONF and isinstance(node.value, str):
+            yield node
+    for key, node in (tree.get("data") or tree).entries() if secret else ():
+        if PurePath(key).suffix in _CONF and isinstance(node.value, str):
+            try:
+                text = base64.b64decode(node.value, validate=False).decode("utf-8")
+            except (binascii.Error, ValueError):
+                continue
+            yield Tree(text, node.place)
+
+
+def generated_maps(tree: Tree) -> Iterator[GeneratedMap]:
+    """`configMapGenerator` and `secretGenerator` of a kustomization, with the paths of their files."""
+    directory = posixpath.dirname(tree.place.file)
+    for key in ("configMapGenerator", "secretGenerator"):
+        for candidate in (tree.get(key) or tree).items():
+            files = [str(file.value).rpartition("=")[2] for file in (candidate.get("files") or candidate).items()]
+            if files and (name := candidate.text("name")):
+                paths = tuple(posixpath.normpath(posixpath.join(directory, file)) for file in files)
+                yield GeneratedMap(name, paths)

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
+import heapq
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import groupby
+from typing import NamedTuple
 
-from jsdoctor.model.log import LogGap, ProcessRun
+import msgspec
+
+from jsdoctor.model.log import Histogram, LogGap, Measure, ProcessRun, RestoredFall
 from jsdoctor.model.log_scan import Row
 from jsdoctor.parse.logs.aggregate import aggregated
 from jsdoctor.parse.logs.aggregate.aggregated import Aggregated, ServerSeen
 from jsdoctor.parse.logs.aggregate.elections import sightings
-from jsdoctor.parse.logs.aggregate.hit_groups import groups_of, native_groups_of
-from jsdoctor.parse.logs.aggregate.hits import KEPT, Most
-from jsdoctor.parse.logs.aggregate.restored import falls
+from jsdoctor.parse.logs.aggregate.hits import KEPT, MergedHits, Most, OneSubject, ServerHits, by_server
 from jsdoctor.parse.logs.aggregate.runs import finished, gather
 from jsdoctor.parse.logs.aggregate.series import KNOWN_FROM, NO_TIME, File, Names
 from jsdoctor.parse.logs.aggregate.time_jumps import jumps_of, longest
 from jsdoctor.parse.logs.lines import builtin
+from jsdoctor.parse.logs.lines.builtin import START
 from jsdoctor.parse.logs.scan import rows
-from jsdoctor.parse.logs.scan.rows import HitSource, JumpRow, MarkRow, PartRow, ProcessRef, SegmentRow, read
+from jsdoctor.parse.logs.scan.hit_runs import FoundHit, HitSignature, hits_of
+from jsdoctor.parse.logs.scan.native_core import NativeGroup, hit_groups
+from jsdoctor.parse.logs.scan.rows import HitSource, JumpRow, KeptLine, MarkRow, PartRow, ProcessRef, SegmentRow, read
 
 RUNS_KEPT = 5000
 """Newest process runs kept of one series."""
@@ -166,3 +172,179 @@ def _age(file: File) -> tuple[bool, bool, int, str]:
     """Order of the files of a series: by their first time, local times apart from zoned ones."""
     span = file.span()
     return (span is None, span is None or span[0].zoned, span[0].us if span else 0, file.part.name)
+
+
+_BANNER = 4096  # bytes within which a server names itself after it starts
+
+FALLS_KEPT = 1000
+"""Of one series, the largest first."""
+
+
+def falls(
+    files: Sequence[File],
+    names: Names,
+    restored: Mapping[str, list[MarkRow]],
+    marks: Mapping[str, list[MarkRow]],
+) -> tuple[list[RestoredFall], set[tuple[str, str]]]:
+    """Every fall from one start to the next, and the streams (account, stream) whose counts were compared at all."""
+    starts: Counter[str] = Counter()
+    last: dict[tuple[str, str, str], tuple[File, MarkRow, int, int]] = {}
+    restored_falls: list[RestoredFall] = []
+    compared: set[tuple[str, str]] = set()
+    for file in files:
+        name = file.part.name
+        begun = [mark for mark in marks.get(name, ()) if mark.name == START]
+        for mark in sorted((*restored.get(name, ()), *begun), key=lambda mark: mark.seen.offset):
+            if mark.name == START:  # its server is named a few lines on
+                starts[names.of(file, mark.start, mark.process, mark.seen.offset + _BANNER)[0]] += 1
+                continue
+            fields = dict(mark.seen.fields)
+            count = int(fields["messages"].replace(",", "") or 0)
+            server = names.of(file, mark.start, mark.process, mark.seen.offset)[0]
+            key = (server, fields["account"], fields["stream"])
+            before = last.get(key)
+            if before is not None and before[3] == starts[server]:
+                continue
+            if before is not None:
+                compared.add(key[1:])
+                if count < before[2]:
+                    restored_falls.append(_fall(key, before[:2], (file, mark), (before[2], count)))
+            last[key] = (file, mark, count, starts[server])
+    restored_falls.sort(key=lambda fall: (fall.after - fall.before, fall.server, fall.account, fall.stream))
+    return restored_falls[:FALLS_KEPT], compared
+
+
+def _fall(
+    key: tuple[str, str, str],
+    before: tuple[File, MarkRow],
+    after: tuple[File, MarkRow],
+    counts: tuple[int, int],
+) -> RestoredFall:
+    return RestoredFall(
+        server=key[0],
+        account=key[1],
+        stream=key[2],
+        before=counts[0],
+        after=counts[1],
+        before_line=before[0].exemplar(before[1].start, before[1].seen),
+        after_line=after[0].exemplar(after[1].start, after[1].seen),
+    )
+
+
+class HitGroup(NamedTuple):
+    """What one signature and subject has on each server; or, without any, how many lines and subjects are left out."""
+
+    signature: str
+    on_servers: list[OneSubject]
+    lines: int = 0
+    subjects: int = 0
+
+
+def groups_of(runs: Iterable[Row], server_of: Callable[[HitSource], str]) -> Iterator[HitGroup]:
+    """All hits by key. Runs come in order."""
+    for _, same in groupby(_in_order(runs), key=lambda item: item[0]):
+        hits = [hit for _, _, _, _, hit, _ in same]
+        # Where nearly every key has one hit, few of them are kept: rows are made of these only.
+        lone = len(hits) == 1
+        on_servers = (
+            [OneSubject(hits[0].count, partial(_lone, hits[0], server_of))] if lone else _by_server(hits, server_of)
+        )
+        yield HitGroup(hits[0].signature.name, on_servers)
+
+
+def _by_server(hits: Iterable[FoundHit], server_of: Callable[[HitSource], str]) -> list[OneSubject]:
+    return list(by_server(ServerHits(server_of(hit.source), hit.row()) for hit in hits))
+
+
+def _lone(hit: FoundHit, server_of: Callable[[HitSource], str]) -> MergedHits:
+    return _by_server([hit], server_of)[0].merged()
+
+
+class _PackedHits(msgspec.Struct, array_like=True, gc=False):
+    """`MergedHits` from the compiled core, which has numbers for sources."""
+
+    source: int
+    zoned: bool
+    signature: HitSignature
+    subject: tuple[str, ...]
+    count: int
+    bucket_us: int
+    histogram: Histogram
+    measures: list[tuple[str, int, int, int]]
+    shown: list[tuple[int, KeptLine]]
+    first_text: str | None
+
+
+_source = msgspec.msgpack.Decoder(HitSource)
+_packed_hits = msgspec.msgpack.Decoder(_PackedHits)
+
+
+def native_groups_of(runs: Iterable[Row], kept: int, server_of: Callable[[HitSource], str]) -> Iterator[HitGroup]:
+    """The same from the compiled core, which leaves out groups that are certainly none of the `kept` largest."""
+    core = hit_groups(kept)
+    servers: dict[str, int] = {}
+    sources: list[tuple[HitSource, str]] = []
+
+    def number(packed: bytes) -> int:
+        source = _source.decode(packed)
+        server = server_of(source)
+        sources.append((source, server))
+        return servers.setdefault(server, len(servers))
+
+    def merged(packed: bytes) -> MergedHits:
+        hits = _packed_hits.decode(packed)
+        return MergedHits(
+            signature=hits.signature.name,
+            server=sources[hits.source][1],
+            zoned=hits.zoned,
+            subject=tuple(zip(hits.signature.fields, hits.subject, strict=True)),
+            lines=hits.count,
+            bucket_us=hits.bucket_us,
+            histogram=hits.histogram,
+            measures=tuple([Measure(*measure) for measure in hits.measures]),
+            shown=[(sources[source][0], seen) for source, seen in hits.shown],
+            first_text=hits.first_text,
+        )
+
+    def group(native: NativeGroup) -> HitGroup:
+        signature, packed, lines, subjects = native
+        by_name = sorted(map(merged, packed), key=lambda hits: (hits.server, hits.zoned))
+        return HitGroup(
+            signature, [OneSubject(hits.lines, partial(_itself, hits)) for hits in by_name], lines, subjects
+        )
+
+    for run in runs:
+        yield from map(group, core.add(run.seq, run.value, number))
+    yield from map(group, core.end())
+
+
+def _itself(hits: MergedHits) -> MergedHits:
+    return hits
+
+
+_Next = tuple[str, int, int, int, FoundHit, Iterator[FoundHit]]
+"""The next hit of a run, behind its key, its time, the start of its part and the number of its run; and the others."""
+
+
+def _in_order(runs: Iterable[Row]) -> Iterator[_Next]:
+    """The hits of all runs. A run is opened when all hits before its first one have been passed on."""
+    opened: list[_Next] = []
+    for number, run in enumerate(runs):
+        while opened and opened[0][0] < run.key:
+            yield _passed(opened)
+        left = hits_of(run)
+        first = next(left)
+        heapq.heappush(opened, (first.key, first.first_us, run.seq, number, first, left))
+    while opened:
+        yield _passed(opened)
+
+
+def _passed(opened: list[_Next]) -> _Next:
+    passed = opened[0]
+    _, _, seq, number, _, left = passed
+    after = next(left, None)
+    if after is None:
+        heapq.heappop(opened)
+    else:
+        heapq.heapreplace(opened, (after.key, after.first_us, seq, number, after, left))
+    return passed

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import islice
+from itertools import islice, pairwise
+from typing import Any
+
+import msgspec
 
 from jsdoctor.model.log_line import DATED_US
 from jsdoctor.parse.logs.lines.builtin import SHOWN
+from jsdoctor.parse.logs.lines.header import STAMPED, UNSTAMPED
 from jsdoctor.parse.logs.lines.line import LINE_CAP, LogLine, read_line
 from jsdoctor.parse.logs.lines.matcher import Matcher
-from jsdoctor.parse.logs.paste.documents import document_lines, is_document, one_record_a_line
 from jsdoctor.parse.logs.paste.dressing import begins_with_time, plain, undressed
-from jsdoctor.parse.logs.paste.order import oldest_first
 from jsdoctor.parse.logs.paste.ordinary import HEAD_BYTES, REWRITTEN_BYTES, is_ordinary
-from jsdoctor.parse.logs.paste.tables import table_lines
 
 REWRITTEN_LINES = 250_000
 """A text of more lines is read as it is, for the same reason."""
@@ -168,3 +172,249 @@ class Rewriter:
     def _headed(self, line: str) -> bool:
         read = self._parse(line)
         return read.server or read.us is not None
+
+
+_MIN = 3
+_SAMPLE = 4000
+"""Number of first lines from which the order is taken: reading the time of each line of a large export takes long."""
+
+_SHARE = 0.8
+
+
+def oldest_first(lines: Sequence[str], time_of: Callable[[str], int | None]) -> list[str] | None:
+    """The lines in the order in which they were written, or None when they are in it already.
+
+    A line without a time stays behind the one that it follows.
+    """
+    times = [time_of(line) for line in lines[:_SAMPLE]]
+    known = [us for us in times if us is not None]
+    falls = sum(later < earlier for earlier, later in pairwise(known))
+    rises = sum(later > earlier for earlier, later in pairwise(known))
+    if len(known) < _MIN or falls < _SHARE * (falls + rises) or falls < _MIN - 1:
+        return None
+    times.extend(map(time_of, lines[_SAMPLE:]))
+    groups: list[list[str]] = [[]]
+    for line, us in zip(lines, times, strict=True):
+        if us is not None and groups[-1]:
+            groups.append([])
+        groups[-1].append(line)
+    return [line for group in reversed(groups) for line in group]
+
+
+_COLUMNS = re.compile(
+    r"(?i)(@?timestamp|_?time|date|datetime|timegenerated.*|@?message|_raw|line|log|logentry|textpayload|body|content"
+    r"|event|host|pod|level|severity|source|service|labels?|stream|tsns|id|_source|container.*|@?log.*|k8s.*|kubernetes.*)"
+)
+_RULE = re.compile(r"[\s|+\-=:│┌┐└┘├┤┬┴┼─═╭╮╰╯╪╡╞]+")
+_MARKDOWN_RULE = re.compile(r"\s*:?-{2,}:?\s*(?:\|\s*:?-{2,}:?\s*)+")
+_LIMIT = 1 << 20
+
+
+def table_lines(text: str) -> list[str] | None:
+    """One JSON object a line for each row of a table; None when the text is none."""
+    return _csv_lines(text) or _drawn_lines(text) or _markdown_lines(text)
+
+
+def _csv_lines(text: str) -> list[str] | None:
+    first, _, rest = text.lstrip("\ufeff").partition("\n")
+    for delimiter in (",", "\t", ";"):
+        names = next(iter(_read(first, delimiter)), [])
+        if len(names) < 2 or not all(_COLUMNS.fullmatch(name.strip()) for name in names):
+            continue
+        return [_row(names, cells) for cells in _read(rest, delimiter) if any(cells)] or None
+    cells = next(iter(_read(first, ",")), [])
+    if len(cells) > 1 and first.lstrip().startswith('"') and any(_headed(cell) for cell in cells):
+        return [_row([], row) for row in _read(text, ",") if any(row)]
+    return None
+
+
+def _read(text: str, delimiter: str) -> Iterator[list[str]]:
+    csv.field_size_limit(_LIMIT)
+    try:
+        yield from csv.reader(io.StringIO(text.replace("\0", "")), delimiter=delimiter)
+    except csv.Error:
+        return
+
+
+def _drawn_lines(text: str) -> list[str] | None:
+    """Rows between bars: `| time | message |`, or of box drawing. A cell that goes on in the next row is joined."""
+    lines = text.splitlines()
+    drawn = [line for line in lines if _is_row(line)]
+    if len(drawn) < 2 or len(drawn) * 2 < sum(bool(line.strip()) for line in lines):
+        return None
+    rows = [_cells(line) for line in drawn if not _RULE.fullmatch(line)]
+    names = rows[0] if rows and all(_COLUMNS.fullmatch(cell) for cell in rows[0] if cell) else []
+    result: list[list[str]] = []
+    for cells in rows[bool(names) :]:
+        if result and len(cells) == len(result[-1]) and not cells[0] and any(cells):
+            result[-1] = [f"{item} {more}".strip() for item, more in zip(result[-1], cells, strict=True)]
+        else:
+            result.append(cells)
+    return [_row(names, cells) for cells in result] or None
+
+
+def _markdown_lines(text: str) -> list[str] | None:
+    """Rows of a Markdown table without bars at its sides: a line of names, `-- | --`, and one line for each row."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    if len(lines) < 3 or not _MARKDOWN_RULE.fullmatch(lines[1]):
+        return None
+    columns = lines[1].count("|") + 1
+    rows = [[cell.strip() for cell in line.split("|", columns - 1)] for line in (lines[0], *lines[2:])]
+    if any(len(row) != columns for row in rows):
+        return None
+    names = rows[0] if all(_COLUMNS.fullmatch(cell) for cell in rows[0]) else []
+    return [_row(names, row) for row in rows[1:]]
+
+
+def _is_row(line: str) -> bool:
+    stripped = line.strip()
+    return len(stripped) > 1 and stripped[0] in "|│+├┌╭╰└" and stripped[-1] in "|│+┤┐╮╯┘"
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.strip() for cell in re.split(r"[|│]", line.strip().strip("|│"))]
+
+
+def _row(names: Sequence[str], cells: Sequence[str]) -> str:
+    """A row as an object. Without names the cell with a server's header is the message."""
+    if names:
+        return _encoded({name.strip(): cell for name, cell in zip(names, cells, strict=False)})
+    message = next((cell for cell in cells if _headed(cell)), max(cells, key=len, default=""))
+    time = next((cell for cell in cells if cell is not message and cell[:4].strip('"').isdigit()), "")
+    return _encoded({"time": time, "message": message})
+
+
+def _encoded(row: Mapping[str, str]) -> str:
+    return msgspec.json.encode(row).decode()
+
+
+def _headed(cell: str) -> bool:
+    raw = cell[:200].encode(errors="replace")
+    return bool(STAMPED.search(raw) or UNSTAMPED.match(raw))
+
+
+_DEPTH = 12
+_SPACE = " \t\r\n,"
+_decoder = json.JSONDecoder()
+
+
+def is_document(text: str) -> bool:
+    """Whether a text begins as a JSON document. Then its first lines show nothing of how it is to be read."""
+    return text.lstrip("\ufeff" + _SPACE).startswith(("{", "[{", "[\n", "[ ", "[\r", "[["))
+
+
+def document_lines(text: str) -> list[str] | None:
+    """One JSON object a line for each record of the documents in a text; None when it is not made of JSON.
+
+    A text of which only the end is missing gives the records before that.
+    """
+    if not is_document(text):
+        return None
+    stripped = text.lstrip("\ufeff" + _SPACE)
+    records: list[Mapping[str, Any]] = []
+    try:
+        for document in _documents(stripped):
+            records.extend(_records(document, {}, 0))
+    except ValueError:
+        return None
+    return [json.dumps(record, ensure_ascii=False) for record in records] or None
+
+
+def one_record_a_line(lines: Sequence[str]) -> bool:
+    """Whether each line is an object that is one record: such a text needs no change."""
+    return all(_is_record(line) for line in lines if line.strip()) and any(lines)
+
+
+def _is_record(line: str) -> bool:
+    if not (line.startswith("{") and line.rstrip().endswith("}")) or ('"MESSAGE"' in line and "[" in line):
+        return False
+    try:
+        node = msgspec.json.decode(line)
+    except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
+        return False
+    if not isinstance(node, dict) or "values" in node:
+        return False
+    return not any(_holds_records(value, 0) for value in node.values())
+
+
+def _documents(text: str) -> Iterator[object]:
+    """The documents of a text. Raises `ValueError` where there is something else between or behind them."""
+    at = 0
+    while at < len(text):
+        while at < len(text) and text[at] in _SPACE:
+            at += 1
+        if at >= len(text):
+            return
+        try:
+            document, at = _decoder.raw_decode(text, at)
+        except RecursionError:
+            raise ValueError("it is nested too deeply") from None
+        except ValueError:
+            if text[at] in "[]":  # an array that is cut short: its objects one by one
+                at += 1
+                continue
+            if text[at] != "{" or "\n{" in text[at:]:
+                raise
+            return
+        yield document
+
+
+def _records(node: object, labels: Mapping[str, Any], depth: int) -> Iterator[Mapping[str, Any]]:
+    """The objects that are one record each. `labels` are the names that the objects around them have."""
+    if depth > _DEPTH:
+        return
+    if isinstance(node, list):
+        for item in node:
+            yield from _records(item, labels, depth + 1)
+        return
+    if isinstance(node, str):
+        yield from ({**labels, "message": line} for line in node.splitlines())
+        return
+    if not isinstance(node, dict):
+        return
+    pairs = node.get("values")
+    if isinstance(pairs, list) and all(isinstance(pair, list) and len(pair) > 1 for pair in pairs):  # Loki
+        named = _plain(node.get("stream"))
+        for pair in pairs:
+            yield {**labels, **named, "timestamp": str(pair[0]), "line": str(pair[1])}
+        return
+    inner = [value for value in node.values() if _holds_records(value, 0)]
+    if not inner:
+        yield {**labels, **{name: _text(value) for name, value in node.items()}}
+        return
+    named = {**labels, **_plain(node.get("resource")), **_plain(node)}
+    for value in inner:
+        yield from _records(value, named, depth + 1)
+
+
+def _holds_records(value: object, depth: int) -> bool:
+    if depth > _DEPTH:
+        return False
+    if isinstance(value, list):
+        return any(isinstance(item, dict) and not _is_attribute(item) for item in value)
+    return isinstance(value, dict) and any(_holds_records(inner, depth + 1) for inner in value.values())
+
+
+def _is_attribute(item: Mapping[str, Any]) -> bool:
+    """OpenTelemetry writes attributes as a list of names and values."""
+    return set(item) <= {"key", "value", "name"}
+
+
+def _plain(node: object) -> dict[str, Any]:
+    """The texts of an object, and attributes of OpenTelemetry among them."""
+    if not isinstance(node, dict):
+        return {}
+    result = {name: value for name, value in node.items() if isinstance(value, str)}
+    attributes = node.get("attributes")
+    for item in attributes if isinstance(attributes, list) else []:
+        value = item.get("value") if isinstance(item, dict) else None
+        if isinstance(value, dict) and isinstance(value.get("stringValue"), str):
+            result[str(item.get("key"))] = value["stringValue"]
+    return result
+
+
+def _text(value: object) -> object:
+    """The journal writes a message with odd bytes as a list of numbers."""
+    if isinstance(value, list) and value and all(isinstance(item, int) and 0 <= item < 256 for item in value):
+        return bytes(value).decode(errors="replace")
+    return value

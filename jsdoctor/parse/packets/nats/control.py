@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from jsdoctor.model.latency import LatencyTally
 from jsdoctor.model.nats_traffic import (
     ApiTraffic,
     Content,
     IdleHeartbeats,
     NatsConnection,
     NatsPeers,
+    ProtocolError,
     Publishing,
 )
-from jsdoctor.parse.packets.nats.faults import ErrorTally
 from jsdoctor.parse.packets.nats.identity import Greeting, Hello, greeting, hello, shortened, text
-from jsdoctor.parse.packets.nats.pings import PingTally
 from jsdoctor.parse.packets.nats.statuses import FlowTally, StatusTally
 
 _NATS = Content.NATS
@@ -125,3 +126,68 @@ def _content(first: Content, second: Content) -> Content:
         return first
     order = (Content.NATS, Content.OTHER, Content.UNKNOWN)
     return next(content for content in order if content in (first, second))
+
+
+_KINDS = 50
+_MAX = 200
+
+
+class ErrorTally:
+    """Counts them by text."""
+
+    __slots__ = ("_found",)
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str, bool], ProtocolError] = {}
+
+    def add(self, at_ns: int, rest: bytes, *, from_server: bool) -> None:
+        """One line, what follows `-ERR`."""
+        stated = text(rest.strip(b" \t'")[:_MAX])
+        known = self._found.get((stated, from_server))
+        if known is not None:
+            self._found[stated, from_server] = ProtocolError(
+                stated, known.count + 1, known.first_ns, at_ns, from_server
+            )
+        elif len(self._found) < _KINDS:
+            self._found[stated, from_server] = ProtocolError(stated, 1, at_ns, at_ns, from_server)
+
+    def errors(self) -> tuple[ProtocolError, ...]:
+        """All of them, oldest first."""
+        return tuple(sorted(self._found.values(), key=lambda error: (error.first_ns, error.text)))
+
+
+_OPEN = 64
+
+
+class PingTally:
+    """Both directions. A PONG belongs to the oldest open PING of the other side."""
+
+    __slots__ = ("_open", "answered_ns")
+
+    def __init__(self) -> None:
+        self._open: tuple[deque[int], deque[int]] = (deque(maxlen=_OPEN), deque(maxlen=_OPEN))
+        self.answered_ns = LatencyTally()
+
+    def ping(self, at_ns: int, *, to_server: bool) -> None:
+        """A PING that way."""
+        self._open[to_server].append(at_ns)
+
+    def pong(self, at_ns: int, *, to_server: bool) -> None:
+        """Match a PONG with a PING of the other direction; one without a PING in the capture is ignored."""
+        if waiting := self._open[not to_server]:
+            self.answered_ns.add(at_ns - waiting.popleft())
+
+    def forget(self) -> None:
+        """Lines were lost: which PONG belongs to which PING is no longer known."""
+        for waiting in self._open:
+            if waiting:
+                waiting.clear()
+
+    @property
+    def unanswered(self) -> int:
+        """How many are open."""
+        return sum(map(len, self._open))
+
+    def longest_wait_ns(self, end_ns: int) -> int:
+        """How long the oldest open one has waited."""
+        return max((end_ns - waiting[0] for waiting in self._open if waiting), default=0)

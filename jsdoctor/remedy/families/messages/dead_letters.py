@@ -7,6 +7,7 @@ nothing is stored on it yet (`Nats-Expected-Last-Subject-Sequence: 0`), which th
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any, ClassVar
 
 from jsdoctor.model.finding import Subject
@@ -14,8 +15,7 @@ from jsdoctor.model.plan import MANUAL, Json, Request, Step
 from jsdoctor.model.rule import Risk
 from jsdoctor.model.typed import decode_plain
 from jsdoctor.remedy.backup.former import former_backup, is_putting_back, only_lacks, put_back
-from jsdoctor.remedy.backup.live import decoded, message_from, reading
-from jsdoctor.remedy.families.messages.copies import copy_of
+from jsdoctor.remedy.backup.live import LiveMessage, decoded, message_from, reading
 from jsdoctor.remedy.families.messages.deletion import AT_MOST, deletion
 from jsdoctor.remedy.family import command
 from jsdoctor.remedy.operation import Api, ApiError, Operation, Standing, StepContext, StepRefusedError
@@ -260,3 +260,39 @@ def plan(target: Target, values: Mapping[str, Any]) -> tuple[Step, ...]:
         needs=("0",),
     )
     return (step, manual)
+
+
+_ACTING = ("nats-expected-", "nats-msg-id", "nats-rollup", "nats-ttl", "nats-schedule", "nats-batch-", "nats-incr")
+"""Headers that trigger an action of the server: they were intended for the first stream."""
+
+
+def copy_of(message: LiveMessage, stream: str, consumer: str, into: str) -> tuple[dict[str, str], bytes]:
+    """Headers and payload of the copy. Its origin is in the headers that servers use for it (DIRECT.GET).
+
+    The `Nats-Expected-…` headers ensure that it is stored in that stream, and once.
+    """
+    kept = {key: value for key, value in headers_of(message.headers).items() if not key.lower().startswith(_ACTING)}
+    seconds, rest_ns = divmod(message.date_ns, 1_000_000_000)
+    date = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    origin = {
+        "Nats-Stream": stream,
+        "Nats-Subject": message.subject.decode(errors="replace"),
+        "Nats-Sequence": str(message.stream_seq),
+        "Nats-Time-Stamp": f"{date}.{rest_ns:09d}Z",
+        "Jsdoctor-Consumer": consumer,
+        "Nats-Expected-Stream": into,
+        "Nats-Expected-Last-Subject-Sequence": "0",
+    }
+    if identity := headers_of(message.headers).get("Nats-Msg-Id"):
+        origin["Jsdoctor-Msg-Id"] = identity
+    return {**kept, **origin}, message.payload
+
+
+def headers_of(block: bytes) -> dict[str, str]:
+    """The headers of a stored message; the values of one that stands there repeatedly are joined by commas."""
+    headers: dict[str, str] = {}
+    for line in block.decode(errors="replace").split("\r\n")[1:]:
+        key, colon, value = line.partition(":")
+        if colon:
+            headers[key] = f"{headers[key]}, {value.strip()}" if key in headers else value.strip()
+    return headers
