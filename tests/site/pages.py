@@ -27,7 +27,7 @@ _ENTRANCES = (
     "\n[All rules](rules/index.md) · [All symptoms](symptoms/index.md) · [Public incidents](docs/incidents.md)\n"
 )
 GENERATED = ("rules/index.md", "symptoms/index.md")
-ASSETS = ("docs/schema/*.json", "docs/words.toml")
+ASSETS = ("docs/images/*.svg", "docs/schema/*.json", "docs/words.toml")
 """Files that documents link and that are published as they are."""
 
 
