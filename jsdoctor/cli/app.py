@@ -29,12 +29,47 @@ from jsdoctor.cli.help_texts import (
     DIAGNOSE_HELP,
 )
 from jsdoctor.cli.mcp.command import MCP_HELP, mcp
-from jsdoctor.cli.option_groups import Given, takes
+from jsdoctor.cli.option_groups import Given, SectionedCommand, takes
 from jsdoctor.cli.watch.command import WATCH_HELP, watch
+
+_SECTIONS = {
+    "Look": {
+        "check": "Find what is wrong with a deployment, live or captured",
+        "diagnose": "Find the cause of a symptom or an error text",
+        "watch": "Check a live deployment again and again",
+        "audit": "Audit logs of servers and clients, of any size",
+    },
+    "Act": {
+        "fix": "Plan fixes for what check finds, apply and verify them",
+        "rollback": "Undo what fix changed",
+    },
+    "Keep": {
+        "capture": "Save the evidence of a live deployment in a file",
+        "compare": "Compare two JSON reports",
+        "baseline": "Accept the findings of today, so that only new ones count",
+    },
+    "Learn": {
+        "explain": "Show the page of a rule, a symptom or an API error",
+        "rules": "List and validate rules",
+        "demo": "Plant faults in a server of its own, and check it",
+    },
+    "Set up": {
+        "config": "Show the configuration",
+        "mcp": "Serve the read-only commands to assistants",
+    },
+}
+"""The commands as `--help` lists them, each in less than a line."""
 
 
 class RedactingGroup(TyperGroup):
     """The commands. Whatever the parser says of their arguments has no secrets that show themselves."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """The commands by what they are for."""
+        del ctx
+        for section, commands in _SECTIONS.items():
+            with formatter.section(section):
+                formatter.write_dl(list(commands.items()), col_max=10)
 
     def make_context(self, *given: Any, **more: Any) -> Any:
         """Parse the options of the group itself."""
@@ -91,11 +126,15 @@ config_app = typer.Typer(
 app.add_typer(config_app, name="config")
 
 
+_WORDS = {"help": "--help", "version": "--version"}
+"""Commands of other tools, and the option that does the same: `jsdoctor help check` is `jsdoctor check --help`."""
 _COMPLETION = ("--install-completion", "--show-completion")
 
 
 def run(arguments: Sequence[str]) -> int:
     """Run the command line and return its exit code."""
+    if arguments and arguments[0] in _WORDS:
+        arguments = [*arguments[1:], _WORDS[arguments[0]]]
     option, equals, shell = (arguments[0] if arguments else "").partition("=")
     if option in _COMPLETION and (equals or len(arguments) > 1):
         # Without this typer ignores the name of the shell and takes the one that it finds among the parent processes.
@@ -117,13 +156,13 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def main(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+        bool, typer.Option("--version", "-V", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
     """Diagnose NATS JetStream: one rule per documented cause, each confirmed, ruled out, or named as unknown."""
 
 
-@app.command(help=CHECK_HELP, context_settings=CONTEXT_SETTINGS)
+@app.command(cls=SectionedCommand, help=CHECK_HELP, context_settings=CONTEXT_SETTINGS)
 @takes(*groups.EVIDENCE, groups.comparison, *groups.JUDGING)
 def check(
     given: Given, files: opt.CheckFiles = None, listen: opt.ListenAddress = None, every: opt.Every = 60.0
@@ -149,7 +188,7 @@ def check(
     raise typer.Exit(guarded(work, nagios=writes_nagios(given["output"], given["format_"])))
 
 
-@app.command(help=AUDIT_HELP, context_settings=CONTEXT_SETTINGS)
+@app.command(cls=SectionedCommand, help=AUDIT_HELP, context_settings=CONTEXT_SETTINGS)
 @takes(groups.loki, groups.queries, groups.spark, groups.events, *groups.JUDGING)
 def audit(given: Given, logs: opt.LogPaths = None, engine: opt.LogEngine = Engine.AUTO) -> None:
     """Audit logs; its help is AUDIT_HELP, where lines can be kept as they are."""
@@ -185,7 +224,7 @@ def compare(
     raise typer.Exit(guarded(work))
 
 
-@app.command(help=CAPTURE_HELP, context_settings=CONTEXT_SETTINGS)
+@app.command(cls=SectionedCommand, help=CAPTURE_HELP, context_settings=CONTEXT_SETTINGS)
 @takes(*groups.CAPTURED)
 def capture(
     given: Given,
@@ -220,12 +259,12 @@ def capture(
 
 
 app.command(help=MCP_HELP, context_settings=CONTEXT_SETTINGS)(mcp)
-app.command(help=WATCH_HELP, context_settings=CONTEXT_SETTINGS)(watch)
-app.command(help=FIX_HELP, context_settings=CONTEXT_SETTINGS)(fix)
-app.command(context_settings=CONTEXT_SETTINGS)(rollback)
+app.command(cls=SectionedCommand, help=WATCH_HELP, context_settings=CONTEXT_SETTINGS)(watch)
+app.command(cls=SectionedCommand, help=FIX_HELP, context_settings=CONTEXT_SETTINGS)(fix)
+app.command(cls=SectionedCommand, context_settings=CONTEXT_SETTINGS)(rollback)
 
 
-@app.command(help=DIAGNOSE_HELP, context_settings=CONTEXT_SETTINGS)
+@app.command(cls=SectionedCommand, help=DIAGNOSE_HELP, context_settings=CONTEXT_SETTINGS)
 @takes(*groups.EVIDENCE, groups.answer, groups.configuration)
 def diagnose(
     given: Given,

@@ -12,6 +12,7 @@ from functools import cache
 from typing import Annotated, Any, TypeVar
 
 import typer
+from typer.core import TyperCommand
 
 from jsdoctor.app.logs.engine import Engine
 from jsdoctor.app.outputs import Color
@@ -187,6 +188,33 @@ CAPTURED = (connection, live, kubernetes, kept_logs, loki, queries, packets, con
 
 JUDGING = (rules, report, configuration)
 """The groups of every command that judges."""
+
+
+_OFTEN = ("server", "context", "select", "logs", "manifest", "bundle", "output", "format_", "fail_on", "verbose")
+"""Options that stand first in a command's help."""
+
+
+class SectionedCommand(TyperCommand):
+    """A command whose help has the options that are used often first, and the others by their groups."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """The sections in the order of the command's options, a group by the first line of its docstring."""
+        groups: tuple[Callable[..., None], ...] = (quiet, events, answer, comparison, *CAPTURED, *JUDGING, *EVIDENCE)
+        titles = {option.name: _title(group) for group in groups for option in _options_of(group)}
+        sections: dict[str, list[tuple[str, str]]] = {"Often used": []}
+        for parameter in self.get_params(ctx):
+            if record := parameter.get_help_record(ctx):
+                name = parameter.name or ""
+                sections.setdefault("Often used" if name in _OFTEN else titles.get(name, "Other"), []).append(record)
+        sections["Other"] = sections.pop("Other", [])
+        for title, records in sections.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
+
+def _title(group: Callable[..., None]) -> str:
+    return (group.__doc__ or "").partition("\n")[0].rstrip(".")
 
 
 @cache

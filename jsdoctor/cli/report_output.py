@@ -8,10 +8,11 @@ from msgspec.structs import replace
 
 from jsdoctor.app.judging import Judging
 from jsdoctor.app.outputs import Color, OutputTarget
-from jsdoctor.cli.console import ascii_only, use_color, width_of
+from jsdoctor.cli.console import ascii_only, say, use_color, width_of
 from jsdoctor.cli.output import append_step_summary, write_output
 from jsdoctor.model.report import Report
 from jsdoctor.parse.scrubbed import scrubbed
+from jsdoctor.render.closing import verdict_sentence
 from jsdoctor.render.formats import FORMATS
 from jsdoctor.render.options import RenderOptions
 
@@ -27,6 +28,9 @@ def write_report(judging: Judging, report: Report, without_text: bool = False) -
         if target.format == "github":
             options = render_options(judging, target)
             append_step_summary(FORMATS["markdown"](scrubbed(report), replace(options, ascii_only=False)))
+    paths = [str(target.path) for target in judging.request.outputs if target.path is not None]
+    if paths and len(paths) == len(judging.request.outputs) and not judging.request.quiet:
+        say(f"{verdict_sentence(scrubbed(report))} Written: {', '.join(paths)}")
 
 
 def rendered(judging: Judging, report: Report, target: OutputTarget) -> str:
