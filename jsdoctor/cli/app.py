@@ -31,6 +31,8 @@ from jsdoctor.cli.help_texts import (
 from jsdoctor.cli.mcp.command import MCP_HELP, mcp
 from jsdoctor.cli.option_groups import Given, SectionedCommand, takes
 from jsdoctor.cli.watch.command import WATCH_HELP, watch
+from jsdoctor.model.evidence import EvidenceSource
+from jsdoctor.model.finding import Severity
 
 _SECTIONS = {
     "Look": {
@@ -347,15 +349,24 @@ def demo(
 
 @rules_app.command("list", context_settings=CONTEXT_SETTINGS)
 def rules_list(
+    severity: Annotated[Severity | None, typer.Option("--severity", help="Only rules of this severity.")] = None,
+    family: Annotated[
+        str | None, typer.Option("--family", help="Only rules of this failure mode, e.g. consumer_lag.", metavar="NAME")
+    ] = None,
+    evidence: Annotated[
+        EvidenceSource | None, typer.Option("--evidence", help="Only rules that judge what comes from there.")
+    ] = None,
+    fixable: Annotated[bool, typer.Option("--fixable", help="Only rules with a fix that jsdoctor can apply.")] = False,
     rules: opt.Rules = None,
     format_: opt.ListFormat = opt.CatalogueFormat.TEXT,
     color: opt.ColorChoice = Color.AUTO,
 ) -> None:
     """List every rule: code, severity, slug and the healthy state it checks for."""
     from jsdoctor.cli.errors import guarded
-    from jsdoctor.cli.rule_commands import list_rules
+    from jsdoctor.cli.rule_commands import RuleFilter, list_rules
 
-    raise typer.Exit(guarded(lambda: list_rules(tuple(rules or ()), format_.value, color)))
+    wanted = RuleFilter(severity or "", family or "", evidence or "", fixable)
+    raise typer.Exit(guarded(lambda: list_rules(tuple(rules or ()), wanted, format_.value, color)))
 
 
 @rules_app.command("validate", context_settings=CONTEXT_SETTINGS)

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from jsdoctor.app.configuration import load_configuration
 from jsdoctor.app.outputs import Color
 from jsdoctor.app.rulebook import Rulebook, open_rulebook, open_symptoms
+from jsdoctor.checks.registry import Check
 from jsdoctor.cli.console import ascii_only, use_color, width_of
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.engine.select import find_rule
 from jsdoctor.engine.verdict import ExitCode
+from jsdoctor.model.evidence import EvidenceSource
+from jsdoctor.model.rule import Risk, Rule
 from jsdoctor.parse.configuration import Configuration, ConfigurationError
 from jsdoctor.render.explain import page_markdown
 from jsdoctor.render.explain_symptom import api_error_markdown, symptom_markdown
@@ -20,11 +27,37 @@ from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.rule_list import rules_json, rules_text
 
 
-def list_rules(directories: tuple[Path, ...], format_: str, color: Color) -> ExitCode:
-    """Print the catalogue."""
-    rules = open_rulebook(directories, _configured().policies).rules
-    write = rules_json if format_ == "json" else rules_text
-    sys.stdout.write(write(rules, _options(color)))
+class RuleFilter(NamedTuple):
+    """Which rules of the catalogue are wanted; what is empty leaves none out."""
+
+    severity: str = ""
+    family: str = ""
+    evidence: str = ""
+    fixable: bool = False
+
+    def takes(self, rule: Rule, checks: Mapping[str, Check]) -> bool:
+        """Whether it is one of them."""
+        kinds = {kind for name in rule.checks for kind in checks[name].kinds} if self.evidence else set()
+        return (
+            self.severity in ("", rule.severity.value)
+            and self.family in ("", rule.failure_mode)
+            and (not self.evidence or any(self.evidence == (kind.source or EvidenceSource.LIVE) for kind in kinds))
+            and (not self.fixable or (rule.remedy is not None and rule.remedy.risk is not Risk.MANUAL))
+        )
+
+
+def list_rules(directories: tuple[Path, ...], wanted: RuleFilter, format_: str, color: Color) -> ExitCode:
+    """Print the catalogue, whole titles where no terminal limits them."""
+    rulebook = open_rulebook(directories, _configured().policies)
+    families = sorted({rule.failure_mode for rule in rulebook.rules})
+    if wanted.family and wanted.family not in families:
+        raise UsageProblem(f"there is no failure mode {wanted.family!r}", f"known are {', '.join(families)}")
+    checks = rulebook.checks if wanted.evidence else {}
+    rules = [rule for rule in rulebook.rules if wanted.takes(rule, checks)]
+    options = _options(color)
+    if not sys.stdout.isatty():
+        options = replace(options, width=sys.maxsize)
+    sys.stdout.write((rules_json if format_ == "json" else rules_text)(rules, options))
     return ExitCode.OK
 
 
