@@ -16,5 +16,5 @@ def test_every_planted_fault_is_found(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     for fault in FAULTS:
         assert f" {fault.code} " in done.stdout, fault
-        assert f"  {fault.subject}" in done.stdout, fault
+        assert f" {fault.subject}" in done.stdout, fault
     assert list(tmp_path.iterdir()) == []
