@@ -67,9 +67,12 @@ class RedactingGroup(TyperGroup):
     """The commands. Whatever the parser says of their arguments has no secrets that show themselves."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """The commands by what they are for."""
-        del ctx
-        for section, commands in _SECTIONS.items():
+        """The commands by what they are for, and those of no section."""
+        named = {name for commands in _SECTIONS.values() for name in commands}
+        others = {
+            name: self.commands[name].get_short_help_str() for name in self.list_commands(ctx) if name not in named
+        }
+        for section, commands in {**_SECTIONS, **({"Other": others} if others else {})}.items():
             with formatter.section(section):
                 formatter.write_dl(list(commands.items()), col_max=10)
 

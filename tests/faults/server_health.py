@@ -15,7 +15,6 @@ import threading
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import nats
 from nats.aio.client import Client
@@ -26,6 +25,7 @@ from tests.faults.planting import fault
 from tests.servers.callout import Callout
 from tests.servers.deployments import THREE, cluster, do, furnished, goes_on, single, stored, until
 from tests.servers.landscape import ACCOUNTS, Landscape, jetstream, routed, server
+from tests.support.applications import raw_client
 from tests.support.deployment import api
 from tests.support.site import Site
 
@@ -353,27 +353,6 @@ def account_whose_jwt_expires_tomorrow(land: Landscape) -> str:
     land.start("n1", server("n1", accounts=operator.config))
     _logs_in(land, operator, operator.app, 1)
     return land.node("n1").monitor_url
-
-
-@contextlib.asynccontextmanager
-async def raw_client(site: Site, name: str, **options: Any) -> AsyncIterator[socket.socket]:
-    """A client of its own making, logged in, on a socket that its user reads and writes."""
-    url = site.client.connected_url
-    assert url is not None
-    with contextlib.closing(socket.socket()) as connection:
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        connection.setblocking(False)
-        loop = asyncio.get_running_loop()
-        await loop.sock_connect(connection, (url.hostname, url.port))
-        hello = {"verbose": False, "user": "app", "pass": "app", "name": name, "lang": "own", "version": "1"}
-        await loop.sock_sendall(connection, f"CONNECT {json.dumps({**hello, **options})}\r\nPING\r\n".encode())
-        received = b""
-        while b"PONG" not in received:
-            chunk = await loop.sock_recv(connection, 4096)
-            if not chunk or b"-ERR" in chunk:
-                raise ConnectionError(chunk)
-            received += chunk
-        yield connection
 
 
 async def no_responders_without_headers(site: Site) -> None:

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from pathlib import Path
-from typing import Any
 
 import nats
-from nats.aio.client import Client
-from nats.js.errors import ServiceUnavailableError
 
 from tests.collect.operator_mode import Operator, creds
 from tests.healthy.frame import Applications, Setting, at_the_hub, connects, monitors, state, usual
@@ -18,7 +14,7 @@ from tests.servers.callout import Callout
 from tests.servers.deployments import HUB, cluster, hub, sites, super_cluster
 from tests.servers.landscape import ACCOUNTS, Landscape, gateways, leaf_listener, leaf_remotes, routed, server
 from tests.support.deployment import add_stream, api
-from tests.support.site import BOUNDED
+from tests.support.site import BOUNDED, Site
 
 
 @state()
@@ -110,69 +106,6 @@ def copied(url: str, name: str, **config: object) -> None:
     asyncio.run(copy())
 
 
-_ATTEMPTS = 50
-
-
-class Place:
-    """Where a habit lives: a client of the account, how many replicas streams have, and what applications log."""
-
-    def __init__(self, client: Client, replicas: int) -> None:
-        self.client, self.replicas = client, replicas
-        self.logged: list[str] = []
-
-    async def stream(self, name: str, **config: Any) -> None:
-        """A bounded, replicated stream but for what is given; its subjects are its name in lower case and below."""
-        subjects = [] if "mirror" in config or "sources" in config else [name.lower(), f"{name.lower()}.>"]
-        full = {**({"subjects": subjects} if subjects else {}), "num_replicas": self.replicas, **BOUNDED, **config}
-        await add_stream(self.client, name, **full)
-
-    async def bucket(self, name: str, history: int = 1, **config: Any) -> None:
-        """A key-value bucket as `nats kv add` makes it, but for what is given."""
-        own = {"discard": "new", "allow_rollup_hdrs": True, "deny_delete": True, "allow_direct": True}
-        await self.stream(f"KV_{name}", subjects=[f"$KV.{name}.>"], max_msgs_per_subject=history, **{**own, **config})
-
-    async def publish(self, subject: str, count: int = 20, **headers: str) -> None:
-        """Acknowledged messages."""
-        for _ in range(count):
-            await self.store(subject, b"x" * 64, headers)
-
-    async def store(self, subject: str, body: bytes, headers: dict[str, str] | None = None) -> None:
-        """One acknowledged message. Tries again while our server does not know a stream that was just created, and
-        while a stream that is scaled refuses (503: 2.10 with `expected stream sequence does not match`).
-        """
-        for attempt in range(_ATTEMPTS):
-            state = attempt == _ATTEMPTS - 1
-            try:
-                reply = await self.client.request(subject, body, timeout=10, headers=headers or None)
-            except nats.errors.NoRespondersError:
-                if state:
-                    raise
-                await asyncio.sleep(0.1)
-                continue
-            if b'"code":503' in reply.data and not state:
-                await asyncio.sleep(0.1)
-                continue
-            assert b'"error"' not in reply.data, reply.data
-            return
-
-    async def work(self, stream: str, consumer: str, pause_s: float = 0.05) -> None:
-        """A worker that fetches and acknowledges until it is cancelled."""
-        subscription = await self.client.jetstream().pull_subscribe_bind(consumer, stream)
-        while True:
-            # While a stream changes its replicas, requests time out or find no leader; clients try again.
-            with contextlib.suppress(TimeoutError, nats.errors.TimeoutError, ServiceUnavailableError):
-                for message in await subscription.fetch(10, timeout=1):
-                    await message.ack()
-            await asyncio.sleep(pause_s)
-
-    async def keep_publishing(self, subject: str, pause_s: float = 0.02) -> None:
-        """A steady publisher until it is cancelled."""
-        while True:
-            with contextlib.suppress(TimeoutError, nats.errors.TimeoutError):
-                await self.publish(subject, 1)
-            await asyncio.sleep(pause_s)
-
-
 def filled(url: str, name: str, **config: object) -> None:
     """A stream with messages."""
 
@@ -180,7 +113,7 @@ def filled(url: str, name: str, **config: object) -> None:
         client = await nats.connect(url.split(","))
         try:
             await add_stream(client, name, **{"subjects": [name.lower()], **BOUNDED, **config})
-            await Place(client, 1).publish(name.lower(), 20)
+            await Site(client).publish(name.lower(), 20)
         finally:
             await client.close()
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import socket
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -14,7 +13,17 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 
 from tests.healthy.frame import habit
-from tests.support.applications import TIMEOUTS, acknowledge, acknowledges, again, publishes, slowly, subscribes, works
+from tests.support.applications import (
+    TIMEOUTS,
+    acknowledge,
+    acknowledges,
+    again,
+    publishes,
+    raw_client,
+    slowly,
+    subscribes,
+    works,
+)
 from tests.support.deployment import HOUR_NS
 from tests.support.site import SECOND_NS, Site
 
@@ -260,27 +269,6 @@ async def collector_that_does_not_wait(site: Site) -> None:
     """https://vector.dev/docs/reference/configuration/sinks/nats/ without JetStream acknowledgements."""
     await site.stream("H_LOGS", max_msgs=200_000, discard="old", compression="s2")
     await site.consumer("H_LOGS", "indexer", max_ack_pending=10_000)
-
-
-@contextlib.asynccontextmanager
-async def raw_client(site: Site, name: str, **options: Any) -> AsyncIterator[socket.socket]:
-    """A client of its own making, logged in, on a socket that its user reads and writes."""
-    url = site.client.connected_url
-    assert url is not None
-    with contextlib.closing(socket.socket()) as connection:
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        connection.setblocking(False)
-        loop = asyncio.get_running_loop()
-        await loop.sock_connect(connection, (url.hostname, url.port))
-        hello = {"verbose": False, "user": "app", "pass": "app", "name": name, "lang": "own", "version": "1"}
-        await loop.sock_sendall(connection, f"CONNECT {json.dumps({**hello, **options})}\r\nPING\r\n".encode())
-        received = b""
-        while b"PONG" not in received:
-            chunk = await loop.sock_recv(connection, 4096)
-            if not chunk or b"-ERR" in chunk:
-                raise ConnectionError(chunk)
-            received += chunk
-        yield connection
 
 
 async def all_at_once(site: Site) -> None:

@@ -69,12 +69,12 @@ def test_a_consumer_that_went_back_is_found(cluster: Cluster, tmp_path: Path) ->
         directory = await backed_up(to, "BACK", tmp_path)
         await to.ask("STREAM.DELETE.BACK")
         await restore(to, directory)
-        assert await consumers_are_back(to, directory, {})
+        assert await consumers_are_back(to, require_verified(directory), {})
         await renewed(to, "BACK", "worker")
-        assert not await consumers_are_back(to, directory, {})
+        assert not await consumers_are_back(to, require_verified(directory), {})
         await to.client.request("BACK", b"x")
         with pytest.raises(StepRefusedError, match=r"worker stands at 0 .*in the backup at 30 .*stored since \(1\)"):
-            await consumers_are_back(to, directory, {})
+            await consumers_are_back(to, require_verified(directory), {})
 
     with_api(cluster.url(), run)
 
@@ -88,10 +88,10 @@ def test_a_consumer_at_the_place_of_a_deleted_one_is_found(cluster: Cluster, tmp
         replaced = await consumers_of(to, "PLACE")
         await to.ask("STREAM.DELETE.PLACE")
         await restore(to, directory)
-        assert await consumers_are_back(to, directory, replaced)
+        assert await consumers_are_back(to, require_verified(directory), replaced)
         await drain(to.client, "PLACE", "idle")
-        assert await consumers_are_back(to, directory, {})
-        assert not await consumers_are_back(to, directory, replaced)
+        assert await consumers_are_back(to, require_verified(directory), {})
+        assert not await consumers_are_back(to, require_verified(directory), replaced)
 
     with_api(cluster.url(), run)
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable
+import json
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import nats
@@ -25,6 +27,27 @@ def again(work: Work, pause_s: float) -> Work:
             await asyncio.sleep(pause_s)
 
     return for_ever
+
+
+@contextlib.asynccontextmanager
+async def raw_client(site: Site, name: str, **options: Any) -> AsyncIterator[socket.socket]:
+    """A client of its own making, logged in, on a socket that its user reads and writes."""
+    url = site.client.connected_url
+    assert url is not None
+    with contextlib.closing(socket.socket()) as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.setblocking(False)
+        loop = asyncio.get_running_loop()
+        await loop.sock_connect(connection, (url.hostname, url.port))
+        hello = {"verbose": False, "user": "app", "pass": "app", "name": name, "lang": "own", "version": "1"}
+        await loop.sock_sendall(connection, f"CONNECT {json.dumps({**hello, **options})}\r\nPING\r\n".encode())
+        received = b""
+        while b"PONG" not in received:
+            chunk = await loop.sock_recv(connection, 4096)
+            if not chunk or b"-ERR" in chunk:
+                raise ConnectionError(chunk)
+            received += chunk
+        yield connection
 
 
 # Publishers

@@ -25,7 +25,6 @@ from jsdoctor.engine.planner import CollectionPlan
 from jsdoctor.model.exchange import Access, Endpoint, Exchange
 from jsdoctor.model.finding import CLUSTER, Subject
 from jsdoctor.parse.jsz import sender_name
-from jsdoctor.parse.opening import sender_of
 from jsdoctor.parse.replies import ReplyError, ServerIdentity, decode
 
 PING = "$SYS.REQ.SERVER.PING"
@@ -200,14 +199,13 @@ class SystemSource:
         """Request one endpoint of all servers. `only`: ids of the servers that `options` select."""
         subject = f"{PING}.{endpoint.value.partition('.')[0]}"
         awaited = (only or self._names.keys()) - self._hopeless(endpoint)
-        late_ones, unseen = set(awaited), set(self._names)
+        unseen = set(self._names)
         discarded = 0  # their senders are known once all others have responded
 
         def is_last(reply: TimedReply) -> bool:
             nonlocal discarded
             discarded += reply.too_long
-            late_ones.discard(sender_of(reply.body).id)
-            return len(late_ones) <= discarded
+            return len(awaited & unseen) <= discarded
 
         try:
             body = msgspec.json.encode(options)
@@ -221,7 +219,7 @@ class SystemSource:
             if not reply.too_long:
                 collection.exchanges.append(decoded(reply.exchange(Access.SYSTEM, endpoint, subject), self._plan))
                 await asyncio.sleep(0)  # to decode a large one takes a second, in which replies to other requests wait
-        for server in sorted(late_ones, key=self._names.__getitem__):
+        for server in sorted(awaited & unseen, key=self._names.__getitem__):
             self._given_up.add((endpoint, server))
             silent = Subject(kind="server", name=self._names[server])
             collection.gaps.append(

@@ -115,7 +115,7 @@ async def put_back(run: StepContext, stream: str) -> None:
 
     The caller has made sure that a backup holds everything that is deleted. Raises StepRefusedError.
     """
-    directory, _ = former_backup(run)
+    directory, backup = former_backup(run)
     deleted = any(note.kind == PUTTING_BACK and note.data.get("deleted") for note in run.notes)
     replaced: Json = {}
     try:
@@ -124,7 +124,7 @@ async def put_back(run: StepContext, stream: str) -> None:
             if not now.get("missing"):
                 if deleted and now["state"]["last_seq"]:
                     await wait_until_whole(run.api, directory)
-                    if await consumers_are_back(run.api, directory, replaced):
+                    if await consumers_are_back(run.api, backup, replaced):
                         return
                 replaced = replaced or await consumers_of(run.api, stream)
                 run.note(PUTTING_BACK, {"directory": str(directory)})
@@ -136,7 +136,7 @@ async def put_back(run: StepContext, stream: str) -> None:
             with suppress(EmptyProblem):
                 await restore(run.api, directory)
                 await wait_until_whole(run.api, directory)
-                if await consumers_are_back(run.api, directory, replaced):
+                if await consumers_are_back(run.api, backup, replaced):
                     return
     except BackupProblem as problem:
         raise StepRefusedError(f"{problem}: {problem.hint}" if problem.hint else str(problem)) from None
@@ -145,19 +145,17 @@ async def put_back(run: StepContext, stream: str) -> None:
     )
 
 
-async def consumers_are_back(api: Api, directory: Path, replaced: Json | None) -> bool:
+async def consumers_are_back(api: Api, backup: BackupNote, replaced: Json | None) -> bool:
     """Whether no consumer of a restored stream is at another position than in the backup; False: restore it once more.
 
     A second restore loses nothing if no message was stored since. `replaced`: consumers of the stream that was deleted.
-    Raises StepRefusedError if a message was stored, and BackupProblem.
+    Raises StepRefusedError if a message was stored.
     """
-    meta = read_meta(directory)
-    stream = str(meta["config"]["name"])
-    moved = await misplaced(api, stream, require_verified(directory).consumers, replaced)
+    moved = await misplaced(api, backup.stream, backup.consumers, replaced)
     if not moved:
         return True
-    now = await stream_of(api, stream)
-    if "state" in now and (stored := now["state"]["last_seq"] - meta["state"].get("last_seq", 0)) > 0:
+    now = await stream_of(api, backup.stream)
+    if "state" in now and (stored := now["state"]["last_seq"] - backup.last_seq) > 0:
         raise StepRefusedError(
             f"all messages are back, but {moved}. Messages were stored since ({stored}), so the stream is not restored "
             "once more: create the consumer again with that place as its start"

@@ -169,7 +169,7 @@ class Restore(Operation):
             if not now.get("missing"):
                 if ours and (now["state"]["messages"] or is_whole(now, meta)):
                     await wait_until_whole(run.api, directory)
-                    if await consumers_are_back(run.api, directory, replaced):
+                    if await consumers_are_back(run.api, note, replaced):
                         return _told(directory, note)
                 elif not ours and (moved := await not_covered(run, stream, now)):
                     if attempt == MAX_RESTORES - 1:
@@ -186,7 +186,7 @@ class Restore(Operation):
             with suppress(EmptyProblem):
                 await restore(run.api, directory)
                 await wait_until_whole(run.api, directory)
-                if await consumers_are_back(run.api, directory, replaced):
+                if await consumers_are_back(run.api, note, replaced):
                     return _told(directory, note)
         raise StepRefusedError(
             f"servers did not restore all of the backup, {MAX_RESTORES} times; see the meta leader's log"
