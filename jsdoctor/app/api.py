@@ -16,30 +16,25 @@ from typing import Any, TypeVar
 import msgspec
 
 from jsdoctor.app.collecting import collect
-from jsdoctor.app.connection import resolve_logins
 from jsdoctor.app.diagnose.consult import consult
 from jsdoctor.app.diagnose.given import given_texts
 from jsdoctor.app.diagnose.request import DiagnoseRequest
-from jsdoctor.app.evidence_request import EvidenceRequest
 from jsdoctor.app.fix.evidence import FixCollector
 from jsdoctor.app.fix.plan import make_plan
 from jsdoctor.app.fix.request import FixRequest, parse_remedies
 from jsdoctor.app.judging import JudgeRequest, open_judging
-from jsdoctor.app.kube.options import KubeRequest
-from jsdoctor.app.logs.engine import Engine
-from jsdoctor.app.logs.options import LogRequest
 from jsdoctor.app.pieces import files_and_options
 from jsdoctor.app.rulebook import open_rulebook
-from jsdoctor.app.window import window_of
 from jsdoctor.collect.connect.options import ConnectionOptions
 from jsdoctor.collect.problems import Problem, UsageProblem
 from jsdoctor.engine.select import SelectionError
 from jsdoctor.model.diagnosis import Cause, Narrowing
 from jsdoctor.model.finding import Severity
 from jsdoctor.model.gap import Gap
+from jsdoctor.model.nearest import did_you_mean
+from jsdoctor.model.option import option_fields
 from jsdoctor.model.plan import Plan, Step
 from jsdoctor.model.report import Incident, Report, Result
-from jsdoctor.model.stored import ScanTarget
 from jsdoctor.model.typed import decode_as
 from jsdoctor.parse.configuration import ConfigurationError, RuleSetting
 from jsdoctor.parse.front_matter import PageError
@@ -51,6 +46,8 @@ from jsdoctor.render.formats import FORMATS
 from jsdoctor.render.json_text import dumps
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.plan_text import render_plan
+from jsdoctor.sources.connection import resolve_logins
+from jsdoctor.sources.request import REQUESTS, EvidenceRequest, evidence_request
 
 StrPath = str | Path
 Deployment = ConnectionOptions | str | None
@@ -200,70 +197,24 @@ class FixPlan:
 
 
 def check(
-    deployment: Deployment = None,
-    *,
-    files: Sequence[StrPath] = (),
-    bundle: StrPath | None = None,
-    history: StrPath | None = None,
-    monitor: Sequence[str] = (),
-    kube_namespace: str | None = None,
-    logs: Sequence[StrPath] = (),
-    manifests: Sequence[StrPath] = (),
-    captures: Sequence[StrPath] = (),
-    scan: Sequence[str] = (),
-    ntp: Sequence[str] = (),
-    host: bool = False,
-    samples: int | None = None,
-    interval_s: float | None = None,
-    since: str | None = None,
-    until: str | None = None,
-    judgement: Judgement | None = None,
+    deployment: Deployment = None, *, files: Sequence[StrPath] = (), judgement: Judgement | None = None, **options: Any
 ) -> CheckResult:
     """Check a deployment, files, or both, as `jsdoctor check` does.
 
     Without `deployment` and without files, the selected context and the `NATS_*` variables name it. `files` are
-    recognised by their content; the other arguments are for exactly one kind. `captures` are packet captures. `scan`
-    names streams whose stored messages are read. Raises `UsageProblem` for arguments that cannot be used. A deployment
-    that cannot be reached is no exception: it is the result's `problem`.
+    recognised by their content. `options` are those of the command: `logs=["n1.log"]`, `manifest="deploy/"`,
+    `kube=True, namespace="nats"`, `samples=3, interval=10`, `since="2h"`; docs/api.md lists them. Raises `UsageProblem`
+    for those that cannot be used. A deployment that cannot be reached is no exception: it is the result's `problem`.
     """
-    wanted = EvidenceRequest(
-        connection=_connection(deployment),
-        bundle=Path(bundle) if bundle else None,
-        history=Path(history) if history else None,
-        window=window_of(since, until),
-        monitor=tuple(monitor),
-        kube=KubeRequest(kube_namespace) if kube_namespace is not None else None,
-        ntp=tuple(ntp),
-        scan=tuple(ScanTarget(stream) for stream in scan),
-        host=host,
-        samples=samples,
-        interval_s=interval_s,
-        logs=LogRequest(paths=_texts(logs), window=window_of(since, until)) if logs else None,
-        manifests=_texts(manifests),
-        packets=tuple(Path(capture) for capture in captures),
-    )
-    return _judged(wanted, judgement, files)
+    return _judged(_wanted(deployment, options), judgement, files)
 
 
-def audit(
-    logs: Sequence[StrPath] | StrPath,
-    *,
-    since: str | None = None,
-    until: str | None = None,
-    engine: str = "auto",
-    judgement: Judgement | None = None,
-) -> CheckResult:
+def audit(logs: Sequence[StrPath] | StrPath, *, judgement: Judgement | None = None, **options: Any) -> CheckResult:
     """Judge logs of servers and clients, any amount of them, as `jsdoctor audit` does. Raises `UsageProblem`.
 
-    `logs` are files, directories and patterns. `engine` is that of `--engine`: `auto`, `local` or `spark`.
+    `logs` are files, directories and patterns. `options` are those of the command: `engine="local"`, `since="2h"`.
     """
-    window = window_of(since, until)
-    paths = (str(logs),) if isinstance(logs, str | Path) else _texts(logs)
-    if engine not in {item.value for item in Engine}:
-        raise UsageProblem(f"there is no engine {engine!r}", f"it is one of {', '.join(Engine)}")
-    read_with = Engine(engine)
-    request = LogRequest(paths=paths, window=window, engine=read_with)
-    return _judged(EvidenceRequest(logs=request, window=window), judgement)
+    return _judged(_wanted(None, {**options, "logs": logs}), judgement)
 
 
 def diagnose(
@@ -274,25 +225,25 @@ def diagnose(
     deployment: Deployment = None,
     offline: bool = False,
     files: Sequence[StrPath] = (),
-    bundle: StrPath | None = None,
     stream: str = "",
     consumer: str = "",
     expected_seq: int | None = None,
     msg_id: str = "",
     config: StrPath | None = None,
+    **options: Any,
 ) -> DiagnosisResult:
     """Decide which documented causes of a symptom apply, as `jsdoctor diagnose` does.
 
     The symptom is a `text` (an error, lines of a log, a phrase), the `code` of an error of the JetStream API, the slug
-    of a `symptom`, or is derived from `files`. `offline` opens no connection. Raises `UsageProblem` for arguments that
-    cannot be used or contradict each other, and `Problem` for what ends a run early.
+    of a `symptom`, or is derived from `files`. `offline` opens no connection. `options` are those of `check`. Raises
+    `UsageProblem` for arguments that cannot be used or contradict each other, and `Problem` for what ends a run early.
     """
 
     def work() -> DiagnosisResult:
         if missing := [str(path) for path in files if not Path(path).exists()]:
             raise UsageProblem(f"there is no file {missing[0]}", "give an existing file, or its text as `text`")
         given = given_texts(_texts(files), (), open_rulebook().rules) if files else None
-        wanted = EvidenceRequest(connection=_connection(deployment), bundle=Path(bundle) if bundle else None)
+        wanted = _wanted(deployment, options)
         request = DiagnoseRequest(
             text=text or (given.words if given else ""),
             told=given.told if given else "",
@@ -314,19 +265,18 @@ def plan_fix(
     deployment: Deployment = None,
     *,
     remedies: Iterable[str] = (),
-    samples: int | None = None,
-    interval_s: float | None = None,
     judgement: Judgement | None = None,
+    **options: Any,
 ) -> FixPlan:
     """Plan the fixes for the findings of a check, as `jsdoctor fix` does without `--apply`. Nothing is written.
 
-    `remedies` are choices as `--remedy` takes them: `JSD303=stream.set_max_age,max_age=10m`. Raises `UsageProblem`, and
-    `Problem` if no stream could be collected.
+    `remedies` are choices as `--remedy` takes them: `JSD303=stream.set_max_age,max_age=10m`. `options` are those of a
+    live deployment, as `check` takes them. Raises `UsageProblem`, and `Problem` if no stream could be collected.
     """
 
     def work() -> FixPlan:
         judge = (judgement or Judgement()).request()
-        wanted = EvidenceRequest(connection=_connection(deployment), samples=samples, interval_s=interval_s)
+        wanted = _wanted(deployment, options)
         request = FixRequest(judge=judge, wanted=wanted, remedies=parse_remedies(tuple(remedies)))
         judging = open_judging(judge)
         logins = resolve_logins(wanted.connection, judging.config)
@@ -343,6 +293,15 @@ def _judged(wanted: EvidenceRequest, judgement: Judgement | None, files: Sequenc
         return CheckResult(scrubbed(collected.report()), collected.problem)
 
     return _run(work)
+
+
+def _wanted(deployment: Deployment, options: Mapping[str, Any]) -> EvidenceRequest:
+    """The request of these options. Raises `UsageProblem`."""
+    known = {field.option.key for kind in REQUESTS if kind is not ConnectionOptions for field in option_fields(kind)}
+    for name in options:
+        if name not in known:
+            raise UsageProblem(f"there is no option {name!r}{did_you_mean(name, known)}", "docs/api.md lists them")
+    return msgspec.structs.replace(evidence_request(options), connection=_connection(deployment))
 
 
 def _connection(deployment: Deployment) -> ConnectionOptions:

@@ -4,34 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from jsdoctor import __version__
-from jsdoctor.app.api_access import api_secrets
 from jsdoctor.app.configuration import load_configuration
-from jsdoctor.app.connection import resolve_logins
-from jsdoctor.app.evidence import Gathered, gather_live, with_exchanges
-from jsdoctor.app.evidence_request import EvidenceRequest
-from jsdoctor.app.headline import headline
 from jsdoctor.app.judging import JudgeRequest, Judging, open_judging
-from jsdoctor.app.log_services import with_service_logs
-from jsdoctor.app.logs.captured import SelectedLogs, log_gaps, searched_for, select_logs
-from jsdoctor.app.logs.options import LogRequest
 from jsdoctor.app.messages import LOGGED, Messages
 from jsdoctor.app.outputs import OutputTarget
-from jsdoctor.app.sampling_plan import pace
+from jsdoctor.app.rulebook import open_rulebook
 from jsdoctor.collect.bundle.write import require_place, write_bundle
 from jsdoctor.collect.connect.settings import ConnectionSettings
 from jsdoctor.collect.live.monitor_url import parse_monitor_url
 from jsdoctor.collect.logs.selected import SelectedLog
 from jsdoctor.collect.problems import Problem
-from jsdoctor.engine.planner import CollectionPlan
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.exchange import Sample
 from jsdoctor.model.gap import Gap
-from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.report import Report
 from jsdoctor.model.server import ConnectedServer, Servers
 from jsdoctor.model.wording import counted
@@ -39,6 +29,15 @@ from jsdoctor.parse.assemble import assemble
 from jsdoctor.parse.bundle import ServerNote, encode_bundle
 from jsdoctor.parse.redact import Secret, redact
 from jsdoctor.render.escape import printable
+from jsdoctor.sources.api_access import api_secrets
+from jsdoctor.sources.base import Need, Role, Run
+from jsdoctor.sources.bundle import log_gaps
+from jsdoctor.sources.collect import opened
+from jsdoctor.sources.connection import resolve_logins
+from jsdoctor.sources.headline import headline
+from jsdoctor.sources.listing import sources_of
+from jsdoctor.sources.log_selection import searched_for, select_logs
+from jsdoctor.sources.request import CapturedRequest, EvidenceRequest
 
 REPORT = "report.html"
 """The member with the report, which readers of the evidence ignore."""
@@ -55,7 +54,6 @@ class CaptureRequest:
     config: Path | None = None
     isolated: bool = False
     environment: str = ""
-    logs: LogRequest | None = None
     report: PageWriter | None = None
 
 
@@ -77,33 +75,25 @@ def capture_to_file(
     config = load_configuration(request.config, request.isolated, request.environment)
     wanted = request.wanted
     logins = resolve_logins(wanted.connection, config)
-    monitor = wanted.monitor or config.monitor or ()
-    samples, interval_s = pace(wanted.samples, wanted.interval_s, config)
-    ntp = wanted.ntp or config.ntp or ()
-    plan = CollectionPlan(
-        samples=samples,
-        interval_s=interval_s,
-        timeout_s=logins[0].timeout_s,
-        ntp=ntp,
-        scan=wanted.scan,
-        scan_ids=bool(wanted.scan),
-        scan_contents=wanted.digests,
-        host=wanted.host,
-    )
+    monitor = wanted.live.monitor or config.monitor or ()
     secrets = [secret for login in logins for secret in known_secrets(login, monitor)]
-    secrets += api_secrets("--loki", wanted.loki) if wanted.loki else ()
-    live = _gathered(wanted, logins, monitor, plan, show)
-    if live is not None and not any(sample.exchanges for sample in live.samples):
-        return CaptureOutcome(problem=live.problem)
-    gathered = _with_packets(live or _without_deployment(), wanted, show)
-    selected = _selected(request, logins[0], show)
-    problem = gathered.problem or (selected.fetched.problem if selected.fetched else None)
-    if live is None and not (selected.logs or wanted.packets):
+    secrets += api_secrets("--loki", wanted.loki) if wanted.loki.url else ()
+    named = monitor or wanted.kube.wanted or wanted.live.host or logins[0].origins["servers"] != "default"
+    sources = sources_of(wanted, live=bool(named or not wanted.loki.url))
+    need, run = Need(None, open_rulebook().rules), Run(config, show, messages.notice, wanted.window)
+    with opened(sources, need, run) as collection:
+        samples, problem = collection.samples, collection.problem
+        live = any(source.role is Role.DEPLOYMENT for source in sources)
+        if live and not any(sample.exchanges for sample in samples):
+            return CaptureOutcome(problem=problem)
+        selected = select_logs(collection.logs, need, run)
+    if not samples and not selected.logs:
         gap = selected.unread[0].gaps[0]
         return CaptureOutcome(problem=problem or Problem(gap.reason, gap.how_to_get))
+    samples = samples or (Sample(taken_at=datetime.now(UTC), exchanges=()),)
     show("taking secrets out")
-    clean = redact((*gathered.samples, *selected.unread), dict.fromkeys(secrets), [log.text for log in selected.logs])
-    taken, unread = clean.samples[: len(gathered.samples)], clean.samples[len(gathered.samples) :]
+    clean = redact((*samples, *selected.unread), dict.fromkeys(secrets), [log.text for log in selected.logs])
+    taken, unread = clean.samples[: len(samples)], clean.samples[len(samples) :]
     logs, services = selected.members(clean.texts), selected.services(unread)
     evidence = assemble(taken)
     show("writing the bundle")
@@ -114,7 +104,7 @@ def capture_to_file(
         servers=_servers(evidence),
         redactions=clean.counts,
         logs=logs,
-        signatures=searched_for() if logs else (),
+        signatures=searched_for(need) if logs else (),
         log_services=services,
     )
     size = write_bundle(request.output, members, request.force)
@@ -138,21 +128,6 @@ def capture_to_file(
     return CaptureOutcome(summary, missing, problem, tuple(clean.too_short))
 
 
-def _with_packets(gathered: Gathered, wanted: EvidenceRequest, show: Callable[[str], None]) -> Gathered:
-    """With what packets show, which is read after the samples."""
-    if not wanted.packets:
-        return gathered
-    from jsdoctor.app.packets.reading import read_packets
-    from jsdoctor.parse.packets.kept import packets_exchange
-
-    read = read_packets(wanted.packets, show)
-    names = [source.name for source in read.sources]
-    if not isinstance(read.evidence, PacketEvidence):
-        raise TypeError("packets were read and are no packets")
-    kept = packets_exchange(read.evidence, names, read.sources[0].collected_at)
-    return replace(gathered, samples=with_exchanges(gathered.samples, last=(kept,)))
-
-
 def _report_on(request: CaptureRequest, page: PageWriter, messages: Messages) -> bytes:
     """The HTML page that `check --bundle` writes of the bundle, with the configuration of this run."""
     from jsdoctor.app.collecting import collect
@@ -166,37 +141,9 @@ def _report_on(request: CaptureRequest, page: PageWriter, messages: Messages) ->
             environment=request.environment,
         )
     )
-    return page(judging, collect(EvidenceRequest(bundle=request.output), judging, messages).report()).encode()
-
-
-def _selected(request: CaptureRequest, settings: ConnectionSettings, show: Callable[[str], None]) -> SelectedLogs:
-    """The lines that are kept of the logs that were named, of Loki and of the pods."""
-    window = request.logs.window if request.logs else None
-    with with_service_logs(request.wanted, lambda: settings, request.logs, window, show) as logs:
-        return select_logs(logs, show)
-
-
-def _without_deployment() -> Gathered:
-    """An empty collection, for a bundle of logs alone."""
-    return Gathered((Sample(taken_at=datetime.now(UTC), exchanges=()),), ())
-
-
-def _gathered(
-    wanted: EvidenceRequest,
-    logins: Sequence[ConnectionSettings],
-    monitor: Sequence[str],
-    plan: CollectionPlan,
-    show: Callable[[str], None],
-) -> Gathered | None:
-    """What the deployment shows. None where there are only lines of Loki to capture, as no deployment is named."""
-    if wanted.kube is None:
-        named = monitor or plan.host or logins[0].origins["servers"] != "default"
-        if wanted.loki is not None and not named:
-            return None
-        return gather_live(logins, monitor, plan, show)
-    from jsdoctor.app.kube.reading import gather_through_kube
-
-    return gather_through_kube(wanted.kube, logins, monitor, plan, show)
+    return page(
+        judging, collect(EvidenceRequest(captured=CapturedRequest(bundle=request.output)), judging, messages).report()
+    ).encode()
 
 
 def _log_words(selected: Sequence[SelectedLog]) -> str:

@@ -13,13 +13,13 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from jsdoctor.app.collecting import collect
-from jsdoctor.app.evidence_request import EvidenceRequest
 from jsdoctor.app.judging import JudgeRequest, Judging, open_judging
 from jsdoctor.app.messages import LOGGED, Messages
 from jsdoctor.app.outputs import OutputTarget
 from jsdoctor.collect.problems import Problem, UsageProblem
 from jsdoctor.model.report import Report
 from jsdoctor.render.prometheus import CONTENT_TYPE
+from jsdoctor.sources.request import EvidenceRequest
 
 EXPOSED = OutputTarget("prometheus", None)
 _HIGHEST_PORT = 65_535

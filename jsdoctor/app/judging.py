@@ -28,7 +28,7 @@ from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import CLUSTER, Severity
 from jsdoctor.model.logins import NO_LOGINS, Logins
 from jsdoctor.model.packets import PacketEvidence
-from jsdoctor.model.report import Report, Source
+from jsdoctor.model.report import EvidenceOrigin, Report
 from jsdoctor.model.suppression import Baseline, Suppressions, Waiver
 from jsdoctor.model.topology import Topology
 from jsdoctor.model.traffic_summary import TrafficSummary, traffic_summaries
@@ -77,7 +77,7 @@ class Judging(msgspec.Struct, frozen=True):
     severities: Mapping[str, Severity] = msgspec.field(default_factory=dict)
 
     def report(
-        self, evidence: EvidenceSet, sources: tuple[Source, ...], headline: str, logins: Logins = NO_LOGINS
+        self, evidence: EvidenceSet, sources: tuple[EvidenceOrigin, ...], headline: str, logins: Logins = NO_LOGINS
     ) -> Report:
         """Evaluate the selected rules on the evidence. The commands in it lead to these logins."""
         evidence = evidence.joined(Suppressions())  # an empty one is no gap

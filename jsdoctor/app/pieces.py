@@ -11,6 +11,7 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace as evolve
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -18,8 +19,6 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from jsdoctor.app.evidence_request import EvidenceRequest, PastedText, Unrecognised
-from jsdoctor.app.logs.options import LogRequest
 from jsdoctor.app.rulebook import open_rulebook
 from jsdoctor.collect.logs.codec import codec_of, is_tar, is_utf16, not_a_log
 from jsdoctor.collect.problems import UsageProblem
@@ -29,6 +28,14 @@ from jsdoctor.parse.bundle import MANIFEST
 from jsdoctor.parse.file_kinds import PEEK, FileKind, IsLog, of_bytes, of_text
 from jsdoctor.parse.logs.lines.matcher import Matcher
 from jsdoctor.parse.logs.paste.rewrite import Rewriter
+from jsdoctor.sources.request import (
+    EvidenceRequest,
+    LogRequest,
+    ManifestRequest,
+    PacketRequest,
+    PastedText,
+    UnreadableFile,
+)
 
 STDIN = "-"
 _MAX = 8 << 20
@@ -73,28 +80,25 @@ def pieces_of(paths: Sequence[str], rules: Sequence[Rule]) -> list[Piece]:
 
 def routed(wanted: EvidenceRequest, pieces: Sequence[Piece]) -> EvidenceRequest:
     """The request with every piece added to the evidence of its kind. Raises `UsageProblem` for two bundles."""
-    bundles = [piece.path for piece in pieces if FileKind.BUNDLE in piece.kinds]
-    if len(bundles) + (wanted.bundle is not None) > 1:
+
+    def of(kind: FileKind) -> tuple[str, ...]:
+        return tuple(piece.path for piece in pieces if kind in piece.kinds)
+
+    bundles, captures = of(FileKind.BUNDLE), of(FileKind.PACKETS)
+    if len(bundles) + (wanted.captured.bundle is not None) > 1:
         raise UsageProblem(f"{' and '.join(bundles)}: one deployment is judged at a time", "give one bundle")
-    logs = tuple(piece.path for piece in pieces if FileKind.LOG in piece.kinds)
-    captures = [Path(piece.path) for piece in pieces if FileKind.PACKETS in piece.kinds]
+    if captures and wanted.packets.captures:
+        raise UsageProblem("packet captures are given with --pcap and without", "give all of them with --pcap, or none")
     replies = [piece for piece in pieces if FileKind.REPLY in piece.kinds]
     return replace(
         wanted,
-        bundle=Path(bundles[0]) if bundles else wanted.bundle,
-        logs=_with_logs(wanted, logs),
-        manifests=(*wanted.manifests, *(piece.path for piece in pieces if FileKind.MANIFEST in piece.kinds)),
-        packets=_with_captures(wanted, captures),
+        captured=evolve(wanted.captured, bundle=Path(bundles[0])) if bundles else wanted.captured,
+        logs=LogRequest(paths=(*wanted.logs.paths, *of(FileKind.LOG))),
+        manifests=ManifestRequest(paths=(*wanted.manifests.paths, *of(FileKind.MANIFEST))),
+        packets=PacketRequest(captures=tuple(map(Path, captures)) or wanted.packets.captures),
         pasted=tuple(PastedText(piece.name, piece.text, piece.at or datetime.now(UTC)) for piece in replies),
-        unrecognised=tuple(Unrecognised(piece.name, piece.why or "") for piece in pieces if not piece.kinds),
+        unrecognised=tuple(UnreadableFile(piece.name, piece.why or "") for piece in pieces if not piece.kinds),
     )
-
-
-def _with_logs(wanted: EvidenceRequest, paths: tuple[str, ...]) -> LogRequest | None:
-    if not paths:
-        return wanted.logs
-    known = wanted.logs or LogRequest(paths=(), window=wanted.window)
-    return replace(known, paths=(*known.paths, *paths))
 
 
 def _log_recogniser(rules: Sequence[Rule]) -> IsLog:
@@ -193,11 +197,3 @@ def _of_zip(path: str) -> FileKind:
     except (zipfile.BadZipFile, OSError, ValueError):
         return FileKind.BUNDLE
     return FileKind.BUNDLE if {MANIFEST, ARCHIVE_MANIFEST} & names else FileKind.LOG
-
-
-def _with_captures(wanted: EvidenceRequest, captures: Sequence[Path]) -> tuple[Path, ...]:
-    if not captures:
-        return wanted.packets
-    if wanted.packets:
-        raise UsageProblem("packet captures are given with --pcap and without", "give all of them with --pcap, or none")
-    return tuple(captures)

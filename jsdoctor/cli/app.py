@@ -12,12 +12,10 @@ import typer
 from typer.core import TyperGroup
 
 from jsdoctor import __version__
-from jsdoctor.app.logs.engine import Engine
 from jsdoctor.app.outputs import Color, resolve, writes_nagios
 from jsdoctor.cli import compare_options as comparing
 from jsdoctor.cli import option_groups as groups
 from jsdoctor.cli import options as opt
-from jsdoctor.cli.capture_options import KeptReport
 from jsdoctor.cli.completion import complete_page
 from jsdoctor.cli.fix.commands import FIX_HELP, fix, rollback
 from jsdoctor.cli.help_texts import (
@@ -31,8 +29,10 @@ from jsdoctor.cli.help_texts import (
 from jsdoctor.cli.mcp.command import MCP_HELP, mcp
 from jsdoctor.cli.option_groups import Given, SectionedCommand, takes
 from jsdoctor.cli.watch.command import WATCH_HELP, watch
+from jsdoctor.collect.connect.options import ConnectionOptions
 from jsdoctor.model.evidence import EvidenceSource
 from jsdoctor.model.finding import Severity
+from jsdoctor.sources.request import EventsRequest, LokiRequest, QueryRequest, ReaderRequest, TimesRequest
 
 _SECTIONS = {
     "Look": {
@@ -194,8 +194,8 @@ def check(
 
 
 @app.command(cls=SectionedCommand, help=AUDIT_HELP, context_settings=CONTEXT_SETTINGS)
-@takes(groups.loki, groups.queries, groups.spark, groups.events, *groups.JUDGING)
-def audit(given: Given, logs: opt.LogPaths = None, engine: opt.LogEngine = Engine.AUTO) -> None:
+@takes(LokiRequest, QueryRequest, ReaderRequest, TimesRequest, EventsRequest, *groups.JUDGING)
+def audit(given: Given, logs: opt.LogPaths = None) -> None:
     """Audit logs; its help is AUDIT_HELP, where lines can be kept as they are."""
     from jsdoctor.cli.check_run import run_check
     from jsdoctor.cli.errors import guarded
@@ -203,7 +203,7 @@ def audit(given: Given, logs: opt.LogPaths = None, engine: opt.LogEngine = Engin
     from jsdoctor.cli.judge_options import judge_options
 
     def work() -> ExitCode | NagiosState:
-        return run_check(judge_options(given), audit_options({**given, "logs": logs or (), "engine": engine}))
+        return run_check(judge_options(given), audit_options({**given, "logs": logs}))
 
     raise typer.Exit(guarded(work, nagios=writes_nagios(given["output"], given["format_"])))
 
@@ -235,12 +235,13 @@ def capture(
     given: Given,
     output: opt.BundleFile,
     force: opt.Force = False,
-    report: KeptReport = False,
+    report: Annotated[
+        bool, typer.Option("--report", help="Put the HTML report of a check into the bundle, as report.html.")
+    ] = False,
     quiet: opt.QuietCapture = False,
 ) -> None:
     """Capture a deployment; its help is CAPTURE_HELP, where lines can be kept as they are."""
     from jsdoctor.app.capture import CaptureRequest
-    from jsdoctor.app.logs.captured import kept_log_options
     from jsdoctor.cli.capture_run import report_page, run_capture
     from jsdoctor.cli.errors import guarded
     from jsdoctor.cli.evidence_options import evidence_options
@@ -248,8 +249,7 @@ def capture(
     def work() -> ExitCode:
         return run_capture(
             CaptureRequest(
-                wanted=evidence_options({**given, "logs": None, "since": None, "until": None}),
-                logs=kept_log_options(given),
+                wanted=evidence_options(given),
                 output=output,
                 force=force,
                 report=report_page if report else None,
@@ -418,7 +418,7 @@ def baseline_prune(given: Given, file: opt.BaselinePath) -> None:
 
 
 @config_app.command("show", context_settings=CONTEXT_SETTINGS)
-@takes(groups.connection, groups.configuration)
+@takes(ConnectionOptions, groups.configuration)
 def config_show(
     given: Given,
     every: Annotated[bool, typer.Option("--all", help="Include parameters of rules that are not set.")] = False,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from jsdoctor.app.collecting import collect
-from jsdoctor.app.evidence_request import EvidenceRequest
 from jsdoctor.app.judging import JudgeRequest, open_judging
 from jsdoctor.cli.console import MESSAGES, say
 from jsdoctor.cli.report_output import write_report
 from jsdoctor.engine.verdict import ExitCode, NagiosState
+from jsdoctor.sources.request import EvidenceRequest
 
 
 def run_check(judge: JudgeRequest, wanted: EvidenceRequest) -> ExitCode | NagiosState:

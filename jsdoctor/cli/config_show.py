@@ -10,9 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from jsdoctor.app.configuration import load_configuration
-from jsdoctor.app.connection import resolve_connection, resolve_logins
 from jsdoctor.app.rulebook import Rulebook, open_rulebook
-from jsdoctor.app.sampling_plan import pace
 from jsdoctor.cli.report_output import DEFAULT_MAX_EXAMPLES
 from jsdoctor.collect.connect.options import connection_options
 from jsdoctor.collect.live.monitor_url import parse_monitor_url
@@ -25,6 +23,9 @@ from jsdoctor.model.finding import Severity
 from jsdoctor.parse.configuration import Configuration
 from jsdoctor.render.escape import printable
 from jsdoctor.render.units import quantity
+from jsdoctor.sources.connection import resolve_connection, resolve_logins
+from jsdoctor.sources.live import pace
+from jsdoctor.sources.request import LiveRequest
 
 _DEFAULT = "default"
 
@@ -90,9 +91,9 @@ def _run(config: Configuration) -> Iterator[ShownSetting]:
     if config.environment:
         environment = config.environments[config.environment]
         yield ShownSetting("environment", config.environment, f"{config.origin}:{environment.line}")
-    paced = pace(None, None, config)
-    interval = quantity(int(paced.interval_s * 1e9), "duration")
-    yield _set("samples", paced.samples, config.samples, config)
+    samples, interval_s = pace(LiveRequest(), config)
+    interval = quantity(int(interval_s * 1e9), "duration")
+    yield _set("samples", samples, config.samples, config)
     yield _set("interval", interval, config.interval_ns, config)
     monitor = tuple(parse_monitor_url(url).base for url in config.monitor or ())
     lists = {"monitor": monitor, "ntp": config.ntp, "select": config.select, "extend-select": config.extend_select}

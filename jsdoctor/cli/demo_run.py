@@ -8,7 +8,6 @@ import tempfile
 import time
 from pathlib import Path
 
-from jsdoctor.app.evidence_request import EvidenceRequest
 from jsdoctor.app.judging import JudgeRequest
 from jsdoctor.app.outputs import Color
 from jsdoctor.cli.check_run import run_check
@@ -17,6 +16,7 @@ from jsdoctor.collect.connect.options import ConnectionOptions
 from jsdoctor.demo.faults import CONFIG, FAULTS, plant_all
 from jsdoctor.demo.server import NatsServer, find_binary
 from jsdoctor.engine.verdict import ExitCode, NagiosState
+from jsdoctor.sources.request import EvidenceRequest
 
 
 def run_demo(keep: bool, verbose: int, color: Color) -> ExitCode | NagiosState:

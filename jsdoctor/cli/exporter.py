@@ -5,13 +5,13 @@ from __future__ import annotations
 import signal
 import sys
 
-from jsdoctor.app.evidence_request import EvidenceRequest
 from jsdoctor.app.exporter import EXPOSED, Listen, serve
 from jsdoctor.app.judging import JudgeRequest, Judging
 from jsdoctor.cli.console import MESSAGES
 from jsdoctor.cli.report_output import rendered
 from jsdoctor.engine.verdict import ExitCode
 from jsdoctor.model.report import Report
+from jsdoctor.sources.request import EvidenceRequest
 
 
 def run_exporter(judge: JudgeRequest, wanted: EvidenceRequest, listen: Listen) -> ExitCode:

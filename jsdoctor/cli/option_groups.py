@@ -1,24 +1,26 @@
 """Groups of options that commands share, each declared once; the decorator of a command names its groups.
 
-A group is a function whose signature lists its options; it is never called. A decorated command gets the given options
-of all its groups as one mapping, by option name, and its own options as arguments.
+A group is a request, whose fields are options (`jsdoctor.sources.request`), or a function whose signature lists its
+options; it is never called. A decorated command gets the given options of all its groups as one mapping, by option
+name, and its own options as arguments.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from enum import StrEnum
 from functools import cache
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 import typer
 from typer.core import TyperCommand
 
-from jsdoctor.app.logs.engine import Engine
 from jsdoctor.app.outputs import Color
 from jsdoctor.cli import options as opt
-from jsdoctor.cli import service_options as services
-from jsdoctor.cli.capture_options import KeptLogs, KeptSince, KeptUntil
+from jsdoctor.collect.connect.options import ConnectionOptions
+from jsdoctor.model.option import OptionField, option_fields
+from jsdoctor.sources import request as asked
 
 Given = dict[str, Any]
 """What was given for the options of a command's groups, by name; of the types that the groups declare."""
@@ -26,97 +28,19 @@ Given = dict[str, Any]
 R = TypeVar("R")
 
 
-def connection(
-    server: opt.Server = None,
-    context: opt.Context = None,
-    user: opt.User = None,
-    password: opt.Password = None,
-    token: opt.Token = None,
-    creds: opt.Creds = None,
-    nkey: opt.Nkey = None,
-    tlscert: opt.TlsCert = None,
-    tlskey: opt.TlsKey = None,
-    tlsca: opt.TlsCa = None,
-    tlsfirst: opt.TlsFirst = False,
-    js_domain: opt.JsDomain = None,
-    js_api_prefix: opt.JsApiPrefix = None,
-    timeout: opt.Timeout = None,
-    budget: opt.Budget = None,
-    no_context: opt.NoContext = False,
-) -> None:
-    """Where to connect and as whom."""
+class AsText(NamedTuple):
+    """Options of a request whose values are passed on as they were typed; all of them where no keys are named."""
+
+    request: type[Any]
+    keys: tuple[str, ...] = ()
 
 
-def live(
-    monitor: opt.Monitor = None,
-    ntp: opt.Ntp = None,
-    scan: opt.Scan = None,
-    digests: opt.Digests = False,
-    host: opt.Host = False,
-    samples: opt.Samples = None,
-    interval: opt.Interval = None,
-) -> None:
-    """What to collect of a live deployment, and how often."""
+Group = Callable[..., Any] | AsText
+"""A request, or a function whose signature lists options."""
 
 
-def kept_logs(logs: KeptLogs = None, since: KeptSince = None, until: KeptUntil = None) -> None:
-    """Logs of which a capture keeps lines."""
-
-
-def captured(bundle: opt.Bundle = None, history: opt.History = None) -> None:
-    """A deployment as it was."""
-
-
-def prometheus(
-    prometheus: services.Prometheus = None,
-    prometheus_token: services.PrometheusToken = None,
-    prometheus_header: services.PrometheusHeader = None,
-    prometheus_match: services.PrometheusMatch = None,
-    prometheus_since: services.PrometheusSince = None,
-) -> None:
-    """A deployment as its metrics show it."""
-
-
-def loki(
-    loki: services.Loki = None,
-    loki_query: services.LokiQuery = None,
-    loki_token: services.LokiToken = None,
-    loki_header: services.LokiHeader = None,
-    loki_label: services.LokiLabel = None,
-) -> None:
-    """Logs that a service keeps."""
-
-
-def kubernetes(
-    kube: services.Kube = False,
-    namespace: services.KubeNamespace = None,
-    kube_context: services.KubeContext = None,
-) -> None:
-    """A deployment in Kubernetes."""
-
-
-def queries(show_queries: services.ShowQueries = False) -> None:
-    """Output of queries to services."""
-
-
-def spark(
-    master: opt.Master = None,
-    remote: opt.Remote = None,
-    conf: opt.SparkConf = None,
-    timezone: opt.Timezone = None,
-    server_name: opt.ServerName = None,
-    since: opt.Since = None,
-    until: opt.Until = None,
-) -> None:
-    """Where and how logs are read."""
-
-
-def logs(logs: opt.Logs = None, engine: opt.LogEngine = Engine.AUTO) -> None:
-    """Logs beside other evidence, or alone."""
-
-
-def manifests(manifest: opt.Manifest = None, all_findings: opt.AllFindings = False) -> None:
-    """What is to be deployed, beside a deployment or alone."""
+def targets(all_findings: opt.AllFindings = False) -> None:
+    """What counts of a change."""
 
 
 def comparison(
@@ -125,10 +49,6 @@ def comparison(
     ] = False,
 ) -> None:
     """What else is made of a deployment and its manifests."""
-
-
-def packets(pcap: opt.Pcap = None) -> None:
-    """What passed on the network."""
 
 
 def rules(
@@ -172,21 +92,26 @@ def configuration(
     """Which configuration file, and which environment of it."""
 
 
-def events(events: opt.Events = None) -> None:
-    """What else is made of logs."""
-
-
 def quiet(quiet: opt.QuietCapture = False) -> None:
     """How much is said on stderr."""
 
 
-EVIDENCE = (connection, live, kubernetes, captured, prometheus, logs, loki, queries, manifests, packets, spark)
+LIVE: tuple[Group, ...] = (ConnectionOptions, asked.LiveRequest)
+"""The groups of commands that query a deployment."""
+
+EVIDENCE: tuple[Group, ...] = (*asked.REQUESTS, targets)
 """The groups of every command that collects evidence."""
 
-CAPTURED = (connection, live, kubernetes, kept_logs, loki, queries, packets, configuration)
+CAPTURED: tuple[Group, ...] = (
+    *LIVE,
+    asked.KubeRequest,
+    *(asked.LogRequest, asked.TimesRequest, asked.LokiRequest, asked.QueryRequest),
+    asked.PacketRequest,
+    configuration,
+)
 """The groups of `capture`."""
 
-JUDGING = (rules, report, configuration)
+JUDGING: tuple[Group, ...] = (rules, report, configuration)
 """The groups of every command that judges."""
 
 
@@ -199,7 +124,7 @@ class SectionedCommand(TyperCommand):
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """The sections in the order of the command's options, a group by the first line of its docstring."""
-        groups: tuple[Callable[..., None], ...] = (quiet, events, answer, comparison, *CAPTURED, *JUDGING, *EVIDENCE)
+        groups: tuple[Group, ...] = (quiet, asked.EventsRequest, answer, comparison, *CAPTURED, *JUDGING, *EVIDENCE)
         titles = {option.name: _title(group) for group in groups for option in _options_of(group)}
         sections: dict[str, list[tuple[str, str]]] = {"Often used": []}
         for parameter in self.get_params(ctx):
@@ -213,16 +138,52 @@ class SectionedCommand(TyperCommand):
                     formatter.write_dl(records)
 
 
-def _title(group: Callable[..., None]) -> str:
+def _title(group: Group) -> str:
     return (group.__doc__ or "").partition("\n")[0].rstrip(".")
 
 
 @cache
-def _options_of(group: Callable[..., None]) -> tuple[inspect.Parameter, ...]:
+def _options_of(group: Group) -> tuple[inspect.Parameter, ...]:
+    if isinstance(group, AsText):
+        fields = [
+            field for field in option_fields(group.request) if field.option.key in (group.keys or field.option.key)
+        ]
+        return tuple(_parameter(field, parsed=False) for field in fields)
+    if isinstance(group, type):
+        return tuple(map(_parameter, option_fields(group)))
     return tuple(inspect.signature(group, eval_str=True).parameters.values())
 
 
-def takes(*groups: Callable[..., None]) -> Callable[[Callable[..., R]], Callable[..., R]]:
+def _parameter(field: OptionField, *, parsed: bool = True) -> inspect.Parameter:
+    """The parameter of a command by which typer knows an option."""
+    given = field.option
+    kind: Any
+    default: Any = None
+    if field.type is bool:
+        kind, default = bool, False
+    elif field.many:
+        kind = list[str if given.read else field.type] | None  # type: ignore[misc]
+    elif issubclass(field.type, StrEnum):
+        kind, default = field.type, field.default
+    else:
+        kind = (str if given.read and not parsed else field.type) | None
+    notes = [given.help]
+    notes += ["Can be repeated."] if field.many and "repeat" not in given.help else []
+    notes += [f"[env: {given.variable}]"] if given.variable else []
+    notes += [f"[default: {given.default}]"] if given.default else []
+    shown = typer.Option(
+        *given.names,
+        help=" ".join(notes),
+        metavar=given.metavar or None,
+        parser=opt.parsed_by(given.read) if given.read and parsed else None,
+        show_default=not given.default and field.type is not bool and default is not None,
+    )
+    return inspect.Parameter(
+        given.key, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, shown]
+    )
+
+
+def takes(*groups: Group) -> Callable[[Callable[..., R]], Callable[..., R]]:
     """Give a command the options of these groups, after its own. Its first parameter receives what was given."""
 
     def decorate(command: Callable[..., R]) -> Callable[..., R]:

@@ -1,29 +1,36 @@
-"""The options that commands share: names, environment variables and help as the `nats` CLI has them."""
+"""The options that commands share beside those of evidence, which `jsdoctor.sources.request` has."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from jsdoctor.app.logs.engine import Engine
 from jsdoctor.app.outputs import Color, OutputTarget
 from jsdoctor.cli.completion import complete_rule, complete_setting, complete_symptom
-from jsdoctor.cli.option_values import (
-    Named,
-    positive_seconds,
-    scan_target,
-    server_name,
-    setting,
-    spark_conf,
-    timezone,
-)
 from jsdoctor.model.finding import Severity
-from jsdoctor.model.stored import ScanTarget
 from jsdoctor.parse.configuration import RuleSetting
+from jsdoctor.parse.duration import parse_positive_seconds
+from jsdoctor.parse.option_values import parse_setting
 from jsdoctor.render.formats import ReportFormat
+
+
+def parsed_by(parse: Callable[[str], Any]) -> Callable[[Any], Any]:
+    """A reader of one value for typer, which also passes values that were read before."""
+
+    def read(text: Any) -> Any:
+        try:
+            return parse(text) if isinstance(text, str) else text
+        except ValueError as error:
+            raise typer.BadParameter(str(error)) from error
+
+    return read
+
+
+positive_seconds = parsed_by(parse_positive_seconds)
 
 
 def target(text: str | OutputTarget) -> OutputTarget:
@@ -55,93 +62,6 @@ class CatalogueFormat(StrEnum):
     JSON = "json"
 
 
-def _text(*names: str, help: str, metavar: str, env: str | None = None) -> object:  # noqa: A002 - typer's own word
-    shown = f"{help} [env: {env}]" if env else help
-    return typer.Option(*names, help=shown, metavar=metavar, show_default=False)
-
-
-# The environment variables are read by the layer that merges them with contexts, so typer must not read them too.
-Server = Annotated[
-    str | None, _text("--server", "-s", help="Server URLs, comma-separated.", metavar="URL", env="NATS_URL")
-]
-Context = Annotated[
-    list[str] | None,
-    _text("--context", help="nats context to use; repeat to add logins.", metavar="NAME", env="NATS_CONTEXT"),
-]
-User = Annotated[str | None, _text("--user", help="User name, or a token.", metavar="USER", env="NATS_USER")]
-Password = Annotated[str | None, _text("--password", help="Password.", metavar="PASS", env="NATS_PASSWORD")]
-Token = Annotated[str | None, _text("--token", help="Token.", metavar="TOKEN", env="NATS_TOKEN")]
-Creds = Annotated[str | None, _text("--creds", help="Credentials file.", metavar="FILE", env="NATS_CREDS")]
-Nkey = Annotated[str | None, _text("--nkey", help="File with an nkey seed.", metavar="FILE", env="NATS_NKEY")]
-TlsCert = Annotated[str | None, _text("--tlscert", help="TLS client certificate.", metavar="FILE", env="NATS_CERT")]
-TlsKey = Annotated[str | None, _text("--tlskey", help="TLS client key.", metavar="FILE", env="NATS_KEY")]
-TlsCa = Annotated[str | None, _text("--tlsca", help="TLS certificate authorities.", metavar="FILE", env="NATS_CA")]
-TlsFirst = Annotated[bool, typer.Option("--tlsfirst", help="Start TLS before the server sends INFO.")]
-JsDomain = Annotated[str | None, _text("--js-domain", help="JetStream domain.", metavar="NAME")]
-JsApiPrefix = Annotated[str | None, _text("--js-api-prefix", help="JetStream API prefix.", metavar="SUBJECT")]
-NoContext = Annotated[bool, typer.Option("--no-context", help="Ignore the selected nats context.")]
-Timeout = Annotated[
-    float | None,
-    typer.Option(
-        "--timeout",
-        parser=positive_seconds,
-        metavar="DURATION",
-        help="Maximum wait for one response, e.g. 5s. [env: NATS_TIMEOUT] [default: 5s]",
-        show_default=False,
-    ),
-]
-Budget = Annotated[
-    int | None,
-    typer.Option(
-        "--budget",
-        min=1,
-        metavar="N",
-        help="Requests to NATS per second at most. [default: no limit]",
-        show_default=False,
-    ),
-]
-Monitor = Annotated[
-    list[str] | None,
-    typer.Option("--monitor", metavar="URL", help="HTTP monitoring address of a server. Can be repeated."),
-]
-Ntp = Annotated[
-    list[str] | None,
-    typer.Option("--ntp", metavar="HOST", help="NTP server to compare clocks with; three are best. Can be repeated."),
-]
-Scan = Annotated[
-    list[ScanTarget] | None,
-    typer.Option(
-        "--scan",
-        parser=scan_target,
-        metavar="STREAM[:N]",
-        help="Read headers of the newest N messages (default 200000) through a temporary consumer. Can be repeated.",
-    ),
-]
-Digests = Annotated[
-    bool,
-    typer.Option("--digests", help="With --scan: compare the contents of messages that share an id."),
-]
-Host = Annotated[bool, typer.Option("--host", help="Look at the nats-server processes of this host, too (Linux).")]
-Samples = Annotated[
-    int | None,
-    typer.Option(
-        "--samples", min=1, metavar="N", help="Number of samples; rate-based rules need at least 2. [default: 2]"
-    ),
-]
-Interval = Annotated[
-    float | None,
-    typer.Option("--interval", parser=positive_seconds, metavar="DURATION", help="Time between samples. [default: 2s]"),
-]
-Bundle = Annotated[
-    Path | None,
-    typer.Option("--bundle", metavar="FILE", help="Check a file written by jsdoctor capture; opens no connection."),
-]
-History = Annotated[
-    Path | None,
-    typer.Option(
-        "--history", metavar="DIR", help="Directory of earlier bundles of the same deployment, for trends over hours."
-    ),
-]
 BundleFile = Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Bundle to write, a ZIP file.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace an existing file.")]
 Select = Annotated[
@@ -165,7 +85,7 @@ Set = Annotated[
     list[RuleSetting] | None,
     typer.Option(
         "--set",
-        parser=setting,
+        parser=parsed_by(parse_setting),
         metavar="CODE.PARAM=VALUE",
         help="Set a rule parameter, e.g. JSD401.warn_pending=5000; overrides the configuration file.",
         autocompletion=complete_setting,
@@ -175,78 +95,9 @@ LogPaths = Annotated[
     list[str] | None,
     typer.Argument(metavar="PATH", help="Files, directories, globs, or URIs such as s3://BUCKET/logs."),
 ]
-Logs = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--logs",
-        metavar="PATH",
-        help="Logs to check, alone or with other evidence: file, directory, glob. Can be repeated.",
-    ),
-]
-Manifest = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--manifest",
-        metavar="PATH",
-        help="Manifests to check: file, directory, glob or -; with -s or --bundle, check the change. Can be repeated.",
-    ),
-]
 AllFindings = Annotated[
     bool,
     typer.Option("--all-findings", help="With --manifest, also count findings that the change does not touch."),
-]
-Pcap = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--pcap",
-        metavar="FILE",
-        help="Packet captures (pcap, pcapng, gzip): file, directory, glob, pipe or -; repeat for both ends.",
-    ),
-]
-LogEngine = Annotated[
-    Engine, typer.Option("--engine", help="Log engine. auto: local processes, and Spark from 2 GiB of text.")
-]
-Master = Annotated[
-    str | None, typer.Option("--master", metavar="URL", help="Spark cluster to read logs on, e.g. spark://host:7077.")
-]
-Remote = Annotated[
-    str | None, typer.Option("--remote", metavar="URL", help="Spark Connect server, e.g. sc://host:15002.")
-]
-SparkConf = Annotated[
-    list[Named] | None,
-    typer.Option("--conf", parser=spark_conf, metavar="KEY=VALUE", help="Spark setting. Can be repeated."),
-]
-Timezone = Annotated[
-    list[Named] | None,
-    typer.Option(
-        "--timezone",
-        parser=timezone,
-        metavar="[PATTERN=]ZONE",
-        help="Time zone of timestamps without one, e.g. Europe/Berlin, optionally per file PATTERN. Can be repeated.",
-    ),
-]
-ServerName = Annotated[
-    list[Named] | None,
-    typer.Option(
-        "--server-name",
-        parser=server_name,
-        metavar="[PATTERN=]NAME",
-        help="Name of the server that wrote logs without a name, optionally per file PATTERN. Can be repeated.",
-    ),
-]
-Since = Annotated[
-    str | None,
-    typer.Option(
-        "--since", metavar="TIME", help="Read logs and history from here on: 2h (ago), or an ISO time (local zone)."
-    ),
-]
-Until = Annotated[
-    str | None,
-    typer.Option("--until", metavar="TIME", help="Read logs and history up to here: 30m (ago), or an ISO time."),
-]
-Events = Annotated[
-    str | None,
-    typer.Option("--events", metavar="DIR", help="Write every event to this directory as Parquet, by date and server."),
 ]
 Rules = Annotated[
     list[Path] | None,

@@ -25,7 +25,7 @@ SOURCE_KINDS = (
 """Where evidence may come from."""
 
 
-class Source(msgspec.Struct, frozen=True):
+class EvidenceOrigin(msgspec.Struct, frozen=True):
     """Where evidence came from. `kind` is one of `SOURCE_KINDS`."""
 
     kind: str
@@ -139,7 +139,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     version: str
     started: datetime
     finished: datetime
-    sources: tuple[Source, ...]
+    sources: tuple[EvidenceOrigin, ...]
     verdicts: tuple[RuleVerdict, ...]
     results: tuple[Result, ...]
     gaps: tuple[Gap, ...]

@@ -34,7 +34,6 @@ from jsdoctor.parse.merge import merge_streams
 from jsdoctor.parse.missing_replies import leaderless, missing_leader_gaps, unreadable, unresponsive_gaps
 from jsdoctor.parse.near_subjects import near_subjects
 from jsdoctor.parse.opening import Identities, open_reply
-from jsdoctor.parse.packets.kept import kept_packets
 from jsdoctor.parse.replies import GreetingReply, Instant, ReplyError, decode
 from jsdoctor.parse.reports import ServerReports
 from jsdoctor.parse.stored import stored_messages
@@ -150,8 +149,6 @@ def _clocks(samples: Sequence[Sample], known: _EarlierFacts, present: ByKind, ga
 def _beside(samples: Sequence[Sample], present: ByKind, gaps: list[Gap]) -> None:
     """What a capture took down beside the replies of servers."""
     exchanges = [exchange for sample in samples for exchange in sample.exchanges]
-    packets, unread = kept_packets(exchanges)
-    present.put(packets)
     host, unseen = host_facts(exchanges)
     present.put(host)
     kubernetes, unreadable = kubernetes_facts(exchanges)
@@ -160,7 +157,7 @@ def _beside(samples: Sequence[Sample], present: ByKind, gaps: list[Gap]) -> None
         if kubernetes.configurations:
             mounted = tuple(configuration.servers for configuration in kubernetes.configurations)
             present.put(RunningConfigurations(servers=mounted))
-    gaps.extend((*unread, *unseen, *unreadable))
+    gaps.extend((*unseen, *unreadable))
 
 
 def _heard(own: Sequence[Exchange], account: str, present: ByKind, gaps: list[Gap]) -> None:

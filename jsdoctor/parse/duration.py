@@ -51,3 +51,11 @@ def format_duration(duration_ns: int) -> str:
         if count:
             parts.append(f"{count}{unit}")
     return sign + "".join(parts)
+
+
+def parse_positive_seconds(text: str) -> float:
+    """Seconds of a duration that is longer than zero. Raises `ValueError` for another text."""
+    seconds = parse_duration(text) / 1e9
+    if seconds <= 0:
+        raise ValueError("it must be longer than zero")
+    return seconds

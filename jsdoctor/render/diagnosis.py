@@ -13,7 +13,7 @@ from jsdoctor.engine.symptoms import SymptomBook
 from jsdoctor.model.diagnosis import Cause, Diagnosis, Verdict
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.probe import Probe
-from jsdoctor.model.report import Source
+from jsdoctor.model.report import EvidenceOrigin
 from jsdoctor.model.symptom import FIRST_STEPS, Symptom
 from jsdoctor.model.wording import counted, listed, span
 from jsdoctor.render.findings import offered
@@ -64,7 +64,7 @@ class Consultation(msgspec.Struct, frozen=True, kw_only=True):
     recognition: Recognition
     diagnosis: Diagnosis | None
     book: SymptomBook
-    sources: tuple[Source, ...] = ()
+    sources: tuple[EvidenceOrigin, ...] = ()
     headline: str = ""
     gaps: tuple[Gap, ...] = ()
     probe: Probe | None = None

@@ -10,7 +10,7 @@ from msgspec.structs import asdict
 from jsdoctor.model.change import ManifestChange
 from jsdoctor.model.finding import Observation, Outcome, Subject
 from jsdoctor.model.gap import Gap
-from jsdoctor.model.report import SCHEMA, Consequence, Incident, Report, Result, RuleVerdict, Source
+from jsdoctor.model.report import SCHEMA, Consequence, EvidenceOrigin, Incident, Report, Result, RuleVerdict
 from jsdoctor.model.suppression import Suppression
 from jsdoctor.model.topology import Topology
 from jsdoctor.model.traffic_summary import NamedCount
@@ -49,7 +49,7 @@ def render_json(report: Report, options: RenderOptions) -> str:
     )
 
 
-def source_document(source: Source) -> documents.SourceDocument:
+def source_document(source: EvidenceOrigin) -> documents.SourceDocument:
     """A source as machines read it."""
     return documents.SourceDocument(
         kind=source.kind,

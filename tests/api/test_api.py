@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,7 +16,10 @@ import nats
 import pytest
 
 import jsdoctor
+from jsdoctor.collect.connect.options import ConnectionOptions
 from jsdoctor.demo.server import free_ports
+from jsdoctor.model.option import option_fields
+from jsdoctor.sources.request import REQUESTS
 from tests.servers import ClusterFactory
 from tests.support.deployment import add_stream
 
@@ -57,7 +61,7 @@ def nowhere() -> str:
 def test_check_finds_what_the_command_finds(cluster_factory: ClusterFactory) -> None:
     cluster = cluster_factory()
     create(cluster.url("app"), "UNLIMITED", subjects=["unlimited.>"])
-    result = jsdoctor.check(cluster.url("app"), interval_s=0.01)
+    result = jsdoctor.check(cluster.url("app"), interval=0.01)
     assert result.problem is None
     assert result.conclusive
     assert "JSD601" in {finding.rule.code for finding in result.findings}
@@ -76,17 +80,17 @@ def test_check_finds_what_the_command_finds(cluster_factory: ClusterFactory) -> 
 def test_plan_fix_plans_and_writes_nothing(cluster_factory: ClusterFactory, tmp_path: Path) -> None:
     cluster = cluster_factory()
     create(cluster.url("app"), "ORDERS", subjects=["orders.>"], duplicate_window=1_000_000_000)
-    plan = jsdoctor.plan_fix(cluster.url("app"), interval_s=0.01, judgement=jsdoctor.Judgement(select=["JSD301"]))
+    plan = jsdoctor.plan_fix(cluster.url("app"), interval=0.01, judgement=jsdoctor.Judgement(select=["JSD301"]))
     assert [step.action for step in plan.steps] == ["stream.raise_duplicate_window"]
     assert plan.document["schema"] == "jsdoctor.plan/v1"
     plan.write(tmp_path / "plan.json")
-    again = jsdoctor.plan_fix(cluster.url("app"), interval_s=0.01, judgement=jsdoctor.Judgement(select=["JSD301"]))
+    again = jsdoctor.plan_fix(cluster.url("app"), interval=0.01, judgement=jsdoctor.Judgement(select=["JSD301"]))
     assert len(again.steps) == 1
     command = [sys.executable, "-m", "jsdoctor", "fix", "--isolated", "-s", cluster.url("app"), "--apply", "--yes"]
     command += ["--plan", str(tmp_path / "plan.json"), "--journal", str(tmp_path / "journal.jsonl")]
     done = subprocess.run(command, capture_output=True, check=False, text=True)
     assert done.returncode == 0, done.stderr
-    gone = jsdoctor.plan_fix(cluster.url("app"), interval_s=0.01, judgement=jsdoctor.Judgement(select=["JSD301"]))
+    gone = jsdoctor.plan_fix(cluster.url("app"), interval=0.01, judgement=jsdoctor.Judgement(select=["JSD301"]))
     assert gone.steps == ()
 
 
@@ -209,3 +213,18 @@ def test_what_is_public_is_documented_and_typed(name: str) -> None:
         for parameter in inspect.signature(public).parameters.values():
             assert parameter.annotation is not parameter.empty
             assert f"`{parameter.name}`" in (ROOT / "docs" / "api.md").read_text("utf-8"), parameter.name
+
+
+def test_every_option_of_evidence_is_documented_and_taken(tmp_path: Path) -> None:
+    keys = {field.option.key for kind in REQUESTS if kind is not ConnectionOptions for field in option_fields(kind)}
+    listed = set(
+        re.findall(r"`(\w+)`", (ROOT / "docs" / "api.md").read_text("utf-8").partition("| options | what |")[2])
+    )
+    assert keys <= listed
+    with pytest.raises(jsdoctor.UsageProblem, match="no option 'sample'"):
+        jsdoctor.check(sample=3)
+    (tmp_path / "n1.log").write_text("[7] 2026/11/22 10:00:00.000000 [WRN] JetStream cluster no metadata leader\n")
+    assert (
+        jsdoctor.check(logs=tmp_path / "n1.log").document["results"]
+        == (jsdoctor.audit([str(tmp_path / "n1.log")]).document["results"])
+    )

@@ -17,7 +17,7 @@ USAGE = [
     (("check", "--ignore", "consumer-ack-pending-at-limi", *NOWHERE), "'consumer-ack-pending-at-limit'"),
     (("check", "--select", "JSD403", "--ignore", "JSD4", *NOWHERE), "no rule is left"),
     (("check", "--fail-on", "eror", *NOWHERE), "'error'"),
-    (("check", "--samples", "0", *NOWHERE), "0 is not in the range x>=1"),
+    (("check", "--samples", "0", *NOWHERE), "it must be a whole number from 1 on"),
     (("check", "--interval", "2", *NOWHERE), "250ms, 5s"),
     (("check", "--timeout", "0s", *NOWHERE), "longer than zero"),
     (("check", "-s", "htp://h:1"), "nats://HOST:4222"),

@@ -18,7 +18,7 @@ from jsdoctor.model.finding import CLUSTER, Finding, Outcome, Severity, Subject,
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.partial import mark_unread
-from jsdoctor.model.report import Report, Source
+from jsdoctor.model.report import EvidenceOrigin, Report
 from jsdoctor.model.rule import Rule
 from jsdoctor.model.server import Servers
 
@@ -181,7 +181,10 @@ def test_what_was_seen_in_given_evidence_and_not_judged_is_inconclusive() -> Non
     seen = report(run(waits))
     at = seen.started
     codes = [
-        exit_code(msgspec.structs.replace(seen, sources=tuple(Source(kind, "x", at) for kind in kinds)), Severity.ERROR)
+        exit_code(
+            msgspec.structs.replace(seen, sources=tuple(EvidenceOrigin(kind, "x", at) for kind in kinds)),
+            Severity.ERROR,
+        )
         for kinds in (("pasted",), ("logs",), ("live",), ("live", "logs"))
     ]
     assert codes == [ExitCode.INCONCLUSIVE, ExitCode.INCONCLUSIVE, ExitCode.OK, ExitCode.OK]

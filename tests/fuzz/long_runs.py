@@ -17,7 +17,6 @@ from functools import cache
 from pathlib import Path
 from types import FrameType
 
-from jsdoctor.app.window import parse_moment
 from jsdoctor.collect.connect.contexts import read_context
 from jsdoctor.collect.connect.credentials import creds_login, nkey_login
 from jsdoctor.collect.connect.server_urls import parse_servers
@@ -27,6 +26,7 @@ from jsdoctor.parse.file_kinds import of_text
 from jsdoctor.parse.metrics.series import api_answer
 from jsdoctor.parse.redact import scrub_line
 from jsdoctor.parse.symptom_page import parse_symptom_page
+from jsdoctor.sources.window import parse_moment
 from tests.fuzz import loki, targets
 from tests.fuzz.manifests import check_manifest
 

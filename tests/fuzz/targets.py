@@ -16,7 +16,6 @@ from random import Random
 import msgspec
 
 from jsdoctor.checks.monitor_metadata import parse_monitor_duration
-from jsdoctor.cli.option_values import parse_setting
 from jsdoctor.collect.bundle.read import read_bundle
 from jsdoctor.collect.problems import Problem
 from jsdoctor.engine.loader import PageText, load_rules
@@ -35,6 +34,7 @@ from jsdoctor.parse.front_matter import PageError
 from jsdoctor.parse.logs.lines.matcher import Matcher
 from jsdoctor.parse.logs.paste.rewrite import Rewriter
 from jsdoctor.parse.manifests.tree import ManifestError
+from jsdoctor.parse.option_values import parse_setting
 from jsdoctor.parse.packets.analysis import Analysis
 from jsdoctor.parse.packets.container import Damaged, Foreign
 from jsdoctor.parse.packets.nats.observer import NatsObserver

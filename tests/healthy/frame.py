@@ -264,7 +264,7 @@ def glances(logins: list[Login], times: int = SAMPLES) -> list[str]:
 
 def _glance(login: Login, samples: int, interval_s: float) -> list[str]:
     """What one check reports: at warning or above, failed checks, gaps, no connection."""
-    result = jsdoctor.check(**login, samples=samples, interval_s=interval_s)
+    result = jsdoctor.check(**login, samples=samples, interval=interval_s)
     problems = [f"no connection: {result.problem}"] if result.problem else loud(result.document)
     access = login["monitor"] if "monitor" in login else login["deployment"].server
     return [f"{samples} samples, {interval_s:g} s apart, {access}: {problem}" for problem in problems]

@@ -8,10 +8,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from jsdoctor.app.collecting import collect
-from jsdoctor.app.evidence_request import EvidenceRequest
 from jsdoctor.app.judging import JudgeRequest, Judging, open_judging
-from jsdoctor.app.logs.engine import Engine
-from jsdoctor.app.logs.options import required_log_options
 from jsdoctor.app.outputs import OutputTarget
 from jsdoctor.engine.incidents import incidents
 from jsdoctor.model.evidence import EvidenceSet
@@ -23,6 +20,8 @@ from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries
 from jsdoctor.model.topology import Domain, Topology
 from jsdoctor.render.formats import FORMATS
 from jsdoctor.render.options import RenderOptions
+from jsdoctor.sources.log_engine import Engine
+from jsdoctor.sources.request import EvidenceRequest, LogRequest, ReaderRequest
 from tests.render import reports
 from tests.support.evidence import evidence_of
 
@@ -37,9 +36,8 @@ def html(report: Report, ascii_only: bool = False) -> str:
 def report_of_logs(*paths: Path) -> Report:
     """What `check --logs PATH -o report.html` finds."""
     judging = _judging()
-    given = dict.fromkeys(("master", "remote", "conf", "timezone", "server_name", "events"))
-    asked = required_log_options({**given, "logs": [str(path) for path in paths], "engine": Engine.LOCAL})
-    return collect(EvidenceRequest(logs=asked), judging).report()
+    asked = EvidenceRequest(logs=LogRequest(paths=tuple(map(str, paths))), reader=ReaderRequest(engine=Engine.LOCAL))
+    return collect(asked, judging).report()
 
 
 def week_of_lag() -> Report:

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from jsdoctor.app.window import parse_moment
 from jsdoctor.collect.logs.discover import discover
 from jsdoctor.collect.logs.split import split
 from jsdoctor.collect.logs.window import narrowed
 from jsdoctor.model.window import Window
 from jsdoctor.parse.logs.lines.line import read_line
+from jsdoctor.sources.window import parse_moment
 from tests.cli.invoke import jsdoctor
 from tests.logs.corpus import REAL
 

@@ -281,7 +281,7 @@ def test_other_commands_read_loki(command: list[str]) -> None:
         (["--loki", "h", *QUERY, "--loki-token", "s3cret\u00e9"], "that is no token"),
         (["--loki", "h", "--loki-query", 'rate({app="nats"}[5m])'], "does not begin with a stream selector"),
         (["--loki", "h", *QUERY, "--master", "spark://h:7077"], "--master cannot be given with --loki"),
-        (["--show-queries"], "no Prometheus is named"),
+        (["--show-queries"], "no service is queried"),
     ],
 )  # fmt: skip
 def test_options_that_mean_nothing_are_refused(options: list[str], message: str) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from jsdoctor.model.finding import Finding, Observation, Offer, Subject
 from jsdoctor.model.gap import Gap
-from jsdoctor.model.report import Incident, Report, Result, Source
+from jsdoctor.model.report import EvidenceOrigin, Incident, Report, Result
 from jsdoctor.parse.redact import scrub_line
 from jsdoctor.parse.scrubbed import scrubbed, scrubbed_fields
 from jsdoctor.render.formats import FORMATS
@@ -49,7 +49,7 @@ def report(text: str) -> Report:
         version="1",
         started=NOW,
         finished=NOW,
-        sources=(Source("live", text, NOW),),
+        sources=(EvidenceOrigin("live", text, NOW),),
         verdicts=(),
         results=(result,),
         gaps=(Gap("reply", subject, f"it said {text}", f"run {text}"),),

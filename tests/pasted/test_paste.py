@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from jsdoctor.app.collecting import collect
-from jsdoctor.app.evidence_request import EvidenceRequest
 from jsdoctor.app.judging import JudgeRequest, Judging, open_judging
 from jsdoctor.app.pieces import pieces_of, routed
 from jsdoctor.model.finding import Outcome, Severity
 from jsdoctor.model.report import Report
+from jsdoctor.sources.request import EvidenceRequest
 from tests.support.evidence import FIXTURES
 from tests.support.ruleset import rules
 
@@ -126,10 +126,10 @@ def test_kinds_are_recognised_by_content_whatever_the_names(tmp_path: Path) -> N
     (tmp_path / "file3").write_text("[7] 2026/11/21 10:00:00.000000 [WRN] JetStream cluster stream has NO quorum\n")
     (tmp_path / "file4").write_text("apiVersion: jetstream.nats.io/v1beta2\nkind: Stream\nmetadata: {name: a}\n")
     assert wanted(tmp_path / "file0").pasted
-    assert wanted(tmp_path / "file1").packets
-    assert wanted(tmp_path / "file2").bundle
-    assert wanted(tmp_path / "file3").logs
-    assert wanted(tmp_path / "file4").manifests
+    assert wanted(tmp_path / "file1").packets.captures
+    assert wanted(tmp_path / "file2").captured.bundle
+    assert wanted(tmp_path / "file3").logs.paths
+    assert wanted(tmp_path / "file4").manifests.paths
 
 
 @pytest.mark.parametrize("date", ["", "2026-11-21 10:00:00 "])
@@ -146,7 +146,7 @@ def test_values_of_the_chart_are_a_manifest(tmp_path: Path) -> None:
     values.write_text("config:\n  # of three\n  cluster: {enabled: true, replicas: 2}\n  jetstream: {enabled: true}\n")
     assert "JSD706" in faults(judged(values))
     values.write_text("nats:\n  config:\n    cluster:\n      enabled: true\n      replicas: 2\n    jetstream: {}\n")
-    assert wanted(values).manifests
+    assert wanted(values).manifests.paths
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_a_single_line_in_whatever_form_is_a_log(line: str, tmp_path: Path) -> N
     path.write_text(line + "\n", "utf-8")
     assert faults(judged(path)) == {"JSD701"}
     path.write_text("word\n" * 20_000 + line + "\n", "utf-8")
-    assert wanted(path).logs, "its place in a file plays no part"
+    assert wanted(path).logs.paths, "its place in a file plays no part"
 
 
 def test_a_stream_that_an_old_server_resets_is_no_pass(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from jsdoctor.model.finding import (
     Subject,
 )
 from jsdoctor.model.gap import Gap
-from jsdoctor.model.report import Report, Result, RuleVerdict, Source
+from jsdoctor.model.report import EvidenceOrigin, Report, Result, RuleVerdict
 from jsdoctor.model.rule import Rule
 from jsdoctor.model.suppression import EXISTING, Suppression
 from jsdoctor.model.topology import Topology
@@ -80,7 +80,9 @@ def report(
         version="0.1.0",
         started=STARTED,
         finished=STARTED + timedelta(seconds=2.4),
-        sources=(Source(kind="live", name="nats://n1.example:4222", collected_at=STARTED + timedelta(seconds=2)),),
+        sources=(
+            EvidenceOrigin(kind="live", name="nats://n1.example:4222", collected_at=STARTED + timedelta(seconds=2)),
+        ),
         verdicts=(*judged.values(), *verdicts),
         results=results,
         gaps=tuple(gaps),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from jsdoctor.model.finding import Confidence, Finding, Observation, Offer, Outcome, Severity, Subject
 from jsdoctor.model.gap import Gap
-from jsdoctor.model.report import Report, Result, RuleVerdict, Source
+from jsdoctor.model.report import EvidenceOrigin, Report, Result, RuleVerdict
 from jsdoctor.model.rule import Risk, Rule, RuleStatus
 from jsdoctor.model.suppression import Suppression
 from jsdoctor.render.options import RenderOptions
@@ -90,7 +90,7 @@ reports = st.builds(
     started=own_moments,
     finished=own_moments,
     sources=st.lists(
-        st.builds(Source, kind=st.sampled_from(("live", "bundle", "logs")), name=texts, collected_at=moments),
+        st.builds(EvidenceOrigin, kind=st.sampled_from(("live", "bundle", "logs")), name=texts, collected_at=moments),
         max_size=3,
     ).map(tuple),
     verdicts=st.lists(

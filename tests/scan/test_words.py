@@ -7,12 +7,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-import typer
 
-from jsdoctor.cli.option_values import scan_target
 from jsdoctor.collect.scan.message_recorder import date_ns, headers_of
 from jsdoctor.collect.scan.rate import Rate
 from jsdoctor.model.stored import ScanTarget
+from jsdoctor.parse.option_values import parse_scan_target
 from jsdoctor.parse.replies import ReplyError
 from tests.cli.invoke import jsdoctor
 
@@ -55,13 +54,13 @@ def test_headers() -> None:
     ],
 )
 def test_targets(text: str, target: ScanTarget) -> None:
-    assert scan_target(text) == target
+    assert parse_scan_target(text) == target
 
 
 @pytest.mark.parametrize("text", ["", ":5", "a.b", "a b", "*", "a>", "a\r\nPUB x 0", "a:0", "a:99999999999"])
 def test_what_is_no_target(text: str) -> None:
-    with pytest.raises(typer.BadParameter):
-        scan_target(text)
+    with pytest.raises(ValueError, match=r"write it as|from 1 to"):
+        parse_scan_target(text)
 
 
 def test_what_is_reported_meanwhile() -> None:

@@ -9,7 +9,6 @@ from jsdoctor import __version__
 from jsdoctor.app.diagnose.request import DiagnoseRequest, refuse_contradictions
 from jsdoctor.app.messages import LOGGED, Messages
 from jsdoctor.app.rulebook import Rulebook, open_rulebook, open_symptoms
-from jsdoctor.app.unrecognised import gaps_of
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.engine.diagnosis import undiagnosed
 from jsdoctor.engine.recognition import Recogniser, Recognition
@@ -18,6 +17,7 @@ from jsdoctor.model.diagnosis import Question
 from jsdoctor.model.nearest import did_you_mean
 from jsdoctor.remedy.offer import flagged
 from jsdoctor.render.diagnosis import Consultation
+from jsdoctor.sources.unrecognised import unrecognised_gaps
 
 if TYPE_CHECKING:
     from jsdoctor.app.collecting import Collected
@@ -65,7 +65,7 @@ def consult(request: DiagnoseRequest, messages: Messages = LOGGED) -> Consultati
             flagged(gap, gap.subject, collected.logins) for gap in collected.evidence.gaps_for(()) if gap.requested
         )
         if collected
-        else gaps_of(request.wanted.unrecognised),
+        else unrecognised_gaps(request.wanted.unrecognised),
         probe=probed,
     )
 

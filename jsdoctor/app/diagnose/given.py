@@ -10,11 +10,11 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from jsdoctor.app.evidence_request import EvidenceRequest
 from jsdoctor.app.pieces import STDIN, Piece, pieces_of, routed
 from jsdoctor.engine.passages import passages
 from jsdoctor.model.rule import Rule
 from jsdoctor.parse.file_kinds import FileKind
+from jsdoctor.sources.request import EvidenceRequest
 
 _LINES_JUDGED = 3
 """Maximum number of lines of a text that is only a question. A longer one is also evidence: rules judge it as a log."""

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 import msgspec
 
 from jsdoctor.app.collecting import Collected
-from jsdoctor.app.connection import resolve_connection
-from jsdoctor.app.evidence_request import EvidenceRequest
 from jsdoctor.app.judging import JudgeRequest, Judging, open_judging
 from jsdoctor.collect.connect.connection import Connection, connect
 from jsdoctor.collect.diagnose.probe import probe
@@ -27,6 +25,8 @@ from jsdoctor.model.report import Result
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
 from jsdoctor.parse.replies import ErrorReply, Instant, ReplyError, decode
 from jsdoctor.remedy.offer import with_offers
+from jsdoctor.sources.connection import resolve_connection
+from jsdoctor.sources.request import EvidenceRequest
 
 _EXPECTED = "Nats-Expected-Last-Sequence"
 _NO_STREAM = "JSD613"
@@ -45,7 +45,7 @@ def told_by_person(
     operator_input: OperatorInput, wanted: EvidenceRequest, judging: Judging, collected: Collected
 ) -> dict[str, Result]:
     """Results by rule code, with their remedies."""
-    findings = {**_probed(operator_input.probed), **_expected(operator_input, wanted, judging, collected.evidence)}
+    findings = {**_probed(operator_input.probed), **_expected(operator_input, wanted, judging, collected)}
     rules = judging.rulebook.rules
     results = [Result(find_rule(rules, code), finding) for code, finding in findings.items()]
     offered = with_offers(results, judging.rulebook.actions, collected.evidence, collected.logins)
@@ -67,14 +67,17 @@ def _probed(probed: Probe | None) -> dict[str, Finding]:
 
 
 def _expected(
-    operator_input: OperatorInput, wanted: EvidenceRequest, judging: Judging, evidence: EvidenceSet
+    operator_input: OperatorInput, wanted: EvidenceRequest, judging: Judging, collected: Collected
 ) -> dict[str, Finding]:
     """What the sequences say against the stream as it was seen."""
-    expected, stream = operator_input.narrowing.expected_seq, _meant(evidence, operator_input.narrowing.stream)
+    expected, stream = (
+        operator_input.narrowing.expected_seq,
+        _meant(collected.evidence, operator_input.narrowing.stream),
+    )
     if stream is None or (expected is None and operator_input.actual_seq is None):
         return {}
     follower = None
-    if wanted.is_live and stream.from_leader and expected is not None and expected < stream.state.last_seq:
+    if collected.is_live and stream.from_leader and expected is not None and expected < stream.state.last_seq:
         follower = asyncio.run(_follower(wanted, judging, stream.name, expected + 1))
     return told_by(
         RefusedPublish(expected, operator_input.narrowing.msg_id, operator_input.actual_seq, follower), stream

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from jsdoctor.app.evidence_request import EvidenceRequest
 from jsdoctor.app.judging import JudgeRequest
 from jsdoctor.app.outputs import STDOUT, Color, OutputTarget
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.model.diagnosis import Narrowing
+from jsdoctor.sources.base import Role, Source
+from jsdoctor.sources.listing import sources_of
+from jsdoctor.sources.request import EvidenceRequest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,12 +40,19 @@ class DiagnoseRequest:
     @property
     def has_files(self) -> bool:
         """Whether files were given that rules judge."""
-        return bool(self.wanted.beside or self.wanted.pasted or self.wanted.bundle)
+        return any(
+            source.provides or (source.role is Role.DEPLOYMENT and not source.connects) for source in self.sources
+        )
 
     @property
     def is_only_a_question(self) -> bool:
         """Whether files have the words alone: beside files, a deployment is queried where it is named."""
-        return not (self.has_files or self.wanted.names_a_deployment or self.wanted.unrecognised)
+        return not self.sources
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """What is read. Raises `UsageProblem` for what cannot be."""
+        return sources_of(self.wanted)
 
     def judge(self, rules: tuple[str, ...] = ()) -> JudgeRequest:
         """The request to judge by these rules."""
@@ -61,8 +70,8 @@ def refuse_contradictions(request: DiagnoseRequest) -> None:
     named = [request.text.strip(), request.code, request.symptom]
     if sum(bool(item) for item in named) > 1:
         raise UsageProblem("a text, --code and --symptom all name a symptom", "give one of them")
-    beside = request.told or request.wanted.beside or request.wanted.pasted or request.wanted.unrecognised
-    if not (any(named) or request.probe or beside or request.wanted.bundle):
+    given = request.told or request.has_files or request.wanted.unrecognised
+    if not (any(named) or request.probe or given):
         raise UsageProblem(
             "there is nothing to diagnose",
             'give the error as one argument: jsdoctor diagnose "nats: wrong last sequence: 5123"\n'
@@ -78,8 +87,9 @@ def refuse_contradictions(request: DiagnoseRequest) -> None:
         )
     if request.offline and request.probe:
         raise UsageProblem("--offline opens no connection, --probe asks servers", "leave one of them away")
-    if request.offline and request.wanted.connects:
-        raise UsageProblem(f"--offline opens no connection, {request.wanted.connects} does", "leave one of them away")
+    connecting = [option for source in request.sources if source.connects for option in source.options]
+    if request.offline and connecting:
+        raise UsageProblem(f"--offline opens no connection, {connecting[0]} does", "leave one of them away")
     if request.narrowing.expected_seq is not None and not (request.narrowing.stream or request.probe):
         raise UsageProblem("--expected-seq needs --stream", "name the stream whose last sequence was expected")
 

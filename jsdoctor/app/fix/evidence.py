@@ -9,15 +9,12 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from jsdoctor.app.evidence_request import EvidenceRequest
 from jsdoctor.app.judging import Judging, ParameterValues
-from jsdoctor.app.sampling_plan import pace
 from jsdoctor.collect.connect.connection import Connection, connect
 from jsdoctor.collect.connect.settings import DEFAULT_API_PREFIX, ConnectionSettings
 from jsdoctor.collect.connect.tls import plan_tls
 from jsdoctor.collect.gather import gather
 from jsdoctor.engine.judged import is_undecided, of_what_was_read
-from jsdoctor.engine.planner import plan_collection, plan_scan
 from jsdoctor.engine.runner import Evaluation, evaluate
 from jsdoctor.engine.select import select_rules
 from jsdoctor.model.evidence import EvidenceSet
@@ -29,6 +26,9 @@ from jsdoctor.parse.assemble import assemble
 from jsdoctor.parse.logins import of_several_logins
 from jsdoctor.remedy.examine import Examine, ProofResult, ProofVerdict
 from jsdoctor.remedy.operation import LostError
+from jsdoctor.sources.base import Need
+from jsdoctor.sources.live import LiveDeployment, plan_of_login
+from jsdoctor.sources.request import EvidenceRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,21 +47,19 @@ class FixCollector:
 
     async def samples(self, connections: Sequence[Connection]) -> tuple[Sample, ...]:
         """What the selected rules want, from a deployment that we are connected to with each login."""
-        known = self.judging.rulebook.checks
-        checks = [known[name] for rule in self.judging.selection.rules for name in rule.checks]
-        config, wanted, first = self.judging.config, self.wanted, self.logins[0]
-        paced = pace(wanted.samples, wanted.interval_s, config)
-        plan = plan_collection(checks, *paced, first.timeout_s, wanted.ntp or config.ntp or (), host=False)
-        plan = plan_scan(plan, checks, wanted.scan, wanted.digests)
+        known, rules = self.judging.rulebook.checks, self.judging.rulebook.rules
+        checks = tuple(known[name] for rule in self.judging.selection.rules for name in rule.checks)
+        config, first = self.judging.config, self.logins[0]
+        live = LiveDeployment(replace(self.wanted.live, host=False), self.wanted.connection)
+        plan = live.plan(Need(checks, rules), config, first.timeout_s)
         if self.every_account:
             plan = msgspec.structs.replace(plan, accounts=True, assets=True, consumers=True, servers=True)
-        monitor = wanted.monitor or config.monitor or ()
+        monitor = live.monitored(config)
         tls = plan_tls(first).context if monitor else None
-        further = msgspec.structs.replace(plan, clocks=False, ntp=())
 
         async def samples_of(number: int) -> tuple[Sample, ...]:
             prefix, asked = self.logins[number].js_api_prefix, () if number else monitor
-            ours = further if number else plan
+            ours = plan_of_login(plan, number)
             return await gather(connections[number], asked, ours, self.show, js_api_prefix=prefix, monitor_tls=tls)
 
         by_login = await asyncio.gather(*(samples_of(number) for number in range(len(connections))))

@@ -11,10 +11,8 @@ from pathlib import Path
 import msgspec
 
 from jsdoctor import __version__
-from jsdoctor.app.connection import flags_of
 from jsdoctor.app.fix.evidence import FixCollector, connected
 from jsdoctor.app.fix.request import FixRequest, check_choices
-from jsdoctor.app.headline import headline
 from jsdoctor.app.messages import LOGGED, Messages
 from jsdoctor.collect.bundle.read import BundleProblem, read_bundle
 from jsdoctor.collect.problems import Problem, UsageProblem
@@ -33,6 +31,8 @@ from jsdoctor.remedy.held import Witness
 from jsdoctor.remedy.offer import step_with_login
 from jsdoctor.remedy.plan import Choice, draft
 from jsdoctor.remedy.shareable import shareable
+from jsdoctor.sources.connection import flags_of
+from jsdoctor.sources.headline import headline
 
 
 def make_plan(request: FixRequest, collector: FixCollector, messages: Messages = LOGGED) -> Plan:

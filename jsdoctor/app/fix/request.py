@@ -9,7 +9,6 @@ from typing import Any
 
 import msgspec
 
-from jsdoctor.app.evidence_request import EvidenceRequest
 from jsdoctor.app.judging import JudgeRequest
 from jsdoctor.app.outputs import PlanFormat
 from jsdoctor.collect.connect.options import ConnectionOptions
@@ -20,6 +19,7 @@ from jsdoctor.model.rule import Risk
 from jsdoctor.model.typed import decode_as
 from jsdoctor.parse.duration import parse_duration
 from jsdoctor.remedy.plan import Choice
+from jsdoctor.sources.request import EvidenceRequest
 
 _LEVELS = (Risk.SAFE, Risk.DISRUPTIVE, Risk.DESTRUCTIVE)
 _DURATION_S = 1_000_000_000

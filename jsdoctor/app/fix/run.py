@@ -18,7 +18,6 @@ from nats.aio.client import Client
 from nats.aio.subscription import Subscription
 
 from jsdoctor.app.configuration import load_configuration
-from jsdoctor.app.connection import flags_of, resolve_logins
 from jsdoctor.app.fix.evidence import FixCollector, connected, examiner
 from jsdoctor.app.fix.request import FixRequest, RollbackRequest, allowed_up_to
 from jsdoctor.app.judging import open_judging
@@ -40,6 +39,7 @@ from jsdoctor.remedy.operation import ApiError, DeniedError, InboxMessage, LostE
 from jsdoctor.remedy.outcome import Ending, StepOutcome, any_bad
 from jsdoctor.remedy.registry import load_operations
 from jsdoctor.remedy.undo import Undoer
+from jsdoctor.sources.connection import flags_of, resolve_logins
 
 _SLICE_S = 0.1
 """How often a wait looks whether the connection is still there."""

@@ -10,13 +10,13 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from jsdoctor.app.collecting import collect
-from jsdoctor.app.evidence_request import EvidenceRequest
 from jsdoctor.app.judging import Judging
 from jsdoctor.app.messages import LOGGED, Messages
 from jsdoctor.collect.problems import Problem
 from jsdoctor.model.report import Report
 from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries
 from jsdoctor.parse.scrubbed import scrubbed
+from jsdoctor.sources.request import EvidenceRequest
 
 
 class RoundResult(NamedTuple):

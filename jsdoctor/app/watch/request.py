@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from jsdoctor.app.evidence_request import EvidenceRequest
 from jsdoctor.app.judging import JudgeRequest
 from jsdoctor.app.watch.receiver import Receiver
+from jsdoctor.sources.request import EvidenceRequest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,6 @@ from msgspec.structs import replace
 
 from jsdoctor.app.baseline_file import load_baseline
 from jsdoctor.app.collecting import collect
-from jsdoctor.app.evidence_request import EvidenceRequest
 from jsdoctor.app.judging import JudgeRequest, open_judging
 from jsdoctor.cli.console import MESSAGES, say
 from jsdoctor.cli.output import write_output
@@ -20,6 +19,7 @@ from jsdoctor.model.report import Report
 from jsdoctor.model.suppression import Accepted, Baseline
 from jsdoctor.model.wording import counted
 from jsdoctor.parse.baseline import encode_baseline
+from jsdoctor.sources.request import EvidenceRequest
 
 
 def run_write(path: Path, force: bool, judge: JudgeRequest, wanted: EvidenceRequest) -> ExitCode:

@@ -11,6 +11,7 @@ from jsdoctor.cli import option_groups as groups
 from jsdoctor.cli import options as opt
 from jsdoctor.cli.fix import options as fix_opt
 from jsdoctor.cli.option_groups import Given, takes
+from jsdoctor.collect.connect.options import ConnectionOptions, connection_options
 
 if TYPE_CHECKING:
     from jsdoctor.engine.verdict import ExitCode
@@ -31,7 +32,7 @@ Examples:
 """
 
 
-@takes(groups.connection, groups.live, groups.rules, fix_opt.looking, groups.configuration)
+@takes(*groups.LIVE, groups.rules, fix_opt.looking, groups.configuration)
 def fix(
     given: Given,
     apply: fix_opt.Apply = False,
@@ -58,7 +59,7 @@ def fix(
     raise typer.Exit(guarded(work))
 
 
-@takes(groups.connection, groups.configuration)
+@takes(ConnectionOptions, groups.configuration)
 def rollback(
     given: Given,
     journal: fix_opt.RollbackJournal,
@@ -71,7 +72,6 @@ def rollback(
     from jsdoctor.app.fix.request import RollbackRequest
     from jsdoctor.cli.errors import guarded
     from jsdoctor.cli.fix.rollback import RollbackOutput, run_rollback
-    from jsdoctor.collect.connect.options import connection_options
 
     def work() -> ExitCode:
         asked = RollbackRequest(

@@ -10,7 +10,7 @@ import typer
 
 from jsdoctor.app.outputs import Color, PlanFormat
 from jsdoctor.cli import options as opt
-from jsdoctor.cli.option_values import positive_seconds
+from jsdoctor.cli.options import positive_seconds
 
 
 class Allow(StrEnum):

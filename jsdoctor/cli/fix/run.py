@@ -9,7 +9,6 @@ from pathlib import Path
 
 import msgspec
 
-from jsdoctor.app.connection import flags_of
 from jsdoctor.app.fix.plan import make_plan
 from jsdoctor.app.fix.request import FixRequest, allowed_up_to, check_options, read_plan
 from jsdoctor.app.fix.run import (
@@ -30,6 +29,7 @@ from jsdoctor.engine.verdict import ExitCode
 from jsdoctor.model.plan import Plan, Step
 from jsdoctor.model.rule import Risk
 from jsdoctor.model.wording import counted
+from jsdoctor.sources.connection import flags_of
 
 
 def run_fix(request: FixRequest) -> ExitCode:

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from jsdoctor.cli import options as opt
-from jsdoctor.cli import service_options as services
-from jsdoctor.cli.option_values import positive_seconds
+from jsdoctor.cli.option_groups import AsText, Given, takes
+from jsdoctor.collect.connect.options import ConnectionOptions
+from jsdoctor.model.option import arguments_of
+from jsdoctor.sources.request import LiveRequest, LokiRequest, evidence_request
 
 if TYPE_CHECKING:
     from jsdoctor.cli.mcp.settings import McpSettings
@@ -33,22 +35,16 @@ _Roots = Annotated[
 ]
 _MaxTime = Annotated[
     float,
-    typer.Option("--max-time", parser=positive_seconds, metavar="DURATION", help="Most time for one call."),
+    typer.Option("--max-time", parser=opt.positive_seconds, metavar="DURATION", help="Most time for one call."),
 ]
 _MaxBytes = Annotated[
     int, typer.Option("--max-bytes", min=2_000, metavar="N", help="Size limit of the reply to one call, in bytes.")
 ]
 
 
+@takes(AsText(ConnectionOptions, ("server", "context")), AsText(LiveRequest, ("monitor",)), AsText(LokiRequest))
 def mcp(
-    server: opt.Server = None,
-    context: opt.Context = None,
-    monitor: opt.Monitor = None,
-    loki: services.Loki = None,
-    loki_query: services.LokiQuery = None,
-    loki_token: services.LokiToken = None,
-    loki_header: services.LokiHeader = None,
-    loki_label: services.LokiLabel = None,
+    given: Given,
     root: _Roots = None,
     max_time: _MaxTime = 60.0,
     max_bytes: _MaxBytes = 50_000,
@@ -60,25 +56,17 @@ def mcp(
     from jsdoctor.cli.errors import guarded
 
     def work() -> ExitCode:
-        from jsdoctor.app.loki.options import loki_options
         from jsdoctor.cli.mcp.settings import McpSettings
 
-        given = {"loki": loki, "loki_query": loki_query, "loki_token": loki_token}
-        lines = loki_options({**given, "loki_header": loki_header, "loki_label": loki_label})
-        log_service = [f"--loki={loki}", f"--loki-query={loki_query}"] if lines else []
-        log_service += [f"--loki-header={text}" for text in loki_header or ()]
-        log_service += [f"--loki-label={name}" for name in loki_label or ()]
-        connection = [f"--server={server}"] if server else []
-        connection += [f"--context={name}" for name in context or ()]
-        connection += [f"--monitor={url}" for url in monitor or ()]
+        evidence_request(given)  # what does not fit is refused now
         configuration = [f"--config={config.absolute()}"] if config else []
         configuration += ["--isolated"] * isolated
         configuration += ["--environment", environment] if environment else []
         return _serve(
             McpSettings(
-                connection=tuple(connection),
-                loki=tuple(log_service),
-                loki_token=lines.token if lines else "",
+                connection=(*arguments_of(ConnectionOptions, given), *arguments_of(LiveRequest, given)),
+                loki=arguments_of(LokiRequest, {**given, "loki_token": None}),
+                loki_token=given["loki_token"] or "",
                 configuration=tuple(configuration),
                 roots=tuple(_directory(path) for path in root or ()),
                 seconds=max_time,

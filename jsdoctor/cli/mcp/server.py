@@ -20,11 +20,11 @@ from mcp.types import ToolAnnotations
 from pydantic import Field
 
 from jsdoctor import __version__
-from jsdoctor.app.loki.options import TOKEN_VARIABLE
 from jsdoctor.cli.mcp.settings import McpSettings
 from jsdoctor.collect.problems import Problem, UsageProblem
 from jsdoctor.parse.redact import scrub_line
 from jsdoctor.parse.scrubbed import scrubbed
+from jsdoctor.sources.api_access import TOKENS
 
 _CALLS_AT_ONCE = 2
 
@@ -128,7 +128,8 @@ class Tools:
         """
         files = [f"--bundle={self._path(bundle)}"] if bundle else []
         files += [f"--logs={self._path(path)}" for path in logs or ()]
-        place = files or [*self._settings.connection, f"--samples={samples}"]
+        connects = self._settings.connection or not loki
+        place = files or [*self._settings.connection, *([f"--samples={samples}"] if connects else [])]
         place += [*self._lines(loki), *_window(since, until)]
         return await self._json(["check", *place, *_rules(select), "--format=json"], live=not files)
 
@@ -211,7 +212,7 @@ class Tools:
         """Without `live`, the variables that choose a server are left out, so files are judged alone."""
         env = {name: value for name, value in os.environ.items() if live or not name.startswith("NATS_")}
         if self._settings.loki_token:
-            env[TOKEN_VARIABLE] = self._settings.loki_token
+            env[TOKENS["--loki"]] = self._settings.loki_token
         return await run_command(arguments, self._settings.seconds, env)
 
 

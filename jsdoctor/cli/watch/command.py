@@ -31,7 +31,7 @@ Examples:
 """
 
 
-@takes(groups.connection, groups.live, groups.rules, groups.configuration)
+@takes(*groups.LIVE, groups.rules, groups.configuration)
 def watch(
     given: Given,
     every: watch_opt.Every = 10.0,

@@ -7,16 +7,7 @@ from typing import Annotated
 import typer
 
 from jsdoctor.app.watch.receiver import Receiver, parse_receiver
-from jsdoctor.cli.option_values import positive_seconds
-
-
-def receiver(text: str | Receiver) -> Receiver:
-    """A receiver of notifications, for typer."""
-    try:
-        return text if isinstance(text, Receiver) else parse_receiver(text)
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
-
+from jsdoctor.cli.options import parsed_by, positive_seconds
 
 Every = Annotated[
     float,
@@ -45,7 +36,7 @@ Notify = Annotated[
     list[Receiver] | None,
     typer.Option(
         "--notify",
-        parser=receiver,
+        parser=parsed_by(parse_receiver),
         metavar="[FORMAT=]URL",
         help=(
             "Post findings at or above --fail-on there when they appear, worsen and are resolved, as JSON; "

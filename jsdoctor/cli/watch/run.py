@@ -44,6 +44,8 @@ from jsdoctor.render.text import write_incident
 from jsdoctor.render.watch.screen import CHANGE_STYLES, screen, text_height
 from jsdoctor.render.watch.view import ScreenView
 from jsdoctor.render.wording import to_the_second
+from jsdoctor.sources.base import Role
+from jsdoctor.sources.listing import sources_of
 
 _TICK_S = 0.5
 _SAY_FAREWELL_S = 10.0
@@ -52,7 +54,7 @@ _SAY_FAREWELL_S = 10.0
 def run_watch(request: WatchRequest) -> ExitCode | NagiosState:
     """Watch until stopped. The exit code is that of the newest check; 0 at the first healthy one if requested."""
     judging = open_judging(replace(request.judge, quiet=True))
-    if not request.wanted.names_a_deployment or request.wanted.bundle is not None:
+    if not any(source.role is Role.DEPLOYMENT and source.connects for source in sources_of(request.wanted)):
         raise UsageProblem("watch needs a live deployment", "name one: jsdoctor watch -s URL")
 
     def options() -> RenderOptions:

@@ -3,43 +3,86 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any
+
+from jsdoctor.model.option import option, request_from
+from jsdoctor.parse.duration import parse_positive_seconds
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectionOptions:
-    """The connection options of the command line. None: not given. `timeout` is in seconds,
-    `budget` in requests per second.
+    """Where to connect and as whom.
 
-    `more_contexts` are further logins to collect with.
+    None: not given. `timeout` is in seconds, `budget` in requests per second. `more_contexts` are further logins to
+    collect with. Variables are read where they are merged with contexts.
     """
 
-    server: str | None = field(default=None, repr=False)
-    context: str | None = None
-    user: str | None = field(default=None, repr=False)
-    password: str | None = field(default=None, repr=False)
-    token: str | None = field(default=None, repr=False)
-    creds: str | None = field(default=None, repr=False)
-    nkey: str | None = field(default=None, repr=False)
-    tlscert: str | None = None
-    tlskey: str | None = None
-    tlsca: str | None = None
-    tlsfirst: bool | None = None
-    js_domain: str | None = None
-    js_api_prefix: str | None = None
+    server: Annotated[
+        str | None,
+        option("--server", "-s", metavar="URL", help="Server URLs, comma-separated.", variable="NATS_URL"),
+    ] = field(default=None, repr=False)
+    context: Annotated[
+        str | None,
+        option(
+            "--context",
+            metavar="NAME",
+            help="nats context to use; repeat to add logins.",
+            variable="NATS_CONTEXT",
+            repeated=True,
+        ),
+    ] = None
+    user: Annotated[
+        str | None, option("--user", metavar="USER", help="User name, or a token.", variable="NATS_USER")
+    ] = field(default=None, repr=False)
+    password: Annotated[
+        str | None, option("--password", metavar="PASS", help="Password.", variable="NATS_PASSWORD")
+    ] = field(default=None, repr=False)
+    token: Annotated[str | None, option("--token", metavar="TOKEN", help="Token.", variable="NATS_TOKEN")] = field(
+        default=None, repr=False
+    )
+    creds: Annotated[str | None, option("--creds", metavar="FILE", help="Credentials file.", variable="NATS_CREDS")] = (
+        field(default=None, repr=False)
+    )
+    nkey: Annotated[
+        str | None, option("--nkey", metavar="FILE", help="File with an nkey seed.", variable="NATS_NKEY")
+    ] = field(default=None, repr=False)
+    tlscert: Annotated[
+        str | None, option("--tlscert", metavar="FILE", help="TLS client certificate.", variable="NATS_CERT")
+    ] = None
+    tlskey: Annotated[str | None, option("--tlskey", metavar="FILE", help="TLS client key.", variable="NATS_KEY")] = (
+        None
+    )
+    tlsca: Annotated[
+        str | None, option("--tlsca", metavar="FILE", help="TLS certificate authorities.", variable="NATS_CA")
+    ] = None
+    tlsfirst: Annotated[bool | None, option("--tlsfirst", help="Start TLS before the server sends INFO.")] = None
+    js_domain: Annotated[str | None, option("--js-domain", metavar="NAME", help="JetStream domain.")] = None
+    js_api_prefix: Annotated[str | None, option("--js-api-prefix", metavar="SUBJECT", help="JetStream API prefix.")] = (
+        None
+    )
     inbox_prefix: str | None = None
-    timeout: float | None = None
-    budget: int | None = None
-    no_context: bool = False
+    timeout: Annotated[
+        float | None,
+        option(
+            "--timeout",
+            metavar="DURATION",
+            help="Maximum wait for one response, e.g. 5s.",
+            parse=parse_positive_seconds,
+            variable="NATS_TIMEOUT",
+            default="5s",
+        ),
+    ] = None
+    budget: Annotated[
+        int | None,
+        option("--budget", metavar="N", help="Requests to NATS per second at most.", least=1, default="no limit"),
+    ] = None
+    no_context: Annotated[bool, option("--no-context", help="Ignore the selected nats context.")] = False
     more_contexts: tuple[str, ...] | None = None
 
 
 def connection_options(given: Mapping[str, Any]) -> ConnectionOptions:
-    """The connection's share of a command's parameters, which have the names of its fields. A flag not set is None."""
-    names = (field.name for field in fields(ConnectionOptions) if field.name in given)
-    values = {name: given[name] for name in names}
-    contexts = values.get("context") or ()
-    values |= {"context": next(iter(contexts), None), "more_contexts": tuple(contexts[1:]) or None}
-    options = ConnectionOptions(**values)
-    return replace(options, tlsfirst=options.tlsfirst or None)
+    """The options of a connection among those that were given."""
+    options = request_from(ConnectionOptions, {**given, "context": None})
+    contexts = tuple(given.get("context") or ())
+    return replace(options, context=next(iter(contexts), None), more_contexts=contexts[1:] or None)

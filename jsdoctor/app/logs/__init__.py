@@ -1,1 +1,0 @@
-"""Logs beside a deployment or alone: options, engines, reading."""

@@ -1,1 +1,0 @@
-"""`--loki`: evidence from the log lines that Loki keeps."""

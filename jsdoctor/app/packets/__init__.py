@@ -1,1 +1,0 @@
-"""Packet captures: options and reading."""

@@ -1,1 +1,0 @@
-"""`--prometheus`: evidence from the metrics that Prometheus keeps."""

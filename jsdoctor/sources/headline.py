@@ -1,0 +1,58 @@
+"""One line on what was looked at: how many servers, streams and consumers, through which access, how often."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from jsdoctor.model.evidence import EvidenceSet
+from jsdoctor.model.exchange import Access, Sample
+from jsdoctor.model.nats_traffic import Content
+from jsdoctor.model.packets import PacketEvidence
+from jsdoctor.model.server import ConnectedServer, Servers
+from jsdoctor.model.snapshot import SnapshotSeries
+from jsdoctor.model.wording import counted
+from jsdoctor.render.wording import to_the_second
+
+
+def headline(evidence: EvidenceSet, samples: Sequence[Sample], captured_at: datetime | None = None) -> str:
+    """What the report covers; empty when nothing was seen. `captured_at` is for evidence that is not of just now."""
+    parts = list(_parts(evidence, samples))
+    if parts and captured_at is not None:
+        parts.append(f"captured at {to_the_second(captured_at)}")
+    return ", ".join(parts)
+
+
+def _parts(evidence: EvidenceSet, samples: Sequence[Sample]) -> Iterator[str]:
+    servers, connected = evidence.get(Servers), evidence.get(ConnectedServer)
+    if servers is not None:
+        versions = sorted({server.version for server in servers.servers if server.version})
+        yield counted(len(servers.servers), "server") + (f" ({', '.join(versions)})" if versions else "")
+    elif connected is not None:
+        yield f"server {connected.server_name} ({connected.version})"
+    series = evidence.get(SnapshotSeries)
+    if series is not None:
+        streams = series.last.streams
+        yield counted(len(streams), "stream")
+        yield counted(sum(len(stream.consumers) for stream in streams), "consumer")
+    access = {exchange.access for sample in samples for exchange in sample.exchanges}
+    names = {Access.SYSTEM: "system account", Access.ACCOUNT: "plain account", Access.MONITOR: "monitoring"}
+    if through := [name for kind, name in names.items() if kind in access]:
+        yield f"seen through {' and '.join(through)}"
+    times = [sample.taken_at for sample in samples if sample.exchanges]
+    if len(times) > 1:
+        yield f"{len(times)} samples over {(times[-1] - times[0]).total_seconds():.1f} s"
+
+
+def packets_headline(packets: PacketEvidence) -> str:
+    """What was read: packets, connections, and how many of these nobody can read."""
+    counts = Counter(talk.content for traffic in packets.nats for talk in traffic.connections)
+    parts = [
+        counted(sum(capture.packets for capture in packets.captures), "packet"),
+        f"{counted(len(packets.connections), 'TCP connection')}, {counts[Content.NATS]:,} of NATS",
+    ]
+    for content, word in ((Content.TLS, "encrypted"), (Content.S2, "compressed")):
+        if counts[content]:
+            parts.append(f"{counts[content]:,} {word}")
+    return f"{', '.join(parts)} in {counted(len(packets.captures), 'capture')}"

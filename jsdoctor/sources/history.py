@@ -1,0 +1,96 @@
+"""`--history DIR`: earlier bundles of the deployment that a run looks at."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+from jsdoctor.collect.bundle.history import Earlier, read_history
+from jsdoctor.model.evidence import EvidenceSet
+from jsdoctor.model.finding import CLUSTER
+from jsdoctor.model.gap import Gap
+from jsdoctor.model.history import History, is_same_deployment
+from jsdoctor.model.report import EvidenceOrigin
+from jsdoctor.model.server_past import PastSample
+from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries
+from jsdoctor.model.window import Window
+from jsdoctor.model.wording import counted
+from jsdoctor.parse.assemble import assemble
+from jsdoctor.parse.server_past import past_sample, server_past
+from jsdoctor.sources.base import Collection, Need, Reading, Role, Run, Source
+
+_OF_SERVERS = timedelta(days=7)
+"""Of links and starts that are longer ago, none says what is wrong now."""
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierBundles(Source):
+    """A directory with earlier bundles of the deployment that a run looks at."""
+
+    directory: Path
+    role = Role.PAST
+    alone = "--history shows the past of a deployment"
+    has_times = True
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The option that names it."""
+        return ("--history",)
+
+    def read(self, need: Need, run: Run, collection: Collection) -> AbstractContextManager[Reading]:
+        """What the bundles showed, together with what was seen now; only gaps where there is nothing to compare.
+
+        Raises `UsageProblem` for a directory that is none or has no bundles.
+        """
+        del need
+        series = collection.evidence.get(SnapshotSeries)
+        if series is None:
+            return nullcontext(Reading())
+        run.show(f"reading the bundles in {self.directory}")
+        return nullcontext(self._compared(series.last, collection.evidence, run.window))
+
+    def _compared(self, last: ClusterSnapshot, evidence: EvidenceSet, window: Window | None) -> Reading:
+        """The newest bundle and this run are the present of servers and links: what both lack was not missed once."""
+        result, gaps = read_history(self.directory, last.taken_at)
+        samples: list[ClusterSnapshot] = []
+        past: list[PastSample | None] = []
+        origin: list[EvidenceOrigin] = []
+        for earlier in result:
+            if window is not None and not window.holds(earlier.taken_at):
+                continue
+            then = assemble(earlier.samples)
+            snapshot = _snapshot(then)
+            if snapshot is not None and is_same_deployment(snapshot, last):
+                samples.append(snapshot)
+                if last.taken_at - earlier.taken_at <= _OF_SERVERS:
+                    past.append(past_sample(then))
+                origin.append(EvidenceOrigin("bundle", str(earlier.path), earlier.taken_at))
+            else:
+                gaps.append(_unlike(earlier))
+        within = f" {window.words}" if window else ""
+        if not samples:
+            reason = f"no bundle in {self.directory} shows this deployment at an earlier time{within}"
+            gaps.append(Gap("history", CLUSTER, reason, "name the directory that its bundles are written to"))
+            return Reading(gaps=tuple(gaps))
+        reported = f"{counted(len(samples), 'earlier bundle')}, the first of {samples[0].taken_at:%Y-%m-%d %H:%M}Z"
+        reported += f"; only{within}" if window else ""
+        of_servers = server_past([*past, past_sample(evidence)])
+        return Reading(
+            evidence=(History((*samples, last)), *([of_servers] if of_servers else [])),
+            gaps=tuple(gaps),
+            origin=tuple(origin),
+            headline=reported,
+        )
+
+
+def _snapshot(then: EvidenceSet) -> ClusterSnapshot | None:
+    series = then.get(SnapshotSeries)
+    return series.last if series is not None else None
+
+
+def _unlike(earlier: Earlier) -> Gap:
+    reason = f"{earlier.path.name} shows no stream that is seen now: another deployment, account, or everything again"
+    how = "keep bundles of one deployment in a directory, captured with the same login"
+    return Gap("history", CLUSTER, reason, how)
