@@ -12,16 +12,27 @@ import pkgutil
 from collections.abc import Callable, Iterator
 from functools import cache, wraps
 from types import UnionType
-from typing import Any, Union, get_args, get_origin
+from typing import Any, Literal, Union, get_args, get_origin
 
 import msgspec
 
+from jsdoctor.checks.logs.words import no_client_lines, no_server_lines
 from jsdoctor.model.evidence import Evidence
-from jsdoctor.model.finding import Finding
+from jsdoctor.model.finding import CLUSTER, Finding, passed
+from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.manifest import RunningConfigurations
 from jsdoctor.model.params import Params
 
 Predicate = Callable[..., Iterator[Finding]]
+
+
+LinesOf = Literal["servers", "clients", "any"]
+_LINES_OF: dict[LinesOf, Callable[[LogEvidence], Finding]] = {
+    "servers": lambda logs: passed(CLUSTER) if logs.has_server_logs else no_server_lines(),
+    "clients": lambda logs: passed(CLUSTER) if logs.has_client_logs else no_client_lines(),
+    "any": lambda _: passed(CLUSTER),
+}
+"""What a check of logs ends with that finds nothing, by whose lines show what it looks for."""
 
 
 class Check(msgspec.Struct, frozen=True):
@@ -46,8 +57,12 @@ class Check(msgspec.Struct, frozen=True):
 _registry: dict[str, Check] = {}
 
 
-def check(name: str, *, compares_samples: bool = False, also_mounted: bool = False) -> Callable[[Predicate], Predicate]:
+def check(
+    name: str, *, compares_samples: bool = False, also_mounted: bool = False, lines_of: LinesOf | None = None
+) -> Callable[[Predicate], Predicate]:
     """Register a predicate under the name that rule pages use: `failure_mode.what_it_finds`; see `Check`.
+
+    `lines_of`: a check of logs that yields nothing passes, if a line of servers or of clients was read.
 
     `also_mounted`: a check of manifests, `…_declared`, also judges as `…_mounted` the configurations that servers have
     mounted, which the next start reads.
@@ -58,11 +73,27 @@ def check(name: str, *, compares_samples: bool = False, also_mounted: bool = Fal
         if name in _registry and _registry[name].predicate.__module__ != predicate.__module__:
             raise ValueError(f"check {name!r} is defined twice")
         found = msgspec.structs.replace(_inspect(name, predicate), compares_samples=compares_samples)
+        found = _of_lines(found, lines_of) if lines_of else found
         for entry in (found, _of_mounted(found)) if also_mounted else (found,):
             _registry[entry.name] = entry
         return predicate
 
     return register
+
+
+def _of_lines(found: Check, lines_of: LinesOf) -> Check:
+    parameter = next(name for name, kind in found.required.items() if kind is LogEvidence)
+
+    @wraps(found.predicate)
+    def predicate(**arguments: Any) -> Iterator[Finding]:
+        silent = True
+        for finding in found.predicate(**arguments):
+            silent = False
+            yield finding
+        if silent:
+            yield _LINES_OF[lines_of](arguments[parameter])
+
+    return msgspec.structs.replace(found, predicate=predicate)
 
 
 def _of_mounted(declared: Check) -> Check:

@@ -17,7 +17,6 @@ from jsdoctor.checks.logs.bursts import bursts
 from jsdoctor.checks.logs.log_findings import detailed_finding
 from jsdoctor.checks.logs.log_incidents import LogIncident, log_incidents
 from jsdoctor.checks.logs.timeline import AROUND_US
-from jsdoctor.checks.logs.words import no_server_lines
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.servers.health import uptime_ns
 from jsdoctor.checks.streams.leaders import led_ns
@@ -215,14 +214,10 @@ def _leaders(asset: Stream | Consumer) -> set[str]:
 _LOST = ("stream-quorum-lost", "consumer-quorum-lost")
 
 
-@check("cluster_health.quorum_lost_logged")
+@check("cluster_health.quorum_lost_logged", lines_of="servers")
 def quorum_lost_logged(logs: LogEvidence) -> Iterator[Finding]:
     """The last leader logs the loss once, ten to twenty seconds later (server: sendStreamLostQuorumAdvisory)."""
-    if not logs.has_server_logs:
-        yield no_server_lines()
-        return
-    incidents = log_incidents(logs, *_LOST, calm=False)
-    for incident in incidents:
+    for incident in log_incidents(logs, *_LOST, calm=False):
         effect = "nothing was delivered" if incident.subject.kind == "consumer" else "nothing was stored or delivered"
         severity, then = incident.severity(), f"{effect} without a majority: bring back its servers or their network"
         if incident.unresolved and _led_elsewhere(logs, incident):
@@ -233,8 +228,6 @@ def quorum_lost_logged(logs: LogEvidence) -> Iterator[Finding]:
     for burst in bursts(logs, "stream-list-incomplete", "consumer-list-incomplete"):
         then = "their streams or servers had no leader or were too busy; lists and reports missed them"
         yield detailed_finding(burst, "some leaders did not respond when assets were listed", then, Severity.INFO)
-    if not incidents:
-        yield passed(CLUSTER)
 
 
 def _led_elsewhere(logs: LogEvidence, incident: LogIncident) -> bool:

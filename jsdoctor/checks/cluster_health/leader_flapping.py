@@ -13,7 +13,7 @@ from jsdoctor.checks.cluster_health.elections import Elections, Restarts, electi
 from jsdoctor.checks.cluster_health.leadership import Asset
 from jsdoctor.checks.logs.bursts import WINDOW_US, bursts
 from jsdoctor.checks.logs.log_findings import detailed_finding
-from jsdoctor.checks.logs.words import no_server_lines, zoned
+from jsdoctor.checks.logs.words import zoned
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Confidence, Finding, Severity, Subject, passed, suspected, unknown
 from jsdoctor.model.jetstream import Cluster
@@ -159,15 +159,12 @@ def _changed(before: Cluster | None, after: Cluster | None) -> bool:
 _HIGHER = "it was cut off or frozen for a while (paused machine, stalled disk, lost routes): look what it did then"
 
 
-@check("cluster_health.elections_logged")
+@check("cluster_health.elections_logged", lines_of="servers")
 def elections_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
     """Count election lines: leaders of streams and consumers log theirs, all servers log a meta leader's.
 
     Server: jetstream_cluster.go.
     """
-    if not logs.has_server_logs:
-        yield no_server_lines()
-        return
     for group in logs.leaderships:
         allowed = params.integer("elections") + 2 * _restarts(logs, group)
         if group.busiest_changes > allowed and group.first and not group.first.timed:
@@ -183,8 +180,6 @@ def elections_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
     for burst in bursts(logs, "raft-higher-term"):
         severity = Severity.WARNING if burst.most > params.integer("elections") * 10 else Severity.INFO
         yield detailed_finding(burst, "it led groups that had elected somebody else meanwhile", _HIGHER, severity)
-    if not logs.leaderships:
-        yield passed(CLUSTER)
 
 
 def _restarts(logs: LogEvidence, group: Leadership) -> int:

@@ -8,9 +8,9 @@ from jsdoctor.checks.logs.bursts import bursts
 from jsdoctor.checks.logs.log_findings import detailed_finding
 from jsdoctor.checks.logs.log_incidents import LogIncident, log_incidents
 from jsdoctor.checks.logs.raft_words import member_of
-from jsdoctor.checks.logs.words import listed, no_server_lines
+from jsdoctor.checks.logs.words import listed
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed
+from jsdoctor.model.finding import Finding, Severity
 from jsdoctor.model.log import LogEvidence, Occurrence
 from jsdoctor.model.params import Params
 
@@ -44,25 +44,18 @@ _FROM_THE_START = ("link-to-wrong-port",)
 """What no start of the other side explains: the link is refused from the first attempt on."""
 
 
-@check("cluster_health.links_logged")
+@check("cluster_health.links_logged", lines_of="servers")
 def links_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
     """A refused route is logged at the first attempt and then once an hour (server.go shouldReportConnectErr)."""
-    if not logs.has_server_logs:
-        yield no_server_lines()
-        return
-    quiet = True
     for kind, signatures in _KINDS.items():
         for incident in log_incidents(logs, *signatures):
             if incident.notable:
-                quiet = False
                 yield detailed_finding(incident, _what(kind, incident), _then(kind, incident), incident.severity())
     for signature, what in _WRONG.items():
         for burst in bursts(logs, signature, subjects=member_of, calm=signature not in _FROM_THE_START):
-            quiet = False
             severity = None if burst.count > 1 else Severity.WARNING
             yield detailed_finding(burst, what, "the link stays down as long as that is so", severity)
     for burst in bursts(logs, "leaf-replaced", calm=False):
-        quiet = False
         if any(_recurs(occurrence, params.integer("leaf_replaced")) for occurrence in burst.found):
             what = "connections of leaf nodes with the same server_name replace each other"
             then = "each is cut off in turn; give every leaf node a name of its own"
@@ -71,8 +64,6 @@ def links_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
             what = "a connection of a leaf node was replaced by another one of the same name"
             then = "a leaf node that reconnects does this once; two with one server_name do it again and again"
             yield detailed_finding(burst, what, then, Severity.INFO)
-    if quiet:
-        yield passed(CLUSTER)
 
 
 def _recurs(replaced: Occurrence, times: int) -> bool:

@@ -18,7 +18,6 @@ from jsdoctor.checks.logs.bursts import bursts
 from jsdoctor.checks.logs.log_findings import detailed_finding, findings_by_subject
 from jsdoctor.checks.logs.log_incidents import YOUNG_US, LogIncident, log_incidents
 from jsdoctor.checks.logs.raft_words import cluster_of
-from jsdoctor.checks.logs.words import no_server_lines
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.servers.health import uptime_ns
 from jsdoctor.model.finding import CLUSTER, Confidence, Finding, Severity, passed, suspected, unknown
@@ -118,14 +117,10 @@ _CUT_OFF = "the logs of other servers go on without such a loss: requests of its
 _RESCUED = "set to a lower quorum (unsafe): what the absent servers stored may be lost; bring them back"
 
 
-@check("cluster_health.meta_leader_lost_logged")
+@check("cluster_health.meta_leader_lost_logged", lines_of="servers")
 def meta_leader_lost_logged(logs: LogEvidence) -> Iterator[Finding]:
     """Every server that has no meta leader logs an INF line (server: jetstream_cluster.go)."""
-    if not logs.has_server_logs:
-        yield no_server_lines()
-        return
-    incidents = log_incidents(logs, "meta-no-leader", "meta-no-contact", subjects=cluster_of)
-    for incident in incidents:
+    for incident in log_incidents(logs, "meta-no-leader", "meta-no-contact", subjects=cluster_of):
         if not incident.notable:
             yield passed(CLUSTER)
             continue
@@ -145,8 +140,6 @@ def meta_leader_lost_logged(logs: LogEvidence) -> Iterator[Finding]:
         yield detailed_finding(
             burst, "a meta leader could not hand over", "an election of some seconds followed", Severity.INFO
         )
-    if not incidents:
-        yield passed(CLUSTER)
 
 
 def _others_go_on(logs: LogEvidence, incident: LogIncident) -> bool:

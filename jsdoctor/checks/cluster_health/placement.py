@@ -178,7 +178,7 @@ def _is_full(server: Server) -> bool:
     return limits is not None and 0 < limits.max_ha_assets < _ha_assets(server)
 
 
-@check("cluster_health.placement_logged")
+@check("cluster_health.placement_logged", lines_of="any")
 def placement_logged(logs: LogEvidence) -> Iterator[Finding]:
     """The meta leader logs whom it passed over; the client gets error 10005 (server: selectPeerGroup)."""
     if not (logs.has_server_logs or logs.has_client_logs):
@@ -187,17 +187,12 @@ def placement_logged(logs: LogEvidence) -> Iterator[Finding]:
     refused = bursts(logs, "placement-refused-to-client", subjects=cluster_of, calm=False)
     for burst in refused:
         yield detailed_finding(burst, f"clients were refused ({burst.values('reason')})", _THEN)
-    failed = False
     for signature, what in _FAILED.items():
         for burst in bursts(logs, signature, calm=False):
-            failed = True
             reason = burst.values("reason")
             yield detailed_finding(burst, f"{what} ({reason})" if reason else what, _THEN)
-    over = bursts(logs, *_PASSED_OVER, subjects=cluster_of, calm=False)
-    for burst in over:
+    for burst in bursts(logs, *_PASSED_OVER, subjects=cluster_of, calm=False):
         yield detailed_finding(burst, _passed_over(burst), _THEN, None if _several(burst) or refused else Severity.INFO)
-    if not (refused or failed or over):
-        yield passed(CLUSTER)
 
 
 def _several(burst: Burst) -> bool:

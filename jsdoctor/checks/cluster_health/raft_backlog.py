@@ -11,7 +11,6 @@ from jsdoctor.checks.cluster_health.backlog import Backlog, backlogs, is_quiet
 from jsdoctor.checks.logs.bursts import bursts
 from jsdoctor.checks.logs.log_findings import detailed_finding, findings_by_subject
 from jsdoctor.checks.logs.log_incidents import log_incidents
-from jsdoctor.checks.logs.words import no_server_lines
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Severity, Subject, passed, suspected
 from jsdoctor.model.log import LogEvidence
@@ -140,26 +139,19 @@ _THEN = "its disk or processor does not keep up with what the group takes in (io
 _PAUSED = "meanwhile it confirmed nothing and did not count for the quorum"
 
 
-@check("cluster_health.backlog_logged")
+@check("cluster_health.backlog_logged", lines_of="servers")
 def backlog_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
     """Groups are only named by id, so the server is the subject (server: raft.go isCurrent, ProposeMulti)."""
-    if not logs.has_server_logs:
-        yield no_server_lines()
-        return
     paused = log_incidents(logs, "raft-quorum-paused")
     behind = log_incidents(logs, "raft-falling-behind")
     yield from findings_by_subject(paused, "members of Raft groups paused their part in the quorum", _PAUSED)
     yield from findings_by_subject(behind, "members of Raft groups fell behind", _THEN)
-    overrun = bursts(logs, "raft-leader-overrun")
-    for burst in overrun:
+    for burst in bursts(logs, "raft-leader-overrun"):
         yield detailed_finding(burst, "leaders stepped down because they could not apply fast enough", _THEN)
-    pending = bursts(logs, "raft-entries-pending")
-    for burst in pending:
+    for burst in bursts(logs, "raft-entries-pending"):
         most = burst.largest("pending") or 0
         severity = Severity.WARNING if most >= params.integer("max_backlog") * 10 else Severity.INFO
         yield detailed_finding(burst, f"up to {most:,} append entries were pending", _THEN, severity)
-    if not (paused or behind or overrun or pending):
-        yield passed(CLUSTER)
 
 
 class GroupOwners:

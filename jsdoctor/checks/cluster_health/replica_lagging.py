@@ -12,10 +12,9 @@ import msgspec
 from jsdoctor.checks.cluster_health.raft import is_heard, label
 from jsdoctor.checks.logs.log_findings import findings_by_subject
 from jsdoctor.checks.logs.log_incidents import log_incidents
-from jsdoctor.checks.logs.words import no_server_lines
 from jsdoctor.checks.monitor_metadata import own_count
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed, suspected
+from jsdoctor.model.finding import Finding, Severity, passed, suspected
 from jsdoctor.model.jetstream import Peer
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.params import Params
@@ -136,13 +135,8 @@ _BEHIND = ("stream-replica-not-current", "consumer-replica-not-current", "meta-n
 _THEN = "until it is current it cannot take over; look at the disk and the log of that server"
 
 
-@check("cluster_health.replica_not_current_logged")
+@check("cluster_health.replica_not_current_logged", lines_of="servers")
 def replica_not_current_logged(logs: LogEvidence) -> Iterator[Finding]:
     """Servers log this only when their health is probed, once for each probe (server: monitor.go HandleHealthz)."""
-    if not logs.has_server_logs:
-        yield no_server_lines()
-        return
     incidents = log_incidents(logs, *_BEHIND, repeats=True)
     yield from findings_by_subject(incidents, "a replica was not current", _THEN)
-    if not incidents:
-        yield passed(CLUSTER)

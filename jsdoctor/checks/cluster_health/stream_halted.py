@@ -11,9 +11,8 @@ from collections.abc import Iterator, Sequence
 
 from jsdoctor.checks.logs.log_findings import detailed_finding
 from jsdoctor.checks.logs.log_incidents import LogIncident, log_incidents
-from jsdoctor.checks.logs.words import no_server_lines
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import CLUSTER, Finding, Severity, Subject, passed, unknown
+from jsdoctor.model.finding import Finding, Severity, Subject, passed, unknown
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.release import release
 from jsdoctor.model.server import HealthError, Server, Servers
@@ -98,12 +97,9 @@ _INDEX_DIFFERS = "raft: could not store entry to WAL"
 """The server's error if an entry got another index than expected, and nothing else is wrong: JSD708 judges it."""
 
 
-@check("cluster_health.write_errors_logged")
+@check("cluster_health.write_errors_logged", lines_of="servers")
 def write_errors_logged(logs: LogEvidence) -> Iterator[Finding]:
     """A copy that met a write error takes nothing until its server starts again (server: stream.go setWriteErr)."""
-    if not logs.has_server_logs:
-        yield no_server_lines()
-        return
     stopped, failing = (
         log_incidents(logs, *_STOPPED, calm=False),
         log_incidents(logs, *_FAILING, repeats=True, calm=False),
@@ -123,8 +119,6 @@ def write_errors_logged(logs: LogEvidence) -> Iterator[Finding]:
     for incident in failing:
         if incident.subject not in subjects:
             yield detailed_finding(incident, "writes failed", _cause(incident), incident.severity(Severity.ERROR))
-    if not (stopped or failing):
-        yield passed(CLUSTER)
 
 
 def _cause(incident: LogIncident) -> str:

@@ -18,9 +18,8 @@ from jsdoctor.checks.logs.bursts import bursts
 from jsdoctor.checks.logs.clients import client_of
 from jsdoctor.checks.logs.log_findings import finding_of
 from jsdoctor.checks.logs.refused_consumers import NOT_CREATED, refusals_in
-from jsdoctor.checks.logs.words import no_client_lines
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed, unknown
+from jsdoctor.model.finding import Finding, Severity, passed, unknown
 from jsdoctor.model.jetstream import ConsumerConfig, StreamConfig
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.manifest import DeclaredConsumer, Manifests, PlannedAction
@@ -45,7 +44,7 @@ _STORED = {
 }
 
 
-@check("consumer_lag.configuration_refused_logged")
+@check("consumer_lag.configuration_refused_logged", lines_of="clients")
 def configuration_refused_logged(logs: LogEvidence) -> Iterator[Finding]:
     """By application; by consumer where a server could not create it, or found it in its own store.
 
@@ -59,12 +58,9 @@ def configuration_refused_logged(logs: LogEvidence) -> Iterator[Finding]:
         refusals += [(burst, what) for burst in bursts(logs, name, calm=False)]
     for burst, what in refusals:
         yield finding_of(burst, f"{what}, {burst.story}")
-    bound = bursts(logs, _BOUND, subjects=client_of, calm=False)
-    for burst in bound:
+    for burst in bursts(logs, _BOUND, subjects=client_of, calm=False):
         what = "a subscription was refused, as another one receives the messages of this push consumer"
         yield finding_of(burst, f"{what} ({burst.values('reason')}), {burst.story}", Severity.INFO)
-    if not (refusals or bound):
-        yield passed(CLUSTER) if logs.has_client_logs else no_client_lines()
 
 
 @check("consumer_lag.configuration_refused_declared")

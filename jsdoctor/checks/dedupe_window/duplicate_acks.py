@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from jsdoctor.checks.dedupe_window.acks import DUPLICATE_ACKS, sequences
 from jsdoctor.checks.logs.bursts import Burst, bursts
 from jsdoctor.checks.logs.clients import client_of
-from jsdoctor.checks.logs.words import no_client_lines
 from jsdoctor.checks.packet_reordering.causes import network_faults
 from jsdoctor.checks.packets.publishes import no_publishes, readable_publishers
 from jsdoctor.checks.packets.views import View, moment, most_severe_of_each
@@ -24,14 +23,11 @@ from jsdoctor.model.params import Params
 _OTHERS = ("duplicate-id-in-process", "duplicate-dropped")
 
 
-@check("dedupe_window.duplicate_acks_logged")
+@check("dedupe_window.duplicate_acks_logged", lines_of="clients")
 def duplicate_acks_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
     """By stream where the line names it, else by application."""
-    log_bursts = bursts(logs, *DUPLICATE_ACKS, *_OTHERS, subjects=client_of, calm=False)
-    for burst in log_bursts:
+    for burst in bursts(logs, *DUPLICATE_ACKS, *_OTHERS, subjects=client_of, calm=False):
         yield _finding(burst, params)
-    if not log_bursts:
-        yield passed(CLUSTER) if logs.has_client_logs else no_client_lines()
 
 
 def _finding(burst: Burst, params: Params) -> Finding:

@@ -11,9 +11,8 @@ from jsdoctor.checks.dedupe_window.acks import DUPLICATE_ACKS, sequences
 from jsdoctor.checks.dedupe_window.repeats import ScannedStream, examples, observed, scanned
 from jsdoctor.checks.logs.bursts import Burst, bursts
 from jsdoctor.checks.logs.clients import client_of
-from jsdoctor.checks.logs.words import no_client_lines
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import CLUSTER, Confidence, Finding, Severity, passed, suspected
+from jsdoctor.model.finding import Confidence, Finding, Severity, passed, suspected
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import SnapshotSeries
@@ -21,7 +20,7 @@ from jsdoctor.model.stored import StoredMessages
 from jsdoctor.model.wording import counted, span
 
 
-@check("dedupe_window.message_id_reused_logged")
+@check("dedupe_window.message_id_reused_logged", lines_of="clients")
 def message_id_reused_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
     """A batch that holds an id twice is proof; many duplicate acks for one message make it likely."""
     least = params.integer("answers")
@@ -38,8 +37,6 @@ def message_id_reused_logged(logs: LogEvidence, params: Params) -> Iterator[Find
             " either it is retried without end, or other messages use its id and were thrown away"
         )
         yield _finding(burst, what, Severity.WARNING, Confidence.LOW, least)
-    if not batches and not suspects:
-        yield passed(CLUSTER) if logs.has_client_logs else no_client_lines()
 
 
 def _one_message(burst: Burst) -> bool:

@@ -14,9 +14,8 @@ from jsdoctor.checks.dedupe_window.repeats import ScannedStream, catching_window
 from jsdoctor.checks.dedupe_window.windows import NS_PER_S, comfortable_window_s, deduplicating, retry_horizon_ns
 from jsdoctor.checks.logs.bursts import bursts
 from jsdoctor.checks.logs.clients import client_of
-from jsdoctor.checks.logs.words import no_client_lines
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import CLUSTER, Finding, passed
+from jsdoctor.model.finding import Finding, passed
 from jsdoctor.model.jetstream import StreamConfig
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.manifest import Manifests
@@ -58,11 +57,10 @@ def window_too_short(snapshots: SnapshotSeries, params: Params) -> Iterator[Find
         )
 
 
-@check("dedupe_window.window_refused_logged")
+@check("dedupe_window.window_refused_logged", lines_of="clients")
 def window_refused_logged(logs: LogEvidence) -> Iterator[Finding]:
     """By application; servers do not log it."""
-    log_bursts = bursts(logs, "dedupe-window-refused", subjects=client_of, calm=False)
-    for burst in log_bursts:
+    for burst in bursts(logs, "dedupe-window-refused", subjects=client_of, calm=False):
         yield Finding(
             subject=burst.subject,
             message=(
@@ -76,8 +74,6 @@ def window_refused_logged(logs: LogEvidence) -> Iterator[Finding]:
             evidence=burst.evidence,
             remedy={"action": "none"},
         )
-    if not log_bursts:
-        yield passed(CLUSTER) if logs.has_client_logs else no_client_lines()
 
 
 @check("dedupe_window.window_too_short_stored")

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 
 from jsdoctor.checks.logs.bursts import Burst, bursts
 from jsdoctor.checks.logs.log_findings import detailed_finding
-from jsdoctor.checks.logs.words import no_server_lines
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed, unknown
 from jsdoctor.model.log import LogEvidence
@@ -135,21 +134,15 @@ _AHEAD = ("consumer-delivered-ahead", "consumer-acked-ahead", "consumer-floor-ah
 _LOST = "the stream lost its end or was recreated; find out why it did, the consumer is only the witness"
 
 
-@check("sequence_mismatch.consumer_ahead_logged")
+@check("sequence_mismatch.consumer_ahead_logged", lines_of="servers")
 def consumer_ahead_logged(logs: LogEvidence) -> Iterator[Finding]:
     """Servers before 2.14 log nothing at a start; later ones move the consumer back and log it (consumer.go)."""
-    if not logs.has_server_logs:
-        yield no_server_lines()
-        return
-    log_bursts = bursts(logs, *_AHEAD, calm=False)
-    for burst in log_bursts:
+    for burst in bursts(logs, *_AHEAD, calm=False):
         only = {item.signature for item in burst.found}
         repaired = only == {"consumer-delivered-ahead"}
         then = f"the server moved it back, {_LOST}" if repaired else _LOST
         acks = only == {"consumer-acked-ahead"}
         yield detailed_finding(burst, _what(burst), then, Severity.ERROR if repaired or acks else None)
-    if not log_bursts:
-        yield passed(CLUSTER)
 
 
 def _what(burst: Burst) -> str:

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.logs.bursts import Burst, bursts
 from jsdoctor.checks.logs.clients import client_of
-from jsdoctor.checks.logs.words import no_client_lines
 from jsdoctor.checks.packets.views import moment, most_severe, unreadable, views
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Observation, Severity, Subject, passed, unknown
@@ -31,15 +30,13 @@ _NEGATIVE_DIGITS = 19
 """Go prints a negative gap as an unsigned number of so many digits or more."""
 
 
-@check("sequence_mismatch.delivery_gap_logged")
+@check("sequence_mismatch.delivery_gap_logged", lines_of="clients")
 def delivery_gap_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
     """One finding for each application, with the most severe problem that it logged."""
     log_bursts = bursts(logs, _MISMATCH, _DROPPED, *_RESETS, subjects=client_of, calm=False)
     resets = {burst.subject: burst.most for burst in bursts(logs, *_RESETS, subjects=client_of, calm=False)}
     for burst in log_bursts:
         yield _finding(burst, resets.get(burst.subject, 0), params)
-    if not log_bursts:
-        yield passed(CLUSTER) if logs.has_client_logs else no_client_lines()
 
 
 def _finding(burst: Burst, resets: int, params: Params) -> Finding:

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.logs.bursts import Burst, bursts
 from jsdoctor.checks.logs.clients import client_of
-from jsdoctor.checks.logs.words import no_client_lines
 from jsdoctor.checks.packets.publishes import RefusedBy, no_publishes, readable_publishers, refused
 from jsdoctor.checks.packets.views import moment
 from jsdoctor.checks.packets.words import observed
@@ -21,7 +20,7 @@ from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.params import Params
 
 
-@check("sequence_mismatch.expected_ahead_logged")
+@check("sequence_mismatch.expected_ahead_logged", lines_of="clients")
 def expected_ahead_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
     """By application or, where servers debug or trace, by stream."""
     ahead = [
@@ -29,8 +28,6 @@ def expected_ahead_logged(logs: LogEvidence, params: Params) -> Iterator[Finding
     ]
     for burst in ahead:
         yield _finding(burst, params)
-    if not ahead:
-        yield passed(CLUSTER) if logs.has_client_logs else no_client_lines()
 
 
 def _finding(burst: Burst, params: Params) -> Finding:

@@ -9,13 +9,12 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from jsdoctor.checks.logs.bursts import bursts
 from jsdoctor.checks.logs.log_findings import detailed_finding
-from jsdoctor.checks.logs.words import no_server_lines
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.sequence_mismatch.divergence import Divergence, of_consumer, of_stream, same_leader
 from jsdoctor.checks.servers.health import uptime_ns
 from jsdoctor.checks.streams.leaders import led_ns
 from jsdoctor.checks.streams.scaling import is_scaled
-from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed, suspected, unknown
+from jsdoctor.model.finding import Finding, Severity, passed, suspected, unknown
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.params import Params
 from jsdoctor.model.raft import RaftGroups
@@ -280,20 +279,13 @@ _FAULTS = {
 _THEN = "compare the copies (JSD207 on a live check), and look for unclean stops and full disks before it"
 
 
-@check("sequence_mismatch.divergence_logged")
+@check("sequence_mismatch.divergence_logged", lines_of="servers")
 def divergence_logged(logs: LogEvidence) -> Iterator[Finding]:
     """The servers reset or resend what differs; whose messages survive is the leader's copy (jetstream_cluster.go)."""
-    if not logs.has_server_logs:
-        yield no_server_lines()
-        return
-    reported = False
     for signature, what in _FAULTS.items():
         for burst in bursts(logs, signature, calm=False):
-            reported = True
             once = burst.count == 1 and signature != "replica-apply-mismatch"
             yield detailed_finding(burst, what, _THEN, Severity.WARNING if once else None)
-    if not reported:
-        yield passed(CLUSTER)
 
 
 class Loading:

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from jsdoctor.checks.logs.bursts import Burst, bursts
-from jsdoctor.checks.logs.words import no_server_lines, when, zoned
+from jsdoctor.checks.logs.words import when, zoned
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import CLUSTER, Confidence, Finding, Severity, passed, suspected
+from jsdoctor.model.finding import Confidence, Finding, Severity, passed, suspected
 from jsdoctor.model.history import History
 from jsdoctor.model.log import LogEvidence, Occurrence, exemplars_of
 from jsdoctor.model.params import Params
@@ -147,7 +147,7 @@ def stream_recreated_history(history: History) -> Iterator[Finding]:
 _FAILED = ("stream-restore-failed", "stream-restore-not-activated", "stream-restore-error")
 
 
-@check("sequence_mismatch.stream_recreated_logged")
+@check("sequence_mismatch.stream_recreated_logged", lines_of="servers")
 def stream_recreated_logged(logs: LogEvidence) -> Iterator[Finding]:
     """A stream can only be created after a delete if it was recreated under the same name."""
     findings = [*_recreated(logs)]
@@ -157,8 +157,6 @@ def stream_recreated_logged(logs: LogEvidence) -> Iterator[Finding]:
     started = bursts(logs, "stream-restore-started", calm=False)
     findings += [_restored_logged(burst, failed=False) for burst in started if burst.subject not in subjects]
     yield from findings
-    if not findings:
-        yield passed(CLUSTER) if logs.has_server_logs else no_server_lines()
 
 
 def _restored_logged(burst: Burst, *, failed: bool) -> Finding:

@@ -9,9 +9,8 @@ from msgspec.structs import replace
 from jsdoctor.checks.logs.bursts import bursts
 from jsdoctor.checks.logs.log_findings import detailed_finding, findings_by_subject
 from jsdoctor.checks.logs.log_incidents import log_incidents
-from jsdoctor.checks.logs.words import no_server_lines
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import CLUSTER, Confidence, Finding, Severity, passed
+from jsdoctor.model.finding import Confidence, Finding, Severity
 from jsdoctor.model.log import LogEvidence
 
 _REBUILT = ("store-state-outdated", "store-state-recovered", "store-state-rescanned")
@@ -24,12 +23,9 @@ _AGAIN = "the server throws its copy away and takes the leader's; look at its di
 _REPLAY = "the leader sends it again; without a majority that has it, it is lost"
 
 
-@check("sequence_mismatch.stream_reset_logged")
+@check("sequence_mismatch.stream_reset_logged", lines_of="servers")
 def stream_reset_logged(logs: LogEvidence) -> Iterator[Finding]:
     """After an unclean stop an outdated index is rebuilt, which is how it should be (filestore.go recoverFullState)."""
-    if not logs.has_server_logs:
-        yield no_server_lines()
-        return
     resets = log_incidents(logs, "stream-reset", "stream-reset-bad-state", calm=False)
     yield from findings_by_subject(resets, "a copy of the stream was reset", _AGAIN)
     for burst in bursts(logs, *_REBUILT, calm=False):
@@ -44,5 +40,3 @@ def stream_reset_logged(logs: LogEvidence) -> Iterator[Finding]:
         yield detailed_finding(
             burst, f"Raft logs were thrown away ({burst.values('group')})", _REPLAY, Severity.WARNING
         )
-    if not resets:
-        yield passed(CLUSTER)

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.logs.bursts import Burst, bursts
 from jsdoctor.checks.logs.clients import client_of
-from jsdoctor.checks.logs.words import no_client_lines
 from jsdoctor.checks.packet_reordering.causes import network_faults
 from jsdoctor.checks.packets.publishes import RefusedBy, no_publishes, readable_publishers, refused, total
 from jsdoctor.checks.packets.views import moment
@@ -27,17 +26,13 @@ _TIMEOUTS = ("publish-timed-out", "publish-ack-late")
 _BEFORE_US = 60_000_000
 
 
-@check("sequence_mismatch.wrong_last_sequence_logged")
+@check("sequence_mismatch.wrong_last_sequence_logged", lines_of="clients")
 def wrong_last_sequence_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
     """One finding for each application or, if servers trace, each stream, for the most severe refusal."""
-    reported = False
     for burst in bursts(logs, *REFUSED, _IN_FLIGHT, _BY_ID, subjects=client_of, calm=False):
         if all(occurrence.signature in REFUSED and all_ahead(occurrence) for occurrence in burst.found):
             continue  # JSD202's
-        reported = True
         yield _finding(burst, logs, params)
-    if not reported:
-        yield passed(CLUSTER) if logs.has_client_logs else no_client_lines()
 
 
 def _finding(burst: Burst, logs: LogEvidence, params: Params) -> Finding:

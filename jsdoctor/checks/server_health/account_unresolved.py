@@ -15,7 +15,7 @@ from jsdoctor.checks.registry import check
 from jsdoctor.checks.servers.closings import closed_within, most_common, observed_closings
 from jsdoctor.model.account_claims import AccountClaims, AccountUse
 from jsdoctor.model.connections import ClientConnection, Connections, ServerConnections
-from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed, unknown
+from jsdoctor.model.finding import Finding, Severity, passed, unknown
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.params import Params
 from jsdoctor.model.wording import counted, span
@@ -97,7 +97,7 @@ def _strange(server: ServerConnections, strange: Sequence[ClientConnection]) -> 
     )
 
 
-@check("server_health.account_unresolved_logged")
+@check("server_health.account_unresolved_logged", lines_of="any")
 def account_unresolved_logged(logs: LogEvidence) -> Iterator[Finding]:
     """A server fetches an account when its first client comes (server.go fetchRawAccountClaims)."""
     failed = bursts(logs, *_FAILED)
@@ -109,8 +109,6 @@ def account_unresolved_logged(logs: LogEvidence) -> Iterator[Finding]:
         yield finding_of(burst, f"{what}{reason}: {burst.story}; {then}", _severity(logs, burst))
     for burst in expired:
         yield finding_of(burst, f"the JWT of its account has expired, so it was disconnected: {burst.story}")
-    if not failed and not expired:
-        yield passed(CLUSTER)
 
 
 def _severity(logs: LogEvidence, burst: Burst) -> Severity | None:

@@ -12,9 +12,8 @@ import msgspec
 
 from jsdoctor.checks.logs.bursts import bursts
 from jsdoctor.checks.logs.log_findings import by_server, finding_of, is_recent
-from jsdoctor.checks.logs.words import no_server_lines
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import CLUSTER, Finding, Severity, Subject, passed, suspected
+from jsdoctor.model.finding import Finding, Severity, Subject, passed, suspected
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.params import Params
 from jsdoctor.model.release import release
@@ -205,14 +204,10 @@ def _many_calls(server: Server, api: ApiStats, errors: _Errors, params: Params) 
     )
 
 
-@check("server_health.api_overloaded_logged")
+@check("server_health.api_overloaded_logged", lines_of="servers")
 def api_overloaded_logged(logs: LogEvidence) -> Iterator[Finding]:
     """At its limit the server drops the whole queue without responses (jetstream_api.go apiDispatch)."""
-    if not logs.has_server_logs:
-        yield no_server_lines()
-        return
-    log_bursts = bursts(logs, "api-requests-dropped", "api-queue-long", subjects=by_server, calm=False)
-    for burst in log_bursts:
+    for burst in bursts(logs, "api-requests-dropped", "api-queue-long", subjects=by_server, calm=False):
         dropped = burst.largest("dropped")
         what = (
             f"it threw away JetStream API requests, up to {dropped:,} at once"
@@ -225,5 +220,3 @@ def api_overloaded_logged(logs: LogEvidence) -> Iterator[Finding]:
             f"{what} ({burst.story}); their clients got no response. Such lines are written at most once a second",
             severity,
         )
-    if not log_bursts:
-        yield passed(CLUSTER)

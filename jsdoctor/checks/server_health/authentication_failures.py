@@ -24,7 +24,7 @@ from jsdoctor.checks.servers.closings import (
     observed_closings,
 )
 from jsdoctor.model.connections import ClientConnection, Connections, ServerConnections
-from jsdoctor.model.finding import CLUSTER, Finding, Observation, Severity, passed
+from jsdoctor.model.finding import Finding, Observation, Severity, passed
 from jsdoctor.model.log import LogEvidence, Occurrence
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import Servers
@@ -104,21 +104,16 @@ _NO_CLIENT = ("EOF", "first record does not look like", "i/o timeout", "connecti
 """What port scans and health checks of the wrong kind leave of a TLS handshake."""
 
 
-@check("server_health.login_refused_logged")
+@check("server_health.login_refused_logged", lines_of="any")
 def login_refused_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
     """Every refused login is one line (client.go authViolation); from 2.11 on without a user where none was given."""
-    quiet = True
     for burst in bursts(logs, "login-refused", "tls-handshake-failed", subjects=by_server, calm=False):
         lines = [item for item in burst.found if not any(word in item.value("reason") for word in _NO_CLIENT)]
         if _are_many(lines, params):
-            quiet = False
             yield _finding_logged(burst, lines, params)
     for burst in bursts(logs, *_CLIENT, subjects=client_of):
-        quiet = False
         message = f"its logins were refused: {burst.story}"
         yield finding_of(burst, message, None if burst.most >= params.integer("min_failures") else Severity.INFO)
-    if quiet:
-        yield passed(CLUSTER)
 
 
 def _are_many(lines: Sequence[Occurrence], params: Params) -> bool:

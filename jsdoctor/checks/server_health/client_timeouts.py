@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from jsdoctor.checks.logs.bursts import bursts
 from jsdoctor.checks.logs.clients import client_of
 from jsdoctor.checks.logs.log_findings import finding_of
-from jsdoctor.checks.logs.words import no_client_lines
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import CLUSTER, Finding, Severity, Subject, passed
+from jsdoctor.model.finding import Finding, Severity, Subject
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.params import Params
 
@@ -19,12 +18,9 @@ _ANY = "publish-timed-out"
 """Every `nats: timeout`, those of publishes too: also what a fetch returns that finds no messages."""
 
 
-@check("server_health.client_timeouts_logged")
+@check("server_health.client_timeouts_logged", lines_of="clients")
 def client_timeouts_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
     """By application. What the server did meanwhile, a client does not know."""
-    if not logs.has_client_logs:
-        yield no_client_lines()
-        return
     judged: set[Subject] = set()
     for burst in bursts(logs, *_REQUESTS, subjects=client_of, calm=False):
         judged.add(burst.subject)
@@ -36,5 +32,3 @@ def client_timeouts_logged(logs: LogEvidence, params: Params) -> Iterator[Findin
             judged.add(burst.subject)
             message = f"requests timed out: {burst.story}; a fetch that finds no messages ends with the same words"
             yield finding_of(burst, message, Severity.INFO)
-    if not judged:
-        yield passed(CLUSTER)

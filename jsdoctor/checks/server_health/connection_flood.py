@@ -13,7 +13,7 @@ from jsdoctor.checks.logs.log_findings import by_server, finding_of, is_recent
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.servers.closings import closed_within, most_common
 from jsdoctor.model.connections import ClientConnection, Connections
-from jsdoctor.model.finding import CLUSTER, Finding, Observation, Severity, passed, unknown
+from jsdoctor.model.finding import Finding, Observation, Severity, passed, unknown
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import Server, Servers, Varz
@@ -166,7 +166,7 @@ _WHY = {
 }
 
 
-@check("server_health.connection_flood_logged")
+@check("server_health.connection_flood_logged", lines_of="any")
 def connection_flood_logged(logs: LogEvidence) -> Iterator[Finding]:
     """Connections that come and go in order are not logged at the usual level; what was refused is."""
     log_bursts = [
@@ -175,8 +175,6 @@ def connection_flood_logged(logs: LogEvidence) -> Iterator[Finding]:
     ]
     for burst in log_bursts:
         yield finding_of(burst, _words(burst), _severity(logs, burst))
-    if not log_bursts:
-        yield passed(CLUSTER)
 
 
 def _severity(logs: LogEvidence, burst: Burst) -> Severity | None:

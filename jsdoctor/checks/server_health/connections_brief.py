@@ -14,11 +14,10 @@ import msgspec
 from jsdoctor.checks.logs.bursts import Burst, bursts
 from jsdoctor.checks.logs.clients import client_of
 from jsdoctor.checks.logs.log_findings import detailed_finding, is_recent
-from jsdoctor.checks.logs.words import no_client_lines
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.servers.closings import closed_within, most_common, not_listed
 from jsdoctor.model.connections import ClientConnection, Connections, ServerConnections
-from jsdoctor.model.finding import CLUSTER, Finding, Observation, Severity, Subject, passed
+from jsdoctor.model.finding import Finding, Observation, Severity, Subject, passed
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.params import Params
 from jsdoctor.model.wording import counted, span
@@ -177,20 +176,13 @@ _THEN = (
 )
 
 
-@check("server_health.connections_brief_logged")
+@check("server_health.connections_brief_logged", lines_of="clients")
 def connections_brief_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
     """While an application ends, its own threads may still log it: what goes on for a while does not end."""
-    if not logs.has_client_logs:
-        yield no_client_lines()
-        return
-    quiet = True
     for burst in bursts(logs, *_CLOSED, subjects=client_of, calm=False):
-        quiet = False
         lasting = burst.count >= params.integer("closed_often") and _lasts(burst, params.integer("closed_for"))
         severity = None if lasting and is_recent(logs, burst) else Severity.INFO
         yield detailed_finding(burst, "it uses a connection that is closed", _THEN, severity)
-    if quiet:
-        yield passed(CLUSTER)
 
 
 def _lasts(burst: Burst, for_ns: int) -> bool:

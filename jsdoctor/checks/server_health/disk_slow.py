@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.logs.bursts import Burst, bursts
 from jsdoctor.checks.logs.log_findings import by_server, finding_of
-from jsdoctor.checks.logs.words import no_server_lines
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed
+from jsdoctor.model.finding import Finding, Severity
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.params import Params
 from jsdoctor.model.wording import span
@@ -28,23 +27,16 @@ _AT_A_START = 5
 """A start and a stop access all stores at once, which is normal; this many times `lines` is not normal there either."""
 
 
-@check("server_health.disk_slow_logged")
+@check("server_health.disk_slow_logged", lines_of="servers")
 def disk_slow_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
     """Each line stands for seconds in which the server did nothing else for that connection or stream."""
-    if not logs.has_server_logs:
-        yield no_server_lines()
-        return
     later = {burst.subject for burst in bursts(logs, *_SLOW, subjects=by_server)}
-    quiet = True
     for burst in bursts(logs, *_SLOW, subjects=by_server, calm=False):
         long_ns = burst.largest("took") or 0
         only_snapshots = all(occurrence.signature == "meta-snapshot-took" for occurrence in burst.found)
         if only_snapshots and (long_ns < params.integer("snapshot") or burst.subject not in later):
             continue
-        quiet = False
         yield _finding(burst, long_ns, params, burst.subject in later)
-    if quiet:
-        yield passed(CLUSTER)
 
 
 def _finding(burst: Burst, long_ns: int, params: Params, later: bool) -> Finding:

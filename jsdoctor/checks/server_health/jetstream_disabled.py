@@ -10,10 +10,9 @@ from collections.abc import Iterator
 from jsdoctor.checks.cluster_health.meta_outsiders import outsiders, readmission
 from jsdoctor.checks.logs.log_findings import finding_of
 from jsdoctor.checks.logs.log_incidents import LogIncident, log_incidents
-from jsdoctor.checks.logs.words import no_server_lines
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.servers.health import is_jetstream_off, uptime_ns
-from jsdoctor.model.finding import CLUSTER, Finding, Observation, Severity, Subject, passed, unknown
+from jsdoctor.model.finding import Finding, Observation, Severity, Subject, passed, unknown
 from jsdoctor.model.log import LogEvidence, ProcessRun
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import Server, Servers
@@ -105,12 +104,9 @@ _CAUSES = {
 _LATER_US = 5_000_000
 
 
-@check("server_health.disabled_logged")
+@check("server_health.disabled_logged", lines_of="servers")
 def disabled_logged(logs: LogEvidence) -> Iterator[Finding]:
     """JetStream stays off until the server restarts, so the next start ends it (jetstream.go DisableJetStream)."""
-    if not logs.has_server_logs:
-        yield no_server_lines()
-        return
     explained: set[str] = set()
     for incident in log_incidents(logs, *_CAUSES, calm=False):
         explained.add(incident.subject.name)
@@ -118,8 +114,6 @@ def disabled_logged(logs: LogEvidence) -> Iterator[Finding]:
     silent = [run for run in logs.runs if _went_on(run) and run.server not in explained]
     for run in {run.server: run for run in silent}.values():
         yield _unexplained(run, later=run is not logs.runs_of(run.server)[-1])
-    if not explained and not silent:
-        yield passed(CLUSTER)
 
 
 def _finding(incident: LogIncident) -> Finding:

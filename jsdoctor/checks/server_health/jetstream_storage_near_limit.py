@@ -13,7 +13,7 @@ from jsdoctor.checks.logs.bursts import Burst, bursts
 from jsdoctor.checks.logs.clients import client_of
 from jsdoctor.checks.logs.log_findings import by_server, finding_of, is_recent
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import CLUSTER, Finding, Observation, Severity, Subject, passed, unknown
+from jsdoctor.model.finding import Finding, Observation, Severity, Subject, passed, unknown
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import UNLIMITED, Account, Accounts, JetStreamStats, Server, Servers
@@ -87,7 +87,7 @@ def _owner(fields: Mapping[str, str], logged_by: str) -> Subject:
     return Subject(kind="account", account=account) if account else Subject(kind="server", name=logged_by)
 
 
-@check("server_health.storage_limit_logged")
+@check("server_health.storage_limit_logged", lines_of="any")
 def storage_limit_logged(logs: LogEvidence) -> Iterator[Finding]:
     """The line is logged at most once in ten seconds, so its count is not the number of refused messages."""
     result = [
@@ -106,8 +106,6 @@ def storage_limit_logged(logs: LogEvidence) -> Iterator[Finding]:
     ]
     for burst, what, answer in result:
         yield _finding(logs, burst, what, answer)
-    if not result:
-        yield passed(CLUSTER)
 
 
 def _finding(logs: LogEvidence, burst: Burst, what: str, answer: str) -> Finding:

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.logs.bursts import Burst, bursts
 from jsdoctor.checks.logs.log_findings import by_server, is_recent
-from jsdoctor.checks.logs.words import no_server_lines, when
+from jsdoctor.checks.logs.words import when
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed
+from jsdoctor.model.finding import Finding, Severity
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.params import Params
 from jsdoctor.model.wording import span
@@ -16,17 +16,11 @@ from jsdoctor.model.wording import span
 _NS_PER_US = 1_000
 
 
-@check("server_health.messages_traced_logged")
+@check("server_health.messages_traced_logged", lines_of="servers")
 def messages_traced_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
     """Connections ping every two minutes, so the first and the last traced ping show how long a trace lasted."""
-    if not logs.has_server_logs:
-        yield no_server_lines()
-        return
-    traces = bursts(logs, "ping-traced", subjects=by_server, calm=False)
-    for trace in traces:
+    for trace in bursts(logs, "ping-traced", subjects=by_server, calm=False):
         yield _finding(trace, is_recent(logs, trace), params.integer("lasting"))
-    if not traces:
-        yield passed(CLUSTER)
 
 
 def _finding(trace: Burst, is_on: bool, lasting_ns: int) -> Finding:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from jsdoctor.checks.logs.bursts import Burst, bursts
 from jsdoctor.checks.logs.log_findings import finding_of
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import CLUSTER, Finding, Severity, Subject, passed
+from jsdoctor.model.finding import Finding, Severity, Subject
 from jsdoctor.model.log import LogEvidence, Occurrence
 from jsdoctor.model.params import Params
 
@@ -24,15 +24,11 @@ _EFFECTS = (
 )
 
 
-@check("server_health.permissions_violated_logged")
+@check("server_health.permissions_violated_logged", lines_of="any")
 def permissions_violated_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
     """Each refusal is one line of the server (client.go), and one error that the client may log."""
-    quiet = True
     for burst in bursts(logs, *_SIGNATURES, subjects=_login, calm=False):
-        quiet = False
         yield finding_of(burst, _message(burst), None if _is_grave(burst, params) else Severity.INFO)
-    if quiet:
-        yield passed(CLUSTER)
 
 
 def _login(fields: Mapping[str, str], logged_by: str) -> Subject:

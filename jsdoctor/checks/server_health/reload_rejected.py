@@ -7,18 +7,14 @@ from collections.abc import Iterator
 from jsdoctor.checks.logs.bursts import bursts
 from jsdoctor.checks.logs.index import index_of
 from jsdoctor.checks.logs.log_findings import finding_of
-from jsdoctor.checks.logs.words import no_server_lines
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed
+from jsdoctor.model.finding import Finding, Severity
 from jsdoctor.model.log import LogEvidence, Occurrence
 
 
-@check("server_health.reload_rejected_logged")
+@check("server_health.reload_rejected_logged", lines_of="servers")
 def reload_rejected_logged(logs: LogEvidence) -> Iterator[Finding]:
     """Whoever reloads with a signal sees no error: the log is the only place (signal.go handleSignals)."""
-    if not logs.has_server_logs:
-        yield no_server_lines()
-        return
     log_bursts = bursts(logs, "reload-refused", calm=False)
     intervals = logs.intervals_of("reload-refused")
     pending = {(interval.logged_by, interval.fields) for interval in intervals if interval.resolved is None}
@@ -33,8 +29,6 @@ def reload_rejected_logged(logs: LogEvidence) -> Iterator[Finding]:
             f"it refused to reload its configuration, {'; '.join(reasons)} ({burst.story}); {_then(over, blind)}",
             Severity.INFO if over else None,
         )
-    if not log_bursts:
-        yield passed(CLUSTER)
 
 
 def _then(over: bool, blind: bool) -> str:

@@ -11,7 +11,6 @@ from msgspec.structs import replace
 
 from jsdoctor.checks.logs.log_findings import finding_of
 from jsdoctor.checks.logs.log_incidents import LogIncident, log_incidents
-from jsdoctor.checks.logs.words import no_server_lines
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.servers.health import (
     lasting_reasons,
@@ -22,7 +21,7 @@ from jsdoctor.checks.servers.health import (
     summary,
     uptime_ns,
 )
-from jsdoctor.model.finding import CLUSTER, Confidence, Finding, Severity, passed, suspected, unknown
+from jsdoctor.model.finding import Confidence, Finding, Severity, passed, suspected, unknown
 from jsdoctor.model.log import LogEvidence, OutageInterval
 from jsdoctor.model.params import Params
 from jsdoctor.model.raft import RaftGroups
@@ -93,24 +92,17 @@ _ASKED = ("must not be empty", "not found on account")
 _CATCHING_UP = ("not current", "still recovering", "group node unhealthy")
 
 
-@check("server_health.unhealthy_logged")
+@check("server_health.unhealthy_logged", lines_of="servers")
 def unhealthy_logged(logs: LogEvidence) -> Iterator[Finding]:
     """Each failed probe logs a line, a healthy one logs none: no line for some probes ends an interval (monitor.go)."""
-    if not logs.has_server_logs:
-        yield no_server_lines()
-        return
-    quiet = True
     for incident in log_incidents(logs, "healthcheck-failed", repeats=True):
         intervals = tuple(
             interval for interval in incident.intervals if not any(word in _reason(interval) for word in _ASKED)
         )
         if not intervals:
             continue
-        quiet = False
         lasting = tuple(interval for interval in incident.unresolved if interval in intervals)
         yield _finding(replace(incident, intervals=intervals, unresolved=lasting))
-    if quiet:
-        yield passed(CLUSTER)
 
 
 def _reason(interval: OutageInterval) -> str:

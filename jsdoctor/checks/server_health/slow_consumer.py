@@ -10,11 +10,11 @@ from itertools import pairwise
 
 from jsdoctor.checks.logs.bursts import Burst, bursts
 from jsdoctor.checks.logs.log_findings import by_server, finding_of, is_recent
-from jsdoctor.checks.logs.words import listed, no_server_lines
+from jsdoctor.checks.logs.words import listed
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.servers.closings import closed_within, name_of
 from jsdoctor.model.connections import ClientConnection, Connections, ServerConnections
-from jsdoctor.model.finding import CLUSTER, Finding, Observation, Severity, passed, unknown
+from jsdoctor.model.finding import Finding, Observation, Severity, passed, unknown
 from jsdoctor.model.log import LogEvidence, Occurrence
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import Server, Servers, Varz
@@ -172,17 +172,11 @@ _SLOW = ("slow-consumer-pending", "slow-consumer-deadline")
 _LINKS = {"rid": "routes", "gid": "gateways", "lid": "leaf nodes"}
 
 
-@check("server_health.slow_consumer_logged")
+@check("server_health.slow_consumer_logged", lines_of="servers")
 def slow_consumer_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
     """Lines "Detected" and, of links that may recover, "State" (client.go queueOutbound, handleWriteTimeout)."""
-    if not logs.has_server_logs:
-        yield no_server_lines()
-        return
-    log_bursts = bursts(logs, *_SLOW, subjects=by_server, calm=False)
-    for burst in log_bursts:
+    for burst in bursts(logs, *_SLOW, subjects=by_server, calm=False):
         yield _finding_logged(logs, burst, params.integer("recent") // 1000)
-    if not log_bursts:
-        yield passed(CLUSTER)
 
 
 def _finding_logged(logs: LogEvidence, burst: Burst, recent_us: int) -> Finding:

@@ -16,7 +16,7 @@ from jsdoctor.checks.logs.index import index_of
 from jsdoctor.checks.logs.log_findings import finding_of, is_recent
 from jsdoctor.checks.logs.words import times, zoned
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import CLUSTER, Finding, Observation, Severity, Subject, passed, suspected
+from jsdoctor.model.finding import Finding, Observation, Severity, Subject, suspected
 from jsdoctor.model.log import Exemplar, LogEvidence, ProcessRun
 from jsdoctor.model.manifest import DeclaredServers, Manifests, Mistake
 
@@ -27,17 +27,14 @@ _NO_START = re.compile(
 """What `nats-server: ` also begins: a version, a configuration that was tested, a signal, and words of supervisors."""
 
 
-@check("server_health.start_failed_logged")
+@check("server_health.start_failed_logged", lines_of="any")
 def start_failed_logged(logs: LogEvidence) -> Iterator[Finding]:
     """A fatal line ends the process (server.go Start). Mistakes in a configuration are only printed to stderr."""
-    quiet = True
     failed = dict.fromkeys(run.server for run in logs.runs if run.end == "failed")
     for server in failed:
-        quiet = False
         yield _fatal(server, index_of(logs).runs_of(server))
     for run in logs.runs:
         if run.fatal and run.end == "open" and run.server not in failed:
-            quiet = False
             yield suspected(
                 Subject(kind="server", name=run.server),
                 f"a line marked [FTL] has neither date nor process id nor the words of a server: {run.fatal}",
@@ -45,18 +42,14 @@ def start_failed_logged(logs: LogEvidence) -> Iterator[Finding]:
             )
     for burst in _refused(logs):
         if burst.subject.name not in failed:
-            quiet = False
             yield _refusal(logs, burst)
     for burst in bursts(logs, "server-name-duplicate", calm=False):
-        quiet = False
         yield finding_of(
             burst,
             f"another server has the same name, {burst.values('remote')}: {burst.story}. JetStream knows its members by"
             " name: their streams get into each other's way",
             None if is_recent(logs, burst) else Severity.WARNING,
         )
-    if quiet:
-        yield passed(CLUSTER)
 
 
 def _refused(logs: LogEvidence) -> Iterator[Burst]:

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 
 from jsdoctor.checks.logs.bursts import Burst, bursts
 from jsdoctor.checks.logs.log_findings import finding_of
-from jsdoctor.checks.logs.words import no_server_lines, subject_of
+from jsdoctor.checks.logs.words import subject_of
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import CLUSTER, Finding, Severity, Subject, passed
+from jsdoctor.model.finding import Finding, Severity, Subject
 from jsdoctor.model.log import LogEvidence
 
 _GRAVE = {
@@ -60,12 +60,9 @@ def _owner(fields: Mapping[str, str], logged_by: str) -> Subject:
     return Subject(kind="server", name=logged_by) if group else Subject(kind="stream", name=store)
 
 
-@check("server_health.store_damaged_logged")
+@check("server_health.store_damaged_logged", lines_of="servers")
 def store_damaged_logged(logs: LogEvidence) -> Iterator[Finding]:
     """Most of it is written while a server starts, so starts are not left out."""
-    if not logs.has_server_logs:
-        yield no_server_lines()
-        return
     severe: set[Subject] = set()
     for signatures, severity in ((tuple(_GRAVE), None), (tuple(_MENDED), Severity.WARNING), (_INDEX, Severity.INFO)):
         log_bursts = [
@@ -74,8 +71,6 @@ def store_damaged_logged(logs: LogEvidence) -> Iterator[Finding]:
         severe.update(burst.subject for burst in log_bursts)
         for burst in log_bursts:
             yield finding_of(burst, f"{_what(burst)}: {burst.story}", severity)
-    if not severe:
-        yield passed(CLUSTER)
 
 
 def _what(burst: Burst) -> str:

@@ -13,9 +13,9 @@ from itertools import pairwise
 from jsdoctor.checks.declared.doubts import BY_HAND, jetstream_unclear, refused_by_tool, unclear
 from jsdoctor.checks.logs.bursts import bursts
 from jsdoctor.checks.logs.log_findings import finding_of
-from jsdoctor.checks.logs.words import no_server_lines, times, when, zoned
+from jsdoctor.checks.logs.words import times, when, zoned
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import CLUSTER, Finding, Observation, Severity, Subject, passed, unknown
+from jsdoctor.model.finding import Finding, Observation, Severity, Subject, passed, unknown
 from jsdoctor.model.log import LogEvidence, ProcessRun
 from jsdoctor.model.manifest import DeclaredServers, DeclaredStream, Manifests, Tool
 from jsdoctor.model.server import Servers
@@ -45,14 +45,10 @@ def temporary_store(servers: Servers) -> Iterator[Finding]:
         )
 
 
-@check("server_health.temporary_store_logged")
+@check("server_health.temporary_store_logged", lines_of="servers")
 def temporary_store_logged(logs: LogEvidence) -> Iterator[Finding]:
     """The server warns only if nothing is configured; the directory that it logs shows the other cases."""
-    if not logs.has_server_logs:
-        yield no_server_lines()
-        return
-    log_bursts = bursts(logs, "temporary-store-used", "temporary-store-named", calm=False)
-    for burst in log_bursts:
+    for burst in bursts(logs, "temporary-store-used", "temporary-store-named", calm=False):
         paths = [dict(line.fields).get("directory", "") for occurrence in burst.found for line in occurrence.exemplars]
         known = list(dict.fromkeys(path for path in paths if path))
         fallback = any(occurrence.signature == "temporary-store-used" for occurrence in burst.found)
@@ -66,8 +62,6 @@ def temporary_store_logged(logs: LogEvidence) -> Iterator[Finding]:
         )
     emptied = list(_emptied(logs))
     yield from emptied
-    if not (log_bursts or emptied):
-        yield passed(CLUSTER)
 
 
 def _emptied(logs: LogEvidence) -> Iterator[Finding]:

@@ -17,9 +17,8 @@ from jsdoctor.checks.declared.verdict import verdict
 from jsdoctor.checks.logs.bursts import bursts
 from jsdoctor.checks.logs.clients import client_of
 from jsdoctor.checks.logs.log_findings import finding_of
-from jsdoctor.checks.logs.words import no_client_lines
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed, unknown
+from jsdoctor.model.finding import Finding, Severity, passed, unknown
 from jsdoctor.model.jetstream import StreamConfig
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.manifest import DeclaredStream, Manifests, PlannedAction
@@ -48,16 +47,13 @@ _NO_TIER = "no JetStream default"
 """Begins the only one of these texts (10120) with which servers refuse publishes, too."""
 
 
-@check("stream_limits.configuration_refused_logged")
+@check("stream_limits.configuration_refused_logged", lines_of="clients")
 def configuration_refused_logged(logs: LogEvidence) -> Iterator[Finding]:
     """By application: servers do not log what they refuse."""
-    refused = bursts(logs, *_REFUSED, subjects=client_of, calm=False)
-    for burst in refused:
+    for burst in bursts(logs, *_REFUSED, subjects=client_of, calm=False):
         reason = burst.values("reason")
         what, then = _OF_ANY_REQUEST if _NO_TIER in reason else _OF_STREAMS
         yield finding_of(burst, f"{what} ({reason}), {burst.story}: {then}", Severity.WARNING)
-    if not refused:
-        yield passed(CLUSTER) if logs.has_client_logs else no_client_lines()
 
 
 @check("stream_limits.configuration_refused_declared")

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from jsdoctor.checks.logs.bursts import bursts
 from jsdoctor.checks.logs.clients import client_of
 from jsdoctor.checks.logs.log_findings import finding_of
-from jsdoctor.checks.logs.words import no_client_lines
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import CLUSTER, Finding, passed
+from jsdoctor.model.finding import Finding
 from jsdoctor.model.log import LogEvidence
 
 _FEATURES = {
@@ -22,11 +21,10 @@ _FEATURES = {
 """What the publish requested and the setting of the stream that allows it, by signature."""
 
 
-@check("stream_limits.feature_not_allowed_logged")
+@check("stream_limits.feature_not_allowed_logged", lines_of="clients")
 def feature_not_allowed_logged(logs: LogEvidence) -> Iterator[Finding]:
     """By application: the error that it received names no stream. Servers log no refused publish."""
-    refused = bursts(logs, *_FEATURES, subjects=client_of, calm=False)
-    for burst in refused:
+    for burst in bursts(logs, *_FEATURES, subjects=client_of, calm=False):
         requested = {occurrence.signature for occurrence in burst.found}
         features = ", ".join(words for signature, words in _FEATURES.items() if signature in requested)
         yield finding_of(
@@ -34,5 +32,3 @@ def feature_not_allowed_logged(logs: LogEvidence) -> Iterator[Finding]:
             f"publishes were refused because the stream does not allow {features}: {burst.story}. These messages are"
             " not stored",
         )
-    if not refused:
-        yield passed(CLUSTER) if logs.has_client_logs else no_client_lines()

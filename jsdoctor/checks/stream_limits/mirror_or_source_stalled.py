@@ -12,7 +12,6 @@ import msgspec
 
 from jsdoctor.checks.logs.bursts import Burst, bursts
 from jsdoctor.checks.logs.log_findings import finding_of, is_recent
-from jsdoctor.checks.logs.words import no_server_lines
 from jsdoctor.checks.monitor_metadata import own_duration_ns
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.stream_limits.origins import (
@@ -27,7 +26,7 @@ from jsdoctor.checks.stream_limits.origins import (
     surplus,
 )
 from jsdoctor.checks.streams.stored_subjects import stored_subjects
-from jsdoctor.model.finding import CLUSTER, Confidence, Finding, Severity, passed, suspected, unknown
+from jsdoctor.model.finding import Confidence, Finding, Severity, passed, suspected, unknown
 from jsdoctor.model.jetstream import SourceConfig
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.params import Params
@@ -251,17 +250,11 @@ _SETTING_UP = tuple(name for name in _WHAT if name not in _AT_WORK)
 _REPEATED_ID = "msgid is duplicate"
 
 
-@check("stream_limits.origin_stalled_logged")
+@check("stream_limits.origin_stalled_logged", lines_of="servers")
 def origin_stalled_logged(logs: LogEvidence) -> Iterator[Finding]:
     """A stream that cannot store one message of its origin stops there (stream.go processInboundMirrorMsg)."""
-    if not logs.has_server_logs:
-        yield no_server_lines()
-        return
-    log_bursts = [*bursts(logs, *_AT_WORK, calm=False), *bursts(logs, *_SETTING_UP)]
-    for burst in log_bursts:
+    for burst in [*bursts(logs, *_AT_WORK, calm=False), *bursts(logs, *_SETTING_UP)]:
         yield finding_of(burst, _words(burst), _severity(logs, burst))
-    if not log_bursts:
-        yield passed(CLUSTER)
 
 
 def _severity(logs: LogEvidence, burst: Burst) -> Severity | None:

@@ -9,9 +9,8 @@ import msgspec
 from jsdoctor.checks.logs.bursts import Burst, bursts
 from jsdoctor.checks.logs.clients import client_of
 from jsdoctor.checks.logs.log_findings import finding_of, is_recent
-from jsdoctor.checks.logs.words import no_client_lines
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import CLUSTER, Confidence, Finding, Severity, passed
+from jsdoctor.model.finding import Confidence, Finding, Severity
 from jsdoctor.model.log import LogEvidence
 
 _NO_STREAM = (
@@ -23,18 +22,12 @@ _MANY = 10
 _JUST_NOW_US = 60_000_000
 
 
-@check("stream_limits.no_stream_for_subject_logged")
+@check("stream_limits.no_stream_for_subject_logged", lines_of="clients")
 def no_stream_for_subject_logged(logs: LogEvidence) -> Iterator[Finding]:
     """Servers log nothing about it. During an election, applications log some of the same lines."""
-    if not logs.has_client_logs:
-        yield no_client_lines()
-        return
-    log_bursts = bursts(logs, *_NO_STREAM, *_NOBODY, subjects=client_of)
-    for burst in log_bursts:
+    for burst in bursts(logs, *_NO_STREAM, *_NOBODY, subjects=client_of):
         grave = burst.most >= _MANY or is_recent(logs, burst, _JUST_NOW_US)
         yield _finding(burst, None if grave else Severity.INFO)
-    if not log_bursts:
-        yield passed(CLUSTER)
 
 
 def _finding(burst: Burst, severity: Severity | None) -> Finding:

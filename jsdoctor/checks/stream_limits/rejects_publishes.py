@@ -14,11 +14,11 @@ from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
 from jsdoctor.checks.logs.bursts import bursts
 from jsdoctor.checks.logs.clients import client_of
 from jsdoctor.checks.logs.log_findings import finding_of, is_recent
-from jsdoctor.checks.logs.words import no_client_lines, subject_of
+from jsdoctor.checks.logs.words import subject_of
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.stream_limits.room import room
 from jsdoctor.checks.streams.limits import refuses_when_full, storage_fills
-from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed, unknown
+from jsdoctor.model.finding import Finding, Severity, passed, unknown
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.manifest import DeclaredStream, Manifests
 from jsdoctor.model.near_subjects import NearSubjects
@@ -129,15 +129,14 @@ _CLIENT = ("client-stream-full-messages", "client-stream-full-bytes", "client-st
 _TOO_LARGE = "client-message-too-large"
 
 
-@check("stream_limits.rejects_publishes_logged")
+@check("stream_limits.rejects_publishes_logged", lines_of="clients")
 def rejects_publishes_logged(logs: LogEvidence) -> Iterator[Finding]:
     """Servers write it at level DBG only, so the logs of servers alone cannot show that nothing was refused."""
     log_bursts = [
         *bursts(logs, "stream-full", subjects=subject_of, calm=False),
         *bursts(logs, *_CLIENT, subjects=client_of),
     ]
-    too_large = bursts(logs, _TOO_LARGE, subjects=client_of, calm=False)
-    for burst in too_large:
+    for burst in bursts(logs, _TOO_LARGE, subjects=client_of, calm=False):
         what = "its publishes were refused, a message is larger than max_msg_size of the stream (10054)"
         finding = finding_of(
             burst, f"{what}: {burst.story}. It is not stored, however often it is published", Severity.WARNING
@@ -152,8 +151,6 @@ def rejects_publishes_logged(logs: LogEvidence) -> Iterator[Finding]:
             None if is_recent(logs, burst) else Severity.WARNING,
         )
         yield msgspec.structs.replace(finding, remedy={"action": "stream.inspect"})  # logs do not show its limits
-    if not (log_bursts or too_large):
-        yield passed(CLUSTER) if logs.has_client_logs else no_client_lines()
 
 
 @check("stream_limits.rejects_publishes_declared")
