@@ -1,4 +1,4 @@
-"""`jsdoctor check --listen`: repeats the check and serves its report and the report's age to Prometheus."""
+"""`jsdoctor serve`: repeats the check and serves its report and the report's age to Prometheus."""
 
 from __future__ import annotations
 

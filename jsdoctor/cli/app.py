@@ -25,11 +25,13 @@ from jsdoctor.cli.help_texts import (
     CHECK_HELP,
     COMPARE_HELP,
     DIAGNOSE_HELP,
+    SERVE_HELP,
 )
 from jsdoctor.cli.mcp.command import MCP_HELP, mcp
 from jsdoctor.cli.option_groups import Given, SectionedCommand, takes
 from jsdoctor.cli.watch.command import WATCH_HELP, watch
 from jsdoctor.collect.connect.options import ConnectionOptions
+from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.model.evidence import EvidenceSource
 from jsdoctor.model.finding import Severity
 from jsdoctor.sources.request import EventsRequest, LokiRequest, QueryRequest, ReaderRequest, TimesRequest
@@ -40,6 +42,7 @@ _SECTIONS = {
         "diagnose": "Find the cause of a symptom or an error text",
         "watch": "Check a live deployment again and again",
         "audit": "Audit logs of servers and clients, of any size",
+        "serve": "Check again and again, and serve metrics to Prometheus",
     },
     "Act": {
         "fix": "Plan fixes for what check finds, apply and verify them",
@@ -167,11 +170,13 @@ def main(
     """Diagnose NATS JetStream: one rule per documented cause, each confirmed, ruled out, or named as unknown."""
 
 
+_Moved = Annotated[str | None, typer.Option("--listen", hidden=True)]
+"""An option that has become a command, so that whoever still gives it learns its name."""
+
+
 @app.command(cls=SectionedCommand, help=CHECK_HELP, context_settings=CONTEXT_SETTINGS)
 @takes(*groups.EVIDENCE, groups.comparison, *groups.JUDGING)
-def check(
-    given: Given, files: opt.CheckFiles = None, listen: opt.ListenAddress = None, every: opt.Every = 60.0
-) -> None:
+def check(given: Given, files: opt.CheckFiles = None, listen: _Moved = None) -> None:
     """Check a deployment; its help is CHECK_HELP, where lines can be kept as they are."""
     from jsdoctor.cli.check_run import run_check
     from jsdoctor.cli.errors import guarded
@@ -179,18 +184,47 @@ def check(
     from jsdoctor.cli.judge_options import judge_options
 
     def work() -> ExitCode | NagiosState:
+        if listen is not None:
+            raise UsageProblem("check --listen is a command of its own", f"jsdoctor serve --listen {listen}")
         if files:
             from jsdoctor.app.pieces import files_and_options
 
             return run_check(judge_options(given), files_and_options(files, evidence_options(given)))
-        if listen is None:
-            return run_check(judge_options(given), evidence_options(given))
+        return run_check(judge_options(given), evidence_options(given))
+
+    raise typer.Exit(guarded(work, nagios=writes_nagios(given["output"], given["format_"])))
+
+
+@app.command(cls=SectionedCommand, help=SERVE_HELP, context_settings=CONTEXT_SETTINGS)
+@takes(*groups.EVIDENCE, groups.rules, groups.accepted, groups.configuration)
+def serve(
+    given: Given,
+    listen: Annotated[
+        str, typer.Option("--listen", metavar="HOST:PORT", help="Address of the metrics, which are at /metrics.")
+    ] = "127.0.0.1:9855",
+    every: Annotated[
+        float,
+        typer.Option(
+            "--every",
+            parser=opt.positive_seconds,
+            metavar="DURATION",
+            help="Time between checks. [default: 60s]",
+            show_default=False,
+        ),
+    ] = 60.0,
+) -> None:
+    """Serve metrics; its help is SERVE_HELP, where lines can be kept as they are."""
+    from jsdoctor.cli.errors import guarded
+
+    def work() -> ExitCode:
         from jsdoctor.app.exporter import Listen, parse_listen
+        from jsdoctor.cli.evidence_options import evidence_options
         from jsdoctor.cli.exporter import run_exporter
+        from jsdoctor.cli.judge_options import judge_options
 
         return run_exporter(judge_options(given), evidence_options(given), Listen(*parse_listen(listen), every))
 
-    raise typer.Exit(guarded(work, nagios=writes_nagios(given["output"], given["format_"])))
+    raise typer.Exit(guarded(work))
 
 
 @app.command(cls=SectionedCommand, help=AUDIT_HELP, context_settings=CONTEXT_SETTINGS)

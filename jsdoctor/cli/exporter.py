@@ -1,4 +1,4 @@
-"""`jsdoctor check --listen`: the exporter until a signal ends it."""
+"""`jsdoctor serve`: the exporter until a signal ends it."""
 
 from __future__ import annotations
 

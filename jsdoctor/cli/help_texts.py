@@ -16,8 +16,17 @@ Examples:
   jsdoctor check --logs nats.log              logs alone; with -s or --bundle both
   jsdoctor check --loki URL --loki-query '{app="nats"}' --since 6h
   jsdoctor check --pcap nats.pcap             packets; both ends: --pcap A --pcap B
-  jsdoctor check --listen 127.0.0.1:9855      again and again, for Prometheus to fetch
   jsdoctor check --manifest deploy/           what is to be deployed; with -s its change
+"""
+
+SERVE_HELP = """Check a deployment again and again, and serve the findings as metrics for Prometheus.
+
+A check that comes to no report leaves the metrics of the last one, whose age grows.
+
+\b
+Examples:
+  jsdoctor serve --context prod-sys                            at http://127.0.0.1:9855/metrics
+  jsdoctor serve --context prod-sys --listen 0.0.0.0:9855 --every 5m
 """
 
 AUDIT_HELP = """Audit logs of servers and clients, of any size. Connects to no NATS server.

@@ -8,6 +8,7 @@ name, and its own options as arguments.
 from __future__ import annotations
 
 import inspect
+import textwrap
 from collections.abc import Callable
 from enum import StrEnum
 from functools import cache
@@ -86,6 +87,10 @@ def answer(
     """What becomes of a diagnosis."""
 
 
+def accepted(baseline: opt.BaselineFile = None) -> None:
+    """Which findings count."""
+
+
 def configuration(
     config: opt.Config = None, isolated: opt.Isolated = False, environment: opt.EnvironmentName = ""
 ) -> None:
@@ -115,6 +120,7 @@ JUDGING: tuple[Group, ...] = (rules, report, configuration)
 """The groups of every command that judges."""
 
 
+_WHOLE = "jsdoctor.whole_help"
 _OFTEN = ("server", "context", "select", "logs", "manifest", "bundle", "output", "format_", "fail_on", "verbose")
 """Options that stand first in a command's help."""
 
@@ -123,8 +129,20 @@ class SectionedCommand(TyperCommand):
     """A command whose help has the options that are used often first, and the others by their groups."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """The sections in the order of the command's options, a group by the first line of its docstring."""
-        groups: tuple[Group, ...] = (quiet, asked.EventsRequest, answer, comparison, *CAPTURED, *JUDGING, *EVIDENCE)
+        """Options that are used often, and the names of the others; with `--help-all` all of them, whole.
+
+        Sections are in the order of the command's options, a group by the first line of its docstring.
+        """
+        groups: tuple[Group, ...] = (
+            quiet,
+            accepted,
+            asked.EventsRequest,
+            answer,
+            comparison,
+            *CAPTURED,
+            *JUDGING,
+            *EVIDENCE,
+        )
         titles = {option.name: _title(group) for group in groups for option in _options_of(group)}
         sections: dict[str, list[tuple[str, str]]] = {"Often used": []}
         for parameter in self.get_params(ctx):
@@ -132,10 +150,35 @@ class SectionedCommand(TyperCommand):
                 name = parameter.name or ""
                 sections.setdefault("Often used" if name in _OFTEN else titles.get(name, "Other"), []).append(record)
         sections["Other"] = sections.pop("Other", [])
+        whole = ctx.meta.get(_WHOLE)
         for title, records in sections.items():
-            if records:
+            if records and (whole or title in ("Often used", "Other")):
                 with formatter.section(title):
                     formatter.write_dl(records)
+        if not whole and (more := {title: records for title, records in sections.items() if title in titles.values()}):
+            with formatter.section("More, explained by --help-all"):
+                for title, records in more.items():
+                    names = " ".join(_long_name(record) for record in records)
+                    formatter.write(f"  {title}:\n{_wrapped(names, formatter.width)}\n")
+
+
+def _long_name(record: tuple[str, str]) -> str:
+    """The long name of an option, without its value."""
+    return next(word for word in record[0].replace(",", " ").split() if word.startswith("--"))
+
+
+def _wrapped(names: str, width: int) -> str:
+    """Names of options, none of which is broken at a hyphen."""
+    return textwrap.fill(
+        names, width, initial_indent="    ", subsequent_indent="    ", break_on_hyphens=False, break_long_words=False
+    )
+
+
+def _show_all(ctx: typer.Context, wanted: bool) -> None:
+    if wanted:
+        ctx.meta[_WHOLE] = True
+        typer.echo(ctx.get_help())
+        raise typer.Exit
 
 
 def _title(group: Group) -> str:
@@ -183,6 +226,19 @@ def _parameter(field: OptionField, *, parsed: bool = True) -> inspect.Parameter:
     )
 
 
+_help_all = inspect.Parameter(
+    "help_all",
+    inspect.Parameter.KEYWORD_ONLY,
+    default=False,
+    annotation=Annotated[
+        bool,
+        typer.Option(
+            "--help-all", is_eager=True, callback=_show_all, help="Show every option with its help, and exit."
+        ),
+    ],
+)
+
+
 def takes(*groups: Group) -> Callable[[Callable[..., R]], Callable[..., R]]:
     """Give a command the options of these groups, after its own. Its first parameter receives what was given."""
 
@@ -194,12 +250,12 @@ def takes(*groups: Group) -> Callable[[Callable[..., R]], Callable[..., R]]:
 
         def run(**values: Any) -> R:
             given = {name: value for name, value in values.items() if name in names}
-            rest = {name: value for name, value in values.items() if name not in names}
+            rest = {name: value for name, value in values.items() if name not in names and name != _help_all.name}
             return command(given, **rest)
 
         # typer needs both: the signature for the defaults, the annotations for the types.
         keyword = inspect.Parameter.KEYWORD_ONLY
-        parameters = [option.replace(kind=keyword) for option in (*own, *shared)]
+        parameters = [option.replace(kind=keyword) for option in (*own, *shared, _help_all)]
         run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
         run.__annotations__ = {option.name: option.annotation for option in parameters}
         run.__name__, run.__doc__ = command.__name__, command.__doc__

@@ -111,20 +111,6 @@ BaselineFile = Annotated[
     Path | None,
     typer.Option("--baseline", metavar="FILE", dir_okay=False, help="Ignore findings recorded in this baseline file."),
 ]
-ListenAddress = Annotated[
-    str | None,
-    typer.Option("--listen", metavar="HOST:PORT", help="Check repeatedly and serve Prometheus metrics at /metrics."),
-]
-Every = Annotated[
-    float,
-    typer.Option(
-        "--every",
-        parser=positive_seconds,
-        metavar="DURATION",
-        help="Time between checks of --listen.",
-        show_default="60s",
-    ),
-]
 BaselinePath = Annotated[Path, typer.Argument(metavar="FILE", dir_okay=False, help="Baseline, a JSON file.")]
 ExitZero = Annotated[bool, typer.Option("--exit-zero", help="Exit 0 even if there are findings.")]
 AllowGaps = Annotated[bool, typer.Option("--allow-gaps", help="Exit 0 even if evidence is missing.")]
@@ -154,7 +140,10 @@ MaxExamples = Annotated[
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Findings only, one line each.")]
 QuietCapture = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, and no list of gaps.")]
 Verbose = Annotated[
-    int, typer.Option("--verbose", "-v", count=True, help="Show evidence and every rule; -vv also shows passes.")
+    int,
+    typer.Option(
+        "--verbose", "-v", count=True, show_default=False, help="Show evidence and every rule; -vv also shows passes."
+    ),
 ]
 ColorChoice = Annotated[Color, typer.Option("--color", help="When to use colours.")]
 Config = Annotated[

@@ -24,6 +24,7 @@ class ReportFormat(StrEnum):
     GITHUB = "github", "github.render_github"
     GITLAB = "gitlab", "gitlab.render_gitlab"
     MARKDOWN = "markdown", "markdown.render_markdown", ".md", ".markdown"
+    ISSUE = "issue", "issue.render_issue"
     NAGIOS = "nagios", "nagios.render_nagios"
     PROMETHEUS = "prometheus", "prometheus.render_prometheus", ".prom"
     HTML = "html", "html.page.render_html", ".html", ".htm"

@@ -68,9 +68,9 @@ def serving_metrics(text: str) -> Iterator[int]:
 
 @contextmanager
 def exporting(cluster: Cluster, directory: Path) -> Iterator[int]:
-    """The port of a running `jsdoctor check --listen`."""
+    """The port of a running `jsdoctor serve`."""
     [port] = free_ports(1)
-    command = [sys.executable, "-m", "jsdoctor", "check", "--isolated", "--no-context", "-s", cluster.url("app")]
+    command = [sys.executable, "-m", "jsdoctor", "serve", "--isolated", "--no-context", "-s", cluster.url("app")]
     command += ["--listen", f"127.0.0.1:{port}", "--every", "1s", "--samples", "1"]
     environment = os.environ | {"XDG_CONFIG_HOME": str(directory)}
     with subprocess.Popen(command, cwd=directory, env=environment, stderr=subprocess.DEVNULL) as process:

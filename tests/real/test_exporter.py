@@ -1,4 +1,4 @@
-"""`jsdoctor check --listen` beside a real server: metrics that a Prometheus client can read, and their age."""
+"""`jsdoctor serve` beside a real server: metrics that a Prometheus client can read, and their age."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.real
 @pytest.fixture
 def exporter(cluster_factory: ClusterFactory, tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], str, Cluster]]:
     cluster = cluster_factory()
-    command = [sys.executable, "-m", "jsdoctor", "check", "-s", cluster.url("sys"), "--no-context", "--timeout", "1s"]
+    command = [sys.executable, "-m", "jsdoctor", "serve", "-s", cluster.url("sys"), "--no-context", "--timeout", "1s"]
     command += ["--listen", "127.0.0.1:0", "--every", "1s", "--samples", "1"]
     with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
@@ -83,7 +83,7 @@ def test_nothing_is_made_up_before_the_first_report() -> None:
 
 @pytest.mark.parametrize("address", ["", "here", "127.0.0.1:", ":9855", "127.0.0.1:99999", "127.0.0.1:-1"])
 def test_what_is_no_address_is_refused(address: str, tmp_path: Path) -> None:
-    done = jsdoctor("check", "--listen", address, "--isolated", cwd=tmp_path)
+    done = jsdoctor("serve", "--listen", address, "--isolated", cwd=tmp_path)
     assert done.returncode == 2
     assert "HOST:PORT" in done.stderr
 
@@ -91,6 +91,6 @@ def test_what_is_no_address_is_refused(address: str, tmp_path: Path) -> None:
 def test_an_address_that_is_taken_is_reported(cluster_factory: ClusterFactory, tmp_path: Path) -> None:
     cluster = cluster_factory()
     taken = cluster.url("app").rpartition(":")[2]
-    done = jsdoctor("check", "--listen", f"127.0.0.1:{taken}", "-s", cluster.url("sys"), "--isolated", cwd=tmp_path)
+    done = jsdoctor("serve", "--listen", f"127.0.0.1:{taken}", "-s", cluster.url("sys"), "--isolated", cwd=tmp_path)
     assert done.returncode == 2
     assert "cannot listen" in done.stderr

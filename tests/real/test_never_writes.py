@@ -42,7 +42,7 @@ LIVE: dict[str, tuple[str, ...]] = {
     "fix, without --apply": ("fix", *QUICK, "--server", "{app}"),
     "fix, without --apply, system account": ("fix", *QUICK, "--server", "{sys}"),
 }
-"""Every way to look at a deployment; `check --listen` is a check again and again, in the same process."""
+"""Every way to look at a deployment; `serve` is a check again and again, in the same process."""
 IN_CI = ("check", "watch", "capture, scan", "fix, without --apply")
 OFFLINE = {"compare", "explain", "rules", "config"}
 """Commands that have no option for a server."""

@@ -27,6 +27,7 @@ ENDINGS = {
     "github": "github.txt",
     "gitlab": "gitlab.json",
     "markdown": "md",
+    "issue": "issue.md",
     "nagios": "nagios.txt",
     "prometheus": "prom",
 }

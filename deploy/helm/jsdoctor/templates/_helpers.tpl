@@ -51,7 +51,6 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- if not (or .Values.nats.servers .Values.monitor .Values.kube.enabled) -}}
 {{- fail "nothing to look at: set nats.servers, monitor or kube.enabled" -}}
 {{- end -}}
-- check
 - --no-context
 {{- with .Values.nats.servers }}
 - {{ printf "--server=%s" . | quote }}
@@ -159,6 +158,7 @@ spec:
       image: {{ include "jsdoctor.image" $ | quote }}
       imagePullPolicy: {{ $.Values.image.pullPolicy }}
       args:
+        - {{ if eq .component "exporter" }}serve{{ else }}check{{ end }}
         {{- include "jsdoctor.arguments" $ | nindent 8 }}
         {{- range .arguments }}
         - {{ . | quote }}
