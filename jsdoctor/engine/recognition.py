@@ -47,6 +47,7 @@ _SENTENCE = 3
 """What a sentence is about weighs less than any wording that is known."""
 
 _MAX_TOLD = 3
+_FEW_WORDS = 12
 _TELLING = 24
 """A shorter text of an API error may stand in any log."""
 _EXCEPTION = re.compile(
@@ -101,9 +102,11 @@ class Recogniser:
 
     def text(self, text: str) -> Recognition:
         """The symptom of an error message, a sentence, or lines of a log. Codes weigh most, loose words least."""
-        text = text[-MAX_TEXT_LENGTH:]
+        return self._read(text[-MAX_TEXT_LENGTH:])
+
+    def _read(self, text: str, least_words: int = MIN_WORDS) -> Recognition:
         result: dict[str, Recognised] = {}
-        for reading in self._readings(text):
+        for reading in self._readings(text, least_words):
             known = result.get(reading.symptom.slug)
             if known is None or reading.weight > known.weight:
                 result[reading.symptom.slug] = reading
@@ -118,12 +121,20 @@ class Recogniser:
             actual_seq=int(number["actual"]) if number else None,
         )
 
+    def question(self, text: str) -> Recognition:
+        """The same of what somebody types. A few words are about NATS, although they do not name it."""
+        recognition = self.text(text)
+        words = len(text.split())
+        if recognition.symptom or not 0 < words <= _FEW_WORDS or "\n" in text.strip() or _OTHERS.search(text):
+            return recognition
+        return self._read(f"nats {text.strip()}", least_words=2)
+
     def code(self, code: int) -> Recognition:
         """The symptom of an API error."""
         error, symptom = self._book.api_error(code), self._book.of_code(code)
         return Recognition(symptom=symptom, by=f"API error {code}" if symptom else "", api_error=error)
 
-    def _readings(self, text: str) -> Iterator[Recognised]:
+    def _readings(self, text: str, least_words: int) -> Iterator[Recognised]:
         if _OTHERS.search(text) and not _OURS.search(text):
             return
         for code in _codes(text):
@@ -138,7 +149,7 @@ class Recogniser:
             for symptom in self._by_signature.get(signature.name, ()):
                 yield Recognised(symptom, f"the log signature {signature.name}", weight + len(signature.contains))
         yield from self._known_texts(text)
-        for reported in self._sentences.read(text)[:_MAX_TOLD]:
+        for reported in self._sentences.read(text, least_words)[:_MAX_TOLD]:
             if symptom := self._book.symptom(reported.slug):
                 yield Recognised(symptom, f'the words "{reported.words}"', round(reported.share * _SENTENCE))
 
@@ -227,13 +238,13 @@ class SentenceReader:
         self._topics = [(topic, _whole_words(topic.words)) for topic in vocabulary.topics]
         self._complaints = {name: _whole_words(words) for name, words in vocabulary.complaints.items()}
 
-    def read(self, text: str) -> list[SentenceMatch]:
+    def read(self, text: str, least_words: int = MIN_WORDS) -> list[SentenceMatch]:
         """The symptoms that the sentences of a text lead to, the likeliest first; none for lines of logs."""
         of_nats = bool(_OF_NATS.search(_PREFIX.sub("", text)))
         best: dict[str, dict[str, tuple[float, str]]] = defaultdict(dict)
         for passage, share in passages(text):
             words = _PREFIX.sub("", _REPAIR.sub("", passage))
-            if len(words.split()) < MIN_WORDS:
+            if len(words.split()) < least_words:
                 continue
             plain = _JOINED.sub(" ", words).lower()
             topics = self._topics_of(plain)

@@ -7,8 +7,10 @@ from collections import Counter
 
 import pytest
 
+from jsdoctor.app.diagnose.collect import named_in
+from jsdoctor.model.diagnosis import Narrowing
 from tests.diagnosis.book import book, recogniser
-from tests.support.evidence import FIXTURES
+from tests.support.evidence import FIXTURES, evidence_of
 from tests.support.ruleset import rules
 
 KNOWN: dict[str, list[str]] = tomllib.loads((FIXTURES / "symptoms" / "known.toml").read_text("utf-8"))
@@ -131,3 +133,40 @@ def test_secrets_in_a_text_are_not_repeated(text: str) -> None:
     recognition = recogniser().text(text)
     assert recognition.symptom is not None
     assert "hunter2" not in " ".join([recognition.by, *(reading.by for reading in recognition.also)])
+
+
+@pytest.mark.parametrize(
+    ("question", "slug"),
+    [
+        ("context deadline exceeded", "publish-not-acknowledged"),
+        ("disk full", "insufficient-resources"),
+        ("node down", "server-not-starting"),
+        ("503", "no-responders"),
+        ("server won't start", "server-not-starting"),
+        ("high memory", "server-slow"),
+        ("raft errors", "leader-changing"),
+        ("why is billing not getting orders", "consumer-stalled"),
+        ("why doesn't worker-1 receive ORDERS_EU", "consumer-stalled"),
+        ("kafka is down", ""),
+        ("hello world", ""),
+    ],
+)
+def test_a_few_words_that_are_typed_are_about_nats(question: str, slug: str) -> None:
+    symptom = recogniser().question(question).symptom
+    assert (symptom.slug if symptom else "") == slug
+
+
+def test_a_log_of_a_few_words_is_not_about_nats() -> None:
+    assert recogniser().text("disk full").symptom is None
+
+
+@pytest.mark.parametrize(
+    ("text", "narrowing"),
+    [
+        ("why is billing not getting orders", Narrowing("ORDERS", "billing")),
+        ("publishes to ORDERS time out", Narrowing("ORDERS")),
+        ("consumer lag", Narrowing()),
+    ],
+)
+def test_names_in_a_question_are_found_in_the_deployment(text: str, narrowing: Narrowing) -> None:
+    assert named_in(text, evidence_of({"base": "three-nodes-2.15.1"})) == narrowing

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from msgspec.structs import replace
 
 from jsdoctor.app.collecting import Collected, collect
@@ -14,9 +16,13 @@ from jsdoctor.engine.recognition import Recognition
 from jsdoctor.engine.runner import evaluate
 from jsdoctor.engine.symptom_of import symptom_of, symptom_of_possible
 from jsdoctor.engine.symptoms import SymptomBook
-from jsdoctor.model.diagnosis import Diagnosis, Question
+from jsdoctor.model.diagnosis import Diagnosis, Narrowing, Question
+from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import Severity
+from jsdoctor.model.snapshot import SnapshotSeries
 from jsdoctor.remedy.offer import with_offers
+
+_NAME = re.compile(r"[\w-]+")
 
 
 def diagnose_collected(
@@ -35,6 +41,8 @@ def diagnose_collected(
         collected = collect(request.wanted, judging, messages)
     if collected.problem is not None and collected.saw_nothing:
         messages.notice(collected.problem.message, collected.problem.hint)
+    if question.narrowing == Narrowing():
+        question = replace(question, narrowing=named_in(request.text, collected.evidence))
     evaluation = evaluate(
         judging.selection, judging.rulebook.checks, collected.evidence, judging.values, keep_passes=True
     )
@@ -42,6 +50,25 @@ def diagnose_collected(
     offered = with_offers(evaluation.results, judging.rulebook.actions, collected.evidence, collected.logins)
     looked = Examined(collected.evidence, replace(evaluation, results=offered), results)
     return collected, diagnose(question, judging.rulebook.rules, judging.rulebook.checks, looked)
+
+
+def named_in(text: str, evidence: EvidenceSet) -> Narrowing:
+    """What of the deployment a question is about: the one stream or consumer whose name it has, as it is written.
+
+    Ordinary words may be names of several assets; then it is about none of them.
+    """
+    series = evidence.get(SnapshotSeries)
+    words = set(_NAME.findall(text))
+    streams = [stream for stream in series.last.streams if stream.name in words] if series is not None else []
+    consumers = [
+        consumer.subject
+        for stream in (streams or (series.last.streams if series is not None else ()))
+        for consumer in stream.consumers
+        if consumer.name in words
+    ]
+    if len(consumers) == 1:
+        return Narrowing(stream=consumers[0].stream, consumer=consumers[0].name)
+    return Narrowing(stream=streams[0].name) if len(streams) == 1 else Narrowing()
 
 
 def recognised_by_evidence(

@@ -83,4 +83,4 @@ def _recognise(request: DiagnoseRequest, book: SymptomBook, rulebook: Rulebook) 
     recogniser = Recogniser(book, rulebook.rules)
     if request.code is not None:
         return recogniser.code(request.code)
-    return recogniser.text(request.text)
+    return recogniser.question(request.text)
