@@ -61,7 +61,7 @@ Examples:
   jsdoctor capture -o prod.zip --context sys     system account: sees everything
   jsdoctor capture -o prod.zip --logs /var/log/nats --since 2h     with the relevant lines of logs
   jsdoctor capture -o prod.zip --loki URL --loki-query '{app="nats"}' --since 6h
-  jsdoctor capture -o prod.zip --host --pcap nats.pcap --report
+  jsdoctor capture -o prod.zip --this-host --pcap nats.pcap --report
   jsdoctor check --bundle prod.zip               then, anywhere
 """
 

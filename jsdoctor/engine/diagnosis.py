@@ -374,6 +374,6 @@ def in_words(way: EvidenceSource, stream: str) -> str:
         EvidenceSource.PACKETS: "read a capture of the traffic between client and server: --pcap FILE",
         EvidenceSource.LOGS: "read logs of the servers and of the applications: --logs PATH",
         EvidenceSource.NTP: "query the time: --ntp HOST",
-        EvidenceSource.HOST: "look at the host of a server: --host there, as root",
+        EvidenceSource.HOST: "look at the host of a server: --this-host there, as root",
         EvidenceSource.KUBERNETES: "query Kubernetes: --kube -n NAMESPACE",
     }[way]

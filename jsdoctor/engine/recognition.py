@@ -104,9 +104,9 @@ class Recogniser:
         """The symptom of an error message, a sentence, or lines of a log. Codes weigh most, loose words least."""
         return self._read(text[-MAX_TEXT_LENGTH:])
 
-    def _read(self, text: str, least_words: int = MIN_WORDS) -> Recognition:
+    def _read(self, text: str, *, about_nats: bool = False) -> Recognition:
         result: dict[str, Recognised] = {}
-        for reading in self._readings(text, least_words):
+        for reading in self._readings(text, about_nats):
             known = result.get(reading.symptom.slug)
             if known is None or reading.weight > known.weight:
                 result[reading.symptom.slug] = reading
@@ -127,14 +127,14 @@ class Recogniser:
         words = len(text.split())
         if recognition.symptom or not 0 < words <= _FEW_WORDS or "\n" in text.strip() or _OTHERS.search(text):
             return recognition
-        return self._read(f"nats {text.strip()}", least_words=2)
+        return self._read(text.strip(), about_nats=True)
 
     def code(self, code: int) -> Recognition:
         """The symptom of an API error."""
         error, symptom = self._book.api_error(code), self._book.of_code(code)
         return Recognition(symptom=symptom, by=f"API error {code}" if symptom else "", api_error=error)
 
-    def _readings(self, text: str, least_words: int) -> Iterator[Recognised]:
+    def _readings(self, text: str, about_nats: bool) -> Iterator[Recognised]:
         if _OTHERS.search(text) and not _OURS.search(text):
             return
         for code in _codes(text):
@@ -148,8 +148,8 @@ class Recogniser:
             weight = _ENDING if signature.name in self._endings else _KNOWN_LINE
             for symptom in self._by_signature.get(signature.name, ()):
                 yield Recognised(symptom, f"the log signature {signature.name}", weight + len(signature.contains))
-        yield from self._known_texts(text)
-        for reported in self._sentences.read(text, least_words)[:_MAX_TOLD]:
+        yield from self._known_texts(f"nats {text}" if about_nats else text)
+        for reported in self._sentences.read(text, about_nats=about_nats)[:_MAX_TOLD]:
             if symptom := self._book.symptom(reported.slug):
                 yield Recognised(symptom, f'the words "{reported.words}"', round(reported.share * _SENTENCE))
 
@@ -238,13 +238,16 @@ class SentenceReader:
         self._topics = [(topic, _whole_words(topic.words)) for topic in vocabulary.topics]
         self._complaints = {name: _whole_words(words) for name, words in vocabulary.complaints.items()}
 
-    def read(self, text: str, least_words: int = MIN_WORDS) -> list[SentenceMatch]:
-        """The symptoms that the sentences of a text lead to, the likeliest first; none for lines of logs."""
-        of_nats = bool(_OF_NATS.search(_PREFIX.sub("", text)))
+    def read(self, text: str, *, about_nats: bool = False) -> list[SentenceMatch]:
+        """The symptoms that the sentences of a text lead to, the likeliest first; none for lines of logs.
+
+        `about_nats`: it is about NATS, however few words it has.
+        """
+        of_nats = about_nats or bool(_OF_NATS.search(_PREFIX.sub("", text)))
         best: dict[str, dict[str, tuple[float, str]]] = defaultdict(dict)
         for passage, share in passages(text):
             words = _PREFIX.sub("", _REPAIR.sub("", passage))
-            if len(words.split()) < least_words:
+            if len(words.split()) < MIN_WORDS and not about_nats:
                 continue
             plain = _JOINED.sub(" ", words).lower()
             topics = self._topics_of(plain)

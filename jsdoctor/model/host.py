@@ -80,7 +80,7 @@ class HostFacts(Evidence, frozen=True):
     source = EvidenceSource.HOST
     parts = ("host",)
     unavailable = not_offered(
-        "no host of a server was checked", "run jsdoctor on the host of a server with --host, as root", kind="host"
+        "no host of a server was checked", "run jsdoctor on the host of a server with --this-host, as root", kind="host"
     )
     endpoints = (Endpoint.HOST,)
 

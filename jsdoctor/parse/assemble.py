@@ -297,7 +297,7 @@ def _gap(host: str, reason: str) -> Gap:
         kind="host",
         subject=Subject(kind="cluster", name=f"host {host}"),
         reason=reason,
-        how_to_get="run --host on the host of a server, as root; in a pod, in the server's process namespace",
+        how_to_get="run --this-host on the host of a server, as root; in a pod, in the server's process namespace",
     )
 
 

@@ -60,7 +60,9 @@ class LiveRequest:
     digests: Annotated[
         bool, option("--digests", help="With --scan: compare the contents of messages that share an id.")
     ] = False
-    host: Annotated[bool, option("--host", help="Look at the nats-server processes of this host, too (Linux).")] = False
+    host: Annotated[
+        bool, option("--this-host", help="Look at the nats-server processes of this host, too (Linux).")
+    ] = False
     samples: Annotated[
         int | None,
         option(

@@ -1,4 +1,4 @@
-"""`--host` beside a real server: its volume, its open files, the clock of the kernel; live and from a bundle."""
+"""`--this-host` beside a real server: its volume, its open files, the clock of the kernel; live and from a bundle."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from jsdoctor.parse.assemble import assemble
 from tests.cli.invoke import jsdoctor
 from tests.servers import DEFAULT_VERSION, server_binary, wait_until
 
-pytestmark = [pytest.mark.real, pytest.mark.skipif(sys.platform != "linux", reason="--host reads /proc")]
+pytestmark = [pytest.mark.real, pytest.mark.skipif(sys.platform != "linux", reason="--this-host reads /proc")]
 NAME = "looked-at"
 RULES = "JSD827,JSD828,JSD829,JSD830,JSD103"
 Json = dict[str, Any]
@@ -70,7 +70,7 @@ def judged(tmp_path: Path, *words: str) -> dict[str, Json]:
 
 def test_a_full_volume_in_memory_and_few_files_live_and_from_a_bundle(tmp_path: Path) -> None:
     with a_small_volume(tmp_path / "data"), a_server(tmp_path, "data") as (url, pid):
-        results = judged(tmp_path, "-s", url, "--host", "--interval", "100ms")
+        results = judged(tmp_path, "-s", url, "--this-host", "--interval", "100ms")
         assert {code: result["outcome"] for code, result in results.items()} == {
             "JSD827": "fail",
             "JSD828": "pass",
@@ -82,9 +82,9 @@ def test_a_full_volume_in_memory_and_few_files_live_and_from_a_bundle(tmp_path: 
         open_files = next(s for s in _processes() if s.pid == pid).open_files
         assert open_files
         resource.prlimit(pid, resource.RLIMIT_NOFILE, (open_files + 2, hard))
-        capture = ("capture", "-o", "b.zip", "-s", url, "--host", "--interval", "100ms", "--isolated")
+        capture = ("capture", "-o", "b.zip", "-s", url, "--this-host", "--interval", "100ms", "--isolated")
         assert jsdoctor(*capture, cwd=tmp_path).returncode in (0, 3)
-        live = judged(tmp_path, "-s", url, "--host", "--interval", "100ms")
+        live = judged(tmp_path, "-s", url, "--this-host", "--interval", "100ms")
     kept = judged(tmp_path, "--bundle", "b.zip")
     for results in (live, kept):
         assert {code: (result["outcome"], result["severity"]) for code, result in results.items()} == {
@@ -98,7 +98,7 @@ def test_a_server_that_does_not_respond_does_not_hide_its_host(tmp_path: Path) -
     with a_small_volume(tmp_path / "data"), a_server(tmp_path, "data") as (url, pid):
         (tmp_path / "data" / "others").write_bytes(bytes(8_350_000))
         os.kill(pid, signal.SIGSTOP)
-        results = judged(tmp_path, "-s", url, "--host", "--timeout", "1s")
+        results = judged(tmp_path, "-s", url, "--this-host", "--timeout", "1s")
     assert (results["JSD828"]["outcome"], results["JSD828"]["severity"]) == ("fail", "error")
 
 

@@ -149,6 +149,7 @@ def test_secrets_in_a_text_are_not_repeated(text: str) -> None:
         ("why doesn't worker-1 receive ORDERS_EU", "consumer-stalled"),
         ("kafka is down", ""),
         ("hello world", ""),
+        ("it is all quiet here", ""),
     ],
 )
 def test_a_few_words_that_are_typed_are_about_nats(question: str, slug: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from jsdoctor.model.finding import Finding, unknown
 from jsdoctor.model.host import ServerProcess
 
-HOW_TO_READ = "run jsdoctor with --host on that host as root"
+HOW_TO_READ = "run jsdoctor with --this-host on that host as root"
 
 
 def unread(server: ServerProcess, what: str) -> Finding:

@@ -12,7 +12,7 @@ from jsdoctor.model.params import Params
 
 _MIN_PERIODS = 10
 """A limit is enforced every 100 ms as a rule: that is a second of work. Periods without work do not count."""
-_HOW_TO_COMPARE = "run --host with --samples 2 and an --interval of 5s or more"
+_HOW_TO_COMPARE = "run --this-host with --samples 2 and an --interval of 5s or more"
 
 
 @check("server_health.open_files_near_limit")

@@ -31,7 +31,7 @@ from jsdoctor.parse.manifests.tree import ManifestError
 def require_linux() -> None:
     """Raises UsageProblem where there is no /proc to read."""
     if sys.platform != "linux":
-        raise UsageProblem("--host reads /proc, which only Linux has", "run it on a Linux host of a server")
+        raise UsageProblem("--this-host reads /proc, which only Linux has", "run it on a Linux host of a server")
 
 
 def read_host() -> Exchange:
