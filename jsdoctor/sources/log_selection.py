@@ -75,7 +75,7 @@ def select_logs(files: Sequence[LogFiles], need: Need, run: Run) -> SelectedLogs
         return SelectedLogs((), files)
     run.show("looking for logs")
     plan, cut = planned_logs(files, run)
-    if outside := tuple(window_gaps([path for of in files for path in of.paths], run.window, cut)):
+    if outside := tuple(window_gaps(files, run.window, cut)):
         named = EvidenceOrigin("logs", outside[0].subject.name, datetime.now(UTC))
         files = (*files, LogFiles(paths=(), service=named, gaps=outside))
     settings = ScanSettings(signatures=signatures_of(need.rules))

@@ -66,6 +66,10 @@ class _AllLogs(msgspec.Struct, frozen=True):
         return {path: name for of in self.files for path, name in of.series.items()}
 
     @property
+    def shown(self) -> list[str]:
+        return [self.names.get(path, path) for path in self.paths]
+
+    @property
     def windowed(self) -> frozenset[str]:
         return frozenset(path for of in self.files if of.windowed for path in of.paths)
 
@@ -88,10 +92,9 @@ def read_logs(files: Sequence[LogFiles], need: Need, run: Run) -> Reading:
     run.show("looking for logs")
     logs = _AllLogs(tuple(files))
     origin, words = tuple(logs.origin(started)), [of.words for of in files]
-    shown = [logs.names.get(path, path) for path in logs.paths]
     plan, cut = planned_logs(files, run)
     outside = _window_words(run.window, cut) if cut else ""
-    gaps = (*logs.gaps, *window_gaps(shown, run.window, cut))
+    gaps = (*logs.gaps, *window_gaps(files, run.window, cut))
     if not plan.files and gaps:
         read = f"no line of logs{outside}" if outside else ""
         return Reading(absent=(LogEvidence, gaps[0]), gaps=gaps, origin=origin, headline=_sentence([read, *words]))
@@ -102,7 +105,7 @@ def read_logs(files: Sequence[LogFiles], need: Need, run: Run) -> Reading:
     gaps = (*gaps, *(_gap(file) for file in evidence.files if file.problem))
     read = _headline(evidence, how) + outside
     if _tells_nothing(evidence) and not any(gap.requested for gap in gaps):
-        nothing = _no_log_lines(shown, evidence)
+        nothing = _no_log_lines(logs.shown, evidence)
         gaps, absent = (*gaps, nothing), (LogEvidence, nothing)
         return Reading(absent=absent, gaps=gaps, origin=origin, headline=_sentence([read, *words]))
     return Reading(
@@ -216,12 +219,12 @@ def _window_words(window: Window | None, cut: Narrowed) -> str:
     return f"; only {window.words}, log times without a zone taken as {window.local_zone}{left}{whole}"
 
 
-def window_gaps(shown: Sequence[str], window: Window | None, cut: Narrowed | None) -> Iterator[Gap]:
+def window_gaps(files: Sequence[LogFiles], window: Window | None, cut: Narrowed | None) -> Iterator[Gap]:
     """A window without any line is no evidence of health."""
     if cut is not None and not cut.plan.files and window is not None:
         yield Gap(
             kind="log",
-            subject=Subject(kind="file", name=shown[0]),
+            subject=Subject(kind="file", name=_AllLogs(tuple(files)).shown[0]),
             reason=f"no log line lies in the time window, {window.words}",
             how_to_get="widen --since and --until; --timezone sets the zone of log times without one",
         )
