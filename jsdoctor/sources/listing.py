@@ -28,8 +28,10 @@ def sources_of(request: EvidenceRequest, *, live: bool = False) -> tuple[Source,
     if judged and not (named or described):
         needing = [name for name in measured if request.prometheus.url or name not in _PACE]
         if needing:
-            needed = f"{' and '.join(needing)}: no connection is named that needs it"
-            raise UsageProblem(needed, "add -s URL or --context NAME")
+            verb = "needs" if len(needing) == 1 else "need"
+            raise UsageProblem(
+                f"{' and '.join(needing)} {verb} a connection, and none is named", "add -s URL or --context NAME"
+            )
     if named or not judged or (described and (connection or measured)):
         from jsdoctor.sources.live import LiveDeployment
 
