@@ -10,6 +10,7 @@ import msgspec
 
 from jsdoctor.model.plan import Plan
 from jsdoctor.render.diagnosis_document import DiagnosisDocument
+from jsdoctor.render.preflight_json import PreflightDocument
 from jsdoctor.render.report_document import ReportDocument
 
 DIRECTORY = Path(__file__).resolve().parents[1] / "docs" / "schema"
@@ -21,6 +22,7 @@ def schemas() -> dict[Path, str]:
     return {
         DIRECTORY / "report-v1.json": _text("report", _complete(msgspec.json.schema(ReportDocument))),
         DIRECTORY / "diagnosis-v1.json": _text("diagnosis", _complete(msgspec.json.schema(DiagnosisDocument))),
+        DIRECTORY / "preflight-v1.json": _text("preflight", _complete(msgspec.json.schema(PreflightDocument))),
         DIRECTORY / "plan-v1.json": _text("plan", msgspec.json.schema(Plan)),
     }
 

@@ -31,6 +31,14 @@ class PlanFormat(StrEnum):
     HTML = "html"
 
 
+class PreflightFormat(StrEnum):
+    """Formats that a preflight can be written in."""
+
+    TEXT = "text"
+    JSON = "json"
+    MARKDOWN = "markdown"
+
+
 class OutputTarget(NamedTuple):
     """One output. `path` None is stdout. An empty `format` is not decided yet: only before `resolve`."""
 

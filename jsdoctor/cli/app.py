@@ -29,6 +29,7 @@ from jsdoctor.cli.help_texts import (
 )
 from jsdoctor.cli.mcp.command import MCP_HELP, mcp
 from jsdoctor.cli.option_groups import Given, SectionedCommand, takes
+from jsdoctor.cli.preflight.command import PREFLIGHT_HELP, preflight
 from jsdoctor.cli.watch.command import WATCH_HELP, watch
 from jsdoctor.collect.connect.options import ConnectionOptions
 from jsdoctor.collect.problems import UsageProblem
@@ -41,6 +42,7 @@ _SECTIONS = {
         "check": "Find what is wrong with a deployment, live or captured",
         "diagnose": "Find the cause of a symptom or an error text",
         "watch": "Check a live deployment again and again",
+        "preflight": "Find out whether a server can be taken down now",
         "audit": "Audit logs of servers and clients, of any size",
         "serve": "Check again and again, and serve metrics to Prometheus",
     },
@@ -299,6 +301,7 @@ def capture(
 
 app.command(help=MCP_HELP, context_settings=CONTEXT_SETTINGS)(mcp)
 app.command(cls=SectionedCommand, help=WATCH_HELP, context_settings=CONTEXT_SETTINGS)(watch)
+app.command(cls=SectionedCommand, help=PREFLIGHT_HELP, context_settings=CONTEXT_SETTINGS)(preflight)
 app.command(cls=SectionedCommand, help=FIX_HELP, context_settings=CONTEXT_SETTINGS)(fix)
 app.command(cls=SectionedCommand, context_settings=CONTEXT_SETTINGS)(rollback)
 

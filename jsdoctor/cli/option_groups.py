@@ -121,7 +121,10 @@ JUDGING: tuple[Group, ...] = (rules, report, configuration)
 
 
 _WHOLE = "jsdoctor.whole_help"
-_OFTEN = ("server", "context", "select", "logs", "manifest", "bundle", "output", "format_", "fail_on", "verbose")
+_OFTEN = (
+    *("without", "each", "accept", "server", "context", "select", "logs", "manifest", "bundle"),
+    *("output", "format_", "fail_on", "verbose"),
+)
 """Options that stand first in a command's help."""
 
 

@@ -1,0 +1,119 @@
+"""Collects what a request names, and judges whether servers can be taken down."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
+
+from jsdoctor import __version__
+from jsdoctor.app.configuration import load_configuration
+from jsdoctor.app.messages import LOGGED, Messages
+from jsdoctor.app.outputs import STDOUT, Color, OutputTarget
+from jsdoctor.checks.registry import Check
+from jsdoctor.collect.problems import UsageProblem
+from jsdoctor.engine.preflight.choice import NoSuchServerError, chosen
+from jsdoctor.engine.preflight.groups import Landscape
+from jsdoctor.engine.preflight.judge import preflight
+from jsdoctor.model.connections import Connections
+from jsdoctor.model.finding import CLUSTER
+from jsdoctor.model.links import Links
+from jsdoctor.model.logins import Logins
+from jsdoctor.model.preflight import Acceptance, Obstacle, Preflight, PreflightReport
+from jsdoctor.model.raft import RaftGroups
+from jsdoctor.model.server import ConnectedServer, Servers
+from jsdoctor.model.snapshot import SnapshotSeries
+from jsdoctor.remedy.families import stream_settings
+from jsdoctor.remedy.family import command
+from jsdoctor.remedy.offer import flagged
+from jsdoctor.sources.base import Need, Run
+from jsdoctor.sources.collect import collect
+from jsdoctor.sources.listing import sources_of
+from jsdoctor.sources.request import EvidenceRequest
+
+_NEEDED = Check(
+    name="preflight",
+    predicate=lambda: iter(()),
+    required={"series": SnapshotSeries, "servers": Servers, "groups": RaftGroups},
+    optional={"connections": Connections, "links": Links, "connected": ConnectedServer},
+    takes_params=False,
+)
+"""The evidence of a preflight, declared as a check declares its own."""
+
+
+class PreflightRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """What the command line asked `jsdoctor preflight` for. `each`: every server in turn, beside `without`."""
+
+    wanted: EvidenceRequest
+    without: tuple[str, ...] = ()
+    each: bool = False
+    accepted: tuple[Acceptance, ...] = ()
+    outputs: tuple[OutputTarget, ...] = STDOUT
+    quiet: bool = False
+    verbose: int = 0
+    color: Color = Color.AUTO
+    config: Path | None = None
+    isolated: bool = False
+    environment: str = ""
+
+
+def run_preflight(request: PreflightRequest, messages: Messages = LOGGED) -> PreflightReport:
+    """Collect and judge. Raises `UsageProblem` for servers that are not there, and for options that do not fit."""
+    if not (request.without or request.each):
+        raise UsageProblem("no server is named", "name one: jsdoctor preflight --without n2, or judge each with --each")
+    config = load_configuration(request.config, request.isolated, request.environment)
+    wanted, started = request.wanted, datetime.now(UTC)
+    with messages.progress(request.quiet) as show:
+        run = Run(config, show, messages.notice, wanted.window, wanted.reader, wanted.events)
+        collection = collect(sources_of(wanted), Need((_NEEDED,), ()), run)
+    if collection.problem is not None:
+        messages.notice(collection.problem.message, collection.problem.hint)
+    evidence = collection.evidence
+    landscape = Landscape(evidence)
+    try:
+        without = chosen(request.without, landscape)
+    except NoSuchServerError as error:
+        raise UsageProblem(str(error), f"servers: {', '.join(sorted(landscape.names)) or 'none responded'}") from None
+    choices = [(*without, name) for name in sorted(landscape.by_name) if name not in without] if request.each else []
+    results = [preflight(evidence, choice, request.accepted, landscape) for choice in choices or [without]]
+    return PreflightReport(
+        version=__version__,
+        started=started,
+        finished=datetime.now(UTC),
+        headline=collection.headline,
+        sources=collection.origin,
+        results=tuple(_with_commands(result, collection.logins) for result in results),
+        each=request.each,
+    )
+
+
+def _with_commands(result: Preflight, logins: Logins) -> Preflight:
+    """The same with the commands that take obstacles away, each with the flags of its login."""
+    return replace(
+        result,
+        obstacles=tuple(_with_command(obstacle, logins) for obstacle in result.obstacles),
+        unseen=tuple(flagged(gap, gap.subject, logins) for gap in result.unseen),
+    )
+
+
+def _with_command(obstacle: Obstacle, logins: Logins) -> Obstacle:
+    commands = _commands(obstacle)
+    needed = [login for text in commands if (login := logins.needed(text, obstacle.subject))] if logins.each else []
+    return replace(
+        obstacle,
+        commands=tuple(logins.flagged(text, obstacle.subject) for text in commands),
+        login=needed[0] if needed else "",
+    )
+
+
+def _commands(obstacle: Obstacle) -> Sequence[str]:
+    """What gives the subject so many replicas that it outlives a server."""
+    subject = obstacle.subject
+    if not obstacle.replicas or subject == CLUSTER:
+        return ()
+    if subject.kind == "stream":
+        return stream_settings.edits(subject, {"num_replicas": obstacle.replicas})
+    return (command("nats", "consumer", "edit", subject.stream, subject.name, f"--replicas={obstacle.replicas}", "-f"),)

@@ -1,0 +1,1 @@
+"""`jsdoctor preflight`: whether servers can be taken down now."""

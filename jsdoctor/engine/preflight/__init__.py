@@ -1,0 +1,1 @@
+"""Whether servers can be taken down now, from the evidence alone."""

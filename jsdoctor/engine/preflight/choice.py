@@ -1,0 +1,57 @@
+"""Which servers are meant: by name, by tag, or by cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jsdoctor.checks.cluster_health.clusters import cluster_of
+from jsdoctor.engine.preflight.groups import Landscape
+from jsdoctor.model.nearest import did_you_mean
+from jsdoctor.model.server import Server
+
+_TAG, _CLUSTER = "tag:", "cluster:"
+
+
+class NoSuchServerError(Exception):
+    """No server is meant. The message names the nearest that there is."""
+
+
+def chosen(words: Sequence[str], land: Landscape) -> tuple[str, ...]:
+    """The servers that these words name, each once: `n2`, `tag:az=1`, `cluster:east`.
+
+    A name that no reply shows is kept where not every server was read: the result is then unknown. Raises
+    `NoSuchServerError` where every server was.
+    """
+    names: dict[str, None] = {}
+    for word in words:
+        if word.startswith((_TAG, _CLUSTER)):
+            names |= dict.fromkeys(_several(word, land))
+            continue
+        is_whole = land.servers is not None and land.servers.complete
+        if word not in land.names and is_whole:
+            raise NoSuchServerError(f"no server is named {word!r}{did_you_mean(word, land.names)}")
+        names[word] = None
+    return tuple(names)
+
+
+def _several(word: str, land: Landscape) -> list[str]:
+    values = {name: _values(server, word) for name, server in sorted(land.by_name.items())}
+    sought = _alike(word.partition(":")[2])
+    names = [name for name, known in values.items() if sought in map(_alike, known)]
+    if not names:
+        what = "has the tag" if word.startswith(_TAG) else "is in the cluster"
+        known = {value for of_server in values.values() for value in of_server}
+        text = word.partition(":")[2]
+        raise NoSuchServerError(f"no server that responded {what} {text!r}{did_you_mean(text, known)}")
+    return names
+
+
+def _values(server: Server, word: str) -> tuple[str, ...]:
+    if word.startswith(_CLUSTER):
+        return tuple(filter(None, (cluster_of(server),)))
+    return server.varz.tags if server.varz else ()
+
+
+def _alike(text: str) -> str:
+    """Servers store tags in lower case; `az:1` and `az=1` are both in use."""
+    return text.lower().replace("=", ":")

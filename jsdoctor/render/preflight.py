@@ -1,0 +1,238 @@
+"""A preflight for a person: whether to stop the servers, what stands in the way, and what happens besides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from jsdoctor.model.finding import CLUSTER
+from jsdoctor.model.preflight import GoNoGo, Harm, Obstacle, Preflight, PreflightReport
+from jsdoctor.model.wording import counted, listed
+from jsdoctor.render.escape import ascii_only
+from jsdoctor.render.findings import CUT_OFF
+from jsdoctor.render.markdown_text import code_text, plain_text, table
+from jsdoctor.render.options import RenderOptions
+from jsdoctor.render.page import Page
+from jsdoctor.render.wording import to_the_second
+
+_STYLES = {GoNoGo.GO: "bold green", GoNoGo.NO_GO: "bold red", GoNoGo.UNKNOWN: "bold yellow"}
+_WORDS = {GoNoGo.GO: "go", GoNoGo.NO_GO: "no-go", GoNoGo.UNKNOWN: "unknown"}
+_HURTS = {
+    Harm.DATA_LOST: "loses data",
+    Harm.QUORUM_LOST: "without quorum",
+    Harm.NO_LEADER: "without a leader",
+    Harm.NOT_CURRENT: "not current elsewhere",
+    Harm.UNAVAILABLE: "unavailable",
+    Harm.CUT_OFF: "cut off",
+    Harm.NO_ROOM: "no room for clients",
+}
+_WOULD = {
+    Harm.DATA_LOST: "would lose data",
+    Harm.QUORUM_LOST: "would have no quorum",
+    Harm.NO_LEADER: "without a leader now",
+    Harm.NOT_CURRENT: "would be left without a current majority",
+    Harm.UNAVAILABLE: "would be unavailable",
+    Harm.CUT_OFF: "would be cut off",
+    Harm.NO_ROOM: "would have no room for clients",
+}
+_NAMES = 3
+_INDENT = 3
+
+
+class ObstacleCause(msgspec.Struct, frozen=True):
+    """Obstacles that one sentence describes."""
+
+    obstacles: tuple[Obstacle, ...]
+
+    @property
+    def first(self) -> Obstacle:
+        """The one whose advice and command are shown."""
+        return self.obstacles[0]
+
+    def names(self, limit: int) -> str:
+        """The subjects with what each has at stake."""
+        return listed((_name(each) + (f" ({each.holds})" if each.holds else "") for each in self.obstacles), limit)
+
+
+def render_preflight(report: PreflightReport, options: RenderOptions) -> str:
+    """The verdict first. With `each` a table; `quiet` leaves the verdicts."""
+    page = Page(options)
+    if options.quiet:
+        for result in report.results:
+            page.unwrapped((_WORDS[result.verdict], _STYLES[result.verdict]), f" {', '.join(result.without)}")
+        return page.text()
+    if report.each:
+        _write_table(page, report, options)
+    else:
+        for result in report.results:
+            _write(page, result, options)
+    if options.verbose:
+        page.blank()
+        page.line((f"jsdoctor {report.version} · {report.headline} · {to_the_second(report.started)}", "dim"))
+    return page.text()
+
+
+def _write(page: Page, result: Preflight, options: RenderOptions) -> None:
+    page.line((verdict_sentence(result), _STYLES[result.verdict]))
+    for number, cause in enumerate(_causes(result.standing), 1):
+        page.blank()
+        limit = 0 if options.verbose else _NAMES
+        lead = f"{number}. "
+        page.line(lead, (cause.names(limit), "bold"), f": {cause.first.message}.", hang=_INDENT)
+        page.line(f"First: {cause.first.advice}.", indent=_INDENT)
+        _write_command(page, cause)
+    accepted = [obstacle for obstacle in result.obstacles if obstacle.accepted]
+    if accepted:
+        page.blank()
+        for cause in _causes(accepted):
+            page.line(f"Accepted: {cause.names(_NAMES)}: {cause.first.message}.")
+    if sentences := list(_besides(result)):
+        page.blank()
+        page.line(" ".join(sentences), hang=0)
+        if options.verbose:
+            for effect in result.effects:
+                page.line(f"{effect.message}: {listed(effect.names, 0)}", indent=2)
+    _write_unseen(page, result, options)
+
+
+def _write_command(page: Page, cause: ObstacleCause) -> None:
+    for text in cause.first.commands[:1]:
+        which = f", the first of {len(cause.obstacles):,}" if len(cause.obstacles) > 1 else ""
+        login = f" (with {cause.first.login})" if cause.first.login else ""
+        page.verbatim(f"Run{which}{login}: ", text, CUT_OFF, indent=_INDENT)
+
+
+def _write_unseen(page: Page, result: Preflight, options: RenderOptions) -> None:
+    if not result.unseen:
+        return
+    page.blank()
+    page.line(("Not seen", "bold"))
+    limit = options.max_examples or len(result.unseen)
+    for gap in result.unseen[:limit]:
+        label = gap.subject.label if gap.subject != CLUSTER else "servers"
+        page.line(f"{label}: {gap.reason}", indent=2)
+        if gap.how_to_get:
+            page.line(f"→ {gap.how_to_get}", indent=4)
+    if len(result.unseen) > limit:
+        page.line(f"and {counted(len(result.unseen) - limit, 'more gap')}", indent=2)
+
+
+def verdict_sentence(result: Preflight) -> str:
+    """`Go: n2 can be stopped now.`, `No-go for n2: …`, or that it cannot be known."""
+    names = _joined(result.without)
+    if result.verdict is GoNoGo.GO:
+        despite = f" although {_joined(result.gone)} {_is(result.gone)} gone" if result.gone else ""
+        return f"Go: {names} can be stopped now{despite}."
+    if result.verdict is GoNoGo.UNKNOWN:
+        return f"Unknown: nothing that was seen keeps {names} from being stopped, and not everything was seen."
+    parts = []
+    for harm in dict.fromkeys(obstacle.harm for obstacle in result.standing):
+        subjects = [_name(obstacle) for obstacle in result.standing if obstacle.harm is harm]
+        parts.append(f"{_enumerated(subjects, _NAMES)} {_WOULD[harm]}")
+    already = f" {_joined(result.gone)} {_is(result.gone)} gone already." if result.gone else ""
+    return f"No-go for {names}: {'; '.join(parts)}.{already}"
+
+
+def _besides(result: Preflight) -> Iterator[str]:
+    """What happens besides, in sentences."""
+    if result.verdict is not GoNoGo.NO_GO and result.groups:
+        left = "and every one keeps its quorum with members that are current"
+        yield f"{counted(result.groups, 'Raft group')} {'have' if result.groups > 1 else 'has'} a member there, {left}."
+    for effect in result.effects:
+        yield f"{effect.message[:1].upper()}{effect.message[1:]}."
+    if result.verdict is not GoNoGo.NO_GO and result.spare == 0:
+        yield f"Stop no other server before {_joined(result.without)} {_is(result.without)} back and current."
+
+
+def _write_table(page: Page, report: PreflightReport, options: RenderOptions) -> None:
+    """A line for each server: the verdict, and whom its failure hurts."""
+    width = max((len(_joined(result.without)) for result in report.results), default=0)
+    for result in report.results:
+        name = _joined(result.without)
+        page.line(
+            f"{name:<{width}}  ",
+            (f"{_WORDS[result.verdict]:<7}", _STYLES[result.verdict]),
+            f"  {hurt(result, 0 if options.verbose else 2)}",
+            hang=width + 11,
+        )
+    page.blank()
+    page.line((closing(report), _STYLES[report.verdict]))
+
+
+def hurt(result: Preflight, limit: int) -> str:
+    """Whom the failure hurts, in one cell: `APP > A, APP > B and 2 more unavailable; …`."""
+    if result.standing:
+        parts = []
+        for harm in dict.fromkeys(obstacle.harm for obstacle in result.standing):
+            names = [_name(obstacle) for obstacle in result.standing if obstacle.harm is harm]
+            parts.append(f"{_HURTS[harm]}: {listed(names, limit)}")
+        return "; ".join(parts)
+    if result.unseen:
+        gap = result.unseen[0]
+        more = f" and {counted(len(result.unseen) - 1, 'more gap')}" if len(result.unseen) > 1 else ""
+        return f"{gap.subject.label}: {gap.reason}{more}"
+    moves = next((effect for effect in result.effects if effect.kind == "leaders_move"), None)
+    return moves.message if moves else "no leader moves"
+
+
+def closing(report: PreflightReport) -> str:
+    """Which single failure the deployment survives."""
+    by_verdict = {verdict: [r for r in report.results if r.verdict is verdict] for verdict in GoNoGo}
+    bad, unknown = by_verdict[GoNoGo.NO_GO], by_verdict[GoNoGo.UNKNOWN]
+    if not report.results:
+        return "Unknown: no server shows which servers there are."
+    if bad:
+        names = listed((_joined(result.without) for result in bad), _NAMES)
+        return f"{len(bad)} of {counted(len(report.results), 'server')} must not stop now: {names}."
+    if unknown:
+        return f"Unknown for {listed((_joined(result.without) for result in unknown), _NAMES)}."
+    return "Any one of these servers may stop now, and no second one before it is back and current."
+
+
+def render_preflight_markdown(report: PreflightReport, options: RenderOptions) -> str:
+    """For a change ticket or a step summary: a table for each server, else a section for each result."""
+    if report.each:
+        rows = [(code_text(_joined(r.without)), _WORDS[r.verdict], plain_text(hurt(r, 5))) for r in report.results]
+        sections = [f"## jsdoctor preflight: {plain_text(closing(report))}", table(("without", "verdict", "why"), rows)]
+    else:
+        sections = [part for result in report.results for part in _sections(result)]
+    sections.append(plain_text(f"jsdoctor {report.version} · {report.headline} · {to_the_second(report.started)}"))
+    text = "\n\n".join(sections) + "\n"
+    return ascii_only(text) if options.ascii_only else text
+
+
+def _sections(result: Preflight) -> Iterator[str]:
+    yield f"## {plain_text(verdict_sentence(result))}"
+    for cause in _causes(result.standing):
+        yield f"- {code_text(cause.names(5))}: {plain_text(f'{cause.first.message}. First {cause.first.advice}.')}"
+        for text in cause.first.commands[:1]:
+            yield f"  {code_text(text)}"
+    if sentences := list(_besides(result)):
+        yield plain_text(" ".join(sentences))
+    if result.unseen:
+        yield "\n".join(f"- not seen: {plain_text(f'{gap.subject.label}: {gap.reason}')}" for gap in result.unseen)
+
+
+def _causes(obstacles: Sequence[Obstacle]) -> list[ObstacleCause]:
+    by_text: dict[tuple[str, str], list[Obstacle]] = {}
+    for obstacle in obstacles:
+        by_text.setdefault((obstacle.message, obstacle.advice), []).append(obstacle)
+    return [ObstacleCause(tuple(alike)) for alike in by_text.values()]
+
+
+def _name(obstacle: Obstacle) -> str:
+    return "the meta group" if obstacle.subject == CLUSTER else obstacle.subject.label
+
+
+def _is(names: Sequence[str]) -> str:
+    return "are" if len(names) > 1 else "is"
+
+
+def _enumerated(names: Sequence[str], limit: int) -> str:
+    """`a, b and c`, or `a, b, c and 4 more`."""
+    return _joined(names) if len(names) <= limit else listed(names, limit)
+
+
+def _joined(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1]))) if names else ""
