@@ -79,3 +79,8 @@ def plan_scan(
     if not any(StoredMessages in check.kinds for check in checks):
         return plan
     return msgspec.structs.replace(plan, scan=tuple(targets), scan_ids=True, scan_contents=contents)
+
+
+def plan_of_login(plan: CollectionPlan, number: int) -> CollectionPlan:
+    """What is requested with the first login, and with a further one: clocks and true time are measured once."""
+    return msgspec.structs.replace(plan, clocks=False, ntp=()) if number else plan

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from enum import IntEnum
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import msgspec
 from msgspec.structs import replace
@@ -27,12 +27,11 @@ from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.report import EvidenceOrigin
 from jsdoctor.model.rule import Rule
 from jsdoctor.model.window import Window
-from jsdoctor.parse.assemble import assemble
 from jsdoctor.parse.configuration import Configuration
-from jsdoctor.parse.pasted.partial import with_unseen
-from jsdoctor.parse.pasted.sample import Pasted
-from jsdoctor.sources.headline import headline
 from jsdoctor.sources.request import EventsRequest, ReaderRequest
+
+if TYPE_CHECKING:
+    from jsdoctor.parse.pasted.sample import Pasted
 
 
 class Role(IntEnum):
@@ -253,6 +252,8 @@ class Collection:
     @property
     def headline(self) -> str:
         """What was read, as text."""
+        from jsdoctor.sources.headline import headline
+
         captured_at = next((reading.captured_at for reading in self.readings if reading.captured_at), None)
         pasted = any(reading.unseen for reading in self.readings)
         seen = headline(self.evidence, () if pasted else self.samples, captured_at) if self.deployed else ""
@@ -264,6 +265,9 @@ class Collection:
             return whole
         if not self.deployed:
             return _nothing_but([word for kind, word in _WORDS.items() if kind in self.kinds])
+        from jsdoctor.parse.assemble import assemble  # what is only listed needs none: a question, a mistake
+        from jsdoctor.parse.pasted.partial import with_unseen
+
         evidence = assemble(self.samples)
         unseen = [reading.unseen for reading in self.readings if reading.unseen is not None]
         return with_unseen(evidence, unseen) if unseen else evidence

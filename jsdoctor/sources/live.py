@@ -2,29 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from functools import partial
+from dataclasses import dataclass
 
 import msgspec
 
-from jsdoctor.collect.clock.ntp_host import parse_ntp_host
 from jsdoctor.collect.connect.options import ConnectionOptions
-from jsdoctor.collect.connect.settings import ConnectionSettings
-from jsdoctor.collect.problems import ConnectProblem, Problem
 from jsdoctor.engine.planner import CollectionPlan, plan_collection, plan_scan
-from jsdoctor.model.exchange import Access, Endpoint, Exchange, Sample
-from jsdoctor.model.finding import CLUSTER
-from jsdoctor.model.gap import Gap
-from jsdoctor.model.report import EvidenceOrigin
-from jsdoctor.model.server import Servers
-from jsdoctor.model.snapshot import SnapshotSeries
-from jsdoctor.parse.assemble import assemble
 from jsdoctor.parse.configuration import Configuration
-from jsdoctor.parse.logins import logins_of, of_several_logins
 from jsdoctor.sources.base import Collection, Need, Reading, Role, Run, Source
 from jsdoctor.sources.connection import resolve_logins
 from jsdoctor.sources.request import LiveRequest
@@ -79,63 +64,9 @@ class LiveDeployment(Source):
             return nullcontext(Reading())
         if need.checks is not None:
             plan = msgspec.structs.replace(plan, keep_bodies=False)
-        return nullcontext(_gathered(logins, monitor, plan, run.show, only_monitor=bool(monitor) and unnamed))
+        from jsdoctor.sources.gathering import gathered  # asyncio and nats-py take a fifth of a second to load
 
-
-def _gathered(
-    logins: Sequence[ConnectionSettings],
-    monitor: Sequence[str],
-    plan: CollectionPlan,
-    progress: Callable[[str], None],
-    *,
-    only_monitor: bool,
-) -> Reading:
-    # Checks of captured evidence and of logs do without: nats-py takes a sixth of a second to load.
-    from jsdoctor.collect.connect.connection import connect
-    from jsdoctor.collect.connect.tls import plan_tls
-    from jsdoctor.collect.gather import gather
-
-    if plan.host:
-        from jsdoctor.collect.host.reading import require_linux
-
-        require_linux()
-    started = datetime.now(UTC)
-    named = dict.fromkeys(server for login in logins for server in login.servers)
-    live = (EvidenceOrigin("live", name, started) for name in (*(() if only_monitor else named), *_shown(monitor)))
-    origin = (*live, *(EvidenceOrigin("ntp", parse_ntp_host(host).text, started) for host in plan.ntp))
-    tls = plan_tls(logins[0]).context if monitor else None
-    problems: list[Problem] = []
-
-    async def samples_of(number: int, login: ConnectionSettings) -> tuple[Sample, ...]:
-        """All samples of a login; those of the first login include the monitoring endpoints."""
-        ask = partial(gather, plan=plan_of_login(plan, number), progress=progress, monitor_tls=tls)
-        asked = () if number else monitor
-        if only_monitor:
-            return await ask(None, asked)
-
-        async def through(settings: ConnectionSettings) -> tuple[Sample, ...]:
-            progress(f"connecting to {', '.join(settings.servers)}")
-            async with connect(settings) as connection:
-                return await ask(connection, asked, js_api_prefix=settings.js_api_prefix)
-
-        try:
-            return await seen_together(await through(login), login, through)
-        except ConnectProblem as problem:
-            problems.append(problem)
-            gap = Gap("connection", CLUSTER, problem.message, problem.hint)
-            unconnected = Sample(taken_at=started, exchanges=(), gaps=(gap,))
-            return (*(await ask(None, asked) if asked else ()), unconnected)
-
-    async def of_all_logins() -> list[tuple[Sample, ...]]:
-        return await asyncio.gather(*(samples_of(number, login) for number, login in enumerate(logins)))
-
-    before = _host() if plan.host else ()
-    by_login = asyncio.run(of_all_logins())
-    samples = of_several_logins(by_login) if len(by_login) > 1 else by_login[0]
-    samples = _with_exchanges(samples, before, _host() if plan.host else ())
-    known = logins_of(samples, [login.flags for login in logins])
-    problem = problems[0] if problems else None
-    return Reading(samples=samples, origin=origin, problem=problem, logins=known, settings=logins[0])
+        return nullcontext(gathered(logins, monitor, plan, run.show, only_monitor=bool(monitor) and unnamed))
 
 
 def pace(request: LiveRequest, config: Configuration) -> tuple[int, float]:
@@ -143,80 +74,3 @@ def pace(request: LiveRequest, config: Configuration) -> tuple[int, float]:
     configured_s = config.interval_ns / 1e9 if config.interval_ns is not None else _INTERVAL_S
     interval_s = configured_s if request.interval_s is None else request.interval_s
     return request.samples or config.samples or _SAMPLES, interval_s
-
-
-def plan_of_login(plan: CollectionPlan, number: int) -> CollectionPlan:
-    """What is requested with the first login, and with a further one: clocks and true time are measured once."""
-    return msgspec.structs.replace(plan, clocks=False, ntp=()) if number else plan
-
-
-def _host() -> tuple[Exchange, ...]:
-    from jsdoctor.collect.host.reading import read_host
-
-    return (read_host(),)
-
-
-def _with_exchanges(
-    samples: tuple[Sample, ...], first: Sequence[Exchange], last: Sequence[Exchange]
-) -> tuple[Sample, ...]:
-    """Samples with more exchanges in the first and in the last of them."""
-    added = list(samples)
-    for place, more in ((0, first), (-1, last)):
-        added[place] = msgspec.structs.replace(added[place], exchanges=(*added[place].exchanges, *more))
-    return tuple(added)
-
-
-def _shown(monitor: Sequence[str]) -> list[str]:
-    """Monitoring addresses without their logins; those behind Kubernetes are one source, its namespace."""
-    if not monitor:
-        return []
-    from jsdoctor.collect.live.monitor_url import parse_monitor_url
-
-    return [url.base for url in map(parse_monitor_url, monitor) if not url.socket]
-
-
-Look = Callable[[ConnectionSettings], Awaitable[tuple[Sample, ...]]]
-"""Connects with these settings and takes all samples. Raises ConnectProblem."""
-
-_OF_ONE_SERVER = frozenset({Endpoint.VARZ, Endpoint.JSZ, Endpoint.HEALTHZ, Endpoint.ROUTEZ, Endpoint.CONNECT_INFO})
-"""What the odd server reports of itself. Its view of streams is that of nobody else."""
-
-
-async def seen_together(samples: tuple[Sample, ...], login: ConnectionSettings, look: Look) -> tuple[Sample, ...]:
-    """The samples as they are, or those of an address that sees more of the cluster, with what the odd server reports.
-
-    Requests are repeated only where several addresses are given and the connected server shows no leader at all.
-    """
-    if len(login.servers) < 2 or not _is_odd(samples):
-        return samples
-    for place, address in enumerate(login.servers):
-        server_logins = login.server_logins[place : place + 1]
-        try:
-            others = await look(replace(login, servers=(address,), server_logins=server_logins))
-        except ConnectProblem:
-            continue
-        if not _is_odd(others):
-            return tuple(_with_odd_server(*pair) for pair in zip(others, _repeated(samples, len(others)), strict=True))
-    return samples
-
-
-def _is_odd(samples: tuple[Sample, ...]) -> bool:
-    """Whether no server that responded knows a meta leader, or JetStream did not respond to a login of an account."""
-    evidence = assemble(samples)
-    servers = evidence.get(Servers)
-    metas = [server.meta for server in servers.servers if server.meta] if servers is not None else []
-    if metas:
-        return not any(meta.leader for meta in metas)
-    accesses = {exchange.access for sample in samples for exchange in sample.exchanges}
-    return Access.ACCOUNT in accesses and evidence.get(SnapshotSeries) is None
-
-
-def _repeated(samples: tuple[Sample, ...], number: int) -> Iterator[Sample]:
-    """As many samples as the other look has, the last one as often as needed."""
-    return (samples[min(place, len(samples) - 1)] for place in range(number))
-
-
-def _with_odd_server(sample: Sample, odd: Sample) -> Sample:
-    """A sample of the majority, with what the odd server reports of itself where its system account was used."""
-    own = tuple(e for e in odd.exchanges if e.access is Access.SYSTEM and e.endpoint in _OF_ONE_SERVER)
-    return msgspec.structs.replace(sample, exchanges=(*sample.exchanges, *own))

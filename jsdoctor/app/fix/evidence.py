@@ -15,6 +15,7 @@ from jsdoctor.collect.connect.settings import DEFAULT_API_PREFIX, ConnectionSett
 from jsdoctor.collect.connect.tls import plan_tls
 from jsdoctor.collect.gather import gather
 from jsdoctor.engine.judged import is_undecided, of_what_was_read
+from jsdoctor.engine.planner import plan_of_login
 from jsdoctor.engine.runner import Evaluation, evaluate
 from jsdoctor.engine.select import select_rules
 from jsdoctor.model.evidence import EvidenceSet
@@ -27,7 +28,7 @@ from jsdoctor.parse.logins import of_several_logins
 from jsdoctor.remedy.examine import Examine, ProofResult, ProofVerdict
 from jsdoctor.remedy.operation import LostError
 from jsdoctor.sources.base import Need
-from jsdoctor.sources.live import LiveDeployment, plan_of_login
+from jsdoctor.sources.live import LiveDeployment
 from jsdoctor.sources.request import EvidenceRequest
 
 
