@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from time import monotonic, sleep
 
 import msgspec
 from msgspec.structs import replace
@@ -22,14 +23,15 @@ from jsdoctor.model.connections import Connections
 from jsdoctor.model.finding import CLUSTER
 from jsdoctor.model.links import Links
 from jsdoctor.model.logins import Logins
-from jsdoctor.model.preflight import Acceptance, Obstacle, Preflight, PreflightReport
+from jsdoctor.model.preflight import Acceptance, GoNoGo, Harm, Obstacle, Preflight, PreflightReport
 from jsdoctor.model.raft import RaftGroups
 from jsdoctor.model.server import ConnectedServer, Servers
 from jsdoctor.model.snapshot import SnapshotSeries
+from jsdoctor.parse.configuration import Configuration
 from jsdoctor.remedy.families import stream_settings
 from jsdoctor.remedy.family import command
 from jsdoctor.remedy.offer import flagged
-from jsdoctor.sources.base import Need, Run
+from jsdoctor.sources.base import Need, Role, Run, Source
 from jsdoctor.sources.collect import collect
 from jsdoctor.sources.listing import sources_of
 from jsdoctor.sources.request import EvidenceRequest
@@ -42,15 +44,20 @@ _NEEDED = Check(
     takes_params=False,
 )
 """The evidence of a preflight, declared as a check declares its own."""
+_PAUSE_S = 2.0
 
 
 class PreflightRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What the command line asked `jsdoctor preflight` for. `each`: every server in turn, beside `without`."""
+    """What the command line asked `jsdoctor preflight` for. `each`: every server in turn, beside `without`.
+
+    `wait_s`: how long to collect again while only time stands in the way.
+    """
 
     wanted: EvidenceRequest
     without: tuple[str, ...] = ()
     each: bool = False
     accepted: tuple[Acceptance, ...] = ()
+    wait_s: float = 0.0
     outputs: tuple[OutputTarget, ...] = STDOUT
     quiet: bool = False
     verbose: int = 0
@@ -65,10 +72,37 @@ def run_preflight(request: PreflightRequest, messages: Messages = LOGGED) -> Pre
     if not (request.without or request.each):
         raise UsageProblem("no server is named", "name one: jsdoctor preflight --without n2, or judge each with --each")
     config = load_configuration(request.config, request.isolated, request.environment)
+    sources = sources_of(request.wanted)
+    if request.wait_s and not any(source.role is Role.DEPLOYMENT and source.connects for source in sources):
+        raise UsageProblem("--wait collects again, and what was captured stays as it is", "leave --wait out")
+    began = monotonic()
+    while True:
+        report = _judged(request, config, sources, messages)
+        left_s = request.wait_s - (monotonic() - began)
+        if left_s <= 0 or not may_pass(report):
+            return report
+        sleep(min(_PAUSE_S, left_s))
+
+
+def may_pass(report: PreflightReport) -> bool:
+    """Whether it is no go, and may become one by itself: a server comes back, a member catches up, an election ends."""
+    waiting = [result for result in report.results if result.verdict is not GoNoGo.GO]
+    lacks_login = any(not gap.requested for result in waiting for gap in result.unseen)
+    return bool(waiting) and not lacks_login and all(_passes(o, result) for result in waiting for o in result.standing)
+
+
+def _passes(obstacle: Obstacle, result: Preflight) -> bool:
+    gone = set(obstacle.members) - set(obstacle.remaining) - set(result.without)
+    return obstacle.harm in (Harm.NOT_CURRENT, Harm.NO_LEADER) or (obstacle.harm is Harm.QUORUM_LOST and bool(gone))
+
+
+def _judged(
+    request: PreflightRequest, config: Configuration, sources: Sequence[Source], messages: Messages
+) -> PreflightReport:
     wanted, started = request.wanted, datetime.now(UTC)
     with messages.progress(request.quiet) as show:
         run = Run(config, show, messages.notice, wanted.window, wanted.reader, wanted.events)
-        collection = collect(sources_of(wanted), Need((_NEEDED,), ()), run)
+        collection = collect(sources, Need((_NEEDED,), ()), run)
     if collection.problem is not None:
         messages.notice(collection.problem.message, collection.problem.hint)
     evidence = collection.evidence

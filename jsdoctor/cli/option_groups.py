@@ -122,7 +122,7 @@ JUDGING: tuple[Group, ...] = (rules, report, configuration)
 
 _WHOLE = "jsdoctor.whole_help"
 _OFTEN = (
-    *("without", "each", "accept", "server", "context", "select", "logs", "manifest", "bundle"),
+    *("without", "each", "accept", "wait", "server", "context", "select", "logs", "manifest", "bundle"),
     *("output", "format_", "fail_on", "verbose"),
 )
 """Options that stand first in a command's help."""

@@ -222,7 +222,10 @@ def _causes(obstacles: Sequence[Obstacle]) -> list[ObstacleCause]:
 
 
 def _name(obstacle: Obstacle) -> str:
-    return "the meta group" if obstacle.subject == CLUSTER else obstacle.subject.label
+    """The subject; the meta group of a domain has the domain's name."""
+    if obstacle.subject.kind == "cluster" and obstacle.members:
+        return f"the meta group of {obstacle.subject.name}" if obstacle.subject.name else "the meta group"
+    return obstacle.subject.label
 
 
 def _is(names: Sequence[str]) -> str:

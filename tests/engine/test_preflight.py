@@ -168,3 +168,9 @@ def test_one_server_alone_has_the_only_copies() -> None:
     judged = result("one-node-2.15.1", without="n1")
     assert set(seen(judged).values()) == {Harm.DATA_LOST, Harm.UNAVAILABLE}
     assert all(not obstacle.replicas for obstacle in judged.obstacles)
+
+
+def test_a_work_queue_that_a_follower_shows_empty_is_no_lag() -> None:
+    lead = {"stream": "APP/WORK", "set": {"cluster.leader": "n1", "cluster.replicas": [peer("n2"), peer("n3")]}}
+    drained = {"stream": "APP/WORK", "copies": "followers", "set": {"state.messages": 0}}
+    assert result("three-nodes-2.15.1", lead, drained).verdict is GoNoGo.GO

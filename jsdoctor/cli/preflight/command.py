@@ -29,6 +29,7 @@ Examples:
   jsdoctor preflight --without tag:az=1            a zone, by the tags of servers
   jsdoctor preflight --without cluster:east        a cluster of a super-cluster
   jsdoctor preflight --without n2 --accept unavailable    single copies may pause
+  jsdoctor preflight --without n2 --wait 10m       in a script, until it is a go
   jsdoctor preflight --without n2 --kube -n nats   the pods of a namespace
   jsdoctor preflight --without n2 --bundle FILE    as it was when it was captured
   jsdoctor preflight --without n2 -o go.json       for a pipeline
@@ -67,6 +68,17 @@ def preflight(
             " Can be repeated.",
         ),
     ] = None,
+    wait: Annotated[
+        float,
+        typer.Option(
+            "--wait",
+            parser=opt.positive_seconds,
+            metavar="DURATION",
+            help="Collect again for so long while only time stands in the way: a server comes back,"
+            " a member catches up.",
+            show_default=False,
+        ),
+    ] = 0.0,
     format_: Annotated[
         PreflightFormat | None,
         typer.Option("--format", help="Format of the result. [default: as -o ends, else text]", show_default=False),
@@ -97,6 +109,7 @@ def preflight(
                 without=split(without),
                 each=each,
                 accepted=tuple(accept or ()),
+                wait_s=wait,
                 outputs=resolve(output, format_, list(PreflightFormat)),
                 quiet=quiet,
                 verbose=verbose,

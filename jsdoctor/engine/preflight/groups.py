@@ -300,14 +300,17 @@ def _size(asset: Asset) -> int:
 def _short(copy: StreamReplica, stream: Stream, earlier: list[Stream]) -> GroupMember | None:
     """The state of a copy that lacks what the leader had a moment ago; None if it has it.
 
-    The samples are compared; of a single one, a message older than a moment must have arrived.
+    The samples are compared; of a single one, a message older than a moment must have arrived. Messages that consumers
+    or ages take away are gone on one server before the other.
     """
     lacking = stream.state.last_seq - copy.state.last_seq
-    if lacking <= 0 and (copy.state.messages or not stream.state.messages):
+    keeps = stream.config.retention == "limits" and not stream.config.max_age_ns
+    is_empty = keeps and stream.state.messages > 0 and not copy.state.messages
+    if lacking <= 0 and not is_empty:
         return None
-    why = f"{max(lacking, stream.state.messages - copy.state.messages):,} messages behind"
+    why = f"{stream.state.messages if is_empty else lacking:,} messages behind"
     if earlier:
-        is_behind = copy.state.last_seq < earlier[-1].state.last_seq or not copy.state.messages
+        is_behind = is_empty or copy.state.last_seq < earlier[-1].state.last_seq
         return GroupMember(copy.server, MemberState.BEHIND, why) if is_behind else None
     last_ts = stream.state.last_ts
     if last_ts is not None and stream.at - last_ts > _IN_FLIGHT:

@@ -5,7 +5,7 @@ A stopped server stays a member of its groups: no replica is placed elsewhere (s
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -45,9 +45,7 @@ def preflight(
     return replace(
         result,
         obstacles=tuple(sorted(obstacles, key=lambda each: (order.index(each.harm), each.subject.label))),
-        unseen=tuple(
-            gap for gap in dict.fromkeys((*result.unseen, *map(_gap_of_reply, unread))) if gap.subject not in known
-        ),
+        unseen=_unseen((*result.unseen, *map(_gap_of_reply, unread)), known),
     )
 
 
@@ -295,6 +293,15 @@ class _Case:
                 count=len(copies),
                 names=tuple(stream.subject.label for stream in copies),
             )
+
+
+def _unseen(gaps: Iterable[Gap], known: Collection[Subject]) -> tuple[Gap, ...]:
+    """One gap for each subject without an obstacle, and all of the deployment."""
+    kept: dict[object, Gap] = {}
+    for gap in gaps:
+        if gap.subject not in known:
+            kept.setdefault(gap if gap.subject == CLUSTER else gap.subject, gap)
+    return tuple(kept.values())
 
 
 def _holds(group: RaftGroup) -> str:

@@ -15,9 +15,11 @@ from jsdoctor.model.gap import Gap
 from jsdoctor.model.links import Links, ServerLinks
 from jsdoctor.model.preflight import Harm, Obstacle, SideEffect
 from jsdoctor.model.server import Server
-from jsdoctor.model.wording import counted, listed
+from jsdoctor.model.wording import counted
 
 _SHOWN = 3
+_OWN_NAME = "jsdoctor"
+"""The name of the connections of this program."""
 
 
 def clients(land: Landscape, evidence: EvidenceSet, away: frozenset[str]) -> Iterator[Obstacle | SideEffect | Gap]:
@@ -48,7 +50,7 @@ def clients(land: Landscape, evidence: EvidenceSet, away: frozenset[str]) -> Ite
                 advice="raise max_connections there, or add a server",
             )
         else:
-            where = listed((server.name for server in rest), _SHOWN)
+            where = " or ".join(server.name for server in rest[:_SHOWN]) if len(rest) <= _SHOWN else cluster
             verb = "reconnects" if moving == 1 else "reconnect"
             yield SideEffect(
                 kind="clients_move",
@@ -146,13 +148,14 @@ def _rest(land: Landscape, cluster: str, away: frozenset[str]) -> list[Server]:
 
 
 def _clients_of(server: Server, evidence: EvidenceSet) -> int:
-    """Its connections without those of the system account, which come from tools such as this one."""
+    """Its connections without those of jsdoctor, and of the system account, which has tools for operators."""
     if server.varz is None:
         return 0
     connections = evidence.get(Connections)
     shown = next((s.open for s in connections.servers if s.server == server.name), None) if connections else None
-    of_system = sum(1 for client in shown or () if client.account and client.account == server.varz.system_account)
-    return max(0, server.varz.connections - of_system)
+    system = server.varz.system_account
+    tools = sum(1 for c in shown or () if c.name == _OWN_NAME or (c.account and c.account == system))
+    return max(0, server.varz.connections - tools)
 
 
 def _positive(number: int) -> int:

@@ -1,0 +1,55 @@
+"""The command line of a preflight: what ends it before anything is judged, and its exit codes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.invoke import jsdoctor, jsdoctor_warm
+from tests.servers import ClusterFactory
+from tests.support.deployment import add_stream
+from tests.support.outage import with_client
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((), "no server is named"),
+        (("--without", "n1", "--wait", "5s", "--bundle", "b.zip"), "--wait collects again"),
+        (("--without", "n1", "-o", "x.sarif"), "cannot write x.sarif as sarif"),
+        (("--without", "n1", "--accept", "nothing"), "'nothing' is not one of"),
+    ],
+)
+def test_usage(tmp_path: Path, words: tuple[str, ...], message: str) -> None:
+    done = jsdoctor_warm("preflight", *words, cwd=tmp_path)
+    assert done.returncode == 2
+    assert message in " ".join(done.stderr.split())
+
+
+def test_nothing_that_responds_is_unknown(tmp_path: Path) -> None:
+    done = jsdoctor("preflight", "--without", "n1", "-s", "nats://127.0.0.1:1", cwd=tmp_path)
+    assert done.returncode == 3
+    assert done.stdout.startswith("Unknown")
+
+
+@pytest.mark.real
+def test_exit_codes_formats_and_a_bundle(shared_cluster: ClusterFactory, tmp_path: Path) -> None:
+    cluster = shared_cluster(nodes=3)
+    with_client(cluster, lambda client: add_stream(client, "SAFE", subjects=["safe"], num_replicas=3))
+    login = ("--isolated", "-s", cluster.url("sys"))
+    go = jsdoctor("preflight", "--without", "n2", *login, cwd=tmp_path)
+    assert (go.returncode, go.stdout.splitlines()[0]) == (0, "Go: n2 can be stopped now."), go.stdout
+    assert jsdoctor("preflight", "--without", "n1,n2", *login, cwd=tmp_path).returncode == 1
+    unknown = jsdoctor("preflight", "--without", "n2", "--isolated", "-s", cluster.url("app"), cwd=tmp_path)
+    assert unknown.returncode == 3
+    wrong = jsdoctor("preflight", "--without", "nn2", *login, cwd=tmp_path)
+    assert wrong.returncode == 2
+    assert "no server is named 'nn2'; did you mean 'n2'?" in wrong.stderr
+    jsdoctor("capture", "-o", "b.zip", *login, cwd=tmp_path)
+    written = jsdoctor("preflight", "--each", "--isolated", "b.zip", "-o", "go.json", "-o", "go.md", cwd=tmp_path)
+    assert written.returncode == 0
+    document = json.loads((tmp_path / "go.json").read_text())
+    assert [(r["without"], r["verdict"]) for r in document["results"]] == [([n], "go") for n in ("n1", "n2", "n3")]
+    assert "jsdoctor preflight" in (tmp_path / "go.md").read_text()
