@@ -95,6 +95,10 @@ def test_a_copy_without_the_messages_is_behind_although_its_leader_calls_it_curr
     lead = {"stream": "APP/CACHE", "set": {"cluster.leader": "n1", "cluster.replicas": [peer("n2"), peer("n3")]}}
     judged = result(base, lead, {"stream": "APP/CACHE", "copies": "n3", "set": empty})
     assert seen(judged) == {"APP > CACHE": Harm.NOT_CURRENT}
+    both = [{"stream": "APP/CACHE", "copies": copy, "set": empty} for copy in ("n3", "n1")]
+    (alone,) = result(base, {"stream": "APP/CACHE", "remove": ["cluster.leader"]}, *both).obstacles
+    assert alone.harm is Harm.NO_LEADER
+    assert alone.message == "no server leads it now; n2 alone has all its messages, in memory"
 
 
 def single(name: str, **more: Any) -> Json:

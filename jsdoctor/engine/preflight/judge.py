@@ -116,12 +116,12 @@ class _Case:
             scale = self._possible_replicas(group.stream) if group.stream and group.size < _REPLICAS else 0
             self._stop(group, Harm.QUORUM_LOST, self._lost(group, alive), self._first(group, rest), scale=scale)
         elif group.doubt and not group.leader:
-            self._stop(group, Harm.NO_LEADER, group.doubt, "wait until it has one")
+            self._stop(group, Harm.NO_LEADER, f"{group.doubt}{self._only_whole(group)}", "wait until it has one")
         elif group.doubt:
             self._unseen.append(Gap("leader", group.subject, group.doubt, _AGAIN))
         elif len(sure) + len(maybe) < group.needed:
             verb = "has" if len(behind) == 1 else "have"
-            message = f"{_left(alive, group)}, and {_and_why(behind)}"
+            message = f"{_left(alive, group)}, and {_and_why(behind)}{self._only_whole(group)}"
             self._stop(group, Harm.NOT_CURRENT, message, f"wait until {_names(behind)} {verb} caught up")
         elif len(sure) < group.needed:
             reason = "; ".join(f"{member.name}: {member.why}" for member in maybe)
@@ -150,6 +150,16 @@ class _Case:
                 replicas=scale,
             )
         )
+
+    def _only_whole(self, group: RaftGroup) -> str:
+        """That these servers alone have all that is in memory, where members of the stream have different numbers."""
+        if not isinstance(group.asset, Stream) or not group.is_in_memory:
+            return ""
+        most = max((copy.state.messages for copy in group.asset.replicas), default=0)
+        whole = [copy.server for copy in group.asset.replicas if copy.state.messages == most]
+        if not most or not set(whole) <= self._away:
+            return ""
+        return f"; {_joined(whole)} alone {'have' if len(whole) > 1 else 'has'} all its messages, in memory"
 
     def _lost(self, group: RaftGroup, alive: Sequence[GroupMember]) -> str:
         """That too few members are left, and which are gone already."""
