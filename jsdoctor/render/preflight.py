@@ -136,12 +136,12 @@ def verdict_sentence(result: Preflight) -> str:
 
 def _besides(result: Preflight) -> Iterator[str]:
     """What happens besides, in sentences."""
-    if result.verdict is not GoNoGo.NO_GO and result.groups:
+    if result.verdict is GoNoGo.GO and result.groups:
         left = "and every one keeps its quorum with members that are current"
         yield f"{counted(result.groups, 'Raft group')} {'have' if result.groups > 1 else 'has'} a member there, {left}."
     for effect in result.effects:
         yield f"{effect.message[:1].upper()}{effect.message[1:]}."
-    if result.verdict is not GoNoGo.NO_GO and result.spare == 0:
+    if result.verdict is GoNoGo.GO and result.spare == 0:
         yield f"Stop no other server before {_joined(result.without)} {_is(result.without)} back and current."
 
 
