@@ -178,3 +178,11 @@ def test_a_work_queue_that_a_follower_shows_empty_is_no_lag() -> None:
     lead = {"stream": "APP/WORK", "set": {"cluster.leader": "n1", "cluster.replicas": [peer("n2"), peer("n3")]}}
     drained = {"stream": "APP/WORK", "copies": "followers", "set": {"state.messages": 0}}
     assert result("three-nodes-2.15.1", lead, drained).verdict is GoNoGo.GO
+
+
+def test_links_that_were_not_read_are_not_seen_where_there_may_be_some() -> None:
+    unread = [{"server": "n2", "endpoint": endpoint, "drop": True} for endpoint in ("LEAFZ", "GATEWAYZ")]
+    assert result("three-nodes-2.15.1", *unread).verdict is GoNoGo.GO
+    listens = {"server": "n2", "endpoint": "VARZ", "set": {"leaf.port": 7422}}
+    judged = result("three-nodes-2.15.1", *unread, listens)
+    assert [gap.reason for gap in judged.unseen] == ["its leaf nodes and gateways were not read"]

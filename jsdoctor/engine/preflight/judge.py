@@ -212,7 +212,9 @@ class _Case:
     def _not_seen(self) -> Iterator[Gap]:
         """Gaps that may hide an obstacle. A server that is gone is judged as such."""
         gone = self._land.gone
-        for gap in self._evidence.gaps_for((SnapshotSeries, Servers)):
+        missing = [self._evidence.why_absent(k) for k in (SnapshotSeries, Servers) if self._evidence.get(k) is None]
+        requested = [gap for gap in self._evidence.gaps_for(()) if gap.requested]
+        for gap in dict.fromkeys((*requested, *missing)):
             if not (gap.kind == "server" and gap.subject.name in gone - self._away):
                 yield gap
         servers, series = self._evidence.get(Servers), self._evidence.get(SnapshotSeries)

@@ -68,13 +68,22 @@ def links(land: Landscape, evidence: EvidenceSet, away: frozenset[str]) -> Itera
         for server in leaving:
             own = shown.get(server.name)
             if own is None or own.leafs is None or own.gateways is None:
-                if shown:
-                    yield Gap("endpoint", server.subject, "its links were not read", "run again")
+                if _is_linked(server):
+                    reason = "its leaf nodes and gateways were not read"
+                    yield Gap("endpoint", server.subject, reason, "use a login of the system account, or --monitor")
                 continue
             others = [shown[other.name] for other in rest if other.name in shown]
             yield from _leafs(server, own, rest, others, away)
             yield from _hubs(server, own, rest, others)
             yield from _gateways(server, own, rest, others)
+
+
+def _is_linked(server: Server) -> bool:
+    """Whether its configuration has leaf nodes or gateways, or was not read."""
+    varz = server.varz
+    if varz is None:
+        return True
+    return bool((varz.leaf and (varz.leaf.port or varz.leaf.remotes)) or (varz.gateway and varz.gateway.name))
 
 
 def _leafs(
