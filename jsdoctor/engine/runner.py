@@ -235,7 +235,8 @@ def gaps_of_replies(replies: Iterable[UnreadReply]) -> list[Gap]:
 def unread_gaps(evidence: EvidenceSet, able: Iterable[Check], own: Iterable[Check]) -> list[Gap]:
     """The requested gaps in evidence that a rule requires, and in what it would have used and that is missing whole.
 
-    `own` are the checks of the rule, `able` those with their evidence.
+    A reply that cannot be read also leaves out what a rule may use. `own` are the checks of the rule, `able` those with
+    their evidence.
     """
     required = {kind for check in able for kind in (check.required or check.optional).values()}
     used = {kind for check in own for kind in check.kinds}
@@ -251,7 +252,7 @@ def unread_gaps(evidence: EvidenceSet, able: Iterable[Check], own: Iterable[Chec
     return [
         gap
         for gap in requested
-        if any(gap.kind in kind.left_out_by for kind in required)
+        if any(gap.kind in kind.left_out_by for kind in (used if gap.kind == "reply" else required))
         or (gap.kind == "server" and any(gap.subject.name not in servers for servers in reporting))
         or any(_took_away(gap, kind) for kind in missing)
     ]

@@ -59,6 +59,7 @@ class AccountClaims(Evidence, frozen=True):
     unavailable = NOT_REPORTED
     said_by = ("claims",)
     of_deployment = True
+    left_out_by = frozenset({"reply"})
 
     uses: tuple[AccountUse, ...]
     listed: dict[str, frozenset[str]] = msgspec.field(default_factory=dict)

@@ -12,24 +12,25 @@ import msgspec
 
 from jsdoctor.model.evidence import NOT_REPORTED, Evidence, EvidenceSource
 from jsdoctor.model.finding import Observation, Subject
+from jsdoctor.model.reported import Reported, sent
 
 
-class ClientConnection(msgspec.Struct, frozen=True):
+class ClientConnection(Reported, frozen=True):
     """One connection. `stop` and `reason` are there once it is closed. `account` and `authorized_user` need a login.
 
     `issuer_account` is the public key of the account that its JWT is of, for logins that failed; None if a bundle has
     neither the JWT nor that key.
     """
 
-    cid: int = 0
+    cid: int = sent(0)
     kind: str = ""
     type: str = ""
-    ip: str = ""
-    port: int = 0
-    start: datetime | None = None
+    ip: str = sent("")
+    port: int = sent(0)
+    start: datetime | None = sent(None)
     stop: datetime | None = None
     reason: str = ""
-    subscriptions: int = 0
+    subscriptions: int = sent(0)
     name: str = ""
     lang: str = ""
     version: str = ""

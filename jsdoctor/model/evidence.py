@@ -159,9 +159,9 @@ class EvidenceSet:
         """The evidence for checks: fields without evidence have no default."""
         return EvidenceSet({**self._present, **self._partial}, self._absent) if self._partial else self
 
-    def partly_shown(self, *partial: Evidence) -> EvidenceSet:
-        """The same evidence, of which checks get some kinds in part."""
-        return EvidenceSet(self._present, self._absent, {**self._partial, **{type(item): item for item in partial}})
+    def partly_shown(self, partial: Evidence, kind: type[Evidence] | None = None) -> EvidenceSet:
+        """The same evidence, of which checks get some kind in part."""
+        return EvidenceSet(self._present, self._absent, {**self._partial, kind or type(partial): partial})
 
     def get(self, kind: type[Kind]) -> Kind | None:
         """The evidence of that kind, or None."""

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from jsdoctor.model.reported import sent
 from jsdoctor.model.wording import span
 
 _DOMAIN_API = re.compile(r"\$JS\.([^.]+)\.API")
@@ -20,10 +21,10 @@ _DOMAIN_API = re.compile(r"\$JS\.([^.]+)\.API")
 class Peer(msgspec.Struct, frozen=True, gc=False):
     """One other member of a Raft group as the leader sees it. `active_ns` since last contact; 0 means never seen."""
 
-    name: str = ""
-    current: bool = False
+    name: str = sent("")
+    current: bool = sent(False)
     offline: bool = False
-    active_ns: int = msgspec.field(name="active", default=0)
+    active_ns: int = sent(0, name="active")
     lag: int = 0
     peer: str = ""
 
@@ -49,8 +50,8 @@ class Cluster(msgspec.Struct, frozen=True):
 class ExternalStream(msgspec.Struct, frozen=True, gc=False):
     """Where a mirror or source of another account or domain is reached."""
 
-    api: str = ""
-    deliver: str = ""
+    api: str = sent("")
+    deliver: str = sent("")
 
     @property
     def domain(self) -> str:
@@ -62,14 +63,14 @@ class ExternalStream(msgspec.Struct, frozen=True, gc=False):
 class SubjectTransform(msgspec.Struct, frozen=True, gc=False):
     """A rewriting of subjects before messages are stored."""
 
-    src: str = ""
-    dest: str = ""
+    src: str = sent("")
+    dest: str = sent("")
 
 
 class SourceConfig(msgspec.Struct, frozen=True):
     """A mirror or source as configured."""
 
-    name: str = ""
+    name: str = sent("")
     opt_start_seq: int = 0
     filter_subject: str = ""
     external: ExternalStream | None = None
@@ -101,7 +102,7 @@ class Republish(msgspec.Struct, frozen=True, gc=False):
     """Stored messages that are also published under another subject."""
 
     src: str = ""
-    dest: str = ""
+    dest: str = sent("")
     headers_only: bool = False
 
 
@@ -117,33 +118,33 @@ class StreamConfig(msgspec.Struct, frozen=True):
 
     name: str = ""
     subjects: tuple[str, ...] = ()
-    retention: str = "limits"
-    max_consumers: int = -1
-    max_msgs: int = -1
-    max_bytes: int = -1
-    max_age_ns: int = msgspec.field(name="max_age", default=0)
-    max_msgs_per_subject: int = -1
+    retention: str = sent("limits")
+    max_consumers: int = sent(-1)
+    max_msgs: int = sent(-1)
+    max_bytes: int = sent(-1)
+    max_age_ns: int = sent(0, name="max_age")
+    max_msgs_per_subject: int = sent(-1)
     max_msg_size: int = -1
-    discard: str = "old"
+    discard: str = sent("old")
     discard_new_per_subject: bool = False
-    storage: str = "file"
-    num_replicas: int = 1
+    storage: str = sent("file")
+    num_replicas: int = sent(1)
     no_ack: bool = False
     duplicate_window_ns: int = msgspec.field(name="duplicate_window", default=0)
     mirror: SourceConfig | None = None
     sources: tuple[SourceConfig, ...] = ()
-    sealed: bool = False
-    allow_direct: bool = False
+    sealed: bool = sent(False)
+    allow_direct: bool = sent(False)
     allow_msg_ttl: bool = False
     allow_msg_schedules: bool = False
-    deny_delete: bool = False
-    deny_purge: bool = False
-    allow_rollup_hdrs: bool = False
+    deny_delete: bool = sent(False)
+    deny_purge: bool = sent(False)
+    allow_rollup_hdrs: bool = sent(False)
     metadata: dict[str, str] = {}
     subject_transform: SubjectTransform | None = None
-    consumer_limits: ConsumerLimits = ConsumerLimits()
+    consumer_limits: ConsumerLimits = sent(ConsumerLimits())
     description: str = ""
-    mirror_direct: bool = False
+    mirror_direct: bool = sent(False)
     subject_delete_marker_ttl_ns: int = msgspec.field(name="subject_delete_marker_ttl", default=0)
     allow_msg_counter: bool = False
     allow_atomic: bool = False
@@ -170,24 +171,24 @@ class LostMessages(msgspec.Struct, frozen=True):
 class StreamState(msgspec.Struct, frozen=True):
     """What a stream holds. An empty stream has `first_seq == last_seq + 1` and zero times."""
 
-    messages: int = 0
-    bytes: int = 0
-    first_seq: int = 0
-    first_ts: datetime | None = None
-    last_seq: int = 0
-    last_ts: datetime | None = None
+    messages: int = sent(0)
+    bytes: int = sent(0)
+    first_seq: int = sent(0)
+    first_ts: datetime | None = sent(None)
+    last_seq: int = sent(0)
+    last_ts: datetime | None = sent(None)
     num_subjects: int = 0
     num_deleted: int = 0
-    consumer_count: int = 0
+    consumer_count: int = sent(0)
     lost: LostMessages | None = None
 
 
 class SourceInfo(msgspec.Struct, frozen=True):
     """State of a mirror or source. `active_ns` is the time since it last received anything; -1 means never."""
 
-    name: str = ""
-    lag: int = 0
-    active_ns: int = msgspec.field(name="active", default=0)
+    name: str = sent("")
+    lag: int = sent(0)
+    active_ns: int = sent(0, name="active")
     error: Any = None
 
 
@@ -197,16 +198,16 @@ class ConsumerConfig(msgspec.Struct, frozen=True):
     name: str = ""
     durable_name: str = ""
     description: str = ""
-    deliver_policy: str = "all"
+    deliver_policy: str = sent("all")
     opt_start_seq: int = 0
     opt_start_time: datetime | None = None
-    ack_policy: str = "explicit"
+    ack_policy: str = sent("explicit")
     ack_wait_ns: int = msgspec.field(name="ack_wait", default=0)
     max_deliver: int = -1
     backoff_ns: tuple[int, ...] = msgspec.field(name="backoff", default=())
     filter_subject: str = ""
     filter_subjects: tuple[str, ...] = ()
-    replay_policy: str = "instant"
+    replay_policy: str = sent("instant")
     max_waiting: int = 0
     max_ack_pending: int = 0
     flow_control: bool = False
@@ -215,7 +216,7 @@ class ConsumerConfig(msgspec.Struct, frozen=True):
     deliver_subject: str = ""
     deliver_group: str = ""
     inactive_threshold_ns: int = msgspec.field(name="inactive_threshold", default=0)
-    num_replicas: int = 0
+    num_replicas: int = sent(0)
     mem_storage: bool = False
     pause_until: datetime | None = None
     priority_policy: str = ""
@@ -249,15 +250,15 @@ class ConsumerConfig(msgspec.Struct, frozen=True):
 class PriorityGroup(msgspec.Struct, frozen=True, gc=False):
     """State of one priority group. `pinned_client_id` is the client that gets its messages; empty: nobody is pinned."""
 
-    group: str = ""
+    group: str = sent("")
     pinned_client_id: str = ""
 
 
 class SequencePair(msgspec.Struct, frozen=True, gc=False):
     """A place in a consumer's own numbering and in its stream's. `last_active` is lost on restart: None is unknown."""
 
-    consumer_seq: int = 0
-    stream_seq: int = 0
+    consumer_seq: int = sent(0)
+    stream_seq: int = sent(0)
     last_active: datetime | None = None
 
 

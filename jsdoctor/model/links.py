@@ -10,16 +10,17 @@ import msgspec
 
 from jsdoctor.model.evidence import NOT_REPORTED, Evidence, EvidenceSource
 from jsdoctor.model.finding import Observation, Subject
+from jsdoctor.model.reported import Reported, sent
 
 
-class Leaf(msgspec.Struct, frozen=True):
+class Leaf(Reported, frozen=True):
     """One leaf node connection. `name` is the other side's server name."""
 
-    name: str = ""
-    account: str = ""
-    ip: str = ""
-    port: int = 0
-    is_spoke: bool = False
+    name: str = sent("")
+    account: str = sent("")
+    ip: str = sent("")
+    port: int = sent(0)
+    is_spoke: bool = sent(False)
 
 
 class Gateway(msgspec.Struct, frozen=True):

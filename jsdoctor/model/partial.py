@@ -52,26 +52,28 @@ def noting_unread() -> Iterator[list[UnreadReply]]:
         _needed.reset(token)
 
 
-def mark_unread(value: Shape, fields: Mapping[str, str], how_to_get: str) -> Shape:
-    """The value with some fields unread, each with the name of the reply that has it. The value has a `subject`."""
+def mark_unread(value: Shape, fields: Mapping[str, str], subject: Subject, how_to_get: str) -> Shape:
+    """The value with some fields unread, each with the name of what was not read."""
     if not fields:
         return value
-    marked: Shape = _unread_class(type(value), tuple(fields.items()), how_to_get)(**msgspec.structs.asdict(value))
+    marked: Shape = _unread_class(type(value), tuple(fields.items()), subject, how_to_get)(
+        **msgspec.structs.asdict(value)
+    )
     return marked
 
 
-@lru_cache(maxsize=1_000)
-def _unread_class(shape: type[Any], fields: tuple[tuple[str, str], ...], how_to_get: str) -> Any:
-    namespace = {field: _unread(shape, field, reply, how_to_get) for field, reply in fields}
+@lru_cache(maxsize=100_000)
+def _unread_class(shape: type[Any], fields: tuple[tuple[str, str], ...], subject: Subject, how_to_get: str) -> Any:
+    namespace = {field: _unread(shape, field, UnreadReply(subject, name, how_to_get)) for field, name in fields}
     return type(shape.__name__, (shape,), {"__module__": __name__, **namespace})
 
 
-def _unread(shape: type[Any], field: str, reply: str, how_to_get: str) -> property:
+def _unread(shape: type[Any], field: str, reply: UnreadReply) -> property:
     stored = getattr(shape, field)
 
     def read(value: Any) -> Any:
         if (needed := _needed.get()) is not None:
-            needed.append(UnreadReply(value.subject, reply, how_to_get))
+            needed.append(reply)
         return stored.__get__(value)
 
     return property(read)
@@ -90,7 +92,13 @@ def hide(value: Shape, fields: Collection[str], subject: Subject, how_to_get: st
 @lru_cache(maxsize=100_000)
 def _partial_class(shape: type[Any], hidden: tuple[str, ...], subject: Subject, how_to_get: str, prefix: str) -> Any:
     """A class takes longer to make than a value, and the readings of an asset over days lack the same fields."""
-    namespace = {name: _unknown(subject, f"{prefix}{name}", how_to_get) for name in hidden}
+    namespace: dict[str, Any] = {name: _unknown(subject, f"{prefix}{name}", how_to_get) for name in hidden}
+
+    def compared(*_: object) -> NoReturn:
+        """Whether it equals another value is not known either."""
+        raise NotShownError(subject, f"{prefix}{hidden[0]}", how_to_get)
+
+    namespace |= {"__eq__": compared, "__ne__": compared, "__hash__": shape.__hash__}
     return type(shape.__name__, (shape,), {"__module__": __name__, **namespace})
 
 

@@ -12,6 +12,7 @@ import msgspec
 
 from jsdoctor.model.evidence import NOT_REPORTED, Evidence, EvidenceSource
 from jsdoctor.model.finding import Observation
+from jsdoctor.model.reported import Reported, sent
 
 META_GROUP = "_meta_"
 
@@ -19,12 +20,12 @@ META_GROUP = "_meta_"
 class RaftLog(msgspec.Struct, frozen=True, gc=False):
     """The group's write-ahead log on one member. `first_ts` is when its oldest entry was written there."""
 
-    messages: int = 0
-    bytes: int = 0
-    first_ts: datetime | None = None
+    messages: int = sent(0)
+    bytes: int = sent(0)
+    first_ts: datetime | None = sent(None)
 
 
-class RaftState(msgspec.Struct, frozen=True):
+class RaftState(Reported, frozen=True):
     """RAFTZ of one group. `leader` is a peer id; empty: that member knows none.
 
     `ever_had_leader`: that member has known one since it started; None where it does not report it.
@@ -32,22 +33,22 @@ class RaftState(msgspec.Struct, frozen=True):
     snapshot. `overrun` (2.14 and later): it takes no part in the quorum until it has applied what it has.
     """
 
-    id: str = ""
-    state: str = ""
-    size: int = 0
-    committed: int = 0
-    applied: int = 0
+    id: str = sent("")
+    state: str = sent("")
+    size: int = sent(0)
+    committed: int = sent(0)
+    applied: int = sent(0)
     leader: str = ""
     leader_since: datetime | None = None
-    ever_had_leader: bool | None = None
-    term: int = 0
-    pindex: int = 0
+    ever_had_leader: bool | None = sent(None)
+    term: int = sent(0)
+    pindex: int = sent(0)
     paused: bool = False
-    ipq_proposal_len: int = 0
-    ipq_entry_len: int = 0
-    ipq_resp_len: int = 0
-    ipq_apply_len: int = 0
-    wal: RaftLog = RaftLog()
+    ipq_proposal_len: int = sent(0)
+    ipq_entry_len: int = sent(0)
+    ipq_resp_len: int = sent(0)
+    ipq_apply_len: int = sent(0)
+    wal: RaftLog = sent(RaftLog())
     overrun: bool = False
     catching_up: bool = False
 

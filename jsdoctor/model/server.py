@@ -12,6 +12,7 @@ from jsdoctor.model.evidence import GAPS_OF_ASSETS, NO_SERVERS, Evidence, Eviden
 from jsdoctor.model.exchange import Endpoint
 from jsdoctor.model.finding import Observation, Subject
 from jsdoctor.model.jetstream import Peer
+from jsdoctor.model.reported import Reported, sent
 
 UNLIMITED = 1 << 63
 """Sizes at or past this value are how the server prints "no limit" (an unsigned -1); treat them as no limit."""
@@ -21,12 +22,12 @@ class ApiStats(msgspec.Struct, frozen=True, gc=False):
     """JetStream API calls since the server started. Publish rejections are not counted here."""
 
     level: int | None = None
-    total: int = 0
-    errors: int = 0
+    total: int = sent(0)
+    errors: int = sent(0)
     inflight: int = 0
 
 
-class AccountCalls(msgspec.Struct, frozen=True, gc=False):
+class AccountCalls(Reported, frozen=True, gc=False):
     """JetStream API calls of one account that a server has responded to, since its start."""
 
     account: str
@@ -36,8 +37,8 @@ class AccountCalls(msgspec.Struct, frozen=True, gc=False):
 class JetStreamConfig(msgspec.Struct, frozen=True, gc=False):
     """JetStream settings of one server."""
 
-    max_memory: int = 0
-    max_storage: int = 0
+    max_memory: int = sent(0)
+    max_storage: int = sent(0)
     store_dir: str = ""
     domain: str = ""
     sync_interval_ns: int = msgspec.field(name="sync_interval", default=0)
@@ -55,33 +56,33 @@ class MetaGroup(msgspec.Struct, frozen=True):
     leader: str = ""
     peer: str = ""
     replicas: tuple[Peer, ...] = ()
-    cluster_size: int = 0
-    pending: int = 0
+    cluster_size: int = sent(0)
+    pending: int = sent(0)
 
 
-class JetStreamStats(msgspec.Struct, frozen=True):
+class JetStreamStats(Reported, frozen=True):
     """JetStream of one server (jsz without account details). `reserved_storage` is the sum of max_bytes kept free."""
 
     disabled: bool = False
-    config: JetStreamConfig | None = None
-    memory: int = 0
-    storage: int = 0
-    reserved_memory: int = 0
-    reserved_storage: int = 0
-    accounts: int = 0
-    ha_assets: int = 0
-    api: ApiStats = ApiStats()
-    streams: int = 0
-    consumers: int = 0
-    messages: int = 0
-    bytes: int = 0
+    config: JetStreamConfig | None = sent(None)
+    memory: int = sent(0)
+    storage: int = sent(0)
+    reserved_memory: int = sent(0)
+    reserved_storage: int = sent(0)
+    accounts: int = sent(0)
+    ha_assets: int = sent(0)
+    api: ApiStats = sent(ApiStats())
+    streams: int = sent(0)
+    consumers: int = sent(0)
+    messages: int = sent(0)
+    bytes: int = sent(0)
     meta_cluster: MetaGroup | None = None
 
 
 class RemoteGateway(msgspec.Struct, frozen=True):
     """A gateway to another cluster as configured."""
 
-    name: str = ""
+    name: str = sent("")
 
 
 class RemoteLeaf(msgspec.Struct, frozen=True):
@@ -109,10 +110,10 @@ class ListenerOptions(msgspec.Struct, frozen=True):
 class SlowConsumers(msgspec.Struct, frozen=True, gc=False):
     """Slow-consumer counts since the server started, by kind of connection."""
 
-    clients: int = 0
-    routes: int = 0
-    gateways: int = 0
-    leafs: int = 0
+    clients: int = sent(0)
+    routes: int = sent(0)
+    gateways: int = sent(0)
+    leafs: int = sent(0)
 
 
 class JetStreamDefaults(msgspec.Struct, frozen=True, gc=False):
@@ -131,65 +132,65 @@ class JetStreamVarz(msgspec.Struct, frozen=True, gc=False):
     limits: JetStreamDefaults | None = None
 
 
-class Varz(msgspec.Struct, frozen=True):
+class Varz(Reported, frozen=True):
     """General variables of one server.
 
     `cpu`: percent of one core; `gomaxprocs`: cores it may use; `gomemlimit`: soft memory limit in bytes. 0: not
     reported, or no limit.
     """
 
-    server_id: str = ""
-    server_name: str = ""
-    version: str = ""
-    start: datetime | None = None
-    now: datetime | None = None
+    server_id: str = sent("")
+    server_name: str = sent("")
+    version: str = sent("")
+    start: datetime | None = sent(None)
+    now: datetime | None = sent(None)
     auth_required: bool = False
     tls_required: bool = False
     tls_verify: bool = False
-    max_connections: int = 0
-    max_payload: int = 0
-    connections: int = 0
-    total_connections: int = 0
-    subscriptions: int = 0
-    mem: int = 0
-    cpu: float = 0.0
-    cores: int = 0
-    slow_consumers: int = 0
-    slow_consumer_stats: SlowConsumers | None = None
-    config_load_time: datetime | None = None
+    max_connections: int = sent(0)
+    max_payload: int = sent(0)
+    connections: int = sent(0)
+    total_connections: int = sent(0)
+    subscriptions: int = sent(0)
+    mem: int = sent(0)
+    cpu: float = sent(0.0)
+    cores: int = sent(0)
+    slow_consumers: int = sent(0)
+    slow_consumer_stats: SlowConsumers | None = sent(None)
+    config_load_time: datetime | None = sent(None)
     system_account: str = ""
     trusted_operators_jwt: tuple[str, ...] = ()
-    cluster: ListenerOptions | None = None
-    host: str = ""
+    cluster: ListenerOptions | None = sent(None)
+    host: str = sent("")
     tls_cert_not_after: datetime | None = None
     max_subscriptions: int = 0
-    gomaxprocs: int = 0
+    gomaxprocs: int = sent(0)
     gomemlimit: int = 0
-    gateway: ListenerOptions | None = None
-    leaf: ListenerOptions | None = None
-    mqtt: ListenerOptions | None = None
-    websocket: ListenerOptions | None = None
-    jetstream: JetStreamVarz | None = None
+    gateway: ListenerOptions | None = sent(None)
+    leaf: ListenerOptions | None = sent(None)
+    mqtt: ListenerOptions | None = sent(None)
+    websocket: ListenerOptions | None = sent(None)
+    jetstream: JetStreamVarz | None = sent(None)
     tags: tuple[str, ...] = ()
-    max_pending: int = 0
-    max_control_line: int = 0
-    write_deadline_ns: int = msgspec.field(name="write_deadline", default=0)
+    max_pending: int = sent(0)
+    max_control_line: int = sent(0)
+    write_deadline_ns: int = sent(0, name="write_deadline")
 
 
 class HealthError(msgspec.Struct, frozen=True):
     """A reason for a failed health check. `type`: CONNECTION, BAD_REQUEST, JETSTREAM, ACCOUNT, STREAM or CONSUMER."""
 
-    type: str = ""
+    type: str = sent("")
     error: str = ""
     account: str = ""
     stream: str = ""
     consumer: str = ""
 
 
-class Health(msgspec.Struct, frozen=True):
+class Health(Reported, frozen=True):
     """A server's own health check. It is local: it covers no other servers and no assets placed elsewhere."""
 
-    status: str = ""
+    status: str = sent("")
     status_code: int = 0
     error: str = ""
     errors: tuple[HealthError, ...] = ()
@@ -267,7 +268,7 @@ class Servers(Evidence, frozen=True):
         return self if len(kept) == len(self.servers) else msgspec.structs.replace(self, servers=kept)
 
 
-class ConnectedServer(Evidence, frozen=True):
+class ConnectedServer(Evidence, Reported, frozen=True):
     """The INFO of the connected server, which any client receives.
 
     `connect_urls` are the client addresses of all servers of the cluster; empty if they are not advertised.
@@ -276,12 +277,12 @@ class ConnectedServer(Evidence, frozen=True):
     unavailable = not_offered("no client connection was made", "give --server or --context")
     endpoints = (Endpoint.CONNECT_INFO,)
 
-    server_name: str = ""
-    version: str = ""
+    server_name: str = sent("")
+    version: str = sent("")
     cluster: str = ""
-    host: str = ""
-    port: int = 0
-    max_payload: int = 0
+    host: str = sent("")
+    port: int = sent(0)
+    max_payload: int = sent(0)
     auth_required: bool = False
     tls_required: bool = False
     tls_available: bool = False
@@ -293,26 +294,26 @@ class ConnectedServer(Evidence, frozen=True):
 class AccountLimits(msgspec.Struct, frozen=True, gc=False):
     """JetStream limits of an account or tier; -1 means none, and of `…_max_stream_bytes` 0 does, too."""
 
-    max_memory: int = -1
-    max_storage: int = -1
-    max_streams: int = -1
-    max_consumers: int = -1
-    memory_max_stream_bytes: int = -1
-    storage_max_stream_bytes: int = -1
-    max_bytes_required: bool = False
+    max_memory: int = sent(-1)
+    max_storage: int = sent(-1)
+    max_streams: int = sent(-1)
+    max_consumers: int = sent(-1)
+    memory_max_stream_bytes: int = sent(-1)
+    storage_max_stream_bytes: int = sent(-1)
+    max_bytes_required: bool = sent(False)
 
 
-class Tier(msgspec.Struct, frozen=True):
+class Tier(Reported, frozen=True):
     """Usage and limits of one replication tier of an account (`R1`, `R3`), or of the account as a whole (name "")."""
 
     name: str = ""
-    memory: int = 0
-    storage: int = 0
-    reserved_memory: int = 0
-    reserved_storage: int = 0
-    streams: int = 0
-    consumers: int = 0
-    limits: AccountLimits = AccountLimits()
+    memory: int = sent(0)
+    storage: int = sent(0)
+    reserved_memory: int = sent(0)
+    reserved_storage: int = sent(0)
+    streams: int = sent(0)
+    consumers: int = sent(0)
+    limits: AccountLimits = sent(AccountLimits())
 
 
 class Account(msgspec.Struct, frozen=True):

@@ -22,9 +22,10 @@ from jsdoctor.model.jetstream import (
     StreamState,
 )
 from jsdoctor.model.partial import raw_field
+from jsdoctor.model.reported import Reported
 
 
-class ConsumerReplica(msgspec.Struct, frozen=True):
+class ConsumerReplica(Reported, frozen=True):
     """The stored state of a consumer on one server that is not the leader. Its pending and waiting counts mean nothing.
 
     `is_leader`: the server claims to lead it as well.
@@ -37,7 +38,7 @@ class ConsumerReplica(msgspec.Struct, frozen=True):
     is_leader: bool = False
 
 
-class Consumer(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+class Consumer(Reported, frozen=True, kw_only=True, dict=True):
     """A consumer as its leader reports it.
 
     `from_leader` False: the values are a follower's and must not be judged; `has_leader`: some server is known to lead
@@ -76,7 +77,7 @@ class Consumer(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return Observation(source=self.answered_by, path=path, value=value, at=self.at)
 
 
-class StreamReplica(msgspec.Struct, frozen=True):
+class StreamReplica(Reported, frozen=True):
     """The state of a stream on one server, leader or not. `at` is that server's clock."""
 
     server: str
@@ -89,7 +90,7 @@ StreamKey = tuple[str, str, str]
 """A stream: the label of its domain, its account as its servers name it, and its name."""
 
 
-class Stream(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+class Stream(Reported, frozen=True, kw_only=True, dict=True):
     """A stream as its leader reports it, with its consumers.
 
     `has_leader` False: no server leads it. `from_leader` False: the leader sent no reply; `state` is then the fullest

@@ -52,7 +52,7 @@ class Topology(Evidence, frozen=True):
     )
     unavailable = NO_SERVERS
     of_deployment = True
-    left_out_by = frozenset({"endpoint"})
+    left_out_by = frozenset({"endpoint", "reply"})
 
     domains: tuple[Domain, ...]
     roles: dict[str, int] = msgspec.field(default_factory=dict)

@@ -133,7 +133,9 @@ def _reports(sample: Sample, known: _EarlierFacts, present: ByKind, gaps: list[G
 
 
 def _topology(present: ByKind) -> None:
-    if servers := present.of(Servers):
+    servers = present.of(Servers)
+    # A server whose reply lacks its configuration would count as one without JetStream.
+    if servers and not any(server.jetstream and "config" in server.jetstream.unseen for server in servers.servers):
         present.put(topology_of(servers, present.of(Links), present.of(SnapshotSeries)))
 
 

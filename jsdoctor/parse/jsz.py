@@ -23,6 +23,7 @@ from jsdoctor.parse.replies import (
     SystemEnvelope,
     decode,
     decode_each,
+    decode_pasted,
 )
 
 
@@ -70,7 +71,7 @@ def _jsz_of(exchange: Exchange) -> ReadJsz:
     try:
         if exchange.access is Access.MONITOR:
             return ReadJsz(ServerIdentity(), decode(exchange.body, JszReply))
-        envelope = decode(exchange.body, _JszEnvelope)
+        envelope = (decode_pasted if exchange.access is Access.PASTED else decode)(exchange.body, _JszEnvelope)
     except ReplyError:
         return _piece_by_piece(exchange)
     if envelope.error is not None or envelope.data is None:

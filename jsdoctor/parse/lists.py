@@ -62,7 +62,7 @@ def _streams_of(exchange: Exchange) -> ListPage[StreamReply]:
         raw = decode(exchange.body, _RawStreams)
         streams, errors = decode_each(raw.streams, StreamReply)
         return ListPage(raw, tuple(streams), tuple(errors))
-    return ListPage(page, page.streams or ())
+    return ListPage(_whole(page), page.streams or ())
 
 
 def _consumers_of(exchange: Exchange) -> ListPage[ConsumerReply]:
@@ -72,4 +72,11 @@ def _consumers_of(exchange: Exchange) -> ListPage[ConsumerReply]:
         raw = decode(exchange.body, _RawConsumers)
         consumers, errors = decode_each(raw.consumers, ConsumerReply)
         return ListPage(raw, tuple(consumers), tuple(errors))
-    return ListPage(page, page.consumers or ())
+    return ListPage(_whole(page), page.consumers or ())
+
+
+def _whole(page: ListHead) -> ListHead:
+    """Raises ReplyError for a page without its list, or without the number of all items: others may be missing."""
+    if page.unseen and page.error is None:
+        raise ReplyError(f"it lacks {' and '.join(sorted(page.unseen))}")
+    return page

@@ -138,8 +138,11 @@ def _merge_stream(copies: list[StreamCopy], consumers: tuple[Consumer, ...]) -> 
         at=reply.ts or best.at,
         consumers=consumers,
         consumers_seen=best.consumers_seen,
+        unseen=reply.unseen,
         replicas=tuple(
-            StreamReplica(c.server, c.stream.state, c.at, among.claims(c.stream.cluster, c.server))
+            StreamReplica(
+                c.server, c.stream.state, c.at, among.claims(c.stream.cluster, c.server), unseen=c.stream.unseen
+            )
             for c in sorted(copies, key=lambda c: c.server)
             if c.server
         ),
@@ -206,7 +209,8 @@ def merge_consumer(
         at=reply.ts or at,
         replicas=tuple(
             ConsumerReplica(
-                c[0], c[2].delivered, c[2].ack_floor, c[2].num_ack_pending, among.claims(c[2].cluster, c[0])
+                *(c[0], c[2].delivered, c[2].ack_floor, c[2].num_ack_pending, among.claims(c[2].cluster, c[0])),
+                unseen=c[2].unseen,
             )
             for c in sorted(copies, key=lambda c: c[0])
             if c[0] and c[2] is not reply
@@ -214,4 +218,5 @@ def merge_consumer(
         if len(copies) > 1
         else (),
         priority_groups=reply.priority_groups,
+        unseen=reply.unseen,
     )

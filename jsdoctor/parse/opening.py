@@ -10,7 +10,7 @@ import msgspec
 
 from jsdoctor.model.exchange import Access, Exchange
 from jsdoctor.parse.domains import Domains
-from jsdoctor.parse.replies import ErrorReply, ReplyError, ServerIdentity, Shape, SystemEnvelope, decode
+from jsdoctor.parse.replies import ErrorReply, ReplyError, ServerIdentity, Shape, SystemEnvelope, decode, decode_pasted
 
 _BEGIN = b'{"server":{'
 _HEAD_BYTES = 16_384
@@ -41,8 +41,10 @@ class Identities:
         self.twins: set[str] = set()
 
     def sender(self, exchange: Exchange, named: ServerIdentity | None = None) -> ServerIdentity:
-        """Who sent a reply that names its sender, or that came from a monitoring address."""
+        """Who sent a reply that names its sender, or that came from a monitoring address. Raises ReplyError."""
         if exchange.access is not Access.MONITOR and named is not None:
+            if not named.name:
+                raise ReplyError("it does not name its sender")
             return named
         base = monitor_base(exchange.target)
         return self.by_address.get(base, ServerIdentity(name=base))
@@ -61,10 +63,11 @@ def open_reply(exchange: Exchange, identities: Identities, shape: type[Shape]) -
         return identities.sender(exchange), decode(exchange.body, shape)
     envelope: _Envelope[Shape] | None = None
     with suppress(ReplyError):
-        envelope = decode(exchange.body, _Envelope[shape])  # type: ignore[valid-type]  # known when it runs
+        read = decode_pasted if exchange.access is Access.PASTED else decode
+        envelope = read(exchange.body, _Envelope[shape])  # type: ignore[valid-type]  # known when it runs
     if envelope is None or envelope.error is not None or envelope.data is None:
         return _opened_twice(exchange, shape)
-    return envelope.server, envelope.data
+    return identities.sender(exchange, envelope.server), envelope.data
 
 
 def _opened_twice(exchange: Exchange, shape: type[Shape]) -> tuple[ServerIdentity, Shape]:

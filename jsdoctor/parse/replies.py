@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Annotated, TypeVar
+from functools import partial
+from typing import Annotated, TypeVar, cast
 
 import msgspec
 
@@ -17,8 +18,10 @@ from jsdoctor.model.jetstream import (
     StreamConfig,
     StreamState,
 )
+from jsdoctor.model.reported import Reported, noting_lacking, sent
 from jsdoctor.model.server import ApiStats, JetStreamStats, Tier
 from jsdoctor.model.typed import decode_as
+from jsdoctor.parse.unseen import with_lacking
 
 Shape = TypeVar("Shape")
 
@@ -69,37 +72,46 @@ class SystemEnvelope(msgspec.Struct, frozen=True):
     error: ErrorReply | None = None
 
 
-class ConsumerReply(msgspec.Struct, frozen=True):
+class ConsumerReply(Reported, frozen=True):
     """A consumer as CONSUMER.LIST and jsz show it."""
 
     stream_name: str
     name: str
-    config: ConsumerConfig = ConsumerConfig()
-    created: Instant | None = None
-    delivered: SequencePair = SequencePair()
-    ack_floor: SequencePair = SequencePair()
-    num_ack_pending: int = 0
-    num_redelivered: int = 0
-    num_waiting: int = 0
-    num_pending: int = 0
+    config: ConsumerConfig = sent(ConsumerConfig())
+    created: Instant | None = sent(None)
+    delivered: SequencePair = sent(SequencePair())
+    ack_floor: SequencePair = sent(SequencePair())
+    num_ack_pending: int = sent(0)
+    num_redelivered: int = sent(0)
+    num_waiting: int = sent(0)
+    num_pending: int = sent(0)
     cluster: Cluster | None = None
     push_bound: bool = False
     paused: bool = False
     pause_remaining_ns: int = msgspec.field(name="pause_remaining", default=0)
-    ts: Instant | None = None
+    ts: Instant | None = sent(None)
     priority_groups: tuple[PriorityGroup, ...] = ()
 
 
-class StreamHead(msgspec.Struct, frozen=True):
+class StreamHead(Reported, frozen=True):
     """A stream without its consumers."""
 
     config: StreamConfig
-    state: StreamState = StreamState()
-    created: Instant | None = None
+    state: StreamState = sent(StreamState())
+    created: Instant | None = sent(None)
     cluster: Cluster | None = None
     mirror: SourceInfo | None = None
     sources: tuple[SourceInfo, ...] = ()
     ts: Instant | None = None
+
+    def __post_init__(self) -> None:
+        if not self.config.name:
+            raise ValueError("a stream has no name")
+
+    @property
+    def has_no_consumers(self) -> bool:
+        """Whether its own count shows that there are none."""
+        return self.state.consumer_count == 0 and not self.unseen & {"state", "state.consumer_count"}
 
 
 class StreamReply(StreamHead, frozen=True):
@@ -108,16 +120,16 @@ class StreamReply(StreamHead, frozen=True):
     consumer_detail: tuple[ConsumerReply, ...] | None = None
 
 
-class AccountHead(msgspec.Struct, frozen=True):
+class AccountHead(Reported, frozen=True):
     """One account in jsz without its streams. `reserved_*` are its limits there, 2^64-1 when there is none."""
 
     name: str = ""
     id: str = ""
-    memory: int = 0
-    storage: int = 0
-    reserved_memory: int = 0
-    reserved_storage: int = 0
-    api: ApiStats = ApiStats()
+    memory: int = sent(0)
+    storage: int = sent(0)
+    reserved_memory: int = sent(0)
+    reserved_storage: int = sent(0)
+    api: ApiStats = sent(ApiStats())
 
 
 class AccountDetail(AccountHead, frozen=True):
@@ -129,8 +141,8 @@ class AccountDetail(AccountHead, frozen=True):
 class JszHead(JetStreamStats, frozen=True):
     """JetStream of one server without its accounts (server: monitor.go Jsz)."""
 
-    server_id: str = ""
-    now: Instant | None = None
+    server_id: str = sent("")
+    now: Instant | None = sent(None)
 
 
 class JszReply(JszHead, frozen=True):
@@ -150,10 +162,10 @@ class StreamInfoReply(msgspec.Struct, frozen=True):
     error: ErrorReply | None = None
 
 
-class ListHead(msgspec.Struct, frozen=True):
+class ListHead(Reported, frozen=True):
     """One page of a list without its items. `missing` names those whose leader sent the server no reply in time."""
 
-    total: int = 0
+    total: int = sent(0)
     offset: int = 0
     limit: int = 0
     missing: tuple[str, ...] | None = None
@@ -164,13 +176,13 @@ class ListHead(msgspec.Struct, frozen=True):
 class StreamListReply(ListHead, frozen=True):
     """One page of STREAM.LIST. Read it with `parse.lists`."""
 
-    streams: tuple[StreamReply, ...] | None = None
+    streams: tuple[StreamReply, ...] | None = sent(None)
 
 
 class ConsumerListReply(ListHead, frozen=True):
     """One page of CONSUMER.LIST. Read it with `parse.lists`."""
 
-    consumers: tuple[ConsumerReply, ...] | None = None
+    consumers: tuple[ConsumerReply, ...] | None = sent(None)
 
 
 class AccountInfoReply(Tier, frozen=True):
@@ -205,7 +217,16 @@ class GreetingReply(msgspec.Struct, frozen=True):
 
 
 def decode(body: bytes | msgspec.Raw, shape: type[Shape]) -> Shape:
-    """Decode a reply. Raises `ReplyError` with the place of the first mistake."""
+    """Decode a reply. Raises `ReplyError` with the place of the first mistake.
+
+    Objects of one that lacks a field that servers always send name such fields.
+    """
+    reply, lacks = noting_lacking(partial(decode_pasted, body, shape))
+    return cast("Shape", with_lacking(reply, decode_pasted(body, object))[0]) if lacks else reply
+
+
+def decode_pasted(body: bytes | msgspec.Raw, shape: type[Shape]) -> Shape:
+    """The same of a reply of which `parse.pasted` knows what it lacks."""
     try:
         return decode_as(body, shape)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -13,6 +13,7 @@ from jsdoctor.model.exchange import Access, Endpoint, Exchange
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.links import Gateway, Leaf, Links, Route, ServerLinks
 from jsdoctor.model.raft import RaftMember, RaftState
+from jsdoctor.model.reported import Reported, sent
 from jsdoctor.parse.missing_replies import unreadable
 from jsdoctor.parse.opening import Identities, open_reply
 from jsdoctor.parse.replies import Instant, ReplyError, ServerIdentity
@@ -31,14 +32,14 @@ class _Closed(ClientConnection, frozen=True):
     jwt: str = ""
 
 
-class _ConnzReply(msgspec.Struct, frozen=True):
-    now: Instant | None = None
-    connections: tuple[ClientConnection, ...] | None = None
+class _ConnzReply(Reported, frozen=True):
+    now: Instant | None = sent(None)
+    connections: tuple[ClientConnection, ...] | None = sent(None)
 
 
-class _ClosedReply(msgspec.Struct, frozen=True):
-    now: Instant | None = None
-    connections: tuple[_Closed, ...] | None = None
+class _ClosedReply(Reported, frozen=True):
+    now: Instant | None = sent(None)
+    connections: tuple[_Closed, ...] | None = sent(None)
 
 
 class _GatewayConnection(msgspec.Struct, frozen=True):
@@ -51,16 +52,16 @@ class _RemoteGateway(msgspec.Struct, frozen=True):
     connection: _GatewayConnection | None = None
 
 
-class _GatewayzReply(msgspec.Struct, frozen=True):
-    now: Instant | None = None
+class _GatewayzReply(Reported, frozen=True):
+    now: Instant | None = sent(None)
     name: str = ""
-    outbound_gateways: dict[str, _RemoteGateway] | None = None
-    inbound_gateways: dict[str, tuple[_RemoteGateway, ...]] | None = None
+    outbound_gateways: dict[str, _RemoteGateway] | None = sent(None)
+    inbound_gateways: dict[str, tuple[_RemoteGateway, ...]] | None = sent(None)
 
 
-class _LeafzReply(msgspec.Struct, frozen=True):
-    now: Instant | None = None
-    leafs: tuple[Leaf, ...] | None = None
+class _LeafzReply(Reported, frozen=True):
+    now: Instant | None = sent(None)
+    leafs: tuple[Leaf, ...] | None = sent(None)
 
 
 class _RouteReport(msgspec.Struct, frozen=True):
@@ -70,10 +71,10 @@ class _RouteReport(msgspec.Struct, frozen=True):
     start: Instant | None = None
 
 
-class _RoutezReply(msgspec.Struct, frozen=True):
-    now: Instant | None = None
+class _RoutezReply(Reported, frozen=True):
+    now: Instant | None = sent(None)
     num_routes: int | None = None
-    routes: tuple[_RouteReport, ...] | None = None
+    routes: tuple[_RouteReport, ...] | None = sent(None)
 
 
 class ServerReports:
@@ -85,34 +86,37 @@ class ServerReports:
         self._identities = identities
 
     def raft(self) -> tuple[RaftMember, ...] | None:
-        """The members of every group, by server, account and group; None if no server was queried."""
+        """The members of every group, by server, account and group; None if there is no reply."""
         if not self._asked(Endpoint.RAFTZ):
             return None
+        replies = list(self._read(Endpoint.RAFTZ, _RaftzReply))
         members = {
             (identity.name, account, group): RaftMember(
                 identity.name, account, group, identity.time or exchange.asked_at, state, exchange.asked_at
             )
-            for exchange, identity, reply in self._read(Endpoint.RAFTZ, _RaftzReply)
+            for exchange, identity, reply in replies
             for account, groups in reply.items()
             for group, state in groups.items()
         }
-        return tuple(members[key] for key in sorted(members))
+        return tuple(members[key] for key in sorted(members)) if replies else None
 
     def connections(self) -> Connections | None:
-        """The connections of every server that listed any of them; None if none was queried."""
+        """The connections of every server that listed any of them; None if none did."""
         if not self._asked(Endpoint.CONNZ, Endpoint.CONNZ_CLOSED):
             return None
         server_connections: dict[str, ServerConnections] = {}
         for identity, at, reply in self._told(Endpoint.CONNZ, _ConnzReply, _now):
             server_connections[identity.name] = ServerConnections(
-                server=identity.name, at=at, open=reply.connections or ()
+                server=identity.name, at=at, open=_listed(reply, "connections")
             )
         for identity, at, ended in self._told(Endpoint.CONNZ_CLOSED, _ClosedReply, _now):
             known = server_connections.get(identity.name) or ServerConnections(server=identity.name, at=at)
+            closed = _listed(ended, "connections")
             server_connections[identity.name] = msgspec.structs.replace(
-                known, closed=tuple(map(_with_issuer, ended.connections or ()))
+                known, closed=None if closed is None else tuple(map(_with_issuer, closed))
             )
-        return Connections(tuple(server_connections[name] for name in sorted(server_connections)))
+        listed = tuple(server_connections[name] for name in sorted(server_connections))
+        return Connections(listed) if listed else None
 
     def links(self) -> Links | None:
         """The links of every server that reported them; None if none was queried."""
@@ -131,7 +135,7 @@ class ServerReports:
             known = server_links.get(identity.name) or ServerLinks(
                 server=identity.name, cluster=identity.cluster, at=at
             )
-            server_links[identity.name] = msgspec.structs.replace(known, leafs=leafs.leafs or ())
+            server_links[identity.name] = msgspec.structs.replace(known, leafs=_listed(leafs, "leafs"))
         for identity, at, routes in self._told(Endpoint.ROUTEZ, _RoutezReply, _now):
             known = server_links.get(identity.name) or ServerLinks(
                 server=identity.name, cluster=identity.cluster, at=at
@@ -145,7 +149,7 @@ class ServerReports:
             peers = tuple(sorted({route.name for route in every} - {""}))
             server_links[identity.name] = msgspec.structs.replace(
                 known,
-                routes=peers,
+                routes=None if "routes" in routes.unseen else peers,
                 route_connections=every,
                 route_count=len(every) if routes.num_routes is None else routes.num_routes,
             )
@@ -187,7 +191,14 @@ def _now(reply: _ConnzReply | _ClosedReply | _GatewayzReply | _LeafzReply | _Rou
     return reply.now
 
 
-def _gateways(reply: _GatewayzReply) -> tuple[Gateway, ...]:
+def _listed(reply: Reported, field: str) -> Any:
+    """A list of a reply; None where the reply lacks it."""
+    return None if field in reply.unseen else getattr(reply, field) or ()
+
+
+def _gateways(reply: _GatewayzReply) -> tuple[Gateway, ...] | None:
+    if reply.unseen & {"outbound_gateways", "inbound_gateways"}:
+        return None
     outbound, inbound = reply.outbound_gateways or {}, reply.inbound_gateways or {}
     out = {name: item.connection for name, item in outbound.items() if item.connection}
     return tuple(

@@ -134,7 +134,7 @@ class ServerReplies:
             read = read_jsz(exchange)
             identity = identities.sender(exchange, read.sender)
             if not identity.id:
-                identity = ServerIdentity(identity.name, read.reply.server_id)
+                identity = msgspec.structs.replace(identity, id=read.reply.server_id)
                 identities.by_address[monitor_base(exchange.target)] = identity
             # A server queried in two ways reports the same twice: one copy of its streams is enough.
             if _key(identity) not in self._jsz:
@@ -163,7 +163,7 @@ class ServerReplies:
                 consumers: Iterable[ConsumerReply] = stream.consumer_detail or ()
                 # An absent list means none, unless the stream's own count shows that consumers were not requested.
                 seen = (account.name, stream.config.name) not in read.partial and (
-                    stream.consumer_detail is not None or stream.state.consumer_count == 0
+                    stream.consumer_detail is not None or stream.has_no_consumers
                 )
                 if names:
                     consumers = [_renamed(consumer, names) for consumer in consumers]
@@ -201,7 +201,11 @@ class ServerReplies:
             varz=varz,
             jetstream=_stats(jsz, self._domains.renamed(key)) if jsz else None,
             health=self._health.get(key),
-            calls=tuple(AccountCalls(view.name, view.detail.api) for view in self._details if view.server == name),
+            calls=tuple(
+                AccountCalls(view.name, view.detail.api, unseen=view.detail.unseen)
+                for view in self._details
+                if view.server == name
+            ),
         )
 
     def silent_servers(self) -> list[Gap]:
@@ -234,6 +238,7 @@ class ServerReplies:
                 storage=detail.storage,
                 streams=streams[name],
                 consumers=consumers[name],
+                unseen=detail.unseen | {f"limits.{name.replace('reserved', 'max')}" for name in detail.unseen},
                 limits=AccountLimits(
                     max_memory=_limit(detail.reserved_memory), max_storage=_limit(detail.reserved_storage)
                 ),

@@ -1,124 +1,151 @@
 """Parts of what servers report that were not read, marked so that the engine knows whether a check needed one.
 
 `varz`, `jetstream` and the like are None where no reply of that endpoint came, and a stream whose consumers were not
-listed has none. A rule that needs such a part and finds no fault is not evaluated (`engine.unread`).
+listed has none. A rule that needs such a part and finds no fault is not evaluated (`engine.runner`). What a reply lacks
+of what servers always send is hidden: a check that reads it cannot judge that subject.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
+from operator import is_not
 from typing import Any
 
 import msgspec
 
-from jsdoctor.model.connections import Connections
+from jsdoctor.model.connections import Connections, ServerConnections
 from jsdoctor.model.evidence import Evidence, EvidenceSet
+from jsdoctor.model.finding import CLUSTER, Subject
 from jsdoctor.model.gap import Gap
+from jsdoctor.model.history import History
 from jsdoctor.model.links import Links, ServerLinks
-from jsdoctor.model.partial import hide, mark_unread
-from jsdoctor.model.server import Server, Servers
-from jsdoctor.model.server_trend import ServerHistory, ServerTrend
-from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries, Stream
+from jsdoctor.model.partial import Shape, hide, mark_unread, raw_field
+from jsdoctor.model.raft import RaftGroups, RaftMember
+from jsdoctor.model.reported import Reported
+from jsdoctor.model.server import Accounts, ConnectedServer, Server, Servers
+from jsdoctor.model.server_trend import ServerTrend
+from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
 from jsdoctor.model.trend import Trend
+from jsdoctor.parse.unseen import struct_of
 
 _HOW = "run again, with a longer --timeout, or give that reply"
-_OF_SERVER: Mapping[str, tuple[str, ...]] = {
-    "VARZ": ("varz",),
-    "JSZ": ("jetstream", "calls"),
-    "HEALTHZ": ("health",),
+_NOT_SENT = "give the reply as the server sent it; versions that are supported send that field"
+_KINDS: tuple[type[Evidence], ...] = (
+    *(Servers, ServerTrend, ConnectedServer, Links, Connections, RaftGroups, Accounts),
+    *(SnapshotSeries, Trend, History),
+)
+_FILLED: Mapping[type[Any], Mapping[str, tuple[str, ...]]] = {
+    Server: {"VARZ": ("varz",), "JSZ": ("jetstream", "calls"), "HEALTHZ": ("health",)},
+    ServerLinks: {
+        "GATEWAYZ": ("gateways", "gateway_name"),
+        "LEAFZ": ("leafs",),
+        "ROUTEZ": ("routes", "route_connections", "route_count"),
+    },
+    ServerConnections: {
+        "the list of open connections (CONNZ)": ("open",),
+        "the list of closed connections (CONNZ)": ("closed",),
+    },
+    Stream: {"the list of its consumers": ("consumers",)},
 }
-_OF_LINKS: Mapping[str, tuple[str, ...]] = {
-    "GATEWAYZ": ("gateways", "gateway_name"),
-    "LEAFZ": ("leafs",),
-    "ROUTEZ": ("routes", "route_connections", "route_count"),
-}
-_OF_CONNECTIONS: Mapping[str, tuple[str, ...]] = {
-    "the list of open connections (CONNZ)": ("open",),
-    "the list of closed connections (CONNZ)": ("closed",),
-}
-"""The fields that each reply fills. The first is None if it was not read."""
+"""The fields that each reply fills. The first is None if it was not read, but for consumers."""
 
 
-def with_unread(evidence: EvidenceSet) -> EvidenceSet:
-    """The evidence, of which checks get what was read of each server and stream."""
-    for kind, mark in _KINDS.items():
-        if (value := evidence.get(kind)) is not None:
-            evidence = evidence.partly_shown(mark(value))
+def with_unread(evidence: EvidenceSet, *kinds: type[Evidence]) -> EvidenceSet:
+    """The evidence, of which checks get what was read of each server and stream. `kinds`: only these."""
+    for kind in kinds or _KINDS:
+        if (value := evidence.get(kind)) is not None and (shown := mapped(value, _read)) is not value:
+            evidence = evidence.partly_shown(shown, kind)
     return evidence
 
 
-def read_of_server(server: Server, unseen: Sequence[str] = (), how_to_get: str = _HOW) -> Server:
-    """The server without what was not read of it, and without `unseen`."""
-    marked = mark_unread(server, _unread_fields(server, _OF_SERVER), how_to_get)
-    return hide(marked, unseen, server.subject, how_to_get)
+def read_of(value: Shape, unseen: Iterable[str] = (), how_to_get: str = _HOW) -> Shape:
+    """A server, its links or connections, or a stream without the replies that were not read, and without `unseen`."""
+    subject = value.subject  # type: ignore[attr-defined]  # all of `_FILLED` have one
+    return without_unseen(mark_unread(value, _unread_fields(value), subject, how_to_get), unseen, subject, how_to_get)
 
 
-def read_of_links(links: ServerLinks, unseen: Sequence[str] = (), how_to_get: str = _HOW) -> ServerLinks:
-    """The links without what was not read of them, and without `unseen`."""
-    marked = mark_unread(links, _unread_fields(links, _OF_LINKS), how_to_get)
-    return hide(marked, unseen, links.subject, how_to_get)
+def without_unseen(
+    value: Shape, unseen: Iterable[str], subject: Subject, how_to_get: str, prefix: str = "", *, is_sent: bool = False
+) -> Shape:
+    """The value without these fields, at any depth: by path, of tuples in each element.
+
+    `is_sent`: servers always send them, so that None is no value of theirs, and checks may read it.
+    """
+    below: dict[str, set[str]] = {}
+    for path in unseen:
+        top, _, rest = path.partition(".")
+        below.setdefault(top, set()).add(rest)
+    parts: dict[str, Any] = {}
+    for top in below.keys() & set(value.__struct_fields__):
+        known, paths, place = raw_field(value, top), below[top], f"{prefix}{top}."
+        items = known if isinstance(known, tuple) else (known,)
+        if "" not in paths and all(isinstance(item, msgspec.Struct) for item in items):
+            shown = tuple(without_unseen(item, paths, subject, how_to_get, place, is_sent=is_sent) for item in items)
+            parts[top] = shown if isinstance(known, tuple) else shown[0]
+    changed = msgspec.structs.replace(value, **parts) if parts else value
+    whole = sorted((below.keys() - parts.keys()) & set(value.__struct_fields__))
+    unread = {top: f"{prefix}{top}" for top in whole if is_sent and raw_field(value, top) is None}
+    marked = mark_unread(changed, unread, subject, how_to_get)
+    return hide(marked, [top for top in whole if top not in unread], subject, how_to_get, prefix)
 
 
-def _of_servers(servers: Servers) -> Servers:
-    return Servers(
-        tuple(map(read_of_server, servers.servers)),
-        servers.complete,
-        tuple(tuple(map(read_of_server, sample)) for sample in servers.earlier),
-    )
+def mapped(value: Any, change: Callable[[Any, Subject], Any], subject: Subject = CLUSTER) -> Any:
+    """The value with what `change` makes of each part of a reply in it, the innermost first; itself if that is nothing.
+
+    `change` gets the subject that the part belongs to.
+    """
+    if isinstance(value, tuple):
+        if value and isinstance(value[0], Consumer) and not any(map(_lacks, value)):
+            return value  # there may be a hundred thousand: most need no copy, and no look at each field
+        items = tuple(mapped(item, change, subject) for item in value)
+        return items if any(map(is_not, items, value)) else value
+    if value is None:
+        return None
+    subject = Subject("server", value.server) if isinstance(value, RaftMember) else getattr(value, "subject", subject)
+    shape: Any = type(value)
+    known = {name: getattr(value, name) for name in _parts(shape)}
+    parts = {name: part for name, whole in known.items() if (part := mapped(whole, change, subject)) is not whole}
+    return change(msgspec.structs.replace(value, **parts) if parts else value, subject)
 
 
-def _of_server_trend(trend: ServerTrend) -> ServerTrend:
-    return ServerTrend(tuple(ServerHistory(tuple(map(read_of_server, of.readings))) for of in trend.servers))
+def _read(value: Any, subject: Subject) -> Any:
+    """The value without what was not read, and without what its reply lacks."""
+    if isinstance(value, Reported) and value.unseen:
+        value = without_unseen(value, value.unseen, subject, _NOT_SENT, is_sent=True)
+    if isinstance(value, Server):
+        value = hide(value, [name for name in ("server_id", "version") if not getattr(value, name)], subject, _NOT_SENT)
+    return mark_unread(value, _unread_fields(value), subject, _HOW)
 
 
-def _of_links(links: Links) -> Links:
-    earlier = tuple(tuple(map(read_of_links, sample)) for sample in links.earlier)
-    return Links(tuple(map(read_of_links, links.servers)), earlier)
+def _lacks(consumer: Consumer) -> bool:
+    return bool(consumer.unseen or (consumer.replicas and any(replica.unseen for replica in consumer.replicas)))
 
 
-def _of_connections(connections: Connections) -> Connections:
-    return Connections(
-        tuple(mark_unread(listed, _unread_fields(listed, _OF_CONNECTIONS), _HOW) for listed in connections.servers)
-    )
-
-
-def _of_snapshots(snapshots: tuple[ClusterSnapshot, ...]) -> tuple[ClusterSnapshot, ...]:
-    """A snapshot that was read whole stays the same object: it keeps what was computed of it."""
-    return tuple(
-        snapshot
-        if all(stream.consumers_seen for stream in snapshot.streams)
-        else msgspec.structs.replace(snapshot, streams=tuple(map(read_of_stream, snapshot.streams)))
-        for snapshot in snapshots
-    )
-
-
-def read_of_stream(stream: Stream) -> Stream:
-    """The stream without its consumers if they were not listed."""
-    return stream if stream.consumers_seen else mark_unread(stream, {"consumers": "the list of its consumers"}, _HOW)
-
-
-_KINDS: Mapping[type[Evidence], Callable[[Any], Evidence]] = {
-    Servers: _of_servers,
-    ServerTrend: _of_server_trend,
-    Links: _of_links,
-    Connections: _of_connections,
-    SnapshotSeries: lambda series: SnapshotSeries(_of_snapshots(series.snapshots)),
-    Trend: lambda trend: Trend(_of_snapshots(trend.snapshots)),
-}
+@cache
+def _parts(shape: Any) -> tuple[str, ...]:
+    """The fields that hold something of a reply, at some depth."""
+    fields = ((field.name, struct_of(field.type)) for field in msgspec.structs.fields(shape))
+    return tuple(name for name, below in fields if below and (issubclass(below, (Reported, *_FILLED)) or _parts(below)))
 
 
 def server_gaps(servers: Servers | None, known: Iterable[Gap]) -> Iterator[Gap]:
     """A gap for each server that lacks a reply which another server sent, where no gap names that server yet."""
     named = {gap.subject for gap in known if gap.requested}
     listed = servers.servers if servers is not None else ()
-    unread = {server.subject: set(_unread_fields(server, _OF_SERVER).values()) for server in listed}
+    unread = {server.subject: set(_unread_fields(server).values()) for server in listed}
     of_every_server = set.intersection(*unread.values()) if unread else set()
     for subject, replies in unread.items():
         if (missing := sorted(replies - of_every_server)) and subject not in named:
             yield Gap("server", subject, f"{' and '.join(missing)} was not read", _HOW)
 
 
-def _unread_fields(value: msgspec.Struct, replies: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
+def _unread_fields(value: msgspec.Struct) -> dict[str, str]:
     """The fields of the replies that were not read, each with the name of its reply."""
-    unread = {reply: fields for reply, fields in replies.items() if getattr(value, fields[0]) is None}
+    replies = next((replies for shape, replies in _FILLED.items() if isinstance(value, shape)), {})
+    unread = {
+        reply: fields
+        for reply, fields in replies.items()
+        if (not value.consumers_seen if isinstance(value, Stream) else getattr(value, fields[0]) is None)
+    }
     return {field: reply for reply, fields in unread.items() for field in fields}

@@ -104,7 +104,8 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
 
     `samples` are of a deployment, and `unseen` is what a paste does not show of it; a source that has no replies yields
     its `deployment`. `exchanges` belong to the last sample, whoever took it. `evidence` needs no assembling; `absent`
-    is a kind that was requested and is not there, with the reason. `monitor` are addresses that are reachable while the
+    is a kind that was requested and is not there, with the reason; `replied` are kinds that were made of replies, of
+    which a part may lack. `monitor` are addresses that are reachable while the
     reading lasts, `settings` those of a login that may be used again. `problem` is why a source was not read.
     """
 
@@ -113,6 +114,7 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     deployment: EvidenceSet | None = None
     exchanges: tuple[Exchange, ...] = ()
     evidence: tuple[Evidence, ...] = ()
+    replied: tuple[type[Evidence], ...] = ()
     absent: tuple[type[Evidence], Gap] | None = None
     logs: LogFiles | None = None
     gaps: tuple[Gap, ...] = ()
@@ -277,6 +279,10 @@ def _joined(evidence: EvidenceSet, reading: Reading) -> EvidenceSet:
     """The evidence with that of a reading. What belongs to a sample has been assembled with it."""
     for kind in reading.evidence:
         evidence = evidence.joined(kind)
+    if reading.replied:
+        from jsdoctor.parse.unread import with_unread
+
+        evidence = with_unread(evidence, *reading.replied)
     if reading.gaps and not reading.exchanges:
         evidence = evidence.joined(evidence.get(Gaps) or Gaps(()), reading.gaps)
     return evidence.without(*reading.absent) if reading.absent else evidence

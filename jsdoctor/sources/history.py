@@ -79,6 +79,7 @@ class EarlierBundles(Source):
         of_servers = server_past([*past, past_sample(evidence)])
         return Reading(
             evidence=(History((*samples, last)), *([of_servers] if of_servers else [])),
+            replied=(History,),
             gaps=tuple(gaps),
             origin=tuple(origin),
             headline=reported,

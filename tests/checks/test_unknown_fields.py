@@ -13,6 +13,7 @@ from jsdoctor.model.finding import Outcome, Severity
 from jsdoctor.model.jetstream import ConsumerConfig, StreamConfig
 from jsdoctor.model.manifest import DeclaredConsumer, DeclaredStream, Manifests, Tool
 from jsdoctor.parse.manifests.terraform_fields import CONSUMER, STREAM
+from tests.support.evidence_fields import default_of
 from tests.support.manifest_cases import declared_rules, manifest_cases, manifest_evidence_of
 from tests.support.ruleset import run_rule
 
@@ -98,7 +99,7 @@ def test_what_depends_on_an_unknown_field_is_not_judged(code: str) -> None:
                     continue
                 tried.add(about)
                 left_open = msgspec.structs.replace(
-                    with_value(asset, field, field.default), unknown=frozenset({field.encode_name})
+                    with_value(asset, field, default_of(field)), unknown=frozenset({field.encode_name})
                 )
                 outcomes = {outcome for _, outcome, _ in case.results(kind, place, left_open)}
                 assert Outcome.NOT_EVALUATED in outcomes, (field.encode_name, case.about, outcomes)

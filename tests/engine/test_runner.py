@@ -194,11 +194,7 @@ def test_a_rule_that_needed_a_reply_that_was_not_read_does_not_pass() -> None:
     class Links(msgspec.Struct, frozen=True):
         routes: tuple[str, ...] | None = None
 
-        @property
-        def subject(self) -> Subject:
-            return THERE
-
-    unread = mark_unread(Links(), {"routes": "ROUTEZ"}, "run again")
+    unread = mark_unread(Links(), {"routes": "ROUTEZ"}, THERE, "run again")
 
     def routed(gaps: Gaps) -> Iterator[Finding]:
         yield passed(HERE)

@@ -36,18 +36,24 @@ def test_no_hidden_part_makes_a_rule_pass(code: str) -> None:
 
 def silenced(code: str) -> Iterator[tuple[str, str, str]]:
     """The case, the part and the outcome of each trial in which the rule no longer reports its fault."""
-    failing = [case for case in cases(code) if case["kind"] in ("fires", "above")]
-    for case in failing[:: max(1, len(failing) // _CASES_PER_RULE)][:_CASES_PER_RULE]:
-        samples = edited_samples(case)
-        if _outcome(code, case, evidence_from(case, samples)) is not Outcome.FAIL:
-            continue
+    for case, samples in failing_cases(code):
         for part, hidden in _without_parts(samples, bool(case.get("history"))):
-            outcome = _outcome(code, case, evidence_from(case, hidden))
+            outcome = outcome_of(code, case, evidence_from(case, hidden))
             if outcome in (Outcome.PASS, Outcome.NOT_APPLICABLE):
                 yield case["about"], part, outcome.value
 
 
-def _outcome(code: str, case: dict[str, Any], evidence: EvidenceSet) -> Outcome:
+def failing_cases(code: str) -> Iterator[tuple[dict[str, Any], list[Sample]]]:
+    """Up to three cases in which the rule reports a fault, each with its samples."""
+    failing = [case for case in cases(code) if case["kind"] in ("fires", "above")]
+    for case in failing[:: max(1, len(failing) // _CASES_PER_RULE)][:_CASES_PER_RULE]:
+        samples = edited_samples(case)
+        if outcome_of(code, case, evidence_from(case, samples)) is Outcome.FAIL:
+            yield case, samples
+
+
+def outcome_of(code: str, case: dict[str, Any], evidence: EvidenceSet) -> Outcome:
+    """The outcome of the rule as a whole."""
     [verdict] = run_rule(code, evidence, case.get("params")).verdicts
     return verdict.outcome
 

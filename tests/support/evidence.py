@@ -110,6 +110,7 @@ from jsdoctor.parse.duration import parse_duration
 from jsdoctor.parse.near_subjects import BucketUploads, StoredSubjects, StreamSubjects
 from jsdoctor.parse.stored import StoredReply
 from jsdoctor.parse.stored_columns import Columns, HasId
+from jsdoctor.parse.unread import with_unread
 from tests.support.rule_case import in_full
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
@@ -264,7 +265,7 @@ def _waiver_use(edit: Json) -> WaiverUse:
 
 def _with_history(samples: list[Sample]) -> EvidenceSet:
     series, last = assemble(samples).get(SnapshotSeries), assemble(samples[-1:])
-    return last.joined(History(series.snapshots)) if isinstance(series, SnapshotSeries) else last
+    return with_unread(last.joined(History(series.snapshots)), History) if isinstance(series, SnapshotSeries) else last
 
 
 def _chosen(samples: list[Json], which: str | int) -> list[Json]:
@@ -480,15 +481,34 @@ def _apply(sample: Json, edit: Json) -> int:
             _rename(entry, edit)
             holder.append(entry)
         for path, value in edit.get("set", {}).items():
-            _put(entry, path, value)
+            _put(entry, path, _group(value) if edit.get("endpoint") == "RAFTZ" and isinstance(value, dict) else value)
         for path, value in edit.get("add", {}).items():
             _put(entry, path, _read(entry, path) + value)
         for path, value in edit.get("age", {}).items():
             _put(entry, path, _ago(now, value))
+        if "now" in edit.get("set", {}):
+            _set_sender_time(sample, entry)
         for path in edit.get("remove", []):
             *parents, last = path.split(".")
             _read(entry, ".".join(parents)).pop(last, None)
     return touched
+
+
+def _set_sender_time(sample: Json, data: Json) -> None:
+    """A reply has the time twice: in its data, and of its sender."""
+    for exchange in sample["exchanges"]:
+        if exchange["body"].get("data") is data:
+            exchange["body"]["server"]["time"] = data["now"]
+
+
+def _group(shown: Json) -> Json:
+    """A Raft group with all that servers send of one, zero where a case does not say otherwise."""
+    numbers = ("size", "committed", "applied", "term", "pindex")
+    queues = ("ipq_proposal_len", "ipq_entry_len", "ipq_resp_len", "ipq_apply_len")
+    wal = {"messages": 0, "bytes": 0, "first_ts": None} | shown.get("wal", {})
+    return (
+        {"id": "", "state": "", "ever_had_leader": None} | dict.fromkeys((*numbers, *queues), 0) | shown | {"wal": wal}
+    )
 
 
 def _rename(entry: Json, edit: Json) -> None:

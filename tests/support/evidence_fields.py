@@ -54,7 +54,7 @@ class Fields:
         """Fields with a default, of all, and numbers and times, of the first and of the last."""
         for shape, values in sorted(self._values.items()):
             for field in msgspec.structs.fields(type(values[0])):
-                if any(_default(field) != getattr(value, field.name) for value in values) and _may_be_absent(field):
+                if any(default_of(field) != getattr(value, field.name) for value in values) and _may_be_absent(field):
                     yield Field(shape, field.name)
                 kinds = {type(getattr(value, field.name)) for value in values}
                 if not kinds.isdisjoint((int, float, datetime)):
@@ -69,7 +69,7 @@ class Fields:
     def default(self, field: Field) -> Any:
         """What the field is if it is left out."""
         shape = type(self._values[field.shape][0])
-        return next(_default(known) for known in msgspec.structs.fields(shape) if known.name == field.name)
+        return next(default_of(known) for known in msgspec.structs.fields(shape) if known.name == field.name)
 
     def changed(self, field: Field, value: object) -> EvidenceSet:
         """The evidence with this value. A time is moved by so many microseconds."""
@@ -164,7 +164,8 @@ def _may_be_absent(field: msgspec.structs.FieldInfo) -> bool:
     return not field.required
 
 
-def _default(field: msgspec.structs.FieldInfo) -> Any:
+def default_of(field: msgspec.structs.FieldInfo) -> Any:
+    """The default of a field of a struct."""
     if field.default_factory is not msgspec.NODEFAULT:
         return field.default_factory()
     return field.default

@@ -8,14 +8,14 @@ from typing import Any
 
 from jsdoctor.model.snapshot import Consumer, Stream
 from jsdoctor.parse.metrics import names
-from jsdoctor.parse.metrics.hidden import hidden_fields
 from jsdoctor.parse.metrics.series import MetricSeries
+from jsdoctor.parse.unseen import unseen_fields
 
 Asset = tuple[str, str, str]
 """Account, stream, and the consumer's name; empty for the stream itself."""
 
-_STREAM_PARTS = ("config", "state")
-_CONSUMER_PARTS = ("config", "delivered", "ack_floor")
+_STREAM_PARTS = frozenset({"", "config", "state"})
+_CONSUMER_PARTS = frozenset({"", "config", "delivered", "ack_floor"})
 _MAX = 2**63
 
 
@@ -110,13 +110,13 @@ def _of_stream(value: Mapping[str, Any]) -> frozenset[str]:
     # The leader's name separates copies; no metric shows the other members.
     shown = {key: part for key, part in value.items() if key != "cluster" or part is None}
     always = {"account", "domain", "name", "at", "answered_by", "has_leader", "from_leader", "consumers"}
-    return hidden_fields(Stream, shown, _STREAM_PARTS) - always - {"consumers_seen"}
+    return unseen_fields(shown, Stream, _STREAM_PARTS) - always - {"consumers_seen"}
 
 
 def _of_consumer(value: Mapping[str, Any]) -> frozenset[str]:
     shown = {key: part for key, part in value.items() if key != "cluster" or part is None}
     always = {"account", "stream", "name", "at", "answered_by", "has_leader", "from_leader"}
-    return hidden_fields(Consumer, shown, _CONSUMER_PARTS) - always
+    return unseen_fields(shown, Consumer, _CONSUMER_PARTS) - always
 
 
 def put(value: dict[str, Any], path: tuple[str, ...], content: object) -> None:

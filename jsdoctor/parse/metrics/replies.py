@@ -15,14 +15,14 @@ from jsdoctor.model.exchange import Access, Endpoint
 from jsdoctor.model.server import Varz
 from jsdoctor.parse.metrics import names
 from jsdoctor.parse.metrics.assets import AssetReplies, put
-from jsdoctor.parse.metrics.hidden import hidden_fields
 from jsdoctor.parse.metrics.links import LinkReplies
 from jsdoctor.parse.metrics.series import MetricSeries
 from jsdoctor.parse.pasted.found import RecognisedDocument
 from jsdoctor.parse.replies import JszReply
+from jsdoctor.parse.unseen import unseen_fields
 
-_JSZ_PARTS = ("config", "api", "meta_cluster")
-_VARZ_PARTS = ("slow_consumer_stats", "cluster")
+_JSZ_PARTS = frozenset({"", "config", "api", "meta_cluster"})
+_VARZ_PARTS = frozenset({"", "slow_consumer_stats", "cluster"})
 
 
 UNREACHABLE = "unreachable"
@@ -150,7 +150,7 @@ class _ServerView:
             varz = {**self._varz, **common, "server_name": self._name}
             if self._cluster is not None:
                 varz["cluster"] = {"name": self._cluster}
-            unseen = hidden_fields(Varz, varz, _VARZ_PARTS)
+            unseen = unseen_fields(varz, Varz, _VARZ_PARTS)
             yield RecognisedDocument(Endpoint.VARZ, Access.PASTED, varz, self._name, unseen=unseen)
         accounts = self._assets.accounts()
         if self._jsz or accounts:
@@ -158,7 +158,7 @@ class _ServerView:
             if accounts:
                 jsz["account_details"] = accounts
             # A server outside a cluster has no meta group; if the labels do not show it, it is unknown.
-            unseen = hidden_fields(JszReply, jsz, _JSZ_PARTS)
+            unseen = unseen_fields(jsz, JszReply, _JSZ_PARTS)
             hidden = unseen if started else unseen | {"server_id"}
             yield RecognisedDocument(
                 *(Endpoint.JSZ, Access.PASTED, jsz, self._name),

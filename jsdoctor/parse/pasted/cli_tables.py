@@ -14,9 +14,10 @@ from jsdoctor.model.exchange import Access, Endpoint
 from jsdoctor.model.server import Varz
 from jsdoctor.parse.pasted.cli_text import count, nanoseconds
 from jsdoctor.parse.pasted.documents import UNKNOWN_NAME, Document
-from jsdoctor.parse.pasted.found import RecognisedDocument, Refused, found_in, list_head, unseen_fields
+from jsdoctor.parse.pasted.found import RecognisedDocument, Refused, found_in, list_head
 from jsdoctor.parse.pasted.tables import Table, cells_below
 from jsdoctor.parse.replies import JszReply
+from jsdoctor.parse.unseen import unseen_fields
 
 _INSIDE = frozenset({"", "config", "state", "cluster", "api", "meta_cluster", "slow_consumer_stats"})
 _STATUS = re.compile(r"(\w+) \((\d{3})\)")

@@ -12,8 +12,9 @@ from jsdoctor.model.exchange import Access, Endpoint
 from jsdoctor.model.jetstream import StreamConfig
 from jsdoctor.model.server import Varz
 from jsdoctor.parse.pasted.documents import UNKNOWN_NAME, Document, documents
-from jsdoctor.parse.pasted.fragments import LEAST, OF_CONSUMERS, fragment, known_fields, struct_of
+from jsdoctor.parse.pasted.fragments import LEAST, OF_CONSUMERS, fragment, known_fields
 from jsdoctor.parse.replies import ConsumerReply, JszReply, StreamReply
+from jsdoctor.parse.unseen import unseen_fields
 
 _MAX = 20_000
 _TIMES = frozenset({"created", "state.first_ts", "state.last_ts", "delivered.last_active", "ack_floor.last_active"})
@@ -325,25 +326,6 @@ _WHOLE_REPLIES: tuple[tuple[Endpoint, str, Callable[[Mapping[str, Any]], bool]],
     (Endpoint.ACCOUNTZ, "an account", lambda v: "account_detail" in v),
 )
 """Replies that can only be judged whole: of a list, what is missing would count as not there."""
-
-
-def unseen_fields(value: Mapping[str, Any], shape: Any, cut: frozenset[str], path: str = "") -> frozenset[str]:
-    """The fields of a shape, by the names of its attributes, that a cut reply does not show.
-
-    Where a container is whole, the server leaves out what is zero, and the default stands.
-    """
-    unseen: set[str] = set()
-    for field in msgspec.structs.fields(shape):
-        inner = value.get(field.encode_name)
-        below = f"{path}.{field.encode_name}".lstrip(".")
-        shape_below = struct_of(field.type)
-        if field.encode_name not in value:
-            unseen.update({f"{path}.{field.name}".lstrip(".")} if path in cut else ())
-        elif shape_below is not None and isinstance(inner, dict):
-            unseen |= unseen_fields(inner, shape_below, cut, below)
-        elif isinstance(inner, list | dict) and any(text == below or text.startswith(f"{below}.") for text in cut):
-            unseen.add(below)
-    return frozenset(unseen)
 
 
 def reporter_of(reply: Mapping[str, Any]) -> str:

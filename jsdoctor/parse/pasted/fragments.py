@@ -11,6 +11,7 @@ from jsdoctor.model.jetstream import Cluster, StreamState
 from jsdoctor.model.server import MetaGroup, Varz
 from jsdoctor.parse.pasted.documents import UNKNOWN_NAME
 from jsdoctor.parse.replies import ConsumerReply, JszReply, StreamReply
+from jsdoctor.parse.unseen import struct_of
 
 LEAST = 3
 OF_CONSUMERS = frozenset(
@@ -57,9 +58,3 @@ def known_fields(value: Mapping[str, Any], shape: Any) -> int:
             inner, below = value[field.encode_name], struct_of(field.type)
             number += 1 + (known_fields(inner, below) if below is not None and isinstance(inner, dict) else 0)
     return number
-
-
-def struct_of(kind: Any) -> Any:
-    """The struct of a field's type, be it optional; None where it is something else."""
-    candidates = getattr(kind, "__args__", (kind,))
-    return next((c for c in candidates if isinstance(c, type) and issubclass(c, msgspec.Struct)), None)

@@ -12,57 +12,40 @@ from jsdoctor.model.exchange import Endpoint
 from jsdoctor.model.finding import CLUSTER, Subject
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.links import Links, ServerLinks
-from jsdoctor.model.partial import hide
+from jsdoctor.model.partial import raw_field
 from jsdoctor.model.server import Accounts, Server, Servers
-from jsdoctor.model.server_trend import ServerHistory, ServerTrend
+from jsdoctor.model.server_trend import ServerTrend
 from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries, Stream
 from jsdoctor.model.topology import Topology
 from jsdoctor.model.trend import Trend
 from jsdoctor.parse.pasted.found import RecognisedDocument
 from jsdoctor.parse.pasted.sample import Pasted
-from jsdoctor.parse.unread import read_of_links, read_of_server, read_of_stream
+from jsdoctor.parse.unread import mapped, read_of, without_unseen
 
 _STREAM_HOW = "give it whole: nats stream info STREAM --json"
 _CONSUMER_HOW = "give it whole: nats consumer info STREAM CONSUMER --json"
 _SERVER_HOW = "give the whole reply of the server: curl http://HOST:8222/varz or /jsz"
 _METRICS_HOW = "no exporter has a metric for it; look at the deployment: --context NAME or -s URL"
 _LINKS = (Endpoint.GATEWAYZ, Endpoint.LEAFZ, Endpoint.ROUTEZ)
-_OF_THE_WHOLE = frozenset(
-    {"config", "state", "cluster", "delivered", "ack_floor", "api", "meta_cluster", "slow_consumer_stats"}
-)
 
 
 def with_unseen(evidence: EvidenceSet, samples: Sequence[Pasted]) -> EvidenceSet:
     """The evidence of these samples, of which checks get what was shown."""
-    series, servers = evidence.get(SnapshotSeries), evidence.get(Servers)
+    series = evidence.get(SnapshotSeries)
     if series is not None:
         snapshots = partial_snapshots(series.snapshots, samples)
         evidence = evidence.partly_shown(SnapshotSeries(snapshots))
         if len(snapshots) > 1:
             evidence = evidence.partly_shown(Trend(snapshots))
     documents = [item for sample in samples for item in sample.found]
-    if servers is not None:
-        evidence = evidence.partly_shown(
-            msgspec.structs.replace(
-                servers,
-                servers=tuple(_server(server, documents) for server in servers.servers),
-                earlier=tuple(tuple(_server(item, documents) for item in sample) for sample in servers.earlier),
-            )
-        )
-    links = evidence.get(Links)
-    if links is not None:
-        evidence = evidence.partly_shown(
-            Links(
-                tuple(_links(server, documents) for server in links.servers),
-                tuple(tuple(_links(item, documents) for item in sample) for sample in links.earlier),
-            )
-        )
-    trend = evidence.get(ServerTrend)
-    if trend is not None:
-        histories = (
-            ServerHistory(tuple(_server(reading, documents) for reading in of.readings)) for of in trend.servers
-        )
-        evidence = evidence.partly_shown(ServerTrend(tuple(histories)))
+
+    def shown(value: Any, _: Subject) -> Any:
+        reader = _server if isinstance(value, Server) else _links if isinstance(value, ServerLinks) else None
+        return value if reader is None else reader(value, documents)
+
+    for kind in (Servers, ServerTrend, Links):
+        if (known := evidence.get(kind)) is not None:
+            evidence = evidence.partly_shown(mapped(known, shown), kind)
     return _without_unshown_kinds(evidence, documents)
 
 
@@ -110,7 +93,7 @@ def _nested(stream: Stream, inside: Mapping[tuple[str, str, str], frozenset[str]
         _partial(consumer, inside.get((account, consumer.stream, consumer.name), frozenset()), how)
         for consumer in stream.consumers
     )
-    stream = read_of_stream(msgspec.structs.replace(stream, consumers=consumers))
+    stream = read_of(msgspec.structs.replace(stream, consumers=consumers))
     partial: Stream = _partial(stream, inside.get((account, stream.name, ""), frozenset()), how)
     return partial
 
@@ -123,7 +106,7 @@ def _partial_stream(
         _partial(consumer, of_consumers.get((consumer.stream, consumer.name), frozenset()), _CONSUMER_HOW)
         for consumer in stream.consumers
     )
-    stream = read_of_stream(msgspec.structs.replace(stream, consumers=consumers, is_given=unseen is not None))
+    stream = read_of(msgspec.structs.replace(stream, consumers=consumers, is_given=unseen is not None))
     if unseen is None:
         names = {f"config.{field}" for field in stream.config.__struct_fields__ if field != "name"}
         unseen = frozenset(names | {"state", "cluster", "mirror", "sources", "created"})
@@ -132,27 +115,15 @@ def _partial_stream(
 
 
 def _partial(value: Any, unseen: frozenset[str], how: str, subject: Subject | None = None) -> Any:
-    """A stream, consumer or part of a server of which some fields are not known."""
-    subject = subject or value.subject
-    parts = {}
-    for key in _OF_THE_WHOLE & set(value.__struct_fields__):
-        below = sorted(path.removeprefix(f"{key}.") for path in unseen if path.startswith(f"{key}."))
-        if below and key not in unseen and getattr(value, key) is not None:
-            parts[key] = hide(getattr(value, key), below, subject, how, f"{key}.")
-    changed = msgspec.structs.replace(value, **parts) if parts else value
-    tops = {path.partition(".")[0] for path in unseen if path.partition(".")[0] not in parts}
-    return hide(changed, sorted(tops), subject, how)
+    """A stream, consumer or part of a server without what is not shown of it, and what it lacks."""
+    return without_unseen(value, unseen | raw_field(value, "unseen"), subject or value.subject, how)
 
 
 def _links(links: ServerLinks, documents: Sequence[RecognisedDocument]) -> ServerLinks:
-    unseen = frozenset().union(
+    unseen: frozenset[str] = frozenset().union(
         *(document.unseen for document in documents if document.server == links.server and document.endpoint in _LINKS)
     )
-    leafs = links.leafs
-    if leafs and (of_leafs := sorted(path.removeprefix("leafs.") for path in unseen if path.startswith("leafs."))):
-        leafs = tuple(hide(leaf, of_leafs, links.subject, _METRICS_HOW, "leafs.") for leaf in leafs)
-    whole = sorted(path for path in unseen if "." not in path)
-    return read_of_links(msgspec.structs.replace(links, leafs=leafs), whole, _METRICS_HOW)
+    return read_of(links, unseen, _METRICS_HOW)
 
 
 def _server(server: Server, documents: Sequence[RecognisedDocument]) -> Server:
@@ -168,4 +139,4 @@ def _server(server: Server, documents: Sequence[RecognisedDocument]) -> Server:
     server = msgspec.structs.replace(server, varz=varz, jetstream=jetstream)
     shown = any(item.is_of_metrics for item in own)
     untold = [field for field in ("server_id", "version") if field in of_jsz or not (shown or getattr(server, field))]
-    return read_of_server(server, untold, how)
+    return read_of(server, untold, how)

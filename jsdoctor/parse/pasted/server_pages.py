@@ -12,7 +12,8 @@ from typing import Any
 
 from jsdoctor.model.exchange import Access, Endpoint
 from jsdoctor.model.server import Varz
-from jsdoctor.parse.pasted.found import RecognisedDocument, Refused, unseen_fields
+from jsdoctor.parse.pasted.found import RecognisedDocument, Refused
+from jsdoctor.parse.unseen import unseen_fields
 
 _MAX_LINE_LENGTH = 2_000
 _MAX_LINES = 100_000

@@ -1,0 +1,47 @@
+"""What servers report: the fields that they always send, and which of them a reply lacks.
+
+A field that a reply lacks has its default, which nobody reported: `parse.unread` hides it from checks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any, TypeVar, cast
+
+import msgspec
+
+Value = TypeVar("Value")
+
+
+class Reported(msgspec.Struct, frozen=True, kw_only=True):
+    """An object of a reply. `unseen` are fields of it, by path, that servers always send and that the reply lacks."""
+
+    unseen: frozenset[str] = msgspec.field(name="(unseen)", default=frozenset())  # a key that no server sends
+
+
+class Sent:
+    """Makes the default of a field that servers always send, and notes that it was needed."""
+
+    def __init__(self, default: object) -> None:
+        self.default = default
+
+    def __call__(self) -> object:
+        """The default."""
+        _lacks.set(True)
+        return self.default
+
+
+_lacks: ContextVar[bool] = ContextVar("a field that servers always send was lacking", default=False)
+
+
+def sent(default: Value, name: str | None = None) -> Value:
+    """A field that each supported server sends (`json` without `omitempty`, or a struct, in its Go source)."""
+    made: Any = msgspec.field(default_factory=Sent(default), name=name)
+    return cast("Value", made)
+
+
+def noting_lacking(read: Callable[[], Value]) -> tuple[Value, bool]:
+    """What `read` decodes, and whether it lacks a field that servers always send."""
+    _lacks.set(False)
+    return read(), _lacks.get()

@@ -1,0 +1,81 @@
+"""Fields that a reply does not show: it was cut, or lacks what servers always send."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, NamedTuple, get_args
+
+import msgspec
+
+from jsdoctor.model.reported import Reported, Sent
+
+
+class _ReplyField(NamedTuple):
+    name: str
+    key: str
+    below: Any
+    is_sent: bool
+
+
+def unseen_fields(value: Mapping[str, Any], shape: Any, cut: frozenset[str], path: str = "") -> frozenset[str]:
+    """The fields of a shape, by the names of its attributes, that a cut reply does not show.
+
+    Where a container is whole, the server leaves out what is zero, and the default stands, but of what it always sends.
+    """
+    unseen: set[str] = set()
+    for name, key, shape_below, is_sent in reply_fields(shape):
+        inner = value.get(key)
+        if key not in value:
+            unseen.update({f"{path}.{name}" if path else name} if is_sent or path in cut else ())
+        elif isinstance(inner, list | dict):
+            below = f"{path}.{key}" if path else key
+            if shape_below is not None and isinstance(inner, dict):
+                unseen |= unseen_fields(inner, shape_below, cut, below)
+            elif any(text == below or text.startswith(f"{below}.") for text in cut):
+                unseen.add(below)
+    return frozenset(unseen)
+
+
+def with_lacking(value: Any, plain: Any) -> tuple[Any, set[str]]:
+    """What was decoded, of which each `Reported` object names what it lacks, and what is lacking outside of those.
+
+    `plain` is the same JSON without types.
+    """
+    if isinstance(value, tuple | dict):
+        keys = range(len(value)) if isinstance(value, tuple) else value
+        found = {key: with_lacking(value[key], plain[key]) for key in keys}
+        items = {key: item for key, (item, _) in found.items()}
+        return tuple(items.values()) if isinstance(value, tuple) else items, set().union(
+            *(u for _, u in found.values())
+        )
+    if not isinstance(value, msgspec.Struct):
+        return value, set()
+    parts: dict[str, Any] = {}
+    lacking: set[str] = set()
+    for name, key, _, is_sent in reply_fields(type(value)):
+        if key in plain:
+            parts[name], below = with_lacking(getattr(value, name), plain[key])
+            lacking |= {f"{name}.{path}" for path in below}
+        elif is_sent:
+            lacking.add(name)
+    if isinstance(value, Reported):
+        return msgspec.structs.replace(value, **parts, unseen=frozenset(lacking)), set()
+    return msgspec.structs.replace(value, **parts), lacking
+
+
+@cache
+def reply_fields(shape: Any) -> tuple[_ReplyField, ...]:
+    """The fields of a struct, worked out once. `below`: the struct that a field holds."""
+    return tuple(
+        _ReplyField(of.name, of.encode_name, struct_of(of.type), isinstance(of.default_factory, Sent))
+        for of in msgspec.structs.fields(shape)
+        if of.name != "unseen"
+    )
+
+
+def struct_of(kind: Any) -> Any:
+    """The struct of a field's type, be it optional or in a list; None where it is something else."""
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        return kind
+    return next(filter(None, map(struct_of, get_args(kind))), None)
