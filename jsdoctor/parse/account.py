@@ -195,7 +195,7 @@ class AccountReplies:
 
     def _seen(self, stream: StreamReply) -> bool:
         total = self._totals.get(stream.config.name)
-        return stream.has_no_consumers if total is None else self._listed[stream.config.name] >= total
+        return stream.state.consumer_count == 0 if total is None else self._listed[stream.config.name] >= total
 
     def account(self) -> Account | None:
         """Usage of the account, by tier where the account has tiers."""

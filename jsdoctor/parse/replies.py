@@ -108,11 +108,6 @@ class StreamHead(Reported, frozen=True):
         if not self.config.name:
             raise ValueError("a stream has no name")
 
-    @property
-    def has_no_consumers(self) -> bool:
-        """Whether its own count shows that there are none."""
-        return self.state.consumer_count == 0 and not self.unseen & {"state", "state.consumer_count"}
-
 
 class StreamReply(StreamHead, frozen=True):
     """A stream as STREAM.LIST and jsz show it; jsz nests the consumers (omitted when none), STREAM.LIST adds `ts`."""

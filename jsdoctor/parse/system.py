@@ -163,7 +163,7 @@ class ServerReplies:
                 consumers: Iterable[ConsumerReply] = stream.consumer_detail or ()
                 # An absent list means none, unless the stream's own count shows that consumers were not requested.
                 seen = (account.name, stream.config.name) not in read.partial and (
-                    stream.consumer_detail is not None or stream.has_no_consumers
+                    stream.consumer_detail is not None or stream.state.consumer_count == 0
                 )
                 if names:
                     consumers = [_renamed(consumer, names) for consumer in consumers]

@@ -96,8 +96,8 @@ def mapped(value: Any, change: Callable[[Any, Subject], Any], subject: Subject =
     `change` gets the subject that the part belongs to.
     """
     if isinstance(value, tuple):
-        if value and isinstance(value[0], Consumer) and not any(map(_lacks, value)):
-            return value  # there may be a hundred thousand: most need no copy, and no look at each field
+        if value and isinstance(value[0], Stream | Consumer) and not any(map(_lacks, value)):
+            return value  # there may be a hundred thousand, and as a rule nothing is to be done for any
         items = tuple(mapped(item, change, subject) for item in value)
         return items if any(map(is_not, items, value)) else value
     if value is None:
@@ -118,8 +118,10 @@ def _read(value: Any, subject: Subject) -> Any:
     return mark_unread(value, _unread_fields(value), subject, _HOW)
 
 
-def _lacks(consumer: Consumer) -> bool:
-    return bool(consumer.unseen or (consumer.replicas and any(replica.unseen for replica in consumer.replicas)))
+def _lacks(asset: Stream | Consumer) -> bool:
+    if asset.unseen or (asset.replicas and any(replica.unseen for replica in asset.replicas)):
+        return True
+    return isinstance(asset, Stream) and (not asset.consumers_seen or any(map(_lacks, asset.consumers)))
 
 
 @cache

@@ -39,17 +39,18 @@ LIVE: dict[str, tuple[str, ...]] = {
     "diagnose, scan": ("diagnose", *QUICK, "--server", "{app}", "--symptom", "duplicate-messages", *SCAN),
     "diagnose, probe": ("diagnose", *QUICK, "--server", "{app}", "--probe", PROBED),
     "watch": ("watch", *QUICK, "--server", "{app}", "--for", "1s"),
+    "preflight": ("preflight", *QUICK, "--server", "{sys}", "--each"),
     "fix, without --apply": ("fix", *QUICK, "--server", "{app}"),
     "fix, without --apply, system account": ("fix", *QUICK, "--server", "{sys}"),
 }
-"""Every way to look at a deployment; `serve` is a check again and again, in the same process."""
-IN_CI = ("check", "watch", "capture, scan", "fix, without --apply")
+"""Every way to look at a deployment."""
+IN_CI = ("check", "watch", "capture, scan", "preflight", "fix, without --apply")
 OFFLINE = {"compare", "explain", "rules", "config"}
 """Commands that have no option for a server."""
 WRITERS = {"rollback", "demo"}
 """Commands that are there to change something; `demo` does in a server of its own."""
-STARTERS = {"mcp"}
-"""Commands that start others of these; tests/mcp shows that they are only `check`, `diagnose` and offline ones."""
+STARTERS = {"mcp", "serve"}
+"""Commands that do what others of these do: tests/mcp shows that they are only `check`, `diagnose` and offline ones."""
 
 READS = re.compile(
     r"\$JS\.API\.(INFO|STREAM\.(INFO\.[^.]+|LIST|NAMES|MSG\.GET\.[^.]+)|DIRECT\.GET\.[^.]+"

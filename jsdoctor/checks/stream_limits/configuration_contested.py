@@ -70,11 +70,7 @@ def _judged(history: StreamHistory | ConsumerHistory, params: Params) -> Finding
 
 
 def _fields(reading: Stream | Consumer) -> Fields:
-    # Read one by one: of a configuration that is shown in part, that is noticed.
-    known = (
-        (field.encode_name, getattr(reading.config, field.name)) for field in msgspec.structs.fields(reading.config)
-    )
-    fields = {key: msgspec.to_builtins(value) for key, value in known}
+    fields = msgspec.to_builtins(reading.config)
     kept = {key: value for key, value in fields.items() if key not in _BY_DESIGN}
     own = {key: value for key, value in fields.get("metadata", {}).items() if not key.startswith(_OF_SERVERS)}
     return {**kept, "metadata": own}
