@@ -5,12 +5,28 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
-from jsdoctor.cli.console import say
+from jsdoctor.app.outputs import Color
+from jsdoctor.cli.console import ascii_only, say, use_color, width_of
 from jsdoctor.collect.problems import UsageProblem
+from jsdoctor.render.options import RenderOptions
+
+_FILE_WIDTH = 100
 
 _SUMMARY_LIMIT_BYTES = 1_000_000
 """GitHub takes 1 MiB of summary from a step, and refuses all of a longer one."""
+
+
+def options_for(path: Path | None, color: Color, **more: Any) -> RenderOptions:
+    """How an output may look: a file never depends on the terminal, and has colours only if they are requested."""
+    to_stdout = path is None
+    return RenderOptions(
+        width=width_of(sys.stdout) if to_stdout else _FILE_WIDTH,
+        color=color is Color.ALWAYS or (to_stdout and use_color(color, sys.stdout)),
+        ascii_only=to_stdout and ascii_only(sys.stdout),
+        **more,
+    )
 
 
 def write_output(text: str, path: Path | None) -> None:

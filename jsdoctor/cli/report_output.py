@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-
 from msgspec.structs import replace
 
 from jsdoctor.app.judging import Judging
-from jsdoctor.app.outputs import Color, OutputTarget
-from jsdoctor.cli.console import ascii_only, say, use_color, width_of
-from jsdoctor.cli.output import append_step_summary, write_output
+from jsdoctor.app.outputs import OutputTarget
+from jsdoctor.cli.console import say
+from jsdoctor.cli.output import append_step_summary, options_for, write_output
 from jsdoctor.model.report import Report
 from jsdoctor.parse.scrubbed import scrubbed
 from jsdoctor.render.closing import verdict_sentence
@@ -41,12 +39,10 @@ def rendered(judging: Judging, report: Report, target: OutputTarget) -> str:
 def render_options(judging: Judging, target: OutputTarget) -> RenderOptions:
     """The render options for an output."""
     request, config = judging.request, judging.config
-    to_stdout = target.path is None
     examples = request.max_examples if request.max_examples is not None else config.max_examples
-    return RenderOptions(
-        width=width_of(sys.stdout) if to_stdout else 100,
-        color=request.color is Color.ALWAYS or (to_stdout and use_color(request.color, sys.stdout)),
-        ascii_only=to_stdout and ascii_only(sys.stdout),
+    return options_for(
+        target.path,
+        request.color,
         verbose=request.verbose,
         quiet=request.quiet,
         max_examples=DEFAULT_MAX_EXAMPLES if examples is None else examples,

@@ -14,7 +14,7 @@ from jsdoctor.app.configuration import load_configuration
 from jsdoctor.app.outputs import Color
 from jsdoctor.app.rulebook import Rulebook, open_rulebook, open_symptoms
 from jsdoctor.checks.registry import Check
-from jsdoctor.cli.console import ascii_only, use_color, width_of
+from jsdoctor.cli.output import options_for
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.engine.select import find_rule
 from jsdoctor.engine.verdict import ExitCode
@@ -112,9 +112,4 @@ def _configured() -> Configuration:
 
 
 def _options(color: Color, docs_url: str = "") -> RenderOptions:
-    return RenderOptions(
-        width=width_of(sys.stdout),
-        color=use_color(color, sys.stdout),
-        ascii_only=ascii_only(sys.stdout),
-        docs_url=docs_url,
-    )
+    return options_for(None, color, docs_url=docs_url)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 Number = float | int
 
@@ -79,6 +79,11 @@ def compared(measured: int, limit: int) -> str:
 def counted(number: int, noun: str) -> str:
     """A count with its noun: `1 message`, `4,200 messages`. For nouns that take an s."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def joined(names: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`; empty for none."""
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1]))) if names else ""
 
 
 def listed(names: Iterable[str], limit: int) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
 from enum import StrEnum
 from itertools import islice
@@ -15,7 +15,7 @@ from jsdoctor.parse.packets.pcap import MAGICS
 from jsdoctor.parse.packets.pcapng import MAGIC
 from jsdoctor.parse.pasted.cli_tables import replies_of_tables
 from jsdoctor.parse.pasted.cli_text import cli_documents
-from jsdoctor.parse.pasted.documents import MAX, Document, documents
+from jsdoctor.parse.pasted.documents import MAX, documents
 from jsdoctor.parse.pasted.found import RecognisedDocument, Refused, found_in
 from jsdoctor.parse.pasted.kubernetes import kubernetes_descriptions
 from jsdoctor.parse.pasted.kubernetes_pods import pods_of_document, pods_of_yaml
@@ -57,12 +57,6 @@ def of_bytes(head: bytes) -> FileKind | None:
     if head[:4] in MAGICS or head[:4] == MAGIC:
         return FileKind.PACKETS
     return None
-
-
-def pasted_documents(text: str, at: datetime) -> Iterator[Document]:
-    """All documents in a text: JSON, objects that clients print, and output of the `nats` command."""
-    yield from documents(text)
-    yield from cli_documents(text, at)
 
 
 def pasted_replies(text: str, at: datetime) -> list[RecognisedDocument | Refused]:

@@ -11,7 +11,7 @@ from jsdoctor.model.finding import Impact, Severity
 from jsdoctor.model.report import Consequence, Incident, Report, Result
 from jsdoctor.model.wording import counted, listed
 from jsdoctor.render.order import in_blocks
-from jsdoctor.render.wording import subjects, with_login
+from jsdoctor.render.wording import subjects
 
 _NAMES_SHOWN = 2
 
@@ -128,9 +128,3 @@ def first_command(incident: Incident) -> str:
     cause = incident.causes[0]
     commands = cause.remedy.commands if cause.remedy else ()
     return next(filter(None, (*commands, cause.finding.advice)), f"jsdoctor explain {cause.rule.code}")
-
-
-def first_login(incident: Incident) -> str:
-    """The login that the first command needs and that the run did not have."""
-    remedy = incident.causes[0].remedy
-    return with_login(remedy.logins, first_command(incident)) if remedy else ""

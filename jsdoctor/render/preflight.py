@@ -8,7 +8,7 @@ import msgspec
 
 from jsdoctor.model.finding import CLUSTER
 from jsdoctor.model.preflight import GoNoGo, Harm, Obstacle, Preflight, PreflightReport
-from jsdoctor.model.wording import counted, listed
+from jsdoctor.model.wording import counted, joined, listed
 from jsdoctor.render.escape import ascii_only
 from jsdoctor.render.findings import CUT_OFF
 from jsdoctor.render.markdown_text import code_text, plain_text, table
@@ -120,9 +120,9 @@ def _write_unseen(page: Page, result: Preflight, options: RenderOptions) -> None
 
 def verdict_sentence(result: Preflight) -> str:
     """`Go: n2 can be stopped now.`, `No-go for n2: …`, or that it cannot be known."""
-    names = _joined(result.without)
+    names = joined(result.without)
     if result.verdict is GoNoGo.GO:
-        despite = f" although {_joined(result.gone)} {_is(result.gone)} gone" if result.gone else ""
+        despite = f" although {joined(result.gone)} {_is(result.gone)} gone" if result.gone else ""
         return f"Go: {names} can be stopped now{despite}."
     if result.verdict is GoNoGo.UNKNOWN:
         return f"Unknown: nothing that was seen keeps {names} from being stopped, and not everything was seen."
@@ -130,7 +130,7 @@ def verdict_sentence(result: Preflight) -> str:
     for harm in dict.fromkeys(obstacle.harm for obstacle in result.standing):
         subjects = [_name(obstacle) for obstacle in result.standing if obstacle.harm is harm]
         parts.append(f"{_enumerated(subjects, _NAMES)} {_WOULD[harm]}")
-    already = f" {_joined(result.gone)} {_is(result.gone)} gone already." if result.gone else ""
+    already = f" {joined(result.gone)} {_is(result.gone)} gone already." if result.gone else ""
     return f"No-go for {names}: {'; '.join(parts)}.{already}"
 
 
@@ -142,14 +142,14 @@ def _besides(result: Preflight) -> Iterator[str]:
     for effect in result.effects:
         yield f"{effect.message[:1].upper()}{effect.message[1:]}."
     if result.verdict is GoNoGo.GO and result.spare == 0:
-        yield f"Stop no other server before {_joined(result.without)} {_is(result.without)} back and current."
+        yield f"Stop no other server before {joined(result.without)} {_is(result.without)} back and current."
 
 
 def _write_table(page: Page, report: PreflightReport, options: RenderOptions) -> None:
     """A line for each server: the verdict, and whom its failure hurts."""
-    width = max((len(_joined(result.without)) for result in report.results), default=0)
+    width = max((len(joined(result.without)) for result in report.results), default=0)
     for result in report.results:
-        name = _joined(result.without)
+        name = joined(result.without)
         page.line(
             f"{name:<{width}}  ",
             (f"{_WORDS[result.verdict]:<7}", _STYLES[result.verdict]),
@@ -183,17 +183,17 @@ def closing(report: PreflightReport) -> str:
     if not report.results:
         return "Unknown: no server shows which servers there are."
     if bad:
-        names = listed((_joined(result.without) for result in bad), _NAMES)
+        names = listed((joined(result.without) for result in bad), _NAMES)
         return f"{len(bad)} of {counted(len(report.results), 'server')} must not stop now: {names}."
     if unknown:
-        return f"Unknown for {listed((_joined(result.without) for result in unknown), _NAMES)}."
+        return f"Unknown for {listed((joined(result.without) for result in unknown), _NAMES)}."
     return "Any one of these servers may stop now, and no second one before it is back and current."
 
 
 def render_preflight_markdown(report: PreflightReport, options: RenderOptions) -> str:
     """For a change ticket or a step summary: a table for each server, else a section for each result."""
     if report.each:
-        rows = [(code_text(_joined(r.without)), _WORDS[r.verdict], plain_text(hurt(r, 5))) for r in report.results]
+        rows = [(code_text(joined(r.without)), _WORDS[r.verdict], plain_text(hurt(r, 5))) for r in report.results]
         sections = [f"## jsdoctor preflight: {plain_text(closing(report))}", table(("without", "verdict", "why"), rows)]
     else:
         sections = [part for result in report.results for part in _sections(result)]
@@ -234,8 +234,4 @@ def _is(names: Sequence[str]) -> str:
 
 def _enumerated(names: Sequence[str], limit: int) -> str:
     """`a, b and c`, or `a, b, c and 4 more`."""
-    return _joined(names) if len(names) <= limit else listed(names, limit)
-
-
-def _joined(names: Sequence[str]) -> str:
-    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1]))) if names else ""
+    return joined(names) if len(names) <= limit else listed(names, limit)

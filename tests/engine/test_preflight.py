@@ -141,6 +141,17 @@ def test_a_server_that_did_not_respond_is_not_seen() -> None:
     assert judged.verdict is not GoNoGo.GO
 
 
+def test_what_was_not_read_keeps_every_choice_of_servers_from_a_go() -> None:
+    """Names and groups are read once for all choices, and what they lack concerns each of them."""
+    unread = {"all_servers": True, "endpoint": "HEALTHZ", "drop": True}
+    evidence = evidence_of({"base": "three-nodes-2.15.1", "edit": [unread]})
+    landscape = Landscape(evidence)
+    choices = [chosen([name], landscape) for name in ("n1", "n2", "n3")]
+    judged = [preflight(evidence, choice, (), landscape) for choice in choices]
+    assert [each.verdict for each in judged] == [GoNoGo.UNKNOWN] * 3
+    assert judged[0] == preflight(evidence, ["n1"])
+
+
 def test_a_stream_whose_leader_did_not_respond_is_not_known() -> None:
     judged = result("three-nodes-2.15.1", {"stream": "APP/RING", "copies": "leader", "drop": True})
     assert judged.verdict is GoNoGo.UNKNOWN

@@ -44,7 +44,7 @@ from jsdoctor.model.log import LogEvidence, LogServer, LogTime, ProcessRun
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import ConnectedServer, Server, Servers
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
-from jsdoctor.model.wording import listed, span
+from jsdoctor.model.wording import joined, listed, span
 
 _SHOWN = 3
 
@@ -215,8 +215,7 @@ def _holdings(all_: Sequence[UnreachablePeer]) -> str:
     parts = [f"{count:,} {kind}{'s' if count > 1 else ''}" for kind, count in sorted(counts.items(), reverse=True)]
     if any(unheard.asset is None for unheard in all_):
         parts.insert(0, "the meta group")
-    listed = ", ".join(parts[:-1]) + (" and " if len(parts) > 1 else "") + parts[-1]
-    return f"{listed} {'run' if len(parts) > 1 or sum(counts.values()) > 1 else 'runs'}"
+    return f"{joined(parts)} {'run' if len(parts) > 1 or sum(counts.values()) > 1 else 'runs'}"
 
 
 def _asset_finding(subject: Subject, missing: Sequence[UnreachablePeer]) -> Finding:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-
 from jsdoctor.app.diagnose.consult import consult
 from jsdoctor.app.diagnose.request import DiagnoseRequest
-from jsdoctor.app.outputs import Color
-from jsdoctor.cli.console import MESSAGES, ascii_only, use_color, width_of
-from jsdoctor.cli.output import write_output
+from jsdoctor.cli.console import MESSAGES
+from jsdoctor.cli.output import options_for, write_output
 from jsdoctor.engine.verdict import ExitCode
 from jsdoctor.model.diagnosis import Verdict
 from jsdoctor.parse.scrubbed import scrubbed
@@ -36,14 +33,7 @@ def run_diagnose(request: DiagnoseRequest) -> ExitCode:
 def _write(request: DiagnoseRequest, consultation: Consultation) -> None:
     consultation = scrubbed(consultation)
     for target in request.outputs:
-        to_stdout = target.path is None
-        options = RenderOptions(
-            width=width_of(sys.stdout) if to_stdout else 100,
-            color=request.color is Color.ALWAYS or (to_stdout and use_color(request.color, sys.stdout)),
-            ascii_only=to_stdout and ascii_only(sys.stdout),
-            verbose=request.verbose,
-            quiet=request.quiet,
-        )
+        options = options_for(target.path, request.color, verbose=request.verbose, quiet=request.quiet)
         write_output(_RENDERERS[target.format](consultation, options), target.path)
 
 

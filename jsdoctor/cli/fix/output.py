@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Sequence
 
 import msgspec
 
 from jsdoctor.app.outputs import Color, PlanFormat
-from jsdoctor.cli.console import ascii_only, use_color, width_of
+from jsdoctor.cli.output import options_for
 from jsdoctor.model.plan import Plan
 from jsdoctor.parse.scrubbed import scrubbed
 from jsdoctor.remedy.outcome import GOOD, Ending, StepOutcome
@@ -47,12 +46,7 @@ def plan_json(plan: Plan) -> str:
 
 def render_options(color: Color, max_examples: int | None = None) -> RenderOptions:
     """How text for stdout may look."""
-    return RenderOptions(
-        width=width_of(sys.stdout),
-        color=use_color(color, sys.stdout),
-        ascii_only=ascii_only(sys.stdout),
-        max_examples=20 if max_examples is None else max_examples,
-    )
+    return options_for(None, color, max_examples=20 if max_examples is None else max_examples)
 
 
 def outcomes_in(outcomes: Sequence[StepOutcome], wanted: PlanFormat, options: RenderOptions, journal: str) -> str:

@@ -22,7 +22,7 @@ from jsdoctor.checks.servers.health import lasting_reasons, settled_reasons, upt
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.jetstream import Peer
-from jsdoctor.model.partial import NotShownError
+from jsdoctor.model.partial import NotShownError, UnreadReply, noting_unread
 from jsdoctor.model.raft import META_GROUP, RaftGroups, RaftMember
 from jsdoctor.model.server import ConnectedServer, Server, Servers
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream, StreamReplica
@@ -82,7 +82,10 @@ class RaftGroup(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Landscape:
-    """All groups of the newest sample. Earlier samples show what is passing."""
+    """All groups of the newest sample. Earlier samples show what is passing.
+
+    `not_shown` and `unread` are what the groups lack, once they were read: it concerns every choice of servers.
+    """
 
     def __init__(self, evidence: EvidenceSet) -> None:
         self._evidence = evidence.for_checks()
@@ -90,6 +93,7 @@ class Landscape:
         self.servers = self._evidence.get(Servers)
         self._groups = self._evidence.get(RaftGroups)
         self.not_shown: list[NotShownError] = []
+        self.unread: tuple[UnreadReply, ...] = ()
         self.by_name: dict[str, Server] = {s.name: s for s in self.servers.servers} if self.servers else {}
 
     @cached_property
@@ -105,7 +109,10 @@ class Landscape:
     @cached_property
     def every(self) -> tuple[RaftGroup, ...]:
         """Every group: the meta groups first, then each stream with its consumers."""
-        return (*self._of_meta(), *self._of_assets())
+        with noting_unread() as unread:
+            groups = (*self._of_meta(), *self._of_assets())
+        self.unread = tuple(unread)
+        return groups
 
     @cached_property
     def names(self) -> frozenset[str]:

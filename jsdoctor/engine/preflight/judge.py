@@ -18,7 +18,7 @@ from jsdoctor.model.partial import UnreadReply, noting_unread
 from jsdoctor.model.preflight import Acceptance, Harm, Obstacle, Preflight, SideEffect
 from jsdoctor.model.server import Servers
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
-from jsdoctor.model.wording import counted, listed
+from jsdoctor.model.wording import counted, joined, listed
 
 _REPLICAS = 3
 """The fewest replicas that survive the loss of a server."""
@@ -36,16 +36,16 @@ def preflight(
 
     `landscape` is that of the evidence, where several choices are judged.
     """
+    landscape = landscape or Landscape(evidence)
     with noting_unread() as unread:
-        case = _Case(evidence, landscape or Landscape(evidence), tuple(without))
-        result = case.judged()
+        result = _Case(evidence, landscape, tuple(without)).judged()
     harms = {harm for acceptance in accepted for harm in acceptance.harms}
     obstacles = tuple(replace(each, accepted=each.harm in harms) for each in result.obstacles)
     order, known = list(Harm), {obstacle.subject for obstacle in obstacles if obstacle.subject != CLUSTER}
     return replace(
         result,
         obstacles=tuple(sorted(obstacles, key=lambda each: (order.index(each.harm), each.subject.label))),
-        unseen=_unseen((*result.unseen, *map(_gap_of_reply, unread)), known),
+        unseen=_unseen((*result.unseen, *map(_gap_of_reply, (*landscape.unread, *unread))), known),
     )
 
 
@@ -159,7 +159,7 @@ class _Case:
         whole = [copy.server for copy in group.asset.replicas if copy.state.messages == most]
         if not most or not set(whole) <= self._away:
             return ""
-        return f"; {_joined(whole)} alone {'have' if len(whole) > 1 else 'has'} all its messages, in memory"
+        return f"; {joined(whole)} alone {'have' if len(whole) > 1 else 'has'} all its messages, in memory"
 
     def _lost(self, group: RaftGroup, alive: Sequence[GroupMember]) -> str:
         """That too few members are left, and which are gone already."""
@@ -253,7 +253,7 @@ class _Case:
         many = len(self._moving) > 1
         yield SideEffect(
             kind="leaders_move",
-            message=f"{_joined(parts)} elect{'' if many else 's'} {'new leaders' if many else 'a new leader'}",
+            message=f"{joined(parts)} elect{'' if many else 's'} {'new leaders' if many else 'a new leader'}",
             count=len(self._moving),
             names=tuple(group.subject.label for group in self._moving),
         )
@@ -346,12 +346,7 @@ def _and_why(behind: Sequence[GroupMember]) -> str:
 
 
 def _names(members: Sequence[GroupMember]) -> str:
-    return _joined([member.name for member in members])
-
-
-def _joined(parts: Sequence[str]) -> str:
-    """`a`, `a and b`, `a, b and c`."""
-    return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1]))) if parts else ""
+    return joined([member.name for member in members])
 
 
 def _gap_of_reply(reply: UnreadReply) -> Gap:

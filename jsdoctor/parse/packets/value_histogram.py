@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from jsdoctor.model.packets import Quantiles
 
 _STEPS = 4
@@ -28,13 +26,6 @@ class ValueHistogram:
         self._bins[index] = self._bins.get(index, 0) + 1
         self.count += 1
         self.largest = max(self.largest, value)
-
-    def add_bins(self, bins: Iterable[tuple[int, int]], largest: int) -> None:
-        """Count values that were put in bins of the same width before."""
-        for index, count in bins:
-            self._bins[index] = self._bins.get(index, 0) + count
-            self.count += count
-        self.largest = max(self.largest, largest)
 
     def quantiles(self) -> Quantiles:
         """The values in short."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
 from typing import Protocol, TypeAlias
 
 from jsdoctor.model.packets import Label, PacketEvent
@@ -83,14 +82,6 @@ class Noticed(Protocol):
 
     def __call__(self, direction: Direction, frame: int, label: Label) -> None:
         """That packet of the file was given that label."""
-
-
-Plain: TypeAlias = tuple[
-    tuple[int, int | None, int, int, int, int],
-    tuple[int, int, int, bool, bool, int],
-    tuple[int, int, int, int, int, int],
-]
-"""What must be known of a direction to follow packets that simply come next."""
 
 
 class State:
@@ -199,41 +190,6 @@ class State:
     def packets_of(self, length: int) -> int:
         """How many packets on the network carry so many bytes at once."""
         return -(-length // self.full)
-
-    def plain(self) -> Plain:
-        """What the compiled core must know to follow packets that simply come next."""
-        busy = bool(self.holes or self.sacked or self.sack_holes)
-        return (
-            (self.next_seq, self.next_offset, self.isn, self.full, self.ack, self.window),
-            (self.acks_same, self.ip_id, self.epoch, self.watched, busy, self.distinct),
-            (self.timed_end, self.timed_at, self.least_rtt, self.zero_since, self.last_at, self.ts_val),
-        )
-
-    def add_plain(
-        self,
-        places: tuple[int, int, int, int, int, int, int],
-        times: tuple[bool, int, int, int, int, int],
-        counts: Sequence[int],
-        ring: Iterable[Seen],
-        round_trips: tuple[Iterable[tuple[int, int]], int],
-    ) -> None:
-        """What the compiled core has followed since it was given `plain`."""
-        self.next_seq, self.next_offset, self.ack, self.window, self.acks_same, self.ip_id, self.epoch = places
-        self.watched, self.timed_end, self.timed_at, self.least_rtt, self.last_at, self.ts_val = times
-        packets, segments, size, oversized, joined, congestion_marks, id_steps, id_leaps, id_still = counts
-        self.packets += packets
-        self.segments += segments
-        self.bytes += size
-        self.distinct += segments
-        self.distinct_bytes += size
-        self.oversized += oversized
-        self.joined += joined
-        self.congestion_marks += congestion_marks
-        self.id_steps += id_steps
-        self.id_leaps += id_leaps
-        self.id_still += id_still
-        self.ring.extend(ring)
-        self.ack_rtt.add_bins(*round_trips)
 
     def notice(self, event: PacketEvent) -> None:
         """A label was given."""
