@@ -16,10 +16,10 @@ import msgspec
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.exchange import Sample
 from jsdoctor.model.finding import Outcome, Subject
-from jsdoctor.model.plan import Request, Step
+from jsdoctor.model.plan import Choice, Request, Step
 from jsdoctor.parse.raw_configs import raw_configs
 from jsdoctor.remedy.offer import with_offers
-from jsdoctor.remedy.plan import Choice, Drafted, draft
+from jsdoctor.remedy.plan import Drafted, draft
 from tests.support.evidence import FIXTURES, cases, edited_samples, evidence_of, samples_of
 from tests.support.ruleset import actions, rules, run_rule
 

@@ -22,13 +22,14 @@ from jsdoctor.app.diagnose.request import DiagnoseRequest
 from jsdoctor.app.fix.evidence import FixCollector
 from jsdoctor.app.fix.plan import make_plan
 from jsdoctor.app.fix.request import FixRequest, parse_remedies
-from jsdoctor.app.judging import JudgeRequest, open_judging
+from jsdoctor.app.judging import open_judging
 from jsdoctor.app.pieces import files_and_options
+from jsdoctor.app.request import JudgeRequest
 from jsdoctor.app.rulebook import open_rulebook
 from jsdoctor.collect.connect.options import ConnectionOptions
 from jsdoctor.collect.problems import Problem, UsageProblem
 from jsdoctor.engine.select import SelectionError
-from jsdoctor.model.diagnosis import Cause, Narrowing
+from jsdoctor.model.diagnosis import Cause
 from jsdoctor.model.finding import Severity
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.nearest import did_you_mean
@@ -249,7 +250,10 @@ def diagnose(
             told=given.told if given else "",
             code=code,
             symptom=symptom,
-            narrowing=Narrowing(stream, consumer, expected_seq, msg_id),
+            stream=stream,
+            consumer=consumer,
+            expected_seq=expected_seq,
+            msg_id=msg_id,
             offline=offline,
             wanted=given.added_to(wanted) if given else wanted,
             quiet=True,

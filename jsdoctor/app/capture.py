@@ -10,9 +10,10 @@ from pathlib import Path
 
 from jsdoctor import __version__
 from jsdoctor.app.configuration import load_configuration
-from jsdoctor.app.judging import JudgeRequest, Judging, open_judging
+from jsdoctor.app.judging import Judging, open_judging
 from jsdoctor.app.messages import LOGGED, Messages
 from jsdoctor.app.outputs import OutputTarget
+from jsdoctor.app.request import ConfigurationRequest, JudgeRequest
 from jsdoctor.app.rulebook import open_rulebook
 from jsdoctor.collect.bundle.write import require_place, write_bundle
 from jsdoctor.collect.connect.settings import ConnectionSettings
@@ -44,16 +45,13 @@ REPORT = "report.html"
 PageWriter = Callable[[Judging, Report], str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CaptureRequest:
-    """What to capture, and where to. None: not given. `report` writes the page that the bundle gets as well."""
+@dataclass(frozen=True, kw_only=True)
+class CaptureRequest(ConfigurationRequest):
+    """What to capture, and where to. `report` writes the page that the bundle gets as well."""
 
     wanted: EvidenceRequest
     output: Path
     force: bool = False
-    config: Path | None = None
-    isolated: bool = False
-    environment: str = ""
     report: PageWriter | None = None
 
 
@@ -72,7 +70,7 @@ def capture_to_file(
 ) -> CaptureOutcome:
     """Collect, redact secrets and write the bundle; the only output goes to `show`."""
     require_place(request.output, request.force)
-    config = load_configuration(request.config, request.isolated, request.environment)
+    config = load_configuration(request)
     wanted = request.wanted
     logins = resolve_logins(wanted.connection, config)
     monitor = wanted.live.monitor or config.monitor or ()
@@ -133,13 +131,7 @@ def _report_on(request: CaptureRequest, page: PageWriter, messages: Messages) ->
     from jsdoctor.app.collecting import collect
 
     judging = open_judging(
-        JudgeRequest(
-            outputs=(OutputTarget("html", Path(REPORT)),),
-            quiet=True,
-            config=request.config,
-            isolated=request.isolated,
-            environment=request.environment,
-        )
+        JudgeRequest(output=(OutputTarget("html", Path(REPORT)),), quiet=True, **vars(request.configuration))
     )
     return page(
         judging, collect(EvidenceRequest(captured=CapturedRequest(bundle=request.output)), judging, messages).report()

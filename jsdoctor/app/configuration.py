@@ -5,21 +5,20 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from jsdoctor.app.request import ENVIRONMENT_VARIABLE, ConfigurationRequest
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.parse.configuration import Configuration, in_environment, parse_configuration
 
-ENVIRONMENT_VARIABLE = "JSDOCTOR_ENVIRONMENT"
 
-
-def load_configuration(named: Path | None, isolated: bool = False, environment: str = "") -> Configuration:
+def load_configuration(request: ConfigurationRequest) -> Configuration:
     """The configuration that applies in an environment. Raises `UsageProblem` or `ConfigurationError`.
 
-    `environment` empty: the one of JSDOCTOR_ENVIRONMENT, else of the file, else none.
+    Without a name, the environment is the one of JSDOCTOR_ENVIRONMENT, else of the file, else none.
     """
-    if isolated:
-        return in_environment(Configuration(), environment) if environment else Configuration()
-    config = _found(named)
-    name = environment or os.environ.get(ENVIRONMENT_VARIABLE, "") or config.environment
+    if request.isolated:
+        return in_environment(Configuration(), request.environment) if request.environment else Configuration()
+    config = _found(request.config)
+    name = request.environment or os.environ.get(ENVIRONMENT_VARIABLE, "") or config.environment
     return in_environment(config, name) if name else config
 
 

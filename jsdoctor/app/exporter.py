@@ -5,37 +5,27 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import NamedTuple
-
-from msgspec.structs import replace
 
 from jsdoctor.app.collecting import collect
-from jsdoctor.app.judging import JudgeRequest, Judging, open_judging
+from jsdoctor.app.judging import Judging, open_judging
 from jsdoctor.app.messages import LOGGED, Messages
 from jsdoctor.app.outputs import OutputTarget
+from jsdoctor.app.request import Address, JudgeRequest, ListenRequest
 from jsdoctor.collect.problems import Problem, UsageProblem
 from jsdoctor.model.report import Report
 from jsdoctor.render.prometheus import CONTENT_TYPE
 from jsdoctor.sources.request import EvidenceRequest
 
 EXPOSED = OutputTarget("prometheus", None)
-_HIGHEST_PORT = 65_535
 _MAX_REQUEST_S = 10
 
 
 Rendered = Callable[[Judging, Report], str]
 """Formats a report for Prometheus."""
-
-
-class Listen(NamedTuple):
-    """The address to listen on, and the time from the start of one check to the start of the next."""
-
-    host: str
-    port: int
-    every_s: float
 
 
 class Exposition:
@@ -74,24 +64,14 @@ class Exposition:
             return self._report + "\n".join(lines) + "\n"
 
 
-def parse_listen(text: str) -> tuple[str, int]:
-    """`HOST:PORT`, or a port of this machine alone. Raises `UsageProblem` for anything else."""
-    host, colon, port = text.rpartition(":")
-    if not (port.isascii() and port.isdigit() and int(port) <= _HIGHEST_PORT) or (colon and not host):
-        raise UsageProblem(
-            f"--listen {text!r} is no address", "write HOST:PORT, e.g. 127.0.0.1:9855; 0.0.0.0:9855 for all addresses"
-        )
-    return host.strip("[]") or "127.0.0.1", int(port)
-
-
 def serve(
-    judge: JudgeRequest, wanted: EvidenceRequest, listen: Listen, rendered: Rendered, messages: Messages = LOGGED
+    judge: JudgeRequest, wanted: EvidenceRequest, listen: ListenRequest, rendered: Rendered, messages: Messages = LOGGED
 ) -> None:
     """Check and serve until stopped. Raises what the first check raises before it looks at anything."""
-    judge = replace(judge, outputs=(EXPOSED,))
+    judge = replace(judge, output=(EXPOSED,))
     open_judging(judge)  # mistakes in rules or configuration end it now, not in the background
     exposition = Exposition()
-    with _server(listen, exposition) as server:
+    with _server(listen.address, exposition) as server:
         threading.Thread(target=server.serve_forever, name="exporter", daemon=True).start()
         host, port = server.server_address[0], server.server_address[1]
         shown = f"[{host!s}]" if ":" in str(host) else str(host)
@@ -123,7 +103,7 @@ def _check_once(
     exposition.put(rendered(collected.judging, report))
 
 
-def _server(listen: Listen, exposition: Exposition) -> ThreadingHTTPServer:
+def _server(listen: Address, exposition: Exposition) -> ThreadingHTTPServer:
     class Handler(BaseHTTPRequestHandler):
         """Serves GET /metrics, and nothing else."""
 

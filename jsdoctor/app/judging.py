@@ -12,7 +12,8 @@ from msgspec.structs import replace
 from jsdoctor import __version__
 from jsdoctor.app.baseline_file import load_baseline
 from jsdoctor.app.configuration import load_configuration
-from jsdoctor.app.outputs import STDOUT, Color, OutputTarget, writes_nagios
+from jsdoctor.app.outputs import writes_nagios
+from jsdoctor.app.request import JudgeRequest
 from jsdoctor.app.rulebook import Rulebook, open_rulebook
 from jsdoctor.collect.rule_pages import known_defects
 from jsdoctor.engine.change import without_existing
@@ -32,36 +33,11 @@ from jsdoctor.model.report import EvidenceOrigin, Report
 from jsdoctor.model.suppression import Baseline, Suppressions, Waiver
 from jsdoctor.model.topology import Topology
 from jsdoctor.model.traffic_summary import TrafficSummary, traffic_summaries
-from jsdoctor.parse.configuration import Configuration, RuleSetting
+from jsdoctor.parse.configuration import Configuration
 from jsdoctor.remedy.offer import flagged, with_offers
 
 ParameterValues = dict[str, dict[str, float | int | None]]
 """By rule code and parameter name, in the parameter's unit."""
-
-
-class JudgeRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """The judging options of the command line. None: not given."""
-
-    select: tuple[str, ...] = ()
-    extend_select: tuple[str, ...] = ()
-    ignore: tuple[str, ...] = ()
-    rule_settings: tuple[RuleSetting, ...] = ()
-    rules: tuple[Path, ...] = ()
-    fail_on: Severity | None = None
-    exit_zero: bool = False
-    allow_gaps: bool = False
-    all_findings: bool = False
-    drift: bool = False
-    outputs: tuple[OutputTarget, ...] = STDOUT
-    max_examples: int | None = None
-    quiet: bool = False
-    verbose: int = 0
-    color: Color = Color.AUTO
-    config: Path | None = None
-    isolated: bool = False
-    environment: str = ""
-    baseline: Path | None = None
-    started: datetime = msgspec.field(default_factory=lambda: datetime.now(UTC))
 
 
 class Judging(msgspec.Struct, frozen=True):
@@ -156,7 +132,8 @@ def _topology(evidence: EvidenceSet) -> Topology | None:
 
 def open_judging(request: JudgeRequest) -> Judging:
     """Read configuration and rules. Raises `Problem`."""
-    config = load_configuration(request.config, request.isolated, request.environment)
+    _ = request.outputs  # those that cannot be written end the run before it begins
+    config = load_configuration(request)
     directories = request.rules or tuple(Path(directory) for directory in config.rule_directories or ())
     rulebook = open_rulebook(directories, config.policies)
     selection = select_rules(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
@@ -22,23 +22,6 @@ class Color(StrEnum):
     NEVER = "never"
 
 
-class PlanFormat(StrEnum):
-    """Formats that a plan, and how its steps ended, can be written in."""
-
-    TEXT = "text"
-    JSON = "json"
-    MARKDOWN = "markdown"
-    HTML = "html"
-
-
-class PreflightFormat(StrEnum):
-    """Formats that a preflight can be written in."""
-
-    TEXT = "text"
-    JSON = "json"
-    MARKDOWN = "markdown"
-
-
 class OutputTarget(NamedTuple):
     """One output. `path` None is stdout. An empty `format` is not decided yet: only before `resolve`."""
 
@@ -46,14 +29,27 @@ class OutputTarget(NamedTuple):
     path: Path | None
 
 
-STDOUT = (OutputTarget("text", None),)
-"""What a run without `-o` and `--format` writes."""
+def parse_target(text: str) -> OutputTarget:
+    """An output as given: `FILE`, `-`, or either with `FORMAT=` before it. Raises ValueError."""
+    format_, equals, name = text.partition("=")
+    if not (equals and format_ in set(ReportFormat)):
+        format_, name = "", text
+    if not name:
+        raise ValueError("write it as FILE, FORMAT=FILE or -")
+    if name != "-" and Path(name).is_dir():
+        raise ValueError(f"{name} is a directory")
+    return OutputTarget(format_, None if name == "-" else Path(name))
 
 
-def resolve(
-    given: Sequence[OutputTarget] | None, format_: str | None, offered: Collection[str]
-) -> tuple[OutputTarget, ...]:
-    """The outputs, each with its format. `format_` is the value of `--format`, `offered` the formats of the command.
+def parse_file(text: str) -> Path:
+    """A file to write. Raises ValueError."""
+    if Path(text).is_dir():
+        raise ValueError(f"{text} is a directory")
+    return Path(text)
+
+
+def resolve(given: Sequence[OutputTarget], format_: str | None, offered: type[StrEnum]) -> tuple[OutputTarget, ...]:
+    """The outputs, each with its format. `format_` is the value of `--format`, `offered` are those of the command.
 
     A single output has the format of `--format`, whatever its suffix. Of several, the suffix decides for each file, and
     `--format` for stdout and for other suffixes. Raises `UsageProblem` for outputs that go to the same place or cannot
@@ -65,11 +61,9 @@ def resolve(
         target if target.format else OutputTarget(_format(target, format_, len(given)), target.path) for target in given
     )
     for target in targets:
-        if target.format not in offered:
+        if target.format not in (known := [known.value for known in offered]):
             name = target.path or "-"
-            raise UsageProblem(
-                f"this command cannot write {name} as {target.format}", f"it writes {', '.join(offered)}"
-            )
+            raise UsageProblem(f"this command cannot write {name} as {target.format}", f"it writes {', '.join(known)}")
         if target.path is not None and not target.path.parent.is_dir():
             raise UsageProblem(
                 f"cannot write {target.path}: its directory does not exist", "choose another place with -o"

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from time import monotonic, sleep
 
-import msgspec
 from msgspec.structs import replace
 
 from jsdoctor import __version__
 from jsdoctor.app.configuration import load_configuration
 from jsdoctor.app.messages import LOGGED, Messages
-from jsdoctor.app.outputs import STDOUT, Color, OutputTarget
+from jsdoctor.app.request import StopRequest
 from jsdoctor.checks.registry import Check
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.engine.preflight.choice import NoSuchServerError, chosen
@@ -21,9 +20,10 @@ from jsdoctor.engine.preflight.groups import Landscape
 from jsdoctor.engine.preflight.judge import preflight
 from jsdoctor.model.connections import Connections
 from jsdoctor.model.finding import CLUSTER
+from jsdoctor.model.harm import Harm
 from jsdoctor.model.links import Links
 from jsdoctor.model.logins import Logins
-from jsdoctor.model.preflight import Acceptance, GoNoGo, Harm, Obstacle, Preflight, PreflightReport
+from jsdoctor.model.preflight import GoNoGo, Obstacle, Preflight, PreflightReport
 from jsdoctor.model.raft import RaftGroups
 from jsdoctor.model.server import ConnectedServer, Servers
 from jsdoctor.model.snapshot import SnapshotSeries
@@ -47,31 +47,19 @@ _NEEDED = Check(
 _PAUSE_S = 2.0
 
 
-class PreflightRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What the command line asked `jsdoctor preflight` for. `each`: every server in turn, beside `without`.
+@dataclass(frozen=True, kw_only=True)
+class PreflightRequest(StopRequest):
+    """What the command line asked `jsdoctor preflight` for."""
 
-    `wait_s`: how long to collect again while only time stands in the way.
-    """
-
-    wanted: EvidenceRequest
-    without: tuple[str, ...] = ()
-    each: bool = False
-    accepted: tuple[Acceptance, ...] = ()
-    wait_s: float = 0.0
-    outputs: tuple[OutputTarget, ...] = STDOUT
-    quiet: bool = False
-    verbose: int = 0
-    color: Color = Color.AUTO
-    config: Path | None = None
-    isolated: bool = False
-    environment: str = ""
+    wanted: EvidenceRequest = EvidenceRequest()  # noqa: RUF009 - frozen, so one shared instance is safe
 
 
 def run_preflight(request: PreflightRequest, messages: Messages = LOGGED) -> PreflightReport:
     """Collect and judge. Raises `UsageProblem` for servers that are not there, and for options that do not fit."""
     if not (request.without or request.each):
         raise UsageProblem("no server is named", "name one: jsdoctor preflight --without n2, or judge each with --each")
-    config = load_configuration(request.config, request.isolated, request.environment)
+    _ = request.outputs  # those that cannot be written end the run before it begins
+    config = load_configuration(request)
     sources = sources_of(request.wanted)
     if request.wait_s and not any(source.role is Role.DEPLOYMENT and source.connects for source in sources):
         raise UsageProblem("--wait collects again, and what was captured stays as it is", "leave --wait out")

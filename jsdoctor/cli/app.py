@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,10 +14,19 @@ import typer
 from typer.core import TyperGroup
 
 from jsdoctor import __version__
-from jsdoctor.app.outputs import Color, resolve, writes_nagios
-from jsdoctor.cli import compare_options as comparing
+from jsdoctor.app.outputs import parse_file, writes_nagios
+from jsdoctor.app.request import (
+    AnswerRequest,
+    ChangeRequest,
+    CompareRequest,
+    ConfigurationRequest,
+    ListenRequest,
+    OutputRequest,
+    QuietRequest,
+    RuleRequest,
+    SymptomRequest,
+)
 from jsdoctor.cli import option_groups as groups
-from jsdoctor.cli import options as opt
 from jsdoctor.cli.completion import complete_page
 from jsdoctor.cli.fix.commands import FIX_HELP, fix, rollback
 from jsdoctor.cli.help_texts import (
@@ -28,14 +39,22 @@ from jsdoctor.cli.help_texts import (
     SERVE_HELP,
 )
 from jsdoctor.cli.mcp.command import MCP_HELP, mcp
-from jsdoctor.cli.option_groups import Given, SectionedCommand, takes
+from jsdoctor.cli.option_groups import Given, OptionsOf, SectionedCommand, parsed_by, takes
 from jsdoctor.cli.preflight.command import PREFLIGHT_HELP, preflight
 from jsdoctor.cli.watch.command import WATCH_HELP, watch
 from jsdoctor.collect.connect.options import ConnectionOptions
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.model.evidence import EvidenceSource
 from jsdoctor.model.finding import Severity
-from jsdoctor.sources.request import EventsRequest, LokiRequest, QueryRequest, ReaderRequest, TimesRequest
+from jsdoctor.model.option import request_from
+from jsdoctor.sources.request import (
+    EventsRequest,
+    LokiRequest,
+    QueryRequest,
+    ReaderRequest,
+    TimesRequest,
+    evidence_request,
+)
 
 _SECTIONS = {
     "Look": {
@@ -172,18 +191,41 @@ def main(
     """Diagnose NATS JetStream: one rule per documented cause, each confirmed, ruled out, or named as unknown."""
 
 
+_Force = Annotated[bool, typer.Option("--force", help="Replace an existing file.")]
+_file = parsed_by(parse_file)
+_BaselinePath = Annotated[Path, typer.Argument(metavar="FILE", dir_okay=False, help="Baseline, a JSON file.")]
+
+
+class CatalogueFormat(StrEnum):
+    """Formats that the catalogue of rules can be written in."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+_ListFormat = Annotated[CatalogueFormat, typer.Option("--format", help="Format of the list.")]
 _Moved = Annotated[str | None, typer.Option("--listen", hidden=True)]
 """An option that has become a command, so that whoever still gives it learns its name."""
 
 
 @app.command(cls=SectionedCommand, help=CHECK_HELP, context_settings=CONTEXT_SETTINGS)
-@takes(*groups.EVIDENCE, groups.comparison, *groups.JUDGING)
-def check(given: Given, files: opt.CheckFiles = None, listen: _Moved = None) -> None:
+@takes(*groups.EVIDENCE, ChangeRequest, *groups.JUDGING)
+def check(
+    given: Given,
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[FILE]...",
+            help="Files, directories or - for stdin, recognised by content: bundles, logs, captures, manifests,"
+            " replies.",
+        ),
+    ] = None,
+    listen: _Moved = None,
+) -> None:
     """Check a deployment; its help is CHECK_HELP, where lines can be kept as they are."""
     from jsdoctor.cli.check_run import run_check
     from jsdoctor.cli.errors import guarded
-    from jsdoctor.cli.evidence_options import evidence_options
-    from jsdoctor.cli.judge_options import judge_options
+    from jsdoctor.cli.requests import judge_request
 
     def work() -> ExitCode | NagiosState:
         if listen is not None:
@@ -191,68 +233,53 @@ def check(given: Given, files: opt.CheckFiles = None, listen: _Moved = None) -> 
         if files:
             from jsdoctor.app.pieces import files_and_options
 
-            return run_check(judge_options(given), files_and_options(files, evidence_options(given)))
-        return run_check(judge_options(given), evidence_options(given))
+            return run_check(judge_request(given), files_and_options(files, evidence_request(given)))
+        return run_check(judge_request(given), evidence_request(given))
 
-    raise typer.Exit(guarded(work, nagios=writes_nagios(given["output"], given["format_"])))
+    raise typer.Exit(guarded(work, nagios=writes_nagios(given["output"], given["format"])))
 
 
 @app.command(cls=SectionedCommand, help=SERVE_HELP, context_settings=CONTEXT_SETTINGS)
-@takes(*groups.EVIDENCE, groups.rules, groups.accepted, groups.configuration)
-def serve(
-    given: Given,
-    listen: Annotated[
-        str, typer.Option("--listen", metavar="HOST:PORT", help="Address of the metrics, which are at /metrics.")
-    ] = "127.0.0.1:9855",
-    every: Annotated[
-        float,
-        typer.Option(
-            "--every",
-            parser=opt.positive_seconds,
-            metavar="DURATION",
-            help="Time between checks. [default: 60s]",
-            show_default=False,
-        ),
-    ] = 60.0,
-) -> None:
+@takes(ListenRequest, *groups.EVIDENCE, groups.CHANGED, RuleRequest, groups.ACCEPTED, ConfigurationRequest)
+def serve(given: Given) -> None:
     """Serve metrics; its help is SERVE_HELP, where lines can be kept as they are."""
     from jsdoctor.cli.errors import guarded
 
     def work() -> ExitCode:
-        from jsdoctor.app.exporter import Listen, parse_listen
-        from jsdoctor.cli.evidence_options import evidence_options
         from jsdoctor.cli.exporter import run_exporter
-        from jsdoctor.cli.judge_options import judge_options
+        from jsdoctor.cli.requests import judge_request
 
-        return run_exporter(judge_options(given), evidence_options(given), Listen(*parse_listen(listen), every))
+        return run_exporter(judge_request(given), evidence_request(given), request_from(ListenRequest, given))
 
     raise typer.Exit(guarded(work))
 
 
 @app.command(cls=SectionedCommand, help=AUDIT_HELP, context_settings=CONTEXT_SETTINGS)
 @takes(LokiRequest, QueryRequest, ReaderRequest, TimesRequest, EventsRequest, *groups.JUDGING)
-def audit(given: Given, logs: opt.LogPaths = None) -> None:
+def audit(
+    given: Given,
+    logs: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="PATH", help="Files, directories, globs, or URIs such as s3://BUCKET/logs."),
+    ] = None,
+) -> None:
     """Audit logs; its help is AUDIT_HELP, where lines can be kept as they are."""
     from jsdoctor.cli.check_run import run_check
     from jsdoctor.cli.errors import guarded
-    from jsdoctor.cli.evidence_options import audit_options
-    from jsdoctor.cli.judge_options import judge_options
+    from jsdoctor.cli.requests import audit_request, judge_request
 
     def work() -> ExitCode | NagiosState:
-        return run_check(judge_options(given), audit_options({**given, "logs": logs}))
+        return run_check(judge_request(given), audit_request({**given, "logs": logs}))
 
-    raise typer.Exit(guarded(work, nagios=writes_nagios(given["output"], given["format_"])))
+    raise typer.Exit(guarded(work, nagios=writes_nagios(given["output"], given["format"])))
 
 
 @app.command(help=COMPARE_HELP, context_settings=CONTEXT_SETTINGS)
+@takes(CompareRequest)
 def compare(
-    earlier: comparing.EarlierReport,
-    later: comparing.LaterReport,
-    format_: comparing.CompareFormat = None,
-    output: opt.Output = None,
-    fail_on: opt.FailOn = None,
-    max_examples: comparing.MaxFindings = 20,
-    color: opt.ColorChoice = Color.AUTO,
+    given: Given,
+    earlier: Annotated[Path, typer.Argument(metavar="EARLIER", dir_okay=False, help="The earlier report, JSON.")],
+    later: Annotated[Path, typer.Argument(metavar="LATER", dir_okay=False, help="The later report, JSON.")],
 ) -> None:
     """Compare two reports; its help is COMPARE_HELP, where lines can be kept as they are."""
     from jsdoctor.cli.errors import guarded
@@ -260,40 +287,38 @@ def compare(
     def work() -> ExitCode:
         from jsdoctor.cli.compare_run import run_compare
 
-        return run_compare((earlier, later), output, format_, fail_on=fail_on, max_examples=max_examples, color=color)
+        return run_compare((earlier, later), request_from(CompareRequest, given))
 
     raise typer.Exit(guarded(work))
 
 
 @app.command(cls=SectionedCommand, help=CAPTURE_HELP, context_settings=CONTEXT_SETTINGS)
-@takes(*groups.CAPTURED)
+@takes(*groups.CAPTURED, QuietRequest)
 def capture(
     given: Given,
-    output: opt.BundleFile,
-    force: opt.Force = False,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help="Bundle to write, a ZIP file.", parser=_file)
+    ],
+    force: _Force = False,
     report: Annotated[
         bool, typer.Option("--report", help="Put the HTML report of a check into the bundle, as report.html.")
     ] = False,
-    quiet: opt.QuietCapture = False,
 ) -> None:
     """Capture a deployment; its help is CAPTURE_HELP, where lines can be kept as they are."""
     from jsdoctor.app.capture import CaptureRequest
     from jsdoctor.cli.capture_run import report_page, run_capture
     from jsdoctor.cli.errors import guarded
-    from jsdoctor.cli.evidence_options import evidence_options
 
     def work() -> ExitCode:
         return run_capture(
             CaptureRequest(
-                wanted=evidence_options(given),
+                wanted=evidence_request(given),
                 output=output,
                 force=force,
                 report=report_page if report else None,
-                config=given["config"],
-                isolated=given["isolated"],
-                environment=given["environment"],
+                **vars(request_from(ConfigurationRequest, given)),
             ),
-            quiet,
+            given["quiet"],
         )
 
     raise typer.Exit(guarded(work))
@@ -307,18 +332,13 @@ app.command(cls=SectionedCommand, context_settings=CONTEXT_SETTINGS)(rollback)
 
 
 @app.command(cls=SectionedCommand, help=DIAGNOSE_HELP, context_settings=CONTEXT_SETTINGS)
-@takes(*groups.EVIDENCE, groups.answer, groups.configuration)
+@takes(SymptomRequest, *groups.EVIDENCE, AnswerRequest, ConfigurationRequest)
 def diagnose(
     given: Given,
-    text: opt.SymptomText = None,
-    code: opt.ApiCode = None,
-    symptom: opt.SymptomSlug = None,
-    stream: opt.AboutStream = None,
-    consumer: opt.AboutConsumer = None,
-    expected_seq: opt.ExpectedSeq = None,
-    msg_id: opt.MsgId = None,
-    probe: opt.ProbeSubject = None,
-    offline: opt.Offline = False,
+    text: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[TEXT]...", help="Error text, or the symptom in your words; - for stdin."),
+    ] = None,
 ) -> None:
     """Diagnose a symptom; its help is DIAGNOSE_HELP, where lines can be kept as they are."""
     from jsdoctor.cli.errors import guarded
@@ -328,34 +348,24 @@ def diagnose(
         from jsdoctor.app.diagnose.request import DiagnoseRequest
         from jsdoctor.app.rulebook import open_rulebook
         from jsdoctor.cli.diagnose.run import run_diagnose
-        from jsdoctor.cli.evidence_options import evidence_options
-        from jsdoctor.model.diagnosis import Narrowing
 
         beside = given_texts(text or (), given["logs"] or (), open_rulebook().rules)
+        wanted = beside.added_to(evidence_request(given))
         return run_diagnose(
-            DiagnoseRequest(
-                text=beside.words,
-                told=beside.told,
-                code=code,
-                symptom=symptom or "",
-                narrowing=Narrowing(stream or "", consumer or "", expected_seq, msg_id or ""),
-                probe=probe or "",
-                offline=offline,
-                wanted=beside.added_to(evidence_options(given)),
-                outputs=resolve(
-                    given["output"],
-                    given["format_"],
-                    [diagnosis_format.value for diagnosis_format in opt.DiagnosisFormat],
-                ),
-                **{name: given[name] for name in ("verbose", "quiet", "color", "config", "isolated", "environment")},
-            )
+            replace(request_from(DiagnoseRequest, given), text=beside.words, told=beside.told, wanted=wanted)
         )
 
     raise typer.Exit(guarded(work))
 
 
+_ONE_TEXT = (OptionsOf(RuleRequest, ("rules",)), OptionsOf(OutputRequest, ("color",)))
+"""The options of a command that shows a text."""
+
+
 @app.command(context_settings=CONTEXT_SETTINGS)
+@takes(*_ONE_TEXT)
 def explain(
+    given: Given,
     name: Annotated[
         str,
         typer.Argument(
@@ -364,31 +374,31 @@ def explain(
             autocompletion=complete_page,
         ),
     ],
-    rules: opt.Rules = None,
-    color: opt.ColorChoice = Color.AUTO,
 ) -> None:
     """Show the page of a rule, a symptom or an API error: what it means, how it is measured, how to fix it."""
     from jsdoctor.cli.errors import guarded
     from jsdoctor.cli.rule_commands import show_page
 
-    raise typer.Exit(guarded(lambda: show_page(name, tuple(rules or ()), color)))
+    raise typer.Exit(guarded(lambda: show_page(name, tuple(given["rules"] or ()), given["color"])))
 
 
 @app.command(context_settings=CONTEXT_SETTINGS)
+@takes(OptionsOf(OutputRequest, ("verbose", "color")))
 def demo(
+    given: Given,
     keep: Annotated[bool, typer.Option("--keep", help="Leave the server running until you press Ctrl-C.")] = False,
-    verbose: opt.Verbose = 0,
-    color: opt.ColorChoice = Color.AUTO,
 ) -> None:
     """Start a real nats-server here, plant faults in it, and run `jsdoctor check` on it."""
     from jsdoctor.cli.demo_run import run_demo
     from jsdoctor.cli.errors import guarded
 
-    raise typer.Exit(guarded(lambda: run_demo(keep, verbose, color)))
+    raise typer.Exit(guarded(lambda: run_demo(keep, given["verbose"], given["color"])))
 
 
 @rules_app.command("list", context_settings=CONTEXT_SETTINGS)
+@takes(*_ONE_TEXT)
 def rules_list(
+    given: Given,
     severity: Annotated[Severity | None, typer.Option("--severity", help="Only rules of this severity.")] = None,
     family: Annotated[
         str | None, typer.Option("--family", help="Only rules of this failure mode, e.g. consumer_lag.", metavar="NAME")
@@ -397,16 +407,14 @@ def rules_list(
         EvidenceSource | None, typer.Option("--evidence", help="Only rules that judge what comes from there.")
     ] = None,
     fixable: Annotated[bool, typer.Option("--fixable", help="Only rules with a fix that jsdoctor can apply.")] = False,
-    rules: opt.Rules = None,
-    format_: opt.ListFormat = opt.CatalogueFormat.TEXT,
-    color: opt.ColorChoice = Color.AUTO,
+    format_: _ListFormat = CatalogueFormat.TEXT,
 ) -> None:
     """List every rule: code, severity, slug and the healthy state it checks for."""
     from jsdoctor.cli.errors import guarded
     from jsdoctor.cli.rule_commands import RuleFilter, list_rules
 
     wanted = RuleFilter(severity or "", family or "", evidence or "", fixable)
-    raise typer.Exit(guarded(lambda: list_rules(tuple(rules or ()), wanted, format_.value, color)))
+    raise typer.Exit(guarded(lambda: list_rules(tuple(given["rules"] or ()), wanted, format_.value, given["color"])))
 
 
 @rules_app.command("validate", context_settings=CONTEXT_SETTINGS)
@@ -423,43 +431,41 @@ def rules_validate(
 
 
 @baseline_app.command("write", context_settings=CONTEXT_SETTINGS)
-@takes(*groups.EVIDENCE, groups.rules, groups.quiet, groups.configuration)
-def baseline_write(given: Given, file: opt.BaselinePath, force: opt.Force = False) -> None:
+@takes(*groups.EVIDENCE, groups.CHANGED, RuleRequest, QuietRequest, ConfigurationRequest)
+def baseline_write(given: Given, file: _BaselinePath, force: _Force = False) -> None:
     """Accept every finding that counts today."""
     from jsdoctor.cli.errors import guarded
 
     def work() -> ExitCode:
         from jsdoctor.cli.baseline.run import run_write
-        from jsdoctor.cli.evidence_options import evidence_options
-        from jsdoctor.cli.judge_options import judge_options
+        from jsdoctor.cli.requests import judge_request
 
-        return run_write(file, force, judge_options(given), evidence_options(given))
+        return run_write(file, force, judge_request(given), evidence_request(given))
 
     raise typer.Exit(guarded(work))
 
 
 @baseline_app.command("prune", context_settings=CONTEXT_SETTINGS)
-@takes(*groups.EVIDENCE, groups.rules, groups.quiet, groups.configuration)
-def baseline_prune(given: Given, file: opt.BaselinePath) -> None:
+@takes(*groups.EVIDENCE, groups.CHANGED, RuleRequest, QuietRequest, ConfigurationRequest)
+def baseline_prune(given: Given, file: _BaselinePath) -> None:
     """Forget the accepted findings that are there no more. Those of rules that could not be judged are kept."""
     from jsdoctor.cli.errors import guarded
 
     def work() -> ExitCode:
         from jsdoctor.cli.baseline.run import run_prune
-        from jsdoctor.cli.evidence_options import evidence_options
-        from jsdoctor.cli.judge_options import judge_options
+        from jsdoctor.cli.requests import judge_request
 
-        return run_prune(file, judge_options(given), evidence_options(given))
+        return run_prune(file, judge_request(given), evidence_request(given))
 
     raise typer.Exit(guarded(work))
 
 
 @config_app.command("show", context_settings=CONTEXT_SETTINGS)
-@takes(ConnectionOptions, groups.configuration)
+@takes(ConnectionOptions, ConfigurationRequest)
 def config_show(
     given: Given,
     every: Annotated[bool, typer.Option("--all", help="Include parameters of rules that are not set.")] = False,
-    format_: opt.ListFormat = opt.CatalogueFormat.TEXT,
+    format_: _ListFormat = CatalogueFormat.TEXT,
 ) -> None:
     """Show every setting as it applies, and where it comes from. Logins are not shown."""
     from jsdoctor.cli.errors import guarded

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from jsdoctor.app.collecting import collect
-from jsdoctor.app.judging import JudgeRequest, open_judging
+from jsdoctor.app.judging import open_judging
+from jsdoctor.app.request import JudgeRequest
 from jsdoctor.cli.console import MESSAGES, say
 from jsdoctor.cli.report_output import write_report
 from jsdoctor.engine.verdict import ExitCode, NagiosState

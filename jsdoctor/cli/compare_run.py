@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 from msgspec.structs import replace
 
-from jsdoctor.app.outputs import Color, OutputTarget, resolve
-from jsdoctor.cli.console import ascii_only, use_color, width_of
-from jsdoctor.cli.output import write_output
+from jsdoctor.app.request import CompareRequest
+from jsdoctor.cli.output import options_for, write_output
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.engine.comparison import ReportComparison, compare, exit_code
 from jsdoctor.engine.verdict import ExitCode
@@ -37,28 +35,14 @@ _RENDERERS: dict[str, Callable[[ReportComparison, RenderOptions], str]] = {
 }
 
 
-def run_compare(
-    files: tuple[Path, Path],
-    outputs: Sequence[OutputTarget] | None,
-    format_: str | None,
-    *,
-    fail_on: Severity | None,
-    max_examples: int,
-    color: Color,
-) -> ExitCode:
+def run_compare(files: tuple[Path, Path], request: CompareRequest) -> ExitCode:
     """Compare two reports. Raises `UsageProblem` for a file that is no report."""
-    targets = resolve(outputs, format_, _RENDERERS)
+    targets = request.outputs
     comparison = compare(*map(_loaded, files))
     for target in targets:
-        on_stdout = target.path is None
-        options = RenderOptions(
-            width=width_of(sys.stdout) if on_stdout else 80,
-            color=on_stdout and use_color(color, sys.stdout),
-            ascii_only=on_stdout and ascii_only(sys.stdout),
-            max_examples=max_examples,
-        )
+        options = options_for(target.path, request.color, max_examples=request.max_examples)
         write_output(_RENDERERS[target.format](comparison, options), target.path)
-    return exit_code(comparison, fail_on or Severity.ERROR)
+    return exit_code(comparison, request.fail_on or Severity.ERROR)
 
 
 def _loaded(path: Path) -> SavedReport:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from jsdoctor.app.configuration import load_configuration
+from jsdoctor.app.request import ConfigurationRequest
 from jsdoctor.app.rulebook import Rulebook, open_rulebook
 from jsdoctor.cli.report_output import DEFAULT_MAX_EXAMPLES
 from jsdoctor.collect.connect.options import connection_options
@@ -20,6 +21,7 @@ from jsdoctor.engine.severities import severities_of
 from jsdoctor.engine.suppression import resolve_waivers
 from jsdoctor.engine.verdict import ExitCode
 from jsdoctor.model.finding import Severity
+from jsdoctor.model.option import request_from
 from jsdoctor.parse.configuration import Configuration
 from jsdoctor.render.escape import printable
 from jsdoctor.render.units import quantity
@@ -40,7 +42,7 @@ class ShownSetting(NamedTuple):
 
 def show_config(given: Mapping[str, Any], every: bool, format_: str) -> ExitCode:
     """Print the settings. `every`: parameters of rules that nobody set, too. Raises what a run itself would raise."""
-    config = load_configuration(given["config"], given["isolated"], given["environment"])
+    config = load_configuration(request_from(ConfigurationRequest, given))
     rulebook = open_rulebook(tuple(Path(directory) for directory in config.rule_directories or ()), config.policies)
     settings = [
         *_connection(given, config),

@@ -8,8 +8,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from jsdoctor.app.judging import JudgeRequest
 from jsdoctor.app.outputs import Color
+from jsdoctor.app.request import JudgeRequest
 from jsdoctor.cli.check_run import run_check
 from jsdoctor.cli.console import say
 from jsdoctor.collect.connect.options import ConnectionOptions

@@ -1,8 +1,8 @@
-"""Groups of options that commands share, each declared once; the decorator of a command names its groups.
+"""The options of commands for typer. The decorator of a command names its groups of options.
 
-A group is a request, whose fields are options (`jsdoctor.sources.request`), or a function whose signature lists its
-options; it is never called. A decorated command gets the given options of all its groups as one mapping, by option
-name, and its own options as arguments.
+A group is a request, whose fields are options (`jsdoctor.sources.request`, `jsdoctor.app.request`), or some of them. A
+decorated command gets what was given for the options of all its groups as one mapping, by option name, and its own
+options and arguments as arguments.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import Annotated, Any, NamedTuple, TypeVar
 import typer
 from typer.core import TyperCommand
 
-from jsdoctor.app.outputs import Color
-from jsdoctor.cli import options as opt
+from jsdoctor.app.request import ChangeRequest, ConfigurationRequest, ReportRequest, RuleRequest
+from jsdoctor.cli.completion import complete_rule, complete_setting, complete_symptom
 from jsdoctor.collect.connect.options import ConnectionOptions
 from jsdoctor.model.option import OptionField, option_fields
 from jsdoctor.sources import request as asked
@@ -29,103 +29,63 @@ Given = dict[str, Any]
 R = TypeVar("R")
 
 
-class AsText(NamedTuple):
-    """Options of a request whose values are passed on as they were typed; all of them where no keys are named."""
+class OptionsOf(NamedTuple):
+    """Some options of a request, by their keys; all where none are named.
+
+    Those that are not `parsed` are passed on as they were typed.
+    """
 
     request: type[Any]
     keys: tuple[str, ...] = ()
+    parsed: bool = True
 
 
-Group = Callable[..., Any] | AsText
-"""A request, or a function whose signature lists options."""
-
-
-def targets(all_findings: opt.AllFindings = False) -> None:
-    """What counts of a change."""
-
-
-def comparison(
-    drift: Annotated[
-        bool, typer.Option("--drift", help="With --manifest, exit with 1 if the deployment differs from it.")
-    ] = False,
-) -> None:
-    """What else is made of a deployment and its manifests."""
-
-
-def rules(
-    select: opt.Select = None,
-    extend_select: opt.ExtendSelect = None,
-    ignore: opt.Ignore = None,
-    set_: opt.Set = None,
-    rules: opt.Rules = None,
-) -> None:
-    """Which rules judge, with which parameters."""
-
-
-def report(
-    fail_on: opt.FailOn = None,
-    baseline: opt.BaselineFile = None,
-    exit_zero: opt.ExitZero = False,
-    allow_gaps: opt.AllowGaps = False,
-    format_: opt.Format = None,
-    output: opt.Output = None,
-    max_examples: opt.MaxExamples = None,
-    quiet: opt.Quiet = False,
-    verbose: opt.Verbose = 0,
-    color: opt.ColorChoice = Color.AUTO,
-) -> None:
-    """What becomes of the report."""
-
-
-def answer(
-    format_: opt.AnswerFormat = None,
-    output: opt.Output = None,
-    quiet: opt.Quiet = False,
-    verbose: opt.Verbose = 0,
-    color: opt.ColorChoice = Color.AUTO,
-) -> None:
-    """What becomes of a diagnosis."""
-
-
-def accepted(baseline: opt.BaselineFile = None) -> None:
-    """Which findings count."""
-
-
-def configuration(
-    config: opt.Config = None, isolated: opt.Isolated = False, environment: opt.EnvironmentName = ""
-) -> None:
-    """Which configuration file, and which environment of it."""
-
-
-def quiet(quiet: opt.QuietCapture = False) -> None:
-    """How much is said on stderr."""
-
+Group = type[Any] | OptionsOf
+"""A request, or a part of one."""
 
 LIVE: tuple[Group, ...] = (ConnectionOptions, asked.LiveRequest)
 """The groups of commands that query a deployment."""
 
-EVIDENCE: tuple[Group, ...] = (*asked.REQUESTS, targets)
+EVIDENCE: tuple[Group, ...] = asked.REQUESTS
 """The groups of every command that collects evidence."""
+
+ACCEPTED = OptionsOf(ReportRequest, ("baseline",))
+"""Which findings count."""
+
+CHANGED = OptionsOf(ChangeRequest, ("all_findings",))
+"""What counts of a change, where nothing is compared."""
 
 CAPTURED: tuple[Group, ...] = (
     *LIVE,
     asked.KubeRequest,
     *(asked.LogRequest, asked.TimesRequest, asked.LokiRequest, asked.QueryRequest),
     asked.PacketRequest,
-    configuration,
+    ConfigurationRequest,
 )
 """The groups of `capture`."""
 
-JUDGING: tuple[Group, ...] = (rules, report, configuration)
+JUDGING: tuple[Group, ...] = (RuleRequest, ReportRequest, ConfigurationRequest)
 """The groups of every command that judges."""
+
+_SECTIONS: tuple[type[Any], ...] = (
+    *asked.REQUESTS,
+    asked.EventsRequest,
+    ChangeRequest,
+    RuleRequest,
+    ReportRequest,
+    ConfigurationRequest,
+)
+"""The requests whose options are explained by `--help-all`, each under the first line of its docstring."""
 
 
 _WHOLE = "jsdoctor.whole_help"
 _OFTEN = (
     *("without", "each", "accept", "wait", "server", "context", "select", "logs", "manifest", "bundle"),
-    *("output", "format_", "fail_on", "verbose"),
+    *("output", "format", "fail_on", "verbose"),
 )
 """Options that stand first in a command's help."""
+_FEW = 3
+"""Number of other options for which the help says nothing more."""
 
 
 class SectionedCommand(TyperCommand):
@@ -136,17 +96,7 @@ class SectionedCommand(TyperCommand):
 
         Sections are in the order of the command's options, a group by the first line of its docstring.
         """
-        groups: tuple[Group, ...] = (
-            quiet,
-            accepted,
-            asked.EventsRequest,
-            answer,
-            comparison,
-            *CAPTURED,
-            *JUDGING,
-            *EVIDENCE,
-        )
-        titles = {option.name: _title(group) for group in groups for option in _options_of(group)}
+        titles = _titles()
         sections: dict[str, list[tuple[str, str]]] = {"Often used": []}
         for parameter in self.get_params(ctx):
             if record := parameter.get_help_record(ctx):
@@ -184,49 +134,75 @@ def _show_all(ctx: typer.Context, wanted: bool) -> None:
         raise typer.Exit
 
 
-def _title(group: Group) -> str:
-    return (group.__doc__ or "").partition("\n")[0].rstrip(".")
+@cache
+def _titles() -> dict[str, str]:
+    """The section of each option that has one, by its name."""
+    return {
+        field.option.key: (request.__doc__ or "").partition("\n")[0].rstrip(".")
+        for request in _SECTIONS
+        for field in option_fields(request)
+    }
+
+
+def _options_of(group: Group) -> tuple[inspect.Parameter, ...]:
+    part = group if isinstance(group, OptionsOf) else OptionsOf(group)
+    parameters = _parameters(part.request, part.parsed)  # type: ignore[arg-type]  # a class can be hashed
+    return tuple(parameters[key] for key in part.keys or parameters)
 
 
 @cache
-def _options_of(group: Group) -> tuple[inspect.Parameter, ...]:
-    if isinstance(group, AsText):
-        fields = [
-            field for field in option_fields(group.request) if field.option.key in (group.keys or field.option.key)
-        ]
-        return tuple(_parameter(field, parsed=False) for field in fields)
-    if isinstance(group, type):
-        return tuple(map(_parameter, option_fields(group)))
-    return tuple(inspect.signature(group, eval_str=True).parameters.values())
+def _parameters(request: type[Any], parsed: bool) -> dict[str, inspect.Parameter]:
+    return {field.option.key: _parameter(field, parsed) for field in option_fields(request)}
 
 
-def _parameter(field: OptionField, *, parsed: bool = True) -> inspect.Parameter:
+def _parameter(field: OptionField, parsed: bool) -> inspect.Parameter:
     """The parameter of a command by which typer knows an option."""
     given = field.option
     kind: Any
     default: Any = None
-    if field.type is bool:
-        kind, default = bool, False
+    if field.type is bool or given.counted:
+        kind, default = field.type, field.default
     elif field.many:
         kind = list[str if given.read else field.type] | None  # type: ignore[misc]
     elif issubclass(field.type, StrEnum):
-        kind, default = field.type, field.default
+        kind, default = field.type if field.default else field.type | None, field.default or None
     else:
         kind = (str if given.read and not parsed else field.type) | None
     notes = [given.help]
-    notes += ["Can be repeated."] if field.many and "repeat" not in given.help else []
+    notes += ["Can be repeated."] if field.many and not given.commas and "repeat" not in given.help.lower() else []
     notes += [f"[env: {given.variable}]"] if given.variable else []
     notes += [f"[default: {given.default}]"] if given.default else []
     shown = typer.Option(
         *given.names,
         help=" ".join(notes),
         metavar=given.metavar or None,
-        parser=opt.parsed_by(given.read) if given.read and parsed else None,
-        show_default=not given.default and field.type is not bool and default is not None,
+        count=given.counted,
+        parser=parsed_by(given.read) if given.read and parsed else None,
+        autocompletion=_COMPLETED.get(given.complete),
+        show_default=not given.default and isinstance(default, StrEnum),
     )
     return inspect.Parameter(
         given.key, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, shown]
     )
+
+
+def parsed_by(parse: Callable[[str], Any]) -> Callable[[Any], Any]:
+    """A reader of one value for typer, which also passes values that were read before."""
+
+    def read(text: Any) -> Any:
+        try:
+            return parse(text) if isinstance(text, str) else text
+        except ValueError as error:
+            raise typer.BadParameter(str(error)) from error
+
+    return read
+
+
+_COMPLETED: dict[str, Callable[[str], list[tuple[str, str]]]] = {
+    "rule": complete_rule,
+    "setting": complete_setting,
+    "symptom": complete_symptom,
+}
 
 
 _help_all = inspect.Parameter(
@@ -250,6 +226,7 @@ def takes(*groups: Group) -> Callable[[Callable[..., R]], Callable[..., R]]:
         own = list(signature.parameters.values())[1:]
         shared = [option for group in groups for option in _options_of(group)]
         names = {option.name for option in shared}
+        more = [_help_all] if len(names & set(_titles()) - set(_OFTEN)) > _FEW else []
 
         def run(**values: Any) -> R:
             given = {name: value for name, value in values.items() if name in names}
@@ -258,7 +235,7 @@ def takes(*groups: Group) -> Callable[[Callable[..., R]], Callable[..., R]]:
 
         # typer needs both: the signature for the defaults, the annotations for the types.
         keyword = inspect.Parameter.KEYWORD_ONLY
-        parameters = [option.replace(kind=keyword) for option in (*own, *shared, _help_all)]
+        parameters = [option.replace(kind=keyword) for option in (*own, *shared, *more)]
         run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
         run.__annotations__ = {option.name: option.annotation for option in parameters}
         run.__name__, run.__doc__ = command.__name__, command.__doc__

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from jsdoctor.app.configuration import load_configuration
 from jsdoctor.app.outputs import Color
+from jsdoctor.app.request import ConfigurationRequest
 from jsdoctor.app.rulebook import Rulebook, open_rulebook, open_symptoms
 from jsdoctor.checks.registry import Check
 from jsdoctor.cli.output import options_for
@@ -107,7 +108,7 @@ def validate_rules(directories: tuple[Path, ...]) -> ExitCode:
 def _configured() -> Configuration:
     """The configuration of this directory. One with mistakes keeps nobody from a page."""
     with suppress(ConfigurationError, UsageProblem):
-        return load_configuration(None)
+        return load_configuration(ConfigurationRequest())
     return Configuration()
 
 

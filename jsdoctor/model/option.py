@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from keyword import iskeyword
 from pathlib import PurePath
 from types import UnionType
 from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
@@ -19,6 +20,8 @@ class Option(msgspec.Struct, frozen=True):
     variable that stands in, which the reader of the request looks at. `default` is that of the program, in words.
     `least` is the least value of a number.
     `commas`: one value may be several. `repeated`: it may be given again, although the field takes one value.
+    `counted`: it takes no value, and how often it is given counts. `complete` is what a shell may offer: `rule`,
+    `setting`, `symptom`.
     """
 
     names: tuple[str, ...]
@@ -30,6 +33,8 @@ class Option(msgspec.Struct, frozen=True):
     least: int | None = None
     commas: bool = False
     repeated: bool = False
+    counted: bool = False
+    complete: str = ""
 
     @property
     def read(self) -> Callable[[str], Any] | None:
@@ -44,7 +49,8 @@ class Option(msgspec.Struct, frozen=True):
     @property
     def key(self) -> str:
         """Its name in Python."""
-        return self.names[0].lstrip("-").replace("-", "_")
+        name = self.names[0].lstrip("-").replace("-", "_")
+        return f"{name}_" if iskeyword(name) else name
 
 
 def option(*names: str, help: str, **more: Any) -> Option:  # noqa: A002 - the word that every library for options has
@@ -125,8 +131,8 @@ def given_options(request: object) -> tuple[str, ...]:
 def arguments_of(request: type[Any], given: Mapping[str, Any]) -> tuple[str, ...]:
     """The arguments by which a command is given the same, as `--option=text`. What was given are texts."""
     return tuple(
-        f"{field.option.names[0]}={value}"
+        field.option.names[0] if value is True else f"{field.option.names[0]}={value}"
         for field in option_fields(request)
         if (values := given.get(field.option.key))
-        for value in ([values] if isinstance(values, str) else values)
+        for value in (values if isinstance(values, list | tuple) else [values])
     )

@@ -21,6 +21,23 @@ MANUAL = "manual"
 Json = dict[str, Any]
 
 
+class Choice(msgspec.Struct, frozen=True):
+    """A person's decision: for findings of this rule take this action, with these values (`--remedy`).
+
+    `subject` narrows it to one: `STREAM`, `STREAM/CONSUMER` or the name of whatever else it is; empty means all.
+    """
+
+    code: str
+    action: str
+    values: dict[str, Any] = {}
+    subject: str = ""
+
+    def fits(self, code: str, subject: Subject) -> bool:
+        """Whether it is about this finding."""
+        name = "/".join(part for part in (subject.stream, subject.name) if part)
+        return self.code == code and self.subject in ("", name)
+
+
 class Change(msgspec.Struct, frozen=True):
     """One key of a configuration, in the server's own units. `None` on either side: the key is not there."""
 

@@ -9,6 +9,7 @@ import msgspec
 
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.gap import Gap
+from jsdoctor.model.harm import Harm
 from jsdoctor.model.report import EvidenceOrigin
 
 SCHEMA = "jsdoctor.preflight/v1"
@@ -20,30 +21,6 @@ class GoNoGo(StrEnum):
     GO = "go"
     NO_GO = "no_go"
     UNKNOWN = "unknown"
-
-
-class Harm(StrEnum):
-    """What an obstacle would lead to, the worst first."""
-
-    DATA_LOST = "data_lost"
-    QUORUM_LOST = "quorum_lost"
-    NO_LEADER = "no_leader"
-    NOT_CURRENT = "not_current"
-    UNAVAILABLE = "unavailable"
-    CUT_OFF = "cut_off"
-    NO_ROOM = "no_room"
-
-
-class Acceptance(StrEnum):
-    """What an operator may accept: single copies that nobody can use for a while, or that are lost."""
-
-    UNAVAILABLE = "unavailable"
-    LOSS = "loss"
-
-    @property
-    def harms(self) -> tuple[Harm, ...]:
-        """The obstacles that it takes away."""
-        return (Harm.UNAVAILABLE, Harm.CUT_OFF) if self is Acceptance.UNAVAILABLE else (Harm.DATA_LOST,)
 
 
 class Obstacle(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,7 +10,7 @@ import msgspec
 
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import Subject
-from jsdoctor.model.plan import MANUAL, Change, Json, Step, StepProof, UnplannedFinding
+from jsdoctor.model.plan import MANUAL, Change, Choice, Json, Step, StepProof, UnplannedFinding
 from jsdoctor.model.report import Incident, Result
 from jsdoctor.model.rule import Risk, Rule
 from jsdoctor.model.server import ConnectedServer, Servers
@@ -24,23 +24,6 @@ from jsdoctor.remedy.settings import told
 BACKUP = "stream.backup"
 _ASSETS = ("stream", "consumer")
 _SENTENCE = re.compile(r"(?<=[.:])\s+(?=[A-Z(`])")
-
-
-class Choice(msgspec.Struct, frozen=True):
-    """A person's decision: for findings of this rule take this action, with these values (`--remedy`).
-
-    `subject` narrows it to one: `STREAM`, `STREAM/CONSUMER` or the name of whatever else it is; empty means all.
-    """
-
-    code: str
-    action: str
-    values: dict[str, Any] = {}
-    subject: str = ""
-
-    def fits(self, code: str, subject: Subject) -> bool:
-        """Whether it is about this finding."""
-        name = "/".join(part for part in (subject.stream, subject.name) if part)
-        return self.code == code and self.subject in ("", name)
 
 
 class Drafted(msgspec.Struct, frozen=True):

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from jsdoctor.model.finding import CLUSTER
-from jsdoctor.model.preflight import GoNoGo, Harm, Obstacle, Preflight, PreflightReport
+from jsdoctor.model.harm import Harm
+from jsdoctor.model.preflight import GoNoGo, Obstacle, Preflight, PreflightReport
 from jsdoctor.model.wording import counted, joined, listed
 from jsdoctor.render.escape import ascii_only
 from jsdoctor.render.findings import CUT_OFF

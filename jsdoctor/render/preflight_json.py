@@ -6,7 +6,8 @@ from typing import Annotated
 
 from msgspec import Meta, field
 
-from jsdoctor.model.preflight import SCHEMA, GoNoGo, Harm, Obstacle, Preflight, PreflightReport, SideEffect
+from jsdoctor.model.harm import Harm
+from jsdoctor.model.preflight import SCHEMA, GoNoGo, Obstacle, Preflight, PreflightReport, SideEffect
 from jsdoctor.render.json_text import dumps
 from jsdoctor.render.json_v1 import gap_document, source_document
 from jsdoctor.render.options import RenderOptions

@@ -46,7 +46,12 @@ class LiveRequest:
     ] = ()
     ntp: Annotated[
         tuple[str, ...],
-        option("--ntp", metavar="HOST", help="NTP server to compare clocks with; three are best.", commas=True),
+        option(
+            "--ntp",
+            metavar="HOST",
+            help="NTP server to compare clocks with; three are best. Can be repeated.",
+            commas=True,
+        ),
     ] = ()
     scan: Annotated[
         tuple[ScanTarget, ...],

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from jsdoctor.app.fix.request import parse_remedy
-from jsdoctor.remedy.plan import Choice
+from jsdoctor.model.plan import Choice
 from tests.cli.invoke import jsdoctor
 
 NOBODY = ("--isolated", "-s", "nats://127.0.0.1:1")

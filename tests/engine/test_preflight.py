@@ -9,7 +9,8 @@ import pytest
 from jsdoctor.engine.preflight.choice import NoSuchServerError, chosen
 from jsdoctor.engine.preflight.groups import Landscape
 from jsdoctor.engine.preflight.judge import preflight
-from jsdoctor.model.preflight import Acceptance, GoNoGo, Harm, Preflight
+from jsdoctor.model.harm import Acceptance, Harm
+from jsdoctor.model.preflight import GoNoGo, Preflight
 from tests.support.evidence import evidence_of
 
 Json = dict[str, Any]

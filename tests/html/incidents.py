@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from jsdoctor.app.judging import JudgeRequest, open_judging
+from jsdoctor.app.judging import open_judging
 from jsdoctor.app.outputs import OutputTarget
+from jsdoctor.app.request import JudgeRequest
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.report import Report
 from tests.cli.invoke import jsdoctor
@@ -37,7 +38,7 @@ def _recording(code: str, about: str | None) -> Callable[[Path], None]:
         )
         if about is None:
             case = {**case, "edit": []}
-        judging = open_judging(JudgeRequest(isolated=True, outputs=(OutputTarget("html", file),)))
+        judging = open_judging(JudgeRequest(isolated=True, output=(OutputTarget("html", file),)))
         evidence: EvidenceSet = evidence_of(case)
         file.write_text(html(judging.report(evidence, (), "")), encoding="utf-8")
 

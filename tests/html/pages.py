@@ -8,8 +8,9 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from jsdoctor.app.collecting import collect
-from jsdoctor.app.judging import JudgeRequest, Judging, open_judging
+from jsdoctor.app.judging import Judging, open_judging
 from jsdoctor.app.outputs import OutputTarget
+from jsdoctor.app.request import JudgeRequest
 from jsdoctor.engine.incidents import incidents
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import Finding, Severity
@@ -80,7 +81,7 @@ def _on_day(snapshot: ClusterSnapshot, day: int) -> ClusterSnapshot:
 
 
 def _judging() -> Judging:
-    return open_judging(JudgeRequest(isolated=True, quiet=True, outputs=(OutputTarget("html", Path("report.html")),)))
+    return open_judging(JudgeRequest(isolated=True, quiet=True, output=(OutputTarget("html", Path("report.html")),)))
 
 
 def hostile() -> Report:

@@ -235,7 +235,7 @@ def test_what_is_cut_is_counted() -> None:
 def test_a_root_that_is_no_directory_is_refused(tmp_path: Path) -> None:
     done = jsdoctor("mcp", "--root", "missing", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
-    assert "--root missing is no directory" in done.stderr
+    assert "missing is no directory" in done.stderr
 
 
 def test_without_the_extra_an_error_names_how_to_get_it(tmp_path: Path) -> None:

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from jsdoctor.app.collecting import collect
-from jsdoctor.app.judging import JudgeRequest, Judging, open_judging
+from jsdoctor.app.judging import Judging, open_judging
 from jsdoctor.app.pieces import pieces_of, routed
+from jsdoctor.app.request import JudgeRequest
 from jsdoctor.model.finding import Outcome, Severity
 from jsdoctor.model.report import Report
 from jsdoctor.sources.request import EvidenceRequest

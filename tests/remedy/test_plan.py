@@ -14,11 +14,11 @@ import pytest
 from jsdoctor.engine.incidents import incidents
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import Finding, Outcome, Subject
-from jsdoctor.model.plan import MANUAL, Change, Plan, Step, StepProof, UnplannedFinding
+from jsdoctor.model.plan import MANUAL, Change, Choice, Plan, Step, StepProof, UnplannedFinding
 from jsdoctor.model.report import Incident, Result
 from jsdoctor.model.rule import Risk
 from jsdoctor.remedy.offer import with_offers
-from jsdoctor.remedy.plan import BACKUP, Choice, Drafted, draft, merged
+from jsdoctor.remedy.plan import BACKUP, Drafted, draft, merged
 from jsdoctor.remedy.planning import CannotPlanError, Target
 from jsdoctor.remedy.registry import described
 from jsdoctor.render.options import RenderOptions

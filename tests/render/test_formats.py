@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jsdoctor.app.judging import JudgeRequest, Judging, open_judging
+from jsdoctor.app.judging import Judging, open_judging
 from jsdoctor.app.outputs import OutputTarget
+from jsdoctor.app.request import JudgeRequest
 from jsdoctor.engine.verdict import ExitCode, NagiosState, exit_code
 from jsdoctor.model.finding import Severity
 from jsdoctor.model.report import Report
@@ -78,7 +79,7 @@ def test_the_exit_code_is_that_of_the_report_whatever_the_format(
 ) -> None:
     codes: dict[str, ExitCode | NagiosState] = {}
     for format_ in FORMATS:
-        request = JudgeRequest(outputs=to_stdout(format_), fail_on=fail_on, exit_zero=exit_zero, allow_gaps=allow_gaps)
+        request = JudgeRequest(output=to_stdout(format_), fail_on=fail_on, exit_zero=exit_zero, allow_gaps=allow_gaps)
         codes[format_] = msgspec.structs.replace(judging(), request=request).exit_code(report)
     state = codes.pop("nagios")
     assert set(codes.values()) == {exit_code(report, fail_on, exit_zero, allow_gaps)}
@@ -105,15 +106,13 @@ def test_the_exit_code_is_that_of_the_report_whatever_the_format(
 )
 def test_exit_codes_of_the_golden_reports(case: str, code: ExitCode, state: NagiosState) -> None:
     for format_ in FORMATS:
-        got = msgspec.structs.replace(judging(), request=JudgeRequest(outputs=to_stdout(format_))).exit_code(
-            CASES[case]
-        )
+        got = msgspec.structs.replace(judging(), request=JudgeRequest(output=to_stdout(format_))).exit_code(CASES[case])
         assert got is (state if format_ == "nagios" else code)
 
 
 def test_a_mild_finding_is_a_warning_in_nagios_and_an_allowed_gap_is_nothing() -> None:
     def state(case: Report, **settings: bool) -> ExitCode | NagiosState:
-        request = JudgeRequest(outputs=to_stdout("nagios"), **settings)  # type: ignore[arg-type]
+        request = JudgeRequest(output=to_stdout("nagios"), **settings)  # type: ignore[arg-type]
         return msgspec.structs.replace(judging(), request=request).exit_code(case)
 
     mild = reports.report(results=[reports.nearly_full()])

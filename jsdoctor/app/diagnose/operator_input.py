@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import msgspec
 
 from jsdoctor.app.collecting import Collected
-from jsdoctor.app.judging import JudgeRequest, Judging, open_judging
+from jsdoctor.app.judging import Judging, open_judging
+from jsdoctor.app.request import JudgeRequest
 from jsdoctor.collect.connect.connection import Connection, connect
 from jsdoctor.collect.diagnose.probe import probe
 from jsdoctor.collect.live.ask import Asker, NoReplyError

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
-from jsdoctor.app.judging import JudgeRequest
-from jsdoctor.app.outputs import STDOUT, Color, OutputTarget
+from jsdoctor.app.request import AnswerRequest, ConfigurationRequest, JudgeRequest, SymptomRequest
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.model.diagnosis import Narrowing
 from jsdoctor.sources.base import Role, Source
@@ -14,8 +12,8 @@ from jsdoctor.sources.listing import sources_of
 from jsdoctor.sources.request import EvidenceRequest
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DiagnoseRequest:
+@dataclass(frozen=True, kw_only=True)
+class DiagnoseRequest(SymptomRequest, AnswerRequest, ConfigurationRequest):
     """The options of the command line. None or empty: not given.
 
     `told` are the lines of files and of standard input that may describe a problem.
@@ -23,19 +21,12 @@ class DiagnoseRequest:
 
     text: str = ""
     told: str = ""
-    code: int | None = None
-    symptom: str = ""
-    narrowing: Narrowing = Narrowing()  # noqa: RUF009 - frozen, so one shared instance is safe
-    probe: str = ""
-    offline: bool = False
     wanted: EvidenceRequest = EvidenceRequest()  # noqa: RUF009 - frozen, so one shared instance is safe
-    outputs: tuple[OutputTarget, ...] = STDOUT
-    verbose: int = 0
-    quiet: bool = False
-    color: Color = Color.AUTO
-    config: Path | None = None
-    isolated: bool = False
-    environment: str = ""
+
+    @property
+    def narrowing(self) -> Narrowing:
+        """What the symptom is about."""
+        return Narrowing(self.stream, self.consumer, self.expected_seq, self.msg_id)
 
     @property
     def has_files(self) -> bool:
@@ -56,17 +47,12 @@ class DiagnoseRequest:
 
     def judge(self, rules: tuple[str, ...] = ()) -> JudgeRequest:
         """The request to judge by these rules."""
-        return JudgeRequest(
-            select=rules,
-            config=self.config,
-            isolated=self.isolated,
-            environment=self.environment,
-            quiet=self.quiet,
-        )
+        return JudgeRequest(select=rules, quiet=self.quiet, **vars(self.configuration))
 
 
 def refuse_contradictions(request: DiagnoseRequest) -> None:
     """Raises `UsageProblem` for what does not fit together."""
+    _ = request.outputs
     named = [request.text.strip(), request.code, request.symptom]
     if sum(bool(item) for item in named) > 1:
         raise UsageProblem("a text, --code and --symptom all name a symptom", "give one of them")

@@ -18,7 +18,7 @@ from jsdoctor.collect.bundle.read import BundleProblem, read_bundle
 from jsdoctor.collect.problems import Problem, UsageProblem
 from jsdoctor.model.exchange import Access, Sample
 from jsdoctor.model.finding import Outcome
-from jsdoctor.model.plan import Plan
+from jsdoctor.model.plan import Choice, Plan
 from jsdoctor.model.server import Accounts, Servers
 from jsdoctor.model.snapshot import SnapshotSeries
 from jsdoctor.model.wording import counted
@@ -29,7 +29,7 @@ from jsdoctor.remedy.backup.place import META, data_file, read_note, sha256_of
 from jsdoctor.remedy.backup.problem import BackupProblem
 from jsdoctor.remedy.held import Witness
 from jsdoctor.remedy.offer import step_with_login
-from jsdoctor.remedy.plan import Choice, draft
+from jsdoctor.remedy.plan import draft
 from jsdoctor.remedy.shareable import shareable
 from jsdoctor.sources.connection import flags_of
 from jsdoctor.sources.headline import headline

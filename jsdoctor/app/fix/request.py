@@ -4,78 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
-from jsdoctor.app.judging import JudgeRequest
-from jsdoctor.app.outputs import PlanFormat
+from jsdoctor.app.outputs import Color, parse_file
+from jsdoctor.app.request import ColorChoice, ConfigurationRequest, JudgeRequest, QuietRequest
 from jsdoctor.collect.connect.options import ConnectionOptions
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.model.nearest import did_you_mean
-from jsdoctor.model.plan import SCHEMA, Plan
+from jsdoctor.model.option import option
+from jsdoctor.model.plan import SCHEMA, Choice, Plan
 from jsdoctor.model.rule import Risk
 from jsdoctor.model.typed import decode_as
-from jsdoctor.parse.duration import parse_duration
-from jsdoctor.remedy.plan import Choice
+from jsdoctor.parse.duration import parse_duration, parse_positive_seconds
 from jsdoctor.sources.request import EvidenceRequest
 
 _LEVELS = (Risk.SAFE, Risk.DISRUPTIVE, Risk.DESTRUCTIVE)
 _DURATION_S = 1_000_000_000
 _EXAMPLE = "JSD303=stream.set_max_age,max_age=10m"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FixRequest:
-    """The options of `fix`. None: not given."""
-
-    judge: JudgeRequest
-    wanted: EvidenceRequest
-    format: PlanFormat = PlanFormat.TEXT
-    output: Path | None = None
-    plan: Path | None = None
-    remedies: tuple[Choice, ...] = ()
-    steps: tuple[str, ...] = ()
-    apply: bool = False
-    resume: bool = False
-    yes: bool = False
-    allow: Risk | None = None
-    journal: Path | None = None
-    patience_s: float | None = None
-
-    @property
-    def writes(self) -> bool:
-        """Whether anything may be changed."""
-        return self.apply or self.resume
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RollbackRequest:
-    """The journal to roll back, and the login for it."""
-
-    journal: Path
-    connection: ConnectionOptions
-    config: Path | None = None
-    isolated: bool = False
-    environment: str = ""
-
-
-def allowed_up_to(risk: Risk | None) -> tuple[Risk, ...]:
-    """A risk and all milder ones."""
-    return _LEVELS[: _LEVELS.index(risk or Risk.SAFE) + 1]
-
-
-def check_options(request: FixRequest) -> None:
-    """Raises UsageProblem where options contradict each other."""
-    if request.resume and request.journal is None:
-        raise UsageProblem("--resume goes on with a journal, and none is named", "add --journal FILE")
-    if request.resume and (request.plan or request.remedies or request.output):
-        raise UsageProblem("--resume carries out the plan of its journal", "leave --plan, --remedy and -o away")
-    if request.plan and request.remedies:
-        raise UsageProblem("--remedy makes a plan, --plan brings one", "leave one of them away")
-    if not request.writes and (request.yes or request.journal or request.allow or request.steps or request.patience_s):
-        raise UsageProblem("--yes, --journal, --allow, --step and --patience belong to --apply", "add --apply")
 
 
 def parse_remedy(text: str) -> Choice:
@@ -92,6 +41,137 @@ def parse_remedy(text: str) -> Choice:
         values |= _value(key.strip().replace("-", "_"), value.strip())
     code, _, subject = code.partition("@")
     return Choice(code.strip().upper(), action.strip(), values, subject.strip())
+
+
+def _value(key: str, text: str) -> dict[str, Any]:
+    """Digits are a number; a duration is kept in whole seconds under the key with `_s`, as the actions want it."""
+    try:
+        return {key: int(text)}
+    except ValueError:
+        pass
+    try:
+        duration_ns = parse_duration(text)
+    except ValueError:
+        return {key: text}
+    if duration_ns % _DURATION_S:
+        raise ValueError(f"{key}={text}: whole seconds only")
+    return {f"{key}_s": duration_ns // _DURATION_S}
+
+
+class PlanFormat(StrEnum):
+    """Formats that a plan, and how its steps ended, can be written in."""
+
+    TEXT = "text"
+    JSON = "json"
+    MARKDOWN = "markdown"
+    HTML = "html"
+
+
+class Allow(StrEnum):
+    """The most severe risk that may be taken without another prompt."""
+
+    SAFE = "safe"
+    DISRUPTIVE = "disruptive"
+    DESTRUCTIVE = "destructive"
+
+
+_Yes = Annotated[bool, option("--yes", help="Apply without confirmation. Required where there is no terminal.")]
+_Format = Annotated[
+    PlanFormat | None, option("--format", help="How to write the plan.", default="as -o ends, else text")
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FixRequest:
+    """The options of `fix`. None: not given."""
+
+    apply: Annotated[bool, option("--apply", help="Carry the plan out. Without it, nothing is changed.")] = False
+    yes: _Yes = False
+    allow: Annotated[
+        Allow | None, option("--allow", help="The most severe risk that may be taken.", default="safe")
+    ] = None
+    journal: Annotated[
+        Path | None, option("--journal", metavar="FILE", help="Where to keep what was there before each write.")
+    ] = None
+    resume: Annotated[bool, option("--resume", help="Go on with the plan of --journal, where it was interrupted.")] = (
+        False
+    )
+    plan: Annotated[
+        Path | None,
+        option("--plan", metavar="FILE", help="Apply the plan that was written there as JSON; make none."),
+    ] = None
+    remedies: Annotated[
+        tuple[Choice, ...],
+        option(
+            "--remedy",
+            metavar="CODE[@SUBJECT]=ACTION[,KEY=VALUE]",
+            help="What to do for a rule's findings, where its page leaves that to a person; repeat. docs/fix.md has"
+            " all.",
+            parse=parse_remedy,
+        ),
+    ] = ()
+    steps: Annotated[
+        tuple[str, ...],
+        option("--step", metavar="N", help="Only these steps of the plan, comma-separated.", commas=True),
+    ] = ()
+    patience_s: Annotated[
+        float | None,
+        option(
+            "--patience",
+            metavar="DURATION",
+            help="How long the effect of a step may take to show.",
+            parse=parse_positive_seconds,
+            default="30s, new replicas 10m",
+        ),
+    ] = None
+    named_format: _Format = None
+    output: Annotated[
+        Path | None,
+        option(*("--output", "-o"), metavar="FILE", help="Write the plan there, not to stdout.", parse=parse_file),
+    ] = None
+    judge: JudgeRequest = JudgeRequest()  # noqa: RUF009 - frozen, so one shared instance is safe
+    wanted: EvidenceRequest = EvidenceRequest()  # noqa: RUF009 - frozen, so one shared instance is safe
+
+    @property
+    def writes(self) -> bool:
+        """Whether anything may be changed."""
+        return self.apply or self.resume
+
+    @property
+    def format(self) -> PlanFormat:
+        """The format that was named, else that of the file's name."""
+        if self.named_format is not None:
+            return self.named_format
+        endings = {".json": PlanFormat.JSON, ".md": PlanFormat.MARKDOWN, ".html": PlanFormat.HTML}
+        return endings.get(self.output.suffix.lower(), PlanFormat.TEXT) if self.output else PlanFormat.TEXT
+
+
+@dataclass(frozen=True, kw_only=True)
+class RollbackRequest(QuietRequest, ConfigurationRequest):
+    """The journal to roll back, the login for it, and how the outcome is shown."""
+
+    yes: _Yes = False
+    format: _Format = None
+    color: ColorChoice = Color.AUTO
+    journal: Path = Path()
+    connection: ConnectionOptions = ConnectionOptions()  # noqa: RUF009 - frozen, so one shared instance is safe
+
+
+def allowed_up_to(risk: Allow | None) -> tuple[Risk, ...]:
+    """A risk and all milder ones."""
+    return _LEVELS[: _LEVELS.index(Risk(risk or Risk.SAFE)) + 1]
+
+
+def check_options(request: FixRequest) -> None:
+    """Raises UsageProblem where options contradict each other."""
+    if request.resume and request.journal is None:
+        raise UsageProblem("--resume goes on with a journal, and none is named", "add --journal FILE")
+    if request.resume and (request.plan or request.remedies or request.output):
+        raise UsageProblem("--resume carries out the plan of its journal", "leave --plan, --remedy and -o away")
+    if request.plan and request.remedies:
+        raise UsageProblem("--remedy makes a plan, --plan brings one", "leave one of them away")
+    if not request.writes and (request.yes or request.journal or request.allow or request.steps or request.patience_s):
+        raise UsageProblem("--yes, --journal, --allow, --step and --patience belong to --apply", "add --apply")
 
 
 def parse_remedies(texts: Sequence[str]) -> tuple[Choice, ...]:
@@ -130,18 +210,3 @@ def read_plan(path: Path) -> Plan:
     if plan.schema != SCHEMA:
         raise UsageProblem(f"{path} is no plan of this version: its schema is {plan.schema!r}, not {SCHEMA!r}", hint)
     return plan
-
-
-def _value(key: str, text: str) -> dict[str, Any]:
-    """Digits are a number; a duration is kept in whole seconds under the key with `_s`, as the actions want it."""
-    try:
-        return {key: int(text)}
-    except ValueError:
-        pass
-    try:
-        duration_ns = parse_duration(text)
-    except ValueError:
-        return {key: text}
-    if duration_ns % _DURATION_S:
-        raise ValueError(f"{key}={text}: whole seconds only")
-    return {f"{key}_s": duration_ns // _DURATION_S}

@@ -262,9 +262,7 @@ async def _step_apis(connections: Sequence[Connection], logins: Sequence[Connect
 
 def roll_back(request: RollbackRequest, confirm: Confirm, say: Callable[[str], None]) -> FixOutcome | None:
     """Undo the steps of a journal, last step first; None if no step was begun. Raises Problem."""
-    logins = resolve_logins(
-        request.connection, load_configuration(request.config, request.isolated, request.environment)
-    )
+    logins = resolve_logins(request.connection, load_configuration(request))
     with closing(_open(lambda: Journal.reopen(request.journal))) as journal:
         try:
             begun = [step for step in journal.plan.steps if journal.past(step).may_have_written]

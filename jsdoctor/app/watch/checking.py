@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gc
 import threading
 from datetime import UTC, datetime
@@ -69,7 +70,7 @@ class BackgroundCheck:
 
 def check_once(wanted: EvidenceRequest, judging: Judging, messages: Messages = LOGGED) -> RoundResult:
     """Collect and judge once."""
-    request = replace(judging.request, started=datetime.now(UTC))
+    request = dataclasses.replace(judging.request, started=datetime.now(UTC))
     try:
         collected = collect(wanted, replace(judging, request=request), messages)
         if collected.saw_nothing:

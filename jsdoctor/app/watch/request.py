@@ -3,19 +3,46 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from jsdoctor.app.judging import JudgeRequest
-from jsdoctor.app.watch.receiver import Receiver
+from jsdoctor.app.request import JudgeRequest
+from jsdoctor.app.watch.receiver import Receiver, parse_receiver
+from jsdoctor.model.option import option
+from jsdoctor.parse.duration import parse_positive_seconds
 from jsdoctor.sources.request import EvidenceRequest
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class WatchRequest:
-    """`every_s` is from the start of one check to the start of the next. `for_s` None: until it is stopped."""
+    """The time between checks, and who receives notifications."""
 
-    judge: JudgeRequest
-    wanted: EvidenceRequest
-    every_s: float
-    for_s: float | None = None
-    once_healthy: bool = False
-    receivers: tuple[Receiver, ...] = ()
+    every_s: Annotated[
+        float,
+        option("--every", metavar="DURATION", help="Time between checks.", parse=parse_positive_seconds, default="10s"),
+    ] = 10.0
+    for_s: Annotated[
+        float | None,
+        option(
+            "--for",
+            metavar="DURATION",
+            help="End after this time and at least one check.",
+            parse=parse_positive_seconds,
+            default="until stopped",
+        ),
+    ] = None
+    once_healthy: Annotated[
+        bool,
+        option("--once-healthy", help="End with 0 at the first check without findings at or above --fail-on."),
+    ] = False
+    receivers: Annotated[
+        tuple[Receiver, ...],
+        option(
+            "--notify",
+            metavar="[FORMAT=]URL",
+            help="Post findings at or above --fail-on there when they appear, worsen and are resolved, as JSON; "
+            "FORMAT is json, slack or alertmanager. Repeatable.",
+            parse=parse_receiver,
+        ),
+    ] = ()
+    judge: JudgeRequest = JudgeRequest()  # noqa: RUF009 - frozen, so one shared instance is safe
+    wanted: EvidenceRequest = EvidenceRequest()  # noqa: RUF009 - frozen, so one shared instance is safe

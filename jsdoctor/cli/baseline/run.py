@@ -9,7 +9,8 @@ from msgspec.structs import replace
 
 from jsdoctor.app.baseline_file import load_baseline
 from jsdoctor.app.collecting import collect
-from jsdoctor.app.judging import JudgeRequest, open_judging
+from jsdoctor.app.judging import open_judging
+from jsdoctor.app.request import JudgeRequest
 from jsdoctor.cli.console import MESSAGES, say
 from jsdoctor.cli.output import write_output
 from jsdoctor.collect.problems import UsageProblem

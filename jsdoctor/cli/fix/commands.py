@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jsdoctor.app.outputs import Color
+from jsdoctor.app.fix.request import FixRequest, RollbackRequest
+from jsdoctor.app.request import ConfigurationRequest, JudgeRequest, QuietRequest, ReportRequest, RuleRequest
 from jsdoctor.cli import option_groups as groups
-from jsdoctor.cli import options as opt
-from jsdoctor.cli.fix import options as fix_opt
-from jsdoctor.cli.option_groups import Given, takes
+from jsdoctor.cli.option_groups import Given, OptionsOf, takes
 from jsdoctor.collect.connect.options import ConnectionOptions, connection_options
+from jsdoctor.model.option import request_from
+from jsdoctor.sources.request import evidence_request
 
 if TYPE_CHECKING:
     from jsdoctor.engine.verdict import ExitCode
@@ -32,56 +35,37 @@ Examples:
 """
 
 
-@takes(*groups.LIVE, groups.rules, fix_opt.looking, groups.configuration)
-def fix(
-    given: Given,
-    apply: fix_opt.Apply = False,
-    yes: fix_opt.Yes = False,
-    allow: fix_opt.AllowRisk = None,
-    journal: fix_opt.JournalFile = None,
-    resume: fix_opt.Resume = False,
-    plan: fix_opt.PlanFile = None,
-    remedy: fix_opt.Remedy = None,
-    step: fix_opt.Steps = None,
-    patience: fix_opt.PatienceTime = None,
-    format_: fix_opt.Format = None,
-    output: fix_opt.Output = None,
-) -> None:
+@takes(
+    FixRequest,
+    *groups.LIVE,
+    RuleRequest,
+    OptionsOf(ReportRequest, ("baseline", "max_examples", "color")),
+    QuietRequest,
+    ConfigurationRequest,
+)
+def fix(given: Given) -> None:
     """Plan and fix; the help text is FIX_HELP, in which lines are kept as they are."""
     from jsdoctor.cli.errors import guarded
-    from jsdoctor.cli.fix.request import fix_request
     from jsdoctor.cli.fix.run import run_fix
 
     def work() -> ExitCode:
-        own = {"apply": apply, "yes": yes, "journal": journal, "resume": resume, "plan": plan, "output": output}
-        return run_fix(fix_request(given, own | {"patience_s": patience}, allow, remedy, step, format_))
+        judge = request_from(JudgeRequest, {**given, "output": None, "format": None})
+        return run_fix(replace(request_from(FixRequest, given), judge=judge, wanted=evidence_request(given)))
 
     raise typer.Exit(guarded(work))
 
 
-@takes(ConnectionOptions, groups.configuration)
+@takes(RollbackRequest, ConnectionOptions)
 def rollback(
     given: Given,
-    journal: fix_opt.RollbackJournal,
-    yes: fix_opt.Yes = False,
-    format_: fix_opt.Format = None,
-    quiet: opt.QuietCapture = False,
-    color: opt.ColorChoice = Color.AUTO,
+    journal: Annotated[Path, typer.Argument(metavar="JOURNAL", help="What jsdoctor fix --journal wrote.")],
 ) -> None:
     """Undo what jsdoctor fix changed according to its journal, last step first."""
-    from jsdoctor.app.fix.request import RollbackRequest
     from jsdoctor.cli.errors import guarded
-    from jsdoctor.cli.fix.rollback import RollbackOutput, run_rollback
+    from jsdoctor.cli.fix.rollback import run_rollback
 
     def work() -> ExitCode:
-        asked = RollbackRequest(
-            journal=journal,
-            connection=connection_options(given),
-            config=given["config"],
-            isolated=given["isolated"],
-            environment=given["environment"],
-        )
-        shown = RollbackOutput(yes=yes, format=fix_opt.plan_format(format_, None), quiet=quiet, color=color)
-        return run_rollback(asked, shown)
+        asked = request_from(RollbackRequest, given)
+        return run_rollback(replace(asked, journal=journal, connection=connection_options(given)))
 
     raise typer.Exit(guarded(work))

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from jsdoctor.app.outputs import Color, PlanFormat
+from jsdoctor.app.fix.request import PlanFormat
+from jsdoctor.app.outputs import Color
 from jsdoctor.cli.output import options_for
 from jsdoctor.model.plan import Plan
 from jsdoctor.parse.scrubbed import scrubbed

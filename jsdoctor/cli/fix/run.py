@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from jsdoctor.app.fix.plan import make_plan
-from jsdoctor.app.fix.request import FixRequest, allowed_up_to, check_options, read_plan
+from jsdoctor.app.fix.request import FixRequest, PlanFormat, allowed_up_to, check_options, read_plan
 from jsdoctor.app.fix.run import (
     FixOutcome,
     apply_plan,
@@ -20,7 +20,6 @@ from jsdoctor.app.fix.run import (
     resume_fix,
     wanted_steps,
 )
-from jsdoctor.app.outputs import PlanFormat
 from jsdoctor.cli.console import MESSAGES, progress, say
 from jsdoctor.cli.fix.confirm import confirm
 from jsdoctor.cli.fix.output import outcomes_in, plan_in, render_options

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from jsdoctor.cli import options as opt
-from jsdoctor.cli.option_groups import AsText, Given, takes
+from jsdoctor.app.request import ConfigurationRequest
+from jsdoctor.cli.mcp.settings import McpRequest
+from jsdoctor.cli.option_groups import Given, OptionsOf, takes
 from jsdoctor.collect.connect.options import ConnectionOptions
-from jsdoctor.model.option import arguments_of
+from jsdoctor.model.option import arguments_of, request_from
 from jsdoctor.sources.request import LiveRequest, LokiRequest, evidence_request
 
 if TYPE_CHECKING:
@@ -29,29 +29,18 @@ Examples:
   jsdoctor mcp --loki http://loki:3100 --loki-query '{app="nats"}'     log lines in Loki, too
 """
 
-_Roots = Annotated[
-    list[Path] | None,
-    typer.Option("--root", metavar="DIR", help="Tools may read files below this directory. Can be repeated."),
-]
-_MaxTime = Annotated[
-    float,
-    typer.Option("--max-time", parser=opt.positive_seconds, metavar="DURATION", help="Most time for one call."),
-]
-_MaxBytes = Annotated[
-    int, typer.Option("--max-bytes", min=2_000, metavar="N", help="Size limit of the reply to one call, in bytes.")
-]
+_AS_TYPED = False
+"""What is typed here is passed on to the commands that the tools start."""
 
 
-@takes(AsText(ConnectionOptions, ("server", "context")), AsText(LiveRequest, ("monitor",)), AsText(LokiRequest))
-def mcp(
-    given: Given,
-    root: _Roots = None,
-    max_time: _MaxTime = 60.0,
-    max_bytes: _MaxBytes = 50_000,
-    config: opt.Config = None,
-    isolated: opt.Isolated = False,
-    environment: opt.EnvironmentName = "",
-) -> None:
+@takes(
+    McpRequest,
+    OptionsOf(ConnectionOptions, ("server", "context"), _AS_TYPED),
+    OptionsOf(LiveRequest, ("monitor",), _AS_TYPED),
+    OptionsOf(LokiRequest, (), _AS_TYPED),
+    OptionsOf(ConfigurationRequest, (), _AS_TYPED),
+)
+def mcp(given: Given) -> None:
     """Serve tools; its help is MCP_HELP, where lines can be kept as they are."""
     from jsdoctor.cli.errors import guarded
 
@@ -59,30 +48,17 @@ def mcp(
         from jsdoctor.cli.mcp.settings import McpSettings
 
         evidence_request(given)  # what does not fit is refused now
-        configuration = [f"--config={config.absolute()}"] if config else []
-        configuration += ["--isolated"] * isolated
-        configuration += ["--environment", environment] if environment else []
         return _serve(
             McpSettings(
                 connection=(*arguments_of(ConnectionOptions, given), *arguments_of(LiveRequest, given)),
                 loki=arguments_of(LokiRequest, {**given, "loki_token": None}),
                 loki_token=given["loki_token"] or "",
-                configuration=tuple(configuration),
-                roots=tuple(_directory(path) for path in root or ()),
-                seconds=max_time,
-                answer_bytes=max_bytes,
+                configuration=arguments_of(ConfigurationRequest, given),
+                **vars(request_from(McpRequest, given)),
             )
         )
 
     raise typer.Exit(guarded(work))
-
-
-def _directory(path: Path) -> Path:
-    from jsdoctor.collect.problems import UsageProblem
-
-    if not path.is_dir():
-        raise UsageProblem(f"--root {path} is no directory", "name a directory that exists")
-    return path.resolve()
 
 
 def _serve(settings: McpSettings) -> ExitCode:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jsdoctor.app.outputs import Color, PreflightFormat
-from jsdoctor.cli import option_groups as groups
-from jsdoctor.cli import options as opt
-from jsdoctor.cli.option_groups import AsText, Given, takes
+from jsdoctor.app.request import StopRequest
+from jsdoctor.cli.option_groups import Given, OptionsOf, takes
 from jsdoctor.collect.connect.options import ConnectionOptions
-from jsdoctor.model.preflight import Acceptance
+from jsdoctor.model.option import request_from
 from jsdoctor.sources import request as asked
 
 if TYPE_CHECKING:
@@ -37,11 +36,11 @@ Examples:
 
 
 @takes(
+    StopRequest,
     ConnectionOptions,
-    AsText(asked.LiveRequest, ("monitor", "samples", "interval")),
+    OptionsOf(asked.LiveRequest, ("monitor", "samples", "interval")),
     asked.KubeRequest,
-    AsText(asked.CapturedRequest, ("bundle",)),
-    groups.configuration,
+    OptionsOf(asked.CapturedRequest, ("bundle",)),
 )
 def preflight(
     given: Given,
@@ -49,73 +48,19 @@ def preflight(
         list[str] | None,
         typer.Argument(metavar="[FILE]...", help="Bundles, archives of `nats audit gather`, or replies of servers."),
     ] = None,
-    without: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--without",
-            metavar="SERVER",
-            help="Server to take down: NAME, tag:TAG or cluster:NAME. Can be repeated; all go down together.",
-        ),
-    ] = None,
-    each: Annotated[
-        bool, typer.Option("--each", help="Judge every server in turn, beside those of --without.")
-    ] = False,
-    accept: Annotated[
-        list[Acceptance] | None,
-        typer.Option(
-            "--accept",
-            help="Obstacle that does not count. unavailable: single copies pause; loss: those in memory are lost."
-            " Can be repeated.",
-        ),
-    ] = None,
-    wait: Annotated[
-        float,
-        typer.Option(
-            "--wait",
-            parser=opt.positive_seconds,
-            metavar="DURATION",
-            help="Collect again for so long while only time stands in the way: a server comes back,"
-            " a member catches up.",
-            show_default=False,
-        ),
-    ] = 0.0,
-    format_: Annotated[
-        PreflightFormat | None,
-        typer.Option("--format", help="Format of the result. [default: as -o ends, else text]", show_default=False),
-    ] = None,
-    output: opt.Output = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Verdicts only, one line each.")] = False,
-    verbose: Annotated[int, typer.Option("--verbose", "-v", count=True, help="Show every name.")] = 0,
-    color: opt.ColorChoice = Color.AUTO,
 ) -> None:
     """Judge a stop of servers; its help is PREFLIGHT_HELP, where lines can be kept as they are."""
     from jsdoctor.cli.errors import guarded
 
     def work() -> ExitCode:
-        from jsdoctor.app.comma_lists import split
-        from jsdoctor.app.outputs import resolve
         from jsdoctor.app.preflight import PreflightRequest
-        from jsdoctor.cli.evidence_options import evidence_options
         from jsdoctor.cli.preflight.run import run
 
-        wanted = evidence_options(given)
+        wanted = asked.evidence_request(given)
         if files:
             from jsdoctor.app.pieces import files_and_options
 
             wanted = files_and_options(files, wanted)
-        return run(
-            PreflightRequest(
-                wanted=wanted,
-                without=split(without),
-                each=each,
-                accepted=tuple(accept or ()),
-                wait_s=wait,
-                outputs=resolve(output, format_, list(PreflightFormat)),
-                quiet=quiet,
-                verbose=verbose,
-                color=color,
-                **{name: given[name] for name in ("config", "isolated", "environment")},
-            )
-        )
+        return run(replace(request_from(PreflightRequest, given), wanted=wanted))
 
     raise typer.Exit(guarded(work))

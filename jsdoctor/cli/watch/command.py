@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import typer
 
-from jsdoctor.app.outputs import Color
+from jsdoctor.app.request import ConfigurationRequest, ReportRequest, RuleRequest
+from jsdoctor.app.watch.request import WatchRequest
 from jsdoctor.cli import option_groups as groups
-from jsdoctor.cli import options as opt
-from jsdoctor.cli.option_groups import Given, takes
-from jsdoctor.cli.watch import options as watch_opt
+from jsdoctor.cli.option_groups import Given, OptionsOf, takes
+from jsdoctor.model.option import request_from
+from jsdoctor.sources.request import evidence_request
 
 if TYPE_CHECKING:
     from jsdoctor.engine.verdict import ExitCode, NagiosState
@@ -31,34 +33,21 @@ Examples:
 """
 
 
-@takes(*groups.LIVE, groups.rules, groups.configuration)
-def watch(
-    given: Given,
-    every: watch_opt.Every = 10.0,
-    for_: watch_opt.For = None,
-    once_healthy: watch_opt.OnceHealthy = False,
-    notify: watch_opt.Notify = None,
-    fail_on: opt.FailOn = None,
-    baseline: opt.BaselineFile = None,
-    color: opt.ColorChoice = Color.AUTO,
-) -> None:
+@takes(
+    WatchRequest,
+    *groups.LIVE,
+    RuleRequest,
+    OptionsOf(ReportRequest, ("fail_on", "baseline", "color")),
+    ConfigurationRequest,
+)
+def watch(given: Given) -> None:
     """Watch a deployment; its help is WATCH_HELP, where lines can be kept as they are."""
-    from jsdoctor.app.watch.request import WatchRequest
     from jsdoctor.cli.errors import guarded
-    from jsdoctor.cli.evidence_options import evidence_options
-    from jsdoctor.cli.judge_options import judge_options
+    from jsdoctor.cli.requests import judge_request
     from jsdoctor.cli.watch.run import run_watch
 
     def work() -> ExitCode | NagiosState:
-        return run_watch(
-            WatchRequest(
-                judge=judge_options({**given, "fail_on": fail_on, "baseline": baseline, "color": color}),
-                wanted=evidence_options(given),
-                every_s=every,
-                for_s=for_,
-                once_healthy=once_healthy,
-                receivers=tuple(dict.fromkeys(notify or ())),
-            )
-        )
+        asked = request_from(WatchRequest, given)
+        return run_watch(replace(asked, judge=judge_request(given), wanted=evidence_request(given)))
 
     raise typer.Exit(guarded(work))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import select
 import shutil
@@ -53,7 +54,7 @@ _SAY_FAREWELL_S = 10.0
 
 def run_watch(request: WatchRequest) -> ExitCode | NagiosState:
     """Watch until stopped. The exit code is that of the newest check; 0 at the first healthy one if requested."""
-    judging = open_judging(replace(request.judge, quiet=True))
+    judging = open_judging(dataclasses.replace(request.judge, quiet=True))
     if not any(source.role is Role.DEPLOYMENT and source.connects for source in sources_of(request.wanted)):
         raise UsageProblem("watch needs a live deployment", "name one: jsdoctor watch -s URL")
 
@@ -178,14 +179,11 @@ class _Loop:
         """Capture a bundle in the background; the last line of the screen says what became of it."""
         from jsdoctor.app.capture import CaptureRequest, capture_to_file
 
-        judge = self._request.judge
         path = Path(f"jsdoctor-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.zip")
         asked = CaptureRequest(
             wanted=self._request.wanted,
             output=path,
-            config=judge.config,
-            isolated=judge.isolated,
-            environment=judge.environment,
+            **vars(self._request.judge.configuration),
         )
 
         def work() -> None:

@@ -14,8 +14,9 @@ from jsdoctor.engine.preflight.surroundings import clients, links
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import CLUSTER, Subject
 from jsdoctor.model.gap import Gap
+from jsdoctor.model.harm import Acceptance, Harm
 from jsdoctor.model.partial import UnreadReply, noting_unread
-from jsdoctor.model.preflight import Acceptance, Harm, Obstacle, Preflight, SideEffect
+from jsdoctor.model.preflight import Obstacle, Preflight, SideEffect
 from jsdoctor.model.server import Servers
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
 from jsdoctor.model.wording import counted, joined, listed

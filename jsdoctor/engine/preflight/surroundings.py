@@ -12,8 +12,9 @@ from jsdoctor.model.connections import Connections
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.gap import Gap
+from jsdoctor.model.harm import Harm
 from jsdoctor.model.links import Links, ServerLinks
-from jsdoctor.model.preflight import Harm, Obstacle, SideEffect
+from jsdoctor.model.preflight import Obstacle, SideEffect
 from jsdoctor.model.server import Server
 from jsdoctor.model.wording import counted
 

@@ -1,0 +1,26 @@
+"""What was given on the command line as the requests that `jsdoctor.app` takes, where options must fit together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from jsdoctor.app.request import JudgeRequest
+from jsdoctor.collect.problems import UsageProblem
+from jsdoctor.model.option import request_from
+from jsdoctor.sources.request import EvidenceRequest, evidence_request
+
+
+def judge_request(given: Mapping[str, Any]) -> JudgeRequest:
+    """How to judge. Raises `UsageProblem` for what does not fit."""
+    if given.get("drift") and not given.get("manifest"):
+        raise UsageProblem("--drift compares a deployment with manifests", "name them with --manifest PATH")
+    return request_from(JudgeRequest, given)
+
+
+def audit_request(given: Mapping[str, Any]) -> EvidenceRequest:
+    """What an audit reads, which is logs alone. Raises `UsageProblem` where none are named."""
+    wanted = evidence_request(given)
+    if not (wanted.logs.paths or wanted.loki.url):
+        raise UsageProblem("there are no logs to audit", "name them: jsdoctor audit PATH, or --loki URL --loki-query")
+    return wanted
