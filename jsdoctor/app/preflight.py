@@ -1,4 +1,4 @@
-"""Collects what a request names, and judges whether servers can be taken down."""
+"""Collects what a request names, and judges whether servers can be taken down, or run another release."""
 
 from __future__ import annotations
 
@@ -15,10 +15,13 @@ from jsdoctor.app.messages import LOGGED, Messages
 from jsdoctor.app.request import StopRequest
 from jsdoctor.checks.registry import Check
 from jsdoctor.collect.problems import UsageProblem
+from jsdoctor.collect.rule_pages import known_defects, known_releases
 from jsdoctor.engine.preflight.choice import NoSuchServerError, chosen
 from jsdoctor.engine.preflight.groups import Landscape
 from jsdoctor.engine.preflight.judge import preflight
+from jsdoctor.engine.preflight.release_changes import release_preflight
 from jsdoctor.model.connections import Connections
+from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import CLUSTER
 from jsdoctor.model.harm import Harm
 from jsdoctor.model.links import Links
@@ -56,8 +59,13 @@ class PreflightRequest(StopRequest):
 
 def run_preflight(request: PreflightRequest, messages: Messages = LOGGED) -> PreflightReport:
     """Collect and judge. Raises `UsageProblem` for servers that are not there, and for options that do not fit."""
-    if not (request.without or request.each):
-        raise UsageProblem("no server is named", "name one: jsdoctor preflight --without n2, or judge each with --each")
+    if not (request.without or request.each or request.target):
+        raise UsageProblem(
+            "no server and no release is named",
+            "jsdoctor preflight --without n2 judges a stop, --each every single one, --target 2.12.8 a release",
+        )
+    if request.target and (request.without or request.each):
+        raise UsageProblem("--target is about all servers", "judge a stop with --without in a run of its own")
     _ = request.outputs  # those that cannot be written end the run before it begins
     config = load_configuration(request)
     sources = sources_of(request.wanted)
@@ -94,13 +102,7 @@ def _judged(
     if collection.problem is not None:
         messages.notice(collection.problem.message, collection.problem.hint)
     evidence = collection.evidence
-    landscape = Landscape(evidence)
-    try:
-        without = chosen(request.without, landscape)
-    except NoSuchServerError as error:
-        raise UsageProblem(str(error), f"servers: {', '.join(sorted(landscape.names)) or 'none responded'}") from None
-    choices = [(*without, name) for name in sorted(landscape.by_name) if name not in without] if request.each else []
-    results = [preflight(evidence, choice, request.accepted, landscape) for choice in choices or [without]]
+    results = [_of_release(request, evidence)] if request.target else _of_stops(request, evidence)
     return PreflightReport(
         version=__version__,
         started=started,
@@ -110,6 +112,20 @@ def _judged(
         results=tuple(_with_commands(result, collection.logins) for result in results),
         each=request.each,
     )
+
+
+def _of_release(request: PreflightRequest, evidence: EvidenceSet) -> Preflight:
+    return release_preflight(evidence, request.target, known_releases(), known_defects(), request.accepted)
+
+
+def _of_stops(request: PreflightRequest, evidence: EvidenceSet) -> list[Preflight]:
+    landscape = Landscape(evidence)
+    try:
+        without = chosen(request.without, landscape)
+    except NoSuchServerError as error:
+        raise UsageProblem(str(error), f"servers: {', '.join(sorted(landscape.names)) or 'none responded'}") from None
+    choices = [(*without, name) for name in sorted(landscape.by_name) if name not in without] if request.each else []
+    return [preflight(evidence, choice, request.accepted, landscape) for choice in choices or [without]]
 
 
 def _with_commands(result: Preflight, logins: Logins) -> Preflight:

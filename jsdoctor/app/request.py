@@ -16,6 +16,7 @@ from jsdoctor.app.outputs import Color, OutputTarget, parse_target, resolve
 from jsdoctor.model.finding import Severity
 from jsdoctor.model.harm import Acceptance
 from jsdoctor.model.option import option
+from jsdoctor.model.release import release
 from jsdoctor.parse.configuration import RuleSetting
 from jsdoctor.parse.duration import parse_positive_seconds
 from jsdoctor.parse.option_values import parse_setting
@@ -23,6 +24,8 @@ from jsdoctor.render.formats import ReportFormat
 
 ENVIRONMENT_VARIABLE = "JSDOCTOR_ENVIRONMENT"
 _HIGHEST_PORT = 65_535
+_PARTS = 3
+"""Numbers of a release."""
 
 ColorChoice = Annotated[Color, option("--color", help="When to use colours.")]
 Output = Annotated[
@@ -217,6 +220,13 @@ class AnswerRequest(OutputRequest):
         return resolve(self.output, self.format, DiagnosisFormat)
 
 
+def parse_release(text: str) -> str:
+    """A release of nats-server, as `2.12.8` or `v2.12.8`. Raises ValueError."""
+    if len(release(text.removeprefix("v"))) != _PARTS:
+        raise ValueError("write it as 2.12.8")
+    return text.removeprefix("v")
+
+
 class PreflightFormat(StrEnum):
     """Formats that a preflight can be written in."""
 
@@ -227,7 +237,7 @@ class PreflightFormat(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class StopRequest(OutputRequest, ConfigurationRequest):
-    """Which servers are taken down."""
+    """Which servers are taken down, or what they are to run."""
 
     without: Annotated[
         tuple[str, ...],
@@ -239,11 +249,20 @@ class StopRequest(OutputRequest, ConfigurationRequest):
         ),
     ] = ()
     each: Annotated[bool, option("--each", help="Judge every server in turn, beside those of --without.")] = False
+    target: Annotated[
+        str,
+        option(
+            "--target",
+            metavar="RELEASE",
+            help="Judge running this release of nats-server on every server, newer or older.",
+            parse=parse_release,
+        ),
+    ] = ""
     accepted: Annotated[
         tuple[Acceptance, ...],
         option(
             "--accept",
-            help="Obstacle that does not count. unavailable: single copies pause; loss: those in memory are lost.",
+            help="Obstacle that does not count. unavailable: what pauses; loss: what is lost; defects: of the release.",
         ),
     ] = ()
     wait_s: Annotated[

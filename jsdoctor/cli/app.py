@@ -61,7 +61,7 @@ _SECTIONS = {
         "check": "Find what is wrong with a deployment, live or captured",
         "diagnose": "Find the cause of a symptom or an error text",
         "watch": "Check a live deployment again and again",
-        "preflight": "Find out whether a server can be taken down now",
+        "preflight": "Find out whether to stop a server, or to upgrade, now",
         "audit": "Audit logs of servers and clients, of any size",
         "serve": "Check again and again, and serve metrics to Prometheus",
     },

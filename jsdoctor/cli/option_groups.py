@@ -80,7 +80,7 @@ _SECTIONS: tuple[type[Any], ...] = (
 
 _WHOLE = "jsdoctor.whole_help"
 _OFTEN = (
-    *("without", "each", "accept", "wait", "server", "context", "select", "logs", "manifest", "bundle"),
+    *("without", "each", "target", "accept", "wait", "server", "context", "select", "logs", "manifest", "bundle"),
     *("output", "format", "fail_on", "verbose"),
 )
 """Options that stand first in a command's help."""

@@ -13,6 +13,7 @@ import tomli
 import jsdoctor
 from jsdoctor.engine.loader import PageText
 from jsdoctor.model.defect import Defect, KnownDefects
+from jsdoctor.model.releases import KnownReleases
 from jsdoctor.model.rule import Signature
 from jsdoctor.model.typed import convert_to
 
@@ -55,6 +56,12 @@ def known_defects() -> KnownDefects:
     """The defects of server versions that jsdoctor ships."""
     result = tomli.loads((rules_directory() / "defects.toml").read_text("utf-8"))
     return KnownDefects(tuple(convert_to(entry, Defect) for entry in result["defect"]))
+
+
+@cache
+def known_releases() -> KnownReleases:
+    """What changes between releases of nats-server."""
+    return convert_to(tomli.loads((rules_directory() / "releases.toml").read_text("utf-8")), KnownReleases)
 
 
 @cache

@@ -1,4 +1,6 @@
-"""Whether servers can be taken down now: what stands in the way, what happens besides, and what was not seen."""
+"""Whether servers can be taken down, or run another release: what stands in the way, what happens besides, what was not
+seen.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ SCHEMA = "jsdoctor.preflight/v1"
 
 
 class GoNoGo(StrEnum):
-    """Whether the servers can be taken down. `UNKNOWN`: what was seen does not decide it."""
+    """Whether it can be done. `UNKNOWN`: what was seen does not decide it."""
 
     GO = "go"
     NO_GO = "no_go"
@@ -24,7 +26,7 @@ class GoNoGo(StrEnum):
 
 
 class Obstacle(msgspec.Struct, frozen=True, kw_only=True):
-    """A reason not to stop the servers now.
+    """A reason not to do it now.
 
     `message` goes on after the name of the subject, and is the same for all subjects of one cause. `holds` is what the
     subject has at stake. `members` are those of its group, `remaining` those that would be left, `behind` those of them
@@ -56,14 +58,16 @@ class SideEffect(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Preflight(msgspec.Struct, frozen=True, kw_only=True):
-    """The result for one choice of servers.
+    """The result for one choice of servers, or for the release `target` on all of them, which run `running` now.
 
     `gone` are members that no leader has contact with now; `groups` is how many Raft groups have a member on the
     servers. `spare` is how many more members the weakest of these groups could lose afterwards; None where there is no
     group.
     """
 
-    without: tuple[str, ...]
+    without: tuple[str, ...] = ()
+    target: str = ""
+    running: tuple[str, ...] = ()
     gone: tuple[str, ...] = ()
     groups: int = 0
     spare: int | None = None

@@ -1,4 +1,4 @@
-"""A preflight for a person: whether to stop the servers, what stands in the way, and what happens besides."""
+"""A preflight for a person: whether to do it, what stands in the way, and what happens besides."""
 
 from __future__ import annotations
 
@@ -27,6 +27,10 @@ _HURTS = {
     Harm.UNAVAILABLE: "unavailable",
     Harm.CUT_OFF: "cut off",
     Harm.NO_ROOM: "no room for clients",
+    Harm.NO_START: "does not start",
+    Harm.UNSUPPORTED: "not supported",
+    Harm.REFUSED: "refused",
+    Harm.DEFECT: "known defects",
 }
 _WOULD = {
     Harm.DATA_LOST: "would lose data",
@@ -36,6 +40,10 @@ _WOULD = {
     Harm.UNAVAILABLE: "would be unavailable",
     Harm.CUT_OFF: "would be cut off",
     Harm.NO_ROOM: "would have no room for clients",
+    Harm.NO_START: "would keep a server from starting",
+    Harm.UNSUPPORTED: "would not be run as configured",
+    Harm.REFUSED: "would be refused something",
+    Harm.DEFECT: "would meet known defects that a later release has fixed",
 }
 _NAMES = 3
 _INDENT = 3
@@ -61,7 +69,9 @@ def render_preflight(report: PreflightReport, options: RenderOptions) -> str:
     page = Page(options)
     if options.quiet:
         for result in report.results:
-            page.unwrapped((_WORDS[result.verdict], _STYLES[result.verdict]), f" {', '.join(result.without)}")
+            page.unwrapped(
+                (_WORDS[result.verdict], _STYLES[result.verdict]), f" {', '.join(result.without) or result.target}"
+            )
         return page.text()
     if report.each:
         _write_table(page, report, options)
@@ -88,13 +98,27 @@ def _write(page: Page, result: Preflight, options: RenderOptions) -> None:
         page.blank()
         for cause in _causes(accepted):
             page.line(f"Accepted: {cause.names(_NAMES)}: {cause.first.message}.")
-    if sentences := list(_besides(result)):
+    if result.target:
+        _write_changes(page, result, options)
+    elif sentences := list(_besides(result)):
         page.blank()
         page.line(" ".join(sentences), hang=0)
         if options.verbose:
             for effect in result.effects:
                 page.line(f"{effect.message}: {listed(effect.names, 0)}", indent=2)
     _write_unseen(page, result, options)
+
+
+def _write_changes(page: Page, result: Preflight, options: RenderOptions) -> None:
+    """What changes with a release, a line each."""
+    if result.effects:
+        page.blank()
+        page.line(("What changes", "bold"))
+    for effect in result.effects:
+        page.line(f"- {effect.message}", hang=2)
+        if options.verbose and effect.kind.startswith("defects"):
+            for name in effect.names:
+                page.line(f"- {name}", indent=2, hang=4)
 
 
 def _write_command(page: Page, cause: ObstacleCause) -> None:
@@ -121,18 +145,35 @@ def _write_unseen(page: Page, result: Preflight, options: RenderOptions) -> None
 
 def verdict_sentence(result: Preflight) -> str:
     """`Go: n2 can be stopped now.`, `No-go for n2: …`, or that it cannot be known."""
+    if result.target:
+        return _verdict_on_release(result)
     names = joined(result.without)
     if result.verdict is GoNoGo.GO:
         despite = f" although {joined(result.gone)} {_is(result.gone)} gone" if result.gone else ""
         return f"Go: {names} can be stopped now{despite}."
     if result.verdict is GoNoGo.UNKNOWN:
         return f"Unknown: nothing that was seen keeps {names} from being stopped, and not everything was seen."
+    already = f" {joined(result.gone)} {_is(result.gone)} gone already." if result.gone else ""
+    return f"No-go for {names}: {_reasons(result)}.{already}"
+
+
+def _verdict_on_release(result: Preflight) -> str:
+    running = joined(result.running) or "an unknown release"
+    if result.running == (result.target,):
+        return f"The servers run {result.target} already."
+    if result.verdict is GoNoGo.GO:
+        return f"Go: nothing here keeps the servers from moving from {running} to {result.target}."
+    if result.verdict is GoNoGo.UNKNOWN:
+        return f"Unknown: nothing that was seen stands between {running} and {result.target}, and not all was seen."
+    return f"No-go from {running} to {result.target}: {_reasons(result)}."
+
+
+def _reasons(result: Preflight) -> str:
     parts = []
     for harm in dict.fromkeys(obstacle.harm for obstacle in result.standing):
         subjects = [_name(obstacle) for obstacle in result.standing if obstacle.harm is harm]
-        parts.append(f"{_enumerated(subjects, _NAMES)} {_WOULD[harm]}")
-    already = f" {joined(result.gone)} {_is(result.gone)} gone already." if result.gone else ""
-    return f"No-go for {names}: {'; '.join(parts)}.{already}"
+        parts.append(f"{_enumerated(list(dict.fromkeys(subjects)), _NAMES)} {_WOULD[harm]}")
+    return "; ".join(parts)
 
 
 def _besides(result: Preflight) -> Iterator[str]:
@@ -209,7 +250,9 @@ def _sections(result: Preflight) -> Iterator[str]:
         yield f"- {code_text(cause.names(5))}: {plain_text(f'{cause.first.message}. First {cause.first.advice}.')}"
         for text in cause.first.commands[:1]:
             yield f"  {code_text(text)}"
-    if sentences := list(_besides(result)):
+    if result.target:
+        yield "\n".join(f"- {plain_text(effect.message)}" for effect in result.effects)
+    elif sentences := list(_besides(result)):
         yield plain_text(" ".join(sentences))
     if result.unseen:
         yield "\n".join(f"- not seen: {plain_text(f'{gap.subject.label}: {gap.reason}')}" for gap in result.unseen)
@@ -226,7 +269,7 @@ def _name(obstacle: Obstacle) -> str:
     """The subject; the meta group of a domain has the domain's name."""
     if obstacle.subject.kind == "cluster" and obstacle.members:
         return f"the meta group of {obstacle.subject.name}" if obstacle.subject.name else "the meta group"
-    return obstacle.subject.label
+    return "the deployment" if obstacle.subject == CLUSTER else obstacle.subject.label
 
 
 def _is(names: Sequence[str]) -> str:

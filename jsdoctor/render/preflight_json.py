@@ -16,7 +16,7 @@ from jsdoctor.render.wording import rfc3339
 
 
 class ObstacleDocument(JsonObject, frozen=True, kw_only=True):
-    """A reason not to stop the servers now."""
+    """A reason not to do it now."""
 
     harm: Harm
     subject: SubjectDocument
@@ -41,9 +41,11 @@ class EffectDocument(JsonObject, frozen=True, kw_only=True):
 
 
 class ResultOfServersDocument(JsonObject, frozen=True, kw_only=True):
-    """The result for servers that stop together."""
+    """The result for servers that stop together, or for a release."""
 
     without: tuple[str, ...]
+    target: Annotated[str, Meta(description="Release that all servers are to run; empty where servers stop")]
+    running: Annotated[tuple[str, ...], Meta(description="Releases that they run, where a release is judged")]
     verdict: GoNoGo
     gone: Annotated[tuple[str, ...], Meta(description="Members that no leader has contact with now")]
     groups: Annotated[int, Meta(description="Raft groups with a member on the servers")]
@@ -84,6 +86,8 @@ def render_preflight_json(report: PreflightReport, options: RenderOptions) -> st
 def _result(result: Preflight) -> ResultOfServersDocument:
     return ResultOfServersDocument(
         without=result.without,
+        target=result.target,
+        running=result.running,
         verdict=result.verdict,
         gone=result.gone,
         groups=result.groups,

@@ -16,10 +16,12 @@ from tests.support.outage import with_client
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ((), "no server is named"),
+        ((), "no server and no release is named"),
         (("--without", "n1", "--wait", "5s", "--bundle", "b.zip"), "--wait collects again"),
         (("--without", "n1", "-o", "x.sarif"), "cannot write x.sarif as sarif"),
         (("--without", "n1", "--accept", "nothing"), "'nothing' is not one of"),
+        (("--target", "latest"), "write it as 2.12.8"),
+        (("--target", "2.12.8", "--each"), "--target is about all servers"),
     ],
 )
 def test_usage(tmp_path: Path, words: tuple[str, ...], message: str) -> None:

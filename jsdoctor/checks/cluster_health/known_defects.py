@@ -44,13 +44,14 @@ def known_defects(
             _DefectUse(defect, version, affected, used)
             for defect in defects.defects
             for version in versions
-            if (affected := _affected(defect, version)) and (used := _used(defect, streams))
+            if (affected := affected_by(defect, version)) and (used := _used(defect, streams))
         ]
         subject = Subject(kind="cluster", name=domain) if domain else CLUSTER
         yield _finding(subject, hits) if hits else passed(subject)
 
 
-def _affected(defect: Defect, version: str) -> Affected | None:
+def affected_by(defect: Defect, version: str) -> Affected | None:
+    """The range of releases with the defect that this version is in."""
     known = release(version)
     return next((a for a in defect.affected if known and release(a.first) <= known <= release(a.last)), None)
 

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from jsdoctor.engine.verdict import ExitCode
 
 # A paragraph that begins with a backspace is not wrapped.
-PREFLIGHT_HELP = """Find out whether servers can be taken down now: what would lose its quorum, its data or its clients.
+PREFLIGHT_HELP = """Find out whether servers can be taken down now, or run another release.
+
+What would lose its quorum, its data or its clients; what a release cannot run, changes, fixes or brings.
 
 Reads only. Exit codes: 0 go, 1 no-go, 2 usage, 3 unknown because evidence is missing.
 
@@ -27,6 +29,7 @@ Examples:
   jsdoctor preflight --each --context sys          which single failure hurts whom
   jsdoctor preflight --without tag:az=1            a zone, by the tags of servers
   jsdoctor preflight --without cluster:east        a cluster of a super-cluster
+  jsdoctor preflight --target 2.14.6 --context sys --context app     an upgrade or a downgrade
   jsdoctor preflight --without n2 --accept unavailable    single copies may pause
   jsdoctor preflight --without n2 --wait 10m       in a script, until it is a go
   jsdoctor preflight --without n2 --kube -n nats   the pods of a namespace

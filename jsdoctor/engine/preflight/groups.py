@@ -96,6 +96,11 @@ class Landscape:
         self.unread: tuple[UnreadReply, ...] = ()
         self.by_name: dict[str, Server] = {s.name: s for s in self.servers.servers} if self.servers else {}
 
+    @property
+    def streams(self) -> tuple[Stream, ...]:
+        """The streams of the newest sample."""
+        return self.series.last.streams if self.series else ()
+
     @cached_property
     def gone(self) -> frozenset[str]:
         """Members that no leader has contact with, and servers that respond with JetStream switched off."""

@@ -40,14 +40,52 @@ def preflight(
     landscape = landscape or Landscape(evidence)
     with noting_unread() as unread:
         result = _Case(evidence, landscape, tuple(without)).judged()
+    return settled(result, accepted, (*landscape.unread, *unread))
+
+
+def settled(result: Preflight, accepted: Collection[Acceptance], unread: Iterable[UnreadReply]) -> Preflight:
+    """With its obstacles in order and those marked that were accepted, and each gap once; `unread` are replies."""
     harms = {harm for acceptance in accepted for harm in acceptance.harms}
     obstacles = tuple(replace(each, accepted=each.harm in harms) for each in result.obstacles)
     order, known = list(Harm), {obstacle.subject for obstacle in obstacles if obstacle.subject != CLUSTER}
     return replace(
         result,
         obstacles=tuple(sorted(obstacles, key=lambda each: (order.index(each.harm), each.subject.label))),
-        unseen=_unseen((*result.unseen, *map(_gap_of_reply, (*landscape.unread, *unread))), known),
+        unseen=_unseen((*result.unseen, *map(_gap_of_reply, unread)), known),
     )
+
+
+def not_seen(evidence: EvidenceSet, land: Landscape, without: Sequence[str]) -> Iterator[Gap]:
+    """Gaps that may hide an obstacle. A server that is gone is judged as such."""
+    gone = land.gone
+    missing = [evidence.why_absent(k) for k in (SnapshotSeries, Servers) if evidence.get(k) is None]
+    requested = [gap for gap in evidence.gaps_for(()) if gap.requested]
+    for gap in dict.fromkeys((*requested, *missing)):
+        if not (gap.kind == "server" and gap.subject.name in gone - frozenset(without)):
+            yield gap
+    servers, series = evidence.get(Servers), evidence.get(SnapshotSeries)
+    for name in without if servers is not None else ():
+        if name not in land.by_name:
+            yield Gap(
+                "server",
+                Subject("server", name),
+                "it did not respond, so what has its only copy there does not show",
+                "start it, or name it in --monitor",
+            )
+        elif land.by_name[name].shares_its_name:
+            yield Gap("server", Subject("server", name), "another server has its name", "see JSD722")
+    if series is not None:
+        yield from (
+            Gap("assets", silent.subject, silent.reason or "no server responds for it", _AGAIN)
+            for silent in series.last.silent
+        )
+        yield from (
+            Gap("consumer", stream.subject, "not all of its consumers were read", _AGAIN)
+            for stream in series.last.streams
+            if not stream.consumers_seen
+        )
+    for error in land.not_shown:
+        yield Gap("field", error.subject, f"{error.field} is not shown", error.how_to_get)
 
 
 class _Case:
@@ -70,7 +108,7 @@ class _Case:
         affected = [group for group in self._land.every if self._has(group)]
         for group in affected:
             self._judge(group)
-        self._unseen += self._not_seen()
+        self._unseen += not_seen(self._evidence, self._land, self._without)
         gone = self._land.gone - self._away
         for part in (clients, links):
             for item in part(self._land, self._evidence, self._away):
@@ -209,38 +247,6 @@ class _Case:
             if server.cluster == cluster and server.jetstream and not server.jetstream.disabled
         ]
         return _REPLICAS if cluster and len(storing) >= _REPLICAS else 0
-
-    def _not_seen(self) -> Iterator[Gap]:
-        """Gaps that may hide an obstacle. A server that is gone is judged as such."""
-        gone = self._land.gone
-        missing = [self._evidence.why_absent(k) for k in (SnapshotSeries, Servers) if self._evidence.get(k) is None]
-        requested = [gap for gap in self._evidence.gaps_for(()) if gap.requested]
-        for gap in dict.fromkeys((*requested, *missing)):
-            if not (gap.kind == "server" and gap.subject.name in gone - self._away):
-                yield gap
-        servers, series = self._evidence.get(Servers), self._evidence.get(SnapshotSeries)
-        for name in self._without if servers is not None else ():
-            if name not in self._land.by_name:
-                yield Gap(
-                    "server",
-                    Subject("server", name),
-                    "it did not respond, so what has its only copy there does not show",
-                    "start it, or name it in --monitor",
-                )
-            elif self._land.by_name[name].shares_its_name:
-                yield Gap("server", Subject("server", name), "another server has its name", "see JSD722")
-        if series is not None:
-            yield from (
-                Gap("assets", silent.subject, silent.reason or "no server responds for it", _AGAIN)
-                for silent in series.last.silent
-            )
-            yield from (
-                Gap("consumer", stream.subject, "not all of its consumers were read", _AGAIN)
-                for stream in series.last.streams
-                if not stream.consumers_seen
-            )
-        for error in self._land.not_shown:
-            yield Gap("field", error.subject, f"{error.field} is not shown", error.how_to_get)
 
     def _leaders(self) -> Iterator[SideEffect]:
         """Groups that elect another leader, which takes seconds."""
