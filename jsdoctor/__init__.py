@@ -15,10 +15,12 @@ if TYPE_CHECKING:
         DiagnosisResult,
         FixPlan,
         Judgement,
+        PreflightResult,
         audit,
         check,
         diagnose,
         plan_fix,
+        preflight,
     )
     from jsdoctor.collect.connect.options import ConnectionOptions
     from jsdoctor.collect.problems import ConnectProblem, Problem, UsageProblem
@@ -33,6 +35,7 @@ __all__ = [
     "DiagnosisResult",
     "FixPlan",
     "Judgement",
+    "PreflightResult",
     "Problem",
     "Severity",
     "UsageProblem",
@@ -41,6 +44,7 @@ __all__ = [
     "check",
     "diagnose",
     "plan_fix",
+    "preflight",
 ]
 
 _ELSEWHERE = {
@@ -57,3 +61,8 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_ELSEWHERE.get(name, "jsdoctor.app.api")), name)
+
+
+def __dir__() -> list[str]:
+    """The interface alone."""
+    return list(__all__)

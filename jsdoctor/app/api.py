@@ -1,4 +1,4 @@
-"""The Python interface: the commands `check`, `audit`, `diagnose` and `fix` as functions.
+"""The Python interface: the commands `check`, `audit`, `diagnose`, `preflight` and `fix` as functions.
 
 `jsdoctor` exports the public names. docs/api.md documents them and states which are stable.
 """
@@ -24,6 +24,7 @@ from jsdoctor.app.fix.plan import make_plan
 from jsdoctor.app.fix.request import FixRequest, parse_remedies
 from jsdoctor.app.judging import open_judging
 from jsdoctor.app.pieces import files_and_options
+from jsdoctor.app.preflight import PreflightRequest, run_preflight
 from jsdoctor.app.request import JudgeRequest
 from jsdoctor.app.rulebook import open_rulebook
 from jsdoctor.collect.connect.options import ConnectionOptions
@@ -32,9 +33,11 @@ from jsdoctor.engine.select import SelectionError
 from jsdoctor.model.diagnosis import Cause
 from jsdoctor.model.finding import Severity
 from jsdoctor.model.gap import Gap
+from jsdoctor.model.harm import Acceptance
 from jsdoctor.model.nearest import did_you_mean
-from jsdoctor.model.option import option_fields
+from jsdoctor.model.option import option_fields, request_from
 from jsdoctor.model.plan import Plan, Step
+from jsdoctor.model.preflight import GoNoGo, Obstacle, PreflightReport
 from jsdoctor.model.report import Incident, Report, Result
 from jsdoctor.model.typed import decode_as
 from jsdoctor.parse.configuration import ConfigurationError, RuleSetting
@@ -47,6 +50,8 @@ from jsdoctor.render.formats import FORMATS
 from jsdoctor.render.json_text import dumps
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.plan_text import render_plan
+from jsdoctor.render.preflight import render_preflight
+from jsdoctor.render.preflight_json import render_preflight_json
 from jsdoctor.sources.connection import resolve_logins
 from jsdoctor.sources.request import REQUESTS, EvidenceRequest, evidence_request
 
@@ -97,7 +102,7 @@ class Judgement:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CheckResult:
     """The findings of the rules on a deployment or on files.
 
@@ -106,6 +111,9 @@ class CheckResult:
 
     report: Report
     problem: Problem | None = None
+
+    def __repr__(self) -> str:
+        return f"CheckResult(findings={len(self.findings)}, incidents={len(self.incidents)}, gaps={len(self.gaps)})"
 
     @property
     def findings(self) -> tuple[Result, ...]:
@@ -144,11 +152,14 @@ class CheckResult:
         return FORMATS[format_](self.report, _WITHOUT_COLOR)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class DiagnosisResult:
     """The causes of a symptom with their verdicts. `causes` is empty if the symptom is not recognised."""
 
     consultation: Consultation
+
+    def __repr__(self) -> str:
+        return f"DiagnosisResult(symptom={self.symptom!r}, causes={len(self.causes)})"
 
     @property
     def symptom(self) -> str:
@@ -172,11 +183,43 @@ class DiagnosisResult:
         return render_diagnosis(self.consultation, _WITHOUT_COLOR)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
+class PreflightResult:
+    """Whether servers can be stopped, or run another release. `verdict` is `go`, `no_go` or `unknown`."""
+
+    report: PreflightReport
+
+    def __repr__(self) -> str:
+        return f"PreflightResult(verdict={self.verdict.value!r}, obstacles={len(self.obstacles)})"
+
+    @property
+    def verdict(self) -> GoNoGo:
+        """The worst of all results."""
+        return self.report.verdict
+
+    @property
+    def obstacles(self) -> tuple[Obstacle, ...]:
+        """What stands in the way and was not accepted."""
+        return tuple(obstacle for result in self.report.results for obstacle in result.standing)
+
+    @cached_property
+    def document(self) -> dict[str, Any]:
+        """The JSON document as a dictionary: docs/schema/preflight-v1.json."""
+        return _document(render_preflight_json(self.report, _WITHOUT_COLOR))
+
+    def render(self) -> str:
+        """The text of `jsdoctor preflight`."""
+        return render_preflight(self.report, _WITHOUT_COLOR)
+
+
+@dataclass(frozen=True, repr=False)
 class FixPlan:
     """The steps that fix the findings. Nothing was changed; `jsdoctor fix --plan FILE --apply` applies them."""
 
     plan: Plan
+
+    def __repr__(self) -> str:
+        return f"FixPlan(steps={len(self.steps)})"
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -286,6 +329,35 @@ def plan_fix(
         logins = resolve_logins(wanted.connection, judging.config)
         sample = FixCollector(judging, wanted, logins, judging.values, lambda _: None)
         return FixPlan(shareable(make_plan(request, sample)))
+
+    return _run(work)
+
+
+def preflight(
+    deployment: Deployment = None,
+    *,
+    without: Sequence[str] = (),
+    each: bool = False,
+    target: str = "",
+    accept: Sequence[str] = (),
+    files: Sequence[StrPath] = (),
+    **options: Any,
+) -> PreflightResult:
+    """Find out whether servers can be stopped now, or run another release, as `jsdoctor preflight` does.
+
+    `without` names servers that stop together, `each` judges every one in turn, `target` is a release. `accept` takes
+    `unavailable`, `loss` and `defects`. `options` are those of `check`. Raises `UsageProblem`.
+    """
+
+    def work() -> PreflightResult:
+        wanted = _wanted(deployment, options)
+        given = {"without": list(without), "each": each, "target": target, "quiet": True, "isolated": True}
+        try:
+            request = request_from(PreflightRequest, {**given, "accept": [Acceptance(word) for word in accept]})
+        except ValueError as error:
+            raise UsageProblem(str(error), "jsdoctor preflight --help lists the options") from None
+        whole = files_and_options(_texts(files), wanted) if files else wanted
+        return PreflightResult(scrubbed(run_preflight(replace(request, wanted=whole))))
 
     return _run(work)
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from jsdoctor.model.change import ManifestChange
-from jsdoctor.model.finding import Confidence, Finding, Impact, Offer, Outcome, Severity, fingerprint
+from jsdoctor.model.finding import Confidence, Finding, Impact, Offer, Outcome, Severity, Subject, fingerprint
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.picture import Picture
 from jsdoctor.model.rule import Relation, Rule
@@ -45,6 +45,24 @@ class Result(msgspec.Struct, frozen=True):
     def severity(self) -> Severity:
         """The finding's severity, else the rule's."""
         return self.finding.severity or self.rule.severity
+
+    @property
+    def code(self) -> str:
+        """The code of the rule."""
+        return self.rule.code
+
+    @property
+    def message(self) -> str:
+        """What was found, in a sentence."""
+        return self.finding.message
+
+    @property
+    def subject(self) -> Subject:
+        """What it was found at."""
+        return self.finding.subject
+
+    def __repr__(self) -> str:
+        return f"{self.code} {self.severity.value} {self.subject.label}: {self.message}"
 
     @property
     def existing(self) -> bool:

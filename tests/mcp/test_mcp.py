@@ -67,11 +67,14 @@ def place(tmp_path: Path) -> Path:
 def test_files_pages_and_refusals(place: Path) -> None:
     async def work(call: Call, client: Any) -> None:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-        assert set(tools) == {"check", "diagnose", "explain", "audit", "rules_list"}
+        assert set(tools) == {"check", "diagnose", "preflight", "explain", "audit", "rules_list"}
         assert all(tool.annotations.read_only_hint for tool in tools.values())
         assert tools["check"].input_schema["properties"]["samples"]["maximum"] == 5
 
         failed, text = await call("audit", paths=["nats.log"])
+        short = json.loads(text)
+        assert (failed, short["incidents"][0]["code"], len(text) < 3_000) == (False, "JSD702", True)
+        failed, text = await call("audit", paths=["nats.log"], details=True)
         report = json.loads(text)
         alone = jsdoctor("audit", "--engine", "local", "nats.log", "--format", "json", cwd=place / "logs")
         assert (failed, report["exit_code"]) == (False, alone.returncode)
@@ -82,6 +85,8 @@ def test_files_pages_and_refusals(place: Path) -> None:
         failed, text = await call("explain", name="JSD403")
         assert not failed
         assert "JSD403" in text
+        (page,) = (await client.read_resource("jsdoctor://rules/JSD403")).contents
+        assert page.text.startswith("# JSD403")
         failed, text = await call("rules_list", matching="JSD40")
         rules = json.loads(text)["rules"]
         assert {rule["code"] for rule in rules} >= {"JSD401", "JSD403"}
@@ -110,6 +115,9 @@ def test_live_deployment_within_limits(cluster_factory: ClusterFactory, place: P
 
     async def work(call: Call, client: Any) -> None:
         failed, text = await call("check", samples=1)
+        assert (failed, json.loads(text)["incidents"]) == (False, [])
+        assert json.loads((await call("preflight", without=["n1"]))[1])["verdict"] == "go", "it has no stream"
+        failed, text = await call("check", samples=1, details=True)
         report = json.loads(text)
         assert not failed
         assert len(text.encode()) <= 9_000
@@ -136,7 +144,8 @@ def test_lines_of_loki(place: Path) -> None:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
         assert tools["audit"].annotations.open_world_hint
         assert not [name for tool in tools.values() for name in tool.input_schema["properties"] if "url" in name]
-        for name, more in (("audit", {}), ("check", {}), ("diagnose", {"text": "no quorum", "offline": True})):
+        whole = {"details": True}
+        for name, more in (("audit", whole), ("check", whole), ("diagnose", {"text": "no quorum", "offline": True})):
             loki.requests.clear()
             failed, text = await call(name, loki=True, since="2h", **more)
             report = json.loads(text)
@@ -175,7 +184,7 @@ def test_what_is_not_read_of_loki_is_a_gap_and_a_slow_one_is_ended(place: Path) 
         failed, text = await call("audit", loki=True)
         report = json.loads(text)
         assert (failed, report["exit_code"]) == (False, 3)
-        assert any("Loki has no line of" in gap["reason"] for gap in report["gaps"])
+        assert any("Loki has no line of" in reason for reason in report["not_seen"])
 
     async def too_slow(call: Call, client: Any) -> None:
         failed, text = await call("audit", loki=True)
@@ -250,7 +259,7 @@ def test_tools_start_commands_that_read_only(place: Path, monkeypatch: pytest.Mo
 
     async def record(arguments: Sequence[str], seconds: float, env: Mapping[str, str]) -> Finished:
         started.append(arguments)
-        return Finished(0, '{"rules": []}', "")
+        return Finished(0, '{"rules": [], "incidents": [], "gaps": [], "summary": {}}', "")
 
     monkeypatch.setattr("jsdoctor.cli.mcp.server.run_command", record)
     tools = Tools(McpSettings(roots=(place / "logs",)))
@@ -275,4 +284,4 @@ def test_tools_start_commands_that_read_only(place: Path, monkeypatch: pytest.Mo
         "--loki-query",
     }
     assert started[2][-2:] == ["--", "--apply\n"], "the text is no option"
-    assert set(tools.all()) == {"check", "diagnose", "explain", "audit", "rules_list"}
+    assert set(tools.all()) == {"check", "diagnose", "preflight", "explain", "audit", "rules_list"}

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 MCP_HELP = """Serve the read-only commands as tools of the Model Context Protocol, over stdin and stdout.
 
-The tools are check, diagnose, explain, audit and rules_list. Clients choose rules and files, never a server or a login.
+The tools are check, diagnose, preflight, explain, audit and rules_list. Clients choose rules and files, never a server
+or a login.
 
 \b
 Examples:
