@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from jsdoctor.model.jetstream import ConsumerConfig, StreamConfig
+from jsdoctor.model.setting import OLDEST, rows
 from tools.field_values import CONSUMER, HOUR, NEW_CONSUMER, NEW_STREAM, STREAM, Json, S
 
 ON_A, ON_B = 19, 5
@@ -326,17 +328,10 @@ _PLAIN = ("new", "new pull", "new push")
 """Starts that are also tried with the values for new streams and consumers, as are those of few fields."""
 
 SINCE = {
-    "allow_msg_ttl": (2, 11),
-    "subject_delete_marker_ttl": (2, 11),
-    "allow_msg_counter": (2, 12),
-    "allow_atomic": (2, 12),
-    "allow_msg_schedules": (2, 12),
-    "persist_mode": (2, 12),
-    "allow_batched": (2, 14),
-    "priority_policy": (2, 11),
-    "priority_groups": (2, 11),
-    "priority_timeout": (2, 11),
-    "pause_until": (2, 11),
+    row.name: row.setting.since
+    for config in (StreamConfig, ConsumerConfig)
+    for row in rows(config)
+    if row.setting.since > OLDEST
 }
 """First release that knows a field."""
 

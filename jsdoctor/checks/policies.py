@@ -16,7 +16,8 @@ from jsdoctor.checks.registry import Check
 from jsdoctor.model.finding import Finding, passed, unknown
 from jsdoctor.model.jetstream import ConsumerConfig, StreamConfig
 from jsdoctor.model.manifest import DeclaredConsumer, DeclaredStream, Manifests
-from jsdoctor.model.policy import LIMITS, METADATA, Condition, FieldKind, Policy, attribute_of, policy_fields
+from jsdoctor.model.policy import METADATA, Condition, Policy, attribute_of, limits, policy_fields
+from jsdoctor.model.setting import FieldKind
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
 from jsdoctor.model.wording import span
 
@@ -111,8 +112,8 @@ def _broken(policy: Policy, config: StreamConfig | ConsumerConfig) -> list[tuple
 
 def _demand(name: str, kind: FieldKind, value: Any, condition: Condition) -> str:
     """What is demanded of a value that does not meet its condition; empty where it does."""
-    unlimited = name in LIMITS and value <= 0
-    if condition.required and (unlimited or (name not in LIMITS and value in ("", (), 0))):
+    unlimited = name in limits() and value <= 0
+    if condition.required and (unlimited or (name not in limits() and value in ("", (), 0))):
         return "must be set"
     if condition.max is not None and (unlimited or value > condition.max):
         return f"must be at most {_shown(name, kind, condition.max)}"
@@ -127,7 +128,7 @@ def _demand(name: str, kind: FieldKind, value: Any, condition: Condition) -> str
 
 
 def _shown(name: str, kind: FieldKind, value: Any) -> str:
-    if name in LIMITS and value in (0, -1):
+    if name in limits() and value in (0, -1):
         return "unlimited"
     if kind is FieldKind.DURATION:
         return span(value)

@@ -20,6 +20,7 @@ from jsdoctor.model.manifest import DeclaredAsset, DeclaredConsumer, DeclaredStr
 from jsdoctor.model.report import Result, RuleVerdict
 from jsdoctor.model.server import ConnectedServer
 from jsdoctor.model.server_defaults import consumer_as_stored, stream_as_stored
+from jsdoctor.model.setting import rows
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
 from jsdoctor.model.subjects import subjects_overlap
 from jsdoctor.model.wording import span
@@ -150,9 +151,9 @@ def _fields(before: Config, after: Config, there: bool) -> tuple[FieldChange, ..
     """The fields that differ. Of what is created: those that differ from a default, without a value before."""
     old, new = comparable(before), comparable(after)
     return tuple(
-        FieldChange(field.encode_name, _text(field.name, was) if there else "", _text(field.name, becomes))
-        for field in msgspec.structs.fields(new)
-        if field.name not in _NAMES and (was := getattr(old, field.name)) != (becomes := getattr(new, field.name))
+        FieldChange(row.name, _text(row.attribute, was) if there else "", _text(row.attribute, becomes))
+        for row in rows(type(new))
+        if row.name not in _NAMES and (was := getattr(old, row.attribute)) != (becomes := getattr(new, row.attribute))
     )
 
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
 from jsdoctor.model.reported import sent
+from jsdoctor.model.setting import OLDEST, Alias, Setting, unread, without_unit
 from jsdoctor.model.wording import span
 
 _DOMAIN_API = re.compile(r"\$JS\.([^.]+)\.API")
@@ -50,8 +51,8 @@ class Cluster(msgspec.Struct, frozen=True):
 class ExternalStream(msgspec.Struct, frozen=True, gc=False):
     """Where a mirror or source of another account or domain is reached."""
 
-    api: str = sent("")
-    deliver: str = sent("")
+    api: Annotated[str, Setting("externalApiPrefix")] = sent("")
+    deliver: Annotated[str, Setting("externalDeliverPrefix")] = sent("")
 
     @property
     def domain(self) -> str:
@@ -63,19 +64,19 @@ class ExternalStream(msgspec.Struct, frozen=True, gc=False):
 class SubjectTransform(msgspec.Struct, frozen=True, gc=False):
     """A rewriting of subjects before messages are stored."""
 
-    src: str = sent("")
-    dest: str = sent("")
+    src: Annotated[str, Setting("source")] = sent("")
+    dest: Annotated[str, Setting("dest")] = sent("")
 
 
 class SourceConfig(msgspec.Struct, frozen=True):
     """A mirror or source as configured."""
 
-    name: str = sent("")
-    opt_start_seq: int = 0
-    filter_subject: str = ""
-    external: ExternalStream | None = None
-    opt_start_time: datetime | None = None
-    subject_transforms: tuple[SubjectTransform, ...] = ()
+    name: Annotated[str, Setting("name")] = sent("")
+    opt_start_seq: Annotated[int, Setting("optStartSeq", signed=False)] = 0
+    filter_subject: Annotated[str, Setting("filterSubject")] = ""
+    external: Annotated[ExternalStream | None, Setting("*")] = None
+    opt_start_time: Annotated[datetime | None, Setting("optStartTime")] = None
+    subject_transforms: Annotated[tuple[SubjectTransform, ...], Setting("subjectTransforms")] = ()
 
     @property
     def identity(self) -> tuple[object, ...]:
@@ -93,67 +94,113 @@ class SourceConfig(msgspec.Struct, frozen=True):
 class Placement(msgspec.Struct, frozen=True):
     """Where a stream shall be placed."""
 
-    cluster: str = ""
-    tags: tuple[str, ...] = ()
-    preferred: str = ""
+    cluster: Annotated[str, Setting("", "placement_cluster")] = ""
+    tags: Annotated[tuple[str, ...], Setting("", "placement_tags")] = ()
+    preferred: Annotated[str, Setting("", "placement_preferred")] = ""
 
 
 class Republish(msgspec.Struct, frozen=True, gc=False):
     """Stored messages that are also published under another subject."""
 
-    src: str = ""
-    dest: str = sent("")
-    headers_only: bool = False
+    src: Annotated[str, Setting("", "republish_source")] = ""
+    dest: Annotated[str, Setting("", "republish_destination")] = sent("")
+    headers_only: Annotated[bool, Setting("", "republish_headers_only")] = False
 
 
-class ConsumerLimits(msgspec.Struct, frozen=True, gc=False):
+class ConsumerLimits(msgspec.Struct, frozen=True, gc=False, rename=without_unit):
     """The maximum that a stream allows for its consumers, which is also the default for consumers that set none."""
 
-    inactive_threshold_ns: int = msgspec.field(name="inactive_threshold", default=0)
-    max_ack_pending: int = 0
+    inactive_threshold_ns: Annotated[
+        int, Setting("inactiveThreshold", Alias("inactive_threshold", least=-(1 << 63)))
+    ] = 0
+    max_ack_pending: Annotated[int, Setting("maxAckPending", "max_ack_pending")] = 0
 
 
-class StreamConfig(msgspec.Struct, frozen=True):
+class StreamConfig(msgspec.Struct, frozen=True, rename=without_unit):
     """Stream configuration. Limits of 0 or -1 mean none; `duplicate_window_ns` 0 means deduplication is off."""
 
-    name: str = ""
-    subjects: tuple[str, ...] = ()
-    retention: str = sent("limits")
-    max_consumers: int = sent(-1)
-    max_msgs: int = sent(-1)
-    max_bytes: int = sent(-1)
-    max_age_ns: int = sent(0, name="max_age")
-    max_msgs_per_subject: int = sent(-1)
-    max_msg_size: int = -1
-    discard: str = sent("old")
-    discard_new_per_subject: bool = False
-    storage: str = sent("file")
-    num_replicas: int = sent(1)
-    no_ack: bool = False
-    duplicate_window_ns: int = msgspec.field(name="duplicate_window", default=0)
-    mirror: SourceConfig | None = None
-    sources: tuple[SourceConfig, ...] = ()
-    sealed: bool = sent(False)
-    allow_direct: bool = sent(False)
-    allow_msg_ttl: bool = False
-    allow_msg_schedules: bool = False
-    deny_delete: bool = sent(False)
-    deny_purge: bool = sent(False)
-    allow_rollup_hdrs: bool = sent(False)
-    metadata: dict[str, str] = {}
-    subject_transform: SubjectTransform | None = None
-    consumer_limits: ConsumerLimits = sent(ConsumerLimits())
-    description: str = ""
-    mirror_direct: bool = sent(False)
-    subject_delete_marker_ttl_ns: int = msgspec.field(name="subject_delete_marker_ttl", default=0)
-    allow_msg_counter: bool = False
-    allow_atomic: bool = False
-    allow_batched: bool = False
-    persist_mode: str = ""
-    compression: str = "none"
-    first_seq: int = 0
-    placement: Placement | None = None
-    republish: Republish | None = None
+    name: Annotated[str, Setting("name", "name")] = ""
+    subjects: Annotated[tuple[str, ...], Setting("subjects", "subjects", "subjects")] = ()
+    retention: Annotated[
+        str, Setting("retention", "retention", "retention", choices=("limits", "interest", "workqueue"))
+    ] = sent("limits")
+    max_consumers: Annotated[
+        int, Setting(Alias("maxConsumers", -1), Alias("max_consumers", -1), "maximum consumers", limit=-1)
+    ] = sent(-1)
+    max_msgs: Annotated[
+        int, Setting(Alias("maxMsgs", -1), Alias("max_msgs", -1), "maximum messages", "--max-msgs", limit=-1)
+    ] = sent(-1)
+    max_bytes: Annotated[
+        int, Setting(Alias("maxBytes", -1), Alias("max_bytes", -1), "maximum bytes", "--max-bytes", limit=-1)
+    ] = sent(-1)
+    max_age_ns: Annotated[int, Setting("maxAge", "max_age", "maximum age", "--max-age", limit=0)] = sent(0)
+    max_msgs_per_subject: Annotated[
+        int, Setting("maxMsgsPerSubject", Alias("max_msgs_per_subject", -1), "maximum per subject", limit=-1)
+    ] = sent(-1)
+    max_msg_size: Annotated[
+        int,
+        Setting(
+            *(Alias("maxMsgSize", -1), Alias("max_msg_size", -1), "maximum message size", "--max-msg-size"),
+            bits=32,
+            limit=-1,
+        ),
+    ] = -1
+    discard: Annotated[str, Setting("discard", "discard", "discard policy", "--discard", choices=("old", "new"))] = (
+        sent("old")
+    )
+    discard_new_per_subject: Annotated[
+        bool,
+        Setting(
+            "discardPerSubject", "discard_new_per_subject", flag=("--discard-per-subject", "--no-discard-per-subject")
+        ),
+    ] = False
+    storage: Annotated[str, Setting("storage", "storage", "storage", choices=("file", "memory"))] = sent("file")
+    num_replicas: Annotated[int, Setting(Alias("replicas", 1), Alias("replicas", 0, 5), "replicas", "--replicas")] = (
+        sent(1)
+    )
+    no_ack: Annotated[
+        bool,
+        Setting(
+            "noAck", "!ack", ("no acknowledgements", "!acknowledgments", "!acknowledgements"), ("--no-ack", "--ack")
+        ),
+    ] = False
+    duplicate_window_ns: Annotated[
+        int, Setting("duplicateWindow", "duplicate_window", "duplicate window", "--dupe-window")
+    ] = 0
+    mirror: Annotated[SourceConfig | None, Setting("mirror", "", "mirror?")] = None
+    sources: Annotated[tuple[SourceConfig, ...], Setting("sources", "", "source?")] = ()
+    sealed: Annotated[bool, Setting("sealed", "", "sealed?", lasting=True)] = sent(False)
+    allow_direct: Annotated[bool, Setting("allowDirect", "allow_direct", "direct get")] = sent(False)
+    allow_msg_ttl: Annotated[
+        bool, Setting("allowMsgTtl", "allow_msg_ttl", "allows per-message ttl", since=(2, 11), lasting=True)
+    ] = False
+    allow_msg_schedules: Annotated[
+        bool, Setting(unread("allowMsgSchedules"), "allow_msg_schedules", since=(2, 12), lasting=True)
+    ] = False
+    deny_delete: Annotated[bool, Setting("denyDelete", "deny_delete", "!allows msg delete", lasting=True)] = sent(False)
+    deny_purge: Annotated[bool, Setting("denyPurge", "deny_purge", "!allows purge", lasting=True)] = sent(False)
+    allow_rollup_hdrs: Annotated[bool, Setting("allowRollup", "allow_rollup_hdrs", "allows rollups")] = sent(False)
+    metadata: Annotated[dict[str, str], Setting("metadata", "metadata", "metadata?")] = {}
+    subject_transform: Annotated[SubjectTransform | None, Setting("subjectTransform", "", "subject transform?")] = None
+    consumer_limits: Annotated[ConsumerLimits, Setting("consumerLimits", "*", "consumer limits?")] = sent(
+        ConsumerLimits()
+    )
+    description: Annotated[str, Setting(unread("description"), "description")] = ""
+    mirror_direct: Annotated[bool, Setting(unread("mirrorDirect"), "mirror_direct")] = sent(False)
+    subject_delete_marker_ttl_ns: Annotated[
+        int, Setting(unread("subjectDeleteMarkerTtl"), "subject_delete_marker_ttl", since=(2, 11))
+    ] = 0
+    allow_msg_counter: Annotated[bool, Setting(unread("allowMsgCounter"), "allow_msg_counter", since=(2, 12))] = False
+    allow_atomic: Annotated[bool, Setting(unread("allowAtomicPublish"), "allow_atomic", since=(2, 12))] = False
+    allow_batched: Annotated[bool, Setting("", "allow_batched", since=(2, 14))] = False
+    persist_mode: Annotated[
+        str,
+        Setting(unread("persistMode"), "persist_mode", choices=("", "default", "async"), since=(2, 12)),
+    ] = ""
+    compression: Annotated[str, Setting(unread("compression"), "compression", choices=("none", "s2"))] = "none"
+    first_seq: Annotated[int, Setting(unread("firstSequence"), Alias("first_seq", 0), signed=False)] = 0
+    placement: Annotated[Placement | None, Setting(unread("placement"), "*")] = None
+    republish: Annotated[Republish | None, Setting(unread("republish"), "*")] = None
 
     @property
     def origins(self) -> tuple[SourceConfig, ...]:
@@ -192,43 +239,83 @@ class SourceInfo(msgspec.Struct, frozen=True):
     error: Any = None
 
 
-class ConsumerConfig(msgspec.Struct, frozen=True):
+class ConsumerConfig(msgspec.Struct, frozen=True, rename=without_unit):
     """Consumer configuration. With a `backoff`, the server stores its first step as `ack_wait_ns`."""
 
     name: str = ""
-    durable_name: str = ""
-    description: str = ""
-    deliver_policy: str = sent("all")
-    opt_start_seq: int = 0
-    opt_start_time: datetime | None = None
-    ack_policy: str = sent("explicit")
-    ack_wait_ns: int = msgspec.field(name="ack_wait", default=0)
-    max_deliver: int = -1
-    backoff_ns: tuple[int, ...] = msgspec.field(name="backoff", default=())
-    filter_subject: str = ""
-    filter_subjects: tuple[str, ...] = ()
-    replay_policy: str = sent("instant")
-    max_waiting: int = 0
-    max_ack_pending: int = 0
-    flow_control: bool = False
-    idle_heartbeat_ns: int = msgspec.field(name="idle_heartbeat", default=0)
-    headers_only: bool = False
-    deliver_subject: str = ""
-    deliver_group: str = ""
-    inactive_threshold_ns: int = msgspec.field(name="inactive_threshold", default=0)
-    num_replicas: int = sent(0)
-    mem_storage: bool = False
-    pause_until: datetime | None = None
-    priority_policy: str = ""
-    metadata: dict[str, str] = {}
-    priority_groups: tuple[str, ...] = ()
-    rate_limit_bps: int = 0
-    sample_freq: str = ""
+    durable_name: Annotated[str, Setting("durableName", "durable_name")] = ""
+    description: Annotated[str, Setting(unread("description"), "description")] = ""
+    deliver_policy: Annotated[
+        str,
+        Setting(
+            Alias("deliverPolicy", choices=("all", "last", "new", "byStartSequence", "byStartTime", "lastPerSubject")),
+            labels="deliver policy",
+            choices=("all", "last", "new", "by_start_sequence", "by_start_time", "last_per_subject", "undefined"),
+            fixed_since=OLDEST,
+        ),
+    ] = sent("all")
+    opt_start_seq: Annotated[
+        int, Setting(Alias("optStartSeq", 0), "stream_sequence", signed=False, fixed_since=OLDEST)
+    ] = 0
+    opt_start_time: Annotated[datetime | None, Setting("optStartTime", fixed_since=OLDEST)] = None
+    ack_policy: Annotated[
+        str,
+        Setting(
+            Alias("ackPolicy", choices=("none", "all", "explicit")),
+            "ack_policy",
+            "ack policy",
+            choices=("none", "all", "explicit", "flow_control"),
+            fixed_since=OLDEST,
+        ),
+    ] = sent("explicit")
+    ack_wait_ns: Annotated[int, Setting("ackWait", "ack_wait", "ack wait", "--wait")] = 0
+    max_deliver: Annotated[
+        int, Setting(Alias("maxDeliver", -1), "max_delivery", "maximum deliveries?", "--max-deliver", limit=-1)
+    ] = -1
+    backoff_ns: Annotated[tuple[int, ...], Setting("backoff", "backoff", "backoff?")] = ()
+    filter_subject: Annotated[str, Setting("filterSubject", "filter_subject", "filter subject?")] = ""
+    filter_subjects: Annotated[tuple[str, ...], Setting("filterSubjects", "filter_subjects", "filter subjects?")] = ()
+    replay_policy: Annotated[
+        str, Setting("replayPolicy", "replay_policy", choices=("instant", "original"), fixed_since=OLDEST)
+    ] = sent("instant")
+    max_waiting: Annotated[
+        int, Setting("maxWaiting", Alias("max_waiting", 0), "max waiting pulls", limit=0, fixed_since=OLDEST)
+    ] = 0
+    max_ack_pending: Annotated[
+        int, Setting("maxAckPending", Alias("max_ack_pending", -1), "max ack pending", "--max-pending", limit=-1)
+    ] = 0
+    flow_control: Annotated[bool, Setting("flowControl", "flow_control", "flow control?", fixed_since=OLDEST)] = False
+    idle_heartbeat_ns: Annotated[
+        int, Setting("heartbeatInterval", "heartbeat", "idle heartbeat?", negative=0, fixed_since=OLDEST)
+    ] = 0
+    headers_only: Annotated[bool, Setting("headersOnly", "headers_only")] = False
+    deliver_subject: Annotated[str, Setting("deliverSubject", "delivery_subject", "delivery subject?")] = ""
+    deliver_group: Annotated[str, Setting("deliverGroup", "delivery_group", "deliver queue group?")] = ""
+    inactive_threshold_ns: Annotated[
+        int,
+        Setting("inactiveThreshold", "inactive_threshold", "inactive threshold?", "--inactive-threshold", limit=0),
+    ] = 0
+    num_replicas: Annotated[int, Setting("replicas", Alias("replicas", 0, 5), "replicas?")] = sent(0)
+    mem_storage: Annotated[bool, Setting("memStorage", "memory", fixed_since=(2, 14))] = False
+    pause_until: Annotated[datetime | None, Setting(unread("pauseUntil"), since=(2, 11))] = None
+    priority_policy: Annotated[
+        str,
+        Setting(
+            Alias("priorityPolicy", choices=()),
+            "priority_policy",
+            choices=("none", "overflow", "pinned_client", "prioritized"),
+            since=(2, 11),
+        ),
+    ] = ""
+    metadata: Annotated[dict[str, str], Setting("metadata", "metadata", "metadata?")] = {}
+    priority_groups: Annotated[tuple[str, ...], Setting("priorityGroups", "priority_groups", since=(2, 11))] = ()
+    rate_limit_bps: Annotated[int, Setting("rateLimitBps", Alias("ratelimit", 0), signed=False)] = 0
+    sample_freq: Annotated[str, Setting(unread("sampleFreq"), Alias("sample_freq", 0, 100))] = ""
     direct: bool = False
-    max_batch: int = 0
-    max_expires_ns: int = msgspec.field(name="max_expires", default=0)
-    max_bytes: int = 0
-    priority_timeout_ns: int = msgspec.field(name="priority_timeout", default=0)
+    max_batch: Annotated[int, Setting(unread("maxRequestBatch"), Alias("max_batch", 0), limit=0)] = 0
+    max_expires_ns: Annotated[int, Setting(unread("maxRequestExpires"), "max_expires", limit=0)] = 0
+    max_bytes: Annotated[int, Setting(unread("maxRequestMaxBytes"), Alias("max_bytes", 0), limit=0)] = 0
+    priority_timeout_ns: Annotated[int, Setting(unread("pinnedTtl"), "priority_timeout", negative=0, since=(2, 11))] = 0
 
     def replicas_on(self, stream: StreamConfig) -> int:
         """How many replicas the consumer has on a stream (server: consumer.go replicas)."""
@@ -263,10 +350,10 @@ class SequencePair(msgspec.Struct, frozen=True, gc=False):
 
 
 _DURATIONS = frozenset(
-    field.encode_name
+    without_unit(name)
     for struct in (StreamConfig, ConsumerConfig, ConsumerLimits)
-    for field in msgspec.structs.fields(struct)
-    if field.name.endswith("_ns")
+    for name in struct.__struct_fields__
+    if name.endswith("_ns")
 )
 
 

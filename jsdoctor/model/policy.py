@@ -3,24 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import StrEnum
+from functools import cache
 from typing import Any
 
 import msgspec
 
 from jsdoctor.model.finding import Severity
 from jsdoctor.model.jetstream import ConsumerConfig, StreamConfig
-
-
-class FieldKind(StrEnum):
-    """How the values of a field are written and compared."""
-
-    TEXT = "text"
-    TEXTS = "list of texts"
-    FLAG = "flag"
-    NUMBER = "number"
-    BYTES = "bytes"
-    DURATION = "duration"
+from jsdoctor.model.setting import FieldKind, row, rows
 
 
 class Condition(msgspec.Struct, frozen=True):
@@ -57,37 +47,23 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     line: int = 0
 
 
-LIMITS = frozenset(
-    (
-        *("max_age", "max_bytes", "max_msgs", "max_msgs_per_subject", "max_msg_size", "max_consumers"),
-        *("max_deliver", "max_ack_pending", "max_waiting", "inactive_threshold", "max_batch", "max_expires"),
-    )
-)
-"""Fields of which 0 and -1 mean that nothing is limited."""
-
-_BYTES = frozenset(("max_bytes", "max_msg_size"))
 _CONFIGS: dict[str, type[msgspec.Struct]] = {"stream": StreamConfig, "consumer": ConsumerConfig}
+_JUDGED = (FieldKind.TEXT, FieldKind.TEXTS, FieldKind.FLAG, FieldKind.NUMBER, FieldKind.BYTES, FieldKind.DURATION)
 METADATA = "metadata."
 """Fields of metadata are written `metadata.KEY`."""
 
 
 def policy_fields(on: str) -> dict[str, FieldKind]:
     """The fields of a stream or of a consumer that a policy may name, as the API of JetStream calls them."""
-    fields_by_name = {}
-    for field in msgspec.structs.fields(_CONFIGS[on]):
-        kind = _kind(field.encode_name, field.name, field.type)
-        if kind is not None:
-            fields_by_name[field.encode_name] = kind
-    return fields_by_name
+    return {row.name: row.kind for row in rows(_CONFIGS[on]) if row.kind in _JUDGED}
 
 
-def _kind(name: str, attribute: str, type_: Any) -> FieldKind | None:
-    if attribute.endswith("_ns"):
-        return FieldKind.DURATION if type_ is int else None
-    simple = {str: FieldKind.TEXT, bool: FieldKind.FLAG, int: FieldKind.NUMBER, tuple[str, ...]: FieldKind.TEXTS}
-    return FieldKind.BYTES if name in _BYTES else simple.get(type_)
+@cache
+def limits() -> frozenset[str]:
+    """Fields of which 0 and -1 mean that nothing is limited."""
+    return frozenset(row.name for config in _CONFIGS.values() for row in rows(config) if row.setting.limit is not None)
 
 
 def attribute_of(on: str, name: str) -> str:
     """The attribute of the configuration that holds a field."""
-    return next(field.name for field in msgspec.structs.fields(_CONFIGS[on]) if field.encode_name == name)
+    return row(_CONFIGS[on], name).attribute

@@ -7,11 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import Any, TypeVar, cast
+from datetime import datetime
+from typing import Annotated, Any, TypeVar, cast
 
 import msgspec
 
 Value = TypeVar("Value")
+
+Instant = Annotated[datetime, msgspec.Meta(tz=True)]
+"""A time with its zone: one without could not be compared with any other."""
 
 
 class Reported(msgspec.Struct, frozen=True, kw_only=True):

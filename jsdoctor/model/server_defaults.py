@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from jsdoctor.model.jetstream import ConsumerConfig, ConsumerLimits, Placement, StreamConfig
+from jsdoctor.model.setting import rows
 
 DEFAULT_WINDOW_NS = 120_000_000_000
 """Duplicate window of a stream that sets none, or its `max_age` if that is shorter."""
@@ -14,17 +15,12 @@ DEFAULT_MAX_ACK_PENDING = 1000
 DEFAULT_MAX_WAITING = 512
 DEFAULT_PINNED_NS = 120_000_000_000
 
-_LIMITS = ("max_msgs", "max_bytes", "max_msgs_per_subject", "max_msg_size", "max_consumers")
 _WINDOW_OF_SOURCES = (2, 14)
 """First release that gives a stream with sources no duplicate window of its own."""
 
 _NEGATIVE_IS_NONE = (2, 11)
 """First release that reads every negative limit of a stream as none; older ones only zero."""
 
-_NOT_NEGATIVE = (
-    *("max_waiting", "max_batch", "max_expires_ns", "max_bytes", "idle_heartbeat_ns", "inactive_threshold_ns"),
-    "priority_timeout_ns",
-)
 _HEARTBEAT_NS = 1_000_000_000
 """Heartbeat that goes with acknowledgements by flow control."""
 
@@ -33,7 +29,9 @@ def stream_as_checked(config: StreamConfig, release: tuple[int, ...] = ()) -> St
     """The configuration with the defaults that a server sets before validation; without `release`, of a current one."""
     old = bool(release) and release < _NEGATIVE_IS_NONE
     changed: dict[str, object] = {
-        name: -1 for name in _LIMITS if (value := getattr(config, name)) == 0 or (value < 0 and not old)
+        row.attribute: -1
+        for row in rows(StreamConfig)
+        if row.setting.limit == -1 and ((value := getattr(config, row.attribute)) == 0 or (value < 0 and not old))
     }
     if config.num_replicas == 0:
         changed["num_replicas"] = 1
@@ -94,12 +92,9 @@ def consumer_as_stored(
 
 def _without_negatives(config: ConsumerConfig, old: bool) -> ConsumerConfig:
     """Newer servers read negative numbers as none; older ones keep or refuse them."""
-    changed: dict[str, object] = {}
-    if config.max_deliver == 0 or (config.max_deliver < -1 and not old):
-        changed["max_deliver"] = -1
-    if old:
-        return replace(config, **changed)
-    changed |= dict.fromkeys((name for name in _NOT_NEGATIVE if getattr(config, name) < 0), 0)
-    if config.max_ack_pending < -1:
-        changed["max_ack_pending"] = -1
+    changed: dict[str, object] = {"max_deliver": -1} if config.max_deliver == 0 else {}
+    if not old:
+        for row in rows(ConsumerConfig):
+            if row.negative is not None and getattr(config, row.attribute) < row.negative:
+                changed[row.attribute] = row.negative
     return replace(config, **changed)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from functools import cached_property
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import msgspec
 
@@ -22,7 +22,7 @@ from jsdoctor.model.jetstream import (
     StreamState,
 )
 from jsdoctor.model.partial import raw_field
-from jsdoctor.model.reported import Reported
+from jsdoctor.model.reported import Instant, Reported, sent
 
 
 class ConsumerReplica(Reported, frozen=True):
@@ -38,7 +38,25 @@ class ConsumerReplica(Reported, frozen=True):
     is_leader: bool = False
 
 
-class Consumer(Reported, frozen=True, kw_only=True, dict=True):
+class ConsumerReport(Reported, frozen=True):
+    """What a server reports of a consumer."""
+
+    config: ConsumerConfig = sent(ConsumerConfig())
+    delivered: SequencePair = sent(SequencePair())
+    ack_floor: SequencePair = sent(SequencePair())
+    num_ack_pending: int = sent(0)
+    num_redelivered: int = sent(0)
+    num_waiting: int = sent(0)
+    num_pending: int = sent(0)
+    push_bound: bool = False
+    paused: bool = False
+    pause_remaining_ns: int = msgspec.field(name="pause_remaining", default=0)
+    created: Instant | None = sent(None)
+    cluster: Cluster | None = None
+    priority_groups: tuple[PriorityGroup, ...] = ()
+
+
+class Consumer(ConsumerReport, frozen=True, kw_only=True, dict=True):
     """A consumer as its leader reports it.
 
     `from_leader` False: the values are a follower's and must not be judged; `has_leader`: some server is known to lead
@@ -51,21 +69,11 @@ class Consumer(Reported, frozen=True, kw_only=True, dict=True):
     config: ConsumerConfig
     delivered: SequencePair
     ack_floor: SequencePair
-    num_ack_pending: int = 0
-    num_redelivered: int = 0
-    num_waiting: int = 0
-    num_pending: int = 0
-    push_bound: bool = False
-    paused: bool = False
-    pause_remaining_ns: int = 0
-    created: datetime | None = None
-    cluster: Cluster | None = None
     has_leader: bool = True
     from_leader: bool = True
     answered_by: str = ""
     at: datetime
     replicas: tuple[ConsumerReplica, ...] = ()
-    priority_groups: tuple[PriorityGroup, ...] = ()
 
     @cached_property
     def subject(self) -> Subject:
@@ -90,7 +98,18 @@ StreamKey = tuple[str, str, str]
 """A stream: the label of its domain, its account as its servers name it, and its name."""
 
 
-class Stream(Reported, frozen=True, kw_only=True, dict=True):
+class StreamReport(Reported, frozen=True):
+    """What a server reports of a stream, without its consumers."""
+
+    config: StreamConfig
+    state: StreamState = sent(StreamState())
+    created: Instant | None = sent(None)
+    cluster: Cluster | None = None
+    mirror: SourceInfo | None = None
+    sources: tuple[SourceInfo, ...] = ()
+
+
+class Stream(StreamReport, frozen=True, kw_only=True, dict=True):
     """A stream as its leader reports it, with its consumers.
 
     `has_leader` False: no server leads it. `from_leader` False: the leader sent no reply; `state` is then the fullest
@@ -103,12 +122,7 @@ class Stream(Reported, frozen=True, kw_only=True, dict=True):
     account: str
     domain: str = ""
     name: str
-    config: StreamConfig
     state: StreamState
-    created: datetime | None = None
-    cluster: Cluster | None = None
-    mirror: SourceInfo | None = None
-    sources: tuple[SourceInfo, ...] = ()
     has_leader: bool = True
     from_leader: bool = True
     answered_by: str = ""
@@ -171,6 +185,12 @@ class Stream(Reported, frozen=True, kw_only=True, dict=True):
     def observed(self, path: str, value: object) -> Observation:
         """A value of this stream as evidence."""
         return Observation(source=self.answered_by, path=path, value=value, at=self.at)
+
+
+def reported(report: StreamReport | ConsumerReport) -> dict[str, Any]:
+    """What a server reported of a stream or consumer, by attribute, for the record that is made of several reports."""
+    shape = StreamReport if isinstance(report, StreamReport) else ConsumerReport
+    return {name: getattr(report, name) for name in shape.__struct_fields__}
 
 
 Asset = TypeVar("Asset", Stream, Consumer)

@@ -19,6 +19,7 @@ from jsdoctor.model.links import Links
 from jsdoctor.model.manifest import RunningConfigurations
 from jsdoctor.model.near_subjects import NearSubjects
 from jsdoctor.model.raft import RaftGroups, RaftMember
+from jsdoctor.model.reported import Instant
 from jsdoctor.model.server import Accounts, ConnectedServer, Server, Servers
 from jsdoctor.model.server_trend import ServerHistory, ServerTrend
 from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries
@@ -34,7 +35,7 @@ from jsdoctor.parse.merge import merge_streams
 from jsdoctor.parse.missing_replies import leaderless, missing_leader_gaps, unreadable, unresponsive_gaps
 from jsdoctor.parse.near_subjects import near_subjects
 from jsdoctor.parse.opening import Identities, open_reply
-from jsdoctor.parse.replies import GreetingReply, Instant, ReplyError, decode
+from jsdoctor.parse.replies import GreetingReply, ReplyError, decode
 from jsdoctor.parse.reports import ServerReports
 from jsdoctor.parse.stored import stored_messages
 from jsdoctor.parse.system import ServerReplies

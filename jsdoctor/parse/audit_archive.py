@@ -12,6 +12,7 @@ from datetime import datetime
 import msgspec
 
 from jsdoctor.model.exchange import Access, Endpoint, Exchange, Sample
+from jsdoctor.model.reported import Instant
 from jsdoctor.parse.audit_archive_gaps import ONE_SAMPLE, SERVERS_ONCE, lacking, unfinished, unlisted, unread
 from jsdoctor.parse.audit_archive_jetstream import ArchivedJetStream, Body
 from jsdoctor.parse.audit_archive_manifest import (
@@ -30,7 +31,7 @@ from jsdoctor.parse.audit_archive_manifest import (
 )
 from jsdoctor.parse.audit_archive_reply import ArchivedReply, Replies, Senders, encoded, open_artifact, sealed
 from jsdoctor.parse.bundle import YEARS, BundleError
-from jsdoctor.parse.replies import Instant, ReplyError, decode
+from jsdoctor.parse.replies import ReplyError, decode
 
 _AS_THEY_ARE = {
     VARIABLES: Endpoint.VARZ,

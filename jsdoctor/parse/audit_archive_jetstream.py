@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from jsdoctor.model.exchange import Endpoint
+from jsdoctor.model.reported import Instant
 from jsdoctor.parse.audit_archive_gaps import fewer_streams, no_accounts, no_consumers, no_streams, unread
 from jsdoctor.parse.audit_archive_manifest import (
     ACCOUNT_INFO,
@@ -19,7 +20,7 @@ from jsdoctor.parse.audit_archive_manifest import (
     Node,
 )
 from jsdoctor.parse.audit_archive_reply import ArchivedReply, Fields, Replies, Senders, encoded, sealed
-from jsdoctor.parse.replies import Instant, ReplyError, decode
+from jsdoctor.parse.replies import ReplyError, decode
 
 _ANOTHER_LOOK = timedelta(seconds=1)
 """Samples that are closer together show no rates."""

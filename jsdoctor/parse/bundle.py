@@ -16,8 +16,9 @@ import msgspec
 from jsdoctor.model.exchange import Access, Endpoint, Exchange, Sample
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.gap import Gap
+from jsdoctor.model.reported import Instant
 from jsdoctor.model.typed import decode_as
-from jsdoctor.parse.replies import Instant, Shape
+from jsdoctor.parse.replies import Shape
 
 MANIFEST = "manifest.json"
 MAJOR = 1

@@ -16,9 +16,10 @@ from jsdoctor.model.clock import Clocks, Offset, ServerClock
 from jsdoctor.model.exchange import Access, Endpoint, Exchange
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.jetstream import Cluster
+from jsdoctor.model.reported import Instant
 from jsdoctor.parse.missing_replies import unreadable
 from jsdoctor.parse.opening import Identities
-from jsdoctor.parse.replies import Instant, ReplyError, ServerIdentity, decode
+from jsdoctor.parse.replies import ReplyError, ServerIdentity, decode
 
 RESOLUTION_NS = 2_000
 """Both times of a reading are kept in whole microseconds, so each may be off by one."""

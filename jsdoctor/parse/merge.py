@@ -13,7 +13,7 @@ from datetime import datetime
 import msgspec
 
 from jsdoctor.model.jetstream import Cluster
-from jsdoctor.model.snapshot import Consumer, ConsumerReplica, Stream, StreamReplica
+from jsdoctor.model.snapshot import Consumer, ConsumerReplica, Stream, StreamReplica, reported
 from jsdoctor.parse.peers import sane_cluster
 from jsdoctor.parse.replies import ConsumerReply, StreamReply
 
@@ -126,19 +126,13 @@ def _merge_stream(copies: list[StreamCopy], consumers: tuple[Consumer, ...]) -> 
         account=best.account,
         domain=best.domain,
         name=reply.config.name,
-        config=reply.config,
-        state=reply.state,
-        created=reply.created,
-        cluster=sane_cluster(reply.cluster),
-        mirror=reply.mirror,
-        sources=reply.sources,
+        **(reported(reply) | {"cluster": sane_cluster(reply.cluster)}),
         has_leader=bool(leading) or _is_led_by_silent(placed),
         from_leader=bool(leading),
         answered_by=best.server or (reply.cluster.leader if reply.cluster else ""),
         at=reply.ts or best.at,
         consumers=consumers,
         consumers_seen=best.consumers_seen,
-        unseen=reply.unseen,
         replicas=tuple(
             StreamReplica(
                 c.server, c.stream.state, c.at, among.claims(c.stream.cluster, c.server), unseen=c.stream.unseen
@@ -191,18 +185,7 @@ def merge_consumer(
         account=account,
         stream=reply.stream_name,
         name=reply.name,
-        config=reply.config,
-        delivered=reply.delivered,
-        ack_floor=reply.ack_floor,
-        num_ack_pending=reply.num_ack_pending,
-        num_redelivered=reply.num_redelivered,
-        num_waiting=reply.num_waiting,
-        num_pending=reply.num_pending,
-        push_bound=reply.push_bound,
-        paused=reply.paused,
-        pause_remaining_ns=reply.pause_remaining_ns,
-        created=reply.created,
-        cluster=sane_cluster(reply.cluster),
+        **(reported(reply) | {"cluster": sane_cluster(reply.cluster)}),
         has_leader=bool(leading) or _is_led_by_silent(placed),
         from_leader=bool(leading),
         answered_by=server or (reply.cluster.leader if reply.cluster else ""),
@@ -217,6 +200,4 @@ def merge_consumer(
         )
         if len(copies) > 1
         else (),
-        priority_groups=reply.priority_groups,
-        unseen=reply.unseen,
     )

@@ -8,7 +8,8 @@ from typing import Any
 
 from jsdoctor.model.finding import Severity
 from jsdoctor.model.nearest import did_you_mean
-from jsdoctor.model.policy import METADATA, Condition, FieldKind, Policy, policy_fields
+from jsdoctor.model.policy import METADATA, Condition, Policy, policy_fields
+from jsdoctor.model.setting import FieldKind
 from jsdoctor.parse.duration import parse_duration
 
 RESERVED_PREFIX = "JSD"

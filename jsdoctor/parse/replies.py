@@ -3,30 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime
 from functools import partial
-from typing import Annotated, TypeVar, cast
+from typing import TypeVar, cast
 
 import msgspec
 
-from jsdoctor.model.jetstream import (
-    Cluster,
-    ConsumerConfig,
-    PriorityGroup,
-    SequencePair,
-    SourceInfo,
-    StreamConfig,
-    StreamState,
-)
-from jsdoctor.model.reported import Reported, noting_lacking, sent
+from jsdoctor.model.reported import Instant, Reported, noting_lacking, sent
 from jsdoctor.model.server import ApiStats, JetStreamStats, Tier
+from jsdoctor.model.snapshot import ConsumerReport, StreamReport
 from jsdoctor.model.typed import decode_as
 from jsdoctor.parse.unseen import with_lacking
 
 Shape = TypeVar("Shape")
-
-Instant = Annotated[datetime, msgspec.Meta(tz=True)]
-"""A time with its zone: one without could not be compared with any other."""
 
 
 class ReplyError(ValueError):
@@ -72,36 +60,17 @@ class SystemEnvelope(msgspec.Struct, frozen=True):
     error: ErrorReply | None = None
 
 
-class ConsumerReply(Reported, frozen=True):
+class ConsumerReply(ConsumerReport, frozen=True, kw_only=True):
     """A consumer as CONSUMER.LIST and jsz show it."""
 
     stream_name: str
     name: str
-    config: ConsumerConfig = sent(ConsumerConfig())
-    created: Instant | None = sent(None)
-    delivered: SequencePair = sent(SequencePair())
-    ack_floor: SequencePair = sent(SequencePair())
-    num_ack_pending: int = sent(0)
-    num_redelivered: int = sent(0)
-    num_waiting: int = sent(0)
-    num_pending: int = sent(0)
-    cluster: Cluster | None = None
-    push_bound: bool = False
-    paused: bool = False
-    pause_remaining_ns: int = msgspec.field(name="pause_remaining", default=0)
     ts: Instant | None = sent(None)
-    priority_groups: tuple[PriorityGroup, ...] = ()
 
 
-class StreamHead(Reported, frozen=True):
+class StreamHead(StreamReport, frozen=True):
     """A stream without its consumers."""
 
-    config: StreamConfig
-    state: StreamState = sent(StreamState())
-    created: Instant | None = sent(None)
-    cluster: Cluster | None = None
-    mirror: SourceInfo | None = None
-    sources: tuple[SourceInfo, ...] = ()
     ts: Instant | None = None
 
     def __post_init__(self) -> None:

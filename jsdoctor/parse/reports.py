@@ -13,10 +13,10 @@ from jsdoctor.model.exchange import Access, Endpoint, Exchange
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.links import Gateway, Leaf, Links, Route, ServerLinks
 from jsdoctor.model.raft import RaftMember, RaftState
-from jsdoctor.model.reported import Reported, sent
+from jsdoctor.model.reported import Instant, Reported, sent
 from jsdoctor.parse.missing_replies import unreadable
 from jsdoctor.parse.opening import Identities, open_reply
-from jsdoctor.parse.replies import Instant, ReplyError, ServerIdentity
+from jsdoctor.parse.replies import ReplyError, ServerIdentity
 from jsdoctor.parse.user_jwt import issuer_account
 
 NO_RAFT_GROUPS = "No Raft nodes"

@@ -12,6 +12,7 @@ import msgspec
 from jsdoctor.model.exchange import Endpoint, Exchange
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.gap import Gap
+from jsdoctor.model.reported import Instant
 from jsdoctor.model.stored import (
     MAX_INVERSIONS,
     MAX_MESSAGES,
@@ -27,7 +28,7 @@ from jsdoctor.model.stored_ids import MAX_COMPARED, MAX_DISTANCES, MAX_KEPT, Dis
 from jsdoctor.parse.clock import nanoseconds
 from jsdoctor.parse.equal_digests import equal_digests
 from jsdoctor.parse.missing_replies import unreadable
-from jsdoctor.parse.replies import Instant, ReplyError, decode
+from jsdoctor.parse.replies import ReplyError, decode
 from jsdoctor.parse.stored_columns import HasId, MessageBlock, Rows, digests_of, unpack
 
 _Seq = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]

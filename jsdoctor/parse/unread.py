@@ -25,9 +25,9 @@ from jsdoctor.model.raft import RaftGroups, RaftMember
 from jsdoctor.model.reported import Reported
 from jsdoctor.model.server import Accounts, ConnectedServer, Server, Servers
 from jsdoctor.model.server_trend import ServerTrend
+from jsdoctor.model.setting import struct_of
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
 from jsdoctor.model.trend import Trend
-from jsdoctor.parse.unseen import struct_of
 
 _HOW = "run again, with a longer --timeout, or give that reply"
 _NOT_SENT = "give the reply as the server sent it; versions that are supported send that field"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 import msgspec
 
 from jsdoctor.model.reported import Reported, Sent
+from jsdoctor.model.setting import struct_of
 
 
 class _ReplyField(NamedTuple):
@@ -72,10 +73,3 @@ def reply_fields(shape: Any) -> tuple[_ReplyField, ...]:
         for of in msgspec.structs.fields(shape)
         if of.name != "unseen"
     )
-
-
-def struct_of(kind: Any) -> Any:
-    """The struct of a field's type, be it optional or in a list; None where it is something else."""
-    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
-        return kind
-    return next(filter(None, map(struct_of, get_args(kind))), None)

@@ -256,7 +256,7 @@ def test_a_work_queue_takes_new_consumers_of_one_kind() -> None:
             ["mem_storage: mem_storage cannot be changed from False to True (error 10012); servers from 2.14 on"],
         ),
         ({"max_waiting": 3}, ["max_waiting: max_waiting cannot be changed from 0 to 3 (error 10012); servers"]),
-        ({"idle_heartbeat": 1}, ["idle_heartbeat: the heartbeat cannot be changed (error 10012); servers"]),
+        ({"idle_heartbeat": 1}, ["idle_heartbeat: idle_heartbeat cannot be changed (error 10012); servers"]),
         (
             {"deliver_subject": "to.x", "max_waiting": 3},
             ["deliver_subject: a pull consumer cannot become a push consumer (error 10012); servers"],

@@ -7,13 +7,12 @@ from typing import Any
 
 import msgspec
 import pytest
-from msgspec.structs import FieldInfo
 
 from jsdoctor.model.finding import Outcome, Severity
 from jsdoctor.model.jetstream import ConsumerConfig, StreamConfig
 from jsdoctor.model.manifest import DeclaredConsumer, DeclaredStream, Manifests, Tool
+from jsdoctor.model.setting import FieldKind, FieldRow, rows
 from jsdoctor.parse.manifests.terraform_fields import CONSUMER, STREAM
-from tests.support.evidence_fields import default_of
 from tests.support.manifest_cases import declared_rules, manifest_cases, manifest_evidence_of
 from tests.support.ruleset import run_rule
 
@@ -42,15 +41,11 @@ OPEN = {
 """What a plan of Terraform may leave open, by the server's names."""
 
 
-def values(field: FieldInfo) -> tuple[object, ...]:
+def values(row: FieldRow) -> tuple[object, ...]:
     """What a plan may turn out to put there."""
-    if field.encode_name in _WORDS:
-        return _WORDS[field.encode_name]
-    if field.type is bool:
-        return False, True
-    if field.type is int:
-        return _DURATIONS_NS if field.name.endswith("_ns") else _NUMBERS
-    return ()
+    of_kind = {FieldKind.FLAG: (False, True), FieldKind.DURATION: _DURATIONS_NS}
+    of_kind |= dict.fromkeys((FieldKind.NUMBER, FieldKind.BYTES), _NUMBERS)
+    return _WORDS.get(row.name) or of_kind.get(row.kind, ())
 
 
 class Case:
@@ -79,9 +74,9 @@ class Case:
         return sorted((r.finding.subject.label, r.finding.outcome, r.severity) for r in results)
 
 
-def with_value(asset: Asset, field: FieldInfo, value: object) -> Asset:
+def with_value(asset: Asset, row: FieldRow, value: object) -> Asset:
     """As a plan has it."""
-    config = msgspec.structs.replace(asset.config, **{field.name: value})
+    config = msgspec.structs.replace(asset.config, **{row.attribute: value})
     return msgspec.structs.replace(asset, config=config, tool=Tool.TERRAFORM)
 
 
@@ -90,16 +85,14 @@ def test_what_depends_on_an_unknown_field_is_not_judged(code: str) -> None:
     tried: set[tuple[type, str]] = set()
     for case in (Case(code, manifest_case) for manifest_case in manifest_cases(code)):
         for kind, place, asset in case.assets():
-            for field in msgspec.structs.fields(type(asset.config)):
-                about = type(asset.config), field.encode_name
-                if about in tried or field.encode_name not in OPEN[type(asset.config)]:
+            for row in rows(type(asset.config)):
+                about = type(asset.config), row.name
+                if about in tried or row.name not in OPEN[type(asset.config)]:
                     continue
-                known = [case.results(kind, place, with_value(asset, field, value)) for value in values(field)]
+                known = [case.results(kind, place, with_value(asset, row, value)) for value in values(row)]
                 if all(judgements == known[0] for judgements in known):
                     continue
                 tried.add(about)
-                left_open = msgspec.structs.replace(
-                    with_value(asset, field, default_of(field)), unknown=frozenset({field.encode_name})
-                )
+                left_open = msgspec.structs.replace(with_value(asset, row, row.default), unknown=frozenset({row.name}))
                 outcomes = {outcome for _, outcome, _ in case.results(kind, place, left_open)}
-                assert Outcome.NOT_EVALUATED in outcomes, (field.encode_name, case.about, outcomes)
+                assert Outcome.NOT_EVALUATED in outcomes, (row.name, case.about, outcomes)

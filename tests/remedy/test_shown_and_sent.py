@@ -12,9 +12,11 @@ from typing import Any
 import msgspec
 import pytest
 
+from jsdoctor.model.jetstream import ConsumerConfig, StreamConfig
 from jsdoctor.model.plan import MANUAL, Plan, Request, Step
 from jsdoctor.model.rule import Risk
-from jsdoctor.remedy.families import consumer_settings, stream_settings
+from jsdoctor.model.setting import rows
+from jsdoctor.remedy.families import stream_settings
 from jsdoctor.remedy.families.peers import as_its_leader_has_it, everyone
 from jsdoctor.remedy.registry import described, load_operations
 from jsdoctor.remedy.settings import comparable
@@ -250,8 +252,8 @@ CONSUMER_KEYS: dict[str, Any] = {
 
 
 def test_every_key_that_a_step_can_change_is_tried() -> None:
-    assert STREAM_KEYS.keys() == stream_settings.FLAGS.keys()
-    assert CONSUMER_KEYS.keys() == consumer_settings.FLAGS.keys()
+    assert STREAM_KEYS.keys() == {row.name for row in rows(StreamConfig) if row.setting.flag}
+    assert CONSUMER_KEYS.keys() == {"backoff"} | {row.name for row in rows(ConsumerConfig) if row.setting.flag}
 
 
 async def _same_change(step: Step, nats_cli: Path, cluster: Cluster) -> None:

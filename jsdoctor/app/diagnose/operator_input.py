@@ -23,8 +23,9 @@ from jsdoctor.model.expectation import RefusedPublish, StoredMessage
 from jsdoctor.model.finding import CLUSTER, Finding, passed
 from jsdoctor.model.probe import Probe
 from jsdoctor.model.report import Result
+from jsdoctor.model.reported import Instant
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
-from jsdoctor.parse.replies import ErrorReply, Instant, ReplyError, decode
+from jsdoctor.parse.replies import ErrorReply, ReplyError, decode
 from jsdoctor.remedy.offer import with_offers
 from jsdoctor.sources.connection import resolve_connection
 from jsdoctor.sources.request import EvidenceRequest

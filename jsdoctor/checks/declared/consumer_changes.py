@@ -4,21 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.declared.refusal import OLDEST, ServerRefusal
+from jsdoctor.checks.declared.refusal import ServerRefusal
 from jsdoctor.model.jetstream import ConsumerConfig
-
-_FIXED = (
-    ("deliver_policy", "deliver_policy", "the deliver policy", OLDEST),
-    ("opt_start_seq", "opt_start_seq", "the start sequence", OLDEST),
-    ("opt_start_time", "opt_start_time", "the start time", OLDEST),
-    ("ack_policy", "ack_policy", "the acknowledgement policy", OLDEST),
-    ("replay_policy", "replay_policy", "the replay policy", OLDEST),
-    ("idle_heartbeat_ns", "idle_heartbeat", "the heartbeat", OLDEST),
-    ("flow_control", "flow_control", "flow control", OLDEST),
-    ("max_waiting", "max_waiting", "max_waiting", OLDEST),
-    ("mem_storage", "mem_storage", "mem_storage", (2, 14)),
-)
-"""Attribute, field and text of what a consumer keeps from its creation, and the first release that refuses a change."""
+from jsdoctor.model.setting import FieldKind, rows
 
 
 def of_change(config: ConsumerConfig, current: ConsumerConfig) -> Iterator[ServerRefusal]:
@@ -28,11 +16,9 @@ def of_change(config: ConsumerConfig, current: ConsumerConfig) -> Iterator[Serve
         text = f"a {kinds[current.is_push]} consumer cannot become a {kinds[config.is_push]} consumer"
         yield ServerRefusal("deliver_subject", text, 10012)
         return
-    for attribute, field, words, since in _FIXED:
-        was, wanted = getattr(current, attribute), getattr(config, attribute)
-        if was != wanted:
-            yield ServerRefusal(field, f"{words} cannot be changed{_values(attribute, was, wanted)}", 10012, since)
-
-
-def _values(attribute: str, was: object, wanted: object) -> str:
-    return "" if attribute.endswith("_ns") else f" from {was!r} to {wanted!r}"
+    for row in rows(ConsumerConfig):
+        was, wanted = getattr(current, row.attribute), getattr(config, row.attribute)
+        if row.setting.fixed_since is not None and was != wanted:
+            values = "" if row.kind is FieldKind.DURATION else f" from {was!r} to {wanted!r}"
+            text = f"{row.name} cannot be changed{values}"
+            yield ServerRefusal(row.name, text, 10012, row.setting.fixed_since)

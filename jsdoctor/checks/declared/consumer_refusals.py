@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from jsdoctor.checks.declared import descriptions, negative_numbers
-from jsdoctor.checks.declared.refusal import ServerRefusal
+from jsdoctor.checks.declared.refusal import ServerRefusal, later_fields
 from jsdoctor.model.jetstream import ConsumerConfig, StreamConfig
 from jsdoctor.model.subjects import is_subject, subject_contains, subjects_overlap
 from jsdoctor.model.wording import counted
@@ -49,12 +49,7 @@ def dropped_fields(config: ConsumerConfig, release: tuple[int, ...]) -> Iterator
     if config.durable_name and config.name not in ("", config.durable_name):
         text = f"name {config.name!r} is not the durable_name: servers drop it and call the consumer"
         yield ServerRefusal("name", f"{text} {config.durable_name!r}", 0)
-    since = (2, 11)
-    if release and release < since:
-        for name in ("priority_policy", "priority_groups", "priority_timeout_ns"):
-            if getattr(config, name) not in ("", "none", (), 0):
-                field = name.removesuffix("_ns")
-                yield ServerRefusal(field, f"{field}: servers before 2.11 drop it without an error", 0)
+    yield from later_fields(config, release)
 
 
 def of_work_queue(

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-Release = tuple[int, ...]
-
-OLDEST: Release = (2, 10)
-"""The oldest release that is supported: what it and all later ones refuse needs no release to be known."""
+from jsdoctor.model.jetstream import ConsumerConfig, StreamConfig
+from jsdoctor.model.setting import OLDEST, Release, rows
 
 
 class ServerRefusal(NamedTuple):
@@ -30,7 +28,7 @@ class ServerRefusal(NamedTuple):
 
     @property
     def everywhere(self) -> bool:
-        """Whether every supported release refuses it."""
+        """Whether every supported release refuses it: then no release needs to be known."""
         return self.since <= OLDEST and self.before is None
 
     @property
@@ -54,6 +52,14 @@ def certain(refusals: Iterable[ServerRefusal], release: Release) -> list[ServerR
 def possible(refusals: Iterable[ServerRefusal], release: Release) -> list[ServerRefusal]:
     """What some servers refuse, where it is not known which one it will be."""
     return [] if release else [refusal for refusal in refusals if not refusal.everywhere]
+
+
+def later_fields(config: StreamConfig | ConsumerConfig, release: Release) -> Iterator[ServerRefusal]:
+    """Fields that are set and that a server of this release does not have: it leaves them out silently."""
+    for row in rows(type(config)) if release else ():
+        if release < row.setting.since and getattr(config, row.attribute) not in (row.default, "none", "default"):
+            text = f"{row.name}: servers before {_number(row.setting.since)} drop it without an error"
+            yield ServerRefusal(row.name, text, 0)
 
 
 def _number(release: Release) -> str:

@@ -6,15 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from jsdoctor.checks.declared.refusal import ServerRefusal
 from jsdoctor.model.jetstream import ConsumerConfig, StreamConfig
-
-_ONCE_SET = (
-    ("sealed", (2, 10)),
-    ("deny_delete", (2, 10)),
-    ("deny_purge", (2, 10)),
-    ("allow_msg_ttl", (2, 11)),
-    ("allow_msg_schedules", (2, 12)),
-)
-"""What cannot be taken back, and the first release with it."""
+from jsdoctor.model.setting import rows
 
 _ZERO_IS_NONE = (2, 14)
 """First release that reads a limit of 0 as none where it compares new limits with the consumers that are there."""
@@ -31,9 +23,9 @@ def of_change(
     if config.retention != current.retention and "workqueue" in (config.retention, current.retention):
         text = f"the retention cannot be changed from {current.retention} to {config.retention}"
         yield ServerRefusal("retention", text)
-    for field, since in _ONCE_SET:
-        if getattr(current, field) and not getattr(config, field):
-            yield ServerRefusal(field, f"{field} is set and cannot be taken back", since=since)
+    for row in rows(StreamConfig):
+        if row.setting.lasting and getattr(current, row.attribute) and not getattr(config, row.attribute):
+            yield ServerRefusal(row.name, f"{row.name} is set and cannot be taken back", since=row.setting.since)
     if config.mirror != current.mirror:
         promoted = config.mirror is None
         text = "a mirror cannot become an ordinary stream" if promoted else "what a mirror copies cannot be changed"

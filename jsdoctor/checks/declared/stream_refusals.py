@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.declared import descriptions, negative_numbers
-from jsdoctor.checks.declared.refusal import Release, ServerRefusal
+from jsdoctor.checks.declared.refusal import ServerRefusal, later_fields
 from jsdoctor.checks.declared.stream_origins import KnownStream, of_origins
 from jsdoctor.checks.declared.subject_transform import TransformUse, faults
 from jsdoctor.model.jetstream import StreamConfig
+from jsdoctor.model.setting import Release, rows
 from jsdoctor.model.subjects import is_subject, subject_contains, subjects_overlap
 
 MAX_REPLICAS = 5
@@ -21,13 +22,6 @@ _SECOND_NS = 1_000_000_000
 _MAX_NAME_LENGTH = 255
 _FORBIDDEN = frozenset(" \t\r\n\f.*>\\/")
 _API = ("$JS.>", "$JSC.>", "$NRG.>")
-_SINCE = {
-    **dict.fromkeys(("allow_msg_ttl", "subject_delete_marker_ttl"), (2, 11)),
-    **dict.fromkeys(("allow_msg_counter", "allow_atomic", "allow_msg_schedules", "persist_mode"), (2, 12)),
-    "allow_batched": (2, 14),
-}
-"""First releases of fields that 2.10 does not have."""
-
 _REPUBLISHES_TRANSFORMED = (2, 11)
 """First release that compares what all messages are republished to with the subjects that a transform gives them."""
 
@@ -56,9 +50,7 @@ def dropped_fields(config: StreamConfig, release: tuple[int, ...]) -> Iterator[S
     """Fields that a server of this release leaves out silently or reads as something else."""
     yield from negative_numbers.of_stream(config)
     if release and release < STRICT:
-        for name, since in _SINCE.items():
-            if _is_set(config, name) and release < since:
-                yield ServerRefusal(name, f"{name}: servers before {since[0]}.{since[1]} drop it without an error", 0)
+        yield from later_fields(config, release)
 
 
 def _name(name: str) -> Iterator[ServerRefusal]:
@@ -134,15 +126,11 @@ def _counter(config: StreamConfig) -> Iterator[ServerRefusal]:
 
 
 def _unknown_fields(config: StreamConfig) -> Iterator[ServerRefusal]:
-    for name, since in _SINCE.items():
-        if since > STRICT and _is_set(config, name):
-            text = f"servers before {since[0]}.{since[1]} have no {name}"
-            yield ServerRefusal(name, text, 10025, since=STRICT, before=since)
-
-
-def _is_set(config: StreamConfig, name: str) -> bool:
-    attribute = "subject_delete_marker_ttl_ns" if name == "subject_delete_marker_ttl" else name
-    return getattr(config, attribute) not in (False, 0, "", "default")
+    for row in rows(StreamConfig):
+        since = row.setting.since
+        if since > STRICT and getattr(config, row.attribute) != row.default:
+            text = f"servers before {since[0]}.{since[1]} have no {row.name}"
+            yield ServerRefusal(row.name, text, 10025, since=STRICT, before=since)
 
 
 def _new(config: StreamConfig) -> Iterator[ServerRefusal]:

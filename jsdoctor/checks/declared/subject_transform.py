@@ -10,7 +10,7 @@ from enum import Enum
 from itertools import product
 from typing import NamedTuple
 
-from jsdoctor.checks.declared.refusal import OLDEST, Release
+from jsdoctor.model.setting import OLDEST, Release
 
 _FUNCTION = re.compile(r"\{\{\s*(\w+)\s*\((.*)\)\s*\}\}")
 _BRACED = re.compile(r"\{\{.+\}\}")

@@ -10,7 +10,8 @@ import msgspec
 from jsdoctor.collect.connect.connection import Connection
 from jsdoctor.collect.live.ask import Asker, TimedReply
 from jsdoctor.model.jetstream import Cluster, StreamConfig, StreamState
-from jsdoctor.parse.replies import ApiRefusedError, ErrorReply, Instant, decode
+from jsdoctor.model.reported import Instant
+from jsdoctor.parse.replies import ApiRefusedError, ErrorReply, decode
 
 _CONSUMER = "limits"
 _MAX_SEQ = (1 << 63) - 1

@@ -6,14 +6,26 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
+import msgspec
+
+from jsdoctor.model.jetstream import (
+    ConsumerLimits,
+    ExternalStream,
+    Placement,
+    Republish,
+    SourceConfig,
+    SubjectTransform,
+)
 from jsdoctor.model.manifest import FilePosition, Mistake
 from jsdoctor.model.nearest import did_you_mean
+from jsdoctor.model.setting import Alias, FieldKind, FieldRow, rows
 from jsdoctor.parse.duration import parse_duration
 from jsdoctor.parse.manifests.tree import Tree
 
 Read = Callable[[Tree], Any]
+Config = TypeVar("Config", bound=msgspec.Struct)
 
 NS_PER_S = 1_000_000_000
 _GO_DURATION = re.compile(r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|ms|s|m|h)", re.ASCII)
@@ -23,11 +35,14 @@ _RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.(\d+))?(?:[Zz]|[-+
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """`attribute` of the model's struct, `name` of the server's configuration. An empty attribute: known only."""
+    """`attribute` of the model's struct, `name` of the server's configuration. An empty attribute: known only.
+
+    Without `read`, its value is not read.
+    """
 
     attribute: str
     name: str
-    read: Read
+    read: Read | None
 
 
 @dataclass(slots=True)
@@ -43,18 +58,6 @@ class Fields:
     unread: set[str] = field(default_factory=set)
 
 
-_API_NAMES = {
-    "firstSequence": "first_seq",
-    "allowAtomicPublish": "allow_atomic",
-    "limitMarkerTtl": "subject_delete_marker_ttl",
-    "maxRequestBatch": "max_batch",
-    "maxRequestExpires": "max_expires",
-    "maxRequestMaxBytes": "max_bytes",
-    "pinnedTtl": "priority_timeout",
-}
-"""Keys of NACK whose name in the server's API is another one, not only spelt with underscores."""
-
-
 def read_fields(
     tree: Tree, table: Mapping[str, Field], ignored: Collection[str], what: str, ignore_case: bool = False
 ) -> Fields:
@@ -68,21 +71,96 @@ def read_fields(
         name = key.lower() if ignore_case else key
         if child.value is None:
             continue
-        if name in table:
-            entry = table[name]
+        entry = table.get(name)
+        if entry is not None and entry.read is not None:
             try:
                 fields.values[entry.attribute or name] = entry.read(child)
                 fields.places[entry.name] = child.place
             except ValueError as error:
                 fields.mistakes.append(Mistake(child.place, f"{key}: {error}"))
-        elif name in ignored:
-            fields.unread.add(_API_NAMES.get(name) or re.sub(r"(?<=[a-z])[A-Z]", r"_\g<0>", name).lower())
+        elif name in known:
+            fields.unread.add(entry.name if entry is not None else name)
         else:
             near = did_you_mean(key, known)
             text = f"{what} has no field {key!r}, so it is not applied{near or '; a newer version may know it'}"
             fields.mistakes.append(Mistake(child.place, text, ignored=True, unsure=not near))
     fields.values.pop("", None)
     return fields
+
+
+@dataclass(frozen=True)
+class Notation:
+    """How one kind of manifest calls the fields of a configuration, and how it writes values.
+
+    `key`: what it calls a field; empty: it has no such field. `reader`: what reads a field whose values are not written
+    alike in all manifests. `ignored`: keys of structs that are not read. `is_json`: the server decodes it, as Go does,
+    whatever the case of a key; unknown keys within a field are no mistake then.
+    """
+
+    key: Callable[[FieldRow], Alias | str]
+    reader: Callable[[FieldRow, Alias], Read]
+    ignored: Mapping[type[msgspec.Struct], Collection[str]] = field(default_factory=dict)
+    is_json: bool = False
+
+    def table(self, shape: type[msgspec.Struct], within: str = "", name: str = "") -> dict[str, Field]:
+        """The fields of a struct by key. `within`, `name`: attribute and name of the field that has it, with `*`."""
+        table: dict[str, Field] = {}
+        for row in rows(shape):
+            written = self.key(row)
+            key = written if isinstance(written, Alias) else Alias(written)
+            if key.name == "*" and row.shape is not None:
+                table |= self.table(row.shape, f"{row.attribute}.", row.name)
+            elif key.name:
+                known_as = Field(within + row.attribute, name or row.name, self._read(row, key))
+                table[key.name.removeprefix("!")] = known_as
+        return table
+
+    def _read(self, row: FieldRow, key: Alias) -> Read | None:
+        if not key.is_read:
+            return None
+        if row.shape is not None:
+            read = self.mapping(row.shape)
+            return listed(read) if row.kind is FieldKind.STRUCTS else read
+        choices = row.setting.choices if key.choices is None else key.choices
+        plain = _PLAIN.get(row.kind) if key.least is None else None
+        reads = one_of(*choices) if choices else plain or self.reader(row, key)
+        return (lambda tree: not reads(tree)) if key.name.startswith("!") else reads
+
+    def mapping(self, shape: type[msgspec.Struct]) -> Read:
+        """Reads a struct within a field; its first mistake becomes one of the field."""
+        table = self.table(shape)
+
+        def read(tree: Tree) -> Any:
+            if not isinstance(tree.value, dict):
+                raise ValueError("a mapping is expected")
+            fields = read_fields(tree, table, self.ignored.get(shape, ()), _CALLED[shape], self.is_json)
+            if wrong := next(
+                (mistake.says for mistake in fields.mistakes if not (mistake.ignored and self.is_json)), ""
+            ):
+                raise ValueError(wrong)
+            return made(shape, fields.values)
+
+        return read
+
+
+_CALLED: dict[type[msgspec.Struct], str] = {
+    SubjectTransform: "a subject transform",
+    SourceConfig: "a source",
+    ExternalStream: "an external stream",
+    Placement: "a placement",
+    Republish: "a republish",
+    ConsumerLimits: "consumer_limits",
+}
+
+
+def made(shape: type[Config], values: Mapping[str, Any]) -> Config:
+    """The struct with these values, some of which are of a struct within it, as `consumer_limits.max_ack_pending`."""
+    own = {name: value for name, value in values.items() if "." not in name}
+    for row in rows(shape):
+        of_row = {name: value for name, value in values.items() if name.startswith(f"{row.attribute}.")}
+        if row.shape is not None and any(of_row.values()):
+            own[row.attribute] = row.shape(**{name.partition(".")[2]: value for name, value in of_row.items()})
+    return shape(**own)
 
 
 def text(tree: Tree) -> str:
@@ -179,11 +257,6 @@ def go_duration(tree: Tree) -> int:
     return -magnitude if written[0] == "-" else magnitude
 
 
-def durations(tree: Tree) -> tuple[int, ...]:
-    """A list of durations."""
-    return tuple(go_duration(item) for item in _list(tree))
-
-
 def seconds(tree: Tree) -> int:
     """Nanoseconds of a number of seconds."""
     return number(tree) * NS_PER_S
@@ -222,3 +295,12 @@ def _list(tree: Tree) -> list[Tree]:
     if not isinstance(tree.value, list):
         raise ValueError("a list is expected")
     return tree.value
+
+
+_PLAIN = {
+    FieldKind.TEXT: text,
+    FieldKind.TEXTS: texts,
+    FieldKind.FLAG: boolean,
+    FieldKind.MOMENT: moment,
+    FieldKind.LABELS: labels,
+}

@@ -8,17 +8,17 @@ from jsdoctor.model.jetstream import StreamConfig
 from jsdoctor.model.manifest import DeclaredLogin, DeclaredStream, FilePosition, Mistake, Tool
 from jsdoctor.parse.manifests.buckets import key_value as key_value_stream
 from jsdoctor.parse.manifests.buckets import object_store as object_store_stream
-from jsdoctor.parse.manifests.fields import Field, Fields, at_least, go_duration, number, read_fields, text
+from jsdoctor.parse.manifests.fields import Field, Fields, at_least, go_duration, number, one_of, read_fields, text
 from jsdoctor.parse.manifests.nack import OF_EVERY_RESOURCE, missing, place_of, source, sources
-from jsdoctor.parse.manifests.server_json import STORAGE
 from jsdoctor.parse.manifests.tree import Tree
 
 _BUCKET = {
     "bucket": Field("bucket", "name", text),
     "ttl": Field("ttl_ns", "max_age", go_duration),
     "maxBytes": Field("max_bytes", "max_bytes", number),
-    "storage": Field("storage", "storage", STORAGE),
+    "storage": Field("storage", "storage", one_of("file", "memory")),
     "replicas": Field("num_replicas", "num_replicas", at_least(1)),
+    "limitMarkerTtl": Field("", "subject_delete_marker_ttl", None),
 }
 _KEY_VALUE = _BUCKET | {
     "history": Field("history", "max_msgs_per_subject", number),
@@ -26,7 +26,7 @@ _KEY_VALUE = _BUCKET | {
     "mirror": Field("mirror", "mirror", source),
     "sources": Field("sources", "sources", sources),
 }
-_UNJUDGED = ("placement", "compression", "republish", "limitMarkerTtl", "metadata", *OF_EVERY_RESOURCE)
+_UNJUDGED = ("placement", "compression", "republish", "metadata", *OF_EVERY_RESOURCE)
 _SECRETS = (("user", "password"), ("token", "token"), ("nkey", "seed"), ("creds", "file"))
 _ENCRYPTED = ("tls", "wss")
 _MAX_HISTORY = 64

@@ -10,20 +10,13 @@ import re
 from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 
-from jsdoctor.model.jetstream import (
-    ConsumerConfig,
-    ConsumerLimits,
-    ExternalStream,
-    Placement,
-    Republish,
-    SourceConfig,
-    StreamConfig,
-    SubjectTransform,
-)
+from msgspec.structs import replace
+
+from jsdoctor.model.jetstream import ConsumerConfig, ExternalStream, SourceConfig, StreamConfig, SubjectTransform
 from jsdoctor.model.manifest import DeclaredConsumer, DeclaredStream, FilePosition, Mistake, PlannedAction, Tool
 from jsdoctor.model.nearest import did_you_mean
 from jsdoctor.parse.manifests.buckets import key_value, object_store
-from jsdoctor.parse.manifests.fields import Field, Fields, moment, number, read_fields
+from jsdoctor.parse.manifests.fields import Field, Fields, made, moment, number, read_fields
 from jsdoctor.parse.manifests.terraform_fields import BLOCKS, BUCKET, BUCKET_ONLY, CONSUMER, REQUIRED, STARTS, STREAM
 from jsdoctor.parse.manifests.tree import Tree, Variable
 
@@ -237,24 +230,17 @@ def _stream(planned: _Planned) -> DeclaredStream:
 
 
 def _config(tree: Tree, values: dict[str, Any]) -> StreamConfig:
-    limits = ConsumerLimits(
-        inactive_threshold_ns=values.pop("inactive_threshold_ns", 0), max_ack_pending=values.pop("max_ack_pending", 0)
-    )
     mirrors = [_source(item) for item in (tree.get("mirror") or tree).items()]
     transforms = [_transform(item) for item in (tree.get("subject_transform") or tree).items()]
-    cluster, tags = values.pop("placement_cluster", ""), values.pop("placement_tags", ())
-    preferred = values.pop("placement_preferred", "")
-    source, destination = values.pop("republish_source", ""), values.pop("republish_destination", "")
-    headers_only = values.pop("republish_headers_only", False)
-    return StreamConfig(
-        placement=Placement(cluster, tags if cluster else (), preferred) if cluster or preferred else None,
-        republish=Republish(source, destination, headers_only) if source else None,
-        no_ack=not values.pop("ack", True),
-        consumer_limits=limits,
+    if not values.get("placement.cluster"):
+        values.pop("placement.tags", None)
+    if not values.get("republish.src"):
+        values = {name: value for name, value in values.items() if not name.startswith("republish.")}
+    return replace(
+        made(StreamConfig, values),
         mirror=mirrors[0] if mirrors else None,
         sources=tuple(_source(item) for item in (tree.get("source") or tree).items()),
         subject_transform=transforms[0] if transforms else None,
-        **values,
     )
 
 

@@ -10,6 +10,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
+import msgspec
+
+from jsdoctor.model.jetstream import ConsumerConfig, StreamConfig
+from jsdoctor.model.setting import FieldKind, FieldRow, rows
 from jsdoctor.parse.duration import parse_duration
 from jsdoctor.parse.pasted.documents import UNKNOWN_NAME, Document
 
@@ -79,10 +83,6 @@ def _durations(text: str) -> list[int] | None:
     return None if None in durations else [duration for duration in durations if duration is not None]
 
 
-def _lower(text: str) -> str:
-    return text.lower()
-
-
 def _yes(text: str) -> bool | None:
     return {"true": True, "false": False}.get(text.lower())
 
@@ -105,9 +105,6 @@ def _subjects(text: str) -> list[str]:
     return [item.strip() for item in text.split(",") if item.strip()]
 
 
-_RETENTION = {"limits": "limits", "interest": "interest", "workqueue": "workqueue", "work queue": "workqueue"}
-
-
 class _Label(NamedTuple):
     """The field that a label shows, and its value where a whole page has no label that begins so: some always do."""
 
@@ -117,27 +114,35 @@ class _Label(NamedTuple):
     absent: Any = _ALWAYS
 
 
+_READERS: Mapping[FieldKind, Reader] = {
+    FieldKind.TEXT: str,
+    FieldKind.TEXTS: _subjects,
+    FieldKind.FLAG: _yes,
+    FieldKind.NUMBER: _limit,
+    FieldKind.BYTES: _exact_bytes,
+    FieldKind.DURATION: nanoseconds,
+    FieldKind.DURATIONS: _durations,
+}
+
+
+def _chosen(row: FieldRow) -> Reader:
+    """One of the texts that servers take, as people write them: `Last Per Subject`, `WorkQueue`, `Interest Policy`."""
+    choices = {choice.replace("_", ""): choice for choice in row.setting.choices}
+    return lambda text: choices.get(text.lower().removesuffix(" policy").replace(" ", ""))
+
+
+def _settings(shape: type[msgspec.Struct]) -> Iterator[tuple[str, _Label]]:
+    """The labels of a configuration."""
+    for row in rows(shape):
+        labels = row.setting.labels
+        for label in filter(None, (labels,) if isinstance(labels, str) else labels):
+            read = _chosen(row) if row.setting.choices else _READERS.get(row.kind, _unread)
+            absent = msgspec.to_builtins(row.default) if label.endswith("?") else _ALWAYS
+            yield label.strip("!?"), _Label("config", row.name, _no if label.startswith("!") else read, absent)
+
+
 _OF_STREAM: Mapping[str, _Label] = {
-    "subjects": _Label("config", "subjects", _subjects),
-    "replicas": _Label("config", "num_replicas", count),
-    "storage": _Label("config", "storage", _lower),
-    "retention": _Label("config", "retention", lambda text: _RETENTION.get(text.lower().removesuffix(" policy"))),
-    "no acknowledgements": _Label("config", "no_ack", _yes),
-    "discard policy": _Label("config", "discard", _lower),
-    "duplicate window": _Label("config", "duplicate_window", nanoseconds),
-    "acknowledgments": _Label("config", "no_ack", _no),
-    "acknowledgements": _Label("config", "no_ack", _no),
-    "direct get": _Label("config", "allow_direct", _yes),
-    "allows rollups": _Label("config", "allow_rollup_hdrs", _yes),
-    "allows per-message ttl": _Label("config", "allow_msg_ttl", _yes),
-    "allows msg delete": _Label("config", "deny_delete", _no),
-    "allows purge": _Label("config", "deny_purge", _no),
-    "maximum messages": _Label("config", "max_msgs", _limit),
-    "maximum per subject": _Label("config", "max_msgs_per_subject", _limit),
-    "maximum bytes": _Label("config", "max_bytes", _exact_bytes),
-    "maximum age": _Label("config", "max_age", nanoseconds),
-    "maximum message size": _Label("config", "max_msg_size", _exact_bytes),
-    "maximum consumers": _Label("config", "max_consumers", _limit),
+    **dict(_settings(StreamConfig)),
     "messages": _Label("state", "messages", count),
     "bytes": _Label("state", "bytes", _exact_bytes),
     "first sequence": _Label("state", "first_seq", count),
@@ -147,34 +152,13 @@ _OF_STREAM: Mapping[str, _Label] = {
     "active consumers": _Label("state", "consumer_count", count),
     "number of subjects": _Label("state", "num_subjects", count),
     "deleted messages": _Label("state", "num_deleted", count, 0),
-    "mirror": _Label("config", "mirror", _unread, None),
-    "source": _Label("config", "sources", _unread, []),
-    "sealed": _Label("config", "sealed", _unread, False),
-    "subject transform": _Label("config", "subject_transform", _unread, None),
-    "metadata": _Label("config", "metadata", _unread, {}),
-    "consumer limits": _Label("config", "consumer_limits", _unread, {}),
     "lost": _Label("state", "lost", _unread, None),
     "leader": _Label("", "cluster", _unread, None),
     "mirror information": _Label("", "mirror", _unread, None),
     "source information": _Label("", "sources", _unread, []),
 }
-_DELIVER = {"all": "all", "last": "last", "new": "new", "last per subject": "last_per_subject"}
 _OF_CONSUMER: Mapping[str, _Label] = {
-    "delivery subject": _Label("config", "deliver_subject", str, ""),
-    "deliver queue group": _Label("config", "deliver_group", str, ""),
-    "deliver policy": _Label("config", "deliver_policy", lambda text: _DELIVER.get(text.lower())),
-    "ack policy": _Label("config", "ack_policy", _lower),
-    "ack wait": _Label("config", "ack_wait", nanoseconds),
-    "max ack pending": _Label("config", "max_ack_pending", _limit),
-    "maximum deliveries": _Label("config", "max_deliver", _limit, -1),
-    "backoff": _Label("config", "backoff", _durations, []),
-    "max waiting pulls": _Label("config", "max_waiting", count),
-    "filter subject": _Label("config", "filter_subject", str, ""),
-    "filter subjects": _Label("config", "filter_subjects", _subjects, []),
-    "idle heartbeat": _Label("config", "idle_heartbeat", nanoseconds, 0),
-    "flow control": _Label("config", "flow_control", _yes, False),
-    "inactive threshold": _Label("config", "inactive_threshold", nanoseconds, 0),
-    "replicas": _Label("config", "num_replicas", count, 0),
+    **dict(_settings(ConsumerConfig)),
     "unprocessed messages": _Label("", "num_pending", count),
     "outstanding acks": _Label("", "num_ack_pending", count),
     "redelivered messages": _Label("", "num_redelivered", count),
@@ -182,7 +166,6 @@ _OF_CONSUMER: Mapping[str, _Label] = {
     "waiting pull requests": _Label("", "num_waiting", count, 0),
     "active interest": _Label("", "push_bound", lambda text: text.lower().startswith("active"), False),
     "paused": _Label("", "paused", _unread, False),
-    "metadata": _Label("config", "metadata", _unread, {}),
     "leader": _Label("", "cluster", _unread, None),
 }
 

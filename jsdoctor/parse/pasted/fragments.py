@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-import msgspec
-
 from jsdoctor.model.jetstream import Cluster, StreamState
 from jsdoctor.model.server import MetaGroup, Varz
 from jsdoctor.parse.pasted.documents import UNKNOWN_NAME
 from jsdoctor.parse.replies import ConsumerReply, JszReply, StreamReply
-from jsdoctor.parse.unseen import struct_of
+from jsdoctor.parse.unseen import reply_fields
 
 LEAST = 3
 OF_CONSUMERS = frozenset(
@@ -53,8 +51,8 @@ def fragment(value: Mapping[str, Any]) -> tuple[Any, dict[str, Any]] | None:
 def known_fields(value: Mapping[str, Any], shape: Any) -> int:
     """How many fields of a value and of its parts a shape has."""
     number = 0
-    for field in msgspec.structs.fields(shape):
-        if field.encode_name in value:
-            inner, below = value[field.encode_name], struct_of(field.type)
+    for _, key, below, _ in reply_fields(shape):
+        if key in value:
+            inner = value[key]
             number += 1 + (known_fields(inner, below) if below is not None and isinstance(inner, dict) else 0)
     return number

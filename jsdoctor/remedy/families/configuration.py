@@ -7,11 +7,12 @@ the server then has is compared with what it should have. Keys that we know noth
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from jsdoctor.model.plan import Change, Json, Precondition, Request, Step
 from jsdoctor.model.rule import Risk
+from jsdoctor.model.setting import FieldKind, FieldRow
 from jsdoctor.remedy.operation import Operation, Standing, StepContext, StepRefusedError
 from jsdoctor.remedy.planning import CannotPlanError, Target
 from jsdoctor.remedy.preconditions import LED
@@ -152,16 +153,26 @@ def change(target: Target, key: str, after: Any) -> Change:
     return Change(key, target.config.get(key), after)
 
 
-def settings(values: Mapping[str, Any], names: Mapping[str, str]) -> Json:
-    """What values of a finding or of a person set, by key of the configuration; `names` has the key of each value.
+def key_of(name: str) -> str:
+    """The key of the configuration that a value of a finding or of a person sets; `_s` are seconds."""
+    return "num_replicas" if name == "replicas" else name.removesuffix("_s")
 
-    Values that end in `_s` are seconds, and the server takes nanoseconds.
-    """
+
+def settings(values: Mapping[str, Any], names: Iterable[str]) -> Json:
+    """What these of the values set, by key of the configuration: the server takes nanoseconds."""
     return {
-        key: values[name] * NS_PER_S if name.endswith("_s") else values[name]
-        for name, key in names.items()
+        key_of(name): values[name] * NS_PER_S if name.endswith("_s") else values[name]
+        for name in names
         if name in values
     }
+
+
+def flag(field: FieldRow, after: Any) -> str:
+    """The flag of `nats stream edit` or `nats consumer edit` that sets a field."""
+    named = field.setting.flag
+    if isinstance(named, tuple):
+        return named[0] if after else named[1]
+    return f"{named}={duration(after) if field.kind is FieldKind.DURATION else after}"
 
 
 def duration(ns: int) -> str:

@@ -6,14 +6,17 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from jsdoctor.model.finding import Subject
+from jsdoctor.model.jetstream import ConsumerConfig
 from jsdoctor.model.plan import Change, Json, Request, Step
 from jsdoctor.model.rule import Risk
+from jsdoctor.model.setting import rows
 from jsdoctor.remedy.families.configuration import (
     NS_PER_MS,
     NS_PER_S,
     ConfigurationUpdate,
     change,
     duration,
+    flag,
     settings,
     update_step,
 )
@@ -21,14 +24,6 @@ from jsdoctor.remedy.family import Action, Commands, Family, command
 from jsdoctor.remedy.improvement import DELIVERED_ONCE, SERVED, Improvement
 from jsdoctor.remedy.operation import Api
 from jsdoctor.remedy.planning import Target, number
-
-_NAMES = {
-    "max_ack_pending": "max_ack_pending",
-    "ack_wait_s": "ack_wait",
-    "inactive_threshold_s": "inactive_threshold",
-    "max_deliver": "max_deliver",
-}
-"""Values of findings and of persons, and the key of the configuration that each sets. Of a backoff see `_waits`."""
 
 
 def _backoff_flags(backoff: list[int]) -> tuple[str, ...]:
@@ -42,16 +37,6 @@ def _backoff_flags(backoff: list[int]) -> tuple[str, ...]:
         f"--backoff-min={duration(first)}",
         f"--backoff-max={longest_s}s",
     )
-
-
-FLAGS: dict[str, Callable[[Any], tuple[str, ...]]] = {
-    "max_ack_pending": lambda after: (f"--max-pending={after}",),
-    "ack_wait": lambda after: (f"--wait={duration(after)}",),
-    "backoff": _backoff_flags,
-    "inactive_threshold": lambda after: (f"--inactive-threshold={duration(after)}",),
-    "max_deliver": lambda after: (f"--max-deliver={after}",),
-}
-"""The flags of `nats consumer edit` for each key that a step can change."""
 
 
 class ConsumerUpdate(ConfigurationUpdate):
@@ -83,8 +68,10 @@ def _edit(subject: Subject, wanted: Json) -> str:
 
     It refuses `--wait` where there is a backoff, whose first step is the wait.
     """
-    keys = [key for key in FLAGS if key in wanted and not (key == "ack_wait" and "backoff" in wanted)]
-    flags = [flag for key in keys for flag in FLAGS[key](wanted[key])]
+    backoff = wanted.get("backoff")
+    own = {key: after for key, after in wanted.items() if key != "backoff" and not (key == "ack_wait" and backoff)}
+    flags = [flag(row, own[row.name]) for row in rows(ConsumerConfig) if row.name in own and row.setting.flag]
+    flags += _backoff_flags(backoff) if backoff else ()
     return command("nats", "consumer", "edit", subject.stream, subject.name, *flags, "-f")
 
 
@@ -92,7 +79,7 @@ def _edits(*names: str) -> Commands:
     """Commands that set these values, or look at the consumer where they are not given."""
 
     def commands(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
-        wanted = settings(values, {name: _NAMES[name] for name in names})
+        wanted = settings(values, names)
         inspect = command("nats", "consumer", "info", subject.stream, subject.name)
         return (_edit(subject, wanted) if wanted else inspect,)
 
@@ -119,11 +106,10 @@ def _waits(values: Mapping[str, Any]) -> Json:
 
 def _plan(name: str, value: str, risk: Risk, effect: str) -> Callable[[Target, Mapping[str, Any]], tuple[Step, ...]]:
     """A planner of one value."""
-    key = _NAMES[value]
 
     def plan(target: Target, values: Mapping[str, Any]) -> tuple[Step, ...]:
-        wanted = settings({value: number(values, value)}, _NAMES)
-        return update_step(target, _UPDATE, name, change(target, key, wanted[key]), risk=risk, effect=effect)
+        ((key, wanted),) = settings({value: number(values, value)}, [value]).items()
+        return update_step(target, _UPDATE, name, change(target, key, wanted), risk=risk, effect=effect)
 
     return plan
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from jsdoctor.model.finding import Subject
+from jsdoctor.model.jetstream import StreamConfig
 from jsdoctor.model.plan import MANUAL, Change, Json, Precondition, Request, Step
 from jsdoctor.model.rule import Risk
+from jsdoctor.model.setting import rows
 from jsdoctor.remedy.families.configuration import (
     NS_PER_S,
     ConfigurationUpdate,
     change,
-    duration,
+    flag,
     settings,
     update_step,
 )
@@ -29,34 +31,7 @@ _SYNC_S = 600
 _MIN_WINDOW_NS = 100_000_000
 _COPIES_REPEATED_IDS = (2, 12, 8)
 
-_NAMES = {
-    "max_msgs": "max_msgs",
-    "max_bytes": "max_bytes",
-    "max_age_s": "max_age",
-    "duplicate_window_s": "duplicate_window",
-    "max_msg_size": "max_msg_size",
-    "discard": "discard",
-    "replicas": "num_replicas",
-}
-"""Keys of the values of findings and users, and the key of the configuration that each sets."""
-
-FLAGS: dict[str, Callable[[Any], str]] = {
-    "max_msgs": lambda after: f"--max-msgs={after}",
-    "max_bytes": lambda after: f"--max-bytes={after}",
-    "max_age": lambda after: f"--max-age={duration(after)}",
-    "duplicate_window": lambda after: f"--dupe-window={duration(after)}",
-    "max_msg_size": lambda after: f"--max-msg-size={after}",
-    "discard": lambda after: f"--discard={after}",
-    "discard_new_per_subject": lambda after: f"--{'' if after else 'no-'}discard-per-subject",
-    "num_replicas": lambda after: f"--replicas={after}",
-    "no_ack": lambda after: "--no-ack" if after else "--ack",
-}
-"""The flag of `nats stream edit` for each key that a step can change."""
-
-BUCKET_FLAGS: dict[str, Callable[[Any], str]] = {
-    "max_bytes": lambda after: f"--max-bucket-size={after}",
-    "num_replicas": lambda after: f"--replicas={after}",
-}
+BUCKET_FLAGS = {"max_bytes": "--max-bucket-size", "num_replicas": "--replicas"}
 """The flags of `nats kv edit` and `nats object edit`. A bucket has no setting for its number of messages."""
 
 
@@ -95,10 +70,10 @@ def edits(subject: Subject, wanted: Json, *flags: str, no_ack: bool = False) -> 
     """
     for prefix, kind in (("KV_", "kv"), ("OBJ_", "object")):
         if subject.name.startswith(prefix) and not flags and wanted.keys() <= {"max_msgs", *BUCKET_FLAGS}:
-            known = [BUCKET_FLAGS[key](wanted[key]) for key in BUCKET_FLAGS if key in wanted]
+            known = [f"{name}={wanted[key]}" for key, name in BUCKET_FLAGS.items() if key in wanted]
             return (command("nats", kind, "edit", subject.name.removeprefix(prefix), *known),) if known else ()
     keep = ("--no-ack",) if no_ack and "no_ack" not in wanted else ()
-    given = [flag(wanted[key]) for key, flag in FLAGS.items() if key in wanted]
+    given = [flag(row, wanted[row.name]) for row in rows(StreamConfig) if row.name in wanted and row.setting.flag]
     return (command("nats", "stream", "edit", subject.name, *given, *flags, *keep, "-f"),)
 
 
@@ -110,7 +85,7 @@ def _edit(*names: str) -> Commands:
     """Commands that set these values where they are given, or look at the stream where none is."""
 
     def commands(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
-        wanted = settings(values, {name: _NAMES[name] for name in names})
+        wanted = settings(values, names)
         return edits(subject, wanted, no_ack=bool(values.get("no_ack"))) if wanted else (_inspect(subject),)
 
     return commands
@@ -120,7 +95,7 @@ def _preview_bound(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ..
     """How much may be deleted is for a person to decide: show the stream, and preview the edit."""
     if subject.name.startswith(("KV_", "OBJ_")):
         return (_inspect(subject),)
-    wanted = settings(values, {"max_bytes": "max_bytes"})
+    wanted = settings(values, ["max_bytes"])
     return (_inspect(subject), *edits(subject, wanted, "--dry-run", no_ack=bool(values.get("no_ack"))))
 
 
@@ -154,8 +129,8 @@ def _changes(target: Target, values: Mapping[str, Any], *names: str) -> list[Cha
     _, refusal = SeenState(target.evidence).possible(target.subject, values)
     if refusal and target.stream and target.stream.has_leader:
         raise CannotPlanError(refusal)
-    wanted = settings({name: number(values, name) for name in names if name in values}, _NAMES)
-    return [change(target, _NAMES[name], wanted[_NAMES[name]]) for name in names if name in values]
+    wanted = settings({name: number(values, name) for name in names if name in values}, names)
+    return [change(target, key, after) for key, after in wanted.items()]
 
 
 def _plan_raise_limits(target: Target, values: Mapping[str, Any]) -> tuple[Step, ...]:
