@@ -194,8 +194,7 @@ class StreamConfig(msgspec.Struct, frozen=True, rename=without_unit):
     allow_atomic: Annotated[bool, Setting(unread("allowAtomicPublish"), "allow_atomic", since=(2, 12))] = False
     allow_batched: Annotated[bool, Setting("", "allow_batched", since=(2, 14))] = False
     persist_mode: Annotated[
-        str,
-        Setting(unread("persistMode"), "persist_mode", choices=("", "default", "async"), since=(2, 12)),
+        str, Setting(unread("persistMode"), "persist_mode", choices=("", "default", "async"), since=(2, 12))
     ] = ""
     compression: Annotated[str, Setting(unread("compression"), "compression", choices=("none", "s2"))] = "none"
     first_seq: Annotated[int, Setting(unread("firstSequence"), Alias("first_seq", 0), signed=False)] = 0

@@ -134,10 +134,8 @@ class Notation:
             if not isinstance(tree.value, dict):
                 raise ValueError("a mapping is expected")
             fields = read_fields(tree, table, self.ignored.get(shape, ()), _CALLED[shape], self.is_json)
-            if wrong := next(
-                (mistake.says for mistake in fields.mistakes if not (mistake.ignored and self.is_json)), ""
-            ):
-                raise ValueError(wrong)
+            if wrong := [mistake for mistake in fields.mistakes if not (mistake.ignored and self.is_json)]:
+                raise ValueError(wrong[0].says)
             return made(shape, fields.values)
 
         return read
@@ -155,11 +153,14 @@ _CALLED: dict[type[msgspec.Struct], str] = {
 
 def made(shape: type[Config], values: Mapping[str, Any]) -> Config:
     """The struct with these values, some of which are of a struct within it, as `consumer_limits.max_ack_pending`."""
-    own = {name: value for name, value in values.items() if "." not in name}
+    own: dict[str, Any] = {}
+    within: dict[str, dict[str, Any]] = {}
+    for name, value in values.items():
+        outer, _, inner = name.rpartition(".")
+        (within.setdefault(outer, {}) if outer else own)[inner] = value
     for row in rows(shape):
-        of_row = {name: value for name, value in values.items() if name.startswith(f"{row.attribute}.")}
-        if row.shape is not None and any(of_row.values()):
-            own[row.attribute] = row.shape(**{name.partition(".")[2]: value for name, value in of_row.items()})
+        if row.shape is not None and any(within.get(row.attribute, {}).values()):
+            own[row.attribute] = row.shape(**within[row.attribute])
     return shape(**own)
 
 

@@ -53,10 +53,7 @@ def source(tree: Tree) -> SourceConfig:
 _SOURCE = _NACK.mapping(SourceConfig)
 sources = listed(source)
 _STREAM = _NACK.table(StreamConfig)
-_STREAM |= {
-    "mirror": Field("mirror", "mirror", source),
-    "sources": Field("sources", "sources", sources),
-}
+_STREAM |= {"mirror": Field("mirror", "mirror", source), "sources": Field("sources", "sources", sources)}
 _STREAM_DEFAULTS = {"storage": "memory"}
 _ALWAYS_SENT = frozenset(
     {
