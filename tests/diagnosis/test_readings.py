@@ -35,10 +35,6 @@ def slug(recognition: Recognition) -> str | None:
     return recognition.symptom.slug if recognition.symptom else None
 
 
-def test_nothing_known_is_no_symptom_and_has_no_reason() -> None:
-    assert read(book_of(page("stalled", text(STALLED))), "all is well") == Recognition()
-
-
 def test_an_error_is_named_by_its_code_whether_a_page_has_it_or_not() -> None:
     known, other = error(10001, "the stream is torn apart"), error(10002, "the moon is full")
     recogniser = Recogniser(book_of(page("torn", codes=(10001,)), errors=(other, known)), [RULE])
@@ -68,11 +64,6 @@ def test_a_code_weighs_more_than_a_line_a_line_more_than_one_that_ends_it_and_wo
         ("coded", "API error 10002", 1_000_000),
         ("stalled", 'the words "consumer stalled" (Go)', len(STALLED)),
     ]
-
-
-def test_of_equal_readings_the_first_of_a_page_is_named() -> None:
-    both = page("stalled", text("consumer stalled"), text("consumer stalle.", "Java"), text("stalled", "people"))
-    assert readings(both, words=STALLED) == [("stalled", 'the words "consumer stalled" (Go)', len(STALLED))]
 
 
 ERRORS = (
@@ -107,23 +98,6 @@ def test_the_telling_words_of_an_api_error_are_known_without_its_code(words: str
         assert (slug(recognition), recognition.by) == (f"page-{code}", f"the text of API error {code}")
 
 
-def test_the_text_of_an_error_weighs_its_length() -> None:
-    book = book_of(page("short", text("stream sequence")), page("quoted", codes=(10002,)), errors=ERRORS)
-    recognition = read(book, "the stream sequence mismatch of today")
-    assert (slug(recognition), [reading.weight for reading in recognition.also]) == ("quoted", [len("stream sequence")])
-
-
-@pytest.mark.parametrize(
-    ("words", "first"),
-    [("consumer stalled for days", "vague"), ("consumer stalled for hours", "stalled")],
-    ids=["25 characters", "26 characters"],
-)
-def test_a_code_that_repeats_other_errors_gives_way_to_words_that_are_longer(words: str, first: str) -> None:
-    pages = page("vague", codes=(10001,)), page("stalled", text(words))
-    assert slug(read(book_of(*pages, errors=(error(10001, "{err}"),)), f"err_code=10001: {words}")) == first
-    assert slug(read(book_of(*pages, errors=(error(10001, "stalled"),)), f"err_code=10001: {words}")) == "vague"
-
-
 def test_words_stand_on_any_line_and_secrets_in_them_are_hidden() -> None:
     assert readings(
         page("start", text("^stalled")), page("login", text(r"dial \S+ failed", "Python")), words="a\nb\nstalled now"
@@ -131,19 +105,6 @@ def test_words_stand_on_any_line_and_secrets_in_them_are_hidden() -> None:
     words = "dial nats://app:hunter2@n1:4222 failed"
     [(_, by, weight)] = readings(page("login", text(r"dial \S+ failed", "Python")), words=words)
     assert (by, weight) == ('the words "dial nats://***@n1:4222 failed" (Python)', len(words))
-
-
-def test_the_name_of_an_exception_weighs_half_its_words() -> None:
-    pages = page("slow", text("^slow consumer", "server")), page("timeout", text("^time out error$", "Java"))
-    words = "NATS: SlowConsumerException and then io.TimeOutError"
-    assert (
-        readings(*pages, words=words)
-        == [
-            ("slow", 'the name of "Slow Consumer" (server)', 6),
-            ("timeout", 'the name of "Time Out Error" (Java)', 7),
-        ][::-1]
-    )
-    assert readings(*pages, words=words.removeprefix("NATS: ")) == []
 
 
 def test_only_the_end_of_a_long_text_is_read() -> None:
@@ -176,14 +137,3 @@ def test_a_sentence_leads_to_three_symptoms_at_most() -> None:
     ]
     lost = read(book_of(*pages[:3], vocabulary=VOCABULARY), SENTENCE)
     assert [slug(lost), *(reading.symptom.slug for reading in lost.also)] == ["two", "three"]
-
-
-def test_the_shortest_wording_weighs_no_less_than_a_sentence() -> None:
-    book = book_of(page("one"), page("memory", text("OOM")), vocabulary=VOCABULARY)
-    assert slug(read(book, SENTENCE)) == "memory"
-
-
-def test_the_words_of_other_systems_are_read_only_beside_those_of_nats() -> None:
-    book = book_of(page("stalled", text(STALLED)))
-    assert slug(read(book, "consumer stalled in Kafka")) is None
-    assert slug(read(book, "consumer stalled in Kafka, and in JetStream")) == "stalled"

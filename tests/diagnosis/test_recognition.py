@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tomllib
-from collections import Counter
 
 import pytest
 
@@ -22,12 +21,6 @@ SIGNATURES = {signature.name: signature for rule in rules() for signature in rul
 def recognised(text: str) -> str | None:
     symptom = recogniser().text(text).symptom
     return symptom.slug if symptom else None
-
-
-def test_there_are_enough_texts_of_every_symptom() -> None:
-    assert len(TEXTS) >= 60
-    assert len(UNRELATED) >= 20
-    assert set(KNOWN) == {symptom.slug for symptom in book().symptoms}
 
 
 @pytest.mark.parametrize(("slug", "text"), TEXTS)
@@ -112,13 +105,6 @@ def test_every_error_of_the_clients_leads_to_its_page_or_has_a_reason() -> None:
     ]
     assert wrong == []
     assert all(bool(page) != bool(reason) for _, _, page, reason in _rows())
-
-
-def test_errors_of_all_seven_clients_are_listed() -> None:
-    clients = Counter(row[0] for row in _rows())
-    wanted = {"nats.go", "nats.py", "nats.js", "nats.js v2", "nats.java", "nats.net", "nats.rs", "nats.c"}
-    assert set(clients) == wanted
-    assert min(clients.values()) >= 30
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ from jsdoctor.render.options import RenderOptions
 from tests.cli.test_diagnose import VALIDATOR
 from tests.diagnosis.book import book
 from tests.diagnosis.differential import STALLED, differential
-from tests.servers.binaries import ROOT
 from tests.support.evidence import evidence_of
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -92,9 +91,3 @@ def test_a_machine_gets_all_of_it() -> None:
     assert confirmed[0]["findings"][0]["remedy"]["commands"]
     assert document["probe"]["refused"] == "too old"
     assert document["next_step"] is None
-
-
-def test_the_docs_list_every_symptom() -> None:
-    page = (ROOT / "docs" / "diagnose.md").read_text("utf-8")
-    for symptom in book().symptoms:
-        assert f"[{symptom.slug}](../rules/symptoms/{symptom.slug}.md)" in page

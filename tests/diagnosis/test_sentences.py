@@ -4,23 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from jsdoctor.engine.loader import PageText
 from jsdoctor.engine.recognition import SentenceMatch, SentenceReader
-from jsdoctor.engine.symptoms import load_symptoms
-from jsdoctor.parse.front_matter import PageError
 from jsdoctor.parse.vocabulary import parse_vocabulary
 from tests.diagnosis.book import book, recogniser
-from tests.support.ruleset import rules
 
 ORIGIN = "rules/sentences.toml"
-ONE_TOPIC = """
-[complaints]
-stuck = 'stuck|hangs'
-[[topic]]
-name = "stream"
-words = 'streams?'
-stuck = ["stream-offline"]
-"""
 
 
 TOPICS = r"""
@@ -103,58 +91,6 @@ def test_a_known_wording_is_more_than_a_sentence() -> None:
     assert recognition.symptom.slug == "wrong-last-sequence"
 
 
-def test_every_symptom_of_a_topic_is_the_first_of_some_complaint_or_stands_behind_another() -> None:
-    for topic in book().vocabulary.topics:
-        assert topic.leads, topic.name
-        assert all(len(set(slugs)) == len(slugs) for slugs in topic.leads.values()), topic.name
-
-
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        ("[complaints", "Expected ']'"),
-        (ONE_TOPIC.replace("words = 'streams?'", ""), "a topic needs 'name', 'words' and lists of symptoms"),
-        (ONE_TOPIC.replace("'streams?'", "'(streams'"), "the words of 'stream' are no pattern"),
-        (ONE_TOPIC.replace("'stuck|hangs'", "'(stuck)?'"), "the words of 'stuck' are found in an empty text"),
-        (ONE_TOPIC + 'slow = ["server-slow"]', "topic 'stream': no complaint is named 'slow'"),
-    ],
-)
-def test_mistakes_in_the_vocabulary_are_reported(text: str, problem: str) -> None:
-    with pytest.raises(PageError) as caught:
-        parse_vocabulary(ORIGIN, text)
-    assert problem in str(caught.value)
-
-
-def test_a_topic_that_leads_to_no_symptom_is_a_mistake() -> None:
-    with pytest.raises(PageError) as caught:
-        load_symptoms([], b"[]", PageText(ORIGIN, "symptoms", ONE_TOPIC), rules())
-    assert "topic 'stream': no symptom is named 'stream-offline'" in str(caught.value)
-
-
-def test_the_likeliest_symptom_of_a_topic_has_twice_the_share_of_the_next() -> None:
-    assert read("our mirror hangs since Monday") == [
-        SentenceMatch("mirror-stalled", "mirror … hangs", 1.0),
-        SentenceMatch("stream-offline", "mirror … hangs", 0.5),
-    ]
-
-
-def test_the_first_topic_weighs_more_than_the_last() -> None:
-    text = "the NATS stream is now stuck. messages of the mirror are gone"
-    assert [(match.slug, match.words) for match in read(text)] == [
-        ("messages-missing", "mirror … gone"),
-        ("stream-offline", "stream … stuck"),
-    ]
-    assert [match.share for match in read(text)] == pytest.approx([1, 1.5 / (4 + 2) / (2 / (4 + 1))])
-
-
-def test_the_nearest_complaint_counts_and_is_named_as_it_stands() -> None:
-    [reading] = read("NATS: lost for weeks and now gone, that is the stream")
-    assert reading.words == "gone … stream"
-    near, far = read("NATS: the stream hangs and some of it is lost")
-    assert (near.slug, far.slug) == ("stream-offline", "messages-missing")
-    assert far.share == pytest.approx(4 / (4 + 6))
-
-
 @pytest.mark.parametrize(("words", "slugs"), [(18, ["messages-missing"]), (19, [])])
 def test_a_complaint_stands_near_its_topic(words: int, slugs: list[str]) -> None:
     assert [match.slug for match in read(f"the mirror {'of ours ' * (words // 2)}{'so ' * (words % 2)}gone")] == slugs
@@ -165,28 +101,11 @@ def test_a_complaint_of_another_sentence_or_within_the_topic_is_none(text: str) 
     assert read(text) == []
 
 
-def test_two_topics_that_lead_to_one_symptom_are_named_by_the_better() -> None:
-    [reading] = read("the mirror is lost, or so it seems to me: lost is the stream")
-    assert reading == SentenceMatch("messages-missing", "mirror … lost", 1.0)
-    [again] = read("the mirror is gone and of the other mirrors it was now lost")
-    assert again.words == "mirror … gone"
-
-
 def test_passages_that_are_short_or_about_something_else_do_not_end_the_search() -> None:
     """A title that says what was done, one of a topic that other systems have as well, and the trouble."""
     body = "We use it for a year with the same settings and have not had to look at it until now. " * 9
     text = f"fix: drop the mirror\n\nThe stream of our data is stuck\n\nNow and then a mirror hangs here\n\n{body}"
     assert [match.slug for match in read(text)] == ["mirror-stalled", "stream-offline"]
-
-
-def test_the_body_of_a_report_weighs_less_than_its_title() -> None:
-    body = "We use it for a year with the same settings and have not had to look at it until now. " * 9
-    text = f"A mirror of ours is gone\n\nThe NATS stream of this mirror hangs\n\n{body}"
-    shares = {match.slug: match.share for match in read(text)}
-    title = 2 / (4 + 3)
-    below = {"mirror-stalled": 0.6 * 2 / 4, "stream-offline": 0.6 * (2 / 2 / 4 + 1.5 / (4 + 3))}
-    best = max(title, *below.values())
-    assert shares == pytest.approx({"messages-missing": title / best} | {s: v / best for s, v in below.items()})
 
 
 @pytest.mark.parametrize(

@@ -10,21 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from jsdoctor.render.formats import FORMATS, ReportFormat
 from tests.servers.binaries import ROOT
 
 PAGE = (ROOT / "docs" / "formats.md").read_text(encoding="utf-8")
 COMMANDS = [line for block in re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL) for line in block.splitlines()]
-
-
-def test_each_format_has_a_row_and_each_of_this_page_a_section() -> None:
-    assert re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE)[: len(FORMATS)] == list(FORMATS)
-    assert re.findall(r"^## (\w+)$", PAGE, re.MULTILINE) == [name for name in FORMATS if name not in ("text", "json")]
-
-
-def test_each_suffix_is_named() -> None:
-    sentence = PAGE.split("the suffix (")[1].split(")")[0]
-    assert re.findall(r"`(\.\w+)`", sentence) == [suffix for format_ in ReportFormat for suffix in format_.suffixes]
 
 
 def test_each_family_is_documented() -> None:

@@ -9,7 +9,6 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import nats
 import pytest
 
@@ -18,7 +17,6 @@ from jsdoctor.checks.stream_limits.stream_thresholds import KEYS as STREAM_KEYS
 from tests.servers import ClusterFactory
 from tests.support.deployment import add_consumer, add_stream
 from tests.support.ruleset import rules
-from tools import peers_page
 from tools.peers_page import PAGE, load_peers, page
 
 PEERS = load_peers()
@@ -43,61 +41,6 @@ def test_every_rule_named_is_there_or_planned() -> None:
             assert code in BOOK or code in PEERS.planned, entry
             if param and param != "*":
                 assert param in BOOK[code].params, f"{reference}: {entry}"
-
-
-def test_every_entry_has_one_answer() -> None:
-    for entry in PEERS.entries():
-        assert [bool(entry.ours), bool(entry.not_built), bool(entry.not_needed)].count(True) == 1, entry
-
-
-def insights_codes(words: str) -> list[str]:
-    """`A_001, 003 to 005, B_001` as the codes that it stands for."""
-    codes: list[str] = []
-    prefix = ""
-    for part in words.split(", "):
-        first, _, last = part.partition(" to ")
-        prefix = first.rpartition("_")[0] or prefix
-        begin = int(first.rpartition("_")[2])
-        codes += [f"{prefix}_{number:03}" for number in range(begin, int(last or begin) + 1)]
-    return codes
-
-
-def test_every_check_of_the_commercial_product_has_one_answer() -> None:
-    """Its catalogue has 142 checks; JETSTREAM_012 and 016 and CLUSTER_002 are not in use."""
-    codes = [code for entry in PEERS.insights for code in insights_codes(entry.codes)]
-    assert len(codes) == len(set(codes)) == 142
-
-
-def test_links_lead_to_rule_pages() -> None:
-    links = re.findall(r"\]\(([^)]+)\)", PAGE.read_text("utf-8"))
-    assert links
-    assert [link for link in set(links) if not (PAGE.parent / link).is_file()] == []
-
-
-def test_our_defaults_are_read_from_the_rule_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Other defaults give another page: none of them is typed into the data."""
-    before = page()
-    tripled = [
-        msgspec.structs.replace(
-            rule,
-            params={
-                name: msgspec.structs.replace(param, default=param.default * 3 if param.default else None)
-                for name, param in rule.params.items()
-            },
-        )
-        for rule in rules()
-    ]
-    monkeypatch.setattr(peers_page, "rules", lambda: tripled)
-    after = page()
-    assert "JSD704.md): `warn_lag` 200," in before
-    assert "JSD704.md): `warn_lag` 600," in after
-    assert "`warn_lag` 200" not in after
-
-
-def test_a_rule_that_has_no_page_is_called_planned(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(peers_page, "rules", lambda: [rule for rule in rules() if rule.code != "JSD704"])
-    assert "JSD704 (planned)" in page()
-    assert "JSD704 (planned)" not in PAGE.read_text("utf-8")
 
 
 @pytest.mark.parametrize(

@@ -80,24 +80,6 @@ def test_the_manifests_fit_the_schemas_of_kubernetes(settings: tuple[str, ...], 
 
 @built
 @pytest.mark.parametrize(
-    ("good", "bad"),
-    [
-        ("readOnlyRootFilesystem:", "readonlyRootFilesystem:"),
-        ("concurrencyPolicy:", "concurrency:"),
-        ("suspend: false", "suspend: perhaps"),
-        ("scrapeTimeout:", "scrapeTimout:"),
-        ("policyTypes:", "policyType:"),
-    ],
-)
-def test_kubeconform_refuses_a_mistake(good: str, bad: str, schemas: str) -> None:
-    manifests = rendered(*VARIANTS["everything"])
-    assert good in manifests
-    done = kubeconform(schemas, manifests.replace(good, bad))
-    assert done.returncode == 1, done.stdout
-
-
-@built
-@pytest.mark.parametrize(
     ("setting", "complaint"),
     [
         ("exporter.prot=9855", "additional properties 'prot' not allowed"),

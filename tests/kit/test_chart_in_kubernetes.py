@@ -46,12 +46,6 @@ def test_the_api_server_accepts_the_manifests(settings: tuple[str, ...], cluster
     assert "would violate PodSecurity" not in done.stderr
 
 
-def test_the_api_server_refuses_a_mistake(cluster: KubeCluster) -> None:
-    done = apply(cluster, rendered().replace("concurrencyPolicy:", "concurrency:"))
-    assert done.returncode != 0
-    assert "concurrency" in done.stderr
-
-
 @every_variant
 def test_pods_meet_the_standard_restricted(settings: tuple[str, ...], cluster: KubeCluster) -> None:
     for component, template in pods(objects(*settings)).items():

@@ -30,17 +30,6 @@ def test_every_stage_that_is_published_runs_without_rights() -> None:
         assert "USER" not in dict(made[name].steps)
 
 
-def test_what_is_copied_is_not_ignored() -> None:
-    ignored = set((ROOT / ".dockerignore").read_text("utf-8").split())
-    for stage in stages((ROOT / "Dockerfile").read_text("utf-8")).values():
-        for instruction, rest in stage.steps:
-            if instruction == "COPY" and not rest.startswith("--from="):
-                *sources, _ = rest.split()
-                for source in sources:
-                    assert (ROOT / source).exists()
-                    assert not ignored & {source, source.partition("/")[0]}
-
-
 @pytest.mark.parametrize(("text", "code"), [("", 0), ("FROM debian:latest\nRUN cd /tmp\n", 1)], ids=["ours", "bad"])
 def test_hadolint_accepts_the_dockerfile(text: str, code: int) -> None:
     text = text or (ROOT / "Dockerfile").read_text("utf-8")

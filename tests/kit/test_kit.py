@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from tests.kit.alerts import ALERTS, alert_rules
+from tests.kit.alerts import alert_rules
 from tests.kit.dashboards import DASHBOARDS, dashboard
 from tests.kit.files import DEPLOY, files
 from tests.kit.recording import records
@@ -31,10 +31,6 @@ def test_each_alert_links_its_page_and_has_no_parameter_left() -> None:
         assert len(list(ROOT.glob(f"rules/*/{code}.md"))) == 1
         assert not re.search(r"\{[a-z_]+\}", rule["expr"] + rule["for"])
         assert set(NAME.findall(rule["expr"])) <= RECORDED
-
-
-def test_each_alert_has_series_on_which_it_is_silent() -> None:
-    assert all(alert.fires and alert.silent for alert in ALERTS)
 
 
 @pytest.mark.parametrize("name", DASHBOARDS)

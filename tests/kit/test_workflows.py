@@ -13,7 +13,6 @@ import pytest
 import yaml
 
 from jsdoctor import __version__
-from tests.kit.dockerfile import stages
 from tests.prometheus.stack import program
 from tests.servers import ROOT
 
@@ -35,24 +34,6 @@ def test_actionlint_accepts_every_workflow() -> None:
     assert done.returncode == 0, done.stdout
 
 
-@pytest.mark.parametrize(
-    ("good", "bad"),
-    [
-        ("needs.packages.outputs.version", "needs.packages.outputs.verson"),
-        ("needs: packages", "needs: package"),
-        ("attestations: write", "attestation: write"),
-        ("steps.push.outputs.digest", "steps.pushed.outputs.digest"),
-        ("runs-on: ubuntu-latest", "runs-on: ubuntu-newest"),
-    ],
-)
-def test_actionlint_refuses_a_mistake(good: str, bad: str, tmp_path: Path) -> None:
-    text = (ROOT / ".github" / "workflows" / "release.yml").read_text("utf-8")
-    assert good in text
-    wrong = tmp_path / "release.yml"
-    wrong.write_text(text.replace(good, bad), "utf-8")
-    assert actionlint(wrong).returncode == 1
-
-
 @pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file.stem)
 def test_a_workflow_begins_with_the_right_to_read(file: Path) -> None:
     assert yaml.safe_load(file.read_text("utf-8"))["permissions"] == {"contents": "read"}
@@ -63,14 +44,6 @@ def test_no_expression_of_a_user_is_in_a_script() -> None:
         for job in yaml.safe_load(file.read_text("utf-8"))["jobs"].values():
             for step in job.get("steps", ()):
                 assert "${{" not in step.get("run", ""), "values reach scripts through the environment"
-
-
-def test_the_release_builds_the_stages_that_the_dockerfile_has() -> None:
-    targets = {image["target"] for image in workflow("release")["jobs"]["image"]["strategy"]["matrix"]["include"]}
-    made = stages((ROOT / "Dockerfile").read_text("utf-8"))
-    assert targets <= made.keys()
-    assert targets == {"tool", "kubectl", "logs"}
-    assert made[""].base == "tool", "what `docker build` makes without a target"
 
 
 def step(job: str, name: str) -> str:
