@@ -99,11 +99,6 @@ def test_pasted_pages_are_judged_without_a_word(command: Command) -> None:
     assert [cause["code"] for cause in diagnosis["causes"] if cause["verdict"] == "confirmed"] == ["JSD403"]
 
 
-def test_words_and_files_together(command: Command) -> None:
-    paste = FIXTURES / "pasted" / "stuck" / "0.5.0_consumer_info_ORDERS_billing_json.txt"
-    assert document(command, "consumer is stalled", str(paste))[0] == 1
-
-
 def test_a_file_of_few_lines_queries_no_server(
     command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -157,15 +152,6 @@ def test_logs_alone_decide_what_they_can(command: Command, tmp_path: Path) -> No
     assert verdicts["JSD201"] == "confirmed"
     assert verdicts["JSD713"] == "undecided", "no server wrote these lines"
     assert diagnosis["sources"][0]["kind"] == "logs"
-
-
-def test_text_for_a_person(command: Command) -> None:
-    done = command("diagnose", "--offline", "consumer is stalled")
-    assert done.returncode == 0
-    assert "undecided  JSD403 consumer-ack-pending-at-limit" in done.stdout
-    assert "Next: " in done.stdout
-    quiet = command("diagnose", "-q", "--offline", "consumer is stalled").stdout.splitlines()
-    assert len(quiet) == len(next(symptom for symptom in book().symptoms if symptom.slug == "consumer-stalled").causes)
 
 
 def test_hostile_text_does_not_reach_the_terminal(command: Command) -> None:

@@ -10,7 +10,7 @@ import json
 import tracemalloc
 import zipfile
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -21,17 +21,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from jsdoctor.collect.bundle.read import BundleProblem, read_bundle
-from jsdoctor.model.clock import Clocks
 from jsdoctor.model.connections import Connections
 from jsdoctor.model.evidence import EvidenceSet
-from jsdoctor.model.evidence_kinds import KINDS
 from jsdoctor.model.finding import Outcome, Subject
 from jsdoctor.model.gap import Gap
-from jsdoctor.model.links import Links
-from jsdoctor.model.raft import RaftGroups
-from jsdoctor.model.server import Accounts, ConnectedServer, Servers
+from jsdoctor.model.server import Servers
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
-from jsdoctor.model.trend import Trend
 from jsdoctor.parse.assemble import assemble
 from jsdoctor.parse.audit_archive import decode_archive
 from jsdoctor.parse.audit_archive_manifest import ARCHIVE_MANIFEST, decode_archive_manifest
@@ -136,27 +131,6 @@ def test_the_same_streams_as_captured(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_same_servers_and_accounts_as_captured(name: str) -> None:
-    captured, gathered = evidence_of(f"{name}.capture"), evidence_of(name)
-    mine, theirs = captured.get(Servers), gathered.get(Servers)
-    used, use = captured.get(Accounts), gathered.get(Accounts)
-    assert mine is not None
-    assert theirs is not None
-    assert used is not None
-    assert use is not None
-    assert [(s.name, s.server_id, s.cluster, s.version, s.health) for s in theirs.servers] == [
-        (s.name, s.server_id, s.cluster, s.version, s.health) for s in mine.servers
-    ]
-    for server, other in zip(mine.servers, theirs.servers, strict=True):
-        assert server.jetstream
-        assert other.jetstream
-        assert other.varz
-        assert other.jetstream.storage == server.jetstream.storage
-        assert (other.meta and other.meta.leader) == (server.meta and server.meta.leader)
-    assert [(a.name, a.tiers) for a in use.accounts] == [(a.name, a.tiers) for a in used.accounts]
-
-
-@pytest.mark.parametrize("name", NAMES)
 def test_the_same_findings_as_captured(name: str) -> None:
     """Whatever was judged in both: the same rules fail on the same subjects, as bad. Nothing was lost or made up."""
     failed: list[dict[tuple[str, Subject | None], object]] = []
@@ -182,38 +156,7 @@ def test_the_same_findings_as_captured(name: str) -> None:
     assert {code for code, _ in gathered} >= {"JSD415", "JSD603"}
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_the_same_evidence_as_captured(name: str) -> None:
-    """But for what `nats audit gather` did not ask then, or never asks."""
-    captured, gathered = (
-        {kind for kind in KINDS if evidence_of(source).get(kind) is not None} for source in (f"{name}.capture", name)
-    )
-    assert captured - gathered == {Clocks, ConnectedServer} | ({RaftGroups} & captured)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_ages_are_those_of_the_archive(name: str) -> None:
-    """Every reading is dated by its server within the seconds that gathering took, long before today."""
-    taken_at = read_bundle(ARCHIVES / f"{name}.zip").samples[0].taken_at
-    captured_at = datetime.fromisoformat(Archive(name).json(METADATA)["capture_timestamp"])
-    assert abs(taken_at - captured_at) < timedelta(milliseconds=1)
-    servers = evidence_of(name).get(Servers)
-    assert servers is not None
-    times = [server.at for server in servers.servers]
-    for stream in streams_of(evidence_of(name)).values():
-        times += [stream.at, *(c.at for c in stream.consumers), *(r.at for r in stream.replicas)]
-    assert all(timedelta(0) <= taken_at - at < timedelta(seconds=5) for at in times)
-
-
 # --- what is missing is said --------------------------------------------------------------------------------------
-
-
-def test_a_whole_archive_has_no_gaps() -> None:
-    for name in NAMES:
-        assert requested(evidence_of(name)) == []
-        assert "nats 0.4.0" in offered(evidence_of(name))["raft"].how_to_get
-        assert evidence_of(name).why_absent(RaftGroups).kind == "raft"
-        assert "jsdoctor capture" in evidence_of(name).why_absent(Trend).how_to_get
 
 
 @pytest.mark.parametrize("kind", ["variables", "health", "jetstream_info", "gateways"])
@@ -256,22 +199,6 @@ def test_a_server_without_jetstream_is_not_missed(tmp_path: Path) -> None:
     assert servers is not None
     disabled = {server.name: server.jetstream and server.jetstream.disabled for server in servers.servers}
     assert disabled == {"edge": True, "n1": False}
-
-
-def test_streams_only_in_jsz(tmp_path: Path) -> None:
-    """With details, nothing is lost without the copies of each stream."""
-    archive = Archive("nats-0.2.2")
-    archive.drop(*archive.find(artifact_type="stream_info"))
-    evidence = archive.evidence(tmp_path)
-    assert requested(evidence) == []
-    for name, stream in streams_of(evidence).items():
-        assert stream.state == streams_of(evidence_of("nats-0.2.2"))[name].state
-
-
-def test_a_stream_that_jsz_shows_and_nobody_requested(tmp_path: Path) -> None:
-    archive = Archive("nats-0.2.2")
-    archive.drop(*archive.find(artifact_type="stream_info", stream="ONE"))
-    assert streams_of(archive.evidence(tmp_path)).keys() == streams_of(evidence_of("nats-0.2.2")).keys()
 
 
 def test_streams_that_only_their_servers_count(tmp_path: Path) -> None:
@@ -327,30 +254,6 @@ def test_listed_and_not_there(tmp_path: Path) -> None:
     assert (of_server.subject.name, of_server.reason) == ("n1", "VARZ was not read")
 
 
-def test_there_and_not_listed(tmp_path: Path) -> None:
-    """It may be anything; what it is cannot be known from its name."""
-    archive = Archive("nats-0.1.6")
-    archive.put("NOTES.txt", b"seen on Friday")
-    archive.put("capture/clusters/C/n9/variables.json", {"server_name": "n9"})
-    evidence = archive.evidence(tmp_path)
-    assert requested(evidence) == []
-    assert "2 members (NOTES.txt, capture/clusters/C/n9/variables.json)" in offered(evidence)["note"].reason
-    servers = evidence.get(Servers)
-    assert servers is not None
-    assert len(servers.servers) == 3
-
-
-def test_paths_mean_nothing(tmp_path: Path) -> None:
-    """Labels alone tell what a member is."""
-    archive = Archive("nats-0.2.2")
-    for number, member in enumerate([member for member in archive.manifest if "/misc/" not in member]):
-        labels, body = archive.labels(member), archive.members[member]
-        archive.drop(member)
-        archive.put(f"elsewhere/{number}", body, labels)
-    mine, theirs = (streams_of(e) for e in (archive.evidence(tmp_path), evidence_of("nats-0.2.2")))
-    assert [(s.subject, s.state) for s in mine.values()] == [(s.subject, s.state) for s in theirs.values()]
-
-
 @pytest.mark.parametrize("body", [b"", b"{", b"\xff", b"[1]", b"[" * 100_000, b'{"server":{},"x":1}', b'{"server":5}'])
 @pytest.mark.parametrize(
     "kind", ["variables", "jetstream_info", "account_jetstream_info", "account_info", "stream_info"]
@@ -365,15 +268,6 @@ def test_a_reply_that_is_none(kind: str, body: bytes, tmp_path: Path) -> None:
         assert not [v for v in run_all(evidence).verdicts if v.outcome is Outcome.ERROR]
 
 
-def test_without_metadata_the_time_is_that_of_the_servers(tmp_path: Path) -> None:
-    archive = Archive("nats-0.1.6")
-    taken_at = datetime.fromisoformat(archive.json(METADATA)["capture_timestamp"])
-    archive.drop(METADATA)
-    path = tmp_path / "archive.zip"
-    path.write_bytes(archive.zipped())
-    assert timedelta(0) < taken_at - read_bundle(path).created < timedelta(seconds=5)
-
-
 # --- pages --------------------------------------------------------------------------------------------------------
 
 
@@ -386,26 +280,6 @@ def _paged(archive: Archive, kind: str, key: str, overlap: bool) -> None:
     for number, part in ((1, items[: -1 if not overlap else None]), (2, items[-1:])):
         page = reply | {"data": reply["data"] | {key: part}}
         archive.put(member.replace(".json", f"/{number:04}.json"), page, labels)
-
-
-@pytest.mark.parametrize("overlap", [False, True])
-def test_accounts_in_pages(overlap: bool, tmp_path: Path) -> None:
-    archive = Archive("nats-0.2.2")
-    archive.drop(*archive.find(artifact_type="stream_info"))
-    (member,) = archive.find(artifact_type="jetstream_info")
-    reply = archive.json(member)
-    (detail,) = reply["data"]["account_details"]
-    other = json.loads(json.dumps(detail).replace("APP", "ZZZ"))
-    reply["data"] |= {"account_details": [detail, other], "streams": 8}
-    archive.put(member, reply)
-    _paged(archive, "jetstream_info", "account_details", overlap)
-    evidence = archive.evidence(tmp_path)
-    series, accounts = evidence.get(SnapshotSeries), evidence.get(Accounts)
-    assert series is not None
-    assert accounts is not None
-    assert [(s.account, len(s.replicas)) for s in series.last.streams] == [("APP", 1)] * 4 + [("ZZZ", 1)] * 4
-    assert [account.name for account in accounts.accounts] == ["APP", "ZZZ"]
-    assert requested(evidence) == []
 
 
 @pytest.mark.parametrize("overlap", [False, True])
@@ -479,20 +353,6 @@ def test_a_control_character_in_a_name_is_data(tmp_path: Path) -> None:
     path = tmp_path / "archive.zip"
     path.write_bytes(_with(lambda a: a.put("capture/streams/A\x1b[2J.json", b"{}")))
     assert read_bundle(path).samples
-
-
-def test_routes_that_are_there_are_read(tmp_path: Path) -> None:
-    archive = Archive("nats-0.1.6")
-    for member in archive.find(artifact_type="leafs"):
-        labels = archive.labels(member)
-        routes = {"routes": [{"rid": 1, "remote_name": "other", "remote_id": "ID"}], "num_routes": 1}
-        name = f"capture/routes/{labels['server']}.json"
-        archive.put(name, {"server": {"name": labels["server"]}, "data": routes}, {**labels, "artifact_type": "routes"})
-    path = tmp_path / "archive.zip"
-    path.write_bytes(archive.zipped())
-    links = assemble(read_bundle(path).samples).get(Links)
-    assert links is not None
-    assert {link.routes for link in links.servers} == {("other",)}
 
 
 @pytest.mark.parametrize("case", HOSTILE)

@@ -77,15 +77,6 @@ def problem(settings: Settings) -> Problem:
 # --- which context ----------------------------------------------------------------------------------------------
 
 
-def test_without_anything_the_defaults_apply(settings: Settings) -> None:
-    resolved = settings()
-    assert resolved.servers == ("nats://127.0.0.1:4222",)
-    assert resolved.login.kind is LoginKind.NONE
-    assert (resolved.js_api_prefix, resolved.inbox_prefix, resolved.timeout_s) == ("$JS.API", "_INBOX", 5.0)
-    assert not any((resolved.tls_required, resolved.tls_first, resolved.context_name))
-    assert set(resolved.origins.values()) == {"default"}
-
-
 def test_context_is_picked_by_option_then_variable_then_selection(settings: Settings, write: Write) -> None:
     for name in ("flag", "variable", "chosen"):
         write(name, {"url": f"nats://{name}:1"}, selected=name == "chosen")
@@ -165,13 +156,6 @@ def test_context_without_permission(problem: Problem, write: Write) -> None:
     path = write("bad", "{}")
     path.chmod(0)
     assert "permission denied" in problem(context="bad").message
-
-
-def test_unknown_keys_nulls_and_other_cases_are_fine(settings: Settings, write: Write) -> None:
-    write(
-        "new", {"URL": "nats://h:1", "brand_new": [1], "creds": None, "color_scheme": 7, "windows_ca_certs_match": None}
-    )
-    assert settings(context="new").servers == ("nats://h:1",)
 
 
 # --- precedence -------------------------------------------------------------------------------------------------

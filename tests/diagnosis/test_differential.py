@@ -72,11 +72,6 @@ def test_a_fault_of_another_consumer_is_not_this_ones() -> None:
     assert cause(diagnosis, "JSD403").verdict is Verdict.RULED_OUT
 
 
-def test_a_fault_of_another_stream_is_not_this_ones() -> None:
-    diagnosis = differential("consumer-stalled", evidence_of(STALLED), Narrowing(stream="EVENTS"))
-    assert cause(diagnosis, "JSD403").verdict is Verdict.RULED_OUT
-
-
 def test_a_stream_that_was_not_seen_decides_nothing() -> None:
     diagnosis = differential("consumer-stalled", evidence_of(STALLED), Narrowing(stream="NOWHERE"))
     assert diagnosis.notes == ("no stream NOWHERE was seen",)

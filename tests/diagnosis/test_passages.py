@@ -31,20 +31,6 @@ The others of them are fine.
 """
 
 
-def test_a_short_text_is_one_passage() -> None:
-    assert passages("the consumer of ORDERS is stuck") == [("the consumer of ORDERS is stuck", 1.0)]
-
-
-def test_a_report_has_its_title_and_its_prose() -> None:
-    read = passages(REPORT)
-    assert [text.splitlines()[0] for text, _ in read] == [
-        "Object store reads hang forever since Monday",
-        "Three servers in one zone.",
-        "We read some hundred objects a minute.",
-    ]
-    assert [weight for _, weight in read] == [1.0, 0.6, 0.6]
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -65,55 +51,11 @@ def test_what_programs_wrote_is_no_prose(text: str) -> None:
 SENTENCE = "We have used it for a year with the same settings."
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "a" * 700,
-        "the consumer is stuck\n" * 5 + "and waits",
-        "\n\nthe consumer is stuck\n\n",
-    ],
-)
-def test_a_text_of_few_lines_and_characters_is_one_passage(text: str) -> None:
-    assert passages(text) == [(text, 1.0)]
-
-
-@pytest.mark.parametrize("text", ["a" * 701, "the consumer is stuck\n" * 6 + "and waits"])
-def test_one_more_character_or_line_is_no_passage_of_its_own(text: str) -> None:
-    assert passages(text) == []
-
-
 def test_a_report_is_read_up_to_its_eighth_passage_and_a_long_one_is_cut() -> None:
     read = passages(f"{SENTENCE}\n\n" * 9 + "We have used it. " * 45)
     assert [text for text, _ in read] == [SENTENCE] * 8
     [first, second] = passages(SENTENCE + "\n\n" + "We have used it. " * 45)
     assert (first, len(second[0])) == ((SENTENCE, 1.0), 700)
-
-
-@pytest.mark.parametrize(
-    ("paragraph", "prose"),
-    [
-        ("The stream is stuck.", True),  # four words
-        ("The stream hangs.", False),
-        ("The 3 streams hang.", True),  # three of four are words of a language
-        ("The 3 streams hang 2 hours.", False),
-        ("replicas: three\nThe stream is stuck with it.", True),  # half of the lines are settings
-        ("replicas: three\nstorage: file\nThe stream is stuck with it.", False),
-        ("replicas: three\nstorage: file\nThe stream is stuck with it.\nWe do not know why.\nIt was well.", True),
-    ],
-)
-def test_prose_has_four_words_and_few_numbers_and_settings(paragraph: str, prose: bool) -> None:
-    read = [text for text, _ in passages(f"{SENTENCE * 14}\n\n{paragraph}")]
-    assert (paragraph in read) is prose
-
-
-def test_code_between_two_passages_is_left_out_of_both() -> None:
-    text = f"{SENTENCE}\n```go\nmsg.Ack()\n```\nThe stream is stuck since then.\n\n{SENTENCE * 14}"
-    assert [passage for passage, _ in passages(text)][:2] == [SENTENCE, "The stream is stuck since then."]
-
-
-def test_a_quoted_report_is_read_without_its_marks() -> None:
-    text = "> # The consumer **stops** after a restart\n>\n> " + "It is a pull consumer of our shop. " * 30
-    assert passages(text)[0][0] == "The consumer stops after a restart"
 
 
 @pytest.mark.parametrize(
@@ -154,12 +96,6 @@ def test_the_prose_above_a_pasted_log_is_kept() -> None:
 )
 def test_long_texts_about_other_things_lead_nowhere(text: str) -> None:
     assert recogniser().text(text).symptom is None
-
-
-def test_a_panic_of_a_client_is_none_of_a_server() -> None:
-    text = "panic: interface conversion: jetstream.Consumer is nil, not *jetstream.orderedConsumer"
-    recognition = recogniser().text(text + "\ngoroutine 9 [running]:\nmain.main()\n")
-    assert recognition.symptom is None or recognition.symptom.slug != "server-not-starting"
 
 
 def test_a_quoted_name_is_read_as_words() -> None:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
-
 from jsdoctor.engine.recognition import Recogniser, Recognition
 from jsdoctor.engine.symptoms import SymptomBook
 from jsdoctor.model.finding import Severity
 from jsdoctor.model.rule import Rule, Signature
 from jsdoctor.model.sentence import Topic, Vocabulary
 from jsdoctor.model.symptom import Symptom
-from tests.diagnosis.pages import book_of, error, page, text
+from tests.diagnosis.pages import book_of, page, text
 
 STALLED = "consumer stalled"
 SIGNATURES = (
@@ -33,69 +31,6 @@ def readings(*pages: Symptom, words: str) -> list[tuple[str, str, int]]:
 
 def slug(recognition: Recognition) -> str | None:
     return recognition.symptom.slug if recognition.symptom else None
-
-
-def test_an_error_is_named_by_its_code_whether_a_page_has_it_or_not() -> None:
-    known, other = error(10001, "the stream is torn apart"), error(10002, "the moon is full")
-    recogniser = Recogniser(book_of(page("torn", codes=(10001,)), errors=(other, known)), [RULE])
-    recognition = recogniser.code(10001)
-    assert (slug(recognition), recognition.by, recognition.api_error) == ("torn", "API error 10001", known)
-    assert recogniser.code(10002) == Recognition(api_error=other)
-    assert recogniser.code(10003) == Recognition()
-    in_text = recogniser.text("nats: error code 10003, err_code=10001, err_code=10002")
-    assert (slug(in_text), in_text.by, in_text.api_error) == ("torn", "API error 10001", known)
-    assert recogniser.text("nats: err_code=10003").api_error is None
-    assert recogniser.text("nats: err_code=10002") == Recognition(api_error=other)
-
-
-def test_a_code_weighs_more_than_a_line_a_line_more_than_one_that_ends_it_and_words_least() -> None:
-    log = "the stream is torn\nthe stream is whole again\nthe stream is odd\nconsumer stalled"
-    assert readings(
-        page("words", text(STALLED)),
-        page("ended", signatures=("stream-whole",)),
-        page("begun", signatures=("stream-torn",)),
-        words=log,
-    ) == [
-        ("begun", "the log signature stream-torn", 10_000 + len("stream is torn")),
-        ("ended", "the log signature stream-whole", 5_000 + len("stream is whole again")),
-        ("words", 'the words "consumer stalled" (Go)', len(STALLED)),
-    ]
-    assert readings(page("stalled", text(STALLED)), page("coded", codes=(10002,)), words=f"{STALLED}: error 10002") == [
-        ("coded", "API error 10002", 1_000_000),
-        ("stalled", 'the words "consumer stalled" (Go)', len(STALLED)),
-    ]
-
-
-ERRORS = (
-    error(10001, "peer {peer} lost {name}: the requested replicas cannot be placed here: '{name}'"),
-    error(10002, "stream sequence mismatch"),  # 24 characters
-    error(10003, "stream sequence missing"),
-    error(10004, "insufficient replication"),  # two words
-    error(10005, "no raft group is up"),
-    error(10006, "this one belongs to no page of all"),
-)
-
-
-@pytest.mark.parametrize(
-    ("words", "code"),
-    [
-        ("peer n3 is gone; the requested replicas cannot be placed here", 10001),
-        ("the  Requested\n replicas cannot be placed here: 'x'", 10001),
-        ("peer n3 lost: 'x'", None),
-        ("the stream sequence mismatch of today", 10002),
-        ("the stream sequence missing of today", None),
-        ("insufficient replication", None),
-        ("no raft group is up", None),
-        ("this one belongs to no page of all", None),
-    ],
-)
-def test_the_telling_words_of_an_api_error_are_known_without_its_code(words: str, code: int | None) -> None:
-    pages = [page(f"page-{error.code}", codes=(error.code,)) for error in ERRORS[:-1]]
-    recognition = read(book_of(*pages, errors=ERRORS), words)
-    if code is None:
-        assert recognition == Recognition()
-    else:
-        assert (slug(recognition), recognition.by) == (f"page-{code}", f"the text of API error {code}")
 
 
 def test_words_stand_on_any_line_and_secrets_in_them_are_hidden() -> None:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-import msgspec
-
-from jsdoctor.engine.activity import MAX_ASSETS, MAX_POINTS, Activities, AssetActivity, busiest, follow
+from jsdoctor.engine.activity import MAX_ASSETS, MAX_POINTS, Activities, busiest, follow
 from jsdoctor.model.jetstream import ConsumerConfig, SequencePair, StreamConfig, StreamState
 from jsdoctor.model.snapshot import ClusterSnapshot, Consumer, Stream
 
@@ -79,25 +77,3 @@ def test_memory_is_bounded() -> None:
 def test_a_stalled_clock_makes_no_rate() -> None:
     same = stream("ORDERS", 0, 10, 0)
     assert all(not activity.rates for activity in followed(check(0, same), check(0, same)).values())
-
-
-def test_a_stream_that_was_purged_stores_nothing_less_and_lag_counts_what_is_not_acknowledged() -> None:
-    began, purged = stream("ORDERS", 0, 100, 100), stream("ORDERS", 10, 40, 100)
-    (worker,) = purged.consumers
-    waiting = msgspec.structs.replace(worker, num_pending=3, num_ack_pending=4)
-    activities = followed(check(0, began), check(10, msgspec.structs.replace(purged, consumers=(waiting,))))
-    assert activities[purged.subject].rates == (0.0,)
-    assert activities[worker.subject].lag == (0, 7)
-    assert activities[worker.subject].movement == 7
-    assert activities[purged.subject].movement == 0
-
-
-def test_movement_is_the_last_rate_and_the_swing_of_the_lag() -> None:
-    still = AssetActivity(stream("A", 0, 1, 1).subject, BEGAN, 1, BEGAN)
-    assert still.movement == 0
-    assert msgspec.structs.replace(still, lag=(5, 2, 4), rates=(9.0, 1.5)).movement == 4.5
-
-
-def test_as_many_assets_as_are_followed_are_all_kept_in_their_order() -> None:
-    streams = [stream(f"S{MAX_ASSETS - 1 - name}", 0, 1, 1) for name in range(MAX_ASSETS // 2)]
-    assert next(iter(followed(check(0, *streams)))) == streams[0].subject

@@ -24,7 +24,6 @@ from jsdoctor.model.manifest import (
 )
 from jsdoctor.model.report import Result
 from jsdoctor.model.snapshot import SnapshotSeries
-from jsdoctor.model.suppression import EXISTING, Suppression
 from tests.support.evidence import evidence_of
 from tests.support.manifest_cases import manifest_evidence_of
 from tests.support.ruleset import checks, rules
@@ -58,10 +57,6 @@ def reasons(limits: str) -> dict[str, str]:
 @pytest.mark.parametrize("limits", ["  maxMsgs: 1000\n", "  maxAge: 24h\n"])
 def test_a_fault_that_the_change_fixes_is_none_of_the_change(limits: str) -> None:
     assert reasons(limits) == {"APP > INTAKE": "was there before the change, which passes this rule"}
-
-
-def test_a_fault_that_the_change_leaves_counts_as_deployed_and_as_declared() -> None:
-    assert reasons("") == {"APP > INTAKE": "", "INTAKE": ""}
 
 
 RULES = {rule.code: rule for rule in rules()}
@@ -139,23 +134,6 @@ def test_a_stream_that_changes_or_may_change_is_judged_with_its_consumers(fields
     assert [reason(failed(subject, REPLY), evidence) for subject in (STREAM, BILLING)] == ["", BEFORE]
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [
-        CHANGED,
-        {"planned_action": PlannedAction.REPLACED},
-        {"mistakes": (MISTAKE,)},
-        {"unknown": frozenset({"description"})},
-    ],
-    ids=["changed", "replaced", "mistaken", "not known yet"],
-)
-def test_a_consumer_that_changes_or_may_change_touches_nothing_else_that_is_deployed(fields: dict[str, Any]) -> None:
-    evidence = beside(consumer=fields)
-    assert [reason(declared(subject), evidence) for subject in (STREAM, BILLING)] == ["", ""]
-    others = (STREAM, replace(BILLING, name="archive"), Subject(kind="account", name="billing", stream="ORDERS"))
-    assert [reason(failed(subject, REPLY), evidence) for subject in (BILLING, *others)] == ["", *[BEFORE] * 3]
-
-
 def test_a_rule_that_judges_no_manifests_passes_nothing_of_them() -> None:
     evidence = beside(stream=CHANGED)
     assert reason(failed(STREAM, REPLY, code="JSD704"), evidence) == ""
@@ -170,18 +148,3 @@ def test_what_a_manifest_states_wrongly_passes_no_rule() -> None:
         {"planned_action": PlannedAction.REPLACED},
     ):
         assert reason(failed(STREAM, REPLY, code="JSD601"), beside(stream=fields)) == ""
-
-
-def test_passes_and_waived_findings_stay_as_they_are() -> None:
-    passes = Result(RULES["JSD401"], Finding(subject=BILLING, outcome=Outcome.PASS))
-    waived = replace(failed(BILLING, REPLY), suppressed=Suppression("waiver", "known"))
-    assert without_existing([passes, waived], beside(), checks()) == (passes, waived)
-
-
-def test_without_a_deployment_or_without_manifests_every_finding_counts() -> None:
-    """So it does on a deployment whose manifests were not given, which shows nothing of a change."""
-    finding = failed(BILLING, REPLY)
-    for evidence in (evidence_of({"base": "three-nodes-2.15.1"}), manifest_evidence_of({"text": {"a.yaml": DECLARED}})):
-        assert without_existing([finding], evidence, checks()) == (finding,)
-    (judged,) = without_existing([finding], beside(), checks())
-    assert judged.suppressed == Suppression(EXISTING, BEFORE)

@@ -105,15 +105,6 @@ def test_findings_come_by_what_became_of_them_then_the_worst_first() -> None:
     assert not gone.is_there
 
 
-def test_sources_are_the_same_in_any_order() -> None:
-    live, logs = SavedSource("live", "prod"), SavedSource("logs", "/var/log/nats")
-    both, turned, single = (
-        msgspec.structs.replace(report(), sources=sources) for sources in ((live, logs), (logs, live), (live,))
-    )
-    assert compare(both, turned).same_sources
-    assert not compare(both, single).same_sources
-
-
 def test_text_of_others_is_data() -> None:
     name = "a|b<script>\x1b[31m`x`"
     comparison = compare(report(), report(finding("JSD401", Severity.ERROR, Subject(kind="stream", name=name))))

@@ -7,14 +7,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from msgspec.structs import replace
 
-from jsdoctor.checks.stream_limits.replicas_risky import replicas_risky
 from jsdoctor.engine.incidents import incidents
-from jsdoctor.engine.loader import PageText, cause_graph_misfits, load_rules
+from jsdoctor.engine.loader import PageText, load_rules
 from jsdoctor.model.evidence import EvidenceSet
-from jsdoctor.model.finding import Confidence, Finding, Impact, Observation, Outcome, Severity, Subject
+from jsdoctor.model.finding import Confidence, Finding, Impact, Observation, Severity, Subject
 from jsdoctor.model.jetstream import Cluster, ConsumerConfig, Peer, SequencePair, StreamConfig, StreamState
 from jsdoctor.model.report import Incident, Result
-from jsdoctor.model.rule import Explanation, Relation, Rule
 from jsdoctor.model.snapshot import ClusterSnapshot, Consumer, SnapshotSeries, Stream, UnresponsiveAsset
 from jsdoctor.parse.front_matter import PageError
 from tests.support.ruleset import rules
@@ -110,20 +108,6 @@ def test_a_lagging_replica_is_explained_by_its_own_server_alone() -> None:
     assert len(incidents([lag, failed("JSD703", server("n2"), "n2 has not been heard")], evidence, NOW)) == 1
 
 
-def test_a_slow_disk_explains_a_server_that_does_not_respond() -> None:
-    silent_peer = (Observation("n2", "cluster.replicas[n1].active_ns", 12_000_000_000),)
-    results = [
-        failed("JSD703", stream("ORDERS"), "n1 has not been heard for 12s", evidence=silent_peer),
-        failed("JSD901", server("n1"), "no response"),
-        failed("JSD814", server("n1"), "it waited for its disk"),
-    ]
-    grouped = incidents(results, seen(placed("ORDERS", "n2", "n1", "n3")), NOW)
-    assert causes_and_consequences(grouped) == [(["JSD814 n1"], ["JSD703 APP > ORDERS", "JSD901 n1"])]
-    [_, _, slow_disk] = results
-    others = [failed("JSD703", stream("ORDERS"), "n3 has not been heard for 12s"), slow_disk]
-    assert len(incidents(others, seen(placed("ORDERS", "n2", "n3", "n4")), NOW)) == 2
-
-
 def test_an_asset_without_a_response_belongs_to_the_server_that_is_away() -> None:
     silent = (UnresponsiveAsset(stream("SOLO"), "no responders"),)
     results = [failed("JSD702", stream("SOLO"), "no server answers"), failed("JSD703", server("n3"), "not heard")]
@@ -134,44 +118,10 @@ def test_an_asset_without_a_response_belongs_to_the_server_that_is_away() -> Non
     assert incident.severity is Severity.CRITICAL
 
 
-@pytest.mark.parametrize(("retention", "number"), [("workqueue", 1), ("interest", 1), ("limits", 2)])
-def test_a_dead_worker_fills_only_a_stream_that_waits_for_it(retention: str, number: int) -> None:
-    evidence = seen(placed("JOBS", "n1", retention=retention, consumers=("worker",)))
-    results = [failed("JSD405", consumer("JOBS", "worker"), "nobody asks"), failed("JSD603", stream("JOBS"), "full")]
-    assert len(incidents(results, evidence, NOW)) == number
-
-
-def test_a_chain_of_consequences_has_one_root() -> None:
-    evidence = seen(placed("JOBS", "n1", retention="workqueue", consumers=("worker",)))
-    worker = consumer("JOBS", "worker")
-    results = [
-        failed("JSD608", stream("JOBS"), "above its threshold"),
-        failed("JSD602", stream("JOBS"), "98 % full"),
-        failed("JSD603", stream("JOBS"), "refuses"),
-        failed("JSD401", worker, "behind"),
-        failed("JSD405", worker, "nobody asks"),
-    ]
-    [incident] = incidents(results, evidence, NOW)
-    assert [r.rule.code for r in incident.causes] == ["JSD405"]
-    assert {c.result.rule.code for c in incident.consequences} == {"JSD401", "JSD602", "JSD603", "JSD608"}
-
-
 def test_findings_that_are_alike_are_one_incident_and_others_are_not() -> None:
     results = [failed("JSD405", consumer("A", f"w{i}"), f"{i} messages wait for w{i}") for i in range(40)]
     results.append(failed("JSD405", consumer("A", "slow"), "nobody has asked since it was created"))
     assert sorted(len(incident.causes) for incident in incidents(results, seen(), NOW)) == [1, 40]
-
-
-def test_a_tenants_single_replicas_are_one_incident_wherever_each_lies() -> None:
-    names = ("alpha", "bravo", "nats-2")
-    streams = [replace(placed("R3", *names), config=StreamConfig(name="R3", num_replicas=3))]
-    streams += [replace(placed(f"tenant_{n}", names[n % 3]), answered_by=names[n % 3]) for n in range(400)]
-    series = SnapshotSeries((ClusterSnapshot(taken_at=NOW, streams=tuple(streams)),))
-    results = [Result(RULES["JSD605"], finding) for finding in replicas_risky(series, None, None)]
-    failures = [result for result in results if result.finding.outcome is Outcome.FAIL]
-    (incident,) = incidents(failures, seen(), NOW)
-    assert len(incident.causes) == 400
-    assert all(name in {word for f in failures for word in f.finding.message.split()} for name in names)
 
 
 @pytest.mark.parametrize(
@@ -226,24 +176,6 @@ def test_every_finding_is_in_exactly_one_incident() -> None:
     assert sorted(listed) == sorted(id(result) for result in results)
 
 
-def test_the_shipped_graph_has_no_circle() -> None:
-    assert not list(cause_graph_misfits(RULES.values()))
-
-
-def test_a_circle_and_an_unknown_code_are_mistakes_of_the_pages() -> None:
-    def rule(code: str, *causes: str) -> Rule:
-        edges = tuple(Explanation(cause, Relation.SAME) for cause in causes)
-        return replace(RULES["JSD703"], code=code, explained_by=edges, origin=f"{code}.md")
-
-    circle = [rule("JSD1", "JSD2"), rule("JSD2", "JSD3"), rule("JSD3", "JSD1")]
-    assert list(cause_graph_misfits(circle)) == [
-        "JSD1.md:1: 'explained_by' goes in a circle: JSD1 <- JSD2 <- JSD3 <- JSD1"
-    ]
-    assert list(cause_graph_misfits([rule("JSD1", "JSD1")]))
-    [unknown] = cause_graph_misfits([rule("JSD1", "JSD3"), rule("JSD2")])
-    assert "no rule has the code 'JSD3'" in unknown
-
-
 def test_a_page_reports_what_is_wrong_with_its_graph() -> None:
     page = '+++\ncode = "X101"\nslug = "x"\ntitle = "x"\ncheck = "c"\nseverity = "error"\nstatus = "stable"\n'
     page += 'impact = "terrible"\nexplained_by = [{ code = "X102", link = "near" }]\n+++\n'
@@ -252,28 +184,6 @@ def test_a_page_reports_what_is_wrong_with_its_graph() -> None:
     problems = "\n".join(raised.value.problems)
     assert "terrible" in problems
     assert "'explained_by' must be a list" in problems
-
-
-def test_a_full_stream_that_discards_is_the_cause_of_what_its_consumer_missed() -> None:
-    """JSD206 vanishes when the server moves the consumer on, JSD618 stays: the incident keeps its cause."""
-    slow = consumer("ORDERS", "slow")
-    for severity in (Severity.WARNING, Severity.ERROR):
-        evicts = failed("JSD618", slow, severity=severity)
-        [explained] = causes_and_consequences(
-            incidents([failed("JSD206", slow), evicts], seen(placed("ORDERS", "n1")), NOW)
-        )
-        assert explained == (["JSD618 APP > ORDERS > slow"], ["JSD206 APP > ORDERS > slow"])
-
-
-def test_a_wrong_filter_explains_what_no_consumer_takes() -> None:
-    evidence = seen(placed("EVENTS", "n1", retention="interest"))
-    unheard = failed("JSD617", stream("EVENTS"), severity=Severity.ERROR)
-    wrong = failed("JSD416", consumer("EVENTS", "billing"))
-    assert causes_and_consequences(incidents([unheard, wrong], evidence, NOW)) == [
-        (["JSD416 APP > EVENTS > billing"], ["JSD617 APP > EVENTS"])
-    ]
-    elsewhere = failed("JSD416", consumer("OTHER", "billing"))
-    assert len(incidents([unheard, elsewhere], evidence, NOW)) == 2
 
 
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
@@ -321,31 +231,3 @@ def test_a_mere_possibility_does_not_stand_before_a_sure_cause() -> None:
         (["JSD301 APP > ORDERS"], []),
         (["JSD302 APP > ORDERS"], ["JSD305 APP > ORDERS"]),
     ]
-
-
-def test_the_worst_consequences_come_first() -> None:
-    results = [
-        failed("JSD704", server("n1"), severity=Severity.WARNING),
-        failed("JSD707", server("n1"), severity=Severity.ERROR),
-        failed("JSD703", server("n1")),
-    ]
-    [incident] = incidents(results, seen(), NOW)
-    assert [(c.result.rule.code, c.evidence) for c in incident.consequences] == [
-        ("JSD707", "the same server n1"),
-        ("JSD704", "the same server n1"),
-    ]
-
-
-def test_of_equal_impact_the_most_severe_come_first_then_those_of_most_assets_then_the_earliest() -> None:
-    """Those that nothing dates come last, by the code of their rule."""
-    results = [
-        *(failed("JSD401", consumer("A", name), severity=Severity.WARNING) for name in ("x", "y", "z")),
-        failed("JSD402", consumer("B", "c"), severity=Severity.ERROR),
-        *(failed("JSD403", consumer("C", name), severity=Severity.WARNING) for name in ("x", "y")),
-        failed("JSD404", consumer("D", "c"), severity=Severity.WARNING),
-        failed("JSD405", consumer("E", "c"), severity=Severity.WARNING),
-        failed("JSD408", consumer("F", "c"), severity=Severity.WARNING, first_seen=NOW - HOUR),
-        failed("JSD409", consumer("G", "c"), severity=Severity.WARNING, first_seen=NOW - 2 * HOUR),
-    ]
-    order = [incident.causes[0].rule.code for incident in incidents(results, seen(), NOW)]
-    assert order == ["JSD402", "JSD401", "JSD403", "JSD409", "JSD408", "JSD404", "JSD405"]

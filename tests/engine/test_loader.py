@@ -30,11 +30,6 @@ def problems(*pages: PageText) -> list[str]:
     return list(raised.value.problems)
 
 
-def test_rules_come_by_their_codes() -> None:
-    loaded = load_rules(reversed([*SHIPPED.values()]), checks(), frozenset(actions()))
-    assert [rule.code for rule in loaded] == sorted(rule.code for rule in rules())
-
-
 @pytest.mark.parametrize(
     ("wrong", "problem"),
     [
@@ -111,33 +106,6 @@ def test_the_mistakes_of_symptom_pages_and_of_the_vocabulary_come_together() -> 
     assert [line.partition(":")[0] for line in raised.value.problems] == ["symptoms/torn.md", "words.toml"]
 
 
-@pytest.mark.parametrize(
-    ("line", "problem"),
-    [
-        ('rules = ["JSD301", "JSD399"]', "no rule has the code 'JSD399'"),
-        ('signatures = ["no-such-line"]', "no signature is named 'no-such-line'"),
-        ("codes = [19999]", "no error of the JetStream API has the code '19999'"),
-    ],
-)
-def test_what_a_symptom_is_recognised_by_is_there(line: str, problem: str) -> None:
-    pages = [page for page in symptom_pages() if not page.origin.endswith("/duplicate-messages.md")]
-    (shipped,) = (page for page in symptom_pages() if page.origin.endswith("/duplicate-messages.md"))
-    front, _, rest = shipped.text.partition("[match]\n")
-    texts = rest[rest.index("[[match.texts]]") :]
-    wrong = PageText(shipped.origin, shipped.failure_mode, f"{front}[match]\n{line}\n\n{texts}")
-    [reported] = book_problems(*pages, wrong)
-    assert reported.startswith(f"{shipped.origin}:1: {problem}")
-
-
-def test_a_symptom_page_names_rules_that_are_there() -> None:
-    pages = list(symptom_pages())
-    place = next(place for place, page in enumerate(pages) if "JSD403" in page.text)
-    text = pages[place].text.replace("JSD403", "JSD499")
-    wrong = PageText(pages[place].origin, pages[place].failure_mode, text)
-    reported = book_problems(*pages[:place], wrong, *pages[place + 1 :])
-    assert any(line.startswith(f"{wrong.origin}:1: ") and "JSD499" in line for line in reported)
-
-
 def test_a_signature_is_resolved_by_one_that_is_there() -> None:
     origin = next(name for name, page in SHIPPED.items() if "resolved_by" in page.text)
     shipped = SHIPPED[origin]
@@ -155,13 +123,6 @@ def test_a_signature_is_resolved_by_one_that_is_there() -> None:
     assert len(reported) == 1
     assert f"no signature is named '{named}x'" in reported[0]
     assert reported[0].startswith(f"{shipped.origin}:1: signature '")
-
-
-def test_no_rule_explains_itself() -> None:
-    circle = page(
-        "a/JSD601.md", ('impact = "hygiene"', 'impact = "hygiene"\nexplained_by = [{ code = "JSD601", link = "same" }]')
-    )
-    assert problems(circle) == ["a/JSD601.md:1: 'explained_by' goes in a circle: JSD601 <- JSD601"]
 
 
 def test_a_vocabulary_leads_to_symptoms_that_are_there() -> None:

@@ -14,7 +14,6 @@ from jsdoctor.model.change import ChangeAction, ChangeStep, ManifestChange
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import CLUSTER, Subject
 from jsdoctor.model.gap import Gap
-from jsdoctor.model.jetstream import StreamConfig
 from jsdoctor.model.manifest import (
     DeclaredAsset,
     DeclaredConsumer,
@@ -22,7 +21,6 @@ from jsdoctor.model.manifest import (
     FilePosition,
     Manifests,
     Mistake,
-    PlannedAction,
     Tool,
 )
 from jsdoctor.model.server import ConnectedServer
@@ -136,13 +134,6 @@ def test_a_login_of_one_account_shows_all_that_is_its_own() -> None:
     assert step_of(change_of(offline, stream("ORDERS"))).action is ChangeAction.CREATE
 
 
-def test_a_stream_that_was_seen_is_updated_whatever_was_not() -> None:
-    change = change_of(deployment(recorded()["ORDERS"]), stream("ORDERS", config={"max_msgs": 50}), gaps=(UNREACHED,))
-    step = step_of(change)
-    assert (step.action, step.reason, step.messages) == (ChangeAction.UPDATE, "", 120)
-    assert step.at_stake == "max_msgs 50 is below the 120 messages it holds: the oldest 70 are deleted"
-
-
 def test_a_consumer_may_exist_where_those_of_its_stream_are_not_all_seen() -> None:
     listed = recorded()["ORDERS"]
     partly = deployment(replace(listed, consumers_seen=False), recorded()["RING"])
@@ -157,24 +148,12 @@ def test_a_consumer_may_exist_where_those_of_its_stream_are_not_all_seen() -> No
     assert (unseen.action, unseen.fields) == (ChangeAction.UNCLEAR, ())
 
 
-def test_consumers_that_were_not_listed_matter_only_of_declared_streams() -> None:
-    partly = deployment(recorded()["ORDERS"], replace(recorded()["RING"], consumers_seen=False))
-    assert change_of(partly, stream("ORDERS")).incomplete == ""
-
-
 def test_a_stream_that_its_leader_did_not_report_is_unclear() -> None:
     evidence = deployment(replace(recorded()["ORDERS"], from_leader=False))
     step = step_of(change_of(evidence, stream("ORDERS", config={"max_msgs": 50})))
     reason = "stream ORDERS is there, and its leader did not report it"
     assert (step.action, step.fields, step.reason) == (ChangeAction.UNCLEAR, (), reason)
     assert step.at_stake == f"not known: {reason}"
-
-
-def test_what_is_at_stake_is_known_only_where_its_rule_was_evaluated() -> None:
-    evidence = deployment(recorded()["ORDERS"])
-    declared = stream("ORDERS", config={"max_msgs": 500})
-    assert step_of(change_of(evidence, declared, select=("JSD615",))).at_stake == ""
-    assert step_of(change_of(evidence, declared, select=("JSD602", "JSD614"))).at_stake == "not known"
 
 
 def test_a_plan_may_state_what_is_known_only_afterwards_and_have_mistakes() -> None:
@@ -190,47 +169,6 @@ def test_a_plan_may_state_what_is_known_only_afterwards_and_have_mistakes() -> N
     assert step_of(change_of(evidence, held)).reason == (
         f"{later}; its manifest has mistakes: see the findings; Terraform has the option not to update it"
     )
-
-
-def test_a_step_has_its_own_reason_before_that_of_its_place() -> None:
-    kept = consumer("ORDERS", "billing", {"max_deliver": 9}, may_update=False)
-    change = change_of(deployment(recorded()["ORDERS"]), kept, stream("ORDERS", config={"max_msgs": 500}))
-    assert [step.reason for step in change.steps] == [
-        "",
-        "Terraform has the option not to update it; after its stream ORDERS",
-    ]
-
-
-def test_a_stream_takes_the_subjects_of_one_that_the_plan_deletes() -> None:
-    evidence = deployment(recorded()["ORDERS"])
-    change = change_of(evidence, stream("NEW"), stream("ORDERS", planned_action=PlannedAction.DELETED))
-    assert [(step.action, step.subject.name, step.fields != ()) for step in change.steps] == [
-        (ChangeAction.DELETE, "ORDERS", False),
-        (ChangeAction.CREATE, "NEW", True),
-    ]
-    assert change.steps[1].reason == "after ORDERS, which gives up subjects that it takes"
-
-
-def test_values_are_written_as_people_write_them() -> None:
-    """ORDERS is no longer filled from another stream, and its metadata has letters beyond ASCII."""
-    sources = recorded()["ALL"].config.sources
-    before = replace(recorded()["ORDERS"].config, subjects=("a.>", "b.>"), metadata={"team": "Köln"}, sources=sources)
-    after = {"subjects": ("c.>",), "max_age_ns": 60_000_000_000, "metadata": {"team": "Zürich"}}
-    change = change_of(deployment(replace(recorded()["ORDERS"], config=before)), stream("ORDERS", config=after))
-    written = {field.field: (field.before, field.after) for field in step_of(change).fields}
-    assert written["subjects"] == ("a.>, b.>", "c.>")
-    assert written["max_age"] == ("3d", "1m")
-    assert written["metadata"] == ('{"team": "Köln"}', '{"team": "Zürich"}')
-    assert sources
-    assert written["sources"][0].startswith('[{"name": ')
-    assert written["sources"][1] == ""
-
-
-def test_of_a_new_stream_only_what_differs_from_the_default_is_listed() -> None:
-    """Servers give a stream without subjects its own name as the subject."""
-    plain = DeclaredStream(tool=Tool.NATS_CLI, what="stream", place=PLACE, config=StreamConfig(name="NEW", max_msgs=9))
-    step = step_of(change_of(deployment(recorded()["RING"]), plain))
-    assert [(field.field, field.before, field.after) for field in step.fields] == [("max_msgs", "", "9")]
 
 
 def other_account() -> Stream:

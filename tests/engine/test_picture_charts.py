@@ -7,16 +7,15 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 
-from jsdoctor.engine.picture.charts import ack_latencies, clock_offsets, usages
+from jsdoctor.engine.picture.charts import ack_latencies, usages
 from jsdoctor.engine.picture.draw import edges, nodes, picture, state_events
-from jsdoctor.engine.picture.trends import delivered_rates, leaders, microseconds, redeliveries, stored_rates, trends
+from jsdoctor.engine.picture.trends import delivered_rates, leaders, microseconds, stored_rates, trends
 from jsdoctor.model.ack_times import AckTimes, ConsumerAcks
-from jsdoctor.model.clock import Clocks, Offset, ServerClock
 from jsdoctor.model.evidence import EvidenceSet
-from jsdoctor.model.finding import Finding, Severity
+from jsdoctor.model.finding import Finding
 from jsdoctor.model.history import History
 from jsdoctor.model.links import Gateway, Leaf, Links, ServerLinks
-from jsdoctor.model.picture import AckLatency, ChartSeries, ClockOffset, Edge, Picture, Usage
+from jsdoctor.model.picture import ChartSeries, Edge, Picture, Usage
 from jsdoctor.model.report import Result
 from jsdoctor.model.server import UNLIMITED, Server, Servers
 from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries
@@ -113,17 +112,6 @@ def test_a_rate_within_less_than_a_second_is_per_second() -> None:
         assert {tuple(value for _, value in line.points) for line in series} == {(rate,)}
 
 
-def test_redeliveries_are_those_of_each_snapshot(evidence: EvidenceSet) -> None:
-    series = redeliveries(evidence)
-    assert series
-    assert {tuple(value for _, value in line.points)[1:] for line in series} == {(7.0, 0.0)}
-
-
-def test_streams_that_stored_nothing_are_not_drawn() -> None:
-    first = recorded()
-    assert stored_rates(EvidenceSet({Trend: Trend((first, later(first, 10, 0, 0)))}, {})) == ()
-
-
 def test_a_full_stream_that_discards_old_messages_is_no_alarm() -> None:
     first = recorded()
     only = replace(first, streams=tuple(stream for stream in first.streams if stream.name == "RING"))
@@ -181,39 +169,8 @@ def test_a_projection_reaches_four_times_as_far_as_what_was_seen(pending: tuple[
     assert (series.limit is None) == (limit != 1100)
 
 
-def test_without_a_limit_there_is_no_projection() -> None:
-    assert lag(100, 300, limit=-1).projection is None
-    assert lag(100, 300, limit=300).projection is None
-
-
 def test_a_clock_that_stands_still_shows_no_trend() -> None:
     assert lag(100, 300, apart=0).projection is None
-
-
-def test_consumers_with_findings_are_drawn_first_then_the_longest_lags() -> None:
-    """One that has nothing left to wait for now, and had before, is drawn too."""
-    first = recorded()
-    names = [consumer.subject.label for _, consumer in first.led_consumers()]
-    assert len(names) > 6
-    numbers = {label: number for number, label in enumerate(names)}
-
-    def snapshot(seconds: int, factor: int) -> ClusterSnapshot:
-        after = later(first, seconds, 0, 0)
-        streams = tuple(
-            replace(
-                s,
-                consumers=tuple(replace(c, num_pending=factor * numbers.get(c.subject.label, 0)) for c in s.consumers),
-            )
-            for s in after.streams
-        )
-        return replace(after, streams=streams)
-
-    faulty = next(consumer.subject for _, consumer in first.led_consumers() if consumer.subject.label == names[1])
-    report = reports.report([Result(reports.LAG, Finding(subject=faulty, message="it waits"))])
-    series = trends(report, EvidenceSet({Trend: Trend((snapshot(0, 10), snapshot(10, 10)))}, {}))
-    assert [line.name for line in series] == [names[1], *reversed(names[-5:])]
-    gone = trends(reports.report(), EvidenceSet({Trend: Trend((snapshot(0, 10), snapshot(10, 0)))}, {}))
-    assert [line.name for line in gone] == sorted(names[1:])[:6]
 
 
 def test_who_led_from_when_to_when() -> None:
@@ -230,58 +187,12 @@ def test_who_led_from_when_to_when() -> None:
     assert leaders(EvidenceSet({SnapshotSeries: SnapshotSeries(snapshots[:1])}, {})) == ()
 
 
-def test_the_streams_that_stored_most_come_first_six_at_most() -> None:
-    first = recorded()
-    stored = {
-        stream.name: number + 1 for number, stream in enumerate(sorted(first.streams, key=lambda stream: stream.name))
-    }
-    after = later(first, 10, 0, 0)
-    streams = tuple(
-        replace(stream, state=replace(stream.state, last_seq=stream.state.last_seq + stored[stream.name]))
-        for stream in after.streams
-    )
-    series = stored_rates(EvidenceSet({Trend: Trend((first, replace(after, streams=streams)))}, {}))
-    led = sorted((stored[stream.name] for stream in first.led_streams()), reverse=True)
-    assert [line.points[0][1] for line in series] == [number / 10 for number in led[:6]]
-    assert {line.unit for line in series} == {"per_second"}
-
-
 def test_a_counter_that_fell_shows_no_rate() -> None:
     """A stream that was recreated counts from 1 again."""
     first = recorded()
     snapshots = (first, later(first, 10, 90, 0), later(first, 20, 40, 0))
     series = stored_rates(EvidenceSet({Trend: Trend(snapshots)}, {}))
     assert {tuple(value for _, value in line.points) for line in series} == {(9.0, 0.0)}
-
-
-def test_the_slowest_acknowledgements_come_first() -> None:
-    """By the 99th percentile, whatever the median and the longest."""
-    slow = ConsumerAcks("A", "S", "slow", (1, *([9] * 98), 9))
-    late = ConsumerAcks("A", "S", "late", (*([2] * 99), 50))
-    none = ConsumerAcks("A", "S", "none", ())
-    latencies = ack_latencies(EvidenceSet({AckTimes: AckTimes((none, late, slow))}, {}))
-    assert latencies == (
-        AckLatency("A > S > slow", 100, 9, 9, 9),
-        AckLatency("A > S > late", 100, 2, 2, 50),
-    )
-
-
-def test_the_most_redelivered_come_first() -> None:
-    """By the most that was seen, not by what is left."""
-    first = recorded()
-    names = [consumer.subject.label for _, consumer in first.led_consumers()]
-
-    def snapshot(seconds: int, counts: dict[str, int]) -> ClusterSnapshot:
-        after = later(first, seconds, 0, 0)
-        streams = tuple(
-            replace(s, consumers=tuple(replace(c, num_redelivered=counts.get(c.subject.label, 0)) for c in s.consumers))
-            for s in after.streams
-        )
-        return replace(after, streams=streams)
-
-    snapshots = (snapshot(0, {names[2]: 9, names[0]: 1}), snapshot(10, {names[1]: 5, names[0]: 1}))
-    series = redeliveries(EvidenceSet({Trend: Trend(snapshots)}, {}))
-    assert [line.name for line in series] == [names[2], names[1], names[0]]
 
 
 def test_a_member_of_the_meta_group_that_is_offline_is_down() -> None:
@@ -294,13 +205,6 @@ def test_a_member_of_the_meta_group_that_is_offline_is_down() -> None:
     known = Result(reports.HEALTH, Finding(subject=reports.server("n3"), message="no response"))
     report = reports.report([known])
     assert [node.why for node in nodes(report, evidence)][2] == "JSD801 no response"
-
-
-def test_information_about_a_server_is_no_warning() -> None:
-    evidence = evidence_of({"base": "three-nodes-2.15.1"})
-    information = Result(reports.AUTH, Finding(subject=reports.server("n1"), message="open", severity=Severity.INFO))
-    about_stream = Result(reports.REPLICAS, Finding(subject=reports.stream("n1"), message="R2"))
-    assert {node.state for node in nodes(reports.report([information, about_stream]), evidence)} == {"ok"}
 
 
 def test_each_gateway_and_leaf_node_is_one_edge() -> None:
@@ -344,21 +248,6 @@ def test_a_stream_with_a_limit_has_its_use_drawn(limit: int, drawn: bool) -> Non
     limited = replace(first, streams=(replace(stream, config=config),))
     usage_list = usages(EvidenceSet({SnapshotSeries: SnapshotSeries((limited,))}, {}))
     assert [usage.what for usage in usage_list] == (["bytes", "messages"] if drawn else [])
-
-
-@pytest.mark.parametrize(("hours", "seconds", "drawn"), [(24, 0, False), (23, 3599, True)])
-def test_elections_of_the_last_day_are_events(hours: int, seconds: int, drawn: bool) -> None:
-    first = alone(recorded(), "ORDERS")
-    (stream,) = first.streams
-    since = stream.at - timedelta(hours=hours, seconds=seconds)
-    assert stream.cluster is not None
-    elected = replace(stream, cluster=replace(stream.cluster, leader="n2", leader_since=since))
-    snapshots = SnapshotSeries((replace(first, streams=(elected,)),))
-    events = list(state_events(EvidenceSet({SnapshotSeries: snapshots}, {})))
-    assert [(key, event.kind, event.label) for key, event in events] == (
-        [(("stream", "APP > ORDERS"), "leader", "n2 became leader")] if drawn else []
-    )
-    assert {(event.start_us, event.bound_us) for _, event in events} <= {(microseconds(since), None)}
 
 
 @pytest.mark.parametrize(("hours", "seconds", "drawn"), [(24, 0, False), (23, 3599, True)])
@@ -406,35 +295,3 @@ def test_storage_of_servers_is_drawn_where_it_has_a_limit_and_is_used() -> None:
         Usage("n1", "memory storage", 100, 400),
         Usage("n3", "file storage", 7, UNLIMITED - 1),
     )
-
-
-def test_two_dozen_clocks_are_drawn() -> None:
-    at = recorded().taken_at
-    clocks = tuple(ServerClock(name=f"n{number}", offset=Offset(-5, number), at=at) for number in range(25))
-    assert clock_offsets(EvidenceSet({Clocks: Clocks(clocks)}, {})) == tuple(
-        ClockOffset(f"n{number}", "this machine", -5, number) for number in range(24)
-    )
-
-
-def test_leaders_of_twelve_streams_are_drawn() -> None:
-    (stream,) = alone(recorded(), "ORDERS").streams
-    many = tuple(replace(stream, name=f"S{number:02}") for number in range(13))
-    snapshots = tuple(
-        waiting(replace(recorded(), streams=many), 10 * number, 0, leader=name)
-        for number, name in enumerate(("n1", "n2"))
-    )
-    spans = leaders(EvidenceSet({History: History(snapshots)}, {}))
-    assert [span.group for span in spans if span.server == "n2"] == [f"APP > S{number:02}" for number in range(12)]
-
-
-def test_sixty_servers_and_sixty_links_are_drawn_by_name() -> None:
-    known = evidence_of(BASE).get(Servers)
-    assert known is not None
-    servers = tuple(replace(known.servers[0], name=f"n{number:02}", jetstream=None) for number in reversed(range(61)))
-    drawn = nodes(reports.report(), EvidenceSet({Servers: replace(known, servers=servers)}, {}))
-    assert [node.name for node in drawn] == [f"n{number:02}" for number in range(60)]
-    sites = tuple(Leaf(name=f"site{number:02}") for number in reversed(range(61)))
-    links = Links((ServerLinks(server="hub", cluster="", at=recorded().taken_at, leafs=sites),))
-    assert [edge.other for edge in edges(EvidenceSet({Links: links}, {}))] == [
-        f"site{number:02}" for number in range(60)
-    ]

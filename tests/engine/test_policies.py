@@ -9,7 +9,7 @@ from jsdoctor.engine.policies import policy_rules
 from jsdoctor.engine.runner import evaluate
 from jsdoctor.engine.select import select_rules
 from jsdoctor.model.evidence import EvidenceSet
-from jsdoctor.model.finding import Impact, Outcome, Severity
+from jsdoctor.model.finding import Outcome
 from jsdoctor.model.manifest import Manifests
 from jsdoctor.parse.configuration import parse_configuration
 from tests.support.evidence import evidence_of
@@ -42,35 +42,6 @@ def judged(policy: str, evidence: EvidenceSet) -> list[str]:
     return sorted(
         f"{result.finding.subject.label}: {result.finding.message or result.finding.outcome.value}"
         for result in evaluation.results
-    )
-
-
-def test_a_policy_becomes_a_rule() -> None:
-    policy = (
-        'on = "consumer"\nurl = "https://wiki.example/1"\n'
-        'match = { name = "b*", account = "APP", stream = "ORD*", metadata = { team = "x" } }\n'
-        "[policies.fields]\nmax_deliver = { required = true }\nack_wait = { max = '1m' }\n"
-    )
-    (rule,), checks = policy_rules(parse_configuration("jsdoctor.toml", HEAD + policy).policies)
-    assert (rule.code, rule.slug) == ("ORD001", "ord001-streams-of-orders-are-limited")
-    assert rule.title == "Streams of orders are limited, and of nobody else"
-    assert (rule.severity, rule.failure_mode, rule.impact) == (Severity.ERROR, "policy", Impact.HYGIENE)
-    assert rule.origin == "jsdoctor.toml:1"
-    assert rule.checks == ("policy.ORD001", "policy.ORD001_declared")
-    assert set(checks) == set(rule.checks)
-    assert rule.body == (
-        "## What it detects\n\nA policy of jsdoctor.toml, line 1, for each consumer with name `b*`, account `APP`, "
-        "stream `ORD*`, metadata `team` = `x`. These fields are judged: `max_deliver`, `ack_wait`.\n\n"
-        "## References\n\n- https://wiki.example/1\n"
-    )
-
-
-def test_the_page_of_a_policy_for_all_streams() -> None:
-    policy = 'on = "stream"\n[policies.fields]\nstorage = { one-of = ["file"] }\n'
-    (rule,), _ = policy_rules(parse_configuration("jsdoctor.toml", HEAD + policy).policies)
-    assert rule.body == (
-        "## What it detects\n\nA policy of jsdoctor.toml, line 1, for each stream. "
-        "These fields are judged: `storage`.\n"
     )
 
 

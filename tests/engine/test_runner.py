@@ -121,22 +121,6 @@ def test_a_crash_takes_no_other_rule_with_it() -> None:
     assert evaluation.results[0].finding.message == "the check itself failed: ZeroDivisionError: oops"
 
 
-@pytest.mark.parametrize(
-    ("predicate", "reason", "how_to_get"),
-    [
-        (fails, "", ""),
-        (healthy, "", ""),
-        (silent, "", ""),
-        (unsure, "too young", "wait"),
-        (crashes, "the check itself failed: ZeroDivisionError: oops", ""),
-        (blind, "no servers", "ask"),
-    ],
-)
-def test_a_verdict_states_why_it_is_none(predicate: Predicate, reason: str, how_to_get: str) -> None:
-    (verdict,) = run(predicate).verdicts
-    assert (verdict.reason, verdict.how_to_get) == (reason, how_to_get)
-
-
 def test_of_a_short_log_only_rules_about_logs_remain_open() -> None:
     """Also those that something else decides as well: a healthy state now says nothing of what the log may have."""
     excerpt = EVIDENCE.joined(LogEvidence(files=(), servers=()))
@@ -144,14 +128,6 @@ def test_of_a_short_log_only_rules_about_logs_remain_open() -> None:
     assert [verdict.outcome for verdict in verdicts] == [
         *(Outcome.NOT_APPLICABLE, Outcome.NOT_EVALUATED, Outcome.NOT_EVALUATED)
     ]
-
-
-def test_the_kinds_of_evidence_that_were_of_use_or_are_missed() -> None:
-    assert run(healthy).kinds == {Gaps}
-    assert run(blind).kinds == {Servers}
-    assert run((healthy, blind)).kinds == {Gaps}, "one kind is enough for this rule"
-    assert run((blind, of_logs)).kinds == {Servers}, "the first of its checks is the usual one"
-    assert run(healthy, blind).kinds == {Gaps, Servers}
 
 
 def test_missing_evidence_is_a_gap_only_for_a_rule_that_was_named() -> None:
@@ -206,11 +182,3 @@ def test_a_rule_that_needed_a_reply_that_was_not_read_does_not_pass() -> None:
     assert (verdict.reason, verdict.how_to_get) == (f"{THERE.label}: ROUTEZ was not read", "run again")
     assert passed_in_part(verdict)
     assert unread.routes is None, "outside of a check nothing is noted"
-
-
-def test_a_silent_server_leaves_rules_alone_that_need_none() -> None:
-    silent_server = Gap("server", Subject(kind="server", name="n3"), "no reply", "start it")
-    evidence = EvidenceSet({Gaps: Gaps((silent_server,)), Servers: Servers(())}, {})
-
-    outcomes = [verdict.outcome for verdict in run(blind, healthy, evidence=evidence).verdicts]
-    assert outcomes == [Outcome.NOT_EVALUATED, Outcome.PASS]

@@ -26,10 +26,6 @@ def codes(selection: Selection) -> list[str]:
     return [chosen.code for chosen in selection.rules]
 
 
-def test_default_is_every_stable_rule() -> None:
-    assert codes(select_rules(RULES)) == ["JSD401", "JSD403", "JSD701"]
-
-
 def test_prefix_slug_and_case() -> None:
     assert codes(select_rules(RULES, ["jsd4"])) == ["JSD401", "JSD403"]
     assert codes(select_rules(RULES, ["No-Meta-Leader"])) == ["JSD701"]
@@ -40,11 +36,6 @@ def test_preview_rules_run_when_requested_and_retired_ones_never() -> None:
     assert "JSD799" in codes(select_rules(RULES, extend_select=["new-one"]))
     with pytest.raises(SelectionError, match=r"^no rule is left to run: every selected rule is also ignored$"):
         select_rules(RULES, ["JSD798"])
-
-
-def test_only_rules_named_one_by_one_count_as_named() -> None:
-    assert select_rules(RULES, ["JSD403", "JSD7"]).named == {"JSD403"}
-    assert select_rules(RULES, ["AT-LIMIT"]).named == {"JSD403"}
 
 
 def test_unknown_names_are_reported_with_the_option_that_has_them() -> None:

@@ -77,14 +77,6 @@ def test_the_streams_beside_one_that_is_not_shown_are_judged(kind: type[Evidence
     assert unknown.how_to_get == HOW
 
 
-def test_evidence_that_the_check_does_not_take_is_not_rewritten() -> None:
-    """The check reads it all the same: what it reads of the stream once more ends it."""
-    evidence = of_kind(Trend, without_limits("ORDERS")).joined(SnapshotSeries((without_limits("ORDERS"),)))
-    findings = findings_of_shown(bounded, evidence, {SnapshotSeries})
-    assert outcomes(findings)["APP > ORDERS"] == "not_evaluated"
-    assert [finding.outcome for finding in findings].count(Outcome.NOT_EVALUATED) == 1
-
-
 def test_a_consumer_that_is_not_shown_is_there_all_the_same() -> None:
     hidden = Subject(kind="consumer", account="APP", stream="ORDERS", name="billing")
     seen: list[ClusterSnapshot] = []
@@ -195,15 +187,3 @@ def test_a_fault_in_what_is_shown_stands_and_is_reported_once() -> None:
     assert sorted(judged) == sorted(
         stream.name for stream in recorded().streams if stream.name not in ("ORDERS", "RING", "WORK")
     )
-
-
-@pytest.mark.parametrize(("hidden", "judged"), [(32, True), (33, False)])
-def test_where_many_streams_are_not_shown_the_rest_is_not_judged(hidden: int, judged: bool) -> None:
-    (like,) = (stream for stream in recorded().streams if stream.name == "ORDERS")
-    named = [replace(like, name=f"S{number:02}") for number in range(hidden + 1)]
-    partly = [hide(stream, ["config"], stream.subject, HOW) for stream in named[:-1]]
-    snapshot = replace(recorded(), streams=(*partly, named[-1]))
-    findings = findings_of_shown(bounded, of_kind(SnapshotSeries, snapshot), {SnapshotSeries})
-    counted = outcomes(findings)
-    assert list(counted.values()).count("not_evaluated") == 32
-    assert (named[-1].subject.label in counted) is judged

@@ -72,12 +72,6 @@ def test_a_baseline_accepts_what_has_not_become_more_severe() -> None:
     assert other.suppressed is None
 
 
-def test_a_waiver_goes_before_the_baseline() -> None:
-    failed = result()
-    (judged,) = suppress([failed], [waiver()], baseline(failed, Severity.CRITICAL), TODAY)
-    assert judged.suppressed == Suppression("waiver", "known", TODAY)
-
-
 def test_a_waiver_that_means_no_rule_names_its_line() -> None:
     with pytest.raises(SelectionError, match=r"^jsdoctor.toml:3: 'suppress' 'JSD6O2' names no rule"):
         waiver("JSD6O2")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -20,7 +19,7 @@ from jsdoctor.parse.logs.scan.hit_runs import hits_of, renamed, runs_of
 from jsdoctor.parse.logs.scan.native_core import have_native
 from jsdoctor.parse.logs.scan.rows import HIT, HitRow, HitSource, KeptLine, PartRow, ProcessRef, row
 from tests.logs.corpus import SIGNATURES
-from tests.logs.same_rows import differences, parts_of, reference
+from tests.logs.same_rows import parts_of, reference
 
 needs_core = pytest.mark.skipif(not have_native(), reason="the compiled scan is not installed: `make native` builds it")
 NAMES = ("a", "a.b", "b", "@x")
@@ -109,39 +108,11 @@ def test_both_scans_aggregate_to_the_same(tmp_path: Path) -> None:
 
 
 @needs_core
-def test_hits_of_the_core_are_in_order(tmp_path: Path) -> None:
-    """Subjects that have much in common, by two processes, so many that the core lets go of them several times."""
-    line = "[%d] 2026/11/01 10:%02d:%02d.%06d [WRN] JetStream cluster stream 'A > %s' has NO quorum, stalled\n"
-    chance = random.Random(9)  # noqa: S311  # no secret
-    pieces = ("S", "S" * 15, "S" * 16, "S" * 40, "T", "\0", "\x1f", "é", "\x7f", " ")
-    names = ["".join(chance.choices(pieces, k=chance.randrange(1, 7))) for _ in range(9_000)]
-    names += [f"{'S' * 100}{number}" for number in range(9_000)]
-    text = "".join(line % (chance.randrange(1, 3), n // 60 % 60, n % 60, n, name) for n, name in enumerate(names))
-    (tmp_path / "n1.log").write_text(text, encoding="utf-8")
-    matcher, parts = Matcher(SIGNATURES), parts_of([tmp_path])
-    runs = [row for row in Scanner(matcher, native=True, block=200_000).rows(parts[0]) if row.analysis == HIT]
-    keys = [[(hit.key.encode(), hit.first_us) for hit in hits_of(run)] for run in runs]
-    assert all(mine == sorted(mine) for mine in keys)
-    begun = sum(later[0] < earlier[-1] for earlier, later in pairwise(keys))
-    assert 0 < begun < 10  # anew each time that the core has let go of counts
-    assert not list(differences(Scanner(matcher, native=True, block=200_000), reference(matcher), parts))
-
-
-@needs_core
 @pytest.mark.parametrize("damage", [b"", b"\x93", b"\xdd\xff\xff\xff\xff", b"\x91\x93\xa1a\x05"])
 def test_a_damaged_run_is_an_error(damage: bytes) -> None:
     rows = [row(part("n1"), "1.part", "n1", (0, 0), PartRow(part("n1"))), Row("s", HIT, "a", 0, 0, damage)]
     with pytest.raises(ValueError, match="damaged"):
         list(aggregate(rows, native=True))
-
-
-def test_runs_are_in_order_and_short() -> None:
-    runs = random_hits(random.Random(5), part("n1.log"), 1_000, 3_000)  # noqa: S311  # no secret
-    assert len(runs) > 3
-    assert max(len(run.value) for run in runs) < 33_000  # the last hit of a run has up to 600 minutes
-    keys = [(hit.key, hit.first_us) for run in runs for hit in hits_of(run)]
-    assert len(keys) == 3_000
-    assert keys == sorted(keys)
 
 
 def test_groups_have_all_hits_of_a_key() -> None:

@@ -11,7 +11,7 @@ from bench.log_archive import ArchivePlan, write_archive
 from jsdoctor.app.rulebook import open_rulebook
 from jsdoctor.model.log import canonical
 from jsdoctor.model.log_scan import ScanSettings
-from tests.logs.corpus import WRAPPINGS, counts_of, evidence
+from tests.logs.corpus import WRAPPINGS, evidence
 
 SETTINGS = ScanSettings(signatures=tuple(signature for rule in open_rulebook().rules for signature in rule.signatures))
 QUIET = [signature for signature in SETTINGS.signatures if {"DBG", "TRC"} & {*signature.levels}]
@@ -43,16 +43,6 @@ def mixed(directory: Path, wrapping: str | None = None) -> Path:
         lines = [WRAPPINGS[wrapping](line) for line in lines]
     path.write_bytes(b"panic: at once\n" + b"\n".join(lines))
     return directory
-
-
-def test_levels_are_only_a_shortcut(tmp_path: Path) -> None:
-    """The compiled scan searches the whole text; small blocks look lines up."""
-    logs = mixed(tmp_path)
-    whole = evidence([logs], settings=SETTINGS)
-    names = {name for name, _, _ in counts_of(whole)}
-    assert {signature.name for signature in QUIET} <= names, "what counts at DBG and TRC is found there"
-    for block in (2 << 20, 100_000, 20_000):  # the smaller ones look lines up, after the first of them
-        assert canonical(evidence([logs], block=block, native=False, settings=SETTINGS)) == canonical(whole)
 
 
 @pytest.mark.parametrize("wrapping", ["docker", "kubectl-short", "cri"])

@@ -4,7 +4,7 @@ import pytest
 
 from jsdoctor.parse.logs.lines.line import LogLine, read_line
 from jsdoctor.parse.logs.lines.sections import section_name
-from jsdoctor.parse.logs.lines.stamp import Zone, epoch_us, find_stamp
+from jsdoctor.parse.logs.lines.stamp import Zone
 from jsdoctor.parse.logs.lines.wrapping import is_partial
 from tests.logs.corpus import WRAPPINGS
 
@@ -132,22 +132,6 @@ def test_zones() -> None:
         Zone("Mars/Olympus")
 
 
-def test_stamps_that_are_none() -> None:
-    assert find_stamp(b"2026-13-21 09:23:30", 2026) is None
-    assert find_stamp(b"Feb 30 09:23:30", 2026) is None
-    assert epoch_us(12, 2026) is None
-    assert epoch_us(True, 2026) is None
-
-
-@pytest.mark.parametrize(
-    "value",
-    [10**400, -(10**400), float("inf"), float("nan"), 10**30, 0, -1],
-    ids=lambda value: f"{float(str(value)[:9]):g}",
-)
-def test_numbers_that_are_no_time(value: float) -> None:
-    assert epoch_us(value, 2026) is None
-
-
 def test_a_line_with_a_number_of_hundreds_of_digits_is_read() -> None:
     line = read_line(
         b'{"timestamp": 1' + b"0" * 400 + b', "message": "[7] 2026/11/21 10:00:00.000000 [INF] Server is ready"}', 2026
@@ -170,8 +154,3 @@ def test_a_line_with_a_number_of_hundreds_of_digits_is_read() -> None:
 )
 def test_the_envelope_names_the_server(line: bytes, name: str) -> None:
     assert read(line % NATIVE).label == name
-
-
-@pytest.mark.parametrize(("line", "name"), [(b'==> "nats-1.log" <==', "nats-1"), (b"==> *.log <==", "")])
-def test_a_section_is_named_without_quotes_and_patterns(line: bytes, name: str) -> None:
-    assert section_name(line) == name

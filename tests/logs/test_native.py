@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 
 from jsdoctor.app.rulebook import open_rulebook
 from jsdoctor.collect.logs.part import Scanner
-from jsdoctor.parse.logs.lines.matcher import Matcher, measured
+from jsdoctor.parse.logs.lines.matcher import Matcher
 from jsdoctor.parse.logs.scan.native_core import have_native
 from jsdoctor.parse.logs.scan.part import BLOCK
 from tests.logs.corpus import REAL, SIGNATURES, WRAPPINGS
@@ -48,19 +47,10 @@ def test_logs_of_real_servers() -> None:
     assert_same(LOGS)
 
 
-def test_logs_of_real_servers_in_a_zone() -> None:
-    assert_same(LOGS[::4], zone="Europe/Berlin")
-
-
 def test_logs_of_cases() -> None:
     inputs = sorted(path for path in (FIXTURES / "rules").glob("JSD*/**/*.log*") if path.is_file())
     assert inputs
     assert_same(inputs)
-
-
-@pytest.mark.parametrize("size", [101, 777, 4096])
-def test_small_parts(size: int) -> None:
-    assert_same(LOGS[:3], size=size)
 
 
 @pytest.mark.parametrize("wrapping", WRAPPINGS)
@@ -113,13 +103,3 @@ def test_mutated_logs(tmp_path: Path, data: bytes, zone: str, block: int) -> Non
     file = tmp_path / "n1.log"
     file.write_bytes(data)
     assert_same([file], matcher=few(), zone=zone, block=block)
-
-
-NUMBER = st.from_regex(r"-?[0-9]{0,20}([.,][0-9]{0,12})?( ?(ns|us|µs|ms|s|m|h|d|w|B|KB|MiB))?", fullmatch=True)
-
-
-@RUN
-@given(value=st.one_of(NUMBER, st.lists(NUMBER, max_size=3).map("".join), st.text(max_size=12)))
-def test_numbers(value: str) -> None:
-    known, number = import_module("jsdoctor_native").measured(value)
-    assert not known or number == measured(value)

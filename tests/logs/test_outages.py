@@ -43,33 +43,6 @@ def test_a_line_between_ends_an_outage() -> None:
     assert find(spans, [endings("led", 20)], 0, False, None)[1][0] == Outage(10, 20, 2, OutageEnding(20, "led"))
 
 
-def test_the_first_line_that_ends_it_counts_and_of_two_at_once_that_of_the_first_signature() -> None:
-    spans = lines((10, 20, 2))
-    both = [endings("led", 70), endings("current", 60)]
-    assert find(spans, both, 0, False, None)[1] == [Outage(10, 20, 2, OutageEnding(60, "current"))]
-    both = [endings("led", 60), endings("current", 60)]
-    assert find(spans, both, 0, False, None)[1] == [Outage(10, 20, 2, OutageEnding(60, "led"))]
-
-
-def test_times_of_another_clock() -> None:
-    assert find(lines((10, 20, 2)), [endings("led", 1030)], 1000, False, None)[1] == [
-        Outage(10, 20, 2, OutageEnding(30, "led"))
-    ]
-    assert find(lines((10, 20, 2)), [endings("led", 30, shift=-15)], 0, False, None)[1][0].ended is None
-
-
-def test_what_is_not_wanted_is_counted() -> None:
-    spans = lines((0, 5, 2), (PAUSE_US + 10, PAUSE_US + 70, 1), (PAUSE_US + 90, PAUSE_US + 99, 1))
-    ended = [endings("led", 7, PAUSE_US + 80)]
-    assert find(spans, ended, 0, True, None)[0] == 3
-    assert [outage.ended for outage in find(spans, ended, 0, True, None)[1]] == [
-        OutageEnding(7, "led"),
-        OutageEnding(PAUSE_US + 80, "led"),
-    ]
-    assert [outage.importance for outage in find(spans, ended, 0, False, (True, -70))[1]] == [(True, -70), (False, -9)]
-    assert find(spans, ended, 0, False, (True, -71))[1] == find(spans, ended, 0, False, (False, 0))[1]
-
-
 def test_without_times_no_outage_is_longer_than_another() -> None:
     assert Outage(ORDER_US, ORDER_US + 99, 3, None).importance == (False, 0)
     assert Outage(CLOCK_US, CLOCK_US + 99, 3, None).importance == (False, -99)

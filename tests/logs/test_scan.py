@@ -46,11 +46,6 @@ def test_small_parts_do_not_matter(size: int) -> None:
         assert_same(evidence(inputs, size=size), evidence(inputs))
 
 
-@pytest.mark.parametrize("block", [70_000, 131_072, 1_000_003])
-def test_block_size_does_not_matter(large: Path, block: int) -> None:
-    assert_same(evidence([large], block=block), evidence([large]))
-
-
 @pytest.mark.parametrize("version", ["2.10.26", "2.12.8", "2.15.1"])
 def test_both_scans_agree(version: str) -> None:
     """Where the compiled one is not installed, both are that in Python."""

@@ -69,24 +69,6 @@ def plain(second: float, text: str = "Trace is on", minute: int = 0) -> str:
     return f"[1] 2026/11/20 10:{minute:02}:{second:09.6f} [INF] {text}"
 
 
-def test_what_shows_nothing_is_left_out() -> None:
-    lines = [plain(number / 10) for number in range(500)]
-    assert kept(*lines) == [lines[0], lines[-1]]
-
-
-def test_both_sides_of_a_minute_and_of_a_step_back_are_kept() -> None:
-    lines = [
-        plain(1),
-        plain(2),
-        plain(59),
-        plain(1, minute=1),
-        plain(30, minute=1),
-        plain(20, minute=1),
-        plain(21, minute=1),
-    ]
-    assert kept(*lines) == [lines[0], *lines[2:]]
-
-
 def test_a_minute_that_changes_between_two_blocks() -> None:
     selection = LineSelection(Matcher(settings().signatures))
     lines = [plain(1), plain(59), plain(1, minute=1), plain(2, minute=1), plain(3, minute=1)]

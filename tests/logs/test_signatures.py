@@ -8,8 +8,7 @@ import pytest
 
 from jsdoctor.model.rule import Signature
 from jsdoctor.parse.logs.lines.builtin import BUILTIN
-from jsdoctor.parse.logs.lines.engine import LiteralSearch, Pattern, portable
-from jsdoctor.parse.logs.lines.matcher import Matcher, measured
+from jsdoctor.parse.logs.lines.engine import portable
 from jsdoctor.parse.logs.lines.signatures import signature_problems
 from tests.logs.corpus import SIGNATURES
 from tests.support.ruleset import rules
@@ -57,46 +56,9 @@ def test_mistakes_are_reported(change: dict[str, object], problem: str | None) -
     assert problem is None or problem in problems[0]
 
 
-def test_literals_inside_each_other_are_all_present() -> None:
-    literals = (b"stalled", b"NO quorum, stalled", b"quorum", b"absent")
-    assert list(LiteralSearch(literals).present(b"has NO quorum, stalled")) == [0, 1, 2]
-
-
-def test_reasons_count_together_without_their_numbers() -> None:
-    (signature,) = [known for known in SIGNATURES if known.name == "t-route-dial"]
-    matcher = Matcher([signature])
-    texts = [
-        b"Error trying to connect to route (attempt %d): dial tcp 10.0.0.%d:6222: refused" % (n, n) for n in (1, 22)
-    ]
-    matches = [matcher.match(True, "ERR", text)[0] for text in texts]
-    assert matches[0].subject == matches[1].subject == (("reason", "dial tcp N.N.N.N:N: refused"),)
-    assert [match.measures for match in matches] == [(("attempt", 1),), (("attempt", 22),)]
-
-
-@pytest.mark.parametrize(
-    ("text", "number"),
-    [
-        ("2,000", 2000),
-        ("12", 12),
-        ("1.5s", 1_500_000_000),
-        ("749.033µs", 749_033),
-        ("1.20 MB", 1_258_291),
-        ("n/a", None),
-    ],
-)
-def test_numbers_of_fields(text: str, number: int | None) -> None:
-    assert measured(text) == number
-
-
 def test_names_are_unique() -> None:
     names = [signature.name for signature in ALL]
     assert len(names) == len(set(names))
     assert not any(name.startswith("@") for name in names)
     known = {*names, *(signature.name for signature in BUILTIN)}
     assert not set(itertools.chain.from_iterable(signature.resolved_by for signature in ALL)) - known
-
-
-def test_patterns_are_quick_on_long_texts() -> None:
-    text = b"JetStream cluster stream '" + b"a > " * 500 + b" has NO quorum, stalled"
-    for signature in SIGNATURES:
-        assert Pattern(signature.pattern).groups(text) == Pattern(signature.pattern, short=len(text)).groups(text)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from jsdoctor.model.log import LogEvidence, LogTime
-from tests.logs.corpus import REAL, SETTINGS, evidence
+from tests.logs.corpus import REAL, evidence
 
 CLUSTER = [REAL / "2.15.1" / f"c2-n{n}.log" for n in (1, 2, 3)]
 
@@ -39,15 +39,6 @@ def read(tmp_path: Path, **files: bytes) -> LogEvidence:
     for name, data in files.items():
         (tmp_path / f"{name}.log").write_bytes(data)
     return evidence([tmp_path])
-
-
-def test_servers_of_a_real_cluster() -> None:
-    log_evidence = evidence(CLUSTER)
-    assert [(server.name, server.known_from, server.cluster, server.versions) for server in log_evidence.servers] == [
-        (f"n{n}", "banner", "C1", ("2.15.1",)) for n in (1, 2, 3)
-    ]
-    assert log_evidence.has_server_logs
-    assert not log_evidence.has_client_logs
 
 
 def test_a_killed_server_did_not_end_cleanly() -> None:
@@ -254,36 +245,3 @@ def test_subjects_are_bounded_and_counted(tmp_path: Path) -> None:
     assert (total.count, total.subjects) == (5000, 5000)
     assert total.omitted_subjects == 5000 - len(log_evidence.occurrences("t-stream-quorum-lost"))
     assert log_evidence.total("t-stream-quorum-lost") == 5000
-
-
-def test_a_subject_with_many_lines_is_kept_although_it_comes_after_thousands_with_one(tmp_path: Path) -> None:
-    single = (f"JetStream cluster stream 'A > S{number:05}' has NO quorum, stalled" for number in range(3000))
-    often = ["JetStream cluster stream 'Z > LAST' has NO quorum, stalled"] * 3
-    log = b"".join(stamped(second, text, level="WRN") for second, text in enumerate([*single, *often]))
-    log_evidence = read(tmp_path, n1=log)
-    kept = log_evidence.occurrences("t-stream-quorum-lost")
-    assert (dict(kept[0].fields), kept[0].count) == ({"account": "Z", "stream": "LAST"}, 3)
-    assert [dict(occurrence.fields)["stream"] for occurrence in kept[1:4]] == ["S00000", "S00001", "S00002"]
-    (total,) = log_evidence.totals
-    assert (total.count, total.subjects, total.omitted_subjects) == (3003, 3001, 3001 - len(kept))
-    assert total.omitted_count == 3003 - 3 - (len(kept) - 1)
-
-
-def test_client_logs(tmp_path: Path) -> None:
-    (tmp_path / "app.log").write_bytes(
-        b'{"level":"error","ts":1795252318.2,"msg":"publish failed","error":"nats: timeout"}\n'
-        b"2026-11-21 10:00:00,123 ERROR worker\nTraceback (most recent call last):\nnats.E: nats: no responders\n"
-    )
-    log_evidence = evidence([tmp_path])
-    assert log_evidence.has_client_logs
-    assert not log_evidence.has_server_logs
-    assert {occurrence.value("reason") for occurrence in log_evidence.found} == {"nats: timeout", "nats: no responders"}
-    assert all(occurrence.dated == occurrence.count for occurrence in log_evidence.found)
-    assert log_evidence.runs == ()
-
-
-def test_levels_and_sources_are_kept_apart(tmp_path: Path) -> None:
-    lost = "JetStream cluster stream 'A > S' has NO quorum, stalled"
-    log = stamped(1, f'x - <<- MSG_PAYLOAD: ["{lost}"]', level="TRC") + stamped(2, lost, level="INF")
-    assert read(tmp_path, n1=log).total("t-stream-quorum-lost") == 0
-    assert SETTINGS.signatures[0].levels == ("WRN",)

@@ -93,16 +93,6 @@ def test_an_error_half_way_is_a_gap_of_the_bundle() -> None:
     assert SECRET.encode() not in _contents()
 
 
-def test_servers_whose_names_look_like_rotations_stay_apart() -> None:
-    loki, now = DocumentedLoki(), time.time_ns()
-    for pod, minutes in (("nats.1", 9), ("nats.2", 5)):
-        lines = INCIDENTS["c1"][0].read_text().splitlines()
-        loki.push({"app": "nats", "pod": pod}, [(now - minutes * 60 * S + n, line) for n, line in enumerate(lines)])
-    live, kept = both(loki)
-    assert "2 logs from Loki" in kept["summary"]["headline"]
-    assert judged(kept) == judged(live)
-
-
 def test_a_window_narrows_lines_of_loki_in_a_bundle() -> None:
     with serving(shipped("l4-partition")) as url:
         assert jsdoctor("capture", "-o", "b.zip", "--loki", url, "--loki-query", QUERY).exit_code == 0

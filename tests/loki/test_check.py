@@ -6,7 +6,7 @@ import base64
 import json
 import ssl
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -46,41 +46,6 @@ def test_findings_are_those_of_the_files(name: str, tmp_path: Path) -> None:
     report, wanted = check(loki, "--format", "json", "-vv"), from_files(INCIDENTS[name], tmp_path)
     assert reported(report.report) == reported(wanted.report)
     assert report.exit_code == wanted.exit_code
-
-
-def test_times_to_the_second_keep_the_order_of_lines(tmp_path: Path) -> None:
-    """As of a shipper that reads 1,000 lines a second and dates them by the second."""
-    paths = INCIDENTS["l4-partition"]
-    report = check(shipped(*paths, coarse_ns=S), "--format", "json", "-vv")
-    assert reported(report.report) == reported(from_files(paths, tmp_path).report)
-
-
-def test_lines_without_times_get_those_of_loki() -> None:
-    lines = [f"[7] [INF] Server line {number}" for number in range(30)]
-    lines.append("[7] [WRN] JetStream cluster stream 'APP > ORDERS' has NO quorum, stalled")
-    loki, now = DocumentedLoki(), time.time_ns()
-    loki.push({"app": "nats", "pod": "n1"}, [(now - (60 - n) * S, line) for n, line in enumerate(lines)])
-    done = check(loki, "--format", "json")
-    (failed,) = [result for result in done.report["results"] if result["code"] == "JSD702"] or [{}]
-    assert "lines without a time have that of Loki" in json.dumps(done.report), done.report.get("headline")
-    assert failed
-
-
-def test_the_report_names_the_label_and_the_span() -> None:
-    done = check(shipped(*INCIDENTS["c1"]), "-v")
-    assert "of 3 logs from Loki, distinguished by pod" in " ".join(done.stdout.split())
-
-
-def test_servers_are_distinguished_by_metadata_of_lines(tmp_path: Path) -> None:
-    loki, paths = DocumentedLoki(), INCIDENTS["c1"]
-
-    def push(labels: Mapping[str, str], lines: Sequence[tuple[int, str]]) -> None:
-        loki.push({"app": "nats", "level": labels["level"]}, list(lines), {"pod": labels["pod"], "trace_id": "x"})
-
-    ship(push, paths, time.time_ns() - S)
-    done = check(loki, "--format", "json", "-vv")
-    assert "of 3 logs from Loki, distinguished by pod" in done.report["summary"]["headline"]
-    assert reported(done.report) == reported(from_files(paths, tmp_path).report)
 
 
 def test_an_empty_reply_is_a_gap() -> None:
@@ -200,13 +165,6 @@ def test_other_evidence_is_judged_where_loki_fails() -> None:
     done = jsdoctor("check", "--loki", "http://127.0.0.1:1", *QUERY, "--logs", str(LOG), "--format", "json")
     assert done.report["results"]
     assert any("connection refused" in gap["reason"] for gap in done.report["gaps"])
-
-
-def test_files_and_lines_of_loki_are_judged_together() -> None:
-    n1, n2, n3 = INCIDENTS["c1"]
-    done = check(shipped(n1), "--logs", str(n2), "--logs", str(n3), "--format", "json")
-    kinds = [source["kind"] for source in done.report["sources"]]
-    assert sorted(kinds) == ["logs", "logs", "loki"]
 
 
 def test_names_and_zones_are_given_as_for_files() -> None:

@@ -6,7 +6,6 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Mapping
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -16,7 +15,6 @@ from jsdoctor.collect.http_api import ApiAccess
 from jsdoctor.collect.live.monitor_url import MonitorUrl
 from jsdoctor.collect.loki.client import LokiClient, LokiProblem
 from jsdoctor.collect.loki.paging import Pager, PagingLimits
-from jsdoctor.collect.loki.spool import Spool
 from jsdoctor.parse.loki.query import parse_log_query
 from tests.loki.documented import DocumentedLoki, Refused, serving
 
@@ -96,15 +94,6 @@ def test_a_stream_with_more_lines_of_one_time_than_loki_gives_is_reported() -> N
     assert len(lines) == 2 + 8
     assert len(missing) == 1
     assert "8 lines or more" in missing[0]
-
-
-def test_a_lower_limit_of_the_server_is_kept() -> None:
-    loki = DocumentedLoki(max_entries=20)
-    loki.push({"app": "nats", "pod": "a"}, [(START + number, str(number)) for number in range(100)])
-    lines, missing = read(loki, limit=5_000)
-    assert Counter(lines) == stored(loki)
-    assert not missing
-    assert loki.requests[1][1]["limit"] == "20"
 
 
 def test_a_range_that_is_too_long_is_read_in_shorter_ones() -> None:
@@ -191,13 +180,6 @@ def test_a_warning_of_missing_lines_is_reported() -> None:
     assert "1 of 3 ingesters" in read(loki)[1][0]
 
 
-def test_long_empty_times_take_few_requests() -> None:
-    loki = DocumentedLoki()
-    loki.push({"app": "nats", "pod": "a"}, [(END - 1, "x")])
-    read(loki, since=END - 7 * 86_400 * S)
-    assert len(loki.requests) < 15
-
-
 def test_a_slow_reply_ends_in_time() -> None:
     read_to_end = threading.Event()
 
@@ -214,26 +196,3 @@ def test_a_slow_reply_ends_in_time() -> None:
             list(pager.pages(START, END))
         assert time.monotonic() - began < 5
         read_to_end.set()
-
-
-def test_pages_become_files_in_the_order_of_the_lines(tmp_path: Path) -> None:
-    """Several streams of one server are one log; lines of one time are ordered by their own times."""
-    loki = DocumentedLoki()
-    stamp = "[7] 2023/11/14 22:13:{:02}.000000 [{}] line {}"
-    for level in ("INF", "WRN", "ERR"):
-        lines = [
-            (START + number // 20 * S, stamp.format(number, level, number))
-            for number in range(60)
-            if ("INF", "WRN", "ERR")[number % 3] == level
-        ]
-        loki.push({"app": "nats", "pod": "a", "level": level}, lines)
-    with serving(loki) as url, LokiClient(ApiAccess(url=MonitorUrl(url)), lambda _: None) as client:
-        spool = Spool(tmp_path)
-        pager = Pager(client, QUERY, PagingLimits(lines_per_page=25), lambda _: None)
-        for page in pager.pages(START, END):
-            spool.add(page)
-        (log,) = spool.written(tmp_path, dict.fromkeys(spool.streams, "a"))
-        spool.close()
-    text = log.path.read_text(encoding="utf-8").splitlines()
-    assert [line.rpartition(" ")[2] for line in text] == [str(number) for number in range(60)]
-    assert not log.dated_by_loki

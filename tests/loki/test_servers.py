@@ -115,12 +115,6 @@ def test_what_selects_no_lines_is_refused(text: str) -> None:
         parse_log_query(text)
 
 
-def test_a_query_becomes_one_for_a_stream() -> None:
-    query = parse_log_query('{app="nats"} |= "x"')
-    labels = labels_of({"app": "nats", "pod": 'a"\\\n'})
-    assert query.of_stream(labels, ["app", "level", "pod"]) == '{app="nats", level="", pod="a\\"\\\\\\n"} |= "x"'
-
-
 def test_a_long_query_is_read_at_once() -> None:
     assert parse_log_query('{a="b"} | json ' + "x, " * 50_000 + "!").filters
     assert not parse_log_query("{" + "a" * 100_000 + "}" + " | json" * 10_000).filters

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jsdoctor.engine.planner import CollectionPlan
-from jsdoctor.model.evidence import CollectionFacts, Evidence, Gaps
+from jsdoctor.model.evidence import Evidence, Gaps
 from jsdoctor.model.evidence_kinds import KINDS
 
 
@@ -13,11 +13,3 @@ def test_every_kind_is_listed_once() -> None:
 
 def test_parts_are_those_of_a_plan() -> None:
     assert {part for kind in KINDS for part in kind.parts} <= set(CollectionPlan.__struct_fields__)
-
-
-def test_an_absent_kind_has_how_to_get_it() -> None:
-    for kind in KINDS:
-        gap = kind.absent(CollectionFacts())
-        assert gap.reason, kind
-        assert gap.how_to_get, kind
-        assert not gap.requested, kind

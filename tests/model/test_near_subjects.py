@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jsdoctor.collect.live.near_subjects import bucket_uploads
-from jsdoctor.model.near_subjects import Nearness, nearness, with_deeper
+from jsdoctor.model.near_subjects import Nearness, nearness
 from jsdoctor.parse.near_subjects import BucketUploads
 
 
@@ -36,22 +36,6 @@ from jsdoctor.parse.near_subjects import BucketUploads
 )
 def test_nearness(filter_: str, subject: str, expected: Nearness | None) -> None:
     assert nearness(filter_, subject) is expected
-
-
-@pytest.mark.parametrize(
-    ("filter_", "expected"),
-    [
-        ("orders.*", "orders.>"),
-        ("orders.*.new.*", "orders.*.new.>"),
-        ("*.*", "*.>"),
-        ("*", None),
-        ("orders.*.new", None),
-        ("orders.>", None),
-        ("orders.new*", None),
-    ],
-)
-def test_filter_that_takes_more_tokens(filter_: str, expected: str | None) -> None:
-    assert with_deeper(filter_) == expected
 
 
 @pytest.mark.parametrize(

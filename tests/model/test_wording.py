@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jsdoctor.model.wording import counted, span
+from jsdoctor.model.wording import span
 
 MINUTE_NS = 60_000_000_000
 
@@ -36,7 +36,3 @@ def test_span(duration_ns: int, expected: str) -> None:
 def test_span_of_a_duration_is_never_zero(duration_ns: int) -> None:
     assert span(duration_ns) != "0s"
     assert span(-duration_ns) == "-" + span(duration_ns)
-
-
-def test_counted() -> None:
-    assert (counted(1, "message"), counted(4200, "message")) == ("1 message", "4,200 messages")

@@ -71,31 +71,11 @@ def test_every_format_has_the_same_packets(name: str) -> None:
     assert (observer.opened_connections, observer.closed_connections) == ([1], [1])
 
 
-def test_sections_and_interfaces_of_their_own() -> None:
-    first = pcapng_section("<") + pcapng_interface(name="eth0") + b"".join(pcapng_packet(*each) for each in FRAMES[:3])
-    second = pcapng_section(">") + pcapng_interface(101, ">", resolution=9)
-    second += b"".join(
-        pcapng_packet(packet.at, packet.ip(), ">", per_second=10**9)
-        for packet in handshake(like=Packet(0, 0, client_port=50_000), at=9 * MILLISECOND)
-    )
-    analyzed = analyze(first + second)
-    assert [str(connection.client) for connection in analyzed.connections] == ["192.0.2.1:40000", "192.0.2.1:50000"]
-    assert analyzed.capture.links == ("Ethernet", "raw IP")
-    assert analyzed.capture.interfaces == ("eth0",)
-
-
 def test_drops_that_the_capture_admits_are_reported() -> None:
     drops = b"\x00" * 12 + pcapng_option(5, (7).to_bytes(8, "little")) + pcapng_option(7, (2).to_bytes(8, "little"))
     content = in_pcapng("<", 10**6, None) + pcapng_block(5, drops)
     assert analyze(content).capture.kernel_drops == 9
     assert analyze(in_pcapng("<", 10**6, None)).capture.kernel_drops is None
-
-
-def test_blocks_of_no_interest_are_passed_over() -> None:
-    whole = in_pcapng("<", 10**6, None)
-    first = len(pcapng_section())
-    odd = pcapng_block(4, b"names") + pcapng_block(0x0BAD, b"x" * 40) + pcapng_block(0x40000BAD, b"")
-    assert analyze(whole[:first] + odd + whole[first:] + odd).connections == analyze(whole).connections
 
 
 def test_packets_that_contradict_their_file_are_counted() -> None:
@@ -141,21 +121,6 @@ def test_a_file_that_is_not_there_is_reported(tmp_path: Path) -> None:
     (capture,) = read_captures([tmp_path / "none.pcap"]).captures
     assert capture.problem == "cannot be read: No such file or directory"
     assert read_captures([tmp_path]).captures[0].problem.startswith("cannot be read: ")
-
-
-def test_time_may_go_backwards() -> None:
-    shuffled = [FRAMES[0], FRAMES[1], FRAMES[2], FRAMES[4], FRAMES[3], FRAMES[5]]
-    analyzed = analyze(pcap(shuffled))
-    assert analyzed.capture.backwards == 1
-    assert not any(flow.missed_bytes or flow.retransmission.segments for flow in analyzed.connections[0].flows)
-
-
-@pytest.mark.parametrize("path", sorted(CAPTURES.glob("nats-*.pcap*.gz")), ids=lambda path: path.name)
-def test_splitting_a_file_changes_nothing(path: Path) -> None:
-    content = gzip.decompress(path.read_bytes())
-    whole = analyze(content)
-    for step in (257, 4096, 70_001):
-        assert analyze(content, pieces=range(step, len(content), step)) == whole
 
 
 @pytest.mark.parametrize(

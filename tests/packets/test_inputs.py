@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import gzip
-import os
 import struct
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pytest
@@ -92,14 +90,3 @@ def test_standard_input(tmp_path: Path, packed: bool) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr.decode()
-
-
-def test_a_named_pipe(tmp_path: Path) -> None:
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    content = gzip.decompress(SOURCE.read_bytes())
-    writer = threading.Thread(target=lambda: pipe.write_bytes(content))
-    writer.start()
-    evidence = read_captures(capture_files([pipe]))
-    writer.join()
-    assert evidence.captures[0].packets == read_captures([SOURCE]).captures[0].packets

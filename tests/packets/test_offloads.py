@@ -9,9 +9,6 @@ import pytest
 
 from jsdoctor.collect.packets.files import read_captures
 from jsdoctor.model.finding import Outcome, Severity
-from jsdoctor.parse.packets.pair_bytes import compare_bytes
-from jsdoctor.parse.packets.sightings import SeenPackets
-from tests.packets.frames import MILLISECOND
 from tests.packets.mutations import Records
 from tests.packets.segmented import segmented, write
 from tests.packets.test_robustness import judged
@@ -56,24 +53,6 @@ def test_what_the_card_cuts_is_not_lost(tmp_path: Path) -> None:
     assert loud(client, server) == []
 
 
-def seen(*packets: tuple[int, int]) -> SeenPackets:
-    """Packets of one direction: first byte and length."""
-    seen_packets = SeenPackets()
-    for at, (seq, length) in enumerate(packets):
-        seen_packets.seqs.append(seq)
-        seen_packets.lengths.append(length)
-        seen_packets.times.append(at * MILLISECOND)
-    return seen_packets
-
-
-def test_what_is_lost_behind_the_card_is_counted_in_packets() -> None:
-    sent = seen((0, 10 * FULL), (2 * FULL, FULL), (5 * FULL, 2 * FULL), (10 * FULL, FULL))
-    first = [(number * FULL, FULL) for number in range(10) if number not in (2, 5, 6)]
-    came = seen(*first, (2 * FULL, FULL), (5 * FULL, 2 * FULL), (10 * FULL, FULL))
-    loss = compare_bytes(sent, came, 11 * FULL)
-    assert (loss.sent, loss.lost, loss.lost_bytes, loss.duplicated) == (14, 3, 3 * FULL, 0)
-
-
 def test_what_was_acknowledged_was_not_lost_though_the_capture_missed_it(tmp_path: Path) -> None:
     client = write(tmp_path / "client.pcap", raw("lab-offload-bridge.client"))
     content, gone = segmented(raw("lab-offload-bridge.server"), FULL, lambda number: number % 40 == 7)
@@ -90,16 +69,6 @@ def test_both_ends_of_nat_are_matched() -> None:
         assert pair.client != pair.far_client
         assert (pair.to_server.lost, pair.to_client.lost) == (0, 0)
     assert evidence.unmatched == ()
-
-
-@pytest.mark.parametrize("name", ["lab-offload-bridge.any1", "lab-offload-vxlan.any2"])
-def test_a_bridge_shows_each_packet_twice_and_it_counts_once(name: str) -> None:
-    evidence = read_captures([capture_path(name)])
-    for connection in evidence.connections:
-        seen = sum(flow.packets for flow in connection.flows)
-        assert connection.copies == seen
-        assert not any(flow.retransmission.segments + flow.duplicates for flow in connection.flows)
-        assert not connection.captured_twice
 
 
 @pytest.mark.parametrize("name", ["lab-offload-bridge", "lab-offload-nat", "nats-clean"])

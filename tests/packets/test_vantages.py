@@ -137,29 +137,6 @@ def test_thousands_of_packets_wait_in_a_fast_host(form: str) -> None:
     assert reordering(form, passed_on(packets, within=15 * MILLISECOND)) == Reordering()
 
 
-def test_a_packet_that_waits_in_the_host_for_longer_than_senders_wait() -> None:
-    """Cooked v1 does not name interfaces: the packet came in and leaves, or has the same number of IP."""
-    for ids in (True, False):
-        assert reordering("cooked v1", passed_on(data(ids=ids), within=300 * MILLISECOND)) == Reordering()
-    sent = [(2, packet) for _, packet in passed_on(data(), within=300 * MILLISECOND)]
-    assert reordering("cooked v1", sent) == Reordering()
-
-
-def test_acks_that_differ_in_what_they_acknowledge_selectively_alone() -> None:
-    """They come within a millisecond and have no number of IP; each counts once."""
-    first = acknowledged(data(ids=False))
-    last = max(first, key=lambda packet: packet.at)
-    blocks = [struct.pack(">BBBBII", 1, 1, 5, 10, 900_000 + number, 900_500 + number) for number in range(20)]
-    acks = [
-        replace(last, at=last.at + 20_000 * (number + 1), options=block, to_server=False, seq=9001, payload=b"")
-        for number, block in enumerate(blocks)
-    ]
-    acks = [replace(ack, ack=1001 + MANY * FULL - 5 * FULL, flags=ACK) for ack in acks]
-    for form in FORMS:
-        (connection,) = analyze(content(form, passed_on([*first, *acks]))).connections
-        assert connection.to_client.sacks == len(acks), form
-
-
 @pytest.mark.parametrize("form", ["cooked v2", "pcapng"])
 def test_what_one_interface_missed_is_not_late_at_the_other(form: str) -> None:
     seen = [
@@ -176,27 +153,6 @@ def test_what_one_interface_missed_is_not_late_at_the_other(form: str) -> None:
         key=lambda seen_packet: seen_packet[1].at,
     )
     assert reordering(form, kept) == Reordering()
-
-
-@pytest.mark.parametrize("form", ["cooked v2", "pcapng"])
-def test_links_of_a_bond_carry_every_second_packet(form: str) -> None:
-    """Both come together at a third interface; what one link lacks is neither late nor lost."""
-    seen: list[Seen] = []
-    for number, packet in enumerate(acknowledged(data())):
-        seen += [(1 + number % 2, packet), (3, replace(packet, at=packet.at + 20_000))]
-    if form == "pcapng":
-        content_ = b"".join(
-            [
-                *(pcapng_section(), pcapng_interface(), pcapng_interface(), pcapng_interface()),
-                *(pcapng_packet(packet.at, packet.ethernet(), interface=where - 1) for where, packet in seen),
-            ]
-        )
-    else:
-        content_ = content(form, seen)
-    (connection,) = analyze(content_).connections
-    assert connection.places == 3
-    assert {flow.reordering for flow in connection.flows} == {Reordering()}
-    assert not any(flow.retransmission.segments or flow.missed_bytes for flow in connection.flows)
 
 
 def test_reordering_before_both_interfaces_is_seen_at_both() -> None:

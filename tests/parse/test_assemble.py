@@ -17,11 +17,10 @@ from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.exchange import Access, Endpoint, Exchange, Sample
 from jsdoctor.model.finding import Outcome
 from jsdoctor.model.gap import Gap
-from jsdoctor.model.server import Accounts, ConnectedServer, Servers
+from jsdoctor.model.server import Accounts, Servers
 from jsdoctor.model.snapshot import MAX_UNRESPONSIVE, ClusterSnapshot, SnapshotSeries, Stream
 from jsdoctor.model.trend import Trend
 from jsdoctor.parse.assemble import assemble
-from jsdoctor.parse.peers import peer_id
 from tests.support.ruleset import run_all
 
 REPLIES = Path(__file__).resolve().parents[2] / "fixtures" / "replies"
@@ -171,14 +170,6 @@ def test_what_a_silent_server_leads_is_not_judged_and_is_a_gap(version: str, sil
     assert not any(consumer.answered_by == silent for _, consumer in last(partial).led_consumers())
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-def test_r1_on_a_cluster_has_a_leader_and_no_peers(version: str) -> None:
-    stream = streams(evidence(system(version)))["R1"]
-    assert stream.cluster is not None
-    assert (stream.cluster.leader, stream.cluster.replicas) == (stream.answered_by, ())
-    assert (stream.config.num_replicas, stream.from_leader) == (1, True)
-
-
 @pytest.mark.parametrize("version", ["2.10.26", "2.12.8", "2.15.1"])
 def test_a_single_server_leads_all_of_its_streams(version: str) -> None:
     base = "http://127.0.0.1:8222"
@@ -202,29 +193,6 @@ def test_a_single_server_leads_all_of_its_streams(version: str) -> None:
     assert list(last(evidence(exchanges[1:])).led_streams()) == []
 
 
-def test_zero_times_and_unlimited_sizes_are_read() -> None:
-    exchanged = exchange(Access.MONITOR, Endpoint.JSZ, "http://h:8222/jsz", real("2.10.26", "jsz-single"))
-    assembled = evidence([exchanged])
-    empty = streams(assembled)["LOSS"]
-    assert (empty.state.messages, empty.state.first_ts) == (0, datetime(1970, 1, 1, tzinfo=UTC))
-    accounts = evidence(system("2.10.26")).get(Accounts)
-    assert accounts is not None
-    ((tier,),) = [row.tiers for row in accounts.accounts]
-    # 2^64-1, as the server prints an unsigned -1, is no limit.
-    assert (tier.limits.max_storage, tier.limits.max_memory) == (-1, -1)
-    assert (tier.storage, tier.streams, tier.consumers) == (473_600, 5, 6)
-
-
-def test_a_go_zero_time_is_read() -> None:
-    def edit(reply: Json) -> None:
-        for stream in jsz_streams(reply):
-            stream["state"]["first_ts"] = stream["state"]["last_ts"] = "0001-01-01T00:00:00Z"
-
-    assembled = evidence(system("2.15.1", edit))
-    assert {stream.state.last_ts for stream in last(assembled).streams} == {datetime(1, 1, 1, tzinfo=UTC)}
-    assert requested(assembled) == []
-
-
 def test_the_wall_clock_that_2_10_prints_for_a_peer_never_seen_is_never_seen() -> None:
     def edit(reply: Json) -> None:
         for stream in jsz_streams(reply):
@@ -240,13 +208,6 @@ def test_the_wall_clock_that_2_10_prints_for_a_peer_never_seen_is_never_seen() -
     assert {peer.active_ns for peer in peers} == {0}
 
 
-def test_peer_ids_come_from_server_names() -> None:
-    meta = next(m for m in (r["data"]["meta_cluster"] for r in real("2.15.1", "ping-jsz")) if m.get("replicas"))
-    assert {peer["name"]: peer["peer"] for peer in meta["replicas"]} == {
-        peer["name"]: peer_id(peer["name"]) for peer in meta["replicas"]
-    }
-
-
 def test_a_restarted_peer_whose_name_is_not_known_yet_is_not_missed() -> None:
     def edit(reply: Json) -> None:
         for peer in reply["data"]["meta_cluster"].get("replicas", []):
@@ -257,18 +218,6 @@ def test_a_restarted_peer_whose_name_is_not_known_yet_is_not_missed() -> None:
     assert ("server", "n1") in requested(evidence(system("2.15.1", edit, without="n1")))
     ((kind, label), *_) = requested(evidence(system("2.15.1", edit, without="n2")))
     assert (kind, label) == ("server", "cluster")
-
-
-def test_members_that_no_server_names_are_counted() -> None:
-    """On 2.10 only the meta leader lists its peers; without one, cluster_size is all there is."""
-
-    def edit(reply: Json) -> None:
-        reply["data"]["meta_cluster"].pop("leader", None)
-        reply["data"]["meta_cluster"].pop("replicas", None)
-
-    assembled = evidence(system("2.10.26", edit, without="n3"))
-    reasons = [gap.reason for gap in assembled.gaps if gap.kind == "server"]
-    assert reasons == ["1 of the meta group's members did not respond, and no server that did knows their names"]
 
 
 def test_a_server_that_names_itself_leader_without_peers_does_not_beat_the_leader() -> None:
@@ -282,18 +231,6 @@ def test_a_server_that_names_itself_leader_without_peers_does_not_beat_the_leade
 
     stream = streams(evidence(system("2.15.1", edit)))["EVENTS"]
     assert (stream.answered_by, stream.state.last_seq) == ("n3", 200)
-
-
-def test_without_a_leader_the_fullest_copy_is_kept_and_not_judged() -> None:
-    def edit(reply: Json) -> None:
-        for stream in jsz_streams(reply):
-            stream["cluster"].pop("leader")
-            stream["state"]["last_seq"] = 200 if reply["server"]["name"] == "n2" else 150
-
-    assembled = evidence(system("2.15.1", edit))
-    stream = streams(assembled)["EVENTS"]
-    assert (stream.has_leader, stream.from_leader, stream.state.last_seq) == (False, False, 200)
-    assert list(last(assembled).led_streams()) == []
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -400,55 +337,6 @@ def test_an_error_of_the_api_is_a_gap_that_helps(code: int, reason: str, helps: 
     requested_gaps = [gap for gap in assembled.gaps if gap.requested]
     assert len(requested_gaps) == (2 if code == 10999 else 1)
     assert all(reason in gap.reason and helps in gap.how_to_get for gap in requested_gaps)
-
-
-def test_later_samples_still_know_the_account_and_the_servers() -> None:
-    second = [e for e in account("2.15.1") if e.endpoint in (Endpoint.STREAM_LIST, Endpoint.CONSUMER_LIST)]
-    assembled = evidence(account("2.15.1"), second)
-    assert {stream.account for stream in last(assembled).streams} == {"A"}
-    trend = assembled.get(Trend)
-    assert trend is not None
-    assert (len(list(trend.streams())), len(list(trend.consumers()))) == (5, 3)
-    accounts = assembled.get(Accounts)
-    assert accounts is not None
-    assert [row.name for row in accounts.accounts] == ["A"]
-
-    jsz_only = [e for e in monitor("2.15.1") if e.endpoint is Endpoint.JSZ]
-    assembled = evidence(monitor("2.15.1"), jsz_only)
-    assert all(stream.from_leader for stream in last(assembled).streams)
-    assert all(server.varz and server.health for server in servers(assembled).servers)
-
-
-def test_the_greeting_names_the_account_where_nothing_else_does() -> None:
-    greeting = {"server_name": "n1", "version": "2.15.1", "remote_account": "SHOP"}
-    exchanges = [e for e in account("2.15.1") if e.endpoint is not Endpoint.USER_INFO]
-    assembled = evidence([*exchanges, exchange(Access.CLIENT, Endpoint.CONNECT_INFO, "nats://h:4222", greeting)])
-    assert {stream.account for stream in last(assembled).streams} == {"SHOP"}
-    connected = assembled.get(ConnectedServer)
-    assert connected is not None
-    assert connected.version == "2.15.1"
-
-
-def test_the_api_and_monitoring_together_show_an_account_once() -> None:
-    def named(body: Json) -> None:
-        body["data"] |= {"account": "APP", "account_name": "APP"}
-
-    assembled = evidence([*account("2.15.1", user_info=named), *monitor("2.15.1")])
-    assert [stream.subject.label for stream in last(assembled).streams] == [
-        f"APP > {name}" for name in ("EVENTS", "MIR", "ORDERS", "R1", "R2")
-    ]
-    assembled = evidence([*system("2.15.1"), *monitor("2.15.1")])
-    assert len(streams(assembled)["EVENTS"].replicas) == 3
-
-
-@pytest.mark.parametrize("state", ["healthz-write-error", "healthz-no-quorum"])
-def test_an_unhealthy_server_is_evidence(state: str) -> None:
-    exchanges = monitor("2.15.1", only="n1")
-    exchanges[1] = exchange(Access.MONITOR, Endpoint.HEALTHZ, exchanges[1].target, real("2.15.1", state))
-    (server,) = servers(evidence(exchanges)).servers
-    assert server.health is not None
-    assert server.health.status == "error"
-    assert server.health.errors[0].type in ("STREAM", "JETSTREAM")
 
 
 def test_a_server_without_a_reply_about_streams_does_not_show_that_there_are_none() -> None:

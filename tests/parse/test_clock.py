@@ -8,7 +8,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jsdoctor.model.clock import CERTAINTY, Clocks, Offset
+from jsdoctor.model.clock import CERTAINTY, Clocks
 from jsdoctor.model.exchange import Access, Endpoint, Exchange
 from jsdoctor.parse.clock import clocks_of
 
@@ -69,42 +69,3 @@ def test_a_clock_that_is_set_during_the_sample_is_not_steady() -> None:
     assert clock.offset.low_ns <= 0 + 102_000
     assert clock.offset.high_ns >= 3_599 * 10**9
     assert not clock.offset.exceeds(10**9)
-
-
-def test_each_kind_of_reply_shows_whose_time_it_is() -> None:
-    time = (NOON + timedelta(seconds=5)).isoformat()
-    cluster = {"name": "C", "leader": "n2", "replicas": []}
-    bodies: list[tuple[Access, dict[str, object]]] = [
-        (Access.ACCOUNT, {"server": {"name": "n1", "cluster": "C", "ver": "2.10.26", "time": time}, "data": {}}),
-        (Access.ACCOUNT, {"type": "stream_info", "ts": time, "cluster": cluster, "config": {}}),
-        (Access.MONITOR, {"server_name": "n3", "version": "2.12.8", "now": time, "cluster": {"name": "C"}}),
-    ]
-    exchanges = [
-        Exchange(access, Endpoint.CLOCK, "x", NOON, 1_000_000, msgspec.json.encode(body)) for access, body in bodies
-    ]
-    clocks_seen = clocks(*exchanges)
-    assert [(c.name, c.cluster, c.version) for c in clocks_seen.servers] == [
-        ("n1", "C", "2.10.26"),
-        ("n2", "C", ""),
-        ("n3", "C", "2.12.8"),
-    ]
-    assert not clocks_seen.complete
-    assert all(abs(c.offset.middle_ns - 4_999_500_000) <= c.offset.bound_ns <= 510_000 for c in clocks_seen.servers)
-
-
-def test_replies_without_a_time_and_broken_ones() -> None:
-    def reply(body: bytes) -> Exchange:
-        return Exchange(Access.ACCOUNT, Endpoint.CLOCK, "$JS.API.STREAM.INFO.S", NOON, 1, body)
-
-    error = b'{"error": {"code": 404, "err_code": 10059, "description": "stream not found"}}'
-    leaderless = b'{"ts": "2026-11-21T12:00:00Z", "cluster": {"name": "C"}}'
-    assert clocks_of([reply(error), reply(leaderless)]) == (None, [])
-    clocks_seen, gaps = clocks_of([reply(b"{"), reply(b'{"ts": 5}'), reply(b'{"ts": "2026-11-21T12:00:00"}')])
-    assert clocks_seen is None
-    assert [gap.kind for gap in gaps] == ["reply"] * 3
-
-
-def test_bounds_of_odd_width_cover_both_ends() -> None:
-    offset = Offset(-5, 2)
-    assert offset.middle_ns - offset.bound_ns <= -5
-    assert offset.middle_ns + offset.bound_ns >= 2

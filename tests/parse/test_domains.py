@@ -45,12 +45,6 @@ def test_sites_with_domains_of_their_own_stay_apart_whatever_their_servers_are_c
     assert domains.renamed("HUB-n2") == {"n1": "n1@hub"}
 
 
-def test_a_site_with_the_domain_of_its_hub_gets_its_name_added() -> None:
-    hub, other = group("HUB", "hub", "n1", "n2", "n3"), site("a", "n1", "hub")
-    domains = domains_of([*hub, other], set())
-    assert labels(domains, hub[0], other) == ["hub", "hub/n1"]
-
-
 def test_sites_without_a_domain_never_share_the_label_of_the_hub() -> None:
     hub, sites = group("HUB", "", "n1", "n2", "n3"), [site("a", "s1"), site("b", "s2")]
     assert labels(domains_of([*hub, *sites], set()), *hub, *sites) == ["", "", "", "s1", "s2"]
@@ -70,13 +64,6 @@ def test_two_clusters_with_the_same_domain_and_servers_are_two_domains() -> None
     assert len({domains.names[s.key] for s in (*first, *two)}) == 6
 
 
-def test_a_name_once_distinguished_from_another_stays_so_when_the_other_is_gone() -> None:
-    twins: set[str] = set()
-    hub, other = group("HUB", "hub", "n1", "n2", "n3"), site("a", "n1", "east")
-    domains_of([*hub, other], twins)
-    assert domains_of(hub, twins).names == {"HUB-n1": "n1@hub"}
-
-
 def test_two_servers_of_one_name_in_one_cluster_have_their_ids_added() -> None:
     twins = [member(key, "n2", "C", "hub", "n1", "n2") for key in ("NC5MJRAAA", "NBWAQBAAA")]
     domains = domains_of([*group("C", "hub", "n1"), *twins], set())
@@ -84,11 +71,3 @@ def test_two_servers_of_one_name_in_one_cluster_have_their_ids_added() -> None:
     assert domains.renamed("C-n1") == {"n2#NC5MJR": "n2#NC5MJR@hub", "n2#NBWAQB": "n2#NBWAQB@hub"}
     unnamed = [member(key, "n2", "C", "", "n1", "n2") for key in ("NC5MJRAAA", "NBWAQBAAA")]
     assert list(domains_of(unnamed, set()).names.values()) == ["n2#NC5MJR", "n2#NBWAQB"]
-
-
-def test_a_restart_within_a_sample_makes_no_second_server() -> None:
-    before, after = (
-        member("OLDOLD", "n2", "C", "", "n1", "n2"),
-        AnsweringServer("NEWNEW", "n2", "C", has_jetstream=False),
-    )
-    assert domains_of([*group("C", "", "n1", "n3"), before, after], set()).names == {}

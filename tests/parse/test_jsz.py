@@ -35,38 +35,6 @@ def exchange(body: bytes, access: Access = Access.SYSTEM) -> Exchange:
     return Exchange(access, Endpoint.JSZ, "http://h:1/jsz", datetime.now(UTC), 0, body)
 
 
-@pytest.mark.parametrize("access", [Access.SYSTEM, Access.MONITOR])
-def test_all_of_a_reply_is_read(access: Access) -> None:
-    read = read_jsz(reply(stream(consumer("a"), consumer("b")), access=access))
-    assert read.sender.name == ("" if access is Access.MONITOR else "n1")
-    assert read.reply.server_id == "N1"
-    (account,) = read.reply.account_details or ()
-    (shown,) = account.stream_detail or ()
-    assert [each.name for each in shown.consumer_detail or ()] == ["a", "b"]
-    assert not read.errors
-    assert not read.partial
-
-
-@pytest.mark.parametrize("access", [Access.SYSTEM, Access.MONITOR])
-def test_a_consumer_that_cannot_be_read_takes_no_other_with_it(access: Access) -> None:
-    read = read_jsz(reply(stream(consumer("a"), consumer("b", num_pending="many")), stream(), access=access))
-    (account,) = read.reply.account_details or ()
-    first, second = account.stream_detail or ()
-    assert [each.name for each in first.consumer_detail or ()] == ["a"]
-    assert second.consumer_detail == ()
-    assert len(read.errors) == 1
-    assert "num_pending" in str(read.errors[0])
-    assert read.partial == {("APP", "ORDERS")}
-
-
-def test_a_stream_that_cannot_be_read_takes_no_other_with_it() -> None:
-    read = read_jsz(reply({"config": {"name": 1}}, stream()))
-    (account,) = read.reply.account_details or ()
-    assert [each.config.name for each in account.stream_detail or ()] == ["ORDERS"]
-    assert len(read.errors) == 1
-    assert not read.partial
-
-
 @pytest.mark.parametrize(
     ("body", "words"),
     [

@@ -187,11 +187,6 @@ def test_warnings_are_the_newest_of_each_reason_about_server_pods() -> None:
     assert warnings == [("n1", "new", 1), ("n1", "series", 7)]
 
 
-def test_storage_classes() -> None:
-    classes: list[Any] = [{"metadata": {"name": "a"}, "allowVolumeExpansion": True}, {"metadata": {"name": "b"}}]
-    assert storage_classes(classes) == {"a": True, "b": False}
-
-
 @pytest.mark.parametrize(
     ("text", "size"),
     [

@@ -6,10 +6,8 @@ from typing import Any
 
 import pytest
 
-from jsdoctor.model.exchange import Endpoint
 from jsdoctor.model.links import Links, ServerLinks
 from jsdoctor.model.partial import NotShownError
-from jsdoctor.parse.metrics.names import names_of_links
 from jsdoctor.parse.metrics.replies import replies_in
 from jsdoctor.parse.metrics.samples import Moment, evidence_of, sample_at, unreachable_servers
 from jsdoctor.parse.metrics.series import MetricSeries
@@ -54,14 +52,6 @@ def links_of(rows: list[tuple[str, dict[str, str], float]]) -> ServerLinks:
     return links
 
 
-def test_links_of_prometheus_nats_exporter() -> None:
-    links = links_of(EXPORTER)
-    assert (links.server, links.gateway_name, links.route_count) == ("n1", "C", 8)
-    assert [(g.cluster, g.configured, g.outbound) for g in links.gateways or ()] == [("east", True, True)]
-    [leaf] = links.leafs or ()
-    assert (leaf.name, leaf.account) == ("site", "APP")
-
-
 @pytest.mark.parametrize("read", [lambda links: links.routes, lambda links: links.leafs[0].is_spoke])
 def test_what_no_label_shows_cannot_be_read(read: Any) -> None:
     with pytest.raises(NotShownError):
@@ -84,26 +74,3 @@ def test_a_server_that_its_exporter_does_not_reach_is_left_out() -> None:
     assert replies_in(down.series) == []
     [gap] = unreachable_servers([moment(EXPORTER)], down)
     assert (gap.subject.name, gap.requested) == ("n1", True)
-
-
-@pytest.mark.parametrize(
-    ("labels", "cluster"),
-    [
-        ({}, "C"),
-        ({"exported_cluster": "C", "cluster": "of the target"}, "C"),
-        ({"cluster": "of the target", "meta_leader": "", "is_meta_leader": "true"}, ""),
-        ({"meta_leader": ""}, "C"),
-    ],
-    ids=["plain", "renamed", "single server", "no meta leader"],
-)
-def test_the_cluster_of_a_server(labels: dict[str, str], cluster: str) -> None:
-    rows = [("jetstream_server_total_streams", {**NAMED, **labels}, 0.0), *EXPORTER[1:2]]
-    [varz] = [reply.value for reply in replies_in(moment(rows).series) if reply.endpoint is Endpoint.VARZ]
-    assert varz["cluster"] == {"name": cluster}
-
-
-def test_links_that_are_gone_are_requested_by_the_prefix_of_the_others() -> None:
-    assert "gnatsd_leafz_info" in names_of_links(["gnatsd_varz_mem", "jetstream_stream_last_seq"])
-    assert "my_leafz_info" in names_of_links(["my_varz_mem"])
-    assert "nats_core_gatewayz_outbound_gateway_configured" in names_of_links(["nats_core_mem_bytes"])
-    assert names_of_links(["jetstream_stream_last_seq"]) == frozenset()

@@ -10,12 +10,6 @@ from jsdoctor.parse.pasted.verdicts import verdicts_in
 LINE = "[7] 2026/11/21 10:00:00.000000 [INF] Server is ready"
 
 
-def test_cells_lose_the_space_around_them() -> None:
-    rows = table_lines(f"| time  |  message |\n|---|---|\n| 10:00 |   {LINE}   |\n")
-    assert rows is not None
-    assert [json.loads(row) for row in rows] == [{"time": "10:00", "message": LINE}]
-
-
 def test_a_long_run_of_spaces_in_a_cell_is_read() -> None:
     """With a search for the space before a bar this takes a quarter of an hour."""
     space = " " * 1_000_000

@@ -82,11 +82,3 @@ def test_captured_fields_of_a_line() -> None:
     captured = (("account", "app"), ("login", "hunter2hunter2"))
     assert scrubbed_fields(captured, line, scrub_line(line)) == (("account", "app"), ("login", "[redacted:key]"))
     assert scrubbed_fields(captured, "no secret", "no secret") is captured
-
-
-def test_a_result_of_several_places_stays_one_object() -> None:
-    result = Result(rules()[0], Finding(subject=Subject(kind="client", name="c"), message=KINDS["password"]))
-    (first, second), nested = scrubbed(((result, result), {"of": [result]}))
-    assert VALUE not in first.finding.message
-    assert first is second
-    assert nested["of"][0] is first

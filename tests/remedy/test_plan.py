@@ -97,16 +97,6 @@ def test_a_plan_survives_its_file() -> None:
     jsonschema.validate(json.loads(encoded), json.loads((DIRECTORY / "plan-v1.json").read_text("utf-8")))
 
 
-def test_raw_configurations_are_those_that_were_sent() -> None:
-    """From a plain account and from the system account: the same keys, but for what a server adds to its answers."""
-    for base in base_names():
-        configs = configs_of(base)
-        streams = {subject.name for subject in configs if subject.kind == "stream"}
-        assert {"ORDERS", "KV_config"} <= streams, base
-        assert all(config["name"] for subject, config in configs.items() if subject.kind == "stream"), base
-        assert Subject("consumer", "billing", "APP", "ORDERS") in configs, base
-
-
 def test_equal_changes_become_one_step() -> None:
     steps, name = merged([step(code="X1")], step(code="X2"), "X2")
     assert name == "X1"

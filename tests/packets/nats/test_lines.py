@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jsdoctor.model.nats_traffic import Content, NatsPeers
-from tests.packets.nats.speech import CONNECT, INFO, SECRET, Ear, ack, hpub, msg, pieces, pub
+from jsdoctor.model.nats_traffic import Content
+from tests.packets.nats.speech import CONNECT, INFO, SECRET, Ear, hpub, pieces, pub
 
 FROM_CLIENT = b"".join(
     (
@@ -55,46 +55,6 @@ def test_after_a_gap_the_rest_is_read(start: int, length: int) -> None:
     assert observed.publishing.messages == 7 or not observed.whole or end == start
 
 
-def test_the_middle_of_a_connection_is_read_from_its_first_line() -> None:
-    ear = Ear(midstream=True)
-    ear.client(b"ayload of something\r\n", pub("orders.new", "_INBOX.1"))
-    ear.server(msg("_INBOX.1", payload=ack()))
-    observed = ear.only()
-    assert (observed.publishing.messages, observed.publishing.acks, observed.whole, observed.swapped) == (
-        1,
-        1,
-        False,
-        False,
-    )
-
-
-def test_who_is_the_server_shows_by_what_it_sends() -> None:
-    ear = Ear(midstream=True)
-    ear.server(b"\r\n", pub("orders.new"))
-    assert ear.only().swapped
-
-
-def test_bodies_that_the_capture_cut_are_skipped_by_their_length() -> None:
-    ear = Ear()
-    ear.server(INFO)
-    ear.client(CONNECT)
-    body = pub("orders.new", payload=b"x" * 500)
-    ear.say(body, to_server=True, captured=96)
-    ear.client(pub("orders.next"))
-    observed = ear.only()
-    assert (observed.publishing.messages, observed.resyncs, observed.whole) == (2, 0, True)
-
-
-def test_lines_that_the_capture_cut_are_missed_and_reported() -> None:
-    ear = Ear()
-    ear.server(INFO)
-    ear.client(CONNECT)
-    ear.say(pub("orders.new", payload=b"x" * 50) + pub("orders.cut"), to_server=True, captured=40)
-    ear.client(pub("orders.next"))
-    observed = ear.only()
-    assert (observed.publishing.messages, observed.resyncs, observed.whole) == (2, 1, False)
-
-
 @pytest.mark.parametrize(
     ("first", "content"),
     [
@@ -110,26 +70,6 @@ def test_what_is_no_nats_is_recognised(first: bytes, content: Content) -> None:
     ear = Ear()
     ear.client(first)
     assert ear.only().content is content
-
-
-@pytest.mark.parametrize(
-    ("then", "content"),
-    [(b"\x16\x03\x03\x00\x7a\x02", Content.TLS), (b"\xff\x06\x00\x00S2sTwO\x01\x02", Content.S2)],
-)
-def test_what_turns_unreadable_after_info_is_recognised(then: bytes, content: Content) -> None:
-    ear = Ear()
-    ear.server(INFO)
-    ear.client(then)
-    observed = ear.only()
-    assert (observed.content, observed.server) == (content, "n1")
-
-
-def test_routes_are_recognised() -> None:
-    ear = Ear()
-    ear.server(INFO, b"RS+ APP orders.>\r\n", b"RMSG APP orders.new 1\r\nx\r\n")
-    ear.client(b"RS+ APP x\r\n")
-    observed = ear.only()
-    assert (observed.link, observed.publishing.messages) == (NatsPeers.ROUTE, 0)
 
 
 def test_secrets_are_not_kept() -> None:

@@ -41,44 +41,9 @@ def test_any_order_and_any_repetition_is_the_same_text(data: bytes, cuts: list[i
     assert received.times == sorted(received.times)
 
 
-def test_what_was_held_back_has_the_time_of_what_filled_the_hole() -> None:
-    received = Received()
-    stream = Reassembly(received, 0)
-    stream.segment(3, 10, memoryview(b"def"), 3)
-    stream.segment(0, 250, memoryview(b"abc"), 3)
-    assert bytes(received.bytes) == b"abcdef"
-    assert received.times == [250, 250]
-    assert (stream.held_back, stream.longest_hold_ns) == (1, 240)
-
-
-def test_a_gap_is_reported_when_it_is_acknowledged() -> None:
-    received = Received()
-    stream = Reassembly(received, 0)
-    stream.segment(5, 1, memoryview(b"fgh"), 3)
-    assert not received.bytes
-    stream.lost(5)
-    assert bytes(received.bytes) == b"?????fgh"
-
-
 def test_a_gap_is_reported_when_too_much_waits_behind_it() -> None:
     received = Received()
     stream = Reassembly(received, 0)
     for number in range(HELD_BYTES // 1024 + 1):
         stream.segment(1 + number * 1024, number, memoryview(b"x" * 1024), 1024)
     assert received.bytes.startswith(b"?x")
-
-
-def test_what_the_capture_cut_off_is_reported() -> None:
-    received = Received()
-    stream = Reassembly(received, 0)
-    stream.segment(0, 1, memoryview(b"abc"), 5)
-    stream.segment(2, 2, memoryview(b"cdefg"), 5)
-    assert bytes(received.bytes) == b"abc..fg"
-
-
-def test_bytes_before_the_beginning_are_passed_over() -> None:
-    received = Received()
-    stream = Reassembly(received)
-    stream.segment(0, 1, memoryview(b"abc"), 3)
-    stream.segment(-3, 2, memoryview(b"xyz"), 3)
-    assert bytes(received.bytes) == b"abc"

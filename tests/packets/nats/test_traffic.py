@@ -8,7 +8,7 @@ from jsdoctor.model.nats_traffic import NatsTraffic
 from jsdoctor.model.packets import SocketAddress
 from jsdoctor.parse.packets.nats.observer import NatsObserver
 from jsdoctor.parse.packets.segment import CapturedConnection
-from tests.packets.nats.speech import CONNECT, INFO, MILLISECOND, Ear, ack, hpub, msg, pub
+from tests.packets.nats.speech import CONNECT, INFO, MILLISECOND, Ear, ack, hpub, msg
 from tests.support.packet_cases import captured
 
 
@@ -84,13 +84,6 @@ def test_the_clock_lies_in_its_interval(name: str, truth_ns: int) -> None:
     assert clock.steady
 
 
-def test_acks_of_eleven_tokens_are_read() -> None:
-    by_name = {consumer.consumer: consumer for consumer in traffic("nats-ackv2-domain.client").consumers}
-    assert {consumer.domain for consumer in by_name.values()} == {"hub"}
-    assert all(consumer.account_hash for consumer in by_name.values())
-    assert by_name["PUSH"].deliveries == 20
-
-
 def test_late_acks_are_distinguished_from_others() -> None:
     by_name = {consumer.consumer: consumer for consumer in traffic("own-late-acks").consumers}
     assert (by_name["SLOW"].acked_late, by_name["SLOW"].redeliveries) == (15, 15)
@@ -109,18 +102,6 @@ def test_deliveries_of_routes_are_read() -> None:
     assert routed
     assert all(consumer.deliveries == 10 and consumer.acks == 10 for consumer in routed)
     assert all(consumer.missing == consumer.restarts == consumer.redeliveries == 0 for consumer in routed)
-
-
-def test_a_retry_is_known_by_its_id_on_any_connection() -> None:
-    ear = talking()
-    ear.client(hpub("orders.new", "_INBOX.1", {"Nats-Msg-Id": "a"}))
-    ear.client(hpub("orders.new", "_INBOX.2", {"Nats-Msg-Id": "b"}))
-    ear.client(hpub("orders.old", "_INBOX.3", {"Nats-Msg-Id": "a"}))
-    ear.client(hpub("orders.new", "_INBOX.4", {"Nats-Msg-Id": "a"}))
-    ear.server(msg("_INBOX.1", payload=ack()), msg("_INBOX.4", payload=ack(duplicate=True)))
-    publishing = ear.only().publishing
-    assert (publishing.identified, publishing.retries, publishing.duplicates) == (4, 1, 1)
-    assert publishing.retry_ns.largest_ns == 3 * MILLISECOND
 
 
 @pytest.mark.parametrize(("hung_up", "pause_ms", "retries"), [(False, 5, 0), (True, 5, 1), (False, 1000, 1)])
@@ -143,37 +124,6 @@ def test_what_a_proxy_passes_on_is_no_retry(hung_up: bool, pause_ms: int, retrie
         observer.closed(connection, pause_ms * MILLISECOND)
     (observed,) = observer.traffic()
     assert sum(talk.publishing.retries for talk in observed.connections) == retries
-
-
-def test_a_header_counts_as_it_is_written() -> None:
-    ear = talking()
-    for reply in ("_INBOX.1", "_INBOX.2"):
-        ear.client(hpub("orders.new", reply, {"nats-msg-id": "a"}))
-    assert ear.only().publishing.identified == 0
-
-
-def test_replies_to_other_requests_are_no_acknowledgements() -> None:
-    ear = talking()
-    ear.client(pub("service.echo", "_INBOX.1"), pub("$JS.API.STREAM.INFO.ORDERS", "_INBOX.2"))
-    ear.server(msg("_INBOX.1", payload=b'{"answer":42}'), msg("_INBOX.2", payload=b'{"type":"x","stream":"ORDERS"}'))
-    publishing = ear.only().publishing
-    assert (publishing.requests, publishing.acks, publishing.unanswered) == (1, 0, 0)
-
-
-def test_a_publish_without_a_response_waits() -> None:
-    ear = talking()
-    ear.client(pub("orders.new", "_INBOX.1"), pub("orders.new", "_INBOX.2"))
-    ear.server(msg("_INBOX.1", payload=ack()))
-    ear.client(b"PING\r\n")
-    publishing = ear.only().publishing
-    assert (publishing.acks, publishing.unanswered, publishing.waiting_ns.largest_ns) == (1, 1, 2 * MILLISECOND)
-
-
-def test_a_service_that_does_not_respond_is_no_publish() -> None:
-    ear = talking()
-    ear.client(pub("orders.1", "_INBOX.1"), pub("service.report", "_INBOX.2"), pub("orders.2", "_INBOX.3"))
-    ear.server(msg("_INBOX.1", payload=ack()))
-    assert ear.only().publishing.unanswered == 1
 
 
 def test_a_retry_of_what_was_stored_is_distinguished_from_a_repetition() -> None:
@@ -201,48 +151,3 @@ def test_two_writers_with_one_expectation_are_no_retry() -> None:
     ear.server(msg("_INBOX.1", payload=ack(seq=8)), msg("_INBOX.2", payload=refused))
     (refusal,) = ear.only().publishing.refusals
     assert (refusal.count, refusal.after_stored) == (1, 0)
-
-
-def deliver(ear: Ear, consumer_seq: int, *, attempt: int = 1, stream_seq: int | None = None, sid: int = 1) -> str:
-    reply = f"$JS.ACK.ORDERS.C.{attempt}.{stream_seq or consumer_seq}.{consumer_seq}.1000000.0"
-    ear.server(msg("orders.new", reply, sid=sid))
-    return reply
-
-
-def test_gaps_and_restarts_of_a_consumer() -> None:
-    ear = talking()
-    for consumer_seq in (1, 2, 5, 6, 6, 1, 2):
-        deliver(ear, consumer_seq)
-    (consumer,) = ear.hang_up().consumers
-    assert (consumer.exclusive, consumer.missing, consumer.restarts) == (True, 2, 1)
-
-
-def test_a_queue_group_shares() -> None:
-    ear = Ear()
-    ear.server(INFO)
-    ear.client(CONNECT, b"SUB orders.> workers 1\r\n")
-    deliver(ear, 1)
-    deliver(ear, 4)
-    (consumer,) = ear.hang_up().consumers
-    assert not consumer.exclusive
-
-
-def test_heartbeats_that_are_ahead() -> None:
-    ear = talking()
-    deliver(ear, 1)
-    for last in (1, 4):
-        head = f"NATS/1.0 100 Idle Heartbeat\r\nNats-Last-Consumer: {last}\r\nNats-Last-Stream: 9\r\n\r\n".encode()
-        ear.server(f"HMSG deliver.x 1 {len(head)} {len(head)}\r\n".encode() + head + b"\r\n")
-    (consumer,) = ear.hang_up().consumers
-    assert (consumer.heartbeats, consumer.heartbeats_ahead) == (2, 1)
-
-
-def test_pings_are_matched_in_order() -> None:
-    ear = talking()
-    ear.client(b"PING\r\n")
-    ear.server(b"PING\r\n")
-    ear.server(b"PONG\r\n")
-    ear.server(b"PING\r\n")
-    observed = ear.only()
-    assert (observed.ping_ns.count, observed.ping_ns.largest_ns, observed.pings_unanswered) == (1, 2 * MILLISECOND, 2)
-    assert observed.longest_ping_wait_ns == 2 * MILLISECOND

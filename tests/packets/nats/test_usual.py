@@ -117,26 +117,3 @@ def test_short_cuts_change_nothing(segments: list[Segment], midstream: bool) -> 
         for name in ("publishes", "answers"):
             patch.setattr(conversation, name, _no_short_cut)
         assert traffic_of(segments, midstream) == shortened
-
-
-def test_a_row_of_publishes_and_replies_takes_the_short_cuts() -> None:
-    """Cut anywhere, and in one piece: the long way is never asked."""
-    asked: list[list[bytes]] = []
-
-    def message(_side: object, _at_ns: int, words: list[bytes], _header_length: int, _length: int) -> int:
-        asked.append(words)
-        return 0
-
-    text = b"".join(pub("orders.new", inbox, b"x" * 50) for inbox in _INBOXES)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(conversation.Side, "message", message)
-        for cut in (None, len(text) - 1, len(text) - 2, len(text) - 20):
-            ear = Ear()
-            ear.server(INFO)
-            ear.client(CONNECT)
-            for part in (text[:cut], text[cut:] if cut else b""):
-                ear.client(part)
-            ear.server(*(msg(inbox, payload=ack(seq=number)) for number, inbox in enumerate(_INBOXES)))
-            observed = ear.only()
-            assert (observed.publishing.messages, observed.publishing.acks, observed.whole) == (4, 4, True)
-    assert not asked
