@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 
@@ -14,7 +13,7 @@ from jsdoctor.model.finding import Severity
 from jsdoctor.model.rule import Param, RemedyRef, Risk, Rule, RuleStatus, Unit
 from jsdoctor.render.explain import page_markdown
 from jsdoctor.render.options import RenderOptions
-from jsdoctor.render.rule_list import rules_json, rules_text
+from jsdoctor.render.rule_list import rules_text
 from tests.render.golden import assert_golden
 from tests.render.reports import ACK_PENDING, AUTH, META
 
@@ -97,20 +96,3 @@ def test_list_is_one_line_per_rule(width: int) -> None:
     assert [line.split()[0] for line in lines[:-1]] == ["JSD403", "JSD410", "JSD701", "JSD810"]
     assert all(rule.slug in line for rule, line in zip(sorted(RULES, key=lambda rule: rule.code), lines, strict=False))
     assert all(cell_len(line) <= width for line in lines)
-
-
-def test_list_for_machines() -> None:
-    document = json.loads(rules_json(RULES, RenderOptions()))
-    assert document["schema"] == "jsdoctor.rules/v1"
-    assert [rule["code"] for rule in document["rules"]] == ["JSD403", "JSD410", "JSD701", "JSD810"]
-    assert document["rules"][1]["params"][0] == {
-        "name": "min_ack_wait",
-        "unit": "duration",
-        "default": 90_000_000_000,
-        "help": "Below this, work is cut short",
-    }
-    assert document["rules"][1]["remedy"] == {"action": "consumer.raise_ack_wait", "risk": "safe"}
-
-
-def test_an_empty_list_is_reported_as_empty() -> None:
-    assert rules_text((), RenderOptions()).startswith("0 rules")

@@ -35,10 +35,6 @@ ENDINGS = {
 CASES = reports.cases()
 
 
-def test_each_format_is_tried_here() -> None:
-    assert list(FORMATS) == ["text", "json", *ENDINGS, "html"]
-
-
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("format_", ENDINGS)
 def test_looks_as_it_was_looked_at(format_: str, case: str) -> None:

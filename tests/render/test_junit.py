@@ -50,21 +50,6 @@ def test_any_report_is_read_back_with_the_same_counts(report: Report, options: R
         assert suite.get("tests") == str(len(suite.findall("testcase")))
 
 
-def test_a_finding_in_full() -> None:
-    [case] = cases(reports.report(results=[reports.stuck(reports.consumer("billing"))]))
-    assert (case.classname, case.name) == ("jsdoctor.JSD403.consumer-ack-pending-at-limit", "APP > ORDERS > billing")
-    [failure] = case.result
-    assert failure.type == "error"
-    assert failure.message.startswith("1,000 of 1,000 allowed messages")
-    assert failure.text.splitlines() == [
-        "error JSD403 consumer-ack-pending-at-limit",
-        "APP > ORDERS > billing",
-        "measured 100 %, threshold 100 %",
-        "Fix (safe): nats consumer edit ORDERS billing --max-pending=2000 -f",
-        "Why: jsdoctor explain JSD403",
-    ]
-
-
 def test_what_does_not_fail_the_run_fails_no_case_but_is_reported() -> None:
     mild = reports.report(results=[reports.nearly_full()])
     [case] = cases(mild)

@@ -162,13 +162,6 @@ def test_markdown_shows_no_command_that_it_would_have_to_change() -> None:
     assert "`--format json` has it" in text
 
 
-def test_markdown_commands_can_be_copied() -> None:
-    blocks = [token.content for token in markdown(written("markdown", reports.busy())) if token.type == "fence"]
-    copied = {line for block in blocks for line in block.splitlines()}
-    assert "nats consumer edit INVOICES billing --max-pending=2000 -f" in copied
-    assert "nats stream info EVENTS" in copied
-
-
 def test_markdown_lists_end_with_a_count() -> None:
     text = written("markdown", reports.flood(1000))
     assert "and 995 more" in text

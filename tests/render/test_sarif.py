@@ -56,37 +56,6 @@ def test_any_report_is_valid_by_the_schema_of_oasis(report: Report, options: Ren
     jsonschema.Draft4Validator(schema).validate(json.loads(render_sarif(report, options)))
 
 
-@pytest.mark.parametrize(
-    ("path", "value"),
-    [
-        (("runs", 0, "surprise"), 1),
-        (("runs", 0, "results", 0, "level"), "critical"),
-        (("runs", 0, "results", 0, "message"), {}),
-        (("runs", 0, "results", 0, "locations", 0, "physicalLocation"), {}),
-        (("runs", 0, "invocations", 0, "exitCode"), "1"),
-    ],
-)
-def test_the_schema_refuses(path: tuple[str | int, ...], value: object) -> None:
-    broken: Any = document(reports.busy())
-    parent = broken
-    for step in path[:-1]:
-        parent = parent[step]
-    parent[path[-1]] = value
-    with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(broken, WRITTEN)
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_indices_refer_to_their_rules(case: str) -> None:
-    written = run(CASES[case])
-    driver = written["tool"]["driver"]
-    for result in written["results"]:
-        assert driver["rules"][result["ruleIndex"]]["id"] == result["ruleId"]
-    for notice in written["invocations"][0]["toolExecutionNotifications"]:
-        assert driver["notifications"][notice["descriptor"]["index"]]["id"] == notice["descriptor"]["id"]
-    assert len({rule["id"] for rule in driver["rules"]}) == len(driver["rules"])
-
-
 def test_a_line_of_a_log_is_a_physical_location_and_a_consumer_a_logical_one() -> None:
     [result] = run(reports.report(results=[reports.logged("logs/n 1.log")]))["results"]
     [location] = result["locations"]
@@ -148,10 +117,3 @@ def test_a_run_that_saw_too_little_was_no_success(
 ) -> None:
     [invocation] = run(CASES[case], **settings)["invocations"]
     assert (invocation["executionSuccessful"], invocation["exitCode"]) == (successful, code)
-
-
-def test_rules_bring_their_pages() -> None:
-    rule = reports.rule("JSD403", "consumer-ack-pending-at-limit")
-    paged = type(rule)(**{name: getattr(rule, name) for name in rule.__struct_fields__} | {"body": "## Fix\n\nLook."})
-    [written] = run(reports.report(verdicts=reports.passed(paged)))["tool"]["driver"]["rules"]
-    assert written["help"] == {"text": "## Fix\n\nLook.", "markdown": "## Fix\n\nLook."}

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from jsdoctor.app.rulebook import open_rulebook, open_symptoms
 from jsdoctor.render.explain import page_markdown
 from jsdoctor.render.explain_symptom import symptom_markdown
@@ -18,12 +16,6 @@ from tests.render import reports
 from tests.support.ruleset import rules
 
 BASE = "https://docs.example/jsdoctor"
-
-
-@pytest.mark.parametrize("base", [BASE, BASE + "/"])
-def test_a_rule_and_a_symptom_have_an_address_below_the_base(base: str) -> None:
-    assert rule_url(base, "JSD701") == "https://docs.example/jsdoctor/rules/JSD701/"
-    assert symptom_url(base, "links-down") == "https://docs.example/jsdoctor/symptoms/links-down/"
 
 
 def test_without_a_base_and_for_rules_of_others_there_is_none() -> None:

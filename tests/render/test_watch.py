@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 from rich.cells import cell_len
 
-from jsdoctor.cli.watch.run import change_line, incident_text, rule_text
+from jsdoctor.cli.watch.run import change_line, incident_text
 from jsdoctor.engine.activity import AssetActivity
 from jsdoctor.engine.watch import FindingChange, Watch, observe
 from jsdoctor.model.report import Report
@@ -17,7 +17,6 @@ from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.watch.notification import Notification, body
 from jsdoctor.render.watch.notification_format import NotificationFormat
 from jsdoctor.render.watch.screen import screen
-from jsdoctor.render.watch.sparkline import sparkline
 from jsdoctor.render.watch.view import ScreenView
 from tests.render import reports
 from tests.render.golden import assert_golden
@@ -99,19 +98,6 @@ def test_what_a_sample_could_not_see_is_not_called_resolved() -> None:
     written = screen(shown, 24, RenderOptions(width=120))
     assert "not known to be resolved: JSD403 APP > ORDERS > billing" in written
     assert "resolved error" not in written
-
-
-def test_texts_of_an_incident() -> None:
-    incident = reports.report([STUCK]).incidents[0]
-    assert "Fix (safe): nats consumer edit" in incident_text(incident, 1, RenderOptions(width=200, color=True))
-    assert "\x1b" not in rule_text(incident, RenderOptions(color=True))
-
-
-def test_sparkline() -> None:
-    assert sparkline([0, 1, 2, 3, 4, 5, 6, 7], 20) == "▁▂▃▄▅▆▇█"
-    assert sparkline([5, 5, 5], 20) == "▁▁▁"
-    assert sparkline(range(100), 4, ascii_only=True) == "_-+#"
-    assert sparkline([], 20) == ""
 
 
 def notification(*checks: Report) -> Notification:
