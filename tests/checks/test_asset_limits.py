@@ -55,31 +55,6 @@ def test_an_account_without_limits_is_not_judged() -> None:
         assert judged(tier("R3"), limited) == [passed(Account(name="APP", tiers=(), at=NOON).subject)]
 
 
-def test_the_fullest_limit_is_told() -> None:
-    near, full = tier("R1", 9, 10), tier("R3", consumers=5, of_consumers=5)
-    seen = (orders(1, 5), orders(1, 4, name="OTHER"))
-    for tiers in ((near, full), (full, near)):
-        (finding,) = judged(*tiers, streams=seen)
-        assert finding.severity is Severity.ERROR
-        assert finding.message == (
-            "ORDERS has 5 of the 5 consumers of tier R3 that the account allows each stream: no further consumer can be"
-            " created on it, ephemeral ones and those of key-value watchers included"
-        )
-        assert finding.measured == 1.0
-        assert [observation.path for observation in finding.evidence] == [
-            "ORDERS.state.consumer_count",
-            "R3.limits.max_consumers",
-        ]
-    (first,) = judged(tier("R1", 3, 3), full, streams=seen)
-    assert first.message.startswith("3 of 3 streams of tier R1 are in use")
-    (streams,) = judged(near)
-    assert streams.severity is None
-    assert streams.message == "9 of 10 streams of tier R1 are in use: soon no further stream can be created"
-    (whole,) = judged(tier("", 10, 10))
-    assert whole.message == "10 of 10 streams are in use: no further stream can be created"
-    assert [observation.path for observation in whole.evidence] == ["streams", "limits.max_streams"]
-
-
 def test_consumers_count_for_each_stream() -> None:
     """Two streams with five consumers each are below a limit of six, which the account has for each of them."""
     whole = tier(consumers=10, of_consumers=6)

@@ -7,7 +7,7 @@ from typing import Any
 from jsdoctor.checks.server_health.jetstream_storage_near_limit import (
     jetstream_storage_near_limit,
 )
-from jsdoctor.model.finding import Finding, Outcome, Severity
+from jsdoctor.model.finding import Finding, Severity
 from jsdoctor.model.server import JetStreamConfig, JetStreamStats, Server, Servers
 from tests.checks.values import params_of, server
 
@@ -21,12 +21,6 @@ def storage(single: Server, **params: Any) -> list[Finding]:
     return list(jetstream_storage_near_limit(Servers((single,)), None, params_of("JSD802", **params)))
 
 
-def test_a_limit_that_is_reached_refuses_and_one_that_is_near_soon_will() -> None:
-    full, near = (storage(storing(used))[0] for used in (100, 99))
-    assert ": publishes are refused (error 10023)" in full.message
-    assert ": soon publishes will be refused (error 10023)" in near.message
-
-
 def test_what_is_used_is_measured_before_what_is_reserved() -> None:
     finding = storage(storing(91, reserved=150), warn_fraction=0.9, max_fraction=0.95)[0]
     assert finding.measured == 0.91
@@ -34,8 +28,3 @@ def test_what_is_used_is_measured_before_what_is_reserved() -> None:
     assert finding.severity is Severity.WARNING
     reserved = storage(storing(0, reserved=150), reserved_fraction=0.97)[0]
     assert reserved.threshold == 0.97
-
-
-def test_accounts_are_asked_for_only_where_a_server_has_jetstream() -> None:
-    assert [finding.outcome for finding in storage(storing(0))] == [Outcome.PASS, Outcome.NOT_EVALUATED]
-    assert storage(server(jetstream=JetStreamStats(disabled=True))) == []

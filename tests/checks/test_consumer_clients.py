@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from jsdoctor.model.finding import Confidence, Outcome, Severity
+from jsdoctor.model.finding import Confidence, Severity
 from tests.pasted.test_paste import judged
 
 PAGE = """Information for Consumer ORDERS > billing created 2026-11-20T10:00:00Z
@@ -41,11 +41,3 @@ def test_since_when_messages_wait_is_not_shown(tmp_path: Path) -> None:
     assert (finding.measured, finding.unit) == (18 * 60 * 1_000_000_000, "duration")
     assert [(item.path, item.value) for item in finding.evidence] == [("num_waiting", 0), ("num_pending", 7)]
     assert finding.how_to_get == "give the page of its stream, too: nats stream info STREAM"
-
-
-def test_a_recent_delivery_decides_without_it(tmp_path: Path) -> None:
-    page = tmp_path / "page.txt"
-    page.write_text(PAGE.format(ago="30.00s", pending=7))
-    report = judged(page, select=("JSD405",))
-    assert report.failures() == ()
-    assert [verdict.outcome for verdict in report.verdicts] == [Outcome.NOT_EVALUATED]

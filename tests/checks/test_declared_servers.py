@@ -18,7 +18,6 @@ from jsdoctor.checks.server_health.temporary_store import (
     temporary_store,
     temporary_store_declared,
 )
-from jsdoctor.checks.server_health.unmonitored import unmonitored_declared
 from jsdoctor.model.finding import Finding, Outcome, Severity
 from jsdoctor.model.manifest import (
     DeclaredServers,
@@ -58,24 +57,6 @@ def logins(**how: Any) -> Finding:
 
 def stores(**how: Any) -> list[Finding]:
     return of(temporary_store_declared, servers(**{"jetstream": True} | how))
-
-
-def test_servers_that_let_everybody_in() -> None:
-    text = (
-        "it will require no login: every client that reaches its port may read, publish and delete every stream of that"
-    )
-    single = logins()
-    assert single.message == f"{text} account"
-    assert single.evidence == (PLACE.shows("no login is set up"),)
-    chart = logins(chart=True)
-    assert (
-        chart.message == f"{text} account; the chart sets up no logins: put authorization or accounts into config.merge"
-    )
-    assert chart.evidence == single.evidence
-    assert logins(host="localhost").severity is Severity.INFO
-    assert logins(auth=False, unclear="auth").evidence == (AUTH.shows("no login is set up"),)
-    assert logins(auth=False, chart=True).evidence == (AUTH.shows("no login is set up"),)
-    assert logins(unclear="auth").message == f"auth {UNSURE}"
 
 
 def test_servers_without_tls() -> None:
@@ -119,26 +100,6 @@ def test_servers_without_jetstream_hide_no_other() -> None:
     stats = JetStreamStats(config=JetStreamConfig(store_dir="/tmp/js"))  # noqa: S108
     (finding,) = temporary_store(Servers((server("n0"), server("n1", jetstream=stats))))
     assert finding.outcome is Outcome.FAIL
-
-
-def test_directories_that_are_gone_after_a_restart() -> None:
-    (memory,), (temporary,) = stores(store_dir="/dev/shm/js"), stores(store_dir="/tmp/js")  # noqa: S108
-    then = "streams are gone after the next restart of the host or container"
-    assert (memory.message, memory.severity) == (f"store_dir /dev/shm/js is in memory: {then}", None)
-    assert temporary.message == f"store_dir /tmp/js is for temporary files: {then}"
-    assert temporary.severity is Severity.INFO
-
-
-def test_servers_that_nothing_can_monitor() -> None:
-    def monitoring(**how: Any) -> Finding:
-        (finding,) = of(unmonitored_declared, servers(**how))
-        return finding
-
-    assert monitoring().evidence == (PLACE.shows("monitoring: off"),)
-    assert monitoring(unclear="monitoring").message == f"monitoring {UNSURE}"
-    assert monitoring(monitoring=False, unclear="monitoring").outcome is Outcome.FAIL
-    assert monitoring(monitoring=True, exporter=False).evidence == (PLACE.shows("exporter: off"),)
-    assert monitoring(monitoring=True).outcome is Outcome.PASS
 
 
 def test_mistakes_with_which_no_server_starts() -> None:

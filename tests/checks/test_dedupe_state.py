@@ -73,29 +73,8 @@ def test_a_stream_that_keeps_its_messages_removes_none() -> None:
     assert "in between n2 started at " in finding.message
 
 
-def test_a_copy_of_a_stream_that_keeps_its_messages_has_no_reason() -> None:
-    finding = judged({"stored": "ALL", "ages": ["60s", "10s"], "ids": ["a", "a"]})
-    assert finding.severity is Severity.INFO
-    assert finding.message.endswith(
-        "in between the window was shorter then, a clock was set forward (JSD104), or the ids were lost"
-    )
-
-
 def test_two_messages_of_one_moment_are_no_repeat_after_a_start() -> None:
     assert judged({"stored": "ORDERS", "ages": ["60s", "60s"], "ids": ["a", "a"]}).outcome is Outcome.PASS
-
-
-@pytest.mark.parametrize(("limit", "outcome"), [(1, Outcome.FAIL), (2, Outcome.PASS)])
-def test_one_message_per_subject_removes_the_one_before(limit: int, outcome: Outcome) -> None:
-    edit = {"stream": "APP/RING", "set": {"config.max_msgs_per_subject": limit}}
-    finding = judged({"stored": "RING", "ages": ["60s"], "ids": ["a"]}, edit)
-    assert finding.outcome is outcome
-    assert outcome is Outcome.PASS or "the stream removes all but the newest message of a subject" in finding.message
-
-
-def test_an_interest_stream_removes_what_is_acknowledged() -> None:
-    finding = judged({"stored": "EVENTS", "ages": ["60s"], "ids": ["a"]})
-    assert "the stream removes what is acknowledged" in finding.message
 
 
 def test_a_single_server_that_does_not_name_itself_is_the_leader() -> None:

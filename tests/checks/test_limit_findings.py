@@ -8,15 +8,12 @@ from typing import Any
 
 import pytest
 
-from jsdoctor.checks.stream_limits.jobs_replaced import jobs_replaced
 from jsdoctor.checks.stream_limits.mirror_or_source_stalled import (
     mirror_or_source_stalled,
-    starts_past_origin,
 )
 from jsdoctor.checks.stream_limits.near_limit import near_limit
-from jsdoctor.checks.stream_limits.origins import Deployment
 from jsdoctor.checks.stream_limits.replicas_risky import Room
-from jsdoctor.model.finding import Finding, Outcome, Severity
+from jsdoctor.model.finding import Finding, Outcome
 from jsdoctor.model.jetstream import (
     Cluster,
     Peer,
@@ -42,7 +39,7 @@ from tests.checks.values import NOON, params_of
 from tests.support.manifest_cases import manifest_evidence_of
 from tests.support.ruleset import run_rule
 
-SECOND, MINUTE, HOUR = timedelta(seconds=1), timedelta(minutes=1), timedelta(hours=1)
+MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 NS = 1_000_000_000
 NONE = StreamState()
 
@@ -59,30 +56,7 @@ def servers(version: str = "", **fields: Any) -> Servers:
 # Origins of mirrors and sources
 
 
-def deployment(version: str = "", *streams: Stream, connected: str | None = None) -> Deployment:
-    known = ConnectedServer(version=connected) if connected is not None else None
-    return Deployment(series(*streams), servers(version) if version else None, known)
-
-
 SOURCES = {"sources": (SourceConfig("O"),)}
-
-
-def wanting(*sources: SourceConfig, held: StreamState = NONE, **config: Any) -> Stream:
-    return stream("COPY", held, {"sources": sources} | config)
-
-
-def test_copies_that_start_behind_the_end_of_their_origin() -> None:
-    held = stream("O", state(9, 1, 9))
-    sources = (SourceConfig("GONE", opt_start_seq=99), SourceConfig("O", opt_start_seq=11))
-    results = list(starts_past_origin(wanting(*sources), deployment("", held)))
-    assert [name for name, _, _ in results] == ["O"]
-    assert results[0][1] == "it starts at message 11 of O, which ends at 9: what comes before is not copied"
-    next_one = wanting(SourceConfig("O", opt_start_seq=10))
-    assert list(starts_past_origin(next_one, deployment("", held))) == []
-    later = wanting(SourceConfig("O", opt_start_time=NOON + HOUR))
-    assert [severity for _, _, severity in starts_past_origin(later, deployment("", held))] == [Severity.INFO]
-    now = wanting(SourceConfig("O", opt_start_time=NOON))
-    assert list(starts_past_origin(now, deployment("", held))) == []
 
 
 HELD = state(100, 1, 100)
@@ -121,7 +95,7 @@ def source_info(name: str = "O", active: float = 1, **fields: Any) -> SourceInfo
     return SourceInfo(name, active_ns=int(active * NS), **fields)
 
 
-O_, P_ = stream("O", HELD), stream("P", NONE)
+O_ = stream("O", HELD)
 
 
 @pytest.mark.parametrize(("active", "there"), [(0, True), (4.9, True), (5, False)])
@@ -199,19 +173,6 @@ def test_a_server_without_a_default_limits_no_consumers() -> None:
     assert texts(other) == []
 
 
-def replaced(*, before: bool = True, now: bool = True) -> int | float | str | None:
-    config = {"retention": "workqueue", "max_msgs_per_subject": 1}
-    first = stream("S", state(10, 1, 10), config, consumers_seen=before, at=NOON - MINUTE)
-    last = stream("S", state(10, 91, 100), config, consumers_seen=now)
-    snapshots = SnapshotSeries((sample(first), sample(last)))
-    (finding,) = jobs_replaced(snapshots, params_of("JSD630", min_messages=1))
-    return finding.measured
-
-
-def test_jobs_that_left_a_queue_count_where_all_consumers_were_seen() -> None:
-    assert [replaced(), replaced(before=False), replaced(now=False)] == [90, 0, 0]
-
-
 # Manifests
 
 
@@ -251,30 +212,3 @@ def test_consumers_that_manifests_want_of_a_limit() -> None:
     assert wanted(3, 4, **given) == f"4 consumers will want a place and max_consumers is 3: {refused}"
     assert wanted(1, 2, **given) == f"2 consumers will want a place and max_consumers is 1: {refused}"
     assert wanted(0, 2, **given) is None
-
-
-def test_streams_that_shall_not_acknowledge() -> None:
-    results = declared(
-        "JSD610",
-        stream_manifest("EMPTY", mirror="{name: O}", noAck="true"),
-        stream_manifest("ALL", subjects='[">"]', noAck="true"),
-        stream_manifest("SYSTEM", subjects='["$JS.EVENT.>", "$SYS.>"]', noAck="true"),
-        stream_manifest("MIXED", subjects='["$JS.EVENT.>", "orders"]', noAck="true"),
-        stream_manifest("ACKED", subjects='["b"]'),
-    )
-    assert {name: text[:10] for name, text in results.items()} == {
-        "ALL": "pass",
-        "SYSTEM": "pass",
-        "MIXED": "no_ack is ",
-        "ACKED": "pass",
-    }
-
-
-def test_overlaps_with_more_than_three_streams() -> None:
-    def text(*names: str) -> str:
-        streams = [stream_manifest(name, subjects=f'["a.{name.lower()}"]') for name in names]
-        return declared("JSD614", stream_manifest("ALL", subjects='["a.>"]'), *streams)["ALL"]
-
-    assert "more stream" not in text("B", "C", "D")
-    assert "its subjects overlap with those of 1 more stream" in text("B", "C", "D", "E")
-    assert "its subjects overlap with those of 2 more streams" in text("B", "C", "D", "E", "F")

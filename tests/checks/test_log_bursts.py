@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from jsdoctor.checks.logs.undecided import not_cleared, undecided
+from jsdoctor.checks.logs.undecided import undecided
 from jsdoctor.checks.logs.words import subject_of
 from jsdoctor.engine.select import find_rule
 from jsdoctor.model.finding import Subject
@@ -14,7 +14,6 @@ from jsdoctor.model.log import (
     DATED_US,
     Histogram,
     LogEvidence,
-    LogFile,
     Occurrence,
 )
 from tests.support.ruleset import rules
@@ -34,22 +33,6 @@ def occurrence(logged_by: str, *spans: tuple[int, int, int], **more: Any) -> Occ
 def test_a_line_is_about_the_server_that_it_names() -> None:
     assert subject_of({"server": "n2"}, "n1") == Subject(kind="server", name="n2")
     assert subject_of({}, "n1") == Subject(kind="server", name="n1")
-
-
-def test_what_is_said_where_lines_may_be_missing() -> None:
-    rule = find_rule(rules(), "JSD806")
-    names = [signature.name for signature in rule.signatures]
-    finding = not_cleared(rule, LogEvidence(files=(), unsearched=tuple(names)))
-    assert finding.message == (
-        "nothing about it is in the log lines that were read, which may not be every line of " + names[0]
-    )
-    assert finding.how_to_get == (
-        "give the logs themselves: --logs PATH; or capture a bundle again with this version and a shorter --since,"
-        " or read Loki with a query that filters no lines"
-    )
-    few = not_cleared(rule, LogEvidence(files=(LogFile(path="n1.log", size=9, server_lines=1),)))
-    assert few.message == "nothing about it is in the log, which is an excerpt of 1 line"
-    assert few.how_to_get == "give more of the log: 20 lines, or the start of the server until it is ready"
 
 
 def test_lines_that_prove_nothing_are_counted_where_none_was_kept() -> None:

@@ -15,7 +15,6 @@ S = 1_000_000
 NOON = DATED_US + 43_200 * S
 PLACE = ORDER_US + 50_000
 LOST, WITNESS = "quorum-lost", "healthcheck-failed"
-DAY = f"{LogTime(NOON).at:%Y-%m-%d}"
 
 
 def at(us: int) -> LogTime:
@@ -93,30 +92,3 @@ def test_what_is_not_certain_is_a_warning_at_most() -> None:
     assert [of(single).severity(severity) for severity in given] == [warning, info, warning, warning, warning]
     lasting = interval(at(0), at(S), count=3, log_end=at(40 * S))
     assert [of(lasting).severity(severity) for severity in given] == given
-
-
-def test_what_is_told_of_one_that_no_line_ends() -> None:
-    def story(log_end: LogTime) -> str:
-        return of(interval(at(0), at(S), count=2, log_end=log_end), repeats=True).story.partition("; ")[2]
-
-    assert story(at(31 * S)) == "no line ends it before the log does (" + f"{DAY} 12:00:31Z)"
-    assert story(at(31 * S + 1)) == "it is not logged any more"
-    stopped = [ProcessRun(server="n1", last=at(2 * S), end="clean")]
-    for log_end, over in ((at(31 * S), "the log ends 30s later"), (at(31 * S + 1), "it is not logged any more")):
-        assert of(interval(at(0), at(S), log_end=log_end), runs=stopped, calm=False).story.endswith(f"; {over}")
-    undated = [ProcessRun(server="n1", last=place(99), end="clean")]
-    assert of(interval(place(0), place(90), log_end=place(99)), runs=undated, calm=False).story == (
-        "logged once by n1; no line shows whether it ended"
-    )
-
-
-def test_of_several_the_newest_decides_how_it_ended() -> None:
-    stopped = [ProcessRun(server="n1", last=at(100 * S + 2), end="clean")]
-    first = interval(at(0), at(S), resolved=at(9 * S), log_end=at(900 * S))
-    second = interval(at(100 * S), at(100 * S + 1), log_end=at(105 * S + 1))
-    assert of(first, second, runs=stopped, calm=False).story == (
-        f"2 intervals on n1 from {DAY} 12:00:00 to 12:01:40Z, the longest 9s; no line shows how the last one ended:"
-        " the log ends 5s later"
-    )
-    over = interval(at(100 * S), at(100 * S), resolved=at(105 * S + 3_999))
-    assert of(first, over).story == f"2 intervals on n1 from {DAY} 12:00:00 to 12:01:45Z, the longest 9s; all are over"

@@ -14,14 +14,11 @@ from jsdoctor.checks.packets.views import DirectionView
 from jsdoctor.model.finding import Confidence, Finding, Outcome, Severity
 from jsdoctor.model.latency import LatencyTally
 from jsdoctor.model.nats_traffic import (
-    ConsumerTraffic,
     Content,
     NatsConnection,
     NatsTraffic,
     ProtocolError,
     Publishing,
-    Retry,
-    StatusMessages,
 )
 from jsdoctor.model.packets import (
     Attempts,
@@ -29,7 +26,6 @@ from jsdoctor.model.packets import (
     Flow,
     OrderProof,
     PacketEvidence,
-    PairedConnection,
     PathDelay,
     Quantiles,
     Reordering,
@@ -88,21 +84,6 @@ def latencies(*durations_ns: int) -> Any:
     return tally.latencies()
 
 
-def statuses(*texts: str, code: int = 409) -> NatsConnection:
-    return talk(statuses=tuple(StatusMessages(code, text, 1, START, START + S) for text in texts))
-
-
-def test_a_status_without_a_known_meaning_is_quoted() -> None:
-    finding = only("JSD516", seen(statuses("Bad Request", code=400)))
-    assert finding.message == "the server ended pulls: 1 with '400 Bad Request'"
-
-
-def test_four_statuses_are_named() -> None:
-    finding = only("JSD516", seen(statuses("A", "B", "C", "D", "E")))
-    assert finding.measured == 5
-    assert finding.message == ("the server ended pulls: 1 with '409 A'; 1 with '409 B'; 1 with '409 C'; 1 with '409 D'")
-
-
 def test_several_errors_of_the_protocol() -> None:
     errors = (
         ProtocolError("Unknown Protocol Operation", 2, START + S, START + 9 * S),
@@ -127,16 +108,6 @@ def test_the_addresses_of_a_flood(clients: int, words: str) -> None:
     assert finding.message.endswith(f"; {words} addresses, which is how a flood of SYNs looks")
 
 
-def test_of_several_captures_the_one_with_most_attempts_counts() -> None:
-    def source(*counts: int) -> str:
-        captures = tuple(
-            capture(name, attempts=(attempts(1, count),)) for name, count in zip("abc", counts, strict=True)
-        )
-        return only("JSD510", PacketEvidence(captures=captures)).evidence[0].source
-
-    assert [source(5, 5, 4), source(5, 6, 6), source(5, 6, 7)] == ["a", "b", "c"]
-
-
 def direction(path: PathDelay | None = None, **again: int) -> LossFigures | None:
     flow = Flow(distinct_packets=1000, retransmission=Retransmission(**again))
     return losses(DirectionView("the client", "the server", flow, path))
@@ -152,13 +123,6 @@ def test_two_captures_count_where_they_explain_half_of_what_was_sent_again(sent_
             "3 of 1,000 segments were sent again (0.3 %), of which 1 were lost between the two captures: the others"
             " before or behind both, or their acks"
         )
-
-
-def test_connections_that_had_to_be_opened_again() -> None:
-    figures = direction(syn=1)
-    assert figures is not None
-    assert figures.words == "opening the connection had to be tried again"
-    assert direction() is None
 
 
 def lossy(proof: OrderProof = OrderProof.IP_ID, distinct: int = 1000, **again: int) -> TcpConnection:
@@ -206,27 +170,10 @@ def test_reordering_on_both_sides_of_the_capture_point() -> None:
     assert "and 0s at eth0: TCP" in reordered(Flow(distinct_packets=1000, reordering=elsewhere)).message
 
 
-def test_a_direction_that_harms_goes_before_one_with_a_larger_share() -> None:
-    harmed = Flow(distinct_packets=1000, reordering=Reordering(segments=20, three_reordered=20))
-    finding = reordered(Flow(distinct_packets=4, reordering=Reordering(segments=2)), harmed)
-    assert (finding.severity, finding.measured) == (None, 0.02)
-    assert finding.message.startswith("from the client to the server")
-
-
 def slow(connection: TcpConnection | None = None, waiting: tuple[int, ...] = (), **fields: Any) -> Finding:
     acked = latencies(*[MS] * 90, *[300 * MS] * 10)
     publishing = Publishing(acks=100, ack_ns=acked, waiting_ns=latencies(*waiting), unanswered=len(waiting))
     return only("JSD505", seen(talk(publishing=publishing), connection, **fields))
-
-
-def test_publishes_that_were_never_acknowledged() -> None:
-    finding = slow(waiting=(6 * S, 7 * S))
-    assert (finding.measured, finding.severity) == (7 * S, Severity.ERROR)
-    assert finding.message.startswith(
-        "10 of 100 publishes were acknowledged after 200ms or more: at most 300ms; 2 were never acknowledged; clients"
-        " that wait 5s give up and publish again"
-    )
-    assert "; 1 was never acknowledged; " in slow(waiting=(6 * S,)).message
 
 
 def test_late_and_missing_acknowledgements_count_together() -> None:
@@ -239,89 +186,6 @@ def test_late_and_missing_acknowledgements_count_together() -> None:
     assert severity(5, 0, 100) is Severity.ERROR
     assert severity(0, 1, 100) is Severity.ERROR
     assert severity(1, 1, 100) is Severity.ERROR
-
-
-def test_what_the_network_has_to_do_with_slow_acknowledgements() -> None:
-    late = Flow(distinct_packets=1000, reordering=Reordering(segments=2), zero_window_ns=3 * S)
-    again = Retransmission(packets=4, segments=4, timeout=1)
-    assert slow(tcp(late)).message.endswith("; on this connection: 2 segments reordered, a reader that stalled for 3s")
-    assert slow(tcp(Flow(distinct_packets=1000, retransmission=again))).message.endswith(
-        "; on this connection: 4 segments lost, 1 wait of 200ms or more for what was sent again"
-    )
-    innocent = "the network is not the cause: nothing was lost, late or held back on this connection"
-    assert slow().message.endswith(f"; {innocent}")
-    doubted = Flow(distinct_packets=1000, distinct_bytes=95_000, missed_bytes=5_000)
-    for connection in (tcp(captured_twice=True), tcp(doubted), tcp(BUSY, doubted)):
-        assert slow(connection).message == "10 of 100 publishes were acknowledged after 200ms or more: at most 300ms"
-
-
-def pair(round_trip_ns: int | None) -> PairedConnection:
-    return PairedConnection(
-        client=CLIENT,
-        server=SERVER,
-        far_client=CLIENT,
-        far_server=SERVER,
-        near=0,
-        far=1,
-        to_server=PathDelay(),
-        to_client=PathDelay(),
-        least_round_trip_ns=round_trip_ns,
-    )
-
-
-def test_how_much_of_the_latency_is_the_network() -> None:
-    way = tcp(Flow(distinct_packets=1000, ack_rtt_ns=Quantiles(9, 400_000, 1, 1, 1)))
-    assert "; half of them came within 1.02ms, of which the way" in slow(way).message
-    assert "takes at most 400µs;" in slow(way).message
-    assert (
-        "; half of them came within 1.02ms; the network between the two captures takes 300µs;"
-        in slow(way, pairs=(pair(300_000),)).message
-    )
-    assert "takes at most 400µs;" in slow(way, pairs=(pair(None),)).message
-
-
-def retried(count: int, answered: int = 0, elsewhere: int = 0, *, kept: bool = True) -> Finding:
-    examples = (Retry("orders.new", START + S, START + 3 * S),) if kept else ()
-    publishing = Publishing(
-        identified=100,
-        retries=count,
-        retries_answered=answered,
-        retries_elsewhere=elsewhere,
-        retry_ns=latencies(*[2 * S] * count),
-        retry_examples=examples,
-    )
-    return only("JSD504", seen(talk(publishing=publishing)))
-
-
-def test_messages_that_were_published_again() -> None:
-    head = "of 100 messages with a Nats-Msg-Id"
-    innocent = "the network is not the cause: nothing was lost, late or held back on this connection"
-    assert retried(1).message == f"1 {head} (1 %) was published again, usually after 2s; {innocent}"
-    assert retried(4, 1, 2).message == (
-        f"4 {head} (4 %) were published again, usually after 2s; of 1 the first copy had been acknowledged here before;"
-        f" 2 came over another connection, after a reconnect; {innocent}"
-    )
-    assert retried(2, 2).message == (
-        f"2 {head} (2 %) were published again, usually after 2s; the first copy had been acknowledged here before: the"
-        f" acknowledgement was lost later, or the id is reused; {innocent}"
-    )
-    assert [item.value for item in retried(2).evidence][-1] == "orders.new, 2s after the first copy"
-    assert [item.value for item in retried(2, kept=False).evidence][-1] == "not kept"
-
-
-def delivered(*traffic: ConsumerTraffic) -> PacketEvidence:
-    return PacketEvidence(
-        captures=tuple(capture(name) for name, _ in zip("ab", traffic, strict=False)),
-        nats=tuple(NatsTraffic(capture=number, consumers=(item,)) for number, item in enumerate(traffic)),
-    )
-
-
-def test_a_consumer_is_judged_from_the_capture_that_shows_most_of_it() -> None:
-    def source(*counts: int) -> str:
-        items = (ConsumerTraffic(stream="S", consumer="c", deliveries=count, naks=5) for count in counts)
-        return only("JSD513", delivered(*items)).evidence[0].source
-
-    assert [source(100, 100), source(100, 101), source(101, 100)] == ["a", "b", "a"]
 
 
 def test_how_a_slow_consumer_was_closed() -> None:

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from jsdoctor.checks.server_health.subscriptions_many import subscriptions_many
 from jsdoctor.model.connections import ClientConnection, Connections, ServerConnections
 from jsdoctor.model.finding import Finding
-from jsdoctor.model.server import (
-    Server,
-)
-from jsdoctor.model.server_trend import ServerHistory, ServerTrend
-from tests.checks.values import NOON, after, by_name, params_of, server
+from jsdoctor.model.server_trend import ServerTrend
+from tests.checks.values import NOON, by_name, params_of
 
 
 def connections(server_name: str, *held: int, name: str = "shop", listed: bool = True) -> ServerConnections:
@@ -33,19 +28,3 @@ def test_of_each_client_the_connection_with_the_most_subscriptions_is_told() -> 
     assert by_name(findings) == {"n1": "not_evaluated", "n3": "pass", "shop": "fail"}
     assert findings[0].how_to_get == "see the gaps of this run"
     assert findings[-1].evidence[0].path == "connz[cid 2].subscriptions"
-
-
-@pytest.mark.parametrize(
-    ("grown", "text"),
-    [(10, ", and those of its server grow by 1 a second: "), (9, " subscriptions: "), (15, "2 a second: ")],
-)
-def test_how_fast_subscriptions_grow(grown: int, text: str) -> None:
-    readings = (
-        server(at=NOON, varz={"subscriptions": 5}),
-        server(at=after(seconds=10), varz={"subscriptions": 5 + grown}),
-    )
-    (finding,) = subscribed(connections("n1", 9_000), trend=ServerTrend((ServerHistory(readings),)))
-    assert f"{text}an application" in finding.message
-    unread = Server(name="n1", at=NOON, server_id="ID-n1"), readings[1]
-    (unknown,) = subscribed(connections("n1", 9_000), trend=ServerTrend((ServerHistory(unread),)))
-    assert "9,000 subscriptions: an application" in unknown.message

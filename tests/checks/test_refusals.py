@@ -118,18 +118,6 @@ def test_descriptions_are_measured_in_bytes() -> None:
     assert stated(descriptions.refusals("ä" * 2_049, {}, 7, 8)) == [text]
 
 
-def test_descriptions_and_metadata_of_a_stream_have_one_code() -> None:
-    outcome = stated(
-        stream_refusals.of_stream(
-            stream(description="x" * 4_097, metadata={"k": "x" * 200_000}), nothing_known, creating=True
-        )
-    )
-    assert outcome == [
-        "description: the description is longer than 4,096 bytes (error 10052); servers",
-        "metadata: the metadata is larger than 131,072 bytes (error 10052); servers",
-    ]
-
-
 def test_metadata_has_room_for_the_label_of_servers() -> None:
     most, larger = 128 * 1_024, "the metadata is larger than 131,072 bytes"
     assert stated(descriptions.refusals("", {"k": "x" * (most - 1 - 16)}, 7, 8)) == []

@@ -13,7 +13,6 @@ import pytest
 from jsdoctor.checks.sequence_mismatch import refusals
 from jsdoctor.checks.sequence_mismatch.consumer_ahead import (
     consumer_ahead,
-    consumer_ahead_in_one_sample,
 )
 from jsdoctor.checks.sequence_mismatch.delivery_gap import delivery_gap_logged
 from jsdoctor.checks.sequence_mismatch.divergence import Divergence, of_consumer
@@ -50,7 +49,7 @@ from jsdoctor.model.nats_traffic import (
     Publishing,
     RefusedPublishes,
 )
-from jsdoctor.model.packets import Capture, Flow, PacketEvidence, Retransmission, SocketAddress, TcpConnection
+from jsdoctor.model.packets import Capture, Flow, PacketEvidence, SocketAddress, TcpConnection
 from jsdoctor.model.server import Health, HealthError, Server, Servers
 from jsdoctor.model.snapshot import (
     Consumer,
@@ -297,17 +296,6 @@ def differing(*pairs: tuple[Stream, Stream], servers: Servers = ALONE, **given: 
 
 
 LEAD = state(100, 1, 100)
-APART = ", for 1h and without catching up, though replication calls it up to date: when that server leads, readers find"
-
-
-def test_each_copy_is_named_with_what_differs_most() -> None:
-    copies = {"n3": state(90, 1, 99), "n2": state(100, 1, 80), "n4": state(95, 61, 100)}
-    (finding,) = differing(copied(LEAD, copies))
-    assert finding.message.startswith(
-        "n2 has 80 as its last sequence, the leader 100, n3 has 90 messages, the leader 100, n4 has 61 as its first"
-        f" sequence, the leader 1{APART}"
-    )
-    assert (finding.measured, finding.severity) == (60, None)
 
 
 def test_streams_without_copies_are_left_out() -> None:
@@ -419,30 +407,6 @@ def test_the_newest_report_of_what_is_under_way_counts() -> None:
 
 
 # Consumers ahead of their stream
-
-
-def one_sample(*consumers: Consumer, held: StreamState = LEAD) -> list[Finding]:
-    return list(
-        consumer_ahead_in_one_sample(series(stream(held, consumers=consumers)), None, None, params_of("JSD205"))
-    )
-
-
-def test_a_position_below_zero_is_beyond_every_stream() -> None:
-    below_zero = SequencePair(9, (1 << 63) + 1)
-    idle = SequencePair(9, 120, NOON - HOUR)
-    damaged = consumer(name="a", delivered=below_zero, ack_floor=SequencePair(7, 88))
-    first, second, _ = one_sample(damaged, consumer(name="b", delivered=idle))
-    assert first.subject.label == "APP > S > a"
-    assert first.message == (
-        "the consumer stands at message 9,223,372,036,854,775,809, which no stream reaches: its position is damaged and"
-        " it delivers nothing; delete it and add it again with --deliver and the first message that is not worked on"
-        " (its ack floor is at 88)"
-    )
-    assert (first.measured, first.unit) == ((1 << 63) + 1, "count")
-    assert [(item.path, item.value) for item in first.evidence] == [("delivered.stream_seq", (1 << 63) + 1)]
-    assert second.message.startswith("the consumer stands at message 120 but the stream ends at 100")
-    at_the_limit = consumer(delivered=SequencePair(9, 1 << 63, NOON - HOUR))
-    assert "but the stream ends at 100" in one_sample(at_the_limit)[0].message
 
 
 @pytest.mark.parametrize(("start", "ahead"), [(101, False), (100, True)])
@@ -607,27 +571,6 @@ def test_the_last_publish_that_expected_too_much_is_quoted() -> None:
 def wrong(*publishing: Publishing, **fields: Any) -> Finding:
     (finding,) = wrong_last_sequence_captured(seen(*publishing, **fields), params_of("JSD201"))
     return finding
-
-
-def test_refused_publishes_that_had_been_stored() -> None:
-    innocent = "the network is not the cause: nothing was lost, late or held back on this connection"
-    head = "refused for an expected sequence or id (wrong last sequence): "
-    unreadable = wrong(refused(2, after_stored=1), twice=True).message
-    assert unreadable.endswith("or got no reply yet, so it is there already")
-    lossy = Flow(distinct_packets=100, retransmission=Retransmission(packets=4, segments=4))
-    for first, last, words in ((1, 2, "4 segments lost"), (2, 1, innocent)):
-        text = wrong(refused(2, after_stored=first), refused(2, after_stored=last), lossy=lossy).message
-        assert text.endswith(words)
-    assert wrong(refused(2, after_stored=1)).message == (
-        f"2 publishes were {head}1 of these repeats a message that had been stored, or got no reply yet, so it is there"
-        f" already; {innocent}"
-    )
-    assert "2 of these repeat a message that" in wrong(refused(2, after_stored=2)).message
-    assert wrong(refused(1, repeats=3), refused(1, repeats=1)).message == (
-        f"2 publishes were {head}one expectation was refused 3 times: it tries again without reading where the stream"
-        " is"
-    )
-    assert wrong(refused(1, repeats=2)).severity is Severity.INFO
 
 
 @pytest.mark.parametrize("signature", ["consumer-sequence-mismatch", "ordered-consumer-reset-python"])

@@ -13,9 +13,9 @@ from jsdoctor.checks.server_health.server_restarted import (
     restarted_lately,
     restarted_logged,
 )
-from jsdoctor.model.finding import Finding, Outcome, Severity, Subject, passed
+from jsdoctor.model.finding import Finding, Outcome, Severity, Subject
 from jsdoctor.model.jetstream import StreamConfig, StreamState
-from jsdoctor.model.log import CrashLoop, LogEvidence, LogFile, Occurrence, ProcessRun
+from jsdoctor.model.log import CrashLoop, LogEvidence, LogFile, ProcessRun
 from jsdoctor.model.server import JetStreamStats, MetaGroup, Server, Servers
 from jsdoctor.model.server_past import PastSample, ServerPast
 from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries, Stream
@@ -67,24 +67,6 @@ def past(*starts: datetime) -> ServerPast:
     return ServerPast(tuple(samples))
 
 
-def test_what_is_told_of_starts_over_hours() -> None:
-    starts = [after(hours=-30), after(hours=-24), after(hours=-2), after(hours=-1)]
-    often, other = restarted_history(past(*starts))
-    assert other == passed(Subject(kind="server", name="n2"))
-    assert often == Finding(
-        subject=N1,
-        message="it was started 3 times since 2026-11-21 09:00 UTC, last at 2026-11-21 11:00:00 UTC: it does not stay"
-        " up",
-        measured=3,
-        threshold=3,
-        unit="count",
-        evidence=tuple(server().observed("start", start) for start in starts),
-    )
-    twice, _ = restarted_history(past(*starts[1:]))
-    assert twice.severity is Severity.INFO
-    assert twice.message == "it was started twice since 2026-11-21 10:00 UTC, last at 2026-11-21 11:00:00 UTC"
-
-
 @pytest.mark.parametrize(("hours", "severity"), [(24.0, None), (24.001, Severity.INFO)])
 def test_three_starts_within_a_day_are_no_roll_out(hours: float, severity: Severity | None) -> None:
     starts = [after(hours=-90), after(hours=-hours), after(hours=-2), after(hours=-1)]
@@ -124,20 +106,6 @@ def loop(starts: int, unclean: int) -> CrashLoop:
     return CrashLoop(server="n1", starts=starts, unclean=unclean, began=log_time(0), ended=log_time(300))
 
 
-def test_an_end_without_a_word() -> None:
-    runs = [run(0), run(10), run(20, "interrupted"), run(30), run(40, "clean")]
-    finding = logged(*runs)
-    assert finding.severity is None
-    assert finding.message == (
-        "4 processes ended silently, last at 2026-11-21 12:00:30Z: killed (out of memory, kill -9), or the host"
-        " went away"
-    )
-    assert finding.measured == 4
-    assert (finding.first_seen, finding.last_seen) == (NOON, after(seconds=30))
-    assert [observation.at for observation in finding.evidence] == [after(seconds=s) for s in (10, 20, 30)]
-    assert logged(run(40, "clean")) == passed(N1)
-
-
 def test_where_the_end_may_be_in_a_file_that_is_missing() -> None:
     missing, there = run(0, same_file=False), run(10)
     doubtful = logged(missing)
@@ -152,47 +120,9 @@ def test_where_the_end_may_be_in_a_file_that_is_missing() -> None:
         assert "perhaps" not in certain.message
 
 
-def test_a_process_that_is_started_again_and_again_does_not_stay_up() -> None:
-    runs = (run(0, "failed"), run(10, "failed"))
-    assert logged(*runs, loops=(loop(9, 1),)) == passed(N1)
-    finding = logged(*runs, loops=(loop(7, 2), loop(5, 3), loop(4, 1)))
-    assert finding.severity is Severity.ERROR
-    assert finding.message == ("it was started 7 times from 2026-11-21 12:00:00 to 12:05:00Z: it does not stay up")
-    assert finding.measured == 7
-    assert (finding.first_seen, finding.last_seen) == (NOON, after(seconds=10))
-    assert len(finding.evidence) == 2
-
-
-def crashes(*occurrences: Occurrence, panic: str = "oops", server_lines: int = 0) -> list[Finding]:
-    runs = (run(0, panic=panic), run(0))
-    files = (LogFile(path="n1.log", size=1, server_lines=server_lines),)
-    return list(crash_logged(LogEvidence(files=files, runs=runs, found=occurrences)))
-
-
-def test_a_stack_tells_which_function_crashed() -> None:
-    frame = (("frame", "github.com/nats-io/nats-server/v2/server.(*stream).stop"), ("stream", "ORDERS"))
-    for signature in ("server-panic-frame", "server-panic-line"):
-        (finding,) = crashes(lines(signature, captured=frame, fields=(("stream", "ORDERS"),)))
-        assert finding.subject == N1
-        assert finding.severity is Severity.ERROR
-        assert finding.message == "nats-server crashed in v2/server.(*stream).stop"
-        assert crashes(lines(signature, captured=frame), server_lines=9) == []
-    assert crashes(lines("server-panic-frame", captured=frame), panic="") == []
-    (nameless,) = crashes(lines("server-panic-line"))
-    assert nameless.message == "nats-server crashed in some function"
-
-
 def test_a_crash_counts_while_the_server_starts_too() -> None:
     started = run(30, started=log_time(0), ready=log_time(0), panic="oops")
     for signature in ("server-panic-frame", "server-panic-line", "monitoring-panic"):
         occurrences = (lines(signature, seconds=2, fields=(("account", "APP"),)),)
         (finding,) = crash_logged(LogEvidence(files=(), runs=(started,), found=occurrences))
         assert finding.subject == N1
-
-
-def test_a_request_to_the_monitoring_port_that_crashed() -> None:
-    (finding,) = crashes(lines("monitoring-panic"), server_lines=9)
-    assert finding.severity is Severity.WARNING
-    assert finding.message == (
-        "a request to the monitoring port crashed: logged once by n1 at 2026-11-21 12:00:00Z; the server goes on"
-    )

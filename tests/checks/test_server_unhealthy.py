@@ -18,13 +18,3 @@ def test_three_of_the_errors_are_shown() -> None:
         " it may be still recovering, which is a fault from 30s after its start on"
     )
     assert (finding.severity, finding.how_to_get) == (Severity.INFO, "run again 30s after its start")
-
-
-def test_an_error_that_stays_is_no_part_of_a_start() -> None:
-    errors = HealthError(type="JETSTREAM", error="no leader"), HealthError(type="STREAM", error="stream write error: x")
-    sick = server(varz={"start": after(seconds=-2)}, health=Health(status="error", errors=errors))
-    (finding,) = server_unhealthy(Servers((sick,)), None, None, params_of("JSD801"))
-    assert (finding.severity, finding.how_to_get) == (Severity.WARNING, "")
-    assert finding.message == (
-        "its health check says error 2s after its start: 1 JETSTREAM, 1 STREAM: no leader; stream write error: x"
-    )

@@ -70,11 +70,3 @@ def test_a_start_that_was_refused_is_told_once() -> None:
 def test_what_begins_in_the_same_way_and_is_no_start(reason: str) -> None:
     occurrence = lines("start-refused", fields=(("reason", reason),))
     assert judged(occurrences=(occurrence,)) == []
-
-
-def test_two_servers_of_one_name() -> None:
-    occurrences = (lines("server-name-duplicate", fields=(("remote", "N2"),)),)
-    (finding,) = judged(occurrences=occurrences)
-    assert finding.subject == N1
-    assert finding.severity is None
-    assert judged(occurrences=occurrences, end_s=3_600)[0].severity is Severity.WARNING

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from jsdoctor.checks.cluster_health.asset_leaderless import asset_leaderless
-from jsdoctor.model.finding import CLUSTER, Finding, Observation, Severity, Subject
+from jsdoctor.model.finding import CLUSTER, Finding, Observation, Subject
 from jsdoctor.model.snapshot import MAX_UNRESPONSIVE, ClusterSnapshot, SnapshotSeries, UnresponsiveAsset
 from tests.checks.values import params_of
 
@@ -19,16 +19,6 @@ def asset(name: str, *, offline: bool = False) -> UnresponsiveAsset:
 def judged(*samples: tuple[UnresponsiveAsset, ...]) -> list[Finding]:
     snapshots = SnapshotSeries(tuple(ClusterSnapshot(taken_at=NOON, streams=(), silent=silent) for silent in samples))
     return list(asset_leaderless(snapshots, None, None, params_of("JSD702")))
-
-
-def test_silent_in_each_sample_is_worse_than_in_the_last() -> None:
-    always, lately = judged((asset("A"),), (asset("A"), asset("B", offline=True)))
-    assert always.subject == Subject(kind="stream", name="A", account="APP")
-    assert (always.severity, lately.severity) == (None, Severity.ERROR)
-    assert always.message == "it exists and no server responds for it: no reply"
-    assert always.evidence == (Observation("$JS.API", "missing", "A"),)
-    assert lately.evidence == (Observation("$JS.API", "offline", "B"),)
-    assert always.remedy == lately.remedy != {}
 
 
 def test_it_responds_again() -> None:

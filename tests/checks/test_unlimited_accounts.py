@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from jsdoctor.checks.server_health.authentication_not_required import authentication_not_required
-from jsdoctor.model.finding import Finding, Observation, Outcome, Severity
+from jsdoctor.model.finding import Finding
 from jsdoctor.model.server import Account, AccountLimits, Accounts, Tier
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -26,18 +26,6 @@ def names(*accounts: Account) -> list[tuple[str, str]]:
 
 def used(limits: AccountLimits = UNLIMITED, streams: int = 1) -> Tier:
     return Tier(streams=streams, limits=limits)
-
-
-def test_one_without_limits_beside_another() -> None:
-    limited = account("A", used(ONE_BYTE))
-    first, second = judged(limited, account("B", used()))
-    assert (first.subject.name, first.outcome) == ("A", Outcome.PASS)
-    assert (second.subject.kind, second.subject.name, second.severity) == ("account", "B", Severity.INFO)
-    assert second.message == (
-        "it has no JetStream limits and shares its servers with 1 other account: it can use up their storage"
-    )
-    assert second.evidence == (Observation("n1", "limits.max_storage", -1, NOON),)
-    assert "with 2 other accounts" in judged(limited, limited, account("B", used()))[2].message
 
 
 def test_what_counts_as_a_limit_and_as_use() -> None:

@@ -1,4 +1,4 @@
-"""Runs `jsdoctor` in a process of its own, in an empty directory, without this machine's contexts and variables."""
+"""Runs `jsdoctor` in an empty directory, without this machine's contexts and variables."""
 
 from __future__ import annotations
 
@@ -10,11 +10,29 @@ from pathlib import Path
 
 from tests.support.warm import jsdoctor_again
 
+_OF_PYTHON = ("PYTHON", "LANG", "LC_", "TZ", "PATH")
+"""How the names of variables begin that Python reads when it starts."""
+_OF_SPARK = {"spark", "--remote", "--master", "--conf"}
+
 
 def jsdoctor(
     *arguments: str, cwd: Path, env: Mapping[str, str] | None = None, timeout: float = 60, encoding: str = "utf-8"
 ) -> subprocess.CompletedProcess[str]:
-    """The finished process. Fails the test when a traceback was shown."""
+    """The finished process, a fork of one that has imported jsdoctor. Fails the test when a traceback was shown.
+
+    It is a process of its own from the start where a variable or an encoding is given that Python itself reads, and
+    where it may start Spark.
+    """
+    of_python = encoding != "utf-8" or any(name.startswith(_OF_PYTHON) for name in env or ())
+    if not of_python and not _OF_SPARK & set(arguments):
+        return jsdoctor_warm(*arguments, cwd=cwd, env=env, timeout=timeout)
+    return jsdoctor_alone(*arguments, cwd=cwd, env=env, timeout=timeout, encoding=encoding)
+
+
+def jsdoctor_alone(
+    *arguments: str, cwd: Path, env: Mapping[str, str] | None = None, timeout: float = 60, encoding: str = "utf-8"
+) -> subprocess.CompletedProcess[str]:
+    """The same in a process that imports what it needs and no more."""
     done = subprocess.run(
         [sys.executable, "-m", "jsdoctor", *arguments],
         cwd=cwd,

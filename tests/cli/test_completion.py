@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.invoke import jsdoctor
+from tests.cli.invoke import jsdoctor_alone as jsdoctor
 
 SHELLS = ("bash", "zsh", "fish")
 

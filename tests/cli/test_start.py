@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 import jsdoctor as package
-from tests.cli.invoke import jsdoctor
+from tests.cli.invoke import jsdoctor_alone as jsdoctor
 
-SHORT = ("rules list", "explain JSD101", "check --help", "diagnose --offline --code 10071")
 LOADS = """
 import sys
 from jsdoctor.cli.app import run

@@ -38,8 +38,6 @@ ARCHIVES = FIXTURES / "archives"
 NAMES = ("nats-0.1.6", "nats-0.2.2")
 """Three servers, without envelopes and details; one server, with both. Neither has pages."""
 METADATA = "capture/misc/audit_gather_metadata.json"
-STREAMS = "stream_info"
-Json = dict[str, Any]
 Labels = dict[str, str]
 
 

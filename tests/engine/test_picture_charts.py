@@ -8,8 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from jsdoctor.engine.picture.charts import ack_latencies, usages
-from jsdoctor.engine.picture.draw import edges, nodes, picture, state_events
-from jsdoctor.engine.picture.trends import delivered_rates, leaders, microseconds, stored_rates, trends
+from jsdoctor.engine.picture.draw import edges, nodes, picture
+from jsdoctor.engine.picture.trends import delivered_rates, stored_rates, trends
 from jsdoctor.model.ack_times import AckTimes, ConsumerAcks
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import Finding
@@ -173,20 +173,6 @@ def test_a_clock_that_stands_still_shows_no_trend() -> None:
     assert lag(100, 300, apart=0).projection is None
 
 
-def test_who_led_from_when_to_when() -> None:
-    first = alone(recorded(), "ORDERS")
-    snapshots = tuple(waiting(first, 10 * number, 0, leader=name) for number, name in enumerate(("n1", "n2", "n2", "")))
-    spans = leaders(EvidenceSet({History: History(snapshots)}, {}))
-    begin = spans[0].start_us
-    assert [(span.server, (span.start_us - begin) / 1e6, (span.end_us - begin) / 1e6) for span in spans] == [
-        *(("n1", 0, 10), ("n2", 10, 30), ("no leader", 30, 30))
-    ]
-    assert {span.group for span in spans} == {"APP > ORDERS"}
-    assert leaders(EvidenceSet({SnapshotSeries: SnapshotSeries(snapshots[:2])}, {}))
-    assert leaders(EvidenceSet({SnapshotSeries: SnapshotSeries(snapshots[1:3])}, {})) == ()
-    assert leaders(EvidenceSet({SnapshotSeries: SnapshotSeries(snapshots[:1])}, {})) == ()
-
-
 def test_a_counter_that_fell_shows_no_rate() -> None:
     """A stream that was recreated counts from 1 again."""
     first = recorded()
@@ -238,30 +224,6 @@ def test_a_report_has_every_part_that_there_is_evidence_for() -> None:
     )
     parts = ("trends", "stored_rates", "delivered_rates", "redeliveries", "ack_latencies", "leaders")
     assert [part for part in parts if not getattr(drawn, part)] == []
-
-
-@pytest.mark.parametrize(("limit", "drawn"), [(-1, False), (0, False), (1, True)])
-def test_a_stream_with_a_limit_has_its_use_drawn(limit: int, drawn: bool) -> None:
-    first = alone(recorded(), "ORDERS")
-    (stream,) = first.streams
-    config = replace(stream.config, max_msgs=limit, max_bytes=limit)
-    limited = replace(first, streams=(replace(stream, config=config),))
-    usage_list = usages(EvidenceSet({SnapshotSeries: SnapshotSeries((limited,))}, {}))
-    assert [usage.what for usage in usage_list] == (["bytes", "messages"] if drawn else [])
-
-
-@pytest.mark.parametrize(("hours", "seconds", "drawn"), [(24, 0, False), (23, 3599, True)])
-def test_starts_of_the_last_day_are_events(hours: int, seconds: int, drawn: bool) -> None:
-    servers = evidence_of(BASE).get(Servers)
-    assert servers is not None
-    (server, *_) = servers.servers
-    assert server.varz is not None
-    start = server.at - timedelta(hours=hours, seconds=seconds)
-    started = replace(server, varz=replace(server.varz, start=start))
-    events = list(state_events(EvidenceSet({Servers: replace(servers, servers=(started,))}, {})))
-    assert [(key, event.label, event.start_us) for key, event in events] == (
-        [(("server", "n1"), "n1 started", microseconds(start))] if drawn else []
-    )
 
 
 def limited(name: str, max_storage: int, storage: int, max_memory: int = 0, memory: int = 0) -> Server:

@@ -11,7 +11,7 @@ import nats
 import pytest
 from nats.aio.client import Client
 
-from tests.cli.invoke import jsdoctor_warm as jsdoctor
+from tests.cli.invoke import jsdoctor
 from tests.clock import clock_shifter
 from tests.remedy.fixing import fix
 from tests.servers import VERSIONS, ClusterFactory, wait_until

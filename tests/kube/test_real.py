@@ -8,7 +8,6 @@ import signal
 import subprocess
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,7 +18,6 @@ from tests.servers import Cluster, ClusterFactory
 
 pytestmark = [pytest.mark.real, pytest.mark.nightly, pytest.mark.xdist_group("kube")]
 
-Json = dict[str, Any]
 OOM = {
     "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}},
     "lastState": {"terminated": {"reason": "OOMKilled", "exitCode": 137, "finishedAt": None}},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from ipaddress import ip_address
 
@@ -120,8 +120,3 @@ def pcapng_packet(at: int, frame: bytes, order: str = "<", *, interface: int = 0
     ticks = (START_NS + at) * per_second // 10**9
     head = struct.pack(order + "IIIII", interface, ticks >> 32, ticks & 0xFFFFFFFF, len(frame), len(frame))
     return pcapng_block(6, head + frame, order)
-
-
-def stream_of(packets: Sequence[Packet], *, to_server: bool = True) -> bytes:
-    """All payload of a direction, one after the other."""
-    return b"".join(packet.payload for packet in packets if packet.to_server is to_server)

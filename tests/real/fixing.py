@@ -10,7 +10,7 @@ from typing import Any
 
 from nats.aio.client import Client
 
-from tests.cli.invoke import jsdoctor_warm as jsdoctor
+from tests.cli.invoke import jsdoctor
 from tests.servers import Cluster
 from tests.support.deployment import Json
 from tests.support.outage import with_client

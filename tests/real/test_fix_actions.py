@@ -11,7 +11,7 @@ import nats
 import pytest
 from nats.aio.client import Client
 
-from tests.cli.invoke import jsdoctor_warm as jsdoctor
+from tests.cli.invoke import jsdoctor
 from tests.faults.planting import TOPOLOGIES, Fault, at_once
 from tests.real.fixing import apply, config_of, fix, own, rollback
 from tests.servers import VERSIONS, Cluster, ClusterFactory

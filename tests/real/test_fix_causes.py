@@ -14,7 +14,7 @@ import pytest
 from nats.aio.client import Client
 from nats.errors import Error
 
-from tests.cli.invoke import jsdoctor_warm as jsdoctor
+from tests.cli.invoke import jsdoctor
 from tests.real.fixing import apply, config_of, endings, fix, info_of, rollback
 from tests.servers import DEFAULT_VERSION, Cluster, ClusterFactory
 from tests.support.deployment import Json, add_consumer, add_stream

@@ -9,7 +9,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from tests.cli.invoke import jsdoctor_warm as jsdoctor
+from tests.cli.invoke import jsdoctor
 from tests.servers import ClusterFactory
 from tests.support.deployment import HOUR_NS, add_consumer, add_stream
 from tests.support.outage import with_client

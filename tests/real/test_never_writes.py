@@ -14,7 +14,7 @@ import pytest
 import typer.main
 
 from jsdoctor.cli.app import app
-from tests.cli.invoke import jsdoctor_warm as jsdoctor
+from tests.cli.invoke import jsdoctor
 from tests.real.wire_trace import Trace
 from tests.servers import Cluster, ClusterFactory, wait_until
 from tests.support.deployment import api, furnish

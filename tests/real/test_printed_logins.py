@@ -17,7 +17,7 @@ from nats.aio.client import Client
 
 from jsdoctor.demo.server import NatsServer
 from jsdoctor.model.commands import changes_something
-from tests.cli.invoke import jsdoctor_warm as jsdoctor
+from tests.cli.invoke import jsdoctor
 from tests.collect.operator_mode import Operator, creds
 from tests.real.fixing import config_of
 from tests.real.test_fix import ASSETS, SELECTED, plant

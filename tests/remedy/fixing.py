@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
-from tests.cli.invoke import jsdoctor_warm as jsdoctor
+from tests.cli.invoke import jsdoctor
 
 Json = dict[str, Any]
 
@@ -39,10 +38,3 @@ def planned(directory: Path, url: str, *words: str) -> Json:
     assert done.stdout, f"exit {done.returncode}: {done.stderr}"
     plan: Json = json.loads(done.stdout)
     return plan
-
-
-def fresh(directory: Path, name: str) -> Path:
-    """An empty directory of that name: journals are never overwritten."""
-    shutil.rmtree(directory / name, ignore_errors=True)
-    (directory / name).mkdir()
-    return directory / name

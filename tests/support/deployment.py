@@ -16,7 +16,6 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 
 HOUR_NS = 3_600_000_000_000
-GIB = 1 << 30
 Json = dict[str, Any]
 
 
