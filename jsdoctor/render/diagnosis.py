@@ -1,4 +1,4 @@
-"""A differential for a person: what the error text means, each cause with its verdict, and what to do next."""
+"""A differential for a person: the verdict, the causes that are present, and what decides the others."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from jsdoctor.model.gap import Gap
 from jsdoctor.model.probe import Probe
 from jsdoctor.model.report import EvidenceOrigin
 from jsdoctor.model.symptom import FIRST_STEPS, Symptom
-from jsdoctor.model.wording import counted, listed, span
+from jsdoctor.model.wording import counted, joined, listed, span
 from jsdoctor.render.findings import offered
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.order import gaps_in_order
@@ -38,6 +38,8 @@ _WORDS = {
 _ORDER = (Verdict.CONFIRMED, Verdict.EXPLAINED, Verdict.UNDECIDED, Verdict.RULED_OUT)
 _CUT_OFF = "(its names hold characters that cannot be shown here; --format json has it)"
 _EVIDENCE_SHOWN, _REMEDIES_SHOWN, _GAPS_SHOWN, _ALSO_SHOWN = 10, 3, 5, 3
+_FEW, _POSSIBLE = 3, 8
+"""Steps, codes and gaps of a short diagnosis; causes of one that looked at nothing."""
 
 WHAT_IT_WOULD_NEED = (
     "the error text as the client, the nats command or the server wrote it, in full",
@@ -71,10 +73,15 @@ class Consultation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def render_diagnosis(consultation: Consultation, options: RenderOptions) -> str:
-    """The whole diagnosis as text. With `quiet`, one line per cause."""
+    """The diagnosis as text: the verdict first, and what decides the rest. With `verbose` every cause with its reason,
+    with `quiet` one line per cause.
+    """
     page = Page(options)
     if options.quiet:
         _write_quietly(page, consultation)
+        return page.text()
+    if consultation.diagnosis is not None and not options.verbose:
+        _write_short(page, consultation, consultation.diagnosis)
         return page.text()
     _write_heading(page, consultation)
     if consultation.probe is not None:
@@ -95,6 +102,82 @@ def _write_quietly(page: Page, consultation: Consultation) -> None:
         )
     if consultation.diagnosis is None and consultation.probe is None:
         page.unwrapped("not recognised")
+
+
+def _write_short(page: Page, consultation: Consultation, diagnosis: Diagnosis) -> None:
+    """The verdict, the causes that are present, what decides the others, and where there is more."""
+    confirmed = diagnosis.with_verdict(Verdict.CONFIRMED)
+    page.line((_verdict_sentence(diagnosis, consultation.offline), "bold red" if confirmed else "bold"))
+    if consultation.headline:
+        page.line((f"Looked at {consultation.headline}", "dim"))
+    if error := consultation.recognition.api_error:
+        page.line(f"API error {error.code} ({error.status}): {error.text}")
+    for note in diagnosis.notes:
+        page.line(("Note: ", "bold yellow"), note)
+    if consultation.probe is not None:
+        _write_probe(page, consultation.probe)
+    for cause in (*confirmed, *diagnosis.with_verdict(Verdict.EXPLAINED)):
+        _write_present(page, cause)
+    undecided = diagnosis.with_verdict(Verdict.UNDECIDED)
+    if undecided and consultation.offline:
+        _write_possible(page, undecided)
+    elif undecided:
+        _write_undecided(page, undecided)
+    for gap in gaps_in_order(consultation.gaps)[:_FEW]:
+        page.line(f"Not seen: {gap.subject.label}: {gap.reason}")
+    page.blank()
+    if others := [other.symptom.slug for other in consultation.recognition.also[:_ALSO_SHOWN]]:
+        page.line(f"Could also be {' or '.join(others)}: --symptom SLUG.")
+    page.line(f"More: -v, or jsdoctor explain {diagnosis.question.symptom.slug}")
+
+
+def _verdict_sentence(diagnosis: Diagnosis, offline: bool) -> str:
+    """`Publishes get no acknowledgement: JSD603 is confirmed, 10 causes undecided, 5 ruled out.`"""
+    symptom, parts = diagnosis.question.symptom, []
+    if codes := [cause.rule.code for cause in diagnosis.with_verdict(Verdict.CONFIRMED)]:
+        parts.append(f"{joined(codes)} {'are' if len(codes) > 1 else 'is'} confirmed")
+    elif not offline:
+        parts.append("no cause is confirmed")
+    counts = {verdict: len(diagnosis.with_verdict(verdict)) for verdict in (Verdict.UNDECIDED, Verdict.RULED_OUT)}
+    if offline:
+        parts.append(f"{counted(counts[Verdict.UNDECIDED], 'possible cause')}, without looking")
+    else:
+        parts += [f"{count:,} {_WORDS[verdict]}" for verdict, count in counts.items() if count]
+    return f"{symptom.title}: {', '.join(parts)}."
+
+
+def _write_present(page: Page, cause: Cause) -> None:
+    page.blank()
+    style = _STYLES[cause.verdict]
+    page.line((f"{_WORDS[cause.verdict]} {cause.rule.code} ", style), cause.message, hang=2)
+    for result in cause.results[:1]:
+        if result.finding.advice:
+            page.line(f"Do first: {result.finding.advice}", indent=2)
+        for label, command in offered(result.remedy):
+            page.verbatim(f"{label}: ", command, _CUT_OFF, indent=2)
+
+
+def _write_undecided(page: Page, causes: tuple[Cause, ...]) -> None:
+    """What decides them, by how many each step decides."""
+    by_step: dict[str, list[str]] = {}
+    for cause in causes:
+        by_step.setdefault(cause.next_step or cause.message, []).append(cause.rule.code)
+    steps = sorted(by_step.items(), key=lambda item: -len(item[1]))
+    page.blank()
+    page.line(("To decide the rest", "bold"))
+    for step, codes in steps[:_FEW]:
+        page.line(f"{step} ({listed(codes, _FEW)})", indent=2, hang=2)
+    if left := sum(len(codes) for _, codes in steps[_FEW:]):
+        page.line(f"{counted(left, 'more cause')}: -v", indent=2)
+
+
+def _write_possible(page: Page, causes: tuple[Cause, ...]) -> None:
+    """What each would be, the most frequent first."""
+    page.blank()
+    for cause in causes[:_POSSIBLE]:
+        page.line((f"{cause.rule.code} ", "bold"), cause.because, hang=2)
+    if len(causes) > _POSSIBLE:
+        page.line(f"and {counted(len(causes) - _POSSIBLE, 'more cause')}: -v")
 
 
 def _write_heading(page: Page, consultation: Consultation) -> None:

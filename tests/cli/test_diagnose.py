@@ -139,7 +139,7 @@ def test_logs_on_stdin_are_read_once() -> None:
     command = [sys.executable, "-m", "jsdoctor", "diagnose", "--isolated", "--logs", "-"]
     line = b"[7] JetStream cluster no metadata leader\n"
     done = subprocess.run(command, input=line, capture_output=True, check=False)
-    assert b"confirmed  JSD701" in done.stdout, done.stdout
+    assert b"confirmed JSD701" in done.stdout, done.stdout
     assert done.returncode == 1
 
 
@@ -222,7 +222,7 @@ def test_offline_judges_files_and_opens_no_connection(command: Command, monkeypa
     monkeypatch.setenv("NATS_URL", "nats://127.0.0.1:9")
     done = command("diagnose", "--offline", paste)
     assert done.returncode == 1, done.stderr
-    assert "confirmed  JSD403" in done.stdout
+    assert "confirmed JSD403" in done.stdout
     assert done.stderr == ""
     live = command("diagnose", "--offline", "-s", "nats://127.0.0.1:9", paste)
     assert live.returncode == 2

@@ -44,7 +44,7 @@ def text(shown: Consultation, **options: object) -> str:
 
 
 def test_what_is_confirmed_comes_first_with_its_fix() -> None:
-    shown = text(consultation(BILLING), width=100)
+    shown = text(consultation(BILLING), width=100, verbose=1)
     confirmed, ruled_out = shown.index("confirmed  JSD403"), shown.index("ruled out  JSD405")
     assert confirmed < ruled_out
     assert "Do first: Restart the workers" in shown[confirmed:ruled_out]
@@ -54,10 +54,22 @@ def test_what_is_confirmed_comes_first_with_its_fix() -> None:
     assert f"{causes} causes: 1 confirmed, {causes - 1} ruled out." in shown
     assert "Next: fix JSD403, then run this again." in shown
     assert "maintainers" not in shown
+    short = text(consultation(BILLING), width=100)
+    assert short.startswith(f"A consumer gets nothing, or falls behind: JSD403 is confirmed, {causes - 1} ruled out.")
+    assert "confirmed JSD403 " in short
+    assert "Do first: Restart the workers" in short
+    assert "JSD405" not in short, "what is ruled out is counted"
+    assert len(short.split()) < 120
 
 
 def test_without_a_confirmed_cause_it_lists_what_maintainers_request() -> None:
-    shown = text(consultation(Narrowing(stream="NOWHERE")))
+    narrowed = consultation(Narrowing(stream="NOWHERE"))
+    short = text(narrowed)
+    assert "Note: no stream NOWHERE was seen" in short
+    assert "no cause is confirmed, 17 undecided" in short
+    assert "JSD403" in short.partition("To decide the rest")[2]
+    assert len(short.split()) < 200
+    shown = text(narrowed, verbose=1)
     assert "Note: no stream NOWHERE was seen" in shown
     assert "undecided  JSD403" in shown
     assert "jsdoctor capture -o FILE.zip" in shown
