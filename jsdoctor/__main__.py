@@ -25,5 +25,16 @@ def main() -> None:
     sys.exit(code)
 
 
+_OF_PODS = ("check", "capture", "preflight", "diagnose", "serve")
+"""Commands that can look at the pods of a namespace."""
+
+
+def kubectl() -> None:
+    """`kubectl jsdoctor`: the same, and these commands look at pods unless files or a login are all that is meant."""
+    if sys.argv[1:2] and sys.argv[1] in _OF_PODS and "--kube" not in sys.argv:
+        sys.argv.insert(2, "--kube")
+    main()
+
+
 if __name__ == "__main__":
     main()

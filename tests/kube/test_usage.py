@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from jsdoctor.__main__ import kubectl
 from tests.cli.invoke import jsdoctor
 
 
@@ -37,3 +38,25 @@ def test_a_cluster_that_does_not_respond(command: str, tmp_path: Path) -> None:
 def test_a_bundle_excludes_it(tmp_path: Path) -> None:
     done = jsdoctor("check", "--kube", "--bundle", "x.zip", cwd=tmp_path)
     assert done.returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "asked"),
+    [
+        (("check", "-n", "nats"), ["check", "--kube", "-n", "nats"]),
+        (("check", "--kube"), ["check", "--kube"]),
+        (("explain", "JSD403"), ["explain", "JSD403"]),
+        ((), ["--help"]),
+    ],
+)
+def test_a_plugin_of_kubectl_looks_at_pods(
+    words: tuple[str, ...], asked: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run: list[list[str]] = []
+    monkeypatch.setattr("sys.argv", ["kubectl-jsdoctor", *words])
+    monkeypatch.setattr("jsdoctor.cli.app.run", lambda arguments: run.append(list(arguments)))
+    monkeypatch.setattr("gc.set_threshold", lambda _: None)
+    monkeypatch.setattr("gc.freeze", lambda: None)
+    with pytest.raises(SystemExit):
+        kubectl()
+    assert run == [asked]

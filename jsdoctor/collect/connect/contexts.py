@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from jsdoctor.collect.connect.secret_refs import read_path
+from jsdoctor.collect.connect.secret_refs import home_of, read_path
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.model.nearest import did_you_mean
 
@@ -47,7 +47,7 @@ def config_home(environ: Mapping[str, str]) -> Path:
     """Where configuration lies: `$XDG_CONFIG_HOME`, else `~/.config` (natscontext `defaultRoot`)."""
     if configured := environ.get("XDG_CONFIG_HOME"):
         return Path(configured)
-    return Path(environ.get("HOME") or Path.home()) / ".config"
+    return Path(home_of(environ)) / ".config"
 
 
 def selection_file(home: Path) -> Path:

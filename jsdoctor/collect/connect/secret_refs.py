@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -61,8 +62,13 @@ def expand_path(text: str, environ: Mapping[str, str], origin: str) -> Path:
     if scheme_of(path) == "file":
         path = path[len("file:") :].removeprefix("//")
     if path == "~" or path.startswith("~/"):
-        path = environ.get("HOME", str(Path.home())) + path[1:]
+        path = home_of(environ) + path[1:]
     return Path(path)
+
+
+def home_of(environ: Mapping[str, str]) -> str:
+    """The home directory; `~`, which is the name of none, for a user that has none, as in a container."""
+    return environ.get("HOME") or os.path.expanduser("~")  # noqa: PTH111 - Path.expanduser fails without a home
 
 
 def read_path(path: Path, origin: str) -> bytes:
