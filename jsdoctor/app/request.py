@@ -288,6 +288,29 @@ class StopRequest(OutputRequest, ConfigurationRequest):
         return resolve(self.output, self.format, PreflightFormat)
 
 
+class WhereFormat(StrEnum):
+    """Formats that places can be written in."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class WhereOptions(OutputRequest, ConfigurationRequest):
+    """How places are written."""
+
+    quiet: Annotated[bool, option("--quiet", "-q", help="One line for each name.")] = False
+    verbose: Annotated[int, option("--verbose", "-v", help="Show everything that was not seen.", counted=True)] = 0
+    format: Annotated[
+        WhereFormat | None, option("--format", help="Format of the result.", default="as -o ends, else text")
+    ] = None
+
+    @property
+    def outputs(self) -> tuple[OutputTarget, ...]:
+        """Each output with its format. Raises `UsageProblem`."""
+        return resolve(self.output, self.format, WhereFormat)
+
+
 class Address(NamedTuple):
     """Where to listen."""
 

@@ -42,6 +42,7 @@ from jsdoctor.cli.mcp.command import MCP_HELP, mcp
 from jsdoctor.cli.option_groups import Given, OptionsOf, SectionedCommand, parsed_by, takes
 from jsdoctor.cli.preflight.command import PREFLIGHT_HELP, preflight
 from jsdoctor.cli.watch.command import WATCH_HELP, watch
+from jsdoctor.cli.where_command import WHERE_HELP, where
 from jsdoctor.collect.connect.options import ConnectionOptions
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.model.evidence import EvidenceSource
@@ -60,6 +61,7 @@ _SECTIONS = {
     "Look": {
         "check": "Find what is wrong with a deployment, live or captured",
         "diagnose": "Find the cause of a symptom or an error text",
+        "where": "Find out where a subject, stream, consumer or message is",
         "watch": "Check a live deployment again and again",
         "preflight": "Find out whether to stop a server, or to upgrade, now",
         "audit": "Audit logs of servers and clients, of any size",
@@ -326,6 +328,7 @@ def capture(
 
 app.command(help=MCP_HELP, context_settings=CONTEXT_SETTINGS)(mcp)
 app.command(cls=SectionedCommand, help=WATCH_HELP, context_settings=CONTEXT_SETTINGS)(watch)
+app.command(cls=SectionedCommand, help=WHERE_HELP, context_settings=CONTEXT_SETTINGS)(where)
 app.command(cls=SectionedCommand, help=PREFLIGHT_HELP, context_settings=CONTEXT_SETTINGS)(preflight)
 app.command(cls=SectionedCommand, help=FIX_HELP, context_settings=CONTEXT_SETTINGS)(fix)
 app.command(cls=SectionedCommand, context_settings=CONTEXT_SETTINGS)(rollback)

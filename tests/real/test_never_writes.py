@@ -40,6 +40,7 @@ LIVE: dict[str, tuple[str, ...]] = {
     "diagnose, probe": ("diagnose", *QUICK, "--server", "{app}", "--probe", PROBED),
     "watch": ("watch", *QUICK, "--server", "{app}", "--for", "1s"),
     "preflight": ("preflight", *QUICK, "--server", "{sys}", "--each"),
+    "where": ("where", "ORDERS", "--isolated", "--server", "{app}"),
     "fix, without --apply": ("fix", *QUICK, "--server", "{app}"),
     "fix, without --apply, system account": ("fix", *QUICK, "--server", "{sys}"),
 }

@@ -1,0 +1,287 @@
+"""Where a subject, a stream, a consumer or a message is: from what a check sees, without a rule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+
+from jsdoctor.engine.preflight.groups import Landscape
+from jsdoctor.engine.preflight.judge import not_seen
+from jsdoctor.model.evidence import EvidenceSet
+from jsdoctor.model.gap import Gap
+from jsdoctor.model.jetstream import Cluster, SourceConfig
+from jsdoctor.model.near_subjects import nearness
+from jsdoctor.model.nearest import did_you_mean
+from jsdoctor.model.partial import NotShownError
+from jsdoctor.model.snapshot import Consumer, Stream
+from jsdoctor.model.subjects import overlaps_any, subjects_overlap
+from jsdoctor.model.whereabouts import Whereabout, Whereabouts
+from jsdoctor.model.wording import counted, joined, listed, span
+
+_SHOWN = 5
+_NEARLY_ALL = 0.9
+"""Share of max_age that the oldest message has where it is what removes messages."""
+_ROOM = 2
+"""Number of messages of usual size for which a stream has no room where max_bytes is what removes them."""
+
+
+def where(evidence: EvidenceSet, asked: str) -> Whereabouts:
+    """What was found for `SUBJECT`, `STREAM`, `STREAM/CONSUMER` or `STREAM#SEQUENCE`.
+
+    A word without a dot is a stream where one has that name, and a subject else.
+    """
+    land = Landscape(evidence)
+    try:
+        sentence, found = _found(asked, land)
+        unseen = tuple(not_seen(evidence, land, ()))
+    except NotShownError as error:
+        gap = Gap("field", error.subject, f"{error.field} is not shown", error.how_to_get)
+        return Whereabouts(asked=asked, sentence=f"{asked}: undecided", unseen=(gap,))
+    return Whereabouts(asked=asked, sentence=sentence, found=tuple(found), unseen=unseen)
+
+
+Found = tuple[str, list[Whereabout]]
+
+
+def _found(asked: str, land: Landscape) -> Found:
+    name, _, sequence = asked.partition("#")
+    stream, slash, consumer = asked.partition("/")
+    if sequence.isascii() and sequence.isdigit():
+        return _message(_named(land, name), name, int(sequence), land)
+    if slash:
+        return _consumer(_named(land, stream), stream, consumer, land)
+    if "." not in asked and (streams := _named(land, asked)):
+        return _of_streams(streams), [_stream(each, land) for each in streams]
+    return _subject(asked, land)
+
+
+def _named(land: Landscape, name: str) -> list[Stream]:
+    """The streams of that name: each account and each domain may have one."""
+    return [stream for stream in land.streams if stream.name == name]
+
+
+def _none(name: str, land: Landscape) -> str:
+    return f"No stream that was seen is named {name!r}{did_you_mean(name, {each.name for each in land.streams})}"
+
+
+def _of_streams(streams: Sequence[Stream]) -> str:
+    if len(streams) == 1:
+        return f"{streams[0].subject.label} is {_on(streams[0])}"
+    return f"{len(streams)} accounts have a stream of that name"
+
+
+def _stream(stream: Stream, land: Landscape) -> Whereabout:
+    return Whereabout(
+        subject=stream.subject,
+        domain=stream.domain,
+        leader=stream.cluster.leader if stream.cluster else "",
+        members=_members(stream.cluster),
+        facts=(*_facts(stream), *_copies(stream, land), *_readers(stream, "")),
+    )
+
+
+def _facts(stream: Stream) -> Iterator[str]:
+    config, state = stream.config, stream.state
+    kind = "" if config.retention == "limits" else f", {config.retention}"
+    yield f"{_on(stream)}; {config.storage}, {counted(config.num_replicas, 'replica')}{kind}"
+    holds = f"{counted(state.messages, 'message')}, sequences {state.first_seq:,} to {state.last_seq:,}"
+    yield holds if state.messages else f"empty; the last sequence was {state.last_seq:,}"
+    if config.subjects:
+        yield f"subjects: {listed(config.subjects, _SHOWN)}"
+    for origin in _origins(stream):
+        yield f"{'mirror' if config.mirror else 'source'} of {origin.name}{_elsewhere(origin)}"
+
+
+def _copies(stream: Stream, land: Landscape) -> Iterator[str]:
+    """The streams that read this one."""
+    key = (stream.domain, stream.own_account, stream.name)
+    for other in land.streams:
+        if any(other.key_of_origin(origin) == key for origin in _origins(other)):
+            yield f"{'mirrored' if other.config.mirror else 'sourced'} by {other.subject.label}"
+
+
+def _readers(stream: Stream, subject: str) -> Iterator[str]:
+    """The consumers, or those that get messages of a subject."""
+    takes = [each for each in stream.consumers if not subject or _takes(each, subject)]
+    if not takes:
+        some = " with a filter that takes it" if subject and stream.consumers else ""
+        yield f"no consumer{some}" if stream.consumers_seen else "consumers were not read"
+        return
+    yield from (f"{'read' if not subject else 'taken'} by {_reader(each)}" for each in takes[:_SHOWN])
+    if len(takes) > _SHOWN:
+        yield f"and by {counted(len(takes) - _SHOWN, 'more consumer')}"
+    if subject and (others := [each.name for each in stream.consumers if each not in takes]):
+        yield f"not by {listed(others, _SHOWN)}, whose filters differ"
+
+
+def _reader(consumer: Consumer) -> str:
+    kind = "push" if consumer.config.is_push else "pull"
+    filters = f" of {listed(consumer.config.filters, 2)}" if consumer.config.filters else ""
+    waiting = f", {counted(consumer.num_waiting, 'request')} waiting" if kind == "pull" else ""
+    if kind == "push":
+        waiting = ", a subscriber is there" if consumer.push_bound else ", no subscriber"
+    backlog = f"{consumer.num_pending:,} pending, {consumer.num_ack_pending:,} unacknowledged"
+    return f"{consumer.name} ({kind}{filters}): {backlog}{waiting}"
+
+
+def _takes(consumer: Consumer, subject: str) -> bool:
+    return not consumer.config.filters or overlaps_any(subject, consumer.config.filters)
+
+
+def _consumer(streams: Sequence[Stream], stream: str, name: str, land: Landscape) -> Found:
+    found = [consumer for each in streams for consumer in each.consumers if consumer.name == name]
+    if not streams:
+        return _none(stream, land), []
+    if not found:
+        known = {consumer.name for each in streams for consumer in each.consumers}
+        return f"{stream} has no consumer {name!r} that was seen{did_you_mean(name, known)}", []
+    places = [
+        Whereabout(
+            subject=each.subject,
+            leader=each.cluster.leader if each.cluster else "",
+            members=_members(each.cluster),
+            facts=(
+                _on(each),
+                f"reads {_reader(each)}",
+                f"delivered up to {each.delivered.stream_seq:,}, acknowledged up to {each.ack_floor.stream_seq:,}",
+            ),
+        )
+        for each in found
+    ]
+    return f"{found[0].subject.label} is {_on(found[0])}", places
+
+
+def _subject(subject: str, land: Landscape) -> Found:
+    """The streams that store it; else those whose subjects it misses by one word."""
+    found = [stream for stream in land.streams if overlaps_any(subject, stream.config.subjects)]
+    if not found:
+        near = sorted(
+            {
+                f"{pattern} of {stream.subject.label}"
+                for stream in land.streams
+                for pattern in stream.config.subjects
+                if nearness(pattern, subject) is not None
+            }
+        )
+        meant = f"; near: {listed(near, _SHOWN)}" if near else ""
+        if "." not in subject:
+            meant = did_you_mean(subject, {each.name for each in land.streams}) or meant
+        return f"No stream that was seen stores {subject}{meant}", []
+    places = []
+    for stream in found:
+        matching = [pattern for pattern in stream.config.subjects if subjects_overlap(pattern, subject)]
+        facts = (f"by {listed(matching, _SHOWN)}", _on(stream), *_copies(stream, land))
+        places.append(
+            Whereabout(
+                subject=stream.subject,
+                domain=stream.domain,
+                leader=stream.cluster.leader if stream.cluster else "",
+                members=_members(stream.cluster),
+                facts=(*facts, *_readers(stream, subject)),
+            )
+        )
+    return f"{subject} is stored by {joined([stream.subject.label for stream in found])}", places
+
+
+def _message(streams: Sequence[Stream], name: str, sequence: int, land: Landscape) -> Found:
+    if not streams:
+        return _none(name, land), []
+    fates = [_fate(stream, sequence) for stream in streams]
+    places = [
+        Whereabout(
+            subject=stream.subject,
+            domain=stream.domain,
+            leader=stream.cluster.leader if stream.cluster else "",
+            members=_members(stream.cluster),
+            facts=(*([fate] if len(streams) > 1 else []), *_progresses(stream, sequence)),
+        )
+        for stream, fate in zip(streams, fates, strict=True)
+    ]
+    return f"{name}#{sequence}: {fates[0]}", places
+
+
+def _fate(stream: Stream, sequence: int) -> str:
+    """What became of a sequence, as far as the state of the stream and its limits decide it."""
+    state = stream.state
+    if sequence > state.last_seq:
+        return f"not stored yet: the last sequence is {state.last_seq:,}"
+    if sequence < state.first_seq:
+        return f"gone: the stream begins at {state.first_seq:,}; {_removed_by(stream)}"
+    missing = state.last_seq - state.first_seq + 1 - state.messages
+    if missing <= 0:
+        return f"stored: nothing is missing between {state.first_seq:,} and {state.last_seq:,}"
+    return (
+        f"undecided: {counted(missing, 'sequence')} between {state.first_seq:,} and {state.last_seq:,} are gone;"
+        f" nats stream get {stream.name} {sequence} decides"
+    )
+
+
+def _removed_by(stream: Stream) -> str:
+    """What removes the oldest messages of a stream."""
+    config, state = stream.config, stream.state
+    causes = []
+    if config.retention == "workqueue":
+        causes.append("acknowledged, as in every work queue")
+    if config.retention == "interest":
+        causes.append("acknowledged by all consumers, or wanted by none")
+    if config.max_age_ns > 0 and state.first_ts is not None:
+        age = stream.at - state.first_ts
+        if age >= timedelta(microseconds=config.max_age_ns * _NEARLY_ALL / 1_000):
+            causes.append(f"expired (max_age {span(config.max_age_ns)})")
+    if 0 < config.max_msgs <= state.messages:
+        causes.append(f"evicted by max_msgs {config.max_msgs:,}")
+    if 0 < config.max_bytes <= state.bytes + _ROOM * state.bytes / max(state.messages, 1):
+        causes.append(f"evicted by max_bytes {config.max_bytes:,}")
+    if config.max_msgs_per_subject > 0:
+        causes.append(f"replaced by newer ones of its subject (max_msgs_per_subject {config.max_msgs_per_subject:,})")
+    if config.allow_msg_ttl:
+        causes.append("expired by a TTL of its own")
+    if not causes:
+        return "purged or deleted: no limit of the stream removes messages now"
+    return f"{' or '.join(causes)}, unless somebody purged or deleted it"
+
+
+def _progresses(stream: Stream, sequence: int) -> Iterator[str]:
+    return (_progress(consumer, sequence) for consumer in stream.consumers[:_SHOWN])
+
+
+def _progress(consumer: Consumer, sequence: int) -> str:
+    if not consumer.delivered.consumer_seq:
+        return f"{consumer.name}: has delivered nothing yet"
+    if sequence <= consumer.ack_floor.stream_seq:
+        return f"{consumer.name}: acknowledged or passed (floor {consumer.ack_floor.stream_seq:,})"
+    if sequence <= consumer.delivered.stream_seq:
+        return f"{consumer.name}: delivered, if its filter takes it, and perhaps not acknowledged"
+    return f"{consumer.name}: not delivered yet"
+
+
+def _origins(stream: Stream) -> Sequence[SourceConfig]:
+    return (*([stream.config.mirror] if stream.config.mirror else []), *stream.config.sources)
+
+
+def _elsewhere(origin: SourceConfig) -> str:
+    if origin.external is None:
+        return ""
+    return f" in domain {origin.external.domain}" if origin.external.domain else " of another account"
+
+
+def _members(cluster: Cluster | None) -> tuple[str, ...]:
+    names = [cluster.leader, *(peer.name or peer.peer for peer in cluster.replicas)] if cluster else []
+    return tuple(filter(None, names))
+
+
+def _on(asset: Stream | Consumer) -> str:
+    """`on n1 (leader), n2, n3 (behind)`."""
+    cluster = asset.cluster
+    if cluster is None:
+        return f"on {asset.answered_by or 'the server of this login'}"
+    states = {peer.name or peer.peer: _state(peer.current, peer.offline, peer.lag) for peer in cluster.replicas}
+    words = [f"{name}{f' ({state})' if state else ''}" for name, state in states.items()]
+    leader = f"{cluster.leader} (leader)" if cluster.leader else "no leader"
+    return f"on {', '.join([leader, *words])}"
+
+
+def _state(current: bool, offline: bool, lag: int) -> str:
+    if offline:
+        return "offline"
+    return "" if current else f"{lag:,} behind" if lag else "behind"

@@ -1,0 +1,125 @@
+"""`jsdoctor where`: questions with known answers, on a real server with streams whose messages went in every way."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from nats.aio.client import Client
+
+from tests.cli.invoke import jsdoctor_warm
+from tests.servers import VERSIONS, Cluster, ClusterFactory
+from tests.support.deployment import add_consumer, add_stream, api
+from tests.support.outage import with_client
+
+pytestmark = pytest.mark.real
+SECOND = 1_000_000_000
+
+
+async def stored(client: Client, subject: str, count: int, size: int = 10) -> None:
+    for _ in range(count):
+        await client.request(subject, b"x" * size, timeout=10)
+
+
+async def taken(client: Client, stream: str, consumer: str, count: int) -> None:
+    fetched = await client.jetstream().pull_subscribe_bind(consumer, stream)
+    for message in await fetched.fetch(count, timeout=10):
+        await message.ack_sync()
+
+
+async def plant(client: Client) -> None:
+    await add_stream(client, "ORDERS", subjects=["orders.>"])
+    await stored(client, "orders.new", 10)
+    await add_consumer(client, "ORDERS", "all", ack_policy="explicit")
+    await add_consumer(client, "ORDERS", "eu", ack_policy="explicit", filter_subject="orders.eu.>")
+    await taken(client, "ORDERS", "all", 4)
+    await add_stream(client, "COPY", mirror={"name": "ORDERS"})
+    await add_stream(client, "BOTH", sources=[{"name": "ORDERS"}, {"name": "JOBS"}])
+    await add_stream(client, "JOBS", subjects=["jobs"], retention="workqueue")
+    await stored(client, "jobs", 5)
+    await add_consumer(client, "JOBS", "worker", ack_policy="explicit")
+    await taken(client, "JOBS", "worker", 3)
+    await add_stream(client, "SHORT", subjects=["short"], max_age=2 * SECOND, duplicate_window=SECOND)
+    await stored(client, "short", 3)
+    await add_stream(client, "FEW", subjects=["few"], max_msgs=5)
+    await stored(client, "few", 8)
+    await add_stream(client, "SMALL", subjects=["small"], max_bytes=3_000)
+    await stored(client, "small", 8, 600)
+    await add_stream(client, "LATEST", subjects=["latest.*"], max_msgs_per_subject=1)
+    await stored(client, "latest.a", 3)
+    await add_stream(client, "EMPTIED", subjects=["emptied"])
+    await stored(client, "emptied", 6)
+    await api(client, "STREAM.PURGE.EMPTIED", {"keep": 2})
+    await add_stream(client, "HOLES", subjects=["holes"])
+    await stored(client, "holes", 6)
+    await api(client, "STREAM.MSG.DELETE.HOLES", {"seq": 3})
+    await asyncio.sleep(2.5)
+    await stored(client, "short", 1)
+    await asyncio.sleep(2)  # the first message that is left is as old as the limit
+
+
+QUESTIONS = {
+    "ORDERS": "app > orders is on ",
+    "ORDERS/all": "app > orders > all is on ",
+    "ORDERS/nobody": "orders has no consumer 'nobody' that was seen",
+    "ORDRES": "no stream that was seen stores ordres; did you mean 'orders'?",
+    "orders.new": "orders.new is stored by app > orders",
+    "orders.>": "orders.> is stored by app > orders",
+    "oders.new": "no stream that was seen stores oders.new; near: orders.> of app > orders",
+    "bills.new": "no stream that was seen stores bills.new",
+    "jobs": "jobs is stored by app > jobs",
+    "latest.b": "latest.b is stored by app > latest",
+    "COPY": "app > copy is on ",
+    "ORDERS#1": "orders#1: stored: nothing is missing between 1 and 10",
+    "ORDERS#11": "orders#11: not stored yet: the last sequence is 10",
+    "COPY#10": "copy#10: stored",
+    "JOBS#2": "jobs#2: gone: the stream begins at 4; acknowledged, as in every work queue",
+    "JOBS#4": "jobs#4: stored",
+    "FEW#1": "few#1: gone: the stream begins at 4; evicted by max_msgs 5",
+    "FEW#8": "few#8: stored",
+    "SMALL#1": "evicted by max_bytes 3,000",
+    "LATEST#1": "replaced by newer ones of its subject (max_msgs_per_subject 1)",
+    "LATEST#3": "latest#3: stored",
+    "EMPTIED#1": "emptied#1: gone: the stream begins at 5; purged or deleted",
+    "EMPTIED#6": "emptied#6: stored",
+    "HOLES#3": "holes#3: undecided: 1 sequence between 1 and 6 are gone; nats stream get holes 3 decides",
+    "HOLES#7": "holes#7: not stored yet",
+    "NOTHING#1": "no stream that was seen is named 'nothing'",
+}
+FACTS = {
+    "ORDERS": ("mirrored by app > copy", "sourced by app > both", "read by all (pull): 6 pending, 0 unacknowledged"),
+    "COPY": ("mirror of orders",),
+    "orders.new": ("taken by all (pull): 6 pending", "not by eu, whose filters differ"),
+    "ORDERS/all": ("delivered up to 4, acknowledged up to 4",),
+    "ORDERS#4": ("all: acknowledged or passed (floor 4)",),
+    "ORDERS#5": ("all: not delivered yet", "eu: has delivered nothing yet"),
+}
+
+
+@pytest.mark.parametrize(
+    "version", [*VERSIONS[-1:], *(pytest.param(v, marks=pytest.mark.nightly) for v in VERSIONS[:-1])]
+)
+def test_questions_with_known_answers(cluster_factory: ClusterFactory, version: str, tmp_path: Path) -> None:
+    cluster = cluster_factory(version)
+    with_client(cluster, plant)
+    asked = list(dict.fromkeys((*QUESTIONS, *FACTS, "SHORT#1")))
+    answers = answered(cluster, tmp_path, *asked)
+    wrong = {
+        word: answers[word]["sentence"]
+        for word, text in QUESTIONS.items()
+        if text not in answers[word]["sentence"].lower()
+    }
+    assert wrong == {}
+    assert "gone" in answers["SHORT#1"]["sentence"]
+    for word, texts in FACTS.items():
+        facts = "\n".join(fact for place in answers[word]["found"] for fact in place["facts"]).lower()
+        assert [text for text in texts if text not in facts] == [], facts
+
+
+def answered(cluster: Cluster, tmp_path: Path, *asked: str) -> dict[str, dict[str, Any]]:
+    done = jsdoctor_warm("where", *asked, "--isolated", "-s", cluster.url("app"), "--format", "json", cwd=tmp_path)
+    assert done.returncode in (0, 1, 3), done.stderr
+    return {answer["asked"]: answer for answer in json.loads(done.stdout)["results"]}
