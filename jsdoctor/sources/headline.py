@@ -12,6 +12,7 @@ from jsdoctor.model.nats_traffic import Content
 from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.server import ConnectedServer, Servers
 from jsdoctor.model.snapshot import SnapshotSeries
+from jsdoctor.model.topology import Topology
 from jsdoctor.model.wording import counted
 from jsdoctor.render.wording import to_the_second
 
@@ -28,7 +29,10 @@ def _parts(evidence: EvidenceSet, samples: Sequence[Sample]) -> Iterator[str]:
     servers, connected = evidence.get(Servers), evidence.get(ConnectedServer)
     if servers is not None:
         versions = sorted({server.version for server in servers.servers if server.version})
-        yield counted(len(servers.servers), "server") + (f" ({', '.join(versions)})" if versions else "")
+        seen = len(servers.servers)
+        missing = _missing(evidence.get(Topology), seen)
+        of_all = f"{seen:,} of {counted(seen + missing, 'server')}" if missing else counted(seen, "server")
+        yield of_all + (f" ({', '.join(versions)})" if versions else "")
     elif connected is not None:
         yield f"server {connected.server_name} ({connected.version})"
     series = evidence.get(SnapshotSeries)
@@ -43,6 +47,14 @@ def _parts(evidence: EvidenceSet, samples: Sequence[Sample]) -> Iterator[str]:
     times = [sample.taken_at for sample in samples if sample.exchanges]
     if len(times) > 1:
         yield f"{len(times)} samples over {(times[-1] - times[0]).total_seconds():.1f} s"
+
+
+def _missing(topology: Topology | None, seen: int) -> int:
+    """Members of meta groups that did not respond, of those that `seen` servers know."""
+    if topology is None:
+        return 0
+    alone = sum(len(domain.servers) for domain in topology.domains if domain.is_single)
+    return max(0, sum(domain.meta_size for domain in topology.domains) - (seen - topology.without_jetstream - alone))
 
 
 def packets_headline(packets: PacketEvidence) -> str:
