@@ -50,11 +50,15 @@ class Lane(msgspec.Struct, frozen=True):
 
 
 class Timeline(msgspec.Struct, frozen=True):
-    """Lanes, servers first. `left_out` lanes are not shown. `notes` say what the times do not tell."""
+    """Lanes, servers first. `left_out` lanes are not shown. `notes` say what the times do not show.
+
+    `now_us` is the newest sample of the deployment, None without one.
+    """
 
     lanes: tuple[Lane, ...] = ()
     left_out: int = 0
     notes: tuple[str, ...] = ()
+    now_us: int | None = None
 
 
 class ChartSeries(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
 from heapq import nlargest
 
 import msgspec
@@ -195,6 +196,7 @@ def _server_finding(name: str, all_: Sequence[UnreachablePeer], answered: Server
         threshold=long_ns if longest >= long_ns else None,
         unit="duration" if longest else None,
         evidence=_evidence(all_),
+        first_seen=_last_contact(all_, longest),
     )
 
 
@@ -233,6 +235,7 @@ def _asset_finding(subject: Subject, missing: Sequence[UnreachablePeer]) -> Find
         measured=longest or None,
         unit="duration" if longest else None,
         evidence=_evidence(missing),
+        first_seen=_last_contact(missing, longest),
     )
 
 
@@ -246,6 +249,12 @@ def _unplaced(stream: Stream) -> Finding:
         unit="count",
         evidence=(stream.observed("config.num_replicas", want),),
     )
+
+
+def _last_contact(all_: Sequence[UnreachablePeer], longest_ns: int) -> datetime | None:
+    """The longest silence before the newest report; None where no leader had contact."""
+    reported = [observation.at for unheard in all_ for observation in unheard.observed if observation.at]
+    return max(reported) - timedelta(microseconds=longest_ns // 1000) if longest_ns and reported else None
 
 
 def _evidence(all_: Sequence[UnreachablePeer]) -> tuple[Observation, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 
 from jsdoctor.checks.consumer_lag.progress import (
     histories,
@@ -44,14 +45,14 @@ def ack_pending_at_limit(snapshots: SnapshotSeries, trend: Trend | None, params:
         if left_alone(consumer):  # JSD405's
             continue
         at_limit = used >= fail_at
-        why = _held(consumer, seen.get(key(consumer)), at_limit)
-        if why is None:
+        held = _held(consumer, seen.get(key(consumer)), at_limit)
+        if held is None:
             wait = f"run with --interval {patience_ns(consumer) // 1_000_000_000 + 1}s"
             yield suspected(consumer.subject, "its leader does not know when anything was acknowledged last", wait)
-        elif not why:
+        elif not held[0]:
             yield _visible(consumer, seen.get(key(consumer)), params.integer("held_for"), at_limit)
         else:
-            yield _finding(consumer, used, fail_at if at_limit else warn_at, why, at_limit)
+            yield _finding(consumer, used, fail_at if at_limit else warn_at, held, at_limit)
 
 
 _SERIAL = 1
@@ -61,19 +62,20 @@ _DELIVERIES = 2
 """A message that was delivered again is given as long to be acknowledged as the first time."""
 
 
-def _held(consumer: Consumer, history: ConsumerHistory | None, at_limit: bool) -> str | None:
-    """Why the slots stay taken, in words; empty if they do not, None if it is unknown."""
+def _held(consumer: Consumer, history: ConsumerHistory | None, at_limit: bool) -> tuple[str, int] | None:
+    """Why the slots stay taken, in words, and for how long, in ns; no words if they do not, None if it is unknown."""
     patience = patience_ns(consumer)
     unacknowledged, quiet = unacknowledged_ns(consumer), quiet_ns(consumer)
     if consumer.num_redelivered >= consumer.num_ack_pending and (unacknowledged or 0) > _DELIVERIES * patience:
-        return f"all of them were delivered more than once, and none acknowledged for {span(unacknowledged or 0)}"
+        idle = unacknowledged or 0
+        return f"all of them were delivered more than once, and none acknowledged for {span(idle)}", idle
     if not at_limit or (history and moved(history)):
-        return ""
+        return "", 0
     if history and still_ns(history) > patience:
-        return f"none was acknowledged for {span(still_ns(history))}"
+        return f"none was acknowledged for {span(still_ns(history))}", still_ns(history)
     if quiet is None:
         return None
-    return f"none was acknowledged for {span(quiet)}" if quiet > patience else ""
+    return f"none was acknowledged for {span(quiet)}" if quiet > patience else "", quiet
 
 
 def _visible(consumer: Consumer, history: ConsumerHistory | None, held_for: int, at_limit: bool) -> Finding:
@@ -116,8 +118,9 @@ _WORK_AROUND = (
 )
 
 
-def _finding(consumer: Consumer, used: float, threshold: float, why: str, at_limit: bool) -> Finding:
+def _finding(consumer: Consumer, used: float, threshold: float, held: tuple[str, int], at_limit: bool) -> Finding:
     limit = consumer.config.max_ack_pending
+    why, idle_ns = held
     return Finding(
         subject=consumer.subject,
         severity=None if at_limit and not _nobody_asks(consumer) else Severity.WARNING,
@@ -131,6 +134,7 @@ def _finding(consumer: Consumer, used: float, threshold: float, why: str, at_lim
         unit="ratio",
         evidence=_evidence(consumer),
         advice=_advice(consumer),
+        first_seen=consumer.at - timedelta(microseconds=idle_ns // 1000),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
@@ -96,19 +96,14 @@ def timeline(report: Report, evidence: EvidenceSet) -> Timeline:
     """Lanes with something in time; those with the most severe events are kept, servers come first."""
     axis = Axis(evidence)
     timeline_events: dict[tuple[str, str], list[TimelineEvent]] = defaultdict(list)
-    for key, event in (*log_events(report, evidence, axis), *state_events(evidence), *finding_events(report, axis)):
+    logged = [*log_events(report, evidence, axis)]
+    drawn = {(key, event.code) for key, event in logged}
+    first_us, now_us = _sampled(evidence)
+    findings = finding_events(report, axis, drawn, first_us, now_us)
+    for key, event in (*logged, *state_events(evidence), *offline_events(evidence), *findings):
         timeline_events[key].append(event)
-    if (
-        len(
-            {
-                moment
-                for events in timeline_events.values()
-                for event in events
-                for moment in (event.start_us, event.end_us)
-            }
-        )
-        < 2
-    ):
+    moments = {at for events in timeline_events.values() for event in events for at in (event.start_us, event.end_us)}
+    if not moments or len(moments | ({now_us} - {None})) < 2:
         return Timeline()  # a single moment is no story
     kept = sorted(
         timeline_events,
@@ -120,7 +115,15 @@ def timeline(report: Report, evidence: EvidenceSet) -> Timeline:
     most = MAX_EVENTS // len(kept)
     clocks = {key: axis.of(key[1]).words for key in kept if key[0] == "server" and axis.compared}
     lanes = tuple(_lane(key, timeline_events[key], clocks.get(key, ""), most) for key in kept)
-    return Timeline(lanes, len(timeline_events) - len(kept), tuple(_notes(evidence, axis)))
+    return Timeline(lanes, len(timeline_events) - len(kept), tuple(_notes(evidence, axis)), now_us)
+
+
+def _sampled(evidence: EvidenceSet) -> tuple[int, int] | tuple[None, None]:
+    """The first and the newest sample of the deployment."""
+    snapshots, servers = evidence.get(SnapshotSeries), evidence.get(Servers)
+    moments = [microseconds(snapshot.taken_at) for snapshot in snapshots.snapshots] if snapshots is not None else []
+    moments += [microseconds(server.at) for server in servers.servers] if servers is not None else []
+    return (min(moments), max(moments)) if moments else (None, None)
 
 
 def _lane(key: tuple[str, str], events: Iterable[TimelineEvent], clock: str, most: int) -> Lane:
@@ -182,19 +185,49 @@ def state_events(evidence: EvidenceSet) -> Iterator[tuple[Key, TimelineEvent]]:
             yield ("stream", stream.subject.label), moment("leader", label, cluster.leader_since, stream.answered_by)
 
 
-def finding_events(report: Report, axis: Axis) -> Iterator[tuple[Key, TimelineEvent]]:
-    """Findings that know from when to when. Those of logs are on the clock of the server that they are about."""
+def offline_events(evidence: EvidenceSet) -> Iterator[tuple[Key, TimelineEvent]]:
+    """Members of the meta group that its leader has no contact with, since the last contact."""
+    servers = evidence.get(Servers)
+    for server in servers.servers if servers is not None else ():
+        for peer in server.meta.replicas if server.meta and server.meta.leader == server.name else ():
+            if peer.offline and peer.name:
+                end = microseconds(server.at)
+                start, label = end - peer.active_ns // 1000, f"{peer.name} has no contact with the meta leader"
+                yield (
+                    ("server", peer.name),
+                    TimelineEvent(
+                        kind="down", label=label, start_us=start, end_us=end, open=True, severity=Severity.ERROR
+                    ),
+                )
+
+
+def finding_events(
+    report: Report, axis: Axis, drawn: Container[tuple[Key, str]], first_us: int | None, now_us: int | None
+) -> Iterator[tuple[Key, TimelineEvent]]:
+    """Findings from when they began to when they ended, or to the newest sample.
+
+    An error whose beginning is unknown is drawn from the first sample on. Of findings in logs the lines are drawn.
+    Findings about a server are on the clock of that server.
+    """
     for result in report.failures():
         finding = result.finding
+        key = (finding.subject.kind, finding.subject.label)
         moments = [microseconds(at) for at in (finding.first_seen, finding.last_seen) if at is not None]
-        if not moments:
+        is_open = finding.last_seen is None and now_us is not None
+        if is_open and not moments and first_us is not None and result.severity.rank >= Severity.ERROR.rank:
+            moments = [first_us]
+        if not moments or (key, result.rule.code) in drawn:
             continue
+        since = "" if finding.first_seen else " (its beginning is unknown)"
+        if is_open and now_us is not None:
+            moments.append(now_us)
         correction = axis.of(finding.subject.name) if finding.subject.kind == "server" else UNKNOWN
         yield (
-            (finding.subject.kind, finding.subject.label),
+            key,
             TimelineEvent(
                 kind="finding",
-                label=f"{result.rule.slug.replace('-', ' ')}: {finding.message}",
+                label=f"{result.rule.slug.replace('-', ' ')}{since}: {finding.message}",
+                open=is_open,
                 start_us=moments[0] - correction.ahead_us,
                 end_us=max(moments) - correction.ahead_us,
                 severity=result.severity,
@@ -220,10 +253,8 @@ def log_events(report: Report, evidence: EvidenceSet, axis: Axis) -> Iterator[tu
     for interval in logs.intervals:
         if interval.began.dated:
             yield _interval(interval, logs, signs, axis)
-    intervals = {(item.signature, item.logged_by, item.fields) for item in logs.intervals}
     for occurrence in logs.found:
-        if (occurrence.signature, occurrence.logged_by, occurrence.fields) not in intervals:
-            yield from _occurrence(occurrence, signs, axis)
+        yield from _occurrence(occurrence, signs, axis)
     yield from _processes(logs, axis)
     for gap in logs.gaps:
         if gap.began.dated:

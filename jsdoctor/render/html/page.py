@@ -117,6 +117,7 @@ def timeline_json(timeline: Timeline) -> Markup:
             for lane in timeline.lanes
         ],
         "lines": places.lines,
+        "now": timeline.now_us,
     }
     return Markup(compact(document).replace("<", "\\u003c").strip())  # noqa: S704 - JSON without markup
 

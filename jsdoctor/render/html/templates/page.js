@@ -87,7 +87,7 @@
     return made;
   };
   const lanes = data.lanes, every = lanes.flatMap((lane) => lane.events);
-  let first = Math.min(...every.map((e) => e.s)), last = Math.max(...every.map((e) => e.e));
+  let first = Math.min(...every.map((e) => e.s)), last = Math.max(data.now || 0, ...every.map((e) => e.e));
   const room = Math.max((last - first) * 0.02, 1000);
   first -= room; last += room;
   let from = first, to = last, lane = -1, chosen = null;
@@ -114,9 +114,9 @@
     const step = STEPS.find((one) => one * scale >= (at.narrow ? 76 : 96) * (one < 1e6 ? 1.5 : 1)) || STEPS[STEPS.length - 1];
     const ticks = [];
     for (let t = Math.ceil(from / step) * step; t <= to; t += step) ticks.push(t);
-    const axis = draw(top, "svg", { height: 24, "aria-hidden": "true" });
-    for (const t of ticks) draw(axis, "text", { class: "tick", x: x(t), y: 16, "text-anchor": x(t) < at.left + 24 ? "start" : x(t) > at.right - 24 ? "end" : "middle" }, short(t, step));
-    if (!ticks.length || step < 864e8) draw(axis, "text", { class: "tick", x: at.narrow ? at.left : 0, y: at.narrow ? -4 : 16 }, at.narrow ? "" : iso(from).slice(0, 10) + " UTC");
+    const axis = draw(top, "svg", { height: 26, "aria-hidden": "true" });
+    for (const t of ticks) draw(axis, "text", { class: "tick", x: x(t), y: 19, "text-anchor": x(t) < at.left + 24 ? "start" : x(t) > at.right - 24 ? "end" : "middle" }, short(t, step));
+    if (!ticks.length || step < 864e8) draw(axis, "text", { class: "tick", x: at.narrow ? at.left : 0, y: at.narrow ? -4 : 19 }, at.narrow ? "" : iso(from).slice(0, 10) + " UTC");
     const height = lanes.length * at.row + lanes.filter((one, n) => n && one.kind !== lanes[n - 1].kind).length * 6 + 6;
     const svg = draw(body, "svg", { height, role: "presentation" });
     const defs = draw(svg, "defs", {});
@@ -125,6 +125,10 @@
     const clipping = draw(defs, "clipPath", { id: "inside" });
     draw(clipping, "rect", { x: at.left - 2, y: 0, width: at.right - at.left + 4, height });
     for (const t of ticks) draw(svg, "line", { class: "gridline", x1: x(t), x2: x(t), y1: 0, y2: height });
+    if (data.now) {
+      draw(svg, "line", { class: "now", x1: x(data.now), x2: x(data.now), y1: 0, y2: height });
+      if (data.now <= to) draw(axis, "text", { class: "now", x: x(data.now), y: 6, "text-anchor": "end" }, "now");
+    }
     let y = 3;
     lanes.forEach((one, number) => {
       if (number && one.kind !== lanes[number - 1].kind) { draw(svg, "line", { class: "split", x1: 0, x2: at.width, y1: y + 2, y2: y + 2 }); y += 6; }
@@ -142,18 +146,19 @@
     $("span").textContent = full(from).slice(0, 19) + " to " + full(to).slice(0, 19) + "Z, " + span(to - from);
   };
 
+  const density = (e) => Math.log1p((e.n || 1) / Math.max((e.e - e.s) / 1e6, 1));
+  const densest = Math.max(...every.filter((e) => e.k === "log").map(density), 1e-9);
+  const heat = (e) => (0.4 + 0.6 * density(e) / densest).toFixed(2);
   const shape = (group, e, x, middle, number) => {
-    const tall = { run: 4, silence: 8, down: 10, finding: 20, outage: 13, log: 15 }[e.k] || 11;
+    const tall = { run: 4, silence: 8, down: 10, finding: 20, outage: 13, log: 13 }[e.k] || 11;
     const left = x(e.s), width = Math.max(x(e.e) - left, e.k === "log" || e.k === "finding" ? 2.5 : 3);
     if (e.b) draw(group, "rect", { class: "bound", x: x(e.s - e.b), width: Math.max(x(e.e + e.b) - x(e.s - e.b), 1), y: middle - 12, height: 24 });
-    const several = e.k === "log" && width > 5; // log lines that span time are a pale band between two strokes
-    if (several) for (const end of [e.s, e.e]) draw(group, "rect", { class: "log" + (e.v ? " " + e.v : ""), x: x(end) - 1, width: 2.5, y: middle - 7.5, height: 15, rx: 1 });
     const kind = "ev " + e.k + (e.v ? " " + e.v : "") + (e === chosen ? " chosen" : "");
     const made = e.k === "state" || e.k === "leader" || e.k === "step"
       ? draw(group, "path", { class: kind, d: "M" + left + " " + (middle - 6) + "l6 6l-6 6l-6 -6z" })
-      : draw(group, "rect", { class: kind, x: left, y: middle - tall / 2 + (e.k === "run" ? 11 : 0), width, height: tall, rx: e.k === "log" ? 1 : 2.5 });
-    if (several) made.classList.add("several");
-    if (e.o && e.k !== "run") draw(group, "path", { class: "ev " + e.k + (e.v ? " " + e.v : ""), d: "M" + (left + width + 2) + " " + (middle - 6) + "l7 6l-7 6z" });
+      : draw(group, "rect", { class: kind, x: left, y: middle - tall / 2 + (e.k === "run" ? 11 : 0), width, height: tall, rx: e.k === "log" ? 0 : 2.5 });
+    if (e.k === "log") made.setAttribute("fill-opacity", heat(e)); // a strip: the more lines for its width, the darker
+    if (e.o && e.k !== "run" && e.e < (data.now || 0) - 1e6) draw(group, "path", { class: "ev " + e.k + (e.v ? " " + e.v : ""), d: "M" + (left + width + 2) + " " + (middle - 6) + "l7 6l-7 6z" });
     draw(made, "title", {}, e.l + (e.o ? ", not ended" : ""));
     made.addEventListener("click", (event) => { event.stopPropagation(); lane = number; choose(e); });
   };
