@@ -120,6 +120,14 @@ class Node(msgspec.Struct, frozen=True):
     why: str = ""
 
 
+class CopyPlacement(msgspec.Struct, frozen=True):
+    """The copies of one stream: by server leader, current, behind or offline. `severity`: its worst finding."""
+
+    name: str
+    copies: tuple[tuple[str, str], ...]
+    severity: Severity | None = None
+
+
 class Edge(msgspec.Struct, frozen=True):
     """A link between two clusters or leaf sites. `kind` is gateway or leaf node; `up` False: it is not connected."""
 
@@ -143,4 +151,5 @@ class Picture(msgspec.Struct, frozen=True, kw_only=True):
     clocks: tuple[ClockOffset, ...] = ()
     leaders: tuple[Leader, ...] = ()
     nodes: tuple[Node, ...] = ()
+    placements: tuple[CopyPlacement, ...] = ()
     edges: tuple[Edge, ...] = ()

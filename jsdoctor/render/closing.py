@@ -27,6 +27,11 @@ def write_verdict(page: Page, report: Report) -> None:
     page.line((opening, style), f" {judged}" if (judged := _judged(report)) else "")
 
 
+def opening_sentence(report: Report) -> str:
+    """What needs action, as plain text."""
+    return _opening(report)[0]
+
+
 def verdict_sentence(report: Report) -> str:
     """The same sentences as plain text, for formats that are no page."""
     return f"{_opening(report)[0]} {_judged(report)}".rstrip()
@@ -66,12 +71,13 @@ def _is_blind(report: Report) -> bool:
 
 def _judged(report: Report) -> str:
     """`55 rules passed; 74 need more evidence (-v), 46 do not apply.`"""
-    first, *others = [*_counts(report)] or [""]
+    first, *others = [*judged_counts(report)] or [""]
     words = "; ".join(filter(None, (first, ", ".join(others))))
     return f"{words}." if words else ""
 
 
-def _counts(report: Report) -> Iterator[str]:
+def judged_counts(report: Report) -> Iterator[str]:
+    """How many rules passed, need more evidence, or do not apply, and how many findings and gaps are left out."""
     outcomes = Counter(verdict.outcome for verdict in report.verdicts)
     if outcomes[Outcome.PASS]:
         yield f"{counted(outcomes[Outcome.PASS], 'rule')} passed"

@@ -128,7 +128,9 @@ def test_a_rate_of_a_consumer_is_what_was_delivered_to_it(evidence: EvidenceSet)
     series = delivered_rates(evidence)
     assert series
     assert {tuple(value for _, value in line.points) for line in series} == {(10.0, 0.0)}
-    [chart] = [line for line in charts(Picture(delivered_rates=series)).lines if "delivered" in line.title]
+    assert charts(Picture(delivered_rates=series)).lines == (), "two points are no curve"
+    longer = tuple(replace(line, points=tuple((at, float(at)) for at in range(5))) for line in series)
+    [chart] = charts(Picture(delivered_rates=longer)).lines
     assert len(chart.curves) == len(series)
 
 
@@ -183,7 +185,9 @@ def test_a_counter_that_fell_shows_no_rate() -> None:
 
 def test_a_member_of_the_meta_group_that_is_offline_is_down() -> None:
     case = {"base": "three-nodes-2.15.1", "edit": [{"server": "n3", "drop": True}]}
-    offline = {"server": "n1", "set": {"meta_cluster.replicas.0.offline": True, "meta_cluster.replicas.0.name": "n3"}}
+    peer = {"offline": True, "name": "n3", "active": 40_000_000_000}
+    changed = {f"meta_cluster.replicas.0.{name}": value for name, value in peer.items()}
+    offline = {"server": "n1", "set": changed | {"meta_cluster.leader": "n1"}}
     evidence = evidence_of(case | {"edit": [*case["edit"], offline]})
     assert [(node.name, node.state, node.why) for node in nodes(reports.report(), evidence)] == [
         *(("n1", "ok", ""), ("n2", "ok", ""), ("n3", "down", "offline in the meta group"))
@@ -191,6 +195,11 @@ def test_a_member_of_the_meta_group_that_is_offline_is_down() -> None:
     known = Result(reports.HEALTH, Finding(subject=reports.server("n3"), message="no response"))
     report = reports.report([known])
     assert [node.why for node in nodes(report, evidence)][2] == "JSD801 no response"
+    drawn = picture(reports.report(), evidence)
+    [down] = [event for lane in drawn.timeline.lanes if lane.name == "n3" for event in lane.events]
+    assert (down.kind, down.open, down.end_us - down.start_us) == ("down", True, 40_000_000)
+    orders = next(placement for placement in drawn.placements if placement.name == "APP > ORDERS")
+    assert {state for _, state in orders.copies} == {"leader", "current"}
 
 
 def test_each_gateway_and_leaf_node_is_one_edge() -> None:

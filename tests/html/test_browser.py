@@ -13,6 +13,7 @@ from bench.log_archive import ArchivePlan, write_archive
 from tests.html.browser import CHROMIUM, Tab, browser
 from tests.html.incidents import INCIDENTS
 from tests.html.pages import hostile, html, large, report_of_logs
+from tests.render import reports
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine: apt-get install chromium")
 ROOT = Path(__file__).resolve().parents[2]
@@ -62,6 +63,22 @@ def test_filters_and_sorts(tab: Tab, page: Path) -> None:
     names = tab.value("[...document.querySelectorAll('#findings-table .subject bdi')].map((one) => one.textContent)")
     assert len(names) == every
     assert tab.value("document.querySelector('#findings-table th:nth-child(3)').ariaSort") == "ascending"
+
+
+def test_a_finding_opens_into_its_rule_and_the_rest_of_its_incident_is_folded(tab: Tab, tmp_path: Path) -> None:
+    file = tmp_path / "report.html"
+    file.write_text(html(reports.busy()), encoding="utf-8")
+    tab.open(file)
+    tab.value(
+        "new Promise((done) => { const row = document.querySelector('#findings details');"
+        " row.addEventListener('toggle', done); row.open = true; })"
+    )
+    rule = "document.querySelector(%r).textContent.trim()"
+    assert tab.value(rule % "#findings details .prose") == tab.value(rule % "#rule-JSD701 .prose")
+    folded = "document.querySelectorAll('#findings .folded').length"
+    before = tab.value(folded)
+    tab.value("document.querySelector('.unfold').click()")
+    assert 0 <= tab.value(folded) < before
 
 
 @pytest.mark.parametrize("width", [360, 1280])

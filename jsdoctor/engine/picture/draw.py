@@ -16,9 +16,10 @@ from jsdoctor.engine.picture.trends import delivered_rates, leaders, microsecond
 from jsdoctor.model.clock import Clocks
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import Severity, Subject
+from jsdoctor.model.jetstream import Cluster
 from jsdoctor.model.links import Links
 from jsdoctor.model.log import SUBJECT_FIELDS, LogEvidence, LogTime, Occurrence, OutageInterval, ProcessRun
-from jsdoctor.model.picture import Edge, Lane, Node, Picture, Timeline, TimelineEvent
+from jsdoctor.model.picture import CopyPlacement, Edge, Lane, Node, Picture, Timeline, TimelineEvent
 from jsdoctor.model.report import Report
 from jsdoctor.model.server import Servers
 from jsdoctor.model.snapshot import SnapshotSeries
@@ -38,6 +39,7 @@ def picture(report: Report, evidence: EvidenceSet) -> Picture:
         clocks=clock_offsets(evidence),
         leaders=leaders(evidence),
         nodes=nodes(report, evidence),
+        placements=placements(report, evidence),
         edges=edges(evidence),
     )
 
@@ -66,6 +68,29 @@ def nodes(report: Report, evidence: EvidenceSet) -> tuple[Node, ...]:
                 why = wrong.get(peer.name, "offline in the meta group")
                 nodes_by_name[peer.name] = Node(peer.name, server.cluster, "down", why=why)
     return tuple(sorted(nodes_by_name.values(), key=lambda item: (item.cluster, item.name))[:_MAX])
+
+
+def placements(report: Report, evidence: EvidenceSet) -> tuple[CopyPlacement, ...]:
+    """The copies of the streams of a cluster: those with the most severe findings first, then by name."""
+    worst: dict[str, Severity] = {}
+    for result in report.failures():
+        label = result.finding.subject.label
+        worst[label] = max(worst.get(label, result.severity), result.severity, key=lambda severity: severity.rank)
+    snapshots = evidence.get(SnapshotSeries)
+    drawn = [
+        CopyPlacement(stream.subject.label, _copies(stream.cluster), worst.get(stream.subject.label))
+        for stream in (snapshots.last.led_streams() if snapshots is not None else ())
+        if stream.cluster is not None and stream.cluster.name
+    ]
+    drawn.sort(key=lambda item: (-_GRAVITIES.index(item.severity), item.name))
+    return tuple(drawn[:_MAX])
+
+
+def _copies(cluster: Cluster) -> tuple[tuple[str, str], ...]:
+    followers = [
+        (peer.name, "offline" if peer.offline else "current" if peer.current else "behind") for peer in cluster.replicas
+    ]
+    return (*([(cluster.leader, "leader")] if cluster.leader else []), *followers)
 
 
 def edges(evidence: EvidenceSet) -> tuple[Edge, ...]:

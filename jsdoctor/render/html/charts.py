@@ -8,10 +8,24 @@ from math import log10
 
 import msgspec
 
-from jsdoctor.model.picture import AckLatency, ChartSeries, ClockOffset, Edge, Leader, Node, Picture, Usage
+from jsdoctor.model.picture import (
+    AckLatency,
+    ChartSeries,
+    ClockOffset,
+    CopyPlacement,
+    Edge,
+    Leader,
+    Node,
+    Picture,
+    Usage,
+)
 from jsdoctor.model.wording import span
 from jsdoctor.render.units import quantity, share
 from jsdoctor.render.wording import to_the_second
+
+_MIN_POINTS = 5
+"""Fewer points are no curve: the findings have the values."""
+_STREAMS_SHOWN = 12
 
 WIDTH, HEIGHT = 560, 180
 LEFT, RIGHT, TOP, BOTTOM = 8, 8, 14, 24
@@ -86,6 +100,14 @@ class ClusterPicture(msgspec.Struct, frozen=True):
     nodes: tuple[Node, ...]
 
 
+class CopyTable(msgspec.Struct, frozen=True):
+    """Streams by servers: with each stream the state of its copy on each server, empty where it has none."""
+
+    servers: tuple[str, ...]
+    rows: tuple[tuple[CopyPlacement, tuple[str, ...]], ...]
+    left_out: int
+
+
 class Charts(msgspec.Struct, frozen=True, kw_only=True):
     """Everything below the timeline. Empty parts are not drawn."""
 
@@ -100,19 +122,16 @@ class Charts(msgspec.Struct, frozen=True, kw_only=True):
 
 def charts(picture: Picture) -> Charts:
     """All charts of a picture."""
-    lines = []
-    if picture.rates:
-        lines.append(_lines("Log lines per minute", "by signature, those of findings first", picture.rates))
-    if picture.trends:
-        lines.append(_lines("Messages that wait for consumers", "dashed: where it is heading", picture.trends))
-    if picture.stored_rates:
-        lines.append(_lines("Messages stored per second", "by stream, between snapshots", picture.stored_rates))
-    if picture.delivered_rates:
-        lines.append(_lines("Messages delivered per second", "by consumer, between snapshots", picture.delivered_rates))
-    if picture.redeliveries:
-        lines.append(_lines("Redelivered, not acknowledged", "messages, by consumer", picture.redeliveries))
+    every = (
+        ("Log lines per minute", "by signature, those of findings first", picture.rates),
+        ("Messages that wait for consumers", "dashed: where it is heading", picture.trends),
+        ("Messages stored per second", "by stream, between snapshots", picture.stored_rates),
+        ("Messages delivered per second", "by consumer, between snapshots", picture.delivered_rates),
+        ("Redelivered, not acknowledged", "messages, by consumer", picture.redeliveries),
+    )
+    long = ((title, note, [one for one in series if len(one.points) >= _MIN_POINTS]) for title, note, series in every)
     return Charts(
-        lines=tuple(lines),
+        lines=tuple(_lines(title, note, series) for title, note, series in long if series),
         bars=tuple(map(_bar, picture.usages)),
         whiskers=_whiskers(picture.clocks),
         spreads=_spreads(picture.ack_latencies),
@@ -247,3 +266,12 @@ def _leaders(leaders: Sequence[Leader]) -> tuple[tuple[str, tuple[Band, ...]], .
 def _clusters(nodes: Sequence[Node]) -> tuple[ClusterPicture, ...]:
     names = dict.fromkeys(node.cluster for node in nodes)
     return tuple(ClusterPicture(name, tuple(node for node in nodes if node.cluster == name)) for name in names)
+
+
+def copies_of(picture: Picture) -> CopyTable:
+    """Where the copies of streams are, those with the most severe findings first."""
+    shown = picture.placements[:_STREAMS_SHOWN]
+    holders = sorted({server for placement in shown for server, _ in placement.copies})
+    servers = tuple(dict.fromkeys((*(node.name for node in picture.nodes if node.name in holders), *holders)))
+    rows = tuple((placement, tuple(dict(placement.copies).get(name, "") for name in servers)) for placement in shown)
+    return CopyTable(servers, rows, len(picture.placements) - len(shown))

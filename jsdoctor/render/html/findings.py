@@ -1,54 +1,32 @@
-"""The incidents and the table of findings, as the templates of the HTML report take them."""
+"""The table of findings, as the templates of the HTML report take it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import datetime
 
 import msgspec
+from msgspec.structs import replace
 
-from jsdoctor.model.report import Incident, Report, Result
-from jsdoctor.model.wording import listed
+from jsdoctor.model.report import Report, Result
 from jsdoctor.render.findings import advised, numbers
-from jsdoctor.render.incidents import IMPACT_WORDS, blocks, explanation, first_command, incidents_of
+from jsdoctor.render.incidents import IMPACT_WORDS, explanation, first_command, incidents_of
 from jsdoctor.render.plain import compact
 from jsdoctor.render.wording import to_the_second
 
 ROWS_SHOWN = 1500
 """More rows make a page of megabytes; what is left out is counted, and the JSON report has it."""
 
-_CARDS_SHOWN = 200
-_NAMES_SHOWN = 3
+_ALIKE_SHOWN = 3
+"""Findings of one incident that are shown before the rest is hidden."""
 _EVIDENCE_SHOWN = 8
 
 
-class Effect(msgspec.Struct, frozen=True):
-    """Findings of one rule that follow from an incident's cause."""
-
-    code: str
-    title: str
-    severity: str
-    subjects: str
-    explanation: str
-
-
-class Card(msgspec.Struct, frozen=True, kw_only=True):
-    """One incident: what is wrong, since when, what to do first, and what follows from it."""
-
-    number: int
-    severity: str
-    impact: str
-    code: str
-    title: str
-    subjects: str
-    message: str
-    command: str
-    began: str
-    effects: tuple[Effect, ...]
-
-
 class FindingRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One finding. `key` orders by severity, `incident` is the number of its incident."""
+    """One finding. `key` orders by severity, `incident` is the number of its incident.
+
+    `first` is what to do first, of a cause. `fold`: it is hidden until the reader opens its incident, and the row
+    with `more` counts those.
+    """
 
     key: int
     incident: int
@@ -60,6 +38,11 @@ class FindingRow(msgspec.Struct, frozen=True, kw_only=True):
     message: str
     numbers: str
     when: str
+    since: str
+    impact: str
+    first: str
+    fold: bool
+    more: int
     explanation: str
     fingerprint: str
     evidence: tuple[tuple[str, str, str, str], ...]
@@ -67,44 +50,20 @@ class FindingRow(msgspec.Struct, frozen=True, kw_only=True):
     commands: tuple[tuple[str, str], ...]
 
 
-def incident_cards(report: Report) -> tuple[Card, ...]:
-    """The incidents, worst first."""
-    return tuple(_card(number, incident) for number, incident in enumerate(incidents_of(report)[:_CARDS_SHOWN], 1))
-
-
 def rows(report: Report) -> list[FindingRow]:
     """The findings in the order of the incidents."""
     made: list[FindingRow] = []
     for number, incident in enumerate(incidents_of(report), 1):
         why = {id(consequence.result): explanation(consequence) for consequence in incident.consequences}
-        for result in incident.results:
+        for place, result in enumerate(incident.results, 1):
             if len(made) == ROWS_SHOWN:
                 return made
-            made.append(_row(number, result, why.get(id(result), "")))
+            more = len(incident.results) - place if place == _ALIKE_SHOWN else 0
+            row = replace(_row(number, result, why.get(id(result), "")), more=more, fold=place > _ALIKE_SHOWN)
+            if place == 1:
+                row = replace(row, first=first_command(incident), impact=IMPACT_WORDS[incident.impact])
+            made.append(row)
     return made
-
-
-def _card(number: int, incident: Incident) -> Card:
-    cause = incident.causes[0]
-    return Card(
-        number=number,
-        severity=incident.severity.value,
-        impact=IMPACT_WORDS[incident.impact],
-        code=cause.rule.code,
-        title=cause.rule.slug.replace("-", " "),
-        subjects=listed((result.finding.subject.label for result in incident.causes), _NAMES_SHOWN),
-        message=cause.finding.message or cause.rule.title,
-        command=first_command(incident),
-        began=_shown(incident.began),
-        effects=tuple(_effects(incident)),
-    )
-
-
-def _effects(incident: Incident) -> Iterator[Effect]:
-    for block in list(blocks(incident))[1:]:
-        first = block.results[0]
-        names = listed((result.finding.subject.label for result in block.results), _NAMES_SHOWN)
-        yield Effect(first.rule.code, first.rule.slug.replace("-", " "), first.severity.value, names, block.explanation)
 
 
 def _row(number: int, result: Result, why: str) -> FindingRow:
@@ -120,7 +79,12 @@ def _row(number: int, result: Result, why: str) -> FindingRow:
         subject=finding.subject.label,
         message=finding.message or rule.title,
         numbers=numbers(finding),
-        when=first if first == last or not last else f"{first or '?'} to {last}",
+        since=first,
+        impact="",
+        first="",
+        fold=False,
+        more=0,
+        when=f"{first or '?'} to {last}" if last and last != first else "",
         explanation=why,
         fingerprint=result.fingerprint,
         evidence=tuple(

@@ -5,14 +5,14 @@ from __future__ import annotations
 import msgspec
 from markupsafe import Markup
 
-from jsdoctor.model.finding import Outcome
+from jsdoctor.model.finding import Outcome, Severity
 from jsdoctor.model.picture import Line, Picture, Timeline, TimelineEvent
 from jsdoctor.model.report import Report
-from jsdoctor.render.closing import findings_by_severity, verdict_sentence
+from jsdoctor.render.closing import findings_by_severity, judged_counts, opening_sentence, verdict_sentence
 from jsdoctor.render.escape import printable, shortened
-from jsdoctor.render.html.charts import charts
+from jsdoctor.render.html.charts import charts, copies_of
 from jsdoctor.render.html.environment import asset, environment, policy
-from jsdoctor.render.html.findings import ROWS_SHOWN, incident_cards, rows
+from jsdoctor.render.html.findings import ROWS_SHOWN, rows
 from jsdoctor.render.html.rules import rule_pages
 from jsdoctor.render.json_text import compact
 from jsdoctor.render.options import RenderOptions
@@ -37,16 +37,17 @@ def render_html(report: Report, options: RenderOptions) -> str:
             started=report.started,
             finished=report.finished,
             title=verdict_sentence(report),
-            verdict_parts=verdict_sentence(report).split(" · "),
+            sentence=opening_sentence(report),
+            tiles=_tiles(report, picture),
             worst=_worst(report),
             severities=findings_by_severity(report),
-            cards=incident_cards(report),
             rows=rows(report),
             left_out=max(0, len(results) - ROWS_SHOWN),
             picture=picture,
             timeline_json=timeline_json(picture.timeline),
             events=event_rows(picture.timeline),
             charts=charts(picture),
+            copies=copies_of(picture),
             gaps=[gap for gap in gaps_in_order(report.gaps) if gap.requested],
             undecided=undecided(report),
             crashes=with_outcome(report.results, Outcome.ERROR),
@@ -60,13 +61,27 @@ def render_html(report: Report, options: RenderOptions) -> str:
 
 
 def _worst(report: Report) -> str:
-    """The colour of the verdict: the worst severity, `unsure` where something was not seen, else `good`."""
+    """The colour of the verdict: the worst severity, `unsure` where something was not seen, else `good`.
+
+    Notes alone are no fault.
+    """
     for severity, number in findings_by_severity(report).items():
-        if number:
+        if number and severity is not Severity.INFO:
             return severity.value
     passed = any(verdict.outcome is Outcome.PASS for verdict in report.verdicts)
     seen = not any(gap.requested for gap in report.gaps) and not with_outcome(report.results, Outcome.ERROR)
     return "good" if passed and seen else "unsure"
+
+
+def _tiles(report: Report, picture: Picture) -> list[tuple[str, str, str]]:
+    """What the verdict counts: a number, what it counts, and a grade."""
+    up = sum(node.state != "down" for node in picture.nodes)
+    grade = "good" if up == len(picture.nodes) else "error"
+    servers = [(f"{up} of {len(picture.nodes)}", "servers up", grade)] if picture.nodes else []
+    names = ((severity.value, number) for severity, number in findings_by_severity(report).items() if number)
+    severities = [(f"{number:,}", f"{name} {'finding' if number == 1 else 'findings'}", name) for name, number in names]
+    judged = [words.removesuffix(" (-v)").split(" ", 1) for words in judged_counts(report)]
+    return [*servers, *severities, *((number, words, "good" if "pass" in words else "") for number, words in judged)]
 
 
 _ROWS_SHOWN = 300

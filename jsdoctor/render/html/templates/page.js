@@ -25,8 +25,14 @@
   addEventListener("hashchange", unfold);
   if (location.hash) unfold();
   let folded = [];
-  addEventListener("beforeprint", () => { folded = [...document.querySelectorAll("#verdict details:not([open]), #findings details:not([open])")]; folded.forEach((one) => { one.open = true; }); });
+  addEventListener("beforeprint", () => { folded = [...document.querySelectorAll("#findings details:not([open])")]; folded.forEach((one) => { one.open = true; }); });
   addEventListener("afterprint", () => folded.forEach((one) => { one.open = false; }));
+
+  // A finding that is opened shows the page of its rule, which is in the file once.
+  for (const one of document.querySelectorAll("details[data-rule]")) one.addEventListener("toggle", () => {
+    const page = $("rule-" + one.dataset.rule);
+    if (page && one.open && !one.querySelector(".prose")) one.append(page.querySelector(".prose").cloneNode(true));
+  });
 
   for (const button of document.querySelectorAll(".copy")) {
     if (!navigator.clipboard) continue;
@@ -59,16 +65,22 @@
   if (filters) {
     filters.hidden = false;
     const rows = [...$("findings-table").tBodies[0].rows].map((row) => [row, row.textContent.toLowerCase()]);
+    const opened = new Set();
     const apply = () => {
       const words = $("filter").value.toLowerCase().split(/\s+/).filter(Boolean);
       const wanted = new Set([...filters.querySelectorAll("input:checked")].map((box) => box.value));
       let shown = 0;
       for (const [row, text] of rows) {
         row.hidden = !(wanted.has(row.dataset.severity) && words.every((word) => text.includes(word)));
+        row.classList.toggle("folded", !words.length && "fold" in row.dataset && !opened.has(row.dataset.fold));
         shown += row.hidden ? 0 : 1;
       }
       $("shown").textContent = shown === rows.length ? "" : shown + " of " + rows.length;
     };
+    for (const button of document.querySelectorAll(".unfold")) {
+      button.hidden = false;
+      button.addEventListener("click", () => { opened.add(button.dataset.incident); button.remove(); apply(); });
+    }
     filters.addEventListener("input", apply);
     filters.addEventListener("submit", (event) => event.preventDefault());
     apply();
