@@ -19,6 +19,7 @@ class AssetActivity(msgspec.Struct, frozen=True):
 
     `lag` are messages not yet delivered or acknowledged, one value a check; empty for a stream. `rates` are messages a
     second, stored or delivered, one value for each pair of checks. `sequence` is the newest of them, at `at`.
+    `lag_rate` is by how many messages a second the lag grew between the last two checks.
     """
 
     subject: Subject
@@ -27,6 +28,7 @@ class AssetActivity(msgspec.Struct, frozen=True):
     at: datetime
     lag: tuple[int, ...] = ()
     rates: tuple[float, ...] = ()
+    lag_rate: float = 0.0
 
     @property
     def movement(self) -> float:
@@ -73,4 +75,5 @@ def _moved(before: AssetActivity | None, now: AssetActivity) -> AssetActivity:
         now.at,
         (*before.lag, *now.lag)[-MAX_POINTS:],
         (*before.rates, rate)[-MAX_POINTS:],
+        (now.lag[-1] - before.lag[-1]) / elapsed if now.lag and before.lag else 0.0,
     )

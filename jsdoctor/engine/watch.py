@@ -24,11 +24,16 @@ class ChangeKind(StrEnum):
 
 
 class OpenFinding(msgspec.Struct, frozen=True):
-    """A finding that is present. `judged` False: the last report did not show whether it still is."""
+    """A finding that is present. `judged` False: the last report did not show whether it still is.
+
+    `appeared` is when it began, as far as its evidence shows it, else the time of the first report with it. `older`:
+    that was the first report of the watch, so it began at some time before.
+    """
 
     result: Result
     appeared: datetime
     judged: bool = True
+    older: bool = False
 
 
 class FindingChange(msgspec.Struct, frozen=True):
@@ -51,12 +56,13 @@ class Watch(msgspec.Struct, frozen=True):
 def observe(watch: Watch, report: Report) -> tuple[Watch, tuple[FindingChange, ...]]:
     """The watch after one more report, and what changed with it.
 
+    The first report is the baseline: its findings are returned for receivers, and are no changes to remember.
     A finding whose rule could not be evaluated this time, or whose subject could not be seen, is not resolved: it
     stays open and not judged until a report can say.
     """
     at = report.finished
     results = {result.fingerprint: result for result in report.failures()}
-    now = {key: _still_open(watch.open.get(key), result, at) for key, result in results.items()}
+    now = {key: _still_open(watch, key, result, at) for key, result in results.items()}
     changes = [
         FindingChange(kind, result, at, now[key].appeared)
         for key, result in results.items()
@@ -69,12 +75,15 @@ def observe(watch: Watch, report: Report) -> tuple[Watch, tuple[FindingChange, .
             changes.append(FindingChange(ChangeKind.RESOLVED, before.result, at, before.appeared))
         else:
             now[key] = replace(before, judged=False)
-    remembered = (*watch.changes, *changes)[-MAX_CHANGES:]
+    remembered = (*watch.changes, *changes)[-MAX_CHANGES:] if watch.reports else ()
     return Watch(now, remembered, watch.reports + 1), tuple(changes)
 
 
-def _still_open(before: OpenFinding | None, result: Result, at: datetime) -> OpenFinding:
-    return OpenFinding(result, before.appeared if before else at)
+def _still_open(watch: Watch, key: str, result: Result, at: datetime) -> OpenFinding:
+    if before := watch.open.get(key):
+        return replace(before, result=result, judged=True)
+    began = result.finding.first_seen
+    return OpenFinding(result, began or at, older=began is None and not watch.reports)
 
 
 def _change(before: OpenFinding | None, result: Result) -> ChangeKind | None:

@@ -89,6 +89,7 @@ def test_a_fault_comes_and_goes(cluster_factory: ClusterFactory, tmp_path: Path)
         command = watch(cluster, *(part for destination in formats for part in ("--notify", destination)))
         with running(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=err) as process:
             assert process.stdout is not None
+            assert "Z Nothing could be judged" in process.stdout.readline(), "the first check is the baseline"
             with_client(cluster, plant)
             line = process.stdout.readline()
             assert " appeared error JSD603 APP > JOBS: the stream is full" in line
@@ -149,11 +150,15 @@ def test_a_terminal(cluster_factory: ClusterFactory, tmp_path: Path) -> None:
         os.write(main, b"\r")
         screen.shows("Fix (")
         os.write(main, b"\x1b")
-        screen.shows("s save")
+        screen.shows("e explain · s save")
+        os.write(main, b"?")
+        screen.shows("since            when a finding began")
+        os.write(main, b"\x1b")
+        screen.shows("e explain · s save")
         os.write(main, b"e")
         screen.shows("esc back")
         os.write(main, b"\x1b[B\x1b[B\x1b")
-        screen.shows("Changes")
+        screen.shows("severity")
         os.write(main, b"s")
         screen.shows(".zip: ")
         resize(terminal, 40, 120)

@@ -13,6 +13,7 @@ from jsdoctor.cli.watch.run import change_line, incident_text
 from jsdoctor.engine.activity import AssetActivity
 from jsdoctor.engine.watch import FindingChange, Watch, observe
 from jsdoctor.model.report import Report
+from jsdoctor.render.incidents import first_command
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.watch.notification import Notification, body
 from jsdoctor.render.watch.notification_format import NotificationFormat
@@ -27,7 +28,7 @@ STUCK = reports.stuck(reports.consumer("billing"))
 
 def moving(name: str, lag: tuple[int, ...]) -> AssetActivity:
     rates = tuple(float(abs(change)) for change in lag[1:])
-    return AssetActivity(reports.consumer(name), reports.STARTED, 100, LATER, lag, rates)
+    return AssetActivity(reports.consumer(name), reports.STARTED, 100, LATER, lag, rates, float(lag[-1] - lag[-2]))
 
 
 def seen(*checks: Report) -> Watch:
@@ -81,7 +82,19 @@ def test_the_selected_incident_is_on_the_screen_and_so_is_what_to_type() -> None
     for number, incident in enumerate(report.incidents):
         shown = screen(screen_state(report, selected=number), 24, RenderOptions(width=200))
         [marked] = [line for line in shown.splitlines() if line.startswith("> ")]
-        assert f" {number + 1}. {incident.causes[0].rule.code}" in marked
+        assert incident.causes[0].rule.code in marked
+        assert f"  → {first_command(incident)}" in shown.splitlines()
+
+
+def test_since_is_the_time_of_the_finding_and_at_least_that_of_the_baseline() -> None:
+    began = reports.STARTED - timedelta(hours=2)
+    dated = replace(STUCK, finding=replace(STUCK.finding, first_seen=began))
+    for result, words in ((dated, " 2h2m  "), (STUCK, " >1m35s  ")):
+        report = reports.report([result])
+        shown = screen(screen_state(report, watch=seen(report)), 24, RenderOptions(width=200))
+        [marked] = [line for line in shown.splitlines() if line.startswith("> ")]
+        assert words in marked
+        assert "Changes" not in shown, "the first check is the baseline"
 
 
 def test_before_the_first_sample_and_without_a_report() -> None:

@@ -33,7 +33,7 @@ from jsdoctor.cli.report_output import render_options
 from jsdoctor.collect.problems import Problem, UsageProblem
 from jsdoctor.engine.verdict import ExitCode, NagiosState
 from jsdoctor.engine.watch import ChangeKind, FindingChange
-from jsdoctor.model.report import Incident
+from jsdoctor.model.report import Incident, Report
 from jsdoctor.model.rule import Rule
 from jsdoctor.model.wording import span
 from jsdoctor.render.closing import verdict_sentence
@@ -42,7 +42,7 @@ from jsdoctor.render.explain import page_markdown
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.page import SEVERITY_STYLES, Page
 from jsdoctor.render.text import write_incident
-from jsdoctor.render.watch.screen import CHANGE_STYLES, screen, text_height
+from jsdoctor.render.watch.screen import CHANGE_STYLES, HELP, screen, text_height
 from jsdoctor.render.watch.view import ScreenView
 from jsdoctor.render.wording import to_the_second
 from jsdoctor.sources.base import Role
@@ -118,7 +118,10 @@ class _Loop:
             return
         changes = self._session.take(result)
         if result.report is not None:
-            self._display.changed(changes)
+            if self._session.watch.reports == 1:
+                self._display.baseline(result.report)
+            else:
+                self._display.changed(changes)
             self._notifier.send(self._session.notification(changes))
         if self._request.once_healthy and self._session.exit_code() is ExitCode.OK:
             self._over = True
@@ -153,6 +156,8 @@ class _Loop:
                 self._text = None
             case Key.SAVE:
                 self._save()
+            case Key.HELP:
+                self._offset, self._text = 0, HELP
             case Key.ENTER | Key.EXPLAIN:
                 self._read(key)
 
@@ -230,6 +235,9 @@ class Display(Protocol):
     def show(self, view: ScreenView) -> None:
         """The present state."""
 
+    def baseline(self, report: Report) -> None:
+        """The first report, with which later ones are compared."""
+
     def changed(self, changes: tuple[FindingChange, ...]) -> None:
         """What a check changed."""
 
@@ -240,7 +248,7 @@ class FullScreen:
     def __init__(self, options: OptionsFor) -> None:
         self._options, self._shown = options, ""
         console = Console(highlight=False, markup=False, emoji=False, no_color=not options().color)
-        self._live = Live(console=console, screen=True, auto_refresh=False)
+        self._live = Live(console=console, screen=True, auto_refresh=False, redirect_stdout=False)
 
     def __enter__(self) -> Self:
         self._live.__enter__()
@@ -256,6 +264,9 @@ class FullScreen:
         if written != self._shown:
             self._shown = written
             self._live.update(Text.from_ansi(written, no_wrap=True, end=""), refresh=True)
+
+    def baseline(self, report: Report) -> None:
+        """Nothing: the screen shows it."""
 
     def changed(self, changes: tuple[FindingChange, ...]) -> None:
         """Nothing: the screen shows them."""
@@ -278,6 +289,13 @@ class Lines:
         if view.problem != self._problem:
             self._problem = view.problem
             sys.stderr.write(f"jsdoctor: {view.problem or 'checks come to a report again'}\n")
+
+    def baseline(self, report: Report) -> None:
+        """Print its verdict."""
+        page = Page(self._options())
+        page.unwrapped(f"{to_the_second(report.finished)} {verdict_sentence(report)}")
+        sys.stdout.write(page.text())
+        sys.stdout.flush()
 
     def changed(self, changes: tuple[FindingChange, ...]) -> None:
         """Print them."""
@@ -315,6 +333,7 @@ class Key(Enum):
     ESCAPE = "escape"
     EXPLAIN = "explain"
     SAVE = "save"
+    HELP = "help"
 
 
 _KEYS = {
@@ -335,6 +354,7 @@ _KEYS = {
     b"\x7f": Key.ESCAPE,
     b"e": Key.EXPLAIN,
     b"s": Key.SAVE,
+    b"?": Key.HELP,
 }
 _MAX = 3
 

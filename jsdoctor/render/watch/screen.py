@@ -8,9 +8,9 @@ from datetime import datetime
 from jsdoctor.engine.activity import AssetActivity
 from jsdoctor.engine.watch import ChangeKind, FindingChange
 from jsdoctor.model.report import Incident
-from jsdoctor.model.wording import count, span
+from jsdoctor.model.wording import count, counted, span
 from jsdoctor.render.closing import verdict_sentence
-from jsdoctor.render.incidents import first_command, summary
+from jsdoctor.render.incidents import first_command, names_of
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.page import SEVERITY_STYLES, Page, Part
 from jsdoctor.render.units import rate
@@ -21,8 +21,23 @@ from jsdoctor.render.wording import to_the_second
 _MIN_HEIGHT = 8
 _BARS = 20
 _TITLE_LINES = 2
-_KEYS = "q quit · p pause · r check now · up/down · enter details · e explain · s save"
+_WHERE_SHARE = 3
+_KEYS = "? help · q quit · p pause · r check now · enter details · e explain · s save"
 _TEXT_KEYS = "up/down scroll · esc back · q quit"
+HELP = """\
+up, down, k, j   select an incident, or scroll a text
+enter, d         the selected incident in full, with evidence and fix
+e                the page of its rule
+esc              back to the lists
+r                check now
+p, space         pause, resume
+s                save a bundle in the current directory
+?                this help
+q                quit
+
+since            when a finding began, as far as its evidence shows it; > where it began before the first check
+lag              messages not yet delivered or acknowledged, and by how many they grow a second
+"""
 
 CHANGE_STYLES = {
     ChangeKind.APPEARED: "red",
@@ -68,6 +83,8 @@ def _head(view: ScreenView) -> list[Line]:
     if view.problem:
         lines.append((("no report: ", "bold yellow"), view.problem))
     if view.report is not None:
+        if view.report.headline:
+            lines.append(((view.report.headline, "dim"),))
         failures = view.report.failures()
         worst = max((result.severity for result in failures), key=lambda item: item.rank, default=None)
         style = SEVERITY_STYLES[worst] if worst else "bold"
@@ -81,8 +98,9 @@ def _text(view: ScreenView) -> list[Line]:
 
 def _lists(view: ScreenView, room: int, options: RenderOptions) -> list[Line]:
     """Incidents get what they need up to half; changes and what moves share the rest, and neither wastes any."""
-    incidents = list(_incidents(view))
-    shown = _around(incidents, view.selected * 2, max(room // 2, 3))
+    incidents = list(_incidents(view, options))
+    detail = [*_selected(view)]
+    shown = [*incidents[:1], *_around(incidents[1:], view.selected, max(room // 2 - len(detail), 2)), *detail]
     unjudged = [finding.result for finding in view.watch.open.values() if not finding.judged]
     if unjudged:
         codes = ", ".join(dict.fromkeys(f"{item.rule.code} {item.finding.subject.label}" for item in unjudged))
@@ -106,20 +124,41 @@ def _titled(title: str, lines: list[Line], room: int) -> list[Line]:
     return [(), ((title, "bold"),), *lines[: room - _TITLE_LINES]] if lines and room > _TITLE_LINES else []
 
 
-def _incidents(view: ScreenView) -> Iterator[Line]:
-    for number, incident in enumerate(view.incidents):
-        selected = view.keys and incident is view.selected_incident
-        mark = (("> ", "bold") if selected else "  ",)
-        style = SEVERITY_STYLES[incident.severity]
-        yield (*mark, (incident.severity.value, style), f" {_since(view, incident)} {number + 1}. {summary(incident)}")
-        yield ("    → ", (first_command(incident), "dim"))
+def _incidents(view: ScreenView, options: RenderOptions) -> Iterator[Line]:
+    """A table: severity, since, where, what."""
+    wheres = [names_of(incident.causes) for incident in view.incidents]
+    width = min(max(map(len, wheres), default=0), options.width // _WHERE_SHARE)
+    if wheres:
+        yield ((f"  {'severity':<9}{'since':>8}  {'where':<{width}}  what", "dim"),)
+    for where, incident in zip(wheres, view.incidents, strict=True):
+        cause = incident.causes[0]
+        cut = where if len(where) <= width else f"{where[: width - 1]}…"
+        yield (
+            ("> ", "bold") if view.keys and incident is view.selected_incident else "  ",
+            (incident.severity.value, SEVERITY_STYLES[incident.severity]),
+            " " * (9 - len(incident.severity.value)),
+            (f"{_since(view, incident):>8}  ", "dim"),
+            f"{cut:<{width}}  {cause.rule.code} {cause.finding.message or cause.rule.title}",
+        )
+
+
+def _selected(view: ScreenView) -> Iterator[Line]:
+    """The selected incident below the table: what to type first, and what follows from it."""
+    incident = view.selected_incident
+    if incident is None:
+        return
+    following = len(incident.consequences)
+    more = f", explains {counted(following, 'finding')}" if following else ""
+    yield ()
+    yield ((f"{incident.causes[0].rule.code} {names_of(incident.causes, 2)}{more}", "bold"),)
+    yield ("  → ", (first_command(incident), "dim"))
 
 
 def _since(view: ScreenView, incident: Incident) -> str:
-    """How long the oldest finding of an incident has been seen by this watch."""
-    open_ = (view.watch.open.get(result.fingerprint) for result in incident.results)
-    began = min((finding.appeared for finding in open_ if finding is not None), default=view.now)
-    return f"for {_elapsed(began, view.now)}"
+    """How long its oldest finding has been there; `>` where it began before the first check."""
+    known = (view.watch.open.get(result.fingerprint) for result in incident.results)
+    oldest = min((finding for finding in known if finding), key=lambda finding: finding.appeared, default=None)
+    return ">" * (oldest is not None and oldest.older) + _elapsed(oldest.appeared if oldest else view.now, view.now)
 
 
 def _change(change: FindingChange) -> Line:
@@ -133,13 +172,14 @@ def _change(change: FindingChange) -> Line:
 
 
 def _activity(activity: AssetActivity, options: RenderOptions) -> Line:
-    kind = "lag" if activity.lag else "stored"
-    values = activity.lag or activity.rates
-    bars = sparkline(values, _BARS, options.ascii_only).ljust(_BARS)
-    now = count(activity.lag[-1]) if activity.lag else ""
+    bars = sparkline(activity.lag or activity.rates, _BARS, options.ascii_only).ljust(_BARS)
     speed = rate(round(activity.rates[-1], 1)) if activity.rates else ""
-    what = " ".join(part for part in (kind, now, f"({speed})" if speed and now else speed) if part)
-    return (f"  {bars} {what:<22.40} ", (activity.subject.label, "bold"))
+    lag = ""
+    if activity.lag:
+        growth = round(activity.lag_rate, 1)
+        lag = f"lag {count(activity.lag[-1])}" + (f" ({'+' if growth >= 0 else ''}{rate(growth)})" if speed else "")
+    done = f"{'delivered' if activity.lag else 'stored'} {speed}" if speed else ""
+    return (f"  {bars} {lag:<22} ", (activity.subject.label, "bold"), f"  {done}")
 
 
 def _elapsed(since: datetime, now: datetime) -> str:
