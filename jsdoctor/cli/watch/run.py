@@ -93,7 +93,8 @@ class _Loop:
         self._paused = self._over = False
         self._selected = self._offset = 0
         self._text: str | None = None
-        self._notice = ""
+        self._notice = self._filter = ""
+        self._typing = False
 
     def run(self) -> None:
         """Check again and again."""
@@ -108,8 +109,7 @@ class _Loop:
             if self._request.for_s is not None and now - self._began >= self._request.for_s and is_answered:
                 self._over = True
             self._display.show(self._view())
-            for key in self._keys.read(_TICK_S):
-                self._obey(key)
+            self._press(self._keys.read(_TICK_S))
         self._notifier.finish(_SAY_FAREWELL_S)
 
     def _take(self) -> None:
@@ -128,7 +128,7 @@ class _Loop:
 
     def _view(self) -> ScreenView:
         next_check_s = None if self._background.is_running else max(self._due - time.monotonic(), 0.0)
-        view = self._session.view(next_check_s, self._paused)
+        view = replace(self._session.view(next_check_s, self._paused), filter=self._filter)
         self._selected = min(self._selected, max(len(view.incidents) - 1, 0))
         return replace(
             view,
@@ -137,9 +137,26 @@ class _Loop:
             offset=self._offset,
             notice=self._notice or self._notifier.problem,
             keys=self._keys.available,
+            typing=self._typing,
         )
 
-    def _obey(self, key: Key) -> None:
+    def _press(self, pressed: bytes) -> None:
+        """Keys of which several may have come at once, or text of the filter. Bytes that are no key are skipped."""
+        while pressed:
+            key, length = first_key(pressed)
+            if key is Key.FILTER and not self._typing:
+                self._typing = self._text is None
+            elif not self._typing:
+                self._obey(key)
+            elif pressed[0] in _BACKSPACES:
+                self._filter = self._filter[:-1]
+            elif key in (Key.ENTER, Key.ESCAPE) and not pressed[:1].isalpha():
+                self._typing, self._filter = False, self._filter if key is Key.ENTER else ""
+            elif length == 1 and pressed[:1].decode("ascii", "replace").isprintable():
+                self._filter += pressed[:1].decode("ascii", "ignore")
+            pressed = pressed[length:]
+
+    def _obey(self, key: Key | None) -> None:
         self._notice = ""
         match key:
             case Key.QUIT:
@@ -153,6 +170,7 @@ class _Loop:
             case Key.DOWN:
                 self._move(1)
             case Key.ESCAPE:
+                self._filter = "" if self._text is None else self._filter
                 self._text = None
             case Key.SAVE:
                 self._save()
@@ -334,6 +352,7 @@ class Key(Enum):
     EXPLAIN = "explain"
     SAVE = "save"
     HELP = "help"
+    FILTER = "filter"
 
 
 _KEYS = {
@@ -355,8 +374,10 @@ _KEYS = {
     b"e": Key.EXPLAIN,
     b"s": Key.SAVE,
     b"?": Key.HELP,
+    b"/": Key.FILTER,
 }
 _MAX = 3
+_BACKSPACES = b"\x7f\x08"
 
 
 class Keyboard:
@@ -370,16 +391,16 @@ class Keyboard:
         """Whether keys can be read here."""
         return self._descriptor is not None
 
-    def read(self, timeout_s: float) -> list[Key]:
-        """The keys pressed until one was, or until the time is over."""
+    def read(self, timeout_s: float) -> bytes:
+        """What was pressed until something was, or until the time is over."""
         if self._descriptor is None:
             time.sleep(timeout_s)
-            return []
+            return b""
         ready, _, _ = select.select([self._descriptor], [], [], timeout_s)
         pressed = os.read(self._descriptor, 64) if ready else b""
         if ready and not pressed:
             self._descriptor = None  # the terminal is gone
-        return list(_decoded(pressed))
+        return pressed
 
 
 @contextlib.contextmanager
@@ -400,14 +421,9 @@ def keyboard() -> Iterator[Keyboard]:
         termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
 
 
-def _decoded(pressed: bytes) -> Iterator[Key]:
-    """Keys of which several may have come at once. Bytes that are no key of ours are skipped."""
-    at = 0
-    while at < len(pressed):
-        for length in range(min(_MAX, len(pressed) - at), 0, -1):
-            if key := _KEYS.get(pressed[at : at + length]):
-                yield key
-                break
-        else:
-            length = 1
-        at += length
+def first_key(pressed: bytes) -> tuple[Key | None, int]:
+    """The first of the keys and how many bytes it takes; None for a byte that is no key of ours."""
+    for length in range(min(_MAX, len(pressed)), 0, -1):
+        if key := _KEYS.get(pressed[:length]):
+            return key, length
+    return None, 1

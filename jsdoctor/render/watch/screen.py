@@ -22,7 +22,7 @@ _MIN_HEIGHT = 8
 _BARS = 20
 _TITLE_LINES = 2
 _WHERE_SHARE = 3
-_KEYS = "? help · q quit · p pause · r check now · enter details · e explain · s save"
+_KEYS = "? help · / filter · q quit · p pause · enter details · e explain · s save"
 _TEXT_KEYS = "up/down scroll · esc back · q quit"
 HELP = """\
 up, down, k, j   select an incident, or scroll a text
@@ -32,6 +32,7 @@ esc              back to the lists
 r                check now
 p, space         pause, resume
 s                save a bundle in the current directory
+/                filter incidents by words; enter keeps the filter, esc ends it
 ?                this help
 q                quit
 
@@ -53,6 +54,8 @@ def screen(view: ScreenView, height: int, options: RenderOptions) -> str:
     room = max(height, _MIN_HEIGHT)
     head = [*_head(view), ()]
     foot: list[Line] = [((view.notice or (_TEXT_KEYS if view.text is not None else _KEYS), "dim"),)]
+    if view.typing or (view.filter and view.text is None):
+        foot = [(("/", "bold"), view.filter, ("_" if view.typing else "  esc ends the filter", "dim"))]
     if not view.keys and not view.notice:
         foot = []
     body = _text(view) if view.text is not None else _lists(view, room - len(head) - len(foot), options)

@@ -9,6 +9,7 @@ import msgspec
 from jsdoctor.engine.activity import AssetActivity
 from jsdoctor.engine.watch import Watch
 from jsdoctor.model.report import Incident, Report
+from jsdoctor.render.incidents import summary
 
 
 class ScreenView(msgspec.Struct, frozen=True, kw_only=True):
@@ -16,7 +17,7 @@ class ScreenView(msgspec.Struct, frozen=True, kw_only=True):
 
     `report` is None before the first check ends, `problem` says why the last check came to none. `selected` counts
     incidents from 0. `text` is shown in place of the lists, from line `offset` on. `next_check_s` is None while a check
-    is under way.
+    is under way. `filter`: only incidents with all of these words are shown; it is `typing` while it is entered.
     """
 
     deployment: str
@@ -33,13 +34,22 @@ class ScreenView(msgspec.Struct, frozen=True, kw_only=True):
     next_check_s: float | None = None
     notice: str = ""
     keys: bool = True
+    filter: str = ""
+    typing: bool = False
 
     @property
     def incidents(self) -> tuple[Incident, ...]:
-        """Those of the newest report, the worst impact first."""
-        return self.report.incidents if self.report else ()
+        """Those of the newest report that the filter leaves, the worst impact first."""
+        words = self.filter.lower().split()
+        every = self.report.incidents if self.report else ()
+        return tuple(incident for incident in every if all(word in _searched(incident) for word in words))
 
     @property
     def selected_incident(self) -> Incident | None:
         """The incident that the keys act on."""
         return self.incidents[min(self.selected, len(self.incidents) - 1)] if self.incidents else None
+
+
+def _searched(incident: Incident) -> str:
+    labels = " ".join(result.finding.subject.label for result in incident.results)
+    return f"{incident.severity.value} {summary(incident)} {labels}".lower()
