@@ -135,7 +135,11 @@ def test_a_large_page_is_small_and_soon_on_the_screen(tab: Tab, tmp_path: Path, 
     file = tmp_path / "large.html"
     file.write_text(html(report), encoding="utf-8")
     tab.open(file)
-    paint_ms = tab.value("performance.getEntriesByName('first-contentful-paint')[0].startTime")
+    paint_ms = tab.value(
+        "new Promise((done) => new PerformanceObserver((seen) =>"
+        " seen.getEntriesByName('first-contentful-paint').forEach((one) => done(one.startTime))"
+        ").observe({type: 'paint', buffered: true}))"
+    )
     load_ms = tab.value("performance.getEntriesByType('navigation')[0].loadEventEnd")
     size = file.stat().st_size
     sys.stdout.write(f"{what}: {size:,} bytes, first paint after {paint_ms:.0f} ms, loaded after {load_ms:.0f} ms\n")
