@@ -32,6 +32,7 @@ class CollectionPlan(msgspec.Struct, frozen=True):
     connections: bool = True
     links: bool = True
     claims: bool = True
+    mappings: bool = True
     clocks: bool = True
     ntp: tuple[str, ...] = ()
     scan: tuple[ScanTarget, ...] = ()
@@ -44,8 +45,8 @@ class CollectionPlan(msgspec.Struct, frozen=True):
 
 
 _SWITCHES = (
-    *("assets", "consumers", "servers", "accounts", "server_rates", "raft", "connections", "links", "claims", "clocks"),
-    *("ack_metrics", "near_subjects"),
+    *("assets", "consumers", "servers", "accounts", "server_rates", "raft", "connections", "links", "claims"),
+    *("mappings", "clocks", "ack_metrics", "near_subjects"),
 )
 """Parts of a plan that are collected or not; the others take values."""
 

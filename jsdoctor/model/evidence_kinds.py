@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from jsdoctor.model.account_claims import AccountClaims
+from jsdoctor.model.account_mappings import AccountMappings
 from jsdoctor.model.ack_times import AckTimes
 from jsdoctor.model.clock import Clocks, NtpTime
 from jsdoctor.model.connections import Connections
@@ -36,6 +37,7 @@ KINDS: tuple[type[Evidence], ...] = (
     Links,
     Topology,
     AccountClaims,
+    AccountMappings,
     Accounts,
     ConnectedServer,
     Clocks,

@@ -26,6 +26,7 @@ from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries
 from jsdoctor.model.stored import StoredMessages
 from jsdoctor.model.topology import topology_of
 from jsdoctor.model.trend import Trend
+from jsdoctor.parse.account_mappings import account_mappings
 from jsdoctor.parse.ack_times import ack_times
 from jsdoctor.parse.clock import clocks_of
 from jsdoctor.parse.clock_ntp import ntp_time
@@ -127,6 +128,7 @@ def _reports(sample: Sample, known: _EarlierFacts, present: ByKind, gaps: list[G
     claims, unread = account_claims(sample.exchanges, known.identities)
     present.put(reports.connections())
     present.put(claims)
+    present.put(account_mappings(sample.exchanges, known.identities))
     if (links := reports.links()) is not None:
         before = present.of(Links)
         present.put(links.after(before) if before is not None else links)

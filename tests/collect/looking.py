@@ -77,9 +77,12 @@ def asked(sample: Sample) -> Counter[str]:
 
 
 def everything(nodes: int) -> dict[str, int]:
-    """Replies of a first sample of a deployment with one account; a single server has no groups in any of them."""
-    once = dict.fromkeys(("HEALTHZ", "CONNZ", "CONNZ.closed", "GATEWAYZ", "LEAFZ", "ROUTEZ", "ACCOUNTZ"), nodes)
-    return once | changing(nodes)
+    """Replies of a first sample of a deployment with one account, which has streams.
+
+    A single server has no groups in any of them.
+    """
+    once = dict.fromkeys(("HEALTHZ", "CONNZ", "CONNZ.closed", "GATEWAYZ", "LEAFZ", "ROUTEZ"), nodes)
+    return once | {"ACCOUNTZ": 2 * nodes} | changing(nodes)
 
 
 def changing(nodes: int) -> dict[str, int]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import nats
 from nats.aio.client import Client
-from nats.errors import Error
+from nats.errors import Error, NoRespondersError
 
 from tests.clients.mqtt import mqtt_session
 from tests.faults.planting import fault
@@ -733,3 +733,48 @@ def hub_and_site_that_store_the_same_subjects(land: Landscape) -> str:
     published(land.url("site1"), "orders.x")
     time.sleep(3)
     return land.url(*HUB, user="sys")
+
+
+def _mapped(land: Landscape, mapping: str, nodes: int = 1) -> str:
+    """Servers whose account has that mapping and a stream of orders."""
+    accounts = ACCOUNTS.replace("jetstream: enabled", f"jetstream: enabled, mappings: {{ {mapping} }}")
+    keys = single(land, accounts=accounts) if nodes == 1 else cluster(land, accounts=accounts)
+    stored(land.url(*keys), "ORDERS", 0, subjects=["orders.in.>"], num_replicas=nodes)
+    return land.url(*keys, user="sys")
+
+
+def _answered(url: str, subject: str, count: int) -> int:
+    """How many of so many publishes the stream acknowledges."""
+
+    async def publish(client: Client) -> int:
+        answered = 0
+        for _ in range(count):
+            with contextlib.suppress(NoRespondersError):
+                await client.request(subject, b"x", timeout=10)
+                answered += 1
+        return answered
+
+    return do(url, publish)
+
+
+@fault("JSD634", "APP/ORDERS", severity="warning", always=True)
+def mapping_to_a_subject_without_a_stream(land: Landscape) -> str:
+    """https://github.com/nats-io/nats-server/issues/3868: the destination has a token that no stream has."""
+    login = _mapped(land, '"orders.in.*": "orders.part.{{partition(3,1)}}.{{wildcard(1)}}"')
+    assert not _answered(land.url(), "orders.in.a", 5)
+    return login
+
+
+@fault("JSD634", "APP/ORDERS", severity="error")
+def mapping_of_a_whole_stream_on_three_servers(land: Landscape) -> str:
+    login = _mapped(land, '"orders.in.>": "old.orders.>"', nodes=3)
+    assert not _answered(land.url(*THREE), "orders.in.a", 5)
+    return login
+
+
+@fault("JSD634", "APP/ORDERS", severity="warning", mentions="10 % is dropped")
+def mapping_that_loses_one_of_ten(land: Landscape) -> str:
+    """https://github.com/nats-io/nsc/issues/632: a test of loss that was left there."""
+    login = _mapped(land, '"orders.in.>": [{ destination: "orders.in.>", weight: 90% }]')
+    assert 120 < _answered(land.url(), "orders.in.a", 200) < 200
+    return login

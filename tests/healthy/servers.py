@@ -309,7 +309,10 @@ def cluster_that_finds_itself_through_one_seed(land: Landscape) -> Setting:
 @state()
 def partitions_by_a_mapping_of_the_account(land: Landscape) -> Setting:
     """https://natsbyexample.com/examples/jetstream/partitions/cli, whose servers have no limits."""
-    mapping = 'mappings: { "events.*": "events.{{wildcard(1)}}.{{partition(3,1)}}" }'
+    mapping = (
+        'mappings: { "events.*": "events.{{wildcard(1)}}.{{partition(3,1)}}", "events.canary.*.*":'
+        ' [{ destination: "events.new.$1.$2", weight: 10% }], "api.>": "v2.api.>" }'
+    )
     accounts = ACCOUNTS.replace("jetstream: enabled }", f"jetstream: enabled, {mapping} }}")
     keys = ["n1", "n2", "n3"]
     formed(

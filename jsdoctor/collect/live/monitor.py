@@ -17,7 +17,7 @@ from time import monotonic_ns
 import httpx2
 import msgspec
 
-from jsdoctor.collect.live.claims import MAX_CLAIMS, claimed_accounts, too_many_claims
+from jsdoctor.collect.live.claims import MAX_CLAIMS, claimed_accounts, mapped_accounts, too_many_claims
 from jsdoctor.collect.live.collection_result import CollectionResult, Progress, no_progress
 from jsdoctor.collect.live.decoding import decoded
 from jsdoctor.collect.live.groups import MAX_RAFT_ACCOUNTS, clustered_accounts, too_many_accounts
@@ -131,13 +131,24 @@ class MonitorSource:
         if not self._first and url.base in self._unhealthy:  # assets that were made at that moment are not current yet
             asking.append(self._try(client, url, Endpoint.HEALTHZ, {"details": "true"}, collection))
         alive = (await asyncio.gather(*asking))[0]
-        if alive and self._plan.raft:
-            names = clustered_accounts(e for e in collection.exchanges if e.target.startswith(url.base + "/jsz"))
+        if alive:
+            await self._ask_accounts(client, url, collection)
+        return alive
+
+    async def _ask_accounts(self, client: httpx2.AsyncClient, url: MonitorUrl, collection: CollectionResult) -> None:
+        """In the first sample the mappings, in every one the Raft groups of the accounts in /jsz, one at a time."""
+        replies = [e for e in collection.exchanges if e.target.startswith(url.base + "/jsz")]
+        if self._first and self._plan.mappings:
+            names, left_out = mapped_accounts(replies, self._plan)
+            collection.gaps += left_out
+            for name in names:
+                await self._try(client, url, Endpoint.ACCOUNTZ, {"acc": name}, collection)
+        if self._plan.raft:
+            names = clustered_accounts(replies)
             if len(names) > MAX_RAFT_ACCOUNTS:
                 collection.gaps.append(too_many_accounts(len(names)))
             for name in ("", *names[:MAX_RAFT_ACCOUNTS]):
                 await self._try(client, url, Endpoint.RAFTZ, {"acc": name} if name else {}, collection)
-        return alive
 
     async def _ask_jsz(self, client: httpx2.AsyncClient, url: MonitorUrl, collection: CollectionResult) -> bool:
         try:

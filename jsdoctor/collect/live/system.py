@@ -15,7 +15,7 @@ from typing import TypeVar
 import msgspec
 
 from jsdoctor.collect.live.ask import Asker, NoReplyError, TimedReply
-from jsdoctor.collect.live.claims import MAX_CLAIMS, claimed_accounts, too_many_claims
+from jsdoctor.collect.live.claims import MAX_CLAIMS, claimed_accounts, mapped_accounts, too_many_claims
 from jsdoctor.collect.live.collection_result import CollectionResult, Progress, no_progress
 from jsdoctor.collect.live.decoding import decoded
 from jsdoctor.collect.live.groups import MAX_RAFT_ACCOUNTS, clustered_accounts, switched_off, too_many_accounts
@@ -114,7 +114,7 @@ class SystemSource:
     async def sample(self, progress: Progress = no_progress) -> CollectionResult:
         """What changes from one sample to the next; in the first one also what does not change within a run."""
         collection = CollectionResult(begun_at=asyncio.get_running_loop().time())
-        asking = [self._ask_assets(collection)]
+        asking = [self._ask_assets(collection, self._first)]
         if self._plan.servers and (self._first or self._plan.server_rates):
             asking.append(self._ask(collection, Endpoint.VARZ, {}))
         if self._first:
@@ -150,12 +150,20 @@ class SystemSource:
             await ask_until_settled(before, now, ask, progress)
         return collection
 
-    async def _ask_assets(self, collection: CollectionResult) -> None:
-        """JSZ; then the Raft groups of the accounts in it, as servers report the groups of one account at a time."""
+    async def _ask_assets(self, collection: CollectionResult, first: bool) -> None:
+        """JSZ; then the Raft groups of the accounts in it, as servers report the groups of one account at a time.
+
+        In the first sample also their mappings.
+        """
         if self._plan.assets or self._plan.accounts or self._plan.servers or self._plan.raft:
             await self._ask(collection, Endpoint.JSZ, _jsz_options(self._plan))
+        replies = [e for e in collection.exchanges if e.endpoint is Endpoint.JSZ]
         if self._plan.raft:
-            await self._ask_groups(collection, [e for e in collection.exchanges if e.endpoint is Endpoint.JSZ])
+            await self._ask_groups(collection, replies)
+        if first and self._plan.mappings:
+            names, left_out = mapped_accounts(replies, self._plan)
+            collection.gaps += left_out
+            await asyncio.gather(*(self._ask(collection, Endpoint.ACCOUNTZ, {"account": name}) for name in names))
 
     async def _ask_groups(self, collection: CollectionResult, replies: list[Exchange]) -> None:
         """RAFTZ of all servers; one server at a time where one must be left out (see `switched_off`)."""

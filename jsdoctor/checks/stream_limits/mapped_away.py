@@ -1,0 +1,130 @@
+"""JSD634: a subject mapping of the account that takes messages away from a stream."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from jsdoctor.checks.registry import check
+from jsdoctor.model.account_mappings import AccountMappings, MappedAccount
+from jsdoctor.model.finding import Finding, Severity, passed, unknown
+from jsdoctor.model.server import Servers
+from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries, Stream
+from jsdoctor.model.subjects import common_subject, overlaps_any, subject_contains
+from jsdoctor.model.wording import listed
+
+_FUNCTION = re.compile(r"\{\{\s*(\w+).*?\}\}")
+_ONE_TOKEN = {"wildcard", "partition", "left", "right", "random"}
+_FOUND = tuple[str, MappedAccount]
+
+
+@check("stream_limits.mapped_away")
+def mapped_away(snapshots: SnapshotSeries, mappings: AccountMappings, servers: Servers) -> Iterator[Finding]:
+    """Each server maps by its own configuration, which a reload may have changed on some of them only."""
+    domains = {server.name: server.domain for server in servers.servers}
+    captured = tuple({subject for stream in snapshots.last.streams for subject in stream.config.subjects})
+    unseen = _unseen(snapshots.last, servers)
+    by_account: dict[tuple[str, str], list[MappedAccount]] = defaultdict(list)
+    for account in mappings.accounts:
+        for name in account.names if account.server in domains else ():
+            by_account[domains[account.server], name].append(account)
+    for stream in snapshots.last.led_streams():
+        known = by_account.get((stream.domain, stream.own_account))
+        if known is None:
+            yield unknown(
+                stream.subject,
+                "no server reported the mappings of its account",
+                "nats server request accounts --account NAME shows them",
+            )
+            continue
+        found = [
+            (source, account) for account in known for source in account.mappings if _concerns(source, account, stream)
+        ]
+        away = [(source, account) for source, account in found if not _arrives(source, account, captured)]
+        lossy = [(source, account) for source, account in found if _total(source, account) < _WHOLE]
+        leafs = any(account.leafs for account in known)
+        if away and (unseen or leafs):
+            reason = unseen or "what is connected by leaf nodes may have a stream for the destination"
+            yield unknown(stream.subject, f"{_told(away)}, which no stream that was seen captures; {reason}", _HOW)
+        elif away:
+            yield _away(stream, away)
+        elif lossy:
+            yield _lossy(stream, lossy)
+        elif found:
+            yield passed(stream.subject)
+
+
+_WHOLE = 100
+_HOW = "nats stream ls --all on the other side, or run again when all servers respond"
+
+
+def _concerns(source: str, account: MappedAccount, stream: Stream) -> bool:
+    """Whether clients' messages for the stream go by this mapping, and by no other."""
+    if source.startswith("$") or stream.config.mirror or not overlaps_any(source, stream.config.subjects):
+        return False
+    shared = [common for subject in stream.config.subjects if (common := common_subject(source, subject))]
+    return not any(overlaps_any(other, tuple(shared)) for other in account.mappings if other != source)
+
+
+def _pattern(destination: str) -> str:
+    """The subjects that a destination can become. Some functions make one token, others several."""
+    marked = _FUNCTION.sub(lambda found: "*" if found[1].lower() in _ONE_TOKEN else "\0", destination)
+    tokens = ["*" if token.startswith("$") and token[1:].isdigit() else token for token in marked.split(".")]
+    several = next((number for number, token in enumerate(tokens) if "\0" in token), None)
+    return ".".join(tokens if several is None else [*tokens[:several], ">"])
+
+
+def _arrives(source: str, account: MappedAccount, captured: tuple[str, ...]) -> bool:
+    patterns = [_pattern(destination.subject) for destination in account.destinations(source)]
+    return any(overlaps_any(pattern, (*captured, *account.shared)) for pattern in patterns) or not patterns
+
+
+def _total(source: str, account: MappedAccount) -> int:
+    return max((destination.weight for destination in account.destinations(source)), default=_WHOLE)
+
+
+def _unseen(snapshot: ClusterSnapshot, servers: Servers) -> str:
+    """Why a stream may be there that was not seen; empty if there can be none."""
+    sizes: dict[str, int] = defaultdict(int)
+    seen: dict[str, int] = defaultdict(int)
+    for server in servers.servers:
+        seen[server.domain] += server.jetstream is not None
+        meta = server.jetstream.meta_cluster if server.jetstream else None
+        sizes[server.domain] = max(sizes[server.domain], meta.cluster_size if meta else 0)
+    if snapshot.silent or any(size > seen[domain] for domain, size in sizes.items()):
+        return "not all servers or streams responded"
+    return ""
+
+
+def _told(found: Sequence[_FOUND]) -> str:
+    routes = {f"{source} to {' and '.join(d.subject for d in a.destinations(source))}" for source, a in found}
+    return f"its account maps {listed(sorted(routes), 3)}"
+
+
+def _away(stream: Stream, away: Sequence[_FOUND]) -> Finding:
+    whole = any(subject_contains(source, subject) for source, _ in away for subject in stream.config.subjects)
+    return Finding(
+        subject=stream.subject,
+        severity=None if whole else Severity.WARNING,
+        message=f"{_told(away)}, which no stream captures: what clients publish there is not stored, and a publisher"
+        ' that waits for an acknowledgement gets "no responders"',
+        evidence=(
+            stream.observed("config.subjects", list(stream.config.subjects)),
+            *(account.observed(source) for source, account in away),
+        ),
+    )
+
+
+def _lossy(stream: Stream, lossy: Sequence[_FOUND]) -> Finding:
+    total = min(_total(source, account) for source, account in lossy)
+    return Finding(
+        subject=stream.subject,
+        severity=Severity.WARNING,
+        message=f"{_told(lossy)} with weights of {total} % in all: of what clients publish there, {_WHOLE - total} % is"
+        " dropped before the stream",
+        measured=total,
+        threshold=_WHOLE,
+        unit="count",
+        evidence=tuple(account.observed(source) for source, account in lossy),
+    )
