@@ -270,6 +270,20 @@ async def given_up_after_one(site: Site) -> None:
     await give_up(site, "P4091", 1)
 
 
+@fault("JSD409", "APP/P409_LOWERED/worker", severity="warning", cure=lambda site: site.api("STREAM.PURGE.P409_LOWERED"))
+async def limit_lowered_below_what_was_tried(site: Site) -> None:
+    """https://github.com/nats-io/nats-server/issues/7148: up to 2.12 without an advisory, too."""
+    await site.stream("P409_LOWERED", subjects=["p409.lowered"])
+    await site.consumer("P409_LOWERED", "worker", max_deliver=-1, ack_wait=SECOND_NS)
+    await site.publish("p409.lowered", 1)
+    for _ in range(3):
+        await site.fetch("P409_LOWERED", "worker", 1, ack=False)
+        await asyncio.sleep(1.3)
+    await site.consumer("P409_LOWERED", "worker", max_deliver=1, ack_wait=SECOND_NS)
+    await site.fetch("P409_LOWERED", "worker", 1, ack=False)
+    await asyncio.sleep(1.3)
+
+
 @fault(
     "JSD407",
     "APP/P407/late",

@@ -105,6 +105,8 @@ def _still_there(stream: Stream, consumer: Consumer) -> int:
 def _took(consumer: Consumer) -> str:
     """What may have used the attempts up: one lost connection, or a fault that lasted as long as all waits together."""
     config = consumer.config
+    if config.max_deliver == _ONCE and consumer.delivered.consumer_seq > consumer.delivered.stream_seq:
+        return ": it was lowered after they had been tried more often"
     if config.max_deliver == _ONCE:
         return ", the only attempt: a worker that dies or a lost connection suffices"
     waits = [*config.backoff_ns[: config.max_deliver]] or [config.ack_wait_ns]
