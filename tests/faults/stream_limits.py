@@ -394,6 +394,34 @@ async def publisher_with_a_time_to_live_that_the_stream_does_not_allow(site: Sit
     await site.stream("M_TTL")
 
 
+_SCHEDULE = {"Nats-Schedule": "@at 2038-01-01T00:00:00Z"}
+
+
+@fault(
+    "JSD623",
+    "",
+    logs_refusals("m_jobs.a", **_SCHEDULE, **{"Nats-Schedule-Target": "m_jobs.a"}),
+    since=(2, 12),
+    mentions="Nats-Schedule-Target must be another",
+)
+async def schedule_whose_target_is_its_own_subject(site: Site) -> None:
+    """https://github.com/JasperFx/wolverine/pull/3017: scheduled messages never arrive."""
+    await site.stream("M_JOBS", allow_msg_schedules=True)
+
+
+@fault(
+    "JSD623",
+    "",
+    logs_refusals(
+        "m_sampled.a", **_SCHEDULE, **{"Nats-Schedule-Target": "m_sampled.b", "Nats-Schedule-Source": "m_sampled.*"}
+    ),
+    since=(2, 14),
+    mentions="Nats-Schedule-Source must be another",
+)
+async def schedule_of_a_source_with_a_wildcard(site: Site) -> None:
+    await site.stream("M_SAMPLED", allow_msg_schedules=True)
+
+
 @fault("JSD623", "", logs_refusals("m_counter.x", **{"Nats-Incr": "+1"}), since=(2, 12), mentions="allow_msg_counter")
 async def increment_on_a_stream_that_counts_nothing(site: Site) -> None:
     await site.stream("M_COUNTER")

@@ -1,4 +1,4 @@
-"""JSD623: publishes that were refused because the stream does not allow what their headers request."""
+"""JSD623: publishes that were refused because of their headers: the stream does not allow it, or they are invalid."""
 
 from __future__ import annotations
 
@@ -19,16 +19,25 @@ _FEATURES = {
     "publish-batch-not-allowed": "a batch (allow_batched)",
 }
 """What the publish requested and the setting of the stream that allows it, by signature."""
+_INVALID = {
+    "publish-schedule-pattern": "Nats-Schedule is no time that it knows",
+    "publish-schedule-target": "Nats-Schedule-Target must be another subject of the same stream than its own",
+    "publish-schedule-ttl": "Nats-Schedule-TTL is no time to live, or the stream allows none (allow_msg_ttl)",
+    "publish-schedule-rollup": "a schedule replaces messages of its own subject only (Nats-Rollup: sub)",
+    "publish-schedule-source": "Nats-Schedule-Source must be another subject of the same stream without wildcards",
+}
+"""What is wrong with a schedule, by signature (server: stream.go processJetStreamMsg)."""
 
 
 @check("stream_limits.feature_not_allowed_logged", lines_of="clients")
 def feature_not_allowed_logged(logs: LogEvidence) -> Iterator[Finding]:
     """By application: the error that it received names no stream. Servers log no refused publish."""
-    for burst in bursts(logs, *_FEATURES, subjects=client_of, calm=False):
+    for burst in bursts(logs, *_FEATURES, *_INVALID, subjects=client_of, calm=False):
         requested = {occurrence.signature for occurrence in burst.found}
         features = ", ".join(words for signature, words in _FEATURES.items() if signature in requested)
+        wrong = [words for signature, words in _INVALID.items() if signature in requested]
+        why = [f"because the stream does not allow {features}"] if features else []
+        why += [f"as invalid schedules: {'; '.join(wrong)}"] if wrong else []
         yield finding_of(
-            burst,
-            f"publishes were refused because the stream does not allow {features}: {burst.story}. These messages are"
-            " not stored",
+            burst, f"publishes were refused {', and '.join(why)}: {burst.story}. These messages are not stored"
         )
