@@ -13,6 +13,7 @@ from jsdoctor import __version__
 from jsdoctor.app.configuration import load_configuration
 from jsdoctor.app.messages import LOGGED, Messages
 from jsdoctor.app.request import StopRequest
+from jsdoctor.app.rulebook import open_rulebook
 from jsdoctor.checks.registry import Check
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.collect.rule_pages import known_defects, known_releases
@@ -25,6 +26,7 @@ from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import CLUSTER
 from jsdoctor.model.harm import Harm
 from jsdoctor.model.links import Links
+from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.logins import Logins
 from jsdoctor.model.preflight import GoNoGo, Obstacle, Preflight, PreflightReport
 from jsdoctor.model.raft import RaftGroups
@@ -43,7 +45,7 @@ _NEEDED = Check(
     name="preflight",
     predicate=lambda: iter(()),
     required={"series": SnapshotSeries, "servers": Servers, "groups": RaftGroups},
-    optional={"connections": Connections, "links": Links, "connected": ConnectedServer},
+    optional={"connections": Connections, "links": Links, "connected": ConnectedServer, "logs": LogEvidence},
     takes_params=False,
 )
 """The evidence of a preflight, declared as a check declares its own."""
@@ -98,7 +100,7 @@ def _judged(
     wanted, started = request.wanted, datetime.now(UTC)
     with messages.progress(request.quiet) as show:
         run = Run(config, show, messages.notice, wanted.window, wanted.reader, wanted.events)
-        collection = collect(sources, Need((_NEEDED,), ()), run)
+        collection = collect(sources, Need((_NEEDED,), open_rulebook().rules if request.target else ()), run)
     if collection.problem is not None:
         messages.notice(collection.problem.message, collection.problem.hint)
     evidence = collection.evidence

@@ -35,7 +35,7 @@ class AccountCalls(Reported, frozen=True, gc=False):
 
 
 class JetStreamConfig(msgspec.Struct, frozen=True, gc=False):
-    """JetStream settings of one server."""
+    """JetStream settings of one server. `strict`: it refuses requests with unknown fields (from 2.12 on)."""
 
     max_memory: int = sent(0)
     max_storage: int = sent(0)
@@ -44,6 +44,7 @@ class JetStreamConfig(msgspec.Struct, frozen=True, gc=False):
     sync_interval_ns: int = msgspec.field(name="sync_interval", default=0)
     sync_always: bool = False
     unique_tag: str = ""
+    strict: bool = False
 
 
 class MetaGroup(msgspec.Struct, frozen=True):

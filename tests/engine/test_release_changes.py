@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,9 +11,11 @@ from jsdoctor.checks.cluster_health.known_defects import CONDITIONS
 from jsdoctor.collect.rule_pages import known_defects, known_releases
 from jsdoctor.engine.preflight.release_changes import release_preflight
 from jsdoctor.model.harm import Acceptance, Harm
+from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.preflight import GoNoGo, Preflight
 from jsdoctor.model.release import release
 from tests.support.evidence import evidence_of
+from tests.support.log_cases import evidence_of_files
 
 Json = dict[str, Any]
 OLD, MIDDLE, NEW = "three-nodes-2.10.26", "three-nodes-2.12.8", "three-nodes-2.15.1"
@@ -125,3 +128,15 @@ def test_the_table_is_in_order_and_complete() -> None:
         assert change.source.startswith("https://"), change.id
         assert release(change.release) <= release(known.newest), change.id
     assert {defect.uses for defect in known_defects().defects} <= CONDITIONS.keys()
+
+
+@pytest.mark.parametrize(("field", "harm"), [("template_owner", "refused"), ("sourcing", None)])
+def test_logs_show_what_a_strict_server_refuses(tmp_path: Path, field: str, harm: str | None) -> None:
+    """What servers of two releases send each other is no obstacle."""
+    line = f"Invalid JetStream request 'APP > $JS.API.STREAM.CREATE.X': json: unknown field \"{field}\""
+    (tmp_path / "n1.log").write_text(f"[7] 2026/11/21 10:00:00.000000 [WRN]  - {line}\n")
+    logs = evidence_of_files(tmp_path).get(LogEvidence)
+    assert logs is not None
+    whole = evidence_of({"base": OLD, "edit": []}).joined(logs)
+    judged = release_preflight(whole, "2.15.1", known_releases(), known_defects(), DEFECTS)
+    assert seen(judged).get("APP") == harm

@@ -444,3 +444,27 @@ async def leak_subscriptions(site: Site) -> None:
 @fault("JSD847", "APP/met-leak", leak_subscriptions)
 async def application_that_never_unsubscribes_the_inboxes_of_its_requests(site: Site) -> None:
     """https://github.com/nats-io/nats-server/issues/2063: memory grows on every server of the cluster."""
+
+
+def _unknown_field(land: Landscape, *subjects: str) -> str:
+    """A client whose requests have a field that no server knows. Equal lines are logged once a minute."""
+    single(land)
+
+    async def ask(client: Client) -> None:
+        for subject in subjects:
+            await client.request(subject, b'{"name": "X", "subjects": ["x"], "no_such_field": ""}', timeout=10)
+
+    do(land.url(), ask)
+    time.sleep(1)
+    return land.url(user="sys")
+
+
+@fault("JSD850", "APP", logs=True, since=(2, 12), severity="error", mentions="no_such_field")
+def old_client_of_a_strict_server(land: Landscape) -> str:
+    """https://github.com/nats-io/nats.ex/issues/222: after the upgrade, each start of an application is refused."""
+    return _unknown_field(land, "$JS.API.STREAM.CREATE.X", "$JS.API.STREAM.UPDATE.X")
+
+
+@fault("JSD850", "APP", logs=True, since=(2, 11), before=(2, 12), severity="warning", mentions="no_such_field")
+def old_client_before_the_upgrade(land: Landscape) -> str:
+    return _unknown_field(land, "$JS.API.STREAM.CREATE.X", "$JS.API.STREAM.UPDATE.X")

@@ -22,6 +22,7 @@ from jsdoctor.checks.servers.health import lasting_reasons, settled_reasons, upt
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.jetstream import Peer
+from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.partial import NotShownError, UnreadReply, noting_unread
 from jsdoctor.model.raft import META_GROUP, RaftGroups, RaftMember
 from jsdoctor.model.server import ConnectedServer, Server, Servers
@@ -91,6 +92,7 @@ class Landscape:
         self._evidence = evidence.for_checks()
         self.series = self._evidence.get(SnapshotSeries)
         self.servers = self._evidence.get(Servers)
+        self.logs = self._evidence.get(LogEvidence)
         self._groups = self._evidence.get(RaftGroups)
         self.not_shown: list[NotShownError] = []
         self.unread: tuple[UnreadReply, ...] = ()

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from jsdoctor.checks.cluster_health.clusters import cluster_of
 from jsdoctor.checks.cluster_health.known_defects import CONDITIONS, affected_by
 from jsdoctor.checks.cluster_health.required_level import goes_offline, required_level
+from jsdoctor.checks.server_health.unknown_request_fields import requests_to_refuse
 from jsdoctor.engine.preflight.groups import Landscape
 from jsdoctor.engine.preflight.judge import not_seen, settled
 from jsdoctor.model.defect import Defect, KnownDefects
@@ -227,6 +228,11 @@ def _reads_acknowledged(land: Landscape) -> Iterator[Subject]:
             yield stream.subject
 
 
+def _unknown_fields(land: Landscape) -> Iterator[Subject]:
+    """The accounts of requests that a server of 2.11 logged and took, where its logs were read."""
+    return iter(dict.fromkeys(each.subject for each in requests_to_refuse(land.logs)) if land.logs else ())
+
+
 _CONDITIONS: Mapping[str, Callable[[Landscape], Iterator[Subject]]] = {
     "acks_by_flow_control": _acks_by_flow_control,
     "name_with_blank": _with_blank,
@@ -234,5 +240,6 @@ _CONDITIONS: Mapping[str, Callable[[Landscape], Iterator[Subject]]] = {
     "reads_acknowledged_stream": _reads_acknowledged,
     "replicated_mirror": _replicated_mirrors,
     "thousand_consumers": _crowded,
+    "unknown_request_fields": _unknown_fields,
 }
 """What of a deployment meets a change, by the name that `rules/releases.toml` uses."""
