@@ -125,7 +125,8 @@ def _restored(stream: Stream, older_ns: int) -> Finding:
         message=(
             f"the stream was made {age} ago and holds what is {span(older_ns)} older than itself: it was restored from "
             "a backup, and clients that went beyond the backup remember sequences that are given out again; or it was "
-            "deleted and created again, and the server kept what it held; or it was a mirror"
+            "deleted and created again, and the server kept what it held; or it was a mirror; or a server up to"
+            " 2.12 was restarted, the stream was changed, and the server was restarted again"
         ),
         evidence=(
             stream.observed("created", stream.created),
