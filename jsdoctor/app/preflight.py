@@ -45,10 +45,11 @@ _NEEDED = Check(
     name="preflight",
     predicate=lambda: iter(()),
     required={"series": SnapshotSeries, "servers": Servers, "groups": RaftGroups},
-    optional={"connections": Connections, "links": Links, "connected": ConnectedServer, "logs": LogEvidence},
+    optional={"connections": Connections, "links": Links, "connected": ConnectedServer},
     takes_params=False,
 )
 """The evidence of a preflight, declared as a check declares its own."""
+_NEEDED_FOR_RELEASE = replace(_NEEDED, optional={**_NEEDED.optional, "logs": LogEvidence})
 _PAUSE_S = 2.0
 
 
@@ -100,7 +101,8 @@ def _judged(
     wanted, started = request.wanted, datetime.now(UTC)
     with messages.progress(request.quiet) as show:
         run = Run(config, show, messages.notice, wanted.window, wanted.reader, wanted.events)
-        collection = collect(sources, Need((_NEEDED,), open_rulebook().rules if request.target else ()), run)
+        judged = Need((_NEEDED_FOR_RELEASE,), open_rulebook().rules) if request.target else Need((_NEEDED,), ())
+        collection = collect(sources, judged, run)
     if collection.problem is not None:
         messages.notice(collection.problem.message, collection.problem.hint)
     evidence = collection.evidence

@@ -148,7 +148,7 @@ def test_diagnose_without_a_connection(tmp_path: Path) -> None:
     assert {cause.verdict.value for cause in by_text.causes} == {"undecided"}
     assert jsdoctor.diagnose(code=10071, offline=True).symptom == by_text.symptom
     assert by_text.document["schema"] == "jsdoctor.diagnosis/v1"
-    assert by_text.render().startswith("jsdoctor")
+    assert by_text.render().startswith("Publishes are refused: wrong last sequence: ")
     log = tmp_path / "n1.log"
     log.write_text(LOG, "utf-8")
     by_file = jsdoctor.diagnose(files=[log], offline=True)
