@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from jsdoctor.model.finding import Subject
-from jsdoctor.model.log_line import MINUTE_US, Exemplar, LogTime
+from jsdoctor.model.log_line import Exemplar, LogTime
 
 
 class ProcessRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,11 +77,6 @@ class LogClockStep(msgspec.Struct, frozen=True, kw_only=True):
     def step_ns(self) -> int:
         """The step in nanoseconds, always negative."""
         return (self.after.us - self.before.us) * 1000
-
-    @property
-    def whole_hour(self) -> bool:
-        """An hour within a minute: local time that left summer time looks like this."""
-        return abs(self.before.us - self.after.us - 3_600_000_000) < MINUTE_US
 
 
 class RestoredFall(msgspec.Struct, frozen=True, kw_only=True):
