@@ -22,6 +22,7 @@ from tests.support.outage import with_client
         (("--without", "n1", "--accept", "nothing"), "'nothing' is not one of"),
         (("--target", "latest"), "write it as 2.12.8"),
         (("--target", "2.12.8", "--each"), "--target is about all servers"),
+        (("--manifest", ".", "--without", "n2"), "--manifest is about what is to be deployed"),
     ],
 )
 def test_usage(tmp_path: Path, words: tuple[str, ...], message: str) -> None:
@@ -55,3 +56,14 @@ def test_exit_codes_formats_and_a_bundle(shared_cluster: ClusterFactory, tmp_pat
     document = json.loads((tmp_path / "go.json").read_text())
     assert [(r["without"], r["verdict"]) for r in document["results"]] == [([n], "go") for n in ("n1", "n2", "n3")]
     assert "jsdoctor preflight" in (tmp_path / "go.md").read_text()
+
+
+def test_manifests_are_judged_as_by_check(tmp_path: Path) -> None:
+    (tmp_path / "nats.conf").write_text("port: 4222\njetstream { store_dir: /tmp/nats, max_file_store: 1G }\n")
+    words = ("--manifest", "nats.conf", "--isolated", "--format", "json")
+    gate, check = (jsdoctor_warm(command, *words, cwd=tmp_path) for command in ("preflight", "check"))
+    assert (gate.returncode, json.loads(gate.stdout)["results"]) == (
+        check.returncode,
+        json.loads(check.stdout)["results"],
+    )
+    assert json.loads(gate.stdout)["results"], "a store in /tmp is named"

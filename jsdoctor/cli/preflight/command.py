@@ -14,7 +14,7 @@ from jsdoctor.model.option import request_from
 from jsdoctor.sources import request as asked
 
 if TYPE_CHECKING:
-    from jsdoctor.engine.verdict import ExitCode
+    from jsdoctor.engine.verdict import ExitCode, NagiosState
 
 # A paragraph that begins with a backspace is not wrapped.
 PREFLIGHT_HELP = """Find out whether servers can be taken down now, or run another release.
@@ -30,6 +30,7 @@ Examples:
   jsdoctor preflight --without tag:az=1            a zone, by the tags of servers
   jsdoctor preflight --without cluster:east        a cluster of a super-cluster
   jsdoctor preflight --target 2.14.6 --context sys --context app     an upgrade or a downgrade
+  jsdoctor preflight --manifest deploy/            what is to be deployed, as check --manifest
   jsdoctor preflight --without n2 --accept unavailable    single copies may pause
   jsdoctor preflight --without n2 --wait 10m       in a script, until it is a go
   jsdoctor preflight --without n2 --kube -n nats   the pods of a namespace
@@ -44,6 +45,7 @@ Examples:
     OptionsOf(asked.LiveRequest, ("monitor", "samples", "interval")),
     asked.KubeRequest,
     OptionsOf(asked.CapturedRequest, ("bundle",)),
+    asked.ManifestRequest,
 )
 def preflight(
     given: Given,
@@ -55,15 +57,16 @@ def preflight(
     """Judge a stop of servers; its help is PREFLIGHT_HELP, where lines can be kept as they are."""
     from jsdoctor.cli.errors import guarded
 
-    def work() -> ExitCode:
+    def work() -> ExitCode | NagiosState:
         from jsdoctor.app.preflight import PreflightRequest
-        from jsdoctor.cli.preflight.run import run
+        from jsdoctor.cli.preflight.run import run, run_manifests
 
         wanted = asked.evidence_request(given)
         if files:
             from jsdoctor.app.pieces import files_and_options
 
             wanted = files_and_options(files, wanted)
-        return run(replace(request_from(PreflightRequest, given), wanted=wanted))
+        request = replace(request_from(PreflightRequest, given), wanted=wanted)
+        return run_manifests(request) if wanted.manifests.paths else run(request)
 
     raise typer.Exit(guarded(work))

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from jsdoctor.app.preflight import PreflightRequest, run_preflight
+from jsdoctor.app.request import JudgeRequest
+from jsdoctor.cli.check_run import run_check
 from jsdoctor.cli.console import MESSAGES
 from jsdoctor.cli.output import options_for, write_output
-from jsdoctor.engine.verdict import ExitCode
+from jsdoctor.collect.problems import UsageProblem
+from jsdoctor.engine.verdict import ExitCode, NagiosState
 from jsdoctor.model.preflight import GoNoGo
 from jsdoctor.parse.scrubbed import scrubbed
+from jsdoctor.render.formats import ReportFormat
 from jsdoctor.render.preflight import render_preflight, render_preflight_markdown
 from jsdoctor.render.preflight_json import render_preflight_json
 
@@ -22,3 +26,20 @@ def run(request: PreflightRequest) -> ExitCode:
         options = options_for(target.path, request.color, verbose=request.verbose, quiet=request.quiet)
         write_output(_RENDERERS[target.format](report, options), target.path)
     return _CODES[report.verdict]
+
+
+def run_manifests(request: PreflightRequest) -> ExitCode | NagiosState:
+    """The gate of a deploy, which `jsdoctor check --manifest` is, with the exit codes of a check."""
+    if request.without or request.each or request.target:
+        raise UsageProblem(
+            "--manifest is about what is to be deployed", "judge a stop or a release in a run of its own"
+        )
+    judge = JudgeRequest(
+        output=request.output,
+        format=ReportFormat[request.format.name] if request.format else None,
+        quiet=request.quiet,
+        verbose=request.verbose,
+        color=request.color,
+        **vars(request.configuration),
+    )
+    return run_check(judge, request.wanted)
