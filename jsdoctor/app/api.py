@@ -33,7 +33,6 @@ from jsdoctor.engine.select import SelectionError
 from jsdoctor.model.diagnosis import Cause
 from jsdoctor.model.finding import Severity
 from jsdoctor.model.gap import Gap
-from jsdoctor.model.harm import Acceptance
 from jsdoctor.model.nearest import did_you_mean
 from jsdoctor.model.option import option_fields, request_from
 from jsdoctor.model.plan import Plan, Step
@@ -353,7 +352,7 @@ def preflight(
         wanted = _wanted(deployment, options)
         given = {"without": list(without), "each": each, "target": target, "quiet": True, "isolated": True}
         try:
-            request = request_from(PreflightRequest, {**given, "accept": [Acceptance(word) for word in accept]})
+            request = request_from(PreflightRequest, {**given, "accept": list(accept)})
         except ValueError as error:
             raise UsageProblem(str(error), "jsdoctor preflight --help lists the options") from None
         whole = files_and_options(_texts(files), wanted) if files else wanted

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 from jsdoctor.app.outputs import Color, OutputTarget, parse_target, resolve
 from jsdoctor.model.finding import Severity
@@ -76,10 +76,23 @@ class QuietRequest:
 
 
 @dataclass(frozen=True, kw_only=True)
-class OutputRequest:
-    """Where the result of a command goes, and how it looks."""
+class WrittenRequest:
+    """Where the result of a command goes. `formats` are those of the command, `format` the one of `--format`."""
 
     output: Output = ()
+    format: StrEnum | None = None
+    formats: ClassVar[type[StrEnum]]
+
+    @property
+    def outputs(self) -> tuple[OutputTarget, ...]:
+        """Each output with its format. Raises `UsageProblem`."""
+        return resolve(self.output, self.format, self.formats)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputRequest(WrittenRequest):
+    """Where the result of a command goes, and how it looks."""
+
     quiet: Annotated[bool, option("--quiet", "-q", help="Findings only, one line each.")] = False
     verbose: Annotated[
         int, option("--verbose", "-v", help="Show evidence and every rule; -vv also shows passes.", counted=True)
@@ -139,10 +152,7 @@ class ReportRequest(OutputRequest):
         option("--max-examples", metavar="N", help="Subjects shown per rule; 0 for all.", least=0, default="5"),
     ] = None
 
-    @property
-    def outputs(self) -> tuple[OutputTarget, ...]:
-        """Each output with its format. Raises `UsageProblem`."""
-        return resolve(self.output, self.format, ReportFormat)
+    formats = ReportFormat
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -214,10 +224,7 @@ class AnswerRequest(OutputRequest):
         option("--format", help="Format of the diagnosis.", default="as -o ends, else text"),
     ] = None
 
-    @property
-    def outputs(self) -> tuple[OutputTarget, ...]:
-        """Each output with its format. Raises `UsageProblem`."""
-        return resolve(self.output, self.format, DiagnosisFormat)
+    formats = DiagnosisFormat
 
 
 def parse_release(text: str) -> str:
@@ -282,10 +289,7 @@ class StopRequest(OutputRequest, ConfigurationRequest):
         option("--format", help="Format of the result.", default="as -o ends, else text"),
     ] = None
 
-    @property
-    def outputs(self) -> tuple[OutputTarget, ...]:
-        """Each output with its format. Raises `UsageProblem`."""
-        return resolve(self.output, self.format, PreflightFormat)
+    formats = PreflightFormat
 
 
 class WhereFormat(StrEnum):
@@ -305,10 +309,7 @@ class WhereOptions(OutputRequest, ConfigurationRequest):
         WhereFormat | None, option("--format", help="Format of the result.", default="as -o ends, else text")
     ] = None
 
-    @property
-    def outputs(self) -> tuple[OutputTarget, ...]:
-        """Each output with its format. Raises `UsageProblem`."""
-        return resolve(self.output, self.format, WhereFormat)
+    formats = WhereFormat
 
 
 class Address(NamedTuple):
@@ -359,10 +360,9 @@ class ComparisonFormat(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CompareRequest:
+class CompareRequest(WrittenRequest):
     """What becomes of a comparison."""
 
-    output: Output = ()
     format: Annotated[
         ComparisonFormat | None,
         option("--format", help="Format of the comparison.", default="as -o ends, else text"),
@@ -373,7 +373,4 @@ class CompareRequest:
     ] = 20
     color: ColorChoice = Color.AUTO
 
-    @property
-    def outputs(self) -> tuple[OutputTarget, ...]:
-        """Each output with its format. Raises `UsageProblem`."""
-        return resolve(self.output, self.format, ComparisonFormat)
+    formats = ComparisonFormat

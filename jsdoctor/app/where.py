@@ -45,11 +45,10 @@ def run_where(request: WhereRequest, messages: Messages = LOGGED) -> WhereReport
         collection = collect(sources_of(wanted), Need((_NEEDED,), ()), run)
     if collection.problem is not None and collection.saw_nothing:
         raise collection.problem
-    evidence = collection.evidence
     return WhereReport(
         version=__version__,
         started=started,
         headline=collection.headline,
         sources=collection.origin,
-        results=tuple(where(evidence, asked) for asked in request.asked),
+        results=where(collection.evidence, *request.asked),
     )

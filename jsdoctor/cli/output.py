@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from jsdoctor.app.outputs import Color
+from jsdoctor.app.request import OutputRequest
 from jsdoctor.cli.console import ascii_only, say, use_color, width_of
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.render.options import RenderOptions
+
+Renderer = Callable[[Any, RenderOptions], str]
+"""Writes a result in one format."""
 
 _FILE_WIDTH = 100
 
@@ -27,6 +32,13 @@ def options_for(path: Path | None, color: Color, **more: Any) -> RenderOptions:
         ascii_only=to_stdout and ascii_only(sys.stdout),
         **more,
     )
+
+
+def write_results(request: OutputRequest, renderers: Mapping[str, Renderer], result: Any) -> None:
+    """Write a result to every output of a request, each in its format. Raises `UsageProblem`."""
+    for target in request.outputs:
+        options = options_for(target.path, request.color, verbose=request.verbose, quiet=request.quiet)
+        write_output(renderers[target.format](result, options), target.path)
 
 
 def write_output(text: str, path: Path | None) -> None:

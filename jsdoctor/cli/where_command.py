@@ -51,7 +51,7 @@ def where(
     def work() -> ExitCode:
         from jsdoctor.app.where import WhereRequest, run_where
         from jsdoctor.cli.console import MESSAGES
-        from jsdoctor.cli.output import options_for, write_output
+        from jsdoctor.cli.output import write_results
         from jsdoctor.engine.verdict import ExitCode
         from jsdoctor.parse.scrubbed import scrubbed
         from jsdoctor.render.where import render_where, render_where_json
@@ -60,10 +60,7 @@ def where(
         wanted = asked.evidence_request({**given, **once})
         request = replace(request_from(WhereRequest, given), asked=tuple(names), wanted=wanted)
         report = scrubbed(run_where(request, MESSAGES))
-        for target in request.outputs:
-            options = options_for(target.path, request.color, verbose=request.verbose, quiet=request.quiet)
-            render = render_where_json if target.format == "json" else render_where
-            write_output(render(report, options), target.path)
+        write_results(request, {"text": render_where, "json": render_where_json}, report)
         if all(result.found for result in report.results):
             return ExitCode.OK
         hidden = any(result.unseen for result in report.results if not result.found)

@@ -25,19 +25,30 @@ _ROOM = 2
 """Number of messages of usual size for which a stream has no room where max_bytes is what removes them."""
 
 
-def where(evidence: EvidenceSet, asked: str) -> Whereabouts:
-    """What was found for `SUBJECT`, `STREAM`, `STREAM/CONSUMER` or `STREAM#SEQUENCE`.
+def where(evidence: EvidenceSet, *names: str) -> tuple[Whereabouts, ...]:
+    """What was found for each `SUBJECT`, `STREAM`, `STREAM/CONSUMER` or `STREAM#SEQUENCE`.
 
     A word without a dot is a stream where one has that name, and a subject else.
     """
     land = Landscape(evidence)
     try:
-        sentence, found = _found(asked, land)
         unseen = tuple(not_seen(evidence, land, ()))
     except NotShownError as error:
-        gap = Gap("field", error.subject, f"{error.field} is not shown", error.how_to_get)
-        return Whereabouts(asked=asked, sentence=f"{asked}: undecided", unseen=(gap,))
+        return tuple(_undecided(asked, error) for asked in names)
+    return tuple(_whereabouts(asked, land, unseen) for asked in names)
+
+
+def _whereabouts(asked: str, land: Landscape, unseen: tuple[Gap, ...]) -> Whereabouts:
+    try:
+        sentence, found = _found(asked, land)
+    except NotShownError as error:
+        return _undecided(asked, error)
     return Whereabouts(asked=asked, sentence=sentence, found=tuple(found), unseen=unseen)
+
+
+def _undecided(asked: str, error: NotShownError) -> Whereabouts:
+    gap = Gap("field", error.subject, f"{error.field} is not shown", error.how_to_get)
+    return Whereabouts(asked=asked, sentence=f"{asked}: undecided", unseen=(gap,))
 
 
 Found = tuple[str, list[Whereabout]]
@@ -70,14 +81,19 @@ def _of_streams(streams: Sequence[Stream]) -> str:
     return f"{len(streams)} accounts have a stream of that name"
 
 
-def _stream(stream: Stream, land: Landscape) -> Whereabout:
+def _place(asset: Stream | Consumer, *facts: str) -> Whereabout:
+    cluster = asset.cluster
     return Whereabout(
-        subject=stream.subject,
-        domain=stream.domain,
-        leader=stream.cluster.leader if stream.cluster else "",
-        members=_members(stream.cluster),
-        facts=(*_facts(stream), *_copies(stream, land), *_readers(stream, "")),
+        subject=asset.subject,
+        domain=asset.domain if isinstance(asset, Stream) else "",
+        leader=cluster.leader if cluster else "",
+        members=_members(cluster),
+        facts=facts,
     )
+
+
+def _stream(stream: Stream, land: Landscape) -> Whereabout:
+    return _place(stream, *_facts(stream), *_copies(stream, land), *_readers(stream, ""))
 
 
 def _facts(stream: Stream) -> Iterator[str]:
@@ -136,15 +152,11 @@ def _consumer(streams: Sequence[Stream], stream: str, name: str, land: Landscape
         known = {consumer.name for each in streams for consumer in each.consumers}
         return f"{stream} has no consumer {name!r} that was seen{did_you_mean(name, known)}", []
     places = [
-        Whereabout(
-            subject=each.subject,
-            leader=each.cluster.leader if each.cluster else "",
-            members=_members(each.cluster),
-            facts=(
-                _on(each),
-                f"reads {_reader(each)}",
-                f"delivered up to {each.delivered.stream_seq:,}, acknowledged up to {each.ack_floor.stream_seq:,}",
-            ),
+        _place(
+            each,
+            _on(each),
+            f"reads {_reader(each)}",
+            f"delivered up to {each.delivered.stream_seq:,}, acknowledged up to {each.ack_floor.stream_seq:,}",
         )
         for each in found
     ]
@@ -171,15 +183,7 @@ def _subject(subject: str, land: Landscape) -> Found:
     for stream in found:
         matching = [pattern for pattern in stream.config.subjects if subjects_overlap(pattern, subject)]
         facts = (f"by {listed(matching, _SHOWN)}", _on(stream), *_copies(stream, land))
-        places.append(
-            Whereabout(
-                subject=stream.subject,
-                domain=stream.domain,
-                leader=stream.cluster.leader if stream.cluster else "",
-                members=_members(stream.cluster),
-                facts=(*facts, *_readers(stream, subject)),
-            )
-        )
+        places.append(_place(stream, *facts, *_readers(stream, subject)))
     return f"{subject} is stored by {joined([stream.subject.label for stream in found])}", places
 
 
@@ -188,13 +192,7 @@ def _message(streams: Sequence[Stream], name: str, sequence: int, land: Landscap
         return _none(name, land), []
     fates = [_fate(stream, sequence) for stream in streams]
     places = [
-        Whereabout(
-            subject=stream.subject,
-            domain=stream.domain,
-            leader=stream.cluster.leader if stream.cluster else "",
-            members=_members(stream.cluster),
-            facts=(*([fate] if len(streams) > 1 else []), *_progresses(stream, sequence)),
-        )
+        _place(stream, *([fate] if len(streams) > 1 else []), *_progresses(stream, sequence))
         for stream, fate in zip(streams, fates, strict=True)
     ]
     return f"{name}#{sequence}: {fates[0]}", places

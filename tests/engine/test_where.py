@@ -14,7 +14,8 @@ BASE = "three-nodes-2.15.1"
 
 
 def asked(word: str, *edits: Any, base: str = BASE) -> Whereabouts:
-    return where(evidence_of({"base": base, "edit": list(edits)}), word)
+    (found,) = where(evidence_of({"base": base, "edit": list(edits)}), word)
+    return found
 
 
 def test_a_stream_names_its_servers_and_what_is_late() -> None:

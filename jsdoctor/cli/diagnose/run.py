@@ -5,7 +5,7 @@ from __future__ import annotations
 from jsdoctor.app.diagnose.consult import consult
 from jsdoctor.app.diagnose.request import DiagnoseRequest
 from jsdoctor.cli.console import MESSAGES
-from jsdoctor.cli.output import options_for, write_output
+from jsdoctor.cli.output import write_results
 from jsdoctor.engine.verdict import ExitCode
 from jsdoctor.model.diagnosis import Verdict
 from jsdoctor.parse.scrubbed import scrubbed
@@ -26,15 +26,8 @@ _RENDERERS = {"text": render_diagnosis, "json": render_diagnosis_json, "html": _
 def run_diagnose(request: DiagnoseRequest) -> ExitCode:
     """Diagnose, and write what was found. Raises the problems that `cli.errors` can say."""
     consultation = consult(request, MESSAGES)
-    _write(request, consultation)
+    write_results(request, _RENDERERS, scrubbed(consultation))
     return _exit_code(request, consultation)
-
-
-def _write(request: DiagnoseRequest, consultation: Consultation) -> None:
-    consultation = scrubbed(consultation)
-    for target in request.outputs:
-        options = options_for(target.path, request.color, verbose=request.verbose, quiet=request.quiet)
-        write_output(_RENDERERS[target.format](consultation, options), target.path)
 
 
 def _exit_code(request: DiagnoseRequest, consultation: Consultation) -> ExitCode:

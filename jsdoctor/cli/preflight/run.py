@@ -6,7 +6,7 @@ from jsdoctor.app.preflight import PreflightRequest, run_preflight
 from jsdoctor.app.request import JudgeRequest
 from jsdoctor.cli.check_run import run_check
 from jsdoctor.cli.console import MESSAGES
-from jsdoctor.cli.output import options_for, write_output
+from jsdoctor.cli.output import write_results
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.engine.verdict import ExitCode, NagiosState
 from jsdoctor.model.preflight import GoNoGo
@@ -22,9 +22,7 @@ _CODES = {GoNoGo.GO: ExitCode.OK, GoNoGo.NO_GO: ExitCode.FINDINGS, GoNoGo.UNKNOW
 def run(request: PreflightRequest) -> ExitCode:
     """Judge, and write the result. Raises the problems that `cli.errors` can say."""
     report = scrubbed(run_preflight(request, MESSAGES))
-    for target in request.outputs:
-        options = options_for(target.path, request.color, verbose=request.verbose, quiet=request.quiet)
-        write_output(_RENDERERS[target.format](report, options), target.path)
+    write_results(request, _RENDERERS, report)
     return _CODES[report.verdict]
 
 
