@@ -104,7 +104,7 @@ def _facts(stream: Stream) -> Iterator[str]:
     yield holds if state.messages else f"empty; the last sequence was {state.last_seq:,}"
     if config.subjects:
         yield f"subjects: {listed(config.subjects, _SHOWN)}"
-    for origin in _origins(stream):
+    for origin in stream.config.origins:
         yield f"{'mirror' if config.mirror else 'source'} of {origin.name}{_elsewhere(origin)}"
 
 
@@ -112,7 +112,7 @@ def _copies(stream: Stream, land: Landscape) -> Iterator[str]:
     """The streams that read this one."""
     key = (stream.domain, stream.own_account, stream.name)
     for other in land.streams:
-        if any(other.key_of_origin(origin) == key for origin in _origins(other)):
+        if any(other.key_of_origin(origin) == key for origin in other.config.origins):
             yield f"{'mirrored' if other.config.mirror else 'sourced'} by {other.subject.label}"
 
 
@@ -251,10 +251,6 @@ def _progress(consumer: Consumer, sequence: int) -> str:
     if sequence <= consumer.delivered.stream_seq:
         return f"{consumer.name}: delivered, if its filter takes it, and perhaps not acknowledged"
     return f"{consumer.name}: not delivered yet"
-
-
-def _origins(stream: Stream) -> Sequence[SourceConfig]:
-    return (*([stream.config.mirror] if stream.config.mirror else []), *stream.config.sources)
 
 
 def _elsewhere(origin: SourceConfig) -> str:

@@ -96,8 +96,7 @@ Condition = Callable[[Stream], bool]
 
 
 def _over_leaf_node(stream: Stream) -> bool:
-    origins = (stream.config.mirror, *stream.config.sources)
-    return any(origin is not None and origin.external is not None for origin in origins)
+    return any(origin.external is not None for origin in stream.config.origins)
 
 
 def _replicated(stream: Stream) -> bool:

@@ -152,9 +152,7 @@ def _between(
     """What happened between both messages that loses ids; empty when nothing is known of it."""
     first, again = moment(repeat.before_ns), moment(repeat.at_ns)
     config, account = scanned_stream.stream.config, scanned_stream.stream.account
-    passed_by = [origins.get((account, c.name)) for c in (config.mirror, *config.sources) if c] or [
-        scanned_stream.stream
-    ]
+    passed_by = [origins.get((account, c.name)) for c in config.origins] or [scanned_stream.stream]
     for stream in filter(None, passed_by):
         if stream.created and first < stream.created <= again:
             return f"{stream.name} was restored at {stream.created:%Y-%m-%d %H:%M:%S}Z"

@@ -63,8 +63,8 @@ def _windows(stream: Stream, led: Mapping[tuple[str, str], Stream]) -> Iterator[
     config = stream.config
     if config.subjects and not config.mirror and config.duplicate_window_ns > 0:
         yield config.duplicate_window_ns
-    for copied in (config.mirror, *config.sources):
-        origin = led.get((stream.account, copied.name)) if copied and copied.external is None else None
+    for copied in config.origins:
+        origin = led.get((stream.account, copied.name)) if copied.external is None else None
         if origin is not None:
             yield from (window for window in (origin.config.duplicate_window_ns,) if window > 0)
 

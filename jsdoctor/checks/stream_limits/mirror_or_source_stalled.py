@@ -207,7 +207,7 @@ def _finding(stream: Stream, stalls: Sequence[Stall], deployment: Deployment) ->
     worst = max(stalls, key=lambda stall: stall.severity.rank)
     config = stream.config
     infos = (stream.mirror,) if stream.mirror else stream.sources
-    local = {c.name for c in (config.mirror, *config.sources) if c and c.external is None}
+    local = {c.name for c in config.origins if c.external is None}
     gone = {origin.now.name for origin in origins_of(stream, None) if origin.error_code == NO_SUCH_STREAM}
     gone |= {name for name in local if deployment.has_no(stream, name)}
     asked = {stall.origin for stall in stalls if stall.origin} & local

@@ -106,7 +106,7 @@ class Deployment:
     def has_no(self, stream: Stream, name: str) -> bool:
         """Whether no server that responded knows an origin of the same account, not even one without a leader."""
         config = stream.config
-        if any(c.name == name and c.external is not None for c in (config.mirror, *config.sources) if c):
+        if any(c.name == name and c.external is not None for c in config.origins):
             return False
         return (stream.account, name) not in self._names
 

@@ -223,8 +223,7 @@ def _reads_acknowledged(land: Landscape) -> Iterator[Subject]:
     """Mirrors and sources of streams of the same account whose messages go when they are acknowledged."""
     going = {(s.account, s.name) for s in land.streams if s.config.retention in ("workqueue", "interest")}
     for stream in land.streams:
-        origins = (stream.config.mirror, *stream.config.sources)
-        if any(origin is not None and (stream.account, origin.name) in going for origin in origins):
+        if any((stream.account, origin.name) in going for origin in stream.config.origins):
             yield stream.subject
 
 
