@@ -11,8 +11,7 @@ from itertools import islice
 from jsdoctor.parse.logs.lines.line import read_line
 from jsdoctor.parse.metrics.replies import replies_in
 from jsdoctor.parse.metrics.series import exposition_series, is_exposition
-from jsdoctor.parse.packets.pcap import MAGICS
-from jsdoctor.parse.packets.pcapng import MAGIC
+from jsdoctor.parse.packets.capture_file import MAGIC, MAGICS
 from jsdoctor.parse.pasted.cli_tables import replies_of_tables
 from jsdoctor.parse.pasted.cli_text import cli_documents
 from jsdoctor.parse.pasted.documents import MAX, documents

@@ -36,7 +36,7 @@ from jsdoctor.parse.logs.paste.rewrite import Rewriter
 from jsdoctor.parse.manifests.tree import ManifestError
 from jsdoctor.parse.option_values import parse_setting
 from jsdoctor.parse.packets.analysis import Analysis
-from jsdoctor.parse.packets.container import Damaged, Foreign
+from jsdoctor.parse.packets.capture_file import Damaged, Foreign
 from jsdoctor.parse.packets.nats.observer import NatsObserver
 from jsdoctor.parse.pasted.partial import with_unseen
 from jsdoctor.parse.pasted.sample import pasted_sample

@@ -6,11 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from struct import Struct
 
-from jsdoctor.parse.packets.ip import NoSegment, decode_ip
-from jsdoctor.parse.packets.keys import reverse
-from jsdoctor.parse.packets.pcap import PcapReader
-from jsdoctor.parse.packets.segment import SYN, Segment
-from jsdoctor.parse.packets.tcp.numbers import MASK
+from jsdoctor.parse.packets.capture_file import PcapReader
+from jsdoctor.parse.packets.link import NoSegment, decode_ip
+from jsdoctor.parse.packets.segment import MASK, SYN, Segment, reverse
 
 _NUMBER = Struct(">I")
 _SACK = 5

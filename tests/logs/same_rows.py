@@ -13,10 +13,9 @@ from jsdoctor.model.histogram import Histogram
 from jsdoctor.model.log import MINUTE_US
 from jsdoctor.model.log_scan import Part, Row
 from jsdoctor.parse.logs.lines.matcher import Matcher
-from jsdoctor.parse.logs.scan.hit_runs import hits_of
+from jsdoctor.parse.logs.scan.block import EXEMPLARS
 from jsdoctor.parse.logs.scan.part import BLOCK
-from jsdoctor.parse.logs.scan.rows import HIT, HitRow, KeptLine
-from jsdoctor.parse.logs.scan.signature_counter import EXEMPLARS
+from jsdoctor.parse.logs.scan.rows import HIT, HitRow, KeptLine, hits_of
 
 _UNDATED = 1 << 62
 

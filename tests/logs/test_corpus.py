@@ -17,10 +17,8 @@ import pytest
 
 from jsdoctor.model.rule import LineOrigin, Signature
 from jsdoctor.parse.logs.lines.builtin import BUILTIN
-from jsdoctor.parse.logs.lines.engine import Pattern
 from jsdoctor.parse.logs.lines.line import read_line
-from jsdoctor.parse.logs.lines.matcher import wants
-from jsdoctor.parse.logs.lines.signatures import signature_problems
+from jsdoctor.parse.logs.lines.matcher import Pattern, signature_problems, wants
 from tests.support.ruleset import rules
 
 HERE = Path(__file__).resolve().parent

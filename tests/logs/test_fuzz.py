@@ -9,8 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from jsdoctor.parse.logs.lines.line import read_line
-from jsdoctor.parse.logs.lines.structured import read_structured
+from jsdoctor.parse.logs.lines.line import read_line, read_structured
 from tests.logs.corpus import REAL, WRAPPINGS, evidence, same
 
 SEEDS = [

@@ -13,11 +13,21 @@ from jsdoctor.model.histogram import Histogram
 from jsdoctor.model.log import MINUTE_US, SignatureTotal
 from jsdoctor.model.log_scan import Part, Row
 from jsdoctor.parse.logs.aggregate.aggregation import aggregate, groups_of
-from jsdoctor.parse.logs.aggregate.hits import KEPT
+from jsdoctor.parse.logs.aggregate.runs import KEPT
 from jsdoctor.parse.logs.lines.matcher import Matcher
-from jsdoctor.parse.logs.scan.hit_runs import hits_of, renamed, runs_of
 from jsdoctor.parse.logs.scan.native_core import have_native
-from jsdoctor.parse.logs.scan.rows import HIT, HitRow, HitSource, KeptLine, PartRow, ProcessRef, row
+from jsdoctor.parse.logs.scan.rows import (
+    HIT,
+    HitRow,
+    HitSource,
+    KeptLine,
+    PartRow,
+    ProcessRef,
+    hits_of,
+    renamed,
+    row,
+    runs_of,
+)
 from tests.logs.corpus import SIGNATURES
 from tests.logs.same_rows import parts_of, reference
 

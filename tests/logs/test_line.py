@@ -2,10 +2,8 @@
 
 import pytest
 
-from jsdoctor.parse.logs.lines.line import LogLine, read_line
-from jsdoctor.parse.logs.lines.sections import section_name
+from jsdoctor.parse.logs.lines.line import LogLine, is_partial, read_line, section_name
 from jsdoctor.parse.logs.lines.stamp import Zone
-from jsdoctor.parse.logs.lines.wrapping import is_partial
 from tests.logs.corpus import WRAPPINGS
 
 NATIVE = b"[7] 2026/11/21 09:23:30.349568 [WRN] JetStream cluster stream 'APP > O' has NO quorum, stalled"

@@ -11,8 +11,7 @@ from jsdoctor.app.rulebook import open_rulebook
 from jsdoctor.model.log_scan import Part, Row
 from jsdoctor.parse.logs.aggregate.aggregation import aggregate
 from jsdoctor.parse.logs.lines.matcher import Matcher
-from jsdoctor.parse.logs.scan.native_core import have_native
-from jsdoctor.parse.logs.scan.native_scan import NativeScan
+from jsdoctor.parse.logs.scan.native_core import NativeScan, have_native
 from jsdoctor.parse.logs.scan.part import PartScan
 from tests.logs.corpus import REAL, SIGNATURES, WRAPPINGS
 from tests.logs.same_rows import joined

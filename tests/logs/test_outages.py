@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from jsdoctor.model.histogram import Histogram
 from jsdoctor.model.log import CLOCK_US, MINUTE_US, ORDER_US
-from jsdoctor.parse.logs.aggregate.outages import PAUSE_US, Endings, Outage, OutageEnding, find, finder
+from jsdoctor.parse.logs.aggregate.evidence import PAUSE_US, Endings, Outage, OutageEnding, find, finder
 from jsdoctor.parse.logs.scan.native_core import have_native
 
 _TIME = st.one_of(

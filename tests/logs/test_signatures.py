@@ -8,8 +8,7 @@ import pytest
 
 from jsdoctor.model.rule import Signature
 from jsdoctor.parse.logs.lines.builtin import BUILTIN
-from jsdoctor.parse.logs.lines.engine import portable
-from jsdoctor.parse.logs.lines.signatures import signature_problems
+from jsdoctor.parse.logs.lines.matcher import portable, signature_problems
 from tests.logs.corpus import SIGNATURES
 from tests.support.ruleset import rules
 

@@ -10,7 +10,7 @@ import pytest
 
 from jsdoctor.collect.packets.files import read_captures
 from jsdoctor.model.packets import PairedConnection
-from jsdoctor.parse.packets import sightings
+from jsdoctor.parse.packets import pairs
 from tests.packets.frames import MILLISECOND, ethernet_pcap, handshake
 from tests.packets.reading import CAPTURES
 
@@ -97,6 +97,6 @@ def test_captures_of_other_connections_have_no_pairs(tmp_path: Path) -> None:
 
 
 def test_of_too_many_packets_the_first_are_matched(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sightings, "MAX_PACKETS", 100)
+    monkeypatch.setattr(pairs, "MAX_PACKETS", 100)
     for pair in read_captures(both("nats-clean")).pairs:
         assert (pair.to_server.lost, pair.to_client.lost) == (0, 0)

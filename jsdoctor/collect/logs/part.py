@@ -19,10 +19,9 @@ from jsdoctor.collect.logs.store import open_stored
 from jsdoctor.model.log_scan import LogEvent, Part, Row, ScanSettings
 from jsdoctor.parse.logs.lines.matcher import Matcher
 from jsdoctor.parse.logs.lines.stamp import year_of
-from jsdoctor.parse.logs.paste.ordinary import HEAD_BYTES, REWRITTEN_BYTES, is_ordinary
+from jsdoctor.parse.logs.paste.rewrite import HEAD_BYTES, REWRITTEN_BYTES, is_ordinary
 from jsdoctor.parse.logs.scan.block import CONTEXT
-from jsdoctor.parse.logs.scan.native_core import have_native
-from jsdoctor.parse.logs.scan.native_scan import NativeScan
+from jsdoctor.parse.logs.scan.native_core import NativeScan, have_native
 from jsdoctor.parse.logs.scan.part import BLOCK, PartReader, PartScan
 
 if TYPE_CHECKING:  # archives are rare, and their modules take as long to load as a small log

@@ -17,10 +17,9 @@ from jsdoctor.collect.logs.codec import Unreadable, codec_of, decompressed
 from jsdoctor.collect.packets.inputs import STANDARD_INPUT
 from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.parse.packets.analysis import BLOCK, Analysis, Analyzed
-from jsdoctor.parse.packets.container import Damaged, Foreign, Interface
-from jsdoctor.parse.packets.pairs import paired
+from jsdoctor.parse.packets.capture_file import Damaged, Foreign, Interface
+from jsdoctor.parse.packets.pairs import PacketIndex, paired
 from jsdoctor.parse.packets.segment import StreamObserver
-from jsdoctor.parse.packets.sightings import PacketIndex
 from jsdoctor.parse.packets.tcp.state import Noticed
 
 MAX_MATCHED = 8

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from jsdoctor.collect.logs.codec import codec_of
 from jsdoctor.collect.problems import UsageProblem
-from jsdoctor.parse.packets.pcap import MAGICS
-from jsdoctor.parse.packets.pcapng import MAGIC
+from jsdoctor.parse.packets.capture_file import MAGIC, MAGICS
 
 STANDARD_INPUT = Path("-")
 _HEAD = 8

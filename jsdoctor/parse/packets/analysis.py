@@ -8,18 +8,24 @@ from typing import Final
 import msgspec
 
 from jsdoctor.model.packets import Capture, CaptureClockStep, TcpConnection
-from jsdoctor.parse.packets.container import LATEST_NS, Damaged, Foreign, Interface, Reader
-from jsdoctor.parse.packets.ip import NoSegment
-from jsdoctor.parse.packets.link import DECODERS, LINK_NAMES, Decoder, Peel, decoder
-from jsdoctor.parse.packets.pcap import MAGICS, PcapReader
-from jsdoctor.parse.packets.pcapng import MAGIC, PcapngReader
-from jsdoctor.parse.packets.segment import SYN, CapturedPacket, Segment, StreamObserver
-from jsdoctor.parse.packets.sightings import PacketIndex
+from jsdoctor.parse.packets.capture_file import (
+    LATEST_NS,
+    MAGIC,
+    MAGICS,
+    Damaged,
+    Foreign,
+    Interface,
+    PcapngReader,
+    PcapReader,
+    Reader,
+)
+from jsdoctor.parse.packets.link import DECODERS, LINK_NAMES, Decoder, NoSegment, Peel, decoder
+from jsdoctor.parse.packets.pairs import PacketIndex
+from jsdoctor.parse.packets.segment import SYN, CapturedPacket, Segment, StreamObserver, ahead
 from jsdoctor.parse.packets.tcp.connections import ConnectionTable
 from jsdoctor.parse.packets.tcp.follow import follow
-from jsdoctor.parse.packets.tcp.numbers import ahead
+from jsdoctor.parse.packets.tcp.judge import measured_tick
 from jsdoctor.parse.packets.tcp.state import MILLISECOND, Noticed, State
-from jsdoctor.parse.packets.tcp.ticks import measured_tick
 
 BLOCK = 1 << 16
 """Best number of bytes of a file to feed at once: larger allocations get fresh pages from the kernel."""

@@ -1,4 +1,4 @@
-"""Link layers: from a captured frame to where IP begins. The usual Ethernet, IPv4, TCP frame takes a short cut.
+"""Link layers, IP and TCP headers: from a captured frame to one decoded segment. The usual frame takes a short cut.
 
 Numbers are those of https://www.tcpdump.org/linktypes.html.
 """
@@ -6,12 +6,164 @@ Numbers are those of https://www.tcpdump.org/linktypes.html.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from enum import IntEnum
 from struct import Struct
 from typing import TypeAlias
 
-from jsdoctor.parse.packets.ip import CONGESTION, NoSegment, decode_ip, timestamp, upper_layer
-from jsdoctor.parse.packets.keys import GENEVE, GRE, IP_IN_IP, UNKNOWN_PLACE, VXLAN, outgoing, place, tunnel_tag
-from jsdoctor.parse.packets.segment import Segment
+from jsdoctor.parse.packets.segment import (
+    GENEVE,
+    GRE,
+    IP_IN_IP,
+    UNKNOWN_PLACE,
+    VXLAN,
+    Segment,
+    outgoing,
+    place,
+    tunnel_tag,
+)
+
+
+class NoSegment(IntEnum):
+    """Why a packet yields no TCP segment."""
+
+    OTHER = 0
+    CUT = 1
+    FRAGMENT = 2
+    TUNNEL = 3
+    UNKNOWN_LINK = 4
+
+
+_TCP = Struct(">II HH")
+_OPTION = Struct(">I").unpack_from
+_TCP_PROTOCOL, _UDP = 6, 17
+_TUNNELS = frozenset((4, 41, 47, 50, 137))  # IPv4 and IPv6 inside IP, GRE, ESP, MPLS
+_TUNNEL_PORTS = frozenset((b"\x12\xb5", b"\x21\x18", b"\x17\xc1"))
+"""Where UDP carries Ethernet or IP: VXLAN (4789, Linux: 8472), GENEVE (6081)."""
+_FRAGMENT_HEADER, _AUTHENTICATION_HEADER = 44, 51
+_EXTENSIONS = frozenset((0, 43, 60, 135, 139, 140, _FRAGMENT_HEADER, _AUTHENTICATION_HEADER))
+_MAX_EXTENSIONS = 8
+_TIMESTAMPS, _TIMESTAMPS_LENGTH = 8, 10
+CONGESTION = 3
+_IpHeader: TypeAlias = tuple[bytes, int, int, bool]
+"""Addresses, id or -1, hops left, whether a router marked it."""
+
+
+def decode_ip(block: bytes, at: int, end: int, wire_end: int) -> Segment | NoSegment:
+    """Decode what begins at `at`. Captured bytes end at `end`; on the wire the packet went on until `wire_end`."""
+    if at >= end:
+        return NoSegment.CUT
+    version = block[at] >> 4
+    if version == 4:
+        return _decode_ipv4(block, at, end, wire_end)
+    if version == 6:
+        return _decode_ipv6(block, at, end, wire_end)
+    return NoSegment.OTHER
+
+
+def _decode_ipv4(block: bytes, at: int, end: int, wire_end: int) -> Segment | NoSegment:
+    if end - at < 20:
+        return NoSegment.CUT
+    header = (block[at] & 15) * 4
+    protocol = block[at + 9]
+    if header < 20:
+        return NoSegment.OTHER
+    if (block[at + 6] & 0x1F) << 8 | block[at + 7]:
+        return NoSegment.FRAGMENT if protocol in {_TCP_PROTOCOL, *_TUNNELS} else NoSegment.OTHER
+    if protocol != _TCP_PROTOCOL:
+        return _no_tcp(protocol, block, at + header)
+    total = block[at + 2] << 8 | block[at + 3]
+    ip_end = at + total if total else wire_end  # 0: left to the network card, or too long for 16 bits
+    ip_id = block[at + 4] << 8 | block[at + 5]
+    addresses = block[at + 12 : at + 20]
+    congested = block[at + 1] & CONGESTION == CONGESTION
+    return _decode_tcp(block, at + header, end, ip_end, (addresses, ip_id, block[at + 8], congested))
+
+
+def _decode_ipv6(block: bytes, at: int, end: int, wire_end: int) -> Segment | NoSegment:
+    if end - at < 40:
+        return NoSegment.CUT
+    payload = block[at + 4] << 8 | block[at + 5]
+    ip_end = at + 40 + payload if payload else wire_end  # 0: a jumbogram, or left to the network card
+    result = _behind_extensions(block, at, end)
+    if isinstance(result, NoSegment):
+        return result
+    protocol, position = result
+    if protocol != _TCP_PROTOCOL:
+        return _no_tcp(protocol, block, position)
+    addresses = block[at + 8 : at + 40]
+    congested = (block[at + 1] >> 4) & CONGESTION == CONGESTION
+    return _decode_tcp(block, position, end, ip_end, (addresses, -1, block[at + 7], congested))
+
+
+def upper_layer(block: bytes, at: int, end: int) -> tuple[int, int]:
+    """The protocol inside an IP packet that `decode_ip` took for one of a tunnel, and where it begins."""
+    if block[at] >> 4 == 4:
+        return block[at + 9], at + (block[at] & 15) * 4
+    result = _behind_extensions(block, at, end)
+    return (-1, at) if isinstance(result, NoSegment) else result
+
+
+def _no_tcp(protocol: int, block: bytes, at: int) -> NoSegment:
+    """A tunnel, as far as its header shows one; `at` is where the header of that protocol begins."""
+    if protocol in _TUNNELS or (protocol == _UDP and block[at + 2 : at + 4] in _TUNNEL_PORTS):
+        return NoSegment.TUNNEL
+    return NoSegment.OTHER
+
+
+def _behind_extensions(block: bytes, at: int, end: int) -> tuple[int, int] | NoSegment:
+    """The protocol behind the extension headers of IPv6, and where it begins."""
+    protocol, position = block[at + 6], at + 40
+    for _ in range(_MAX_EXTENSIONS):
+        if protocol not in _EXTENSIONS:
+            break
+        if position + 8 > end:
+            return NoSegment.CUT
+        if protocol == _FRAGMENT_HEADER:
+            if block[position + 2] << 8 | block[position + 3] & 0xF8:
+                return NoSegment.FRAGMENT
+            size = 8
+        elif protocol == _AUTHENTICATION_HEADER:
+            size = (block[position + 1] + 2) * 4
+        else:
+            size = (block[position + 1] + 1) * 8
+        protocol = block[position]
+        position += size
+    return protocol, position
+
+
+def _decode_tcp(block: bytes, at: int, end: int, ip_end: int, header: _IpHeader) -> Segment | NoSegment:
+    addresses, ip_id, hops, congested = header
+    if end - at < 20:
+        return NoSegment.CUT
+    tcp_seq, tcp_ack, offset_and_flags, window = _TCP.unpack_from(block, at + 4)
+    payload_at = at + (offset_and_flags >> 12) * 4
+    length = ip_end - payload_at
+    if payload_at < at + 20 or length < 0:
+        return NoSegment.OTHER
+    captured = max(min(end, ip_end) - payload_at, 0)
+    ts_val = timestamp(block, at + 20, min(payload_at, end))
+    key = addresses + block[at : at + 4]
+    flags = offset_and_flags & 0xFF
+    return key, tcp_seq, tcp_ack, flags, window, at + 20, payload_at, captured, length, ip_id, ts_val, hops, congested
+
+
+def timestamp(block: bytes, at: int, end: int) -> int:
+    """TSval among TCP options in `at <= position < end`, or -1 (RFC 7323)."""
+    while at < end:
+        kind = block[at]
+        if kind == 1:
+            at += 1
+            continue
+        if kind == 0 or at + 1 >= end:
+            return -1
+        size = block[at + 1]
+        if kind == _TIMESTAMPS and size == _TIMESTAMPS_LENGTH and at + size <= end:
+            return int(_OPTION(block, at + 2)[0])
+        if size < 2:
+            return -1
+        at += size
+    return -1
+
 
 Decoder: TypeAlias = Callable[[bytes, int, int, int], Segment | NoSegment]
 """Decodes the frame in `block[start:end]`, which was `length` bytes long on the wire."""
@@ -154,7 +306,7 @@ IPV4, _IPV6, _PPPOE, _BRIDGED = 0x0800, 0x86DD, 0x8864, 0x6558
 _MPLS = frozenset((0x8847, 0x8848))
 VLANS = frozenset((0x8100, 0x88A8, 0x9100, 0x9200))
 _ERSPAN_2, _ERSPAN_3 = 0x88BE, 0x22EB
-_UDP, _GRE, _IPV4_IN_IP, _IPV6_IN_IP = 17, 47, 4, 41
+_UDP_PROTOCOL, _GRE, _IPV4_IN_IP, _IPV6_IN_IP = 17, 47, 4, 41
 _VXLAN_PORTS = frozenset((4789, 8472))
 _MAX_TAGS = 8
 _MAX_TUNNELS = 3
@@ -195,7 +347,7 @@ def decode_network(block: bytes, at: int, end: int, wire_end: int, *, tunnels: i
     if segment is not NoSegment.TUNNEL or tunnels >= _MAX_TUNNELS:
         return segment
     protocol, begins = upper_layer(block, at, end)
-    if protocol == _UDP:
+    if protocol == _UDP_PROTOCOL:
         return _inside_udp(block, begins, end, wire_end, tunnels + 1)
     if protocol == _GRE:
         return _inside_gre(block, begins, end, wire_end, tunnels + 1)

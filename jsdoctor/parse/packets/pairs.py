@@ -7,23 +7,253 @@ the two hosts are apart, as NTP does it (RFC 5905, section 8). Addresses may dif
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_right
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import msgspec
 
 from jsdoctor.model.packets import PairedConnection, PathDelay, UnmatchedCaptures, WhyUnmatched
-from jsdoctor.parse.packets.keys import endpoints, reverse
-from jsdoctor.parse.packets.pair_bytes import Comparison, compare_bytes
-from jsdoctor.parse.packets.pair_missed import highest, missed_by_capture
-from jsdoctor.parse.packets.sightings import PacketIndex, SeenPackets
+from jsdoctor.parse.packets.segment import ACK, MASK, SYN, Segment, addresses, ahead, endpoints, reverse
+from jsdoctor.parse.packets.tcp.acks import merged
 from jsdoctor.parse.packets.value_histogram import ValueHistogram
+
+MAX_PACKETS = 1_000_000
+"""Maximum number of packets of a capture kept for matching, in 32 bytes each."""
+
+
+class SeenPackets:
+    """The packets of one direction of a connection at one place, in the order of the capture.
+
+    `prints` tell packets apart: sequence and ack numbers, flags, length, IPv4 id and timestamp; `plain_prints` do
+    without the id, which some hosts on the way rewrite. `acked` is the highest ack that these packets carry.
+    """
+
+    __slots__ = ("acked", "is_client", "lengths", "plain_prints", "prints", "seqs", "times")
+
+    def __init__(self) -> None:
+        self.prints = array("q")
+        self.plain_prints = array("q")
+        self.seqs = array("I")
+        self.times = array("q")
+        self.lengths = array("I")
+        self.is_client: bool | None = None
+        self.acked: int | None = None
+
+
+class PacketIndex:
+    """All packets of one capture, by direction. `truncated`: there were more than are remembered."""
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+        self.first_ns = self.last_ns = 0
+        self.truncated = False
+        self._count = 0
+        self._seen: dict[bytes, SeenPackets] = {}
+
+    def take(self, segment: Segment, at: int) -> None:
+        """Remember one packet."""
+        key, seq, ack, flags, _, _, _, _, length, ip_id, ts_val, _, _ = segment
+        self._count += 1
+        if self._count > MAX_PACKETS:
+            self.truncated = True
+            return
+        seen = self._seen.get(key)
+        if seen is None:
+            seen = self._seen[key] = SeenPackets()
+        if flags & SYN:
+            seen.is_client = not flags & ACK
+        if flags & ACK and (seen.acked is None or ahead(ack, seen.acked) > 0):
+            seen.acked = ack
+        plain = hash((seq, ack, flags, length, ts_val))
+        seen.plain_prints.append(plain)
+        seen.prints.append(hash((plain, ip_id)))
+        seen.seqs.append(seq)
+        seen.times.append(at)
+        seen.lengths.append(length)
+        self.first_ns = self.first_ns or at
+        self.last_ns = max(self.last_ns, at)
+
+    def directions(self) -> dict[bytes, SeenPackets]:
+        """What was seen of each direction, at the place that saw most of it; the key is without the place."""
+        best: dict[bytes, SeenPackets] = {}
+        for key, seen in self._seen.items():
+            plain = addresses(key)
+            if plain not in best or len(seen.prints) > len(best[plain].prints):
+                best[plain] = seen
+        return best
+
+
+_NONE = -1
+
+
+def highest(*acks: int | None) -> int | None:
+    """The ack that is ahead of the others."""
+    best: int | None = None
+    for ack in acks:
+        if ack is not None and (best is None or ahead(ack, best) > 0):
+            best = ack
+    return best
+
+
+def missed_by_capture(source: SeenPackets, target: SeenPackets, partner: array[int], acked: int | None) -> set[int]:
+    """Which packets of the source, by index, the capture of the target missed.
+
+    Data that was acknowledged has arrived. What of it the target never saw, even when it was sent again, was missed
+    there: once, the last time it was sent. A capture that misses data misses pure acks too: these then prove no loss.
+    """
+    if acked is None or _NONE not in partner:
+        return set()
+    spans = _offsets(source)
+    end = max((span[1] for span in spans), default=0)
+    arrived = end + ahead(acked, source.seqs[0] + end & MASK)
+    seen = merged(tuple(span for span in _offsets(target, source.seqs[0]) if span[1] > span[0]))
+    starts = [start for start, _ in seen]
+    last_sent: dict[tuple[int, int], int] = {}
+    for here, there in enumerate(partner):
+        span = spans[here]
+        if there == _NONE and span[0] < span[1] <= arrived:
+            at = bisect_right(starts, span[1] - 1) - 1
+            if at < 0 or seen[at][1] <= span[0]:
+                last_sent[span] = here
+    missed = set(last_sent.values())
+    if missed:
+        missed.update(here for here, there in enumerate(partner) if there == _NONE and spans[here][0] == spans[here][1])
+    return missed
+
+
+def _offsets(packets: SeenPackets, reference: int | None = None) -> list[tuple[int, int]]:
+    """First byte and end of every packet, counted from `reference`, without wrapping."""
+    offsets = []
+    offset, last = 0, packets.seqs[0] if reference is None else reference
+    for seq, length in zip(packets.seqs, packets.lengths, strict=True):
+        offset, last = offset + ahead(seq, last), seq
+        offsets.append((offset, offset + length))
+    return offsets
+
+
+_SMALLEST_FULL, _MAX_FULL = 536, 9216
+_USUAL_FULL, _ETHERNET_FULL = 1448, 1460
+_OFTEN = 3
+
+
+class Comparison(NamedTuple):
+    """Packets as the network carried them: large ones count as several. `delays` are those of bytes first seen."""
+
+    sent: int
+    lost: int
+    duplicated: int
+    lost_bytes: int
+    delays: array[int]
+
+
+class _Span(NamedTuple):
+    start: int
+    end: int
+    at: int
+
+
+def compare_bytes(source: SeenPackets, target: SeenPackets, acked: int | None) -> Comparison:
+    """How often each byte was sent and how often it arrived, within the range that both captures saw.
+
+    `acked` is the highest ack of the receiver: bytes below it have arrived, even if the target's capture missed them.
+    """
+    mine = _spans(source, source.seqs[0])
+    theirs = _spans(target, source.seqs[0])
+    if not mine or not theirs:
+        return Comparison(0, 0, 0, 0, array("q"))
+    low = max(min(span.start for span in mine), min(span.start for span in theirs))
+    high = min(max(span.end for span in mine), max(span.end for span in theirs))
+    full = _full_size(source, target)
+    arrived = low
+    if acked is not None:
+        last = max(span.end for span in mine)
+        arrived = max(low, min(high, last + ahead(acked, source.seqs[0] + last & MASK)))
+    lost = lost_bytes = duplicated = 0
+    counts = [*_counts(mine, theirs, low, arrived, least=1), *_counts(mine, theirs, arrived, high)]
+    for length, sent_times, came_times in counts:
+        if sent_times > came_times:
+            lost += (sent_times - came_times) * -(-length // full)
+            lost_bytes += (sent_times - came_times) * length
+        elif came_times > sent_times > 0:
+            duplicated += (came_times - sent_times) * -(-length // full)
+    within = [span for span in mine if span.start < high and span.end > low]
+    sent = sum(-(-(span.end - span.start) // full) for span in within)
+    return Comparison(sent, lost, duplicated, lost_bytes, _delays(mine, theirs))
+
+
+def _spans(seen: SeenPackets, reference: int) -> list[_Span]:
+    """Data of a direction with offsets from `reference` that do not wrap."""
+    spans = []
+    offset, last = 0, reference
+    for seq, length, at in zip(seen.seqs, seen.lengths, seen.times, strict=True):
+        offset, last = offset + ahead(seq, last), seq
+        if length:
+            spans.append(_Span(offset, offset + length, at))
+    return spans
+
+
+def _full_size(source: SeenPackets, target: SeenPackets) -> int:
+    """The size of a full packet on the network: the most frequent one of those that can be."""
+    sizes = Counter(
+        length for seen in (source, target) for length in seen.lengths if _SMALLEST_FULL <= length <= _MAX_FULL
+    )
+    usual = [size for size, count in sizes.items() if count >= _OFTEN]
+    return max((size for size in usual if size <= _ETHERNET_FULL), default=0) or min(usual, default=_USUAL_FULL)
+
+
+def _counts(mine: list[_Span], theirs: list[_Span], low: int, high: int, least: int = 0) -> list[tuple[int, int, int]]:
+    """Stretches of bytes: length, how often they were sent, how often they came, which was `least` times or more.
+
+    Equal neighbours are one stretch.
+    """
+    steps: dict[int, list[int]] = {}
+    for which, spans in enumerate((mine, theirs)):
+        for span in spans:
+            start, end = max(span.start, low), min(span.end, high)
+            if start < end:
+                steps.setdefault(start, [0, 0])[which] += 1
+                steps.setdefault(end, [0, 0])[which] -= 1
+    counts: list[tuple[int, int, int]] = []
+    sent = came = before = 0
+    for position in sorted(steps):
+        if (sent or came) and position > before:
+            if counts and counts[-1][1:] == (sent, max(came, least)):
+                counts[-1] = (counts[-1][0] + position - before, *counts[-1][1:])
+            else:
+                counts.append((position - before, sent, max(came, least)))
+        sent, came, before = sent + steps[position][0], came + steps[position][1], position
+    return counts
+
+
+def _delays(mine: list[_Span], theirs: list[_Span]) -> array[int]:
+    """From when the last byte of a packet was first sent to when it first came."""
+    first = _first_seen(mine)
+    starts = [span.start for span in first]
+    delays = array("q")
+    for span in _first_seen(theirs):
+        index = bisect_right(starts, span.end - 1) - 1
+        if index >= 0 and first[index].end >= span.end:
+            delays.append(span.at - first[index].at)
+    return delays
+
+
+def _first_seen(spans: list[_Span]) -> list[_Span]:
+    """Bytes that came in order, with the time of their packet."""
+    new_spans: list[_Span] = []
+    highest: int | None = None
+    for span in spans:
+        if highest is None or span.end > highest:
+            new_spans.append(_Span(span.start if highest is None else max(span.start, highest), span.end, span.at))
+            highest = span.end
+    return new_spans
+
 
 _EDGE_NS = 500_000_000
 """Packets so near to the end of a capture may be missing because it ended."""
 
 _MIN = 5
-_NONE = -1
 _SAMPLE = 300
 """Number of packets of a direction that are compared to find the same connection under other addresses."""
 

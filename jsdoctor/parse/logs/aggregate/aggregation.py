@@ -16,16 +16,35 @@ from jsdoctor.model.log_scan import Row
 from jsdoctor.parse.logs.aggregate import aggregated
 from jsdoctor.parse.logs.aggregate.aggregated import Aggregated, ServerSeen
 from jsdoctor.parse.logs.aggregate.elections import sightings
-from jsdoctor.parse.logs.aggregate.hits import KEPT, MergedHits, Most, OneSubject, ServerHits, by_server
-from jsdoctor.parse.logs.aggregate.runs import finished, gather
+from jsdoctor.parse.logs.aggregate.offsets import jumps_of, longest
+from jsdoctor.parse.logs.aggregate.runs import (
+    KEPT,
+    MergedHits,
+    Most,
+    OneSubject,
+    ServerHits,
+    by_server,
+    finished,
+    gather,
+)
 from jsdoctor.parse.logs.aggregate.series import KNOWN_FROM, NO_TIME, File, Names
-from jsdoctor.parse.logs.aggregate.time_jumps import jumps_of, longest
 from jsdoctor.parse.logs.lines import builtin
 from jsdoctor.parse.logs.lines.builtin import START
 from jsdoctor.parse.logs.scan import rows
-from jsdoctor.parse.logs.scan.hit_runs import FoundHit, HitSignature, hits_of
 from jsdoctor.parse.logs.scan.native_core import NativeGroup, hit_groups
-from jsdoctor.parse.logs.scan.rows import HitSource, JumpRow, KeptLine, MarkRow, PartRow, ProcessRef, SegmentRow, read
+from jsdoctor.parse.logs.scan.rows import (
+    FoundHit,
+    HitSignature,
+    HitSource,
+    JumpRow,
+    KeptLine,
+    MarkRow,
+    PartRow,
+    ProcessRef,
+    SegmentRow,
+    hits_of,
+    read,
+)
 
 RUNS_KEPT = 5000
 """Newest process runs kept of one series."""

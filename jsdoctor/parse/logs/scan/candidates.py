@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jsdoctor.parse.logs.lines.builtin import BEGINNINGS
-from jsdoctor.parse.logs.lines.engine import Finder, Search, first_in_lines
-from jsdoctor.parse.logs.lines.sections import STARTS
+from jsdoctor.parse.logs.lines.line import STARTS
+from jsdoctor.parse.logs.lines.matcher import Finder, Search, first_in_lines
 from jsdoctor.parse.logs.scan.time_segments import CandidateLines
 
 _NEWLINE = 10

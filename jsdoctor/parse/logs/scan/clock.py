@@ -10,8 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from jsdoctor.parse.logs.lines.header import HEADER_WITHIN
-from jsdoctor.parse.logs.lines.line import LINE_CAP
+from jsdoctor.parse.logs.lines.line import HEADER_WITHIN, LINE_CAP
 from jsdoctor.parse.logs.lines.stamp import native_second_us
 from jsdoctor.parse.logs.scan.time_segments import (
     GAP_US,

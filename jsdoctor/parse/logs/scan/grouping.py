@@ -10,7 +10,7 @@ import numpy as np
 
 from jsdoctor.model.histogram import SPAN_BYTES
 from jsdoctor.model.log import MINUTE_US
-from jsdoctor.parse.logs.scan.signature_counter import EXEMPLARS
+from jsdoctor.parse.logs.scan.block import EXEMPLARS
 
 
 class Group(NamedTuple):

@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator
 
 from jsdoctor.model.log_line import DATED_US
-from jsdoctor.parse.logs.lines.header import stamped_header
-from jsdoctor.parse.logs.lines.line import LINE_CAP, LogLine, read_line
+from jsdoctor.parse.logs.lines.line import LINE_CAP, LogLine, read_line, stamped_header
 from jsdoctor.parse.logs.scan.rows import PartRow, Span
 
 WINDOW = 16 * 1024

@@ -6,8 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from jsdoctor.parse.logs.lines.header import HEADER_WITHIN
-from jsdoctor.parse.logs.lines.wrapping import unwrap_prefix
+from jsdoctor.parse.logs.lines.line import HEADER_WITHIN, unwrap_prefix
 
 STEP_US = 250_000
 """Time that goes back by less between two lines is taken for two threads that logged at once."""

@@ -8,9 +8,8 @@ import msgspec
 
 from jsdoctor.model.latency import LatencyTally
 from jsdoctor.model.nats_traffic import ApiFailure, ApiTraffic
-from jsdoctor.parse.packets.nats.headers import status
 from jsdoctor.parse.packets.nats.identity import shortened, text
-from jsdoctor.parse.packets.nats.pub_ack import PubAckError
+from jsdoctor.parse.packets.nats.publishing import PubAckError, status
 
 MAX_REPLY_LENGTH = 4096
 _WAITING = 5_000

@@ -5,8 +5,7 @@ from __future__ import annotations
 from jsdoctor.model.nats_traffic import NatsConnection, NatsTraffic
 from jsdoctor.parse.packets.nats.conversation import Conversation, Side
 from jsdoctor.parse.packets.nats.deliveries import DeliveryBook
-from jsdoctor.parse.packets.nats.publishing import PublishTracker
-from jsdoctor.parse.packets.nats.store_clock import StoreClockBook
+from jsdoctor.parse.packets.nats.publishing import PublishTracker, StoreClockBook
 from jsdoctor.parse.packets.segment import CapturedConnection, Direction
 
 _CONNECTIONS = 20_000

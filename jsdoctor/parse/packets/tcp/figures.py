@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from jsdoctor.model.packets import Flow, OrderProof, Reordering, Retransmission
+from jsdoctor.parse.packets.segment import ahead
 from jsdoctor.parse.packets.tcp.acks import give_up
-from jsdoctor.parse.packets.tcp.numbers import ahead
 from jsdoctor.parse.packets.tcp.state import State
 
 _OFTEN = 3

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from jsdoctor.parse.packets.segment import ACK, FIN, RST, SYN, URG, Segment
-from jsdoctor.parse.packets.tcp.acks import acknowledged, odd_ack, room, same_ack
-from jsdoctor.parse.packets.tcp.checksum import Checksum, checksum
+from jsdoctor.parse.packets.segment import ACK, FIN, HALF, MASK, RST, SYN, URG, Segment, ahead, ahead16
+from jsdoctor.parse.packets.tcp.acks import acknowledged, odd_ack, room, same_ack, selective_acks
 from jsdoctor.parse.packets.tcp.judge import join, late_data, open_hole
-from jsdoctor.parse.packets.tcp.numbers import HALF, MASK, ahead, ahead16
-from jsdoctor.parse.packets.tcp.sack import selective_acks
-from jsdoctor.parse.packets.tcp.state import USUAL_FULL, State
+from jsdoctor.parse.packets.tcp.state import USUAL_FULL, Checksum, State, checksum
 
 _USABLE = (Checksum.GOOD, Checksum.PENDING)
 _SPECIAL = FIN | SYN | RST | URG

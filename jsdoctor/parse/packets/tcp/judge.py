@@ -7,11 +7,8 @@ timestamps. Rules and their accuracy against known truth: docs/adr/0013.
 from __future__ import annotations
 
 from jsdoctor.model.packets import Label, PacketEvent
-from jsdoctor.parse.packets.segment import Segment
-from jsdoctor.parse.packets.tcp.acks import add_hole
-from jsdoctor.parse.packets.tcp.needless import was_needless
-from jsdoctor.parse.packets.tcp.numbers import MASK, ahead, ahead16
-from jsdoctor.parse.packets.tcp.sack import sent_again
+from jsdoctor.parse.packets.segment import MASK, Segment, ahead, ahead16
+from jsdoctor.parse.packets.tcp.acks import add_hole, sent_again, was_needless
 from jsdoctor.parse.packets.tcp.state import (
     BY_ACK,
     BY_DATA,
@@ -23,7 +20,26 @@ from jsdoctor.parse.packets.tcp.state import (
     Seen,
     State,
 )
-from jsdoctor.parse.packets.tcp.ticks import tick
+
+_MIN_TICKS = 10
+_MAX_TICK_NS = 1000 * MILLISECOND
+
+
+def measured_tick(state: State) -> int:
+    """In ns, from the segments that are remembered; 0 when they span too few steps."""
+    if not state.ring:
+        return 0
+    first, last = state.ring[0], state.ring[-1]
+    ticks = ahead(last[3], first[3]) if first[3] >= 0 and last[3] >= 0 else 0
+    if ticks < _MIN_TICKS:
+        return 0
+    return min(max((last[4] - first[4]) // ticks, MILLISECOND // 10), _MAX_TICK_NS)
+
+
+def tick(state: State) -> int:
+    """The same, or a millisecond when it cannot be measured."""
+    return measured_tick(state) or MILLISECOND
+
 
 _MAX_WINDOW = 1 << 30
 _GUESSED_ROUND_TRIP_NS = 3 * MILLISECOND

@@ -10,9 +10,18 @@ from collections import OrderedDict, deque
 from enum import Enum
 from typing import TypeAlias
 
-from jsdoctor.parse.packets.keys import UNKNOWN_PLACE, Place, is_outgoing, place
-from jsdoctor.parse.packets.segment import SYN, CapturedPacket, Segment
-from jsdoctor.parse.packets.tcp.numbers import HALF, MASK, ahead
+from jsdoctor.parse.packets.segment import (
+    HALF,
+    MASK,
+    SYN,
+    UNKNOWN_PLACE,
+    CapturedPacket,
+    Place,
+    Segment,
+    ahead,
+    is_outgoing,
+    place,
+)
 from jsdoctor.parse.packets.tcp.state import MILLISECOND, State
 
 _PACKETS = 1024

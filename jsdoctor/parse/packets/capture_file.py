@@ -1,12 +1,145 @@
-"""The next generation capture file: sections, interfaces, packets (draft-ietf-opsawg-pcapng)."""
+"""Capture files: the classic one and the next generation, as packets; and what of a file cannot be read.
+
+Patched versions of libpcap, and monitoring agents of today, write eight more bytes for each packet: interface index,
+protocol and packet type.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from struct import Struct
+from typing import Protocol, TypeAlias
 
-from jsdoctor.parse.packets.blocks import BlockReader
-from jsdoctor.parse.packets.container import LATEST_NS, MAX_PACKET, Damaged, Interface, Record
+import msgspec
+
+Record: TypeAlias = tuple[int, int, int, int, int]
+"""One packet: its time in ns since 1970, where it begins and ends in the buffer, its length on the wire, the index of
+its interface."""
+
+LATEST_NS = 1 << 62
+"""No capture is younger (the year 2116); a time beyond is damage, and does not fit the evidence."""
+
+MAX_PACKET = 16 << 20
+"""No packet is larger, in bytes; a record with a larger length is damaged."""
+
+
+class Damaged(Exception):  # noqa: N818  # it concerns the file, not the program
+    """A capture that cannot be read on. The message says where and why; what came before counts."""
+
+
+class Foreign(Exception):  # noqa: N818  # it concerns the file, not the program
+    """Not a capture of a format that is read here. The message says what the file begins with."""
+
+
+class Interface(msgspec.Struct, frozen=True, gc=False):
+    """Where packets were captured: link type, snaplen (0: none given), name if the file has it."""
+
+    link: int
+    snaplen: int = 0
+    name: str = ""
+
+
+class Reader(Protocol):
+    """Blocks of a file in, records out."""
+
+    format: str
+    interfaces: list[Interface]
+    kernel_drops: int | None
+    damaged_times: int
+    """Packets whose time cannot be: they are taken to be of the time of the packet before."""
+    skipped: int
+    """Packets that contradict their own file: of an interface that was never described, or longer than their block."""
+
+    def feed(self, block: bytes) -> bytes:
+        """Take in the next block of the file; what the offsets of the records that are complete now refer to."""
+
+    def records(self) -> Iterator[Record]:
+        """The packets that are complete now; to be read to the end before the next block. Raises `Damaged`."""
+
+    def rest(self) -> int:
+        """How many bytes were left over at the end of the file: more than 0 when it was cut short."""
+
+
+class BlockReader:
+    """Keeps what was not complete, and what a file says of itself. `_read`: where in the file the buffer begins."""
+
+    def __init__(self) -> None:
+        self.interfaces: list[Interface] = []
+        self.kernel_drops: int | None = None
+        self.skipped = self.damaged_times = 0
+        self._buffer = b""
+        self._carry = b""
+        self._read = 0
+
+    def feed(self, block: bytes) -> bytes:
+        """Take in the next block of the file; what the offsets of the records refer to."""
+        self._buffer = self._carry + block if self._carry else block
+        self._carry = b""
+        return self._buffer
+
+    def rest(self) -> int:
+        """How many bytes were left over at the end of the file."""
+        return len(self._carry)
+
+
+MAGICS = {
+    b"\xd4\xc3\xb2\xa1": ("<", 1000),
+    b"\xa1\xb2\xc3\xd4": (">", 1000),
+    b"\x4d\x3c\xb2\xa1": ("<", 1),
+    b"\xa1\xb2\x3c\x4d": (">", 1),
+    b"\x34\xcd\xb2\xa1": ("<", 1000),
+    b"\xa1\xb2\xcd\x34": (">", 1000),
+}
+"""Byte order, and nanoseconds in the fraction's unit."""
+
+_HEADER, _RECORD, _LONGER_RECORD = 24, 16, 24
+_LONGER = frozenset((b"\x34\xcd\xb2\xa1", b"\xa1\xb2\xcd\x34"))
+
+
+class PcapReader(BlockReader):
+    """Reads blocks of a classic capture file, in memory of one block."""
+
+    format = "pcap"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._unpack = Struct("<IIII").unpack_from
+        self._unit_ns = 0
+        self._record = _RECORD
+
+    def records(self) -> Iterator[Record]:
+        """The packets that are complete now; to be read to the end before the next block. Raises `Damaged`."""
+        buffer = self._buffer
+        at, size = 0, len(buffer)
+        if not self._unit_ns:
+            if size < _HEADER:
+                self._carry = buffer
+                return
+            self._begin(buffer)
+            at = _HEADER
+        unpack, unit_ns, record = self._unpack, self._unit_ns, self._record
+        last = size - record
+        while at <= last:
+            seconds, fraction, captured, length = unpack(buffer, at)
+            start = at + record
+            end = start + captured
+            if end > size:
+                if captured > MAX_PACKET:
+                    raise Damaged(f"damaged at byte {self._read + at}: a packet of {captured} bytes cannot be")
+                break
+            yield seconds * 1_000_000_000 + fraction * unit_ns, start, end, length, 0
+            at = end
+        self._carry = buffer[at:]
+        self._read += at
+
+    def _begin(self, buffer: bytes) -> None:
+        magic = buffer[:4]
+        order, self._unit_ns = MAGICS[magic]
+        self._record = _LONGER_RECORD if magic in _LONGER else _RECORD
+        self._unpack = Struct(order + "IIII").unpack_from
+        _, _, snaplen, link = self._unpack(buffer, 8)
+        self.interfaces.append(Interface(link & 0xFFFF, snaplen if snaplen < MAX_PACKET else 0))
+
 
 MAGIC = b"\x0a\x0d\x0d\x0a"
 _SECTION, _INTERFACE, _OLD_PACKET, _SIMPLE_PACKET, _STATISTICS, _PACKET = 0x0A0D0D0A, 1, 2, 3, 5, 6
