@@ -55,6 +55,6 @@ def render_options(judging: Judging, target: OutputTarget) -> RenderOptions:
 
 
 def _source_line(file: str, number: int) -> str:
-    from jsdoctor.collect.manifests.source_lines import source_line
+    from jsdoctor.collect.manifests.load import source_line
 
     return source_line(file, number)

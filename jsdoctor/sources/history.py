@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
-from jsdoctor.collect.bundle.history import Earlier, read_history
+from jsdoctor.collect.bundle.read import Earlier, read_history
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import CLUSTER
 from jsdoctor.model.gap import Gap

@@ -10,10 +10,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from jsdoctor.collect.connect.options import ConnectionOptions
-from jsdoctor.collect.loki.client import LokiClient, LokiProblem, shown_time
-from jsdoctor.collect.loki.paging import Pager, PagingLimits, UnreadLines
-from jsdoctor.collect.loki.servers import MAX_LOGS, NamedStreams, lifted_labels, named_streams
-from jsdoctor.collect.loki.spool import Spool, SpooledLog
+from jsdoctor.collect.loki.paging import LokiClient, LokiProblem, Pager, PagingLimits, UnreadLines, shown_time
+from jsdoctor.collect.loki.servers import MAX_LOGS, NamedStreams, Spool, SpooledLog, lifted_labels, named_streams
 from jsdoctor.collect.problems import Problem
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.gap import Gap

@@ -10,8 +10,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from jsdoctor.collect.connect.options import ConnectionOptions
-from jsdoctor.collect.prometheus.client import PrometheusClient
-from jsdoctor.collect.prometheus.gather import Metrics, gather_metrics
+from jsdoctor.collect.prometheus.gather import Metrics, PrometheusClient, gather_metrics
 from jsdoctor.model.evidence import EvidenceSet, Gaps
 from jsdoctor.model.finding import CLUSTER
 from jsdoctor.model.gap import Gap

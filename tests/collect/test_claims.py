@@ -15,7 +15,7 @@ from jsdoctor.collect.connect.connection import connect
 from jsdoctor.collect.connect.options import ConnectionOptions
 from jsdoctor.collect.connect.settings import resolve
 from jsdoctor.collect.gather import gather
-from jsdoctor.collect.live.claims import MAX_CLAIMS
+from jsdoctor.collect.live.per_account import MAX_CLAIMS
 from jsdoctor.engine.planner import CollectionPlan
 from jsdoctor.model.account_claims import AccountClaims
 from jsdoctor.model.exchange import Sample

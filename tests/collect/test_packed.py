@@ -13,8 +13,7 @@ import pytest
 from nats.aio.msg import Msg
 
 from jsdoctor.collect.connect.connection import Connection
-from jsdoctor.collect.live.ask import Asker
-from jsdoctor.collect.live.packed import MAX_UNPACKED_BYTES, REQUEST_HEADERS, UnpacksTooLongError, unpacked
+from jsdoctor.collect.live.ask import MAX_UNPACKED_BYTES, REQUEST_HEADERS, Asker, UnpacksTooLongError, unpacked
 from jsdoctor.collect.live.system import PING, SystemSource, find_servers
 from tests.collect.looking import NET_S, ONCE, connected, furnished
 from tests.servers import ClusterFactory
@@ -70,7 +69,7 @@ def test_a_reply_that_unpacks_to_too_much_is_a_gap_of_its_server(
 ) -> None:
     """The limit is lowered for real replies: servers of that size are too large for a test."""
     cluster = furnished(shared_cluster)
-    monkeypatch.setattr("jsdoctor.collect.live.packed.MAX_UNPACKED_BYTES", 6_000)
+    monkeypatch.setattr("jsdoctor.collect.live.ask.MAX_UNPACKED_BYTES", 6_000)
 
     async def use(connection: Connection) -> tuple[set[str], set[str], float]:
         asker = Asker(connection, 10 * NET_S)

@@ -13,7 +13,7 @@ import nats
 import pytest
 from nats.aio.client import Client
 
-from jsdoctor.collect.scan.message_recorder import date_ns
+from jsdoctor.collect.scan.stream import date_ns
 from jsdoctor.model.wording import span
 from tests.servers import VERSIONS, Cluster, ClusterFactory
 from tests.servers.natscli import typed

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from jsdoctor.collect.logs.part import Scanner
-from jsdoctor.collect.logs.sorter import RowSorter
+from jsdoctor.collect.logs.series import RowSorter
 from jsdoctor.model.histogram import Histogram
 from jsdoctor.model.log import MINUTE_US, SignatureTotal
 from jsdoctor.model.log_scan import Part, Row

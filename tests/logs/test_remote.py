@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from jsdoctor.collect.logs import remote
+from jsdoctor.collect.logs import store
 from jsdoctor.collect.logs.discover import discover
 
 pytest.importorskip("pyarrow")
@@ -40,7 +40,7 @@ def test_a_store_that_cannot_be_opened_is_refused_in_a_sentence(uri: str, words:
 
 
 def test_an_endpoint_without_a_server_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remote, "ANSWER_S", 4.0)
+    monkeypatch.setattr(store, "ANSWER_S", 4.0)
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     (file,) = discover([f"s3://bucket/logs?endpoint_override=127.0.0.1:{port}&scheme=http"]).files
@@ -48,7 +48,7 @@ def test_an_endpoint_without_a_server_is_refused(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_store_that_never_responds_is_given_up(monkeypatch: pytest.MonkeyPatch, silent_store: int) -> None:
-    monkeypatch.setattr(remote, "ANSWER_S", 1.0)
+    monkeypatch.setattr(store, "ANSWER_S", 1.0)
     started = time.monotonic()
     (file,) = discover([f"s3://bucket/logs?endpoint_override=127.0.0.1:{silent_store}&scheme=http"]).files
     assert "no response within 1s" in file.problem

@@ -209,7 +209,7 @@ def test_a_full_disk_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("jsdoctor.collect.loki.spool.Spool.add", full)
+    monkeypatch.setattr("jsdoctor.collect.loki.servers.Spool.add", full)
     done = check(shipped(LOG))
     assert done.exit_code == 3
     assert "cannot be written to" in done.stderr

@@ -11,7 +11,7 @@ from pathlib import Path
 import nats
 import pytest
 
-from jsdoctor.collect.bundle.history import MAX_BUNDLES, read_history, thinned
+from jsdoctor.collect.bundle.read import MAX_BUNDLES, read_history, thinned
 from jsdoctor.collect.problems import UsageProblem
 from tests.servers import VERSIONS, Cluster, ClusterFactory
 from tests.servers.deployments import HUB, hub, sites

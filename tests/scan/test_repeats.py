@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jsdoctor.collect.scan.message_recorder import MessageRecorder, salted
+from jsdoctor.collect.scan.stream import MessageRecorder, salted
 from jsdoctor.model.stored import StoredStream
 from jsdoctor.model.stored_ids import MAX_KEPT, Distances, Repeat
 from jsdoctor.parse.equal_digests import equal_digests

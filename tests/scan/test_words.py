@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from jsdoctor.collect.scan.message_recorder import date_ns, headers_of
-from jsdoctor.collect.scan.rate import Rate
+from jsdoctor.collect.scan.stream import Rate, date_ns, headers_of
 from jsdoctor.model.stored import ScanTarget
 from jsdoctor.parse.option_values import parse_scan_target
 from jsdoctor.parse.replies import ReplyError

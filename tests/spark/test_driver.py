@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from jsdoctor.collect.logs.spark.driver import bin_count, explained, plan_tasks
-from jsdoctor.collect.logs.spark.executor_package import zipped_package
+from jsdoctor.collect.logs.spark.session import zipped_package
 from jsdoctor.collect.logs.split import longest_packed, split
 from jsdoctor.model.log_scan import Part
 

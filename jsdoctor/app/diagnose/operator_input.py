@@ -14,7 +14,7 @@ from jsdoctor.collect.connect.connection import Connection, connect
 from jsdoctor.collect.diagnose.probe import probe
 from jsdoctor.collect.live.ask import Asker, NoReplyError
 from jsdoctor.collect.problems import ConnectProblem
-from jsdoctor.collect.scan.message_recorder import headers_of
+from jsdoctor.collect.scan.stream import headers_of
 from jsdoctor.engine.expectation import told_by
 from jsdoctor.engine.select import find_rule
 from jsdoctor.model.diagnosis import Narrowing

@@ -1,4 +1,4 @@
-"""Reads captured evidence: a bundle of jsdoctor, or an archive of `nats audit gather`.
+"""Reads captured evidence: a bundle of jsdoctor, an archive of `nats audit gather`, or earlier bundles of a directory.
 
 Their manifests distinguish them. `container` enforces the limits for untrusted archives.
 """
@@ -12,6 +12,9 @@ from typing import NamedTuple
 from jsdoctor.collect.bundle.container import MAX_BYTES, Container, open_container
 from jsdoctor.collect.problems import Problem, UsageProblem
 from jsdoctor.model.exchange import Sample
+from jsdoctor.model.finding import CLUSTER
+from jsdoctor.model.gap import Gap
+from jsdoctor.model.history import MAX_SAMPLES
 from jsdoctor.parse.audit_archive import decode_archive
 from jsdoctor.parse.audit_archive_manifest import ARCHIVE_MANIFEST, decode_archive_manifest
 from jsdoctor.parse.bundle import (
@@ -93,3 +96,43 @@ def _archive(container: Container) -> Captured:
     container.expect(manifest.wanted)
     samples = decode_archive(manifest, container.content, container.written)
     return Captured(samples[-1].taken_at, samples)
+
+
+MAX_BUNDLES = MAX_SAMPLES
+"""Of more: first, last, and others between."""
+
+
+class Earlier(NamedTuple):
+    """One bundle: its samples, and when the last of them was taken. Some replies are requested in the first only."""
+
+    path: Path
+    taken_at: datetime
+    samples: tuple[Sample, ...]
+
+
+def read_history(directory: Path, before: datetime) -> tuple[list[Earlier], list[Gap]]:
+    """The bundles taken before that time. Raises `UsageProblem` where there is no such directory, or no ZIP in it."""
+    if not directory.is_dir():
+        raise UsageProblem(f"--history {directory} is no directory", "name one with bundles of jsdoctor capture")
+    paths = sorted(path for path in directory.iterdir() if path.suffix.lower() == ".zip")
+    if not paths:
+        raise UsageProblem(f"there are no bundles (*.zip) in {directory}", "write some: jsdoctor capture -o FILE.zip")
+    result: list[Earlier] = []
+    gaps: list[Gap] = []
+    for path in thinned(paths):
+        try:
+            samples = read_bundle(path).samples
+        except (BundleProblem, UsageProblem) as problem:
+            gaps.append(Gap("history", CLUSTER, problem.message, problem.hint))
+            continue
+        if samples[-1].taken_at < before:
+            result.append(Earlier(path, samples[-1].taken_at, samples))
+    return sorted(result, key=lambda earlier: earlier.taken_at), gaps
+
+
+def thinned(paths: list[Path]) -> list[Path]:
+    """Not more than `MAX_BUNDLES`, with the first and the last."""
+    if len(paths) <= MAX_BUNDLES:
+        return paths
+    step = (len(paths) - 1) / (MAX_BUNDLES - 1)
+    return [paths[round(number * step)] for number in range(MAX_BUNDLES)]

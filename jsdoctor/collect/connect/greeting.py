@@ -16,10 +16,51 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from jsdoctor.collect.connect.info import read_info
+import msgspec
+
 from jsdoctor.collect.connect.refusal import ConnectionRefusal, Stage, printable, tcp_refusal
 from jsdoctor.collect.connect.server_urls import ServerUrl
 from jsdoctor.collect.connect.tls import TlsPlan, tls_refusal
+from jsdoctor.model.typed import convert_to
+
+
+class _ServerInfo(msgspec.Struct, frozen=True):
+    """The fields that nats-py and jsdoctor read (nats-server `server.go` type Info)."""
+
+    server_id: str = ""
+    server_name: str = ""
+    version: str = ""
+    proto: int = 0
+    host: str = ""
+    port: int = 0
+    headers: bool = False
+    auth_required: bool = False
+    tls_required: bool = False
+    tls_available: bool = False
+    tls_verify: bool = False
+    max_payload: int = 0
+    jetstream: bool = False
+    client_id: int = 0
+    client_ip: str = ""
+    nonce: str = ""
+    cluster: str = ""
+    domain: str = ""
+    ldm: bool = False
+    remote_account: str = ""
+    acc_is_sys: bool = False
+    connect_urls: list[str] | None = None
+
+
+def read_info(text: bytes | str) -> dict[str, Any]:
+    """All fields of an INFO line's JSON. Raises ValueError for anything that no server sends."""
+    try:
+        info = msgspec.json.decode(text)
+        convert_to(info, _ServerInfo)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise ValueError("no INFO of a server") from error
+    fields: dict[str, Any] = info
+    return fields
+
 
 _LINE_LIMIT = 1 << 20  # bytes; an INFO line names every server of a cluster
 _GREETING_SHARE = 0.7  # of the time that is left; the rest is for finding out why there is none

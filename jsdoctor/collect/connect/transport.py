@@ -1,14 +1,185 @@
-"""A connection that is already open and has received INFO, as a transport for nats-py."""
+"""Connections as transports for nats-py, TCP or WebSocket, and its parser with limits that a server cannot exceed.
+
+nats-py's own parser takes a message of any announced length and a line that never ends, needs minutes for some lines,
+and stops silently where a field has an unexpected type.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import re
 import ssl
+from importlib import import_module
+from importlib.util import find_spec
 from urllib.parse import ParseResult
 
-from nats.aio.transport import TcpTransport
+from nats.aio.transport import TcpTransport, WebSocketTransport
+from nats.errors import ProtocolError
+from nats.protocol.parser import Parser
 
-from jsdoctor.collect.connect.greeting import Channel
+from jsdoctor.collect.connect.greeting import Channel, read_info
+from jsdoctor.collect.connect.refusal import ConnectionRefusal, Stage, printable, tcp_refusal
+from jsdoctor.collect.connect.server_urls import ServerUrl
+from jsdoctor.collect.connect.tls import TlsPlan, tls_refusal
+from jsdoctor.collect.problems import UsageProblem
+
+MAX_MESSAGE_BYTES = 64_000_000
+"""Largest message. Clients may send no more (nats-server MAX_PAYLOAD_MAX_SIZE), and reports of servers are smaller."""
+MAX_HEADER_BYTES = 1_048_576
+"""Largest header block. A stored message has at most 64 KiB (nats-server `stream.go`, a 16-bit length)."""
+MAX_LINE_BYTES = 1_048_576
+"""Longest line of the protocol; an INFO line names every server of a cluster."""
+MAX_IDLE_BYTES = 8_388_608
+"""Most bytes of lines that carry no message for us, in the life of a connection: a few INFO lines and PINGs."""
+
+_END = b"\r\n"
+
+
+class BoundedParser(Parser):
+    """Takes the place of nats-py's parser. `nc` is the client, whose handlers it calls."""
+
+    def reset(self) -> None:
+        """Forget what was read."""
+        super().reset()
+        self._message: tuple[bytes, int, bytes, int, int] | None = None
+        self._searched = 0
+        self._idle = 0
+
+    async def parse(self, data: bytes = b"") -> None:
+        """Raises ProtocolError, which makes nats-py close the connection."""
+        await asyncio.sleep(0)  # a server that floods us must not keep deadlines from being noticed
+        self.buf.extend(data)
+        try:
+            while await (self._take_message() if self._message else self._take_line()):
+                pass
+        except (ProtocolError, OSError):
+            raise
+        except Exception as error:
+            raise ProtocolError from error
+
+    async def _take_line(self) -> bool:
+        """Whether there was a whole line."""
+        end = self.buf.find(_END, self._searched)
+        if max(end, len(self.buf) if end < 0 else 0) > MAX_LINE_BYTES:
+            raise ProtocolError
+        if end < 0:
+            self._searched = max(len(self.buf) - 1, 0)
+            return False
+        line = bytes(self.buf[:end])
+        del self.buf[: end + len(_END)]
+        self._searched = 0
+        verb, *rest = line.split(None, 1)
+        if verb in (b"MSG", b"HMSG"):
+            self._announce(line, *(rest[0].split() if rest else ()), with_header=verb == b"HMSG")
+        else:
+            self._count(line)
+            await self._obey(verb, rest[0].strip() if rest else b"")
+        return True
+
+    def _announce(self, line: bytes, *words: bytes, with_header: bool) -> None:
+        lengths = 2 if with_header else 1
+        subject, sid, *reply = words[:-lengths]
+        size, header = int(words[-1]), int(words[-2]) if with_header else 0
+        if len(reply) > 1 or not 0 <= header <= min(size, MAX_HEADER_BYTES) or size > MAX_MESSAGE_BYTES:
+            raise ProtocolError
+        self._message = (subject, int(sid), reply[0] if reply else b"", header, size)
+        if int(sid) not in self.nc._subs:  # noqa: SLF001 - it has no other name
+            self._count(line)
+
+    def _count(self, line: bytes) -> None:
+        self._idle += len(line) + len(_END)
+        if self._idle > MAX_IDLE_BYTES:
+            raise ProtocolError
+
+    async def _take_message(self) -> bool:
+        """Whether the announced message was there whole."""
+        if not self._message:
+            return False
+        subject, sid, reply, header, size = self._message
+        if len(self.buf) < size + len(_END):
+            return False
+        head, payload = bytes(self.buf[:header]), bytes(self.buf[header:size])
+        del self.buf[: size + len(_END)]
+        self._message = None
+        await self.nc._process_msg(sid, subject, reply, payload, head or None)  # noqa: SLF001 - as above
+        return True
+
+    async def _obey(self, verb: bytes, rest: bytes) -> None:
+        """What the line of a server means that is no message."""
+        match verb:
+            case b"PING":
+                await self.nc._process_ping()  # noqa: SLF001 - as above
+            case b"PONG":
+                await self.nc._process_pong()  # noqa: SLF001 - as above
+            case b"+OK":
+                pass
+            case b"-ERR":
+                await self.nc._process_err(rest.decode(errors="replace").lower())  # noqa: SLF001 - as above
+            case b"INFO":
+                await self.nc._process_info(read_info(rest))  # noqa: SLF001 - as above
+            case _:
+                raise ProtocolError
+
+
+_SAMPLES, _SAMPLE_S = 200, 0.005  # a second in sum
+
+
+class ClosedWebSocketTransport(WebSocketTransport):
+    """nats-py's transport, closed to the end.
+
+    aiohttp hands back a TLS connection while its closing handshake is still under way; an event loop that ends then
+    leaves the socket open. `wait_closed` waits for the socket as well, for a second at most.
+    """
+
+    async def wait_closed(self) -> None:
+        """Return when the WebSocket, the HTTP session and the socket are closed."""
+        socket = self._ws.get_extra_info("socket") if self._ws else None
+        await super().wait_closed()  # type: ignore[no-untyped-call] # nats-py leaves it without annotations
+        for _ in range(_SAMPLES):
+            if not socket or socket.fileno() < 0:
+                return
+            await asyncio.sleep(_SAMPLE_S)
+
+
+def require_websocket(server: ServerUrl, tls: TlsPlan) -> None:
+    """Raises UsageProblem without aiohttp, Refusal when TLS was demanded of a `ws://` URL, which has none."""
+    if find_spec("aiohttp") is None:
+        raise UsageProblem(
+            f"{server.url}: NATS over WebSocket needs the package aiohttp, which is not installed",
+            "pip install 'jsdoctor[websocket]'; or give the server's nats:// port",
+        )
+    if tls.required and server.scheme == "ws":
+        raise ConnectionRefusal(Stage.TLS, "TLS was demanded, but ws:// has none", "give wss://, or no TLS option")
+
+
+def websocket_errors(server: ServerUrl) -> tuple[type[Exception], ...]:
+    """The exceptions of aiohttp, for a server that is reached through it."""
+    if not server.websocket:
+        return ()
+    return (import_module("aiohttp").ClientError,)
+
+
+def websocket_refusal(error: Exception, server: ServerUrl, tls: TlsPlan, waited_s: float) -> ConnectionRefusal:
+    """What a failure to open the WebSocket means. Knows aiohttp's exceptions by the errors they carry."""
+    inner = getattr(error, "certificate_error", None) or getattr(error, "os_error", None) or error
+    if status := getattr(error, "status", None):
+        return ConnectionRefusal(
+            Stage.GREETING,
+            f"an HTTP server responds with status {status}, not with a WebSocket",
+            "check the port and the path against the server's websocket block",
+        )
+    if isinstance(inner, TimeoutError):
+        return ConnectionRefusal(
+            Stage.GREETING, "no WebSocket in time", "check host and port; --timeout 15s waits longer"
+        )
+    if isinstance(inner, ssl.SSLError):
+        return tls_refusal(inner, server, tls)
+    if isinstance(inner, OSError):
+        return tcp_refusal(inner, server, waited_s)
+    return ConnectionRefusal(
+        Stage.GREETING, f"no WebSocket: {printable(str(inner))}", "check the port against the server's websocket block"
+    )
+
 
 _ERROR_LINE = re.compile(rb"-ERR '([^\r\n]{1,4096})'\r\n")
 

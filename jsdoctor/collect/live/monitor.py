@@ -17,13 +17,19 @@ from time import monotonic_ns
 import httpx2
 import msgspec
 
-from jsdoctor.collect.live.claims import MAX_CLAIMS, claimed_accounts, mapped_accounts, too_many_claims
 from jsdoctor.collect.live.collection_result import CollectionResult, Progress, no_progress
 from jsdoctor.collect.live.decoding import decoded
-from jsdoctor.collect.live.groups import MAX_RAFT_ACCOUNTS, clustered_accounts, too_many_accounts
-from jsdoctor.collect.live.monitor_body import Budget, get
-from jsdoctor.collect.live.monitor_refusal import MonitorError, http_refusal, transport_refusal
+from jsdoctor.collect.live.monitor_body import Budget, MonitorError, get, http_refusal, transport_refusal
 from jsdoctor.collect.live.monitor_url import MonitorUrl, mounts_for
+from jsdoctor.collect.live.per_account import (
+    MAX_CLAIMS,
+    MAX_RAFT_ACCOUNTS,
+    claimed_accounts,
+    clustered_accounts,
+    mapped_accounts,
+    too_many_accounts,
+    too_many_claims,
+)
 from jsdoctor.collect.live.system import ALL_ACCOUNTS, MAX_CONNECTIONS
 from jsdoctor.collect.live.torn import Replies, ask_until_settled
 from jsdoctor.engine.planner import CollectionPlan

@@ -15,10 +15,18 @@ from typing import TypeVar
 import msgspec
 
 from jsdoctor.collect.live.ask import Asker, NoReplyError, TimedReply
-from jsdoctor.collect.live.claims import MAX_CLAIMS, claimed_accounts, mapped_accounts, too_many_claims
 from jsdoctor.collect.live.collection_result import CollectionResult, Progress, no_progress
 from jsdoctor.collect.live.decoding import decoded
-from jsdoctor.collect.live.groups import MAX_RAFT_ACCOUNTS, clustered_accounts, switched_off, too_many_accounts
+from jsdoctor.collect.live.per_account import (
+    MAX_CLAIMS,
+    MAX_RAFT_ACCOUNTS,
+    claimed_accounts,
+    clustered_accounts,
+    mapped_accounts,
+    switched_off,
+    too_many_accounts,
+    too_many_claims,
+)
 from jsdoctor.collect.live.torn import Replies, ask_until_settled
 from jsdoctor.collect.live.unanswered import hanging, late, too_long, unanswered
 from jsdoctor.engine.planner import CollectionPlan

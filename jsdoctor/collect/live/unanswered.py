@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from jsdoctor.collect.live.ask import MAX_UNAWAITED_BYTES, NoReplyError, Why
-from jsdoctor.collect.live.packed import MAX_UNPACKED_BYTES
+from jsdoctor.collect.live.ask import MAX_UNAWAITED_BYTES, MAX_UNPACKED_BYTES, NoReplyError, Why
 from jsdoctor.model.finding import CLUSTER, Subject
 from jsdoctor.model.gap import Gap
 

@@ -12,8 +12,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from itertools import chain
 
 from jsdoctor.collect.logs.part import uses_native
-from jsdoctor.collect.logs.series import Progress, Scan, aggregated, by_series, scan_rows
-from jsdoctor.collect.logs.sorter import RowSorter
+from jsdoctor.collect.logs.series import Progress, RowSorter, Scan, aggregated, by_series, scan_rows
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.log_scan import Part, Row, ScanSettings
 from jsdoctor.parse.logs.aggregate.aggregated import packed

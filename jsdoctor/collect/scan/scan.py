@@ -21,11 +21,18 @@ from jsdoctor.collect.live.account import USER_INFO
 from jsdoctor.collect.live.ask import Asker, NoReplyError, Why
 from jsdoctor.collect.live.collection_result import CollectionResult, Progress
 from jsdoctor.collect.live.unanswered import unanswered
-from jsdoctor.collect.scan.direct import OneByOneError, read_by_batches
-from jsdoctor.collect.scan.message_recorder import Digest, MessageRecorder, salted
-from jsdoctor.collect.scan.rate import Rate
-from jsdoctor.collect.scan.single import AT_ONCE, read_by_direct_gets, read_by_gets
-from jsdoctor.collect.scan.stream import StreamApi, UnreadableError, Wanted, read_stream, takes_consumer
+from jsdoctor.collect.scan.reads import AT_ONCE, OneByOneError, read_by_batches, read_by_direct_gets, read_by_gets
+from jsdoctor.collect.scan.stream import (
+    Digest,
+    MessageRecorder,
+    Rate,
+    StreamApi,
+    UnreadableError,
+    Wanted,
+    read_stream,
+    salted,
+    takes_consumer,
+)
 from jsdoctor.engine.planner import CollectionPlan
 from jsdoctor.model.exchange import Access, Endpoint, Exchange
 from jsdoctor.model.finding import Subject
