@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import timedelta
 
 from jsdoctor.checks.cluster_health.asset_leaderless import Beginnings
-from jsdoctor.checks.cluster_health.leadership import EarlierReadings
+from jsdoctor.checks.cluster_health.raft import EarlierReadings
 from jsdoctor.model.jetstream import Cluster, StreamConfig, StreamState
 from jsdoctor.model.raft import RaftGroups, RaftMember
 from jsdoctor.model.server import Server, Servers, Varz

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from jsdoctor.checks.streams.claims import readers
+from jsdoctor.checks.streams.limits import readers
 from jsdoctor.model.jetstream import ExternalStream, SourceConfig, StreamConfig, StreamState
 from jsdoctor.model.snapshot import ClusterSnapshot, Stream
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from jsdoctor.checks.cluster_health.clusters import in_roll_out
+from jsdoctor.checks.cluster_health.links import in_roll_out
 from jsdoctor.model.server import Server, Varz
 
 NOW = datetime(2026, 11, 21, 15, tzinfo=UTC)

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from jsdoctor.checks.consumer_lag.lag_cause import lag_cause, samples_of
 from jsdoctor.checks.consumer_lag.lag_growing import growing
+from jsdoctor.checks.consumer_lag.progress import lag_cause, samples_of
 from jsdoctor.model.finding import Finding, Outcome
 from jsdoctor.model.params import Params
 from jsdoctor.model.partial import hide

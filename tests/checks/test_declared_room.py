@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from jsdoctor.checks.declared.deployed import Deployed, release_for
-from jsdoctor.checks.declared.room import ServerCount, declared_size, servers_for
+from jsdoctor.checks.declared.stream_resources import ServerCount, declared_size, servers_for
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.jetstream import StreamConfig
 from jsdoctor.model.manifest import (

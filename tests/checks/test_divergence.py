@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from jsdoctor.checks.sequence_mismatch.divergence import Divergence, of_consumer
+from jsdoctor.checks.sequence_mismatch.replica_divergence import Divergence, of_consumer
 from jsdoctor.model.jetstream import Cluster, ConsumerConfig, Peer, SequencePair
 from jsdoctor.model.snapshot import Consumer, ConsumerReplica
 from jsdoctor.model.trend import ConsumerHistory

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from jsdoctor.checks.logs.windows import are_within, most_within
+from jsdoctor.checks.logs.bursts import are_within, most_within
 from jsdoctor.model.log import Histogram, Occurrence
 
 

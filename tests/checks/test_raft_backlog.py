@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from jsdoctor.checks.cluster_health.backlog import backlogs
-from jsdoctor.checks.cluster_health.raft_backlog import raft_backlog
+from jsdoctor.checks.cluster_health.raft_backlog import backlogs, raft_backlog
 from jsdoctor.model.finding import Finding, Outcome
 from jsdoctor.model.raft import RaftGroups, RaftMember, RaftState
 from tests.checks.values import after, params_of

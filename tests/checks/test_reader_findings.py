@@ -11,7 +11,7 @@ from jsdoctor.checks.stream_limits.rejects_publishes import rejects_publishes
 from jsdoctor.checks.stream_limits.stream_thresholds import most_subjects
 from jsdoctor.checks.stream_limits.unheard_subjects import unheard_subjects
 from jsdoctor.checks.stream_limits.unread_evicted import unread_evicted
-from jsdoctor.checks.streams.stored_subjects import stored_subjects
+from jsdoctor.checks.streams.limits import stored_subjects
 from jsdoctor.model.finding import Finding, Outcome
 from jsdoctor.model.jetstream import (
     ConsumerConfig,

@@ -11,7 +11,6 @@ import msgspec
 import pytest
 
 from jsdoctor.checks.declared import (
-    consumer_changes,
     consumer_refusals,
     descriptions,
     negative_numbers,
@@ -19,7 +18,7 @@ from jsdoctor.checks.declared import (
     stream_refusals,
 )
 from jsdoctor.checks.declared.refusal import ServerRefusal, certain
-from jsdoctor.checks.declared.subject_transform import TransformUse, faults
+from jsdoctor.checks.declared.stream_origins import TransformUse, faults
 from jsdoctor.model.jetstream import ConsumerConfig, StreamConfig
 from jsdoctor.model.server_defaults import consumer_as_stored
 from tests.support.evidence import FIXTURES
@@ -252,7 +251,7 @@ def test_a_work_queue_takes_new_consumers_of_one_kind() -> None:
     ],
 )
 def test_changes_of_a_consumer(change: dict[str, Any], refused: list[str]) -> None:
-    assert stated(consumer_changes.of_change(consumer(**change), consumer())) == refused
+    assert stated(consumer_refusals.of_change(consumer(**change), consumer())) == refused
 
 
 def test_a_refusal_holds_from_its_first_release_to_the_one_before_its_last() -> None:

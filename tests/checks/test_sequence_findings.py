@@ -15,9 +15,8 @@ from jsdoctor.checks.sequence_mismatch.consumer_ahead import (
     consumer_ahead,
 )
 from jsdoctor.checks.sequence_mismatch.delivery_gap import delivery_gap_logged
-from jsdoctor.checks.sequence_mismatch.divergence import Divergence, of_consumer
 from jsdoctor.checks.sequence_mismatch.expected_ahead import expected_ahead_captured, expected_ahead_logged
-from jsdoctor.checks.sequence_mismatch.replica_divergence import replica_divergence
+from jsdoctor.checks.sequence_mismatch.replica_divergence import Divergence, of_consumer, replica_divergence
 from jsdoctor.checks.sequence_mismatch.stream_damaged import (
     restored_less_logged,
     stream_went_back,

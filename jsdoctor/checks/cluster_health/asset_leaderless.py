@@ -9,18 +9,24 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from jsdoctor.checks.cluster_health.assignments import Assignments, is_shown_without_group
-from jsdoctor.checks.cluster_health.leadership import Asset, EarlierReadings, LeaderAbsence, lost_majority
-from jsdoctor.checks.cluster_health.raft import is_heard, is_late, quorum
+from jsdoctor.checks.cluster_health.raft import (
+    Asset,
+    Assignments,
+    EarlierReadings,
+    LeaderAbsence,
+    is_heard,
+    is_late,
+    is_shown_without_group,
+    lost_majority,
+    quorum,
+)
 from jsdoctor.checks.cluster_health.required_level import is_offline, level_of, required_level, takes_out_of_service
 from jsdoctor.checks.logs.bursts import bursts
 from jsdoctor.checks.logs.log_findings import detailed_finding
-from jsdoctor.checks.logs.log_incidents import LogIncident, log_incidents
-from jsdoctor.checks.logs.timeline import AROUND_US
+from jsdoctor.checks.logs.log_incidents import AROUND_US, LogIncident, log_incidents
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.servers.health import uptime_ns
-from jsdoctor.checks.streams.leaders import led_ns
-from jsdoctor.checks.streams.scaling import is_scaled
+from jsdoctor.checks.streams.limits import is_scaled, led_ns
 from jsdoctor.model.finding import CLUSTER, Finding, Observation, Severity, passed, suspected, unknown
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.params import Params

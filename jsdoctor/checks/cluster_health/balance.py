@@ -8,7 +8,7 @@ from math import sqrt
 
 import msgspec
 
-from jsdoctor.checks.cluster_health.clusters import cluster_of
+from jsdoctor.checks.cluster_health.links import cluster_of
 from jsdoctor.model.server import Servers
 from jsdoctor.model.snapshot import ClusterSnapshot
 

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from jsdoctor.checks.cluster_health.clusters import Members, clusters, in_roll_out, parted
-from jsdoctor.checks.cluster_health.links import configured_gateways
+from jsdoctor.checks.cluster_health.links import Members, clusters, configured_gateways, in_roll_out, parted
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Observation, Severity, passed, unknown
 from jsdoctor.model.links import Links

@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 
-from jsdoctor.checks.cluster_health.clusters import Members, clusters
-from jsdoctor.checks.cluster_health.links import Down, all_young, by_server, configured_gateways, gateways_down
-from jsdoctor.checks.cluster_health.links_past import LinksOverTime, links_over_time
+from jsdoctor.checks.cluster_health.links import (
+    Down,
+    LinksOverTime,
+    Members,
+    all_young,
+    by_server,
+    clusters,
+    configured_gateways,
+    gateways_down,
+    links_over_time,
+)
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, passed, unknown
 from jsdoctor.model.links import Gateway, Links, ServerLinks

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator
 from functools import reduce
 from operator import or_
 
-from jsdoctor.checks.cluster_health.links import all_young, by_server
-from jsdoctor.checks.cluster_health.links_past import LinksOverTime, before_fall, links_over_time
+from jsdoctor.checks.cluster_health.links import LinksOverTime, all_young, before_fall, by_server, links_over_time
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, passed, unknown
 from jsdoctor.model.links import Leaf, Links

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping
 from jsdoctor.checks.logs.bursts import bursts
 from jsdoctor.checks.logs.log_findings import detailed_finding
 from jsdoctor.checks.logs.log_incidents import LogIncident, log_incidents
-from jsdoctor.checks.logs.raft_words import member_of
-from jsdoctor.checks.logs.words import listed
+from jsdoctor.checks.logs.words import listed, member_of
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity
 from jsdoctor.model.log import LogEvidence, Occurrence

@@ -1,16 +1,73 @@
-"""Which configured or expected connections between servers are missing: gateways, routes, leaf nodes."""
+"""Clusters of servers and the links between them: gateways, routes, leaf nodes; those missing, and those that were."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from itertools import combinations
 
 import msgspec
 
-from jsdoctor.checks.cluster_health.clusters import Members
-from jsdoctor.checks.servers.health import uptime_ns
+from jsdoctor.checks.servers.health import started_at, uptime_ns
+from jsdoctor.model.finding import CLUSTER, Subject
 from jsdoctor.model.links import Links, ServerLinks
-from jsdoctor.model.server import Server
+from jsdoctor.model.partial import shown_or
+from jsdoctor.model.server import Server, Servers
+from jsdoctor.model.server_past import PastSample, ServerPast
+
+
+class Members(msgspec.Struct, frozen=True):
+    """The servers of one cluster that responded, by name. `subject` has the cluster's name if there are several."""
+
+    name: str
+    subject: Subject
+    servers: tuple[Server, ...]
+
+
+def clusters(servers: Servers) -> Iterator[Members]:
+    """Every named cluster. Servers outside of any cluster, such as single ones and leaf nodes, are in none of them."""
+    servers_by_cluster: dict[str, list[Server]] = defaultdict(list)
+    for server in servers.servers:
+        if name := cluster_of(server):
+            servers_by_cluster[name].append(server)
+    for name in sorted(servers_by_cluster):
+        subject = CLUSTER if len(servers_by_cluster) == 1 else Subject(kind="cluster", name=name)
+        yield Members(name, subject, tuple(servers_by_cluster[name]))
+
+
+def cluster_of(server: Server) -> str:
+    """The name of a server's cluster; empty outside of any."""
+    return server.cluster or (server.varz.cluster.name if server.varz and server.varz.cluster else "")
+
+
+def in_roll_out(servers: Sequence[Server], within_ns: int, apart_ns: int) -> bool:
+    """Whether a rollout is in progress: some servers were started or reloaded within `within_ns`, others were not.
+
+    If all are younger, the oldest must be at least `apart_ns` older than the youngest: servers that start together are
+    no rollout.
+    """
+    ages = [age for server in servers if (age := _settled_ns(server)) is not None]
+    return (
+        0 < len(ages) == len(servers)
+        and min(ages) < within_ns
+        and (max(ages) >= within_ns or max(ages) - min(ages) >= apart_ns)
+    )
+
+
+def _settled_ns(server: Server) -> int | None:
+    """Time since a server was started or took a new configuration, by its own clock, in ns; None if unknown."""
+    varz = server.varz
+    if varz is None or varz.start is None:
+        return None
+    since = max(varz.start, varz.config_load_time or varz.start)
+    return int(((varz.now or server.at) - since).total_seconds() * 1e9)
+
+
+def parted(values: dict[str, list[str]]) -> str:
+    """Values and the servers that have them: `n1, n2: 1,048,576; n3: 8,388,608`. Keys are values, items are servers."""
+    ordered = sorted(values.items(), key=lambda item: (-len(item[1]), item[0]))
+    return "; ".join(f"{', '.join(sorted(names))}: {value or 'none'}" for value, names in ordered)
 
 
 class Down(msgspec.Struct, frozen=True):
@@ -71,3 +128,61 @@ def routes_missing(group: Members, links: Links | None) -> Iterator[tuple[str, s
 def all_young(servers: Sequence[Server], start_ns: int) -> bool:
     """Whether some server has just started: its connections may be on their way."""
     return any((up := uptime_ns(server)) is not None and up < start_ns for server in servers)
+
+
+class LinksOverTime(msgspec.Struct, frozen=True):
+    """The links of a server since it has had its present configuration, oldest first: what it had and lacks is gone.
+
+    `present` are the last two samples.
+    """
+
+    server: Server
+    earlier: tuple[ServerLinks, ...]
+    present: tuple[ServerLinks, ServerLinks]
+
+
+def links_over_time(past: ServerPast) -> Iterator[LinksOverTime]:
+    """Every server that runs now and showed links before, by name. One without links now has links without any."""
+    for server in past.samples[-1].servers:
+        since = _configured_at(server)
+        before, now = (_links_of(server, sample) for sample in past.present)
+        earlier = tuple(
+            links
+            for sample in past.earlier
+            if (links := _links_of(server, sample)) and _is_same(since, _configured_then(server.name, sample))
+        )
+        if earlier:
+            yield LinksOverTime(server, earlier, (before or _none(server), now or _none(server)))
+
+
+def before_fall(counts: Sequence[int], now: int) -> list[int]:
+    """The counts of earlier samples before they fell to what they are now; none where they did not, or not for good.
+
+    One sample with more may be the moment of a change, so a fall takes two of them.
+    """
+    before = list(counts)
+    while before and before[-1] <= now:
+        before.pop()
+    return before if len(before) > 1 and min(before) > now else []
+
+
+def _configured_at(server: Server) -> datetime | None:
+    """When a server took its configuration: at its start, or at its last reload. None: not shown."""
+    return shown_or(lambda: server.varz.config_load_time if server.varz else None, None) or started_at(server)
+
+
+def _is_same(time: datetime | None, other: datetime | None) -> bool:
+    """Exporters cut fractions of a second off."""
+    return time is not None and other is not None and abs((time - other).total_seconds()) < 1
+
+
+def _configured_then(name: str, sample: PastSample) -> datetime | None:
+    return next((_configured_at(server) for server in sample.servers if server.name == name), None)
+
+
+def _links_of(server: Server, sample: PastSample) -> ServerLinks | None:
+    return next((links for links in sample.links if links.server == server.name), None)
+
+
+def _none(server: Server) -> ServerLinks:
+    return ServerLinks(server=server.name, cluster=server.cluster, at=server.at)

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.cluster_health.meta_group import MetaSamples, meta_groups
-from jsdoctor.checks.cluster_health.raft import label, quorum
+from jsdoctor.checks.cluster_health.raft import MetaSamples, label, meta_groups, quorum
 from jsdoctor.checks.declared.doubts import BY_HAND, jetstream_unclear, unclear
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, passed, unknown

@@ -10,14 +10,12 @@ from functools import partial
 
 import msgspec
 
-from jsdoctor.checks.cluster_health.clusters import clusters
-from jsdoctor.checks.cluster_health.links import Down, gateways_down
-from jsdoctor.checks.cluster_health.meta_group import MetaSamples, leader_of, meta_groups
-from jsdoctor.checks.cluster_health.raft import is_late, quorum
+from jsdoctor.checks.cluster_health.links import Down, clusters, gateways_down
+from jsdoctor.checks.cluster_health.raft import MetaSamples, is_late, leader_of, meta_groups, quorum
 from jsdoctor.checks.logs.bursts import bursts
 from jsdoctor.checks.logs.log_findings import detailed_finding, findings_by_subject
 from jsdoctor.checks.logs.log_incidents import YOUNG_US, LogIncident, log_incidents
-from jsdoctor.checks.logs.raft_words import cluster_of
+from jsdoctor.checks.logs.words import cluster_of
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.servers.health import uptime_ns
 from jsdoctor.model.finding import CLUSTER, Confidence, Finding, Severity, passed, suspected, unknown

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jsdoctor.checks.cluster_health.meta_group import meta_groups
-from jsdoctor.checks.cluster_health.raft import UNKNOWN_NAME
+from jsdoctor.checks.cluster_health.raft import UNKNOWN_NAME, meta_groups
 from jsdoctor.model.release import release
 from jsdoctor.model.server import Server, Servers
 

@@ -7,10 +7,18 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from jsdoctor.checks.cluster_health.leadership import Asset, EarlierReadings, silent_members
-from jsdoctor.checks.cluster_health.meta_group import MetaSamples, leader_of, meta_groups
-from jsdoctor.checks.cluster_health.raft import is_heard, is_late, label
-from jsdoctor.checks.streams.leaders import led_ns
+from jsdoctor.checks.cluster_health.raft import (
+    Asset,
+    EarlierReadings,
+    MetaSamples,
+    is_heard,
+    is_late,
+    label,
+    leader_of,
+    meta_groups,
+    silent_members,
+)
+from jsdoctor.checks.streams.limits import led_ns
 from jsdoctor.model.finding import Finding, Observation, unknown
 from jsdoctor.model.jetstream import Peer
 from jsdoctor.model.release import release, version_at

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from jsdoctor.checks.cluster_health.clusters import Members, clusters
+from jsdoctor.checks.cluster_health.links import Members, clusters
 from jsdoctor.checks.cluster_health.peer_reachability import being_scaled
 from jsdoctor.checks.logs.bursts import Burst, bursts
 from jsdoctor.checks.logs.log_findings import detailed_finding
-from jsdoctor.checks.logs.raft_words import cluster_of
-from jsdoctor.checks.logs.words import listed
+from jsdoctor.checks.logs.words import cluster_of, listed
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed, unknown
 from jsdoctor.model.log import LogEvidence

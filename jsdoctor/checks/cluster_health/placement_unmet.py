@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from jsdoctor.checks.cluster_health.clusters import cluster_of
+from jsdoctor.checks.cluster_health.links import cluster_of
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, passed, unknown
 from jsdoctor.model.jetstream import Placement

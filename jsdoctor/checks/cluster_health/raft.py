@@ -1,10 +1,23 @@
-"""Raft groups as their leaders report them: which peers are in contact, and what is left of the quorum."""
+"""Raft groups: quorum, members without contact, for how long nobody leads, the meta group, and what is only stored."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from functools import cached_property
+from typing import TypeAlias
 
+import msgspec
+
+from jsdoctor.checks.servers.health import uptime_ns
+from jsdoctor.checks.streams.limits import is_scaled, led_ns
+from jsdoctor.model.finding import CLUSTER, Finding, Observation, Subject, suspected, unknown
 from jsdoctor.model.jetstream import Peer
+from jsdoctor.model.partial import shown_or
+from jsdoctor.model.raft import META_GROUP, RaftGroups
+from jsdoctor.model.server import Server, Servers
+from jsdoctor.model.snapshot import ClusterSnapshot, Consumer, SnapshotSeries, Stream
+from jsdoctor.model.wording import span
 
 _SECOND_NS = 1_000_000_000
 
@@ -49,3 +62,266 @@ def silent_peers(readings: Sequence[Collection[Peer]], silence_ns: int, is_settl
         for peer in readings[-1]
         if label(peer) not in received and (peer.offline or peer.active_ns > 0 or label(peer) in lasting)
     )
+
+
+Asset: TypeAlias = Stream | Consumer
+
+
+class EarlierReadings:
+    """Earlier readings of the same asset, found by name and incarnation. The index is built on first use."""
+
+    def __init__(self, snapshots: SnapshotSeries) -> None:
+        self._snapshots = snapshots.snapshots[:-1]
+        self.is_pasted = snapshots.last.is_pasted
+
+    @cached_property
+    def _index(self) -> list[dict[tuple[str, str, str], Asset]]:
+        return [_by_key(snapshot) for snapshot in self._snapshots]
+
+    def before(self, asset: Asset) -> list[Asset]:
+        """Its readings in the samples before the last, oldest first."""
+        result = [index.get(_key(asset)) for index in self._index]
+        return [earlier for earlier in result if earlier is not None and earlier.created == asset.created]
+
+    def watched_ns(self, asset: Asset) -> int:
+        """Time between its first and its last reading."""
+        readings = [*self.before(asset), asset]
+        return max(0, int((readings[-1].at - readings[0].at).total_seconds() * 1e9))
+
+
+def _key(asset: Asset) -> tuple[str, str, str]:
+    return (asset.account, asset.stream, asset.name) if isinstance(asset, Consumer) else (asset.account, asset.name, "")
+
+
+def _by_key(snapshot: ClusterSnapshot) -> dict[tuple[str, str, str], Asset]:
+    key: dict[tuple[str, str, str], Asset] = {}
+    for stream in snapshot.streams:
+        key[_key(stream)] = stream
+        key |= {_key(consumer): consumer for consumer in stream.consumers}
+    return key
+
+
+def silent_members(asset: Asset, history: EarlierReadings, silence_ns: int) -> tuple[Peer, ...]:
+    """Its peers without contact to its leader.
+
+    One that was never seen counts if the leader has led for `silence_ns`, where the server reports since when, and if
+    no sample shows another number of replicas or of members: members that come and go as a stream is scaled look the
+    same.
+    """
+    if asset.cluster is None:
+        return ()
+    earlier = [reading for reading in history.before(asset) if reading.from_leader and reading.cluster]
+    led = led_ns(asset)
+    # 0: as many as the stream of a consumer has, or not shown by a pasted part of a reply.
+    wanted = shown_or(lambda: asset.config.num_replicas, 0)
+    is_whole = wanted in (0, len(asset.cluster.replicas) + 1)
+    is_settled = (led is None or led >= silence_ns) and is_whole and not is_scaled((*earlier, asset))
+    replicas = [reading.cluster.replicas for reading in (*earlier, asset) if reading.cluster]
+    return silent_peers(replicas, silence_ns, is_settled)
+
+
+class LeaderAbsence:
+    """A leaderless asset. `peers`: its members as one of them reports them; `answering`: those that showed a copy."""
+
+    def __init__(self, asset: Asset, stream: Stream) -> None:
+        self.asset, self.stream = asset, stream
+        # A report names its members without their state; that it marks none of them as the leader shows nevertheless.
+        none: tuple[Peer, ...] = ()
+        replicas = shown_or(lambda: asset.cluster.replicas if asset.cluster else none, none)
+        self.peers: tuple[Peer, ...] = tuple(peer for peer in replicas if peer.name != asset.answered_by)
+        self.answering = {replica.server for replica in asset.replicas} | ({asset.answered_by} - {""})
+
+    @property
+    def needed(self) -> int:
+        """How many members must take part in an election."""
+        configured = shown_or(lambda: self.asset.config.num_replicas or self.stream.config.num_replicas, 0)
+        return quorum(max(configured, len(self.peers) + self._itself))
+
+    @property
+    def _itself(self) -> int:
+        """1 if a member responded, else 0: that member is not among `peers`; the API does not report which it is."""
+        return 1 if self.asset.answered_by else 0
+
+    @property
+    def age_ns(self) -> int:
+        """Time since the asset was created; very long when unknown."""
+        created = self.asset.created
+        return 1 << 62 if created is None else int((self.asset.at - created).total_seconds() * 1e9)
+
+    def _quiet_ns(self) -> int:
+        """Shortest time since contact with any member, in nanoseconds; 0 if the server does not report it."""
+        return min((peer.active_ns for peer in self.peers if peer.active_ns > 0), default=0)
+
+    def _too_few(self) -> bool:
+        online = sum(not peer.offline for peer in self.peers) + self._itself
+        return 0 < len(self.answering) < self.needed or (bool(self.peers) and online < self.needed)
+
+    def is_lasting(self, silence_ns: int) -> bool:
+        """Whether this is more than an election: too few members are left, or no contact for `silence_ns`."""
+        return self._too_few() or self._quiet_ns() >= silence_ns
+
+    def why(self, silence_ns: int) -> str:
+        """What keeps it from having a leader."""
+        if self._too_few():
+            reached = len(self.answering) or "too few"
+            return f"of its members {reached} can be reached, {self.needed} are needed to elect one"
+        return f"its members have had no contact with a leader for {span(max(self._quiet_ns(), silence_ns))}"
+
+
+def lost_majority(asset: Asset, history: EarlierReadings, silence_ns: int) -> Finding | None:
+    """A leader without contact to a majority: it accepts no more messages and steps down within some seconds."""
+    peers = asset.cluster.replicas if asset.cluster else ()
+    if not peers or sum(is_heard(peer, silence_ns) for peer in peers) + 1 >= quorum(len(peers) + 1):
+        return None
+    received = len(peers) + 1 - len(silent_members(asset, history, silence_ns))
+    if received >= quorum(len(peers) + 1):
+        return None
+    return Finding(
+        subject=asset.subject,
+        message=f"its leader reaches only {received - 1} of {len(peers)} other members: nothing can be stored any more",
+        measured=received,
+        threshold=quorum(len(peers) + 1),
+        unit="count",
+        evidence=tuple(asset.observed(f"cluster.replicas[{peer.name}].active", peer.active_ns) for peer in peers),
+    )
+
+
+class MetaSamples(msgspec.Struct, frozen=True):
+    """One domain's meta group: in each sample, oldest first, the servers of the group that responded."""
+
+    domain: str
+    samples: tuple[tuple[Server, ...], ...]
+
+    @property
+    def subject(self) -> Subject:
+        """The cluster; with a name only where there are domains."""
+        return Subject(kind="cluster", name=self.domain) if self.domain else CLUSTER
+
+    @property
+    def last(self) -> tuple[Server, ...]:
+        """The members in the newest sample."""
+        return self.samples[-1]
+
+    @property
+    def size(self) -> int:
+        """How many peers count for the quorum: every one that was added and not removed, the dead ones too."""
+        return max(server.meta.cluster_size for server in self.last if server.meta)
+
+    def named(self) -> list[set[str]]:
+        """The leaders that the members name, per sample."""
+        return [
+            {server.meta.leader for server in sample if server.meta and server.meta.leader} for sample in self.samples
+        ]
+
+    def silent(self, silence_ns: int) -> tuple[Peer, ...] | None:
+        """Peers without contact to the leader; None if the leader itself did not respond.
+
+        Followers report each other as never seen, so only the leader's report counts (server: raft.go Peers).
+        """
+        views = [view for sample in self.samples if (view := leader_of(sample))]
+        if leader_of(self.last) is None:
+            return None
+        leader = views[-1].name
+        same = [view.meta.replicas for view in views if view.name == leader and view.meta]
+        return silent_peers(same, silence_ns)
+
+    @property
+    def peers(self) -> tuple[Peer, ...]:
+        """The other members as the leader reports them in the newest sample; none if it did not respond."""
+        leader = leader_of(self.last)
+        return leader.meta.replicas if leader and leader.meta else ()
+
+    def observed(self) -> tuple[Observation, ...]:
+        """Which leader every member names, in the newest sample."""
+        return tuple(
+            server.observed("meta_cluster.leader", server.meta.leader or None) for server in self.last if server.meta
+        )
+
+
+def leader_of(sample: Iterable[Server]) -> Server | None:
+    """The server that reports itself as leader."""
+    return next((server for server in sample if server.meta and server.meta.leader == server.name), None)
+
+
+def meta_groups(servers: Servers) -> list[MetaSamples]:
+    """The meta group of every domain that the newest sample shows. Single servers have none."""
+    by_domain: dict[str, list[tuple[Server, ...]]] = defaultdict(list)
+    for sample in servers.samples:
+        members: dict[str, list[Server]] = defaultdict(list)
+        for server in sample:
+            if server.meta and server.jetstream and not server.jetstream.disabled:
+                members[server.domain].append(server)
+        for domain, member in members.items():
+            by_domain[domain].append(tuple(member))
+    shown = {server.domain for server in servers.servers if server.meta}
+    return [MetaSamples(domain, tuple(by_domain[domain])) for domain in sorted(shown) if by_domain[domain]]
+
+
+_META_FIRST = "see the result for the meta group (JSD701), and run again when it has a leader"
+_AGAIN = "run again in ten seconds, with at least two samples"
+
+
+class Assignments:
+    """Assets that a server lists and may not run: the meta group has not assigned them, or their group does not run.
+
+    Scaling is proposed to the meta group, so none can go on where a server knew no meta leader since it started. Where
+    it did know one, scaling may take seconds longer than that leader lives: measured on 2.15.1, for consumers.
+    """
+
+    def __init__(self, servers: Servers | None, groups: RaftGroups | None, settle_ns: int) -> None:
+        self._settle_ns = settle_ns
+        self._samples = [{server.name: server for server in sample} for sample in servers.samples] if servers else []
+        self._had_meta_leader = {
+            member.server: member.state.ever_had_leader
+            for member in (groups.last if groups else ())
+            if member.group == META_GROUP
+        }
+
+    def doubt(self, asset: Asset, stream: Stream, history: EarlierReadings) -> Finding | None:
+        """Why it is not evaluated whether an asset is led; None where that shows.
+
+        It is not led if its server has long been up, never knew a meta leader, and shows no group where one is needed.
+        """
+        if not is_shown_without_group(asset, stream):
+            return None
+        name, is_replicated = asset.answered_by, _replicas(asset, stream) > 1
+        if not is_replicated:
+            is_doubtful = not asset.from_leader or self._lacks_meta_leader(name)
+            return self._maybe_not_served(asset) if is_doubtful else None
+        if asset.from_leader or self._had_meta_leader.get(name) is not False:
+            reason = f"{name} reports it as its own and shows no Raft group for it: it is being scaled, the server has"
+            return suspected(asset.subject, f"{reason} just started, or the group does not run", _AGAIN)
+        if not history.before(asset):
+            return suspected(asset.subject, f"{name} shows no Raft group for it in the only sample", _AGAIN)
+        uptime = uptime_ns(server) if (server := self._last(name)) else None
+        if uptime is None or uptime < self._settle_ns:
+            since = "at a time that was not read" if uptime is None else f"{span(uptime)} ago"
+            return unknown(asset.subject, f"{name} started {since} and knows no meta leader yet", _AGAIN)
+        return None
+
+    def _last(self, name: str) -> Server | None:
+        return self._samples[-1].get(name) if self._samples else None
+
+    def _lacks_meta_leader(self, name: str) -> bool:
+        """Whether the server names no meta leader in any sample, and is not known to have had one since it started."""
+        readings = [sample[name].meta for sample in self._samples if name in sample]
+        is_missing = bool(readings) and all(meta is not None and not meta.leader for meta in readings)
+        return is_missing and not self._had_meta_leader.get(name)
+
+    def _maybe_not_served(self, asset: Asset) -> Finding:
+        had = self._had_meta_leader.get(asset.answered_by)
+        since = "had none since it started" if had is False else "may have had none since it started"
+        reason = f"{asset.answered_by} knows no meta leader and {since}: from 2.12 on it serves nothing that it lists"
+        return unknown(asset.subject, reason, _META_FIRST)
+
+
+def _replicas(asset: Asset, stream: Stream) -> int:
+    return asset.config.replicas_on(stream.config) if isinstance(asset, Consumer) else asset.config.num_replicas
+
+
+def is_shown_without_group(asset: Asset, stream: Stream) -> bool:
+    """Whether the server that responded names itself, or shows no cluster for a consumer of a stream in one."""
+    if asset.cluster is None:
+        return asset is not stream and stream.cluster is not None and bool(stream.cluster.name)
+    leader = asset.cluster.leader
+    return bool(leader) and leader == asset.answered_by and asset.cluster.shows_no_group

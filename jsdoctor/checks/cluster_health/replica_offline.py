@@ -12,7 +12,6 @@ from heapq import nlargest
 
 import msgspec
 
-from jsdoctor.checks.cluster_health.leadership import EarlierReadings
 from jsdoctor.checks.cluster_health.peer_reachability import (
     PeerReachability,
     UnreachablePeer,
@@ -20,12 +19,11 @@ from jsdoctor.checks.cluster_health.peer_reachability import (
     peer_reachability,
     under_replicated,
 )
-from jsdoctor.checks.cluster_health.raft import UNKNOWN_NAME
+from jsdoctor.checks.cluster_health.raft import UNKNOWN_NAME, EarlierReadings
 from jsdoctor.checks.logs.bursts import bursts
 from jsdoctor.checks.logs.index import index_of
 from jsdoctor.checks.logs.log_findings import detailed_finding
-from jsdoctor.checks.logs.raft_words import cluster_of
-from jsdoctor.checks.logs.words import no_server_lines, zoned
+from jsdoctor.checks.logs.words import cluster_of, no_server_lines, zoned
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.servers.health import uptime_ns
 from jsdoctor.model.finding import (

@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import partial
 
-from jsdoctor.checks.cluster_health.clusters import Members, cluster_of, clusters
-from jsdoctor.checks.cluster_health.links import all_young, by_server, routes_missing
-from jsdoctor.checks.cluster_health.links_past import LinksOverTime, before_fall, links_over_time
+from jsdoctor.checks.cluster_health.links import (
+    LinksOverTime,
+    Members,
+    all_young,
+    before_fall,
+    by_server,
+    cluster_of,
+    clusters,
+    links_over_time,
+    routes_missing,
+)
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, passed, unknown
 from jsdoctor.model.links import Links

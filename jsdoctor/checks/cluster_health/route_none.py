@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
-from jsdoctor.checks.cluster_health.clusters import Members, clusters
-from jsdoctor.checks.cluster_health.links import all_young, by_server
+from jsdoctor.checks.cluster_health.links import Members, all_young, by_server, clusters
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, passed, suspected, unknown
 from jsdoctor.model.links import Links, Route, ServerLinks

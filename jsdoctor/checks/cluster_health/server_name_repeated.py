@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from jsdoctor.checks.cluster_health.clusters import cluster_of
-from jsdoctor.checks.cluster_health.links import configured_gateways
+from jsdoctor.checks.cluster_health.links import cluster_of, configured_gateways
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Subject, passed, suspected
 from jsdoctor.model.server import Server, Servers

@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from datetime import timedelta
 
-from jsdoctor.checks.cluster_health.clusters import Members, clusters
-from jsdoctor.checks.cluster_health.links import by_server
+from jsdoctor.checks.cluster_health.links import Members, by_server, clusters
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, passed
 from jsdoctor.model.links import Links, ServerLinks

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from jsdoctor.checks.cluster_health.clusters import Members, clusters, in_roll_out, parted
+from jsdoctor.checks.cluster_health.links import Members, clusters, in_roll_out, parted
 from jsdoctor.checks.logs.bursts import bursts
 from jsdoctor.checks.logs.index import index_of
 from jsdoctor.checks.logs.log_findings import detailed_finding

@@ -9,9 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
 from jsdoctor.checks.logs.words import listed
-from jsdoctor.checks.packets.trust import dropped, missed
-from jsdoctor.checks.packets.views import View, views
-from jsdoctor.checks.packets.words import percent
+from jsdoctor.checks.packets.views import View, dropped, missed, percent, views
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Observation, Severity, Subject, passed
 from jsdoctor.model.log import LogEvidence, LogFile

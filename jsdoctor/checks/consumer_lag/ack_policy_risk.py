@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.consumer_lag.lowest import lowest_values
-from jsdoctor.checks.declared.deployed import Deployed
+from jsdoctor.checks.consumer_lag.progress import lowest_values
+from jsdoctor.checks.declared.deployed import Declarations, Deployed
 from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
-from jsdoctor.checks.declared.index import Declarations
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, passed, unknown
 from jsdoctor.model.jetstream import ConsumerConfig

@@ -11,8 +11,7 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.consumer_lag.progress import unacknowledged_ns
 from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
-from jsdoctor.checks.packets.views import moment, most_severe
-from jsdoctor.checks.packets.words import percent
+from jsdoctor.checks.packets.views import moment, most_severe, percent
 from jsdoctor.checks.registry import check
 from jsdoctor.model.ack_times import AckTimes, ConsumerAcks
 from jsdoctor.model.finding import Finding, Observation, Severity, Subject, passed

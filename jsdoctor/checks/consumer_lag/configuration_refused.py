@@ -7,17 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.declared import consumer_changes, consumer_refusals
-from jsdoctor.checks.declared.deployed import Deployed, consumer_of, release_for
+from jsdoctor.checks.declared import consumer_refusals
+from jsdoctor.checks.declared.deployed import Declarations, Deployed, consumer_of, release_for
 from jsdoctor.checks.declared.doubts import indeterminate
-from jsdoctor.checks.declared.index import Declarations
-from jsdoctor.checks.declared.refusal import ServerRefusal
+from jsdoctor.checks.declared.refusal import ServerRefusal, verdict
 from jsdoctor.checks.declared.stream_resources import account_row, most_consumers
-from jsdoctor.checks.declared.verdict import verdict
-from jsdoctor.checks.logs.bursts import bursts
-from jsdoctor.checks.logs.clients import client_of
+from jsdoctor.checks.logs.bursts import NOT_CREATED, bursts, refusals_in
 from jsdoctor.checks.logs.log_findings import finding_of
-from jsdoctor.checks.logs.refused_consumers import NOT_CREATED, refusals_in
+from jsdoctor.checks.logs.words import client_of
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, passed, unknown
 from jsdoctor.model.jetstream import ConsumerConfig, StreamConfig
@@ -124,7 +121,7 @@ def _refusals(
     config = consumer_as_stored(consumer.config, stream.consumer_limits if stream else None, release)
     yield from consumer_refusals.of_consumer(config, consumer.config, stream)
     if current:
-        yield from consumer_changes.of_change(config, current.config)
+        yield from consumer_refusals.of_change(config, current.config)
     if stream is not None and stream.retention == "workqueue" and stream.mirror is None:
         if not current:
             yield from consumer_refusals.of_new_on_work_queue(config)

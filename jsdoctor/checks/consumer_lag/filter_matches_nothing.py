@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from jsdoctor.checks.declared.deployed import Deployed
+from jsdoctor.checks.declared.deployed import Declarations, Deployed
 from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
-from jsdoctor.checks.declared.index import Declarations
 from jsdoctor.checks.registry import check
-from jsdoctor.checks.streams.stored_subjects import stored_subjects
+from jsdoctor.checks.streams.limits import stored_subjects
 from jsdoctor.model.finding import Finding, Severity, passed, unknown
 from jsdoctor.model.jetstream import StreamConfig
 from jsdoctor.model.manifest import DeclaredConsumer, Manifests

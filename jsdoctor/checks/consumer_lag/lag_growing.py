@@ -7,9 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.consumer_lag.lag_cause import held_by_its_limit, lag_cause, samples_of
-from jsdoctor.checks.consumer_lag.loss import time_to_loss
-from jsdoctor.checks.consumer_lag.progress import DeliveryRates, acknowledged, backlog, flow, grows, wait_s
+from jsdoctor.checks.consumer_lag.progress import (
+    DeliveryRates,
+    acknowledged,
+    backlog,
+    flow,
+    grows,
+    held_by_its_limit,
+    lag_cause,
+    samples_of,
+    time_to_loss,
+    wait_s,
+)
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Confidence, Finding, Severity, passed
 from jsdoctor.model.history import History

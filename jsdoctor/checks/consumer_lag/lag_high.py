@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.consumer_lag.lag_cause import held_by_its_limit, lag_cause, samples_of, time_to_drain_s
-from jsdoctor.checks.consumer_lag.progress import DeliveryRates, acknowledged, flow, grows, wait_s
+from jsdoctor.checks.consumer_lag.progress import (
+    DeliveryRates,
+    acknowledged,
+    flow,
+    grows,
+    held_by_its_limit,
+    lag_cause,
+    samples_of,
+    time_to_drain_s,
+    wait_s,
+)
 from jsdoctor.checks.monitor_metadata import own_count
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Confidence, Finding, Severity, passed

@@ -16,11 +16,9 @@ import msgspec
 from jsdoctor.checks.consumer_lag.progress import Key, key
 from jsdoctor.checks.declared.deployed import Deployed, consumer_of
 from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
-from jsdoctor.checks.logs.bursts import Burst, bursts
-from jsdoctor.checks.logs.clients import client_of
+from jsdoctor.checks.logs.bursts import NOT_CREATED, Burst, bursts, refusals_in
 from jsdoctor.checks.logs.log_findings import finding_of
-from jsdoctor.checks.logs.refused_consumers import NOT_CREATED, refusals_in
-from jsdoctor.checks.logs.words import no_server_lines, subject_of
+from jsdoctor.checks.logs.words import client_of, no_server_lines, subject_of
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed, suspected, unknown
 from jsdoctor.model.history import History

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from jsdoctor.checks.consumer_lag.lag_cause import lag_cause
-from jsdoctor.checks.consumer_lag.progress import acknowledged, flow, histories, key
+from jsdoctor.checks.consumer_lag.progress import acknowledged, flow, histories, key, lag_cause
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, passed
 from jsdoctor.model.params import Params

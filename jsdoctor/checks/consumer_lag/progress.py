@@ -1,4 +1,4 @@
-"""Progress of a consumer between samples: deliveries, acknowledgements, their rates, and how long it has been idle.
+"""Progress of a consumer between samples, why it is behind, and when the limits of its stream reach its position.
 
 One rule judges a failing consumer: `JSD403` consumers that are full, `JSD404`, `JSD405` and `JSD417` stalled ones,
 `JSD401` and `JSD402` those that move, and `JSD414` paused ones.
@@ -6,16 +6,33 @@ One rule judges a failing consumer: `JSD403` consumers that are full, `JSD404`, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
 import msgspec
 
+from jsdoctor.model.finding import Subject
 from jsdoctor.model.jetstream import SequencePair
 from jsdoctor.model.partial import shown_or
-from jsdoctor.model.snapshot import Consumer
+from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
 from jsdoctor.model.trend import ConsumerHistory, ConsumerKey, Trend
+from jsdoctor.model.wording import counted, span
+
+
+def lowest_values(
+    snapshots: SnapshotSeries, counter: Callable[[Consumer], int], wanted: Callable[[Consumer], bool]
+) -> dict[Subject, int]:
+    """By the subject of the consumer, from the readings of its leader: of those that are `wanted` in the last sample,
+    as most rules need few of many consumers.
+    """
+    lowest = {c.subject: counter(c) for _, c in snapshots.last.led_consumers() if wanted(c)}
+    for snapshot in snapshots.snapshots[:-1] if lowest else ():
+        for _, consumer in snapshot.led_consumers():
+            if consumer.subject in lowest:
+                lowest[consumer.subject] = min(lowest[consumer.subject], counter(consumer))
+    return lowest
+
 
 Key = ConsumerKey
 
@@ -179,3 +196,176 @@ def grows(history: ConsumerHistory, rates: DeliveryRates) -> bool:
 def wait_s(consumer: Consumer, rates: DeliveryRates) -> float:
     """How long a message that arrives now waits for its turn, in seconds."""
     return consumer.num_pending / rates.done if rates.done else float("inf")
+
+
+_REPEATS = 0.05
+"""From this share of repeated deliveries on, redelivery and not slow clients is named as the cause."""
+_SAMPLES_SHOWN = 6
+
+
+def lag_cause(history: ConsumerHistory) -> str:
+    """The cause, or that the evidence does not show the settings that would tell it."""
+    return shown_or(lambda: _lag_cause(history), "its configuration is not shown, so its cause is not known")
+
+
+def _lag_cause(history: ConsumerHistory) -> str:
+    """The first cause that applies; in this order, each excludes those after it.
+
+    Server: consumer.go getNextMsg, loopAndGatherMsgs.
+    """
+    last, config = history.last, history.last.config
+    share = repeated_share(history)
+    if last.paused:
+        return "it is paused (JSD414)"
+    if is_full(last):
+        taken = "its one place" if config.max_ack_pending == 1 else f"each of its {config.max_ack_pending:,} places"
+        if held_by_its_limit(history):
+            return f"workers acknowledge and more of them wait, but {taken} for unacknowledged messages is taken"
+        return f"{taken} for unacknowledged messages is taken (JSD403)"
+    if config.is_push and not last.push_bound:
+        return "no subscriber is bound to it (JSD405)"
+    if not config.is_push and not moved(history) and not any(reading.num_waiting for reading in history.readings):
+        return "no client requested messages (JSD405)"
+    if config.replay_policy == "original" or config.rate_limit_bps > 0:
+        return "its configuration delivers slowly (replay policy or rate limit)"
+    if share >= _REPEATS:
+        return f"{share:.0%} of its deliveries are repeats (JSD408)"
+    if not moved(history):
+        return "clients wait and the server delivers nothing (JSD404, JSD417)"
+    if not config.is_push and all(reading.num_pending and reading.num_waiting for reading in history.readings):
+        return "requests of its clients wait each time: its server delivers less than arrives"
+    return "its clients are slower than what arrives"
+
+
+def held_by_its_limit(history: ConsumerHistory) -> dict[str, object]:
+    """The remedy where the limit itself is the cause: workers acknowledge, more of them wait, and no place is free.
+
+    Else nothing, which leaves the rule's own. A limit of one means strict order.
+    """
+    return shown_or(lambda: _held_by_its_limit(history), {})
+
+
+def _held_by_its_limit(history: ConsumerHistory) -> dict[str, object]:
+    last, limit = history.last, history.last.config.max_ack_pending
+    waits = all(is_full(reading) and reading.num_waiting > 0 for reading in history.readings)
+    fails = last.num_redelivered >= last.num_ack_pending or repeated_share(history) >= _REPEATS
+    if limit <= 1 or not last.config.durable_name or not waits or fails or not acknowledged(history):
+        return {}
+    return {"action": "consumer.raise_max_ack_pending", "max_ack_pending": 2 * limit}
+
+
+def repeated_share(history: ConsumerHistory) -> float:
+    """The share of deliveries between the first and the last sample that were repeats, as a lower bound."""
+    first, last = history.first.delivered, history.last.delivered
+    by_consumer, by_stream = last.consumer_seq - first.consumer_seq, last.stream_seq - first.stream_seq
+    return (by_consumer - by_stream) / by_consumer if by_consumer > by_stream >= 0 else 0.0
+
+
+def samples_of(history: ConsumerHistory) -> str:
+    """The backlog in each sample, in words: `3 looks in 4s: 4,000, 4,500, 5,000 not done`."""
+    backlogs = [backlog(reading) for reading in history.readings]
+    shown = backlogs if len(backlogs) <= _SAMPLES_SHOWN else [*backlogs[: _SAMPLES_SHOWN - 1], backlogs[-1]]
+    numbers = [f"{number:,}" for number in shown]
+    if len(shown) < len(backlogs):
+        numbers.insert(-1, "…")
+    took = span(round(history.elapsed_s) * 1_000_000_000)
+    return f"{len(backlogs)} looks in {took}: {', '.join(numbers)} not done"
+
+
+def time_to_drain_s(history: ConsumerHistory) -> float | None:
+    """In how many seconds the backlog is gone at the present rates; None when it does not fall."""
+    rates = flow(history)
+    return backlog(history.last) / -rates.growth if rates and rates.growth < 0 else None
+
+
+_MATERIAL = 0.05
+"""A position that falls back by less than this share of what arrives, or of time, is level: rates are never even."""
+_NS_PER_S = 1_000_000_000
+
+
+class LossForecast(msgspec.Struct, frozen=True, gc=False):
+    """The limit that first removes undelivered messages, and in how many seconds at the present rates.
+
+    `share`: the part of the way to the limit that is behind. `how`: the calculation, in words.
+    """
+
+    limit: str
+    seconds: float
+    share: float
+    how: str
+
+
+def time_to_loss(history: ConsumerHistory) -> LossForecast | None:
+    """The earliest loss at the rates between first and last sample; None when no limit ever reaches the consumer.
+
+    Only streams that discard old messages by age or size lose them so; with `discard: new` publishers are refused
+    instead, and work queues are emptied by other rules. Messages are taken to be of the stream's average size, and
+    stored at an even pace between the stream's first and last one.
+    """
+    stream = history.stream
+    if stream.config.retention != "limits" or stream.state.messages == 0 or history.last.num_pending == 0:
+        return None
+    return min(_losses(history, stream), key=lambda loss: loss.seconds, default=None)
+
+
+def falls_back(history: ConsumerHistory) -> bool:
+    """Whether the consumer's distance from the stream's end shrank between no two consecutive samples."""
+    behind = [_behind(s, c) for s, c in zip(history.streams, history.readings, strict=True)]
+    return all(after >= before for before, after in pairwise(behind))
+
+
+def _losses(history: ConsumerHistory, stream: Stream) -> Iterator[LossForecast]:
+    config = stream.config
+    arriving = (stream.state.last_seq - history.streams[0].state.last_seq) / history.elapsed_s
+    behind = _behind(stream, history.last)
+    falling = (behind - _behind(history.streams[0], history.first)) / history.elapsed_s
+    if config.max_age_ns > 0:
+        yield from _by_age(history, stream)
+    if config.discard != "old" or falling <= 0 or falling < _MATERIAL * arriving:
+        return
+    size = stream.state.bytes / stream.state.messages
+    for limit, room in (("max_msgs", config.max_msgs), ("max_bytes", config.max_bytes / max(size, 1.0))):
+        if room <= 0:
+            continue
+        left = max(0.0, room - behind)
+        whence = f" ({config.max_bytes:,} bytes at {size:,.0f} each)" if limit == "max_bytes" else ""
+        fits = counted(round(room), "message")
+        how = f"{limit} leaves room for {fits}{whence}, {behind:,} are behind it: {left:,.0f} left"
+        yield LossForecast(limit, left / falling, min(1.0, behind / room), f"{how}, {falling:,.1f} fewer each second")
+
+
+def _by_age(history: ConsumerHistory, stream: Stream) -> Iterator[LossForecast]:
+    """The next message's age now, and how fast the age of the next message grows."""
+    now, before = _next_at_s(stream, history.last), _next_at_s(stream, history.first)
+    if now is None or before is None:
+        return
+    age, ageing = max(0.0, -now), 1 - (now - before) / history.elapsed_s
+    limit = stream.config.max_age_ns / 1e9
+    if ageing < _MATERIAL:
+        return
+    left = max(0.0, limit - age)
+    how = (
+        f"the next message is {_span(age)} old of a max_age of {_span(limit)}: {_span(left)} left, and the one that is "
+        f"next gets {min(ageing, 1.0):.2f} s older each second"
+    )
+    yield LossForecast("max_age", left / ageing, min(1.0, age / limit), how)
+
+
+def _next_at_s(stream: Stream, consumer: Consumer) -> float | None:
+    """When the consumer's next message was stored, in seconds before the stream's present, so never above 0."""
+    state = stream.state
+    if state.first_ts is None or state.last_ts is None:
+        return None
+    first, last = ((moment - stream.at).total_seconds() for moment in (state.first_ts, state.last_ts))
+    sequences = max(state.last_seq - state.first_seq, 1)
+    place = min(max(consumer.delivered.stream_seq + 1 - state.first_seq, 0), sequences)
+    return min(first + (last - first) * place / sequences, 0.0)
+
+
+def _behind(stream: Stream, consumer: Consumer) -> int:
+    """How many sequences of the stream are past the consumer's position, those that it filters out included."""
+    return max(0, stream.state.last_seq - consumer.delivered.stream_seq)
+
+
+def _span(seconds: float) -> str:
+    return span(round(seconds) * _NS_PER_S)

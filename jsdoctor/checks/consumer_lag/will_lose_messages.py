@@ -7,9 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.consumer_lag.lag_cause import lag_cause, samples_of
-from jsdoctor.checks.consumer_lag.loss import LossForecast, falls_back, time_to_loss
-from jsdoctor.checks.consumer_lag.progress import flow, moved, still_ns, wait_s
+from jsdoctor.checks.consumer_lag.progress import (
+    LossForecast,
+    falls_back,
+    flow,
+    lag_cause,
+    moved,
+    samples_of,
+    still_ns,
+    time_to_loss,
+    wait_s,
+)
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Confidence, Finding, Severity, passed
 from jsdoctor.model.history import History

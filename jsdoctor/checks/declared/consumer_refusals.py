@@ -1,5 +1,6 @@
-"""What a server refuses of a consumer's configuration (server: consumer.go checkConsumerCfg,
-addConsumerWithAssignment).
+"""What a server refuses of a consumer's configuration, and of a change of it.
+
+(Server: consumer.go checkConsumerCfg, addConsumerWithAssignment, checkNewConsumerConfig.)
 
 Each refusal names the releases that have it; tests try every field on each of them.
 """
@@ -12,8 +13,25 @@ from collections.abc import Iterable, Iterator
 from jsdoctor.checks.declared import descriptions, negative_numbers
 from jsdoctor.checks.declared.refusal import ServerRefusal, later_fields
 from jsdoctor.model.jetstream import ConsumerConfig, StreamConfig
+from jsdoctor.model.setting import FieldKind, rows
 from jsdoctor.model.subjects import is_subject, subject_contains, subjects_overlap
 from jsdoctor.model.wording import counted
+
+
+def of_change(config: ConsumerConfig, current: ConsumerConfig) -> Iterator[ServerRefusal]:
+    """Why servers do not change a consumer into this."""
+    if config.is_push != current.is_push:
+        kinds = ("pull", "push")
+        text = f"a {kinds[current.is_push]} consumer cannot become a {kinds[config.is_push]} consumer"
+        yield ServerRefusal("deliver_subject", text, 10012)
+        return
+    for row in rows(ConsumerConfig):
+        was, wanted = getattr(current, row.attribute), getattr(config, row.attribute)
+        if row.setting.fixed_since is not None and was != wanted:
+            values = "" if row.kind is FieldKind.DURATION else f" from {was!r} to {wanted!r}"
+            text = f"{row.name} cannot be changed{values}"
+            yield ServerRefusal(row.name, text, 10012, row.setting.fixed_since)
+
 
 _FORBIDDEN = frozenset(" \t\r\n\f.*>\\/")
 _SEPARATORS = frozenset("/\\")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from jsdoctor.checks.streams.claims import unclaimed
+from jsdoctor.checks.streams.limits import unclaimed
 from jsdoctor.model.jetstream import ConsumerConfig, StreamConfig
 from jsdoctor.model.snapshot import Consumer, Stream
 from jsdoctor.model.subjects import overlaps_any, subject_contains

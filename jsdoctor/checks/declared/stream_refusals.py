@@ -9,8 +9,7 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.declared import descriptions, negative_numbers
 from jsdoctor.checks.declared.refusal import ServerRefusal, later_fields
-from jsdoctor.checks.declared.stream_origins import KnownStream, of_origins
-from jsdoctor.checks.declared.subject_transform import TransformUse, faults
+from jsdoctor.checks.declared.stream_origins import KnownStream, TransformUse, faults, of_origins
 from jsdoctor.model.jetstream import StreamConfig
 from jsdoctor.model.setting import Release, rows
 from jsdoctor.model.subjects import is_subject, subject_contains, subjects_overlap

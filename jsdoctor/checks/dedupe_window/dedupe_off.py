@@ -7,8 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.dedupe_window.repeats import ScannedStream, observed, scanned
-from jsdoctor.checks.dedupe_window.windows import comfortable_window_s, ids_counted, is_published_to
+from jsdoctor.checks.dedupe_window.repeats import (
+    ScannedStream,
+    comfortable_window_s,
+    ids_counted,
+    is_published_to,
+    observed,
+    scanned,
+)
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, passed
 from jsdoctor.model.snapshot import SnapshotSeries

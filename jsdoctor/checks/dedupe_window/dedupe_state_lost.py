@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from jsdoctor.checks.dedupe_window.repeats import ScannedStream, examples, observed, scanned
-from jsdoctor.checks.dedupe_window.windows import is_published_to
+from jsdoctor.checks.dedupe_window.repeats import ScannedStream, examples, is_published_to, observed, scanned
 from jsdoctor.checks.logs.index import index_of
 from jsdoctor.checks.logs.words import listed, no_client_lines, no_server_lines, zoned
 from jsdoctor.checks.registry import check

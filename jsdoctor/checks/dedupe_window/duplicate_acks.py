@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.dedupe_window.acks import DUPLICATE_ACKS, sequences
+from jsdoctor.checks.dedupe_window.repeats import DUPLICATE_ACKS, sequences
 from jsdoctor.checks.logs.bursts import Burst, bursts
-from jsdoctor.checks.logs.clients import client_of
+from jsdoctor.checks.logs.words import client_of
 from jsdoctor.checks.packet_reordering.causes import network_faults
 from jsdoctor.checks.packets.publishes import no_publishes, readable_publishers
-from jsdoctor.checks.packets.views import View, moment, most_severe_of_each
-from jsdoctor.checks.packets.words import observed
+from jsdoctor.checks.packets.views import View, moment, most_severe_of_each, observed
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Severity, Subject, passed
 from jsdoctor.model.log import LogEvidence

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
+from jsdoctor.checks.dedupe_window.repeats import deduplicating, retry_horizon_ns
 from jsdoctor.checks.dedupe_window.window_too_short import deduplicates
-from jsdoctor.checks.dedupe_window.windows import deduplicating, retry_horizon_ns
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, passed
 from jsdoctor.model.manifest import Manifests

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from jsdoctor.checks.dedupe_window.windows import is_published_to
+from jsdoctor.checks.dedupe_window.repeats import is_published_to
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, passed
 from jsdoctor.model.params import Params

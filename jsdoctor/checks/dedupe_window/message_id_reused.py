@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.dedupe_window.acks import DUPLICATE_ACKS, sequences
-from jsdoctor.checks.dedupe_window.repeats import ScannedStream, examples, observed, scanned
+from jsdoctor.checks.dedupe_window.repeats import DUPLICATE_ACKS, ScannedStream, examples, observed, scanned, sequences
 from jsdoctor.checks.logs.bursts import Burst, bursts
-from jsdoctor.checks.logs.clients import client_of
+from jsdoctor.checks.logs.words import client_of
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Confidence, Finding, Severity, passed, suspected
 from jsdoctor.model.log import LogEvidence

@@ -7,8 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.dedupe_window.repeats import ScannedStream, scanned
-from jsdoctor.checks.dedupe_window.windows import DEFAULT_WINDOW_NS, NS_PER_S, ids_counted, is_published_to
+from jsdoctor.checks.dedupe_window.repeats import (
+    DEFAULT_WINDOW_NS,
+    NS_PER_S,
+    ScannedStream,
+    ids_counted,
+    is_published_to,
+    scanned,
+)
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Confidence, Finding, Severity, passed
 from jsdoctor.model.params import Params

@@ -10,10 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
-from jsdoctor.checks.dedupe_window.repeats import ScannedStream, catching_window_ns, observed, scanned
-from jsdoctor.checks.dedupe_window.windows import NS_PER_S, comfortable_window_s, deduplicating, retry_horizon_ns
+from jsdoctor.checks.dedupe_window.repeats import (
+    NS_PER_S,
+    ScannedStream,
+    catching_window_ns,
+    comfortable_window_s,
+    deduplicating,
+    observed,
+    retry_horizon_ns,
+    scanned,
+)
 from jsdoctor.checks.logs.bursts import bursts
-from jsdoctor.checks.logs.clients import client_of
+from jsdoctor.checks.logs.words import client_of
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, passed
 from jsdoctor.model.jetstream import StreamConfig

@@ -1,4 +1,4 @@
-"""Wording of findings from logs: when, where and how often, and which of it goes into a finding."""
+"""Wording of findings from logs: when, where, how often, and whom the lines are about."""
 
 from __future__ import annotations
 
@@ -8,6 +8,26 @@ from datetime import datetime
 from jsdoctor.model import wording
 from jsdoctor.model.finding import CLUSTER, Finding, Subject, unknown
 from jsdoctor.model.log import LogTime
+
+
+def client_of(fields: Mapping[str, str], logged_by: str) -> Subject:
+    """As `subject_of`, but who logged the line is a client."""
+    subject = subject_of(fields, logged_by)
+    return Subject(kind="client", name=subject.name) if subject.kind == "server" else subject
+
+
+META_GROUP = "_meta_"
+
+
+def cluster_of(_fields: Mapping[str, str], _logged_by: str) -> Subject:
+    """For lines about the meta group or the cluster as a whole."""
+    return CLUSTER
+
+
+def member_of(_fields: Mapping[str, str], logged_by: str) -> Subject:
+    """The server that wrote it; which asset a group belongs to is in no line."""
+    return Subject(kind="server", name=logged_by)
+
 
 _NAMED = 4
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from jsdoctor.checks.packet_reordering.losses import losses
-from jsdoctor.checks.packets.trust import proves_no_loss, why_not
-from jsdoctor.checks.packets.views import View
+from jsdoctor.checks.packets.views import View, proves_no_loss, why_not
 from jsdoctor.model.latency import Latencies
 from jsdoctor.model.wording import counted, span
 

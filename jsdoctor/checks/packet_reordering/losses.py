@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from jsdoctor.checks.packets.views import DirectionView
-from jsdoctor.checks.packets.words import percent
+from jsdoctor.checks.packets.views import DirectionView, percent
 from jsdoctor.model.packets import PathDelay, Retransmission
 from jsdoctor.model.share import Share
 from jsdoctor.model.wording import counted, span

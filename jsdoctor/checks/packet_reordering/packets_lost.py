@@ -7,9 +7,18 @@ from collections.abc import Iterator
 import msgspec
 
 from jsdoctor.checks.packet_reordering.losses import LossFigures, losses
-from jsdoctor.checks.packets.trust import HOW_TO_CAPTURE, lower_bound, proves_no_loss, why_not
-from jsdoctor.checks.packets.views import DirectionView, View, moment, most_severe_of_each
-from jsdoctor.checks.packets.words import CONFIDENCE, observed
+from jsdoctor.checks.packets.views import (
+    CONFIDENCE,
+    HOW_TO_CAPTURE,
+    DirectionView,
+    View,
+    lower_bound,
+    moment,
+    most_severe_of_each,
+    observed,
+    proves_no_loss,
+    why_not,
+)
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, passed, unknown
 from jsdoctor.model.packets import PacketEvidence

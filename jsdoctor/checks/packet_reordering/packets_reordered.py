@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.packets.trust import HOW_TO_CAPTURE, lower_bound, why_not
-from jsdoctor.checks.packets.views import DirectionView, View, moment, most_severe_of_each
-from jsdoctor.checks.packets.words import CONFIDENCE, ORDER_IS_SAFE, observed, percent
+from jsdoctor.checks.packets.views import (
+    CONFIDENCE,
+    HOW_TO_CAPTURE,
+    ORDER_IS_SAFE,
+    DirectionView,
+    View,
+    lower_bound,
+    moment,
+    most_severe_of_each,
+    observed,
+    percent,
+    why_not,
+)
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, passed, unknown
 from jsdoctor.model.packets import Flow, PacketEvidence, Reordering

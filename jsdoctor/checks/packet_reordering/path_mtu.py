@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.packets.trust import why_not
-from jsdoctor.checks.packets.views import DirectionView, View, moment, most_severe_of_each
-from jsdoctor.checks.packets.words import observed
+from jsdoctor.checks.packets.views import DirectionView, View, moment, most_severe_of_each, observed, why_not
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, passed
 from jsdoctor.model.packets import PacketEvidence

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.packets.publishes import RefusedBy, no_publishes, readable_publishers, refusals_but, total
-from jsdoctor.checks.packets.views import moment
-from jsdoctor.checks.packets.words import observed, percent
+from jsdoctor.checks.packets.views import moment, observed, percent
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Severity, Subject, passed
 from jsdoctor.model.packets import PacketEvidence

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from jsdoctor.checks.packets.views import moment
-from jsdoctor.checks.packets.words import percent
+from jsdoctor.checks.packets.views import moment, percent
 from jsdoctor.model.finding import Finding, Observation, Severity, Subject, passed
 from jsdoctor.model.nats_traffic import ConsumerTraffic
 from jsdoctor.model.packets import PacketEvidence

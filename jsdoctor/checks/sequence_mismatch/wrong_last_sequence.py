@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.logs.bursts import Burst, bursts
-from jsdoctor.checks.logs.clients import client_of
+from jsdoctor.checks.logs.words import client_of
 from jsdoctor.checks.packet_reordering.causes import network_faults
 from jsdoctor.checks.packets.publishes import RefusedBy, no_publishes, readable_publishers, refused, total
-from jsdoctor.checks.packets.views import moment
-from jsdoctor.checks.packets.words import observed
+from jsdoctor.checks.packets.views import moment, observed
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.sequence_mismatch.refusals import REFUSED, all_ahead, repeated
 from jsdoctor.model.finding import CLUSTER, Finding, Severity, Subject, passed

@@ -9,8 +9,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from jsdoctor.checks.logs.bursts import Burst, bursts
-from jsdoctor.checks.logs.clients import client_of
 from jsdoctor.checks.logs.log_findings import finding_of, is_recent
+from jsdoctor.checks.logs.words import client_of
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.servers.closings import closed_within, most_common, observed_closings
 from jsdoctor.model.account_claims import AccountClaims, AccountUse

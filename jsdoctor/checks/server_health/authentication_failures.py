@@ -10,11 +10,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from jsdoctor.checks.logs.bursts import Burst, bursts
-from jsdoctor.checks.logs.clients import client_of
+from jsdoctor.checks.logs.bursts import Burst, are_within, bursts, most_within
 from jsdoctor.checks.logs.log_findings import by_server, finding_of
-from jsdoctor.checks.logs.windows import are_within, most_within
-from jsdoctor.checks.logs.words import listed
+from jsdoctor.checks.logs.words import client_of, listed
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.servers.closings import (
     closed_within,

@@ -12,8 +12,8 @@ from datetime import datetime
 import msgspec
 
 from jsdoctor.checks.logs.bursts import Burst, bursts
-from jsdoctor.checks.logs.clients import client_of
 from jsdoctor.checks.logs.log_findings import detailed_finding, is_recent
+from jsdoctor.checks.logs.words import client_of
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.servers.closings import closed_within, most_common, not_listed
 from jsdoctor.model.connections import ClientConnection, Connections, ServerConnections

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.registry import check
-from jsdoctor.checks.server_health.pod_versions import release_of
+from jsdoctor.checks.server_health.pods import release_of
 from jsdoctor.model.finding import Finding, Observation, Severity, passed, unknown
 from jsdoctor.model.kubernetes import KubernetesFacts, ServerPod
 from jsdoctor.model.params import Params

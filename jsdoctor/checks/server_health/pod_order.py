@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from jsdoctor.checks.registry import check
-from jsdoctor.checks.server_health.pod_versions import release_of
+from jsdoctor.checks.server_health.pods import release_of
 from jsdoctor.model.finding import Finding, Subject, passed, unknown
 from jsdoctor.model.kubernetes import ContainerProbe, KubernetesFacts, ProbeScope, ServerPod, ServerSet
 from jsdoctor.model.server import Server, Servers

@@ -9,7 +9,18 @@ from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Observation, Severity, Subject, passed
 from jsdoctor.model.kubernetes import KubernetesFacts, ServerPod, ServerSet
 from jsdoctor.model.params import Params
+from jsdoctor.model.release import release
+from jsdoctor.model.server import Server
 from jsdoctor.model.wording import counted
+
+
+def release_of(pod: ServerPod, server: Server | None) -> tuple[int, ...]:
+    """As the server reports it, else as the tag of its image says; () where neither does."""
+    if server is not None and server.version:
+        return release(server.version)
+    tag = pod.container.image.partition("@")[0].rpartition(":")[2]
+    return release(tag)
+
 
 _REASONS = {
     "OOMKilled": "it used more memory than its limit allows, or its node had none left",

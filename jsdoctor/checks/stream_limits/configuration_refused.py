@@ -8,15 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from jsdoctor.checks.declared import stream_changes, stream_refusals
-from jsdoctor.checks.declared.deployed import Deployed, release_for
+from jsdoctor.checks.declared.deployed import Declarations, Deployed, release_for
 from jsdoctor.checks.declared.doubts import indeterminate
-from jsdoctor.checks.declared.index import Declarations
-from jsdoctor.checks.declared.refusal import ServerRefusal
+from jsdoctor.checks.declared.refusal import ServerRefusal, verdict
 from jsdoctor.checks.declared.stream_resources import ResourceLimits
-from jsdoctor.checks.declared.verdict import verdict
 from jsdoctor.checks.logs.bursts import bursts
-from jsdoctor.checks.logs.clients import client_of
 from jsdoctor.checks.logs.log_findings import finding_of
+from jsdoctor.checks.logs.words import client_of
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, passed, unknown
 from jsdoctor.model.jetstream import StreamConfig

@@ -25,7 +25,7 @@ from jsdoctor.checks.stream_limits.origins import (
     remade_origin,
     surplus,
 )
-from jsdoctor.checks.streams.stored_subjects import stored_subjects
+from jsdoctor.checks.streams.limits import stored_subjects
 from jsdoctor.model.finding import Confidence, Finding, Severity, passed, suspected, unknown
 from jsdoctor.model.jetstream import SourceConfig
 from jsdoctor.model.log import LogEvidence

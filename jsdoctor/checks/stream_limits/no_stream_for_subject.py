@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import msgspec
 
 from jsdoctor.checks.logs.bursts import Burst, bursts
-from jsdoctor.checks.logs.clients import client_of
 from jsdoctor.checks.logs.log_findings import finding_of, is_recent
+from jsdoctor.checks.logs.words import client_of
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Confidence, Finding, Severity
 from jsdoctor.model.log import LogEvidence

@@ -12,9 +12,8 @@ import msgspec
 
 from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
 from jsdoctor.checks.logs.bursts import bursts
-from jsdoctor.checks.logs.clients import client_of
 from jsdoctor.checks.logs.log_findings import finding_of, is_recent
-from jsdoctor.checks.logs.words import subject_of
+from jsdoctor.checks.logs.words import client_of, subject_of
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.stream_limits.room import room
 from jsdoctor.checks.streams.limits import refuses_when_full, storage_fills

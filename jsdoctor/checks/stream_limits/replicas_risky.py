@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.declared.deployed import Deployed, release_for
 from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
-from jsdoctor.checks.declared.room import servers_for
+from jsdoctor.checks.declared.stream_resources import servers_for
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, passed, unknown
 from jsdoctor.model.manifest import DeclaredStream, Manifests

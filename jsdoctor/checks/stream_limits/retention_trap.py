@@ -7,13 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.declared.deployed import Deployed
+from jsdoctor.checks.declared.deployed import Declarations, Deployed
 from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
-from jsdoctor.checks.declared.index import Declarations
 from jsdoctor.checks.registry import check
-from jsdoctor.checks.streams.claims import readers, reads_safely, stranded, unclaimed, uncovered_subjects
-from jsdoctor.checks.streams.limits import histories
-from jsdoctor.checks.streams.scaling import scaled_ns_ago
+from jsdoctor.checks.streams.limits import (
+    histories,
+    readers,
+    reads_safely,
+    scaled_ns_ago,
+    stranded,
+    unclaimed,
+    uncovered_subjects,
+)
 from jsdoctor.model.finding import Confidence, Finding, Impact, Severity, passed, suspected, unknown
 from jsdoctor.model.jetstream import ConsumerConfig
 from jsdoctor.model.manifest import DeclaredStream, Manifests

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.registry import check
-from jsdoctor.checks.streams.claims import readers, uncovered_subjects
-from jsdoctor.checks.streams.limits import histories
+from jsdoctor.checks.streams.limits import histories, readers, uncovered_subjects
 from jsdoctor.model.finding import Finding, Severity, passed, unknown
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
 from jsdoctor.model.trend import StreamHistory, Trend

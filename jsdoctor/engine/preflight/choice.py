@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jsdoctor.checks.cluster_health.clusters import cluster_of
+from jsdoctor.checks.cluster_health.links import cluster_of
 from jsdoctor.engine.preflight.groups import Landscape
 from jsdoctor.model.nearest import did_you_mean
 from jsdoctor.model.server import Server

@@ -13,11 +13,20 @@ from functools import cached_property
 
 import msgspec
 
-from jsdoctor.checks.cluster_health.assignments import is_shown_without_group
-from jsdoctor.checks.cluster_health.leadership import Asset, EarlierReadings, silent_members
-from jsdoctor.checks.cluster_health.meta_group import MetaSamples, leader_of, meta_groups
 from jsdoctor.checks.cluster_health.peer_reachability import peer_reachability
-from jsdoctor.checks.cluster_health.raft import is_heard, is_late, label, quorum
+from jsdoctor.checks.cluster_health.raft import (
+    Asset,
+    EarlierReadings,
+    MetaSamples,
+    is_heard,
+    is_late,
+    is_shown_without_group,
+    label,
+    leader_of,
+    meta_groups,
+    quorum,
+    silent_members,
+)
 from jsdoctor.checks.servers.health import lasting_reasons, settled_reasons, uptime_ns
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import Subject

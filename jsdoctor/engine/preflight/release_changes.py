@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
-from jsdoctor.checks.cluster_health.clusters import cluster_of
 from jsdoctor.checks.cluster_health.known_defects import CONDITIONS, affected_by
+from jsdoctor.checks.cluster_health.links import cluster_of
 from jsdoctor.checks.cluster_health.required_level import goes_offline, required_level
 from jsdoctor.checks.server_health.unknown_request_fields import requests_to_refuse
 from jsdoctor.engine.preflight.groups import Landscape

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from jsdoctor.checks.cluster_health.clusters import cluster_of
-from jsdoctor.checks.cluster_health.links import by_server
+from jsdoctor.checks.cluster_health.links import by_server, cluster_of
 from jsdoctor.engine.preflight.groups import Landscape
 from jsdoctor.model.connections import Connections
 from jsdoctor.model.evidence import EvidenceSet

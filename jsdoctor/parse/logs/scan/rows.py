@@ -25,7 +25,7 @@ PART, MARK, SEGMENT, STEP, GAP, RESTORED, HIT = (
     "7.hit",
 )
 """Analyses of scanned rows. In sorted order, aggregation reads files and processes before the hits. A row of hits holds
-many of them: see `hit_runs`."""
+many of them."""
 
 Span = tuple[int, int]
 Fields = tuple[tuple[str, str], ...]
