@@ -1,4 +1,4 @@
-"""CONTRIBUTING.md adds a rule in five minutes: this follows it word by word in a copy of the tree."""
+"""docs/add-a-rule.md adds a rule in five minutes: this follows it word by word in a copy of the tree."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_the_walk_through_works(tmp_path: Path) -> None:
     for name in ("jsdoctor", "rules", "fixtures", "tests", "tools", "requirements"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
-    files = FILE.findall((ROOT / "CONTRIBUTING.md").read_text())
+    files = FILE.findall((ROOT / "docs" / "add-a-rule.md").read_text())
     assert [path.split("/")[0] for path, _ in files] == ["rules", "jsdoctor", "fixtures"]
     for path, text in files:
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)

@@ -21,7 +21,7 @@ from tests.support.ruleset import rules
 
 ROOT = Path(__file__).resolve().parents[2]
 SECTIONS = ("Home", "Rules", "Symptoms", "Incidents", "Documents", "Project")
-_PROJECT = {"style", "glossary", "proof", "platforms", "peers"}
+_PROJECT = {"add-a-rule", "style", "glossary", "platforms", "peers"}
 _ROW = re.compile(r"^\| (\[[^\]]+\]\([^)]+\)) \| (.+) \| ([^|]+) \|$", re.MULTILINE)
 _ENTRANCES = (
     "\n[All rules](rules/index.md) · [All symptoms](symptoms/index.md) · [Public incidents](docs/incidents.md)\n"

@@ -1,4 +1,4 @@
-"""Raft groups: quorum, members without contact, for how long nobody leads, the meta group, and what is only stored."""
+"""Raft groups: quorum, members without contact, how long there is no leader, the meta group, what is only stored."""
 
 from __future__ import annotations
 
