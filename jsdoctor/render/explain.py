@@ -12,7 +12,7 @@ from jsdoctor.render.site import rule_url
 
 
 def page_markdown(rule: Rule, options: RenderOptions) -> str:
-    """The page as Markdown with its facts and parameters in front: what to print where no terminal listens."""
+    """The page as Markdown, its facts in front and its parameters last: what to print where no terminal listens."""
     return as_markdown(_page(rule, options.docs_url), options)
 
 
@@ -35,13 +35,13 @@ def _page(rule: Rule, docs_url: str) -> Iterator[str]:
     if address := rule_url(docs_url, rule.code):
         yield f"- page: <{address}>"
     yield ""
+    yield rule.body.strip()
     if rule.params:
+        yield ""
         yield "## Parameters"
         yield ""
         for param in rule.params.values():
             yield f"- `{param.name}` = {_default(param)}: {param.help}"
-        yield ""
-    yield rule.body.strip()
 
 
 def _default(param: Param) -> str:

@@ -8,16 +8,18 @@ from collections.abc import Iterator
 from functools import cache
 from itertools import groupby
 from pathlib import Path
+from textwrap import wrap
 from typing import NamedTuple
 
 from jsdoctor.app.rulebook import open_rulebook, open_symptoms
-from jsdoctor.model.rule import Rule
+from jsdoctor.model.finding import Impact
+from jsdoctor.model.rule import Risk, Rule
 from jsdoctor.model.symptom import Symptom
 from jsdoctor.render.explain import page_markdown
 from jsdoctor.render.explain_symptom import symptom_markdown
 from jsdoctor.render.options import RenderOptions
 from tests.site.dialect import between, indented, relinked, with_links
-from tests.support.ruleset import rules
+from tests.support.ruleset import checks, rules
 
 ROOT = Path(__file__).resolve().parents[2]
 SECTIONS = ("Home", "Rules", "Symptoms", "Incidents", "Documents", "Project")
@@ -26,6 +28,9 @@ _ROW = re.compile(r"^\| (\[[^\]]+\]\([^)]+\)) \| (.+) \| ([^|]+) \|$", re.MULTIL
 _ENTRANCES = (
     "\n[All rules](rules/index.md) · [All symptoms](symptoms/index.md) · [Public incidents](docs/incidents.md)\n"
 )
+_NOT_SEARCHED = "---\nsearch:\n  exclude: true\n---\n\n"
+"""Front matter of pages that a user's search does not offer."""
+
 GENERATED = ("rules/index.md", "symptoms/index.md")
 ASSETS = ("docs/images/*.svg", "docs/schema/*.json", "docs/words.toml")
 """Files that documents link and that are published as they are."""
@@ -92,7 +97,8 @@ def _documents() -> Iterator[Page]:
     yield _document("CHANGELOG.md", "changelog", "Project", "")
     for file in sorted(ROOT.glob("docs/adr/*.md"), key=lambda file: (file.stem != "README", file.stem)):
         name = "docs/adr" if file.stem == "README" else f"docs/adr/{file.stem}"
-        yield _document(f"docs/adr/{file.name}", name, "Project", "Decisions")
+        decision = _document(f"docs/adr/{file.name}", name, "Project", "Decisions")
+        yield decision._replace(text=_NOT_SEARCHED + decision.text)
 
 
 def _document(origin: str, address: str, section: str, group: str) -> Page:
@@ -107,8 +113,35 @@ def _rules() -> Iterator[Page]:
     yield Page("rules", "All rules", "Rules", "", "Every rule, by what fails", "\n".join(_rule_index()))
     for rule in rules():
         name = f"{rule.code} {rule.slug}"
-        text = page_markdown(rule, RenderOptions()) + "\n".join(_beside(rule)) + "\n"
+        text = with_badges(rule) + "\n".join((*_example(rule), *_beside(rule))) + "\n"
         yield Page(f"rules/{rule.code}", name, "Rules", _words(rule.failure_mode), rule.title, text, rule.origin)
+
+
+def with_badges(rule: Rule) -> str:
+    """The page of a rule, its facts as badges: severity, what kind of harm, the evidence that it needs, its remedy."""
+    head, body = page_markdown(rule, RenderOptions()).split("\n## ", 1)
+    needed = dict.fromkeys(
+        kind.source.value for name in rule.checks for kind in checks()[name].required.values() if kind.source
+    )
+    facts = {"severity": rule.severity.value, "impact": (rule.impact or Impact.RISK).value}
+    facts["evidence"] = " or ".join(needed) or "any"
+    if rule.remedy:
+        facts["remedy"] = "by hand" if rule.remedy.risk is Risk.MANUAL else "jsdoctor fix"
+    badges = "".join(f'<span class="badge {value}">{name}: {value.replace("_", " ")}</span>\n' for name, value in facts.items())
+    title, healthy = head.split("\n- severity", 1)[0].strip().split("\n\n", 1)
+    return f'{title}\n\n<p class="badges">\n{badges}</p>\n\n{healthy}\n\n## {body}'
+
+
+def _example(rule: Rule) -> Iterator[str]:
+    """The finding of its first case that fails, as the text report has it."""
+    results = (ROOT / "fixtures" / "rules" / rule.code / "results.txt").read_text("utf-8")
+    found = re.search(r"^  (critical|error|warning|info) (.+?): (.+)$", results, re.MULTILINE)
+    if found:
+        yield from ("", "## Example", "", "```text", f"{found[1]}: {found[2]}", *_wrapped(found[3]), "```")
+
+
+def _wrapped(text: str) -> list[str]:
+    return wrap(text, 100, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
 
 
 def _rule_index() -> Iterator[str]:
@@ -135,7 +168,7 @@ def _beside(rule: Rule) -> Iterator[str]:
 
 
 def _symptoms() -> Iterator[Page]:
-    rows = "\n".join(f"| {symptom.slug} | {symptom.title} |" for symptom in _book())
+    rows = "\n".join(f"| [{_words(symptom.slug)}]({symptom.slug}/index.md) | {symptom.title} |" for symptom in _book())
     index = (
         "# All symptoms\n\nFrom an error text or a state to the rules that can explain it.\n\n"
         f"| symptom | seen as |\n| --- | --- |\n{rows}"
@@ -146,7 +179,7 @@ def _symptoms() -> Iterator[Page]:
     for symptom in book.symptoms:
         text = symptom_markdown(symptom, book, rulebook.rules, RenderOptions())
         origin = f"rules/symptoms/{symptom.slug}.md"
-        yield Page(f"symptoms/{symptom.slug}", symptom.slug, "Symptoms", "", symptom.title, text, origin)
+        yield Page(f"symptoms/{symptom.slug}", _words(symptom.slug), "Symptoms", "", symptom.title, text, origin)
 
 
 @cache
@@ -164,7 +197,7 @@ def _incidents() -> list[tuple[str, str, str]]:
 
 
 def _words(failure_mode: str) -> str:
-    return failure_mode.replace("_", " ").capitalize()
+    return failure_mode.replace("_", " ").replace("-", " ").capitalize()
 
 
 def _summary(text: str) -> str:
