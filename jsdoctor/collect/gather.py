@@ -17,6 +17,7 @@ from jsdoctor.collect.clock.servers import all_clocks, clocks_of_account
 from jsdoctor.collect.connect.connection import Connection
 from jsdoctor.collect.live.account import AccountSource
 from jsdoctor.collect.live.ack_metrics import AckListener, are_sampled
+from jsdoctor.collect.live.addresses import try_addresses
 from jsdoctor.collect.live.ask import Asker, NoReplyError, Why
 from jsdoctor.collect.live.collection_result import CollectionResult, LiveSource, Progress, no_progress
 from jsdoctor.collect.live.near_subjects import ask_near_subjects
@@ -85,6 +86,9 @@ async def gather(
     if plan.near_subjects and connection and samples:
         await ask_near_subjects(Asker(connection, plan.timeout_s), js_api_prefix, samples, near := CollectionResult())
         samples[-1] = _joined(samples[-1], near)
+    if plan.addresses and connection and samples:
+        progress("trying the addresses that servers give to clients")
+        samples[-1] = _joined(samples[-1], CollectionResult(exchanges=[await try_addresses(connection)]))
     if plan.scan and samples:
         seen = {exchange.access for sample in samples for exchange in sample.exchanges}
         reader = None if Access.SYSTEM in seen else connection

@@ -18,6 +18,7 @@ class CollectionPlan(msgspec.Struct, frozen=True):
     `keep_bodies`: replies are kept as they came, for a bundle or for what is sent back.
     `ack_metrics`: listen to the metrics of consumers that have them switched on. `near_subjects`: request the subjects
     of streams where a filter never matched anything. `host`: read this host before the first and after the last sample.
+    `addresses`: try the addresses that servers give to clients.
     """
 
     samples: int = 2
@@ -41,6 +42,7 @@ class CollectionPlan(msgspec.Struct, frozen=True):
     ack_metrics: bool = True
     near_subjects: bool = True
     host: bool = False
+    addresses: bool = False
     keep_bodies: bool = True
 
 
@@ -59,6 +61,7 @@ def plan_collection(
     ntp: Iterable[str] = (),
     *,
     host: bool,
+    addresses: bool = False,
 ) -> CollectionPlan:
     """The union of what the checks declare. A second sample is taken only when one of them judges a trend."""
     kinds = {kind for check in checks for kind in check.kinds}
@@ -69,6 +72,7 @@ def plan_collection(
         timeout_s=timeout_s,
         ntp=tuple(ntp) if "ntp" in parts else (),
         host=host and "host" in parts,
+        addresses=addresses and "addresses" in parts,
     )
     return msgspec.structs.replace(plan, **{part: part in parts for part in _SWITCHES})
 
@@ -83,5 +87,5 @@ def plan_scan(
 
 
 def plan_of_login(plan: CollectionPlan, number: int) -> CollectionPlan:
-    """What is requested with the first login, and with a further one: clocks and true time are measured once."""
-    return msgspec.structs.replace(plan, clocks=False, ntp=()) if number else plan
+    """What is requested with the first login, and with a further one: clocks, true time and addresses are read once."""
+    return msgspec.structs.replace(plan, clocks=False, ntp=(), addresses=False) if number else plan

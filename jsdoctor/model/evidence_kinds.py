@@ -5,6 +5,7 @@ from __future__ import annotations
 from jsdoctor.model.account_claims import AccountClaims
 from jsdoctor.model.account_mappings import AccountMappings
 from jsdoctor.model.ack_times import AckTimes
+from jsdoctor.model.client_addresses import ClientAddresses
 from jsdoctor.model.clock import Clocks, NtpTime
 from jsdoctor.model.connections import Connections
 from jsdoctor.model.defect import KnownDefects
@@ -40,6 +41,7 @@ KINDS: tuple[type[Evidence], ...] = (
     AccountMappings,
     Accounts,
     ConnectedServer,
+    ClientAddresses,
     Clocks,
     NtpTime,
     LogEvidence,

@@ -42,6 +42,7 @@ class Endpoint(StrEnum):
     The body of `CONSUMERS_AT_REST` is a list of streams whose consumers cannot have changed since the last sample.
     The body of `ACK_METRICS` is a list of the metrics that were received while samples were taken, as the server wrote
     them.
+    The body of `CLIENT_ADDRESSES` is what became of each address in `CONNECT_INFO` (`model.client_addresses`).
     The body of `PACKETS` is the result of reading captures (`parse.packets.kept`), never the packets. The bodies of
     `HOST` (`parse.host`) and `KUBERNETES` (`model.kubernetes`) have our own form.
     """
@@ -67,6 +68,7 @@ class Endpoint(StrEnum):
     ACCOUNT_INFO = "INFO"
     USER_INFO = "USER.INFO"
     CONNECT_INFO = "CONNECT"
+    CLIENT_ADDRESSES = "CONNECT.addresses"
     CLOCK = "CLOCK"
     NTP = "NTP"
     STORED_MESSAGES = "STORED.MESSAGES"

@@ -9,10 +9,11 @@ import msgspec
 
 from jsdoctor.model.account_claims import AccountClaims, AccountUse, ClaimedLimits
 from jsdoctor.model.ack_times import AckTimes
+from jsdoctor.model.client_addresses import ClientAddresses
 from jsdoctor.model.evidence import NOTHING_ANSWERED, ByKind, CollectionFacts, Evidence, EvidenceSet, Gaps
 from jsdoctor.model.evidence_kinds import KINDS
 from jsdoctor.model.exchange import Access, Endpoint, Exchange, Sample
-from jsdoctor.model.finding import Subject
+from jsdoctor.model.finding import CLUSTER, Subject
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.host import HostFacts, HostReading
 from jsdoctor.model.links import Links
@@ -162,6 +163,13 @@ def _beside(samples: Sequence[Sample], present: ByKind, gaps: list[Gap]) -> None
         if kubernetes.configurations:
             mounted = tuple(configuration.servers for configuration in kubernetes.configurations)
             present.put(RunningConfigurations(servers=mounted))
+    for exchange in exchanges:
+        if exchange.endpoint is Endpoint.CLIENT_ADDRESSES:
+            try:
+                present.put(decode(exchange.body, ClientAddresses))
+            except ReplyError as error:
+                reason = f"what became of the addresses for clients cannot be read: {error}"
+                gaps.append(Gap("addresses", CLUSTER, reason, "capture again with --addresses"))
     gaps.extend((*unseen, *unreadable))
 
 

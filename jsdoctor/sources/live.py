@@ -42,8 +42,11 @@ class LiveDeployment(Source):
                 scan_ids=bool(request.scan),
                 scan_contents=request.digests,
                 host=request.host,
+                addresses=request.addresses,
             )
-        plan = plan_collection(need.checks, samples, interval_s, timeout_s, ntp, host=request.host)
+        plan = plan_collection(
+            *(need.checks, samples, interval_s, timeout_s, ntp), host=request.host, addresses=request.addresses
+        )
         return plan_scan(plan, need.checks, request.scan, request.digests)
 
     def monitored(self, config: Configuration) -> tuple[str, ...]:

@@ -68,6 +68,10 @@ class LiveRequest:
     host: Annotated[
         bool, option("--this-host", help="Look at the nats-server processes of this host, too (Linux).")
     ] = False
+    addresses: Annotated[
+        bool,
+        option("--addresses", help="Try the addresses that servers give to clients, from here; no login is sent."),
+    ] = False
     samples: Annotated[
         int | None,
         option(

@@ -23,7 +23,7 @@ from tests.collect.certificates import Certificates
 from tests.collect.operator_mode import Key, Operator, creds
 from tests.faults.planting import fault
 from tests.servers.callout import Callout
-from tests.servers.deployments import THREE, cluster, do, furnished, goes_on, single, stored, until
+from tests.servers.deployments import THREE, cluster, do, formed, furnished, goes_on, single, stored, until
 from tests.servers.landscape import ACCOUNTS, Landscape, jetstream, routed, server
 from tests.support.applications import raw_client
 from tests.support.deployment import api
@@ -468,3 +468,28 @@ def old_client_of_a_strict_server(land: Landscape) -> str:
 @fault("JSD850", "APP", logs=True, since=(2, 11), before=(2, 12), severity="warning", mentions="no_such_field")
 def old_client_before_the_upgrade(land: Landscape) -> str:
     return _unknown_field(land, "$JS.API.STREAM.CREATE.X", "$JS.API.STREAM.UPDATE.X")
+
+
+@fault("JSD851", "cluster", options=("--addresses",), always=True)
+def an_address_for_clients_that_nothing_listens_on(land: Landscape) -> str:
+    """https://github.com/nats-io/nats.go/issues/1760: clients come in by another address, and are sent away to this."""
+    return given_to_clients(land, 1)
+
+
+@fault("JSD851", "cluster", options=("--addresses",), mentions="no INFO within 2 s")
+def a_proxy_that_waits_for_the_first_bytes_of_the_client(land: Landscape) -> str:
+    """https://github.com/linkerd/linkerd2/issues/13364: it wants to know the protocol, and the server speaks first."""
+    listening = socket.create_server(("127.0.0.1", 0))
+    land.closing(listening.close)
+    return given_to_clients(land, listening.getsockname()[1])
+
+
+def given_to_clients(land: Landscape, port: int) -> str:
+    """Three servers, of which n1 gives this port to clients."""
+
+    def configuration(key: str) -> str:
+        own = server(key) + routed(land, "C", key, THREE)
+        return own + (f'client_advertise: "127.0.0.1:{port}"\n' if key == "n1" else "")
+
+    formed(land, configuration)
+    return land.url("n2", user="sys")

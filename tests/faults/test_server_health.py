@@ -317,3 +317,13 @@ def test_account_near_its_limits_is_found(tmp_path: Path, version: str) -> None:
 
     with NatsServer.start(server_binary(version), "server_name: op\n" + operator.config, tmp_path / "op") as server:
         asyncio.run(visit(server))
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_addresses_of_a_healthy_cluster_are_reached(cluster_factory: ClusterFactory, version: str) -> None:
+    cluster = cluster_factory(version, 3)
+    for user in ("sys", "app"):
+        _, report = run_check("--server", cluster.url(user), "--addresses", "--select", "JSD851")
+        assert report["summary"]["rules"]["pass"] == 1, user
+    _, report = run_check("--server", cluster.url("sys"), "--select", "JSD851")
+    assert report["summary"]["rules"]["not_evaluated"] == 1

@@ -127,7 +127,9 @@ def with_badges(rule: Rule) -> str:
     facts["evidence"] = " or ".join(needed) or "any"
     if rule.remedy:
         facts["remedy"] = "by hand" if rule.remedy.risk is Risk.MANUAL else "jsdoctor fix"
-    badges = "".join(f'<span class="badge {value}">{name}: {value.replace("_", " ")}</span>\n' for name, value in facts.items())
+    badges = "".join(
+        f'<span class="badge {value}">{name}: {value.replace("_", " ")}</span>\n' for name, value in facts.items()
+    )
     title, healthy = head.split("\n- severity", 1)[0].strip().split("\n\n", 1)
     return f'{title}\n\n<p class="badges">\n{badges}</p>\n\n{healthy}\n\n## {body}'
 

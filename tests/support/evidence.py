@@ -34,6 +34,9 @@
     cluster = "C"                      # of the servers (default C; "": none)
     [[case.edit]]                      # instead: the host of a server n1 was looked at, where all is well but for:
     host = { }                         # fields of every reading (`model.host`)
+
+    [[case.edit]]                      # instead: addresses that servers give to clients, each with its error or ""
+    addresses = { "10.0.0.1:4222" = "no connection within 2 s" }
     process = { open_files = 900 }     # fields of its process, in the last reading
     volume = { fs_type = "nfs4" }      # fields of the volume of its store directory
     readings = 1                       # how often it was looked at (default 2)
@@ -329,6 +332,18 @@ def _add_host(sample: Json, edit: Json) -> None:
         sample["exchanges"].append(asked | {"body": body})
 
 
+def _add_addresses(sample: Json, edit: Json) -> None:
+    """What became of the addresses that servers give to clients; those without an error are of cluster C."""
+    at = sample["taken_at"]
+    tried = [
+        {"address": address, "error": error} if error else {"address": address, "server": "n1", "cluster": "C"}
+        for address, error in edit["addresses"].items()
+    ]
+    body = {"reached": "nats://nats.example:4222", "cluster": "C", "at": at, "tried": tried}
+    asked = {"access": "client", "endpoint": "CONNECT.addresses", "target": body["reached"], "asked_at": at}
+    sample["exchanges"].append(asked | {"round_trip_ns": 0, "body": body})
+
+
 def _add_kubernetes(sample: Json, edit: Json) -> None:
     """Three pods of a StatefulSet on three nodes as the Helm chart makes them, with bound claims and its budget."""
     at = datetime.fromisoformat(sample["taken_at"])
@@ -621,6 +636,7 @@ def _clock(exchange: Json) -> datetime:
 
 _ADDED: dict[str, tuple[int, Callable[[Json, Json], None]]] = {
     "host": (-1, _add_host),
+    "addresses": (-1, _add_addresses),
     "kube": (-1, _add_kubernetes),
     "reply": (0, _add_reply),
     "acks": (-1, _add_acks),
