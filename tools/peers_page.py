@@ -12,7 +12,7 @@ import msgspec
 
 from jsdoctor.model.rule import Param, Rule, Unit
 from jsdoctor.parse.duration import format_duration
-from jsdoctor.render.units import size
+from jsdoctor.render.wording import size
 from tests.servers.binaries import ROOT
 from tests.support.ruleset import rules
 

@@ -19,10 +19,9 @@ from jsdoctor.collect.rule_pages import known_defects
 from jsdoctor.engine.change import without_existing
 from jsdoctor.engine.incidents import incidents
 from jsdoctor.engine.manifest_change import drift_gaps, manifest_change
-from jsdoctor.engine.overrides import overrides
+from jsdoctor.engine.overrides import overrides, severities_of, with_severities
 from jsdoctor.engine.runner import Evaluation, evaluate
 from jsdoctor.engine.select import Selection, select_rules
-from jsdoctor.engine.severities import severities_of, with_severities
 from jsdoctor.engine.suppression import resolve_waivers, suppress, waiver_uses
 from jsdoctor.engine.verdict import ExitCode, NagiosState, exit_code, nagios_state
 from jsdoctor.model.evidence import EvidenceSet

@@ -22,7 +22,7 @@ from jsdoctor.render.options import RenderOptions
 
 
 def _comparison_html(comparison: ReportComparison, options: RenderOptions) -> str:
-    from jsdoctor.render.html.comparison import comparison_html
+    from jsdoctor.render.html.documents import comparison_html
 
     return comparison_html(comparison, options)
 

@@ -22,8 +22,7 @@ from jsdoctor.engine.verdict import ExitCode
 from jsdoctor.model.evidence import EvidenceSource
 from jsdoctor.model.rule import Risk, Rule
 from jsdoctor.parse.configuration import Configuration, ConfigurationError
-from jsdoctor.render.explain import page_markdown
-from jsdoctor.render.explain_symptom import api_error_markdown, symptom_markdown
+from jsdoctor.render.explain import api_error_markdown, page_markdown, symptom_markdown
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.rule_list import rules_json, rules_text
 

@@ -10,7 +10,7 @@ import msgspec
 
 from jsdoctor.checks.declared.deployed import Deployed, consumer_of
 from jsdoctor.engine.change import Config, comparable
-from jsdoctor.engine.judged import is_undecided, of_what_was_read
+from jsdoctor.engine.comparison import is_undecided, of_what_was_read
 from jsdoctor.model.change import ChangeAction, ChangeStep, FieldChange, ManifestChange
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import CLUSTER, Outcome, Subject

@@ -1,13 +1,17 @@
-"""Parameter values from configuration and command line, checked against the rules that declare them."""
+"""Parameters and severities that a configuration or the command line sets in place of those of rules."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from jsdoctor.engine.select import SelectionError, find_rule
+import msgspec
+
+from jsdoctor.engine.select import SelectionError, codes_of, find_rule
+from jsdoctor.model.finding import Outcome, Severity
 from jsdoctor.model.nearest import did_you_mean
+from jsdoctor.model.report import Result
 from jsdoctor.model.rule import Rule
-from jsdoctor.parse.configuration import ConfigurationError, RuleSetting
+from jsdoctor.parse.configuration import ConfigurationError, RuleSetting, SeveritySettings
 from jsdoctor.parse.rule_page import param_value
 
 
@@ -35,3 +39,27 @@ def overrides(
     if problems:
         raise ConfigurationError(problems)
     return values
+
+
+def severities_of(settings: SeveritySettings, rules: Sequence[Rule], origin: str) -> dict[str, Severity]:
+    """The severity of each rule that has one set, by code; later settings count. Raises `ConfigurationError`."""
+    severities: dict[str, Severity] = {}
+    problems: list[str] = []
+    for selector, severity, line in settings:
+        try:
+            severities |= dict.fromkeys(codes_of(rules, [selector], "severity"), severity)
+        except SelectionError as error:
+            problems.append(f"{origin}:{line}: {error}")
+    if problems:
+        raise ConfigurationError(problems)
+    return severities
+
+
+def with_severities(results: Iterable[Result], severities: Mapping[str, Severity]) -> tuple[Result, ...]:
+    """The results, each failed one with the severity that is set for its rule."""
+    return tuple(
+        msgspec.structs.replace(result, finding=msgspec.structs.replace(result.finding, severity=severity))
+        if (severity := severities.get(result.rule.code)) is not None and result.finding.outcome is Outcome.FAIL
+        else result
+        for result in results
+    )

@@ -1,9 +1,10 @@
-"""Recognises the symptom in the words of a person, a client or a server."""
+"""Recognises the symptom in the words of a person, a client or a server, or else those whose pages are nearest."""
 
 from __future__ import annotations
 
+import math
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
 
 import msgspec
@@ -16,6 +17,38 @@ from jsdoctor.model.symptom import ApiErrorCode, Symptom
 from jsdoctor.parse.logs.lines.line import read_line
 from jsdoctor.parse.logs.lines.matcher import Matcher
 from jsdoctor.parse.logs.paste.rewrite import Rewriter
+
+MAX = 4
+_MIN = 4.0
+"""One word, be it on a single page, makes no neighbour."""
+
+_WORD = re.compile(r"[a-z]{3,}")
+_MAX = 4_000
+_COMMON = frozenset(
+    {"the", "and", "for", "are", "was", "with", "not", "has", "have", "this", "that", "from", "out", "our"}
+)
+
+
+def nearest_symptoms(text: str, book: SymptomBook) -> tuple[Symptom, ...]:
+    """The nearest first; none where no word of weight is shared. Rare words count more than common ones."""
+    words = _stems(text[-_MAX:])
+    pages = {symptom.slug: _stems(_words_of(symptom)) for symptom in book.symptoms}
+    spread = Counter(word for page in pages.values() for word in page)
+    scores = {slug: sum(math.log(len(pages) / spread[word]) for word in words & page) for slug, page in pages.items()}
+    near = [symptom for symptom in book.symptoms if scores[symptom.slug] > _MIN]
+    return tuple(sorted(near, key=lambda symptom: -scores[symptom.slug])[:MAX])
+
+
+def _words_of(symptom: Symptom) -> str:
+    examples = (example for text in symptom.matching.texts for example in text.examples)
+    return " ".join((symptom.slug, symptom.title, symptom.means, *symptom.because.values(), *examples))
+
+
+def _stems(text: str) -> set[str]:
+    """Words without their endings, as far as English plurals and participles go."""
+    words = {word for word in _WORD.findall(text.lower()) if word not in _COMMON}
+    return {re.sub(r"(?:ing|ed|es|s)$", "", word) or word for word in words}
+
 
 MAX_TEXT_LENGTH = 64 * 1024
 """This many characters of a text are read, from its end: the error is what was logged last."""

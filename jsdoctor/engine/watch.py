@@ -8,7 +8,7 @@ from enum import StrEnum
 import msgspec
 from msgspec.structs import replace
 
-from jsdoctor.engine.judged import is_undecided, of_what_was_read, was_judged
+from jsdoctor.engine.comparison import is_undecided, of_what_was_read, was_judged
 from jsdoctor.model.report import Report, Result
 
 MAX_CHANGES = 500

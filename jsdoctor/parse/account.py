@@ -11,7 +11,7 @@ from jsdoctor.model.finding import Subject
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.server import Account, Tier
 from jsdoctor.model.snapshot import Consumer, UnresponsiveAsset
-from jsdoctor.parse.lists import ListPage, read_consumers, read_streams
+from jsdoctor.parse.jsz import ListPage, read_consumers, read_streams
 from jsdoctor.parse.merge import ConsumerCopies, ConsumerCopy, StreamCopy, merge_consumer, merge_streams
 from jsdoctor.parse.missing_replies import unreadable
 from jsdoctor.parse.replies import (

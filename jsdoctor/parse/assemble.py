@@ -29,8 +29,7 @@ from jsdoctor.model.topology import topology_of
 from jsdoctor.model.trend import Trend
 from jsdoctor.parse.account_mappings import account_mappings
 from jsdoctor.parse.ack_times import ack_times
-from jsdoctor.parse.clock import clocks_of
-from jsdoctor.parse.clock_ntp import ntp_time
+from jsdoctor.parse.clock import clocks_of, ntp_time
 from jsdoctor.parse.kubernetes import kubernetes_facts
 from jsdoctor.parse.logins import KnownLogin, account_replies, joined_assets
 from jsdoctor.parse.merge import merge_streams

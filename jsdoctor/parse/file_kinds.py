@@ -16,12 +16,17 @@ from jsdoctor.parse.pasted.cli_tables import replies_of_tables
 from jsdoctor.parse.pasted.cli_text import cli_documents
 from jsdoctor.parse.pasted.documents import MAX, documents
 from jsdoctor.parse.pasted.found import RecognisedDocument, Refused, found_in
-from jsdoctor.parse.pasted.kubernetes import kubernetes_descriptions
 from jsdoctor.parse.pasted.kubernetes_pods import pods_of_document, pods_of_yaml
 from jsdoctor.parse.pasted.server_pages import server_pages
 from jsdoctor.parse.pasted.tables import boxed_tables, spaced_tables, without_tables
-from jsdoctor.parse.pasted.unjudged import shows_stacks, unjudged_document, unjudged_text
-from jsdoctor.parse.pasted.verdicts import kubernetes_tables, verdicts_in
+from jsdoctor.parse.pasted.verdicts import (
+    kubernetes_descriptions,
+    kubernetes_tables,
+    shows_stacks,
+    unjudged_document,
+    unjudged_text,
+    verdicts_in,
+)
 
 PEEK = 256 * 1024
 """Number of bytes from which the kind of a file is recognised."""

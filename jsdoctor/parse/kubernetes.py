@@ -18,8 +18,18 @@ from jsdoctor.model.kubernetes import (
     VolumeClaim,
 )
 from jsdoctor.parse.kubernetes_configurations import configuration_name
-from jsdoctor.parse.kubernetes_containers import container_of, server_container, shutdown_of
-from jsdoctor.parse.kubernetes_objects import Json, elements, inner, moment, size, text, whole
+from jsdoctor.parse.kubernetes_containers import (
+    Json,
+    container_of,
+    elements,
+    inner,
+    moment,
+    server_container,
+    shutdown_of,
+    size,
+    text,
+    whole,
+)
 from jsdoctor.parse.replies import ReplyError, decode
 
 _MONITOR_PORT = 8222

@@ -16,14 +16,11 @@ import msgspec
 
 from jsdoctor.model.kubernetes import PodConfiguration
 from jsdoctor.model.manifest import DeclaredServers, FilePosition, Mistake
-from jsdoctor.parse.kubernetes_containers import server_container
-from jsdoctor.parse.kubernetes_objects import Json, elements, inner, moment, text
+from jsdoctor.parse.kubernetes_containers import Json, elements, inner, moment, server_container, text
 from jsdoctor.parse.manifests.conf_tree import configuration
-from jsdoctor.parse.manifests.config_mounts import ConfigMount, joined
-from jsdoctor.parse.manifests.containers import mounts_of
-from jsdoctor.parse.manifests.json_tree import json_document
+from jsdoctor.parse.manifests.containers import ConfigMount, joined, mounts_of
 from jsdoctor.parse.manifests.server_config import MAY_BE_INCLUDED, server_config
-from jsdoctor.parse.manifests.tree import ManifestError
+from jsdoctor.parse.manifests.tree import ManifestError, json_document
 
 MapReader = Callable[[str], Json | None]
 """Given the name of a ConfigMap: the object; None where it could not be read."""

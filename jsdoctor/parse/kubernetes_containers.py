@@ -1,4 +1,4 @@
-"""The container of nats-server in the specification of a pod: its limits, its probes, and how it is stopped.
+"""Objects of the Kubernetes API and quantities in them; the container of nats-server: limits, probes, its stop.
 
 Of its environment only GOMEMLIMIT is read.
 """
@@ -6,9 +6,68 @@ Of its environment only GOMEMLIMIT is read.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+import msgspec
 
 from jsdoctor.model.kubernetes import ContainerProbe, ServerContainer, Shutdown
-from jsdoctor.parse.kubernetes_objects import Json, elements, inner, moment, size, text, whole
+
+_QUANTITY = re.compile(r"(\d+(?:\.\d+)?)([kMGTPE]i?|Ki)?", re.ASCII)
+_POWERS = {"": 0, "k": 1, "K": 1, "M": 2, "G": 3, "T": 4, "P": 5, "E": 6}
+_MAX_CHARACTERS = 40
+
+
+def quantity_bytes(text: str) -> int | None:
+    """Bytes of a quantity; None for other text."""
+    match = _QUANTITY.fullmatch(text[:_MAX_CHARACTERS])
+    if match is None:
+        return None
+    suffix = match[2] or ""
+    return int(float(match[1]) * (1024 if suffix.endswith("i") else 1000) ** _POWERS[suffix[:1]])
+
+
+Json = Mapping[str, Any]
+
+
+def inner(value: Json, *keys: str) -> Json:
+    """The object under this path of keys."""
+    for key in keys:
+        member = value.get(key)
+        value = member if isinstance(member, dict) else {}
+    return value
+
+
+def elements(value: Json, key: str) -> Iterator[Json]:
+    """The objects of a list."""
+    member = value.get(key)
+    return (item for item in (member if isinstance(member, list) else ()) if isinstance(item, dict))
+
+
+def text(value: Json, key: str) -> str:
+    """A text or number as text."""
+    member = value.get(key)
+    return "" if member is None or isinstance(member, dict | list) else str(member)
+
+
+def whole(value: object, default: int = 0) -> int:
+    """A whole number, else the default."""
+    return value if isinstance(value, int) and not isinstance(value, bool) else default
+
+
+def size(value: object) -> int:
+    """Bytes of a quantity."""
+    return (quantity_bytes(str(value)) or 0) if isinstance(value, str | int) else 0
+
+
+def moment(value: object) -> datetime | None:
+    """A time."""
+    try:
+        return msgspec.convert(value, datetime) if isinstance(value, str) else None
+    except msgspec.ValidationError:
+        return None
+
 
 _IMAGE = re.compile(r"(?:^|/)nats(?:-server)?(?::|@|$)")
 """`nats:2.12`, `docker.io/library/nats@sha256:…`, `example.org/nats-server:2.12`; no exporter and no nats-box."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from jsdoctor.model.stored import MAX_MESSAGES, ScanTarget
 from jsdoctor.parse.configuration import RuleSetting
 from jsdoctor.parse.logs.lines.stamp import Zone
-from jsdoctor.parse.loki.query import LogQuery, parse_log_query
+from jsdoctor.parse.loki import LogQuery, parse_log_query
 
 
 class Named(NamedTuple):

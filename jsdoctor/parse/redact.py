@@ -1,5 +1,10 @@
 """Taking secrets out of replies before they are kept: those that are known, those that show themselves, their copies.
 
+A pattern of all known texts would compare, at each place, as much as agrees there: for two runs of one letter, that
+is the square of their length. So a pattern finds only places where the first bytes of a known text are. What is short
+is looked up there. Of what is long, `bytes.find` gives the next copy, once until that place is passed; CPython's
+search takes a time that grows with the text alone, whatever repeats in it.
+
 First everything that is a secret by its place is learnt (the login in a URL, the value of a key named `password`), then
 all copies of what is known are replaced, everywhere, by `[redacted:KIND]`; so is what has the shape of a secret: nkey
 seeds, JWTs, PEM blocks. Replies stay valid JSON: only the text inside strings is touched. See docs/bundles.md.
@@ -10,29 +15,116 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
+from itertools import groupby
+from typing import Protocol
 from urllib.parse import quote, unquote
 
 import msgspec
 
 from jsdoctor.model.exchange import Access, Endpoint, Exchange, Sample
 from jsdoctor.model.gap import Gap
-from jsdoctor.parse.copies import MIN_KNOWN, Copies
+from jsdoctor.parse.compiled_core import CompiledCore
 from jsdoctor.parse.opening import monitor_base
 from jsdoctor.parse.replies import ReplyError, SystemEnvelope, decode
-from jsdoctor.parse.secret_finder import secret_finder
 from jsdoctor.parse.secret_forms import (
     BARE_LOGIN,
     LOGIN,
     SHAPES,
+    SIGNS,
+    WORDS,
     has_no_secret,
     may_name_a_secret_inside,
     without_issued,
     without_named,
 )
 from jsdoctor.parse.user_jwt import redacted_jwt
+
+MIN_KNOWN = 6
+"""Shortest text that is searched for."""
+_MAX_SHORT = 128
+
+
+class Copies:
+    """Copies of texts of at least `MIN_KNOWN` bytes: at each place the longest, from the first place on."""
+
+    def __init__(self, known: Iterable[bytes]) -> None:
+        longest_first = sorted(set(known), key=lambda text: (-len(text), text))
+        starts = {text[:MIN_KNOWN] for text in longest_first}
+        self._start = re.compile(_any_of(starts)) if starts else None
+        self._short = frozenset(text for text in longest_first if len(text) <= _MAX_SHORT)
+        self._long: dict[bytes, list[bytes]] = defaultdict(list)
+        lengths: dict[bytes, dict[int, None]] = defaultdict(dict)
+        for text in longest_first:
+            if len(text) > _MAX_SHORT:
+                self._long[text[:_MAX_SHORT]].append(text)
+            else:
+                lengths[text[:MIN_KNOWN]][len(text)] = None
+        self._lengths = {start: tuple(of_start) for start, of_start in lengths.items()}
+
+    def spans(self, text: bytes) -> Iterator[tuple[int, int]]:
+        """Where copies are in a text: first byte of each, and first byte after it."""
+        if self._start is None:
+            return
+        upcoming: dict[bytes, int] = {}
+        at = 0
+        while match := self._start.search(text, at):
+            start = match.start()
+            if length := self._long_at(text, start, upcoming) or self._short_at(text, start, match[0]):
+                yield start, start + length
+            at = start + (length or 1)
+
+    def are_in(self, text: bytes) -> bool:
+        """Whether there is a copy in a text."""
+        return next(self.spans(text), None) is not None
+
+    def _short_at(self, text: bytes, at: int, start: bytes) -> int:
+        for length in self._lengths.get(start, ()):
+            copy = text[at : at + length]
+            if len(copy) == length and copy in self._short:
+                return length
+        return 0
+
+    def _long_at(self, text: bytes, at: int, upcoming: dict[bytes, int]) -> int:
+        for known in self._long.get(text[at : at + _MAX_SHORT], ()):
+            if upcoming.get(known, -1) < at:
+                position = text.find(known, at)
+                upcoming[known] = position if position >= 0 else len(text)
+            if upcoming[known] == at:
+                return len(known)
+        return 0
+
+
+def _any_of(starts: Collection[bytes]) -> bytes:
+    """A pattern of texts of one length, that looks at no byte twice."""
+    branches = []
+    for first, group in groupby(sorted(starts), key=lambda start: start[:1]):
+        rests = [start[1:] for start in group]
+        branches.append(re.escape(first) + (_any_of(rests) if rests[0] else b""))
+    return branches[0] if len(branches) == 1 else b"(?:" + b"|".join(branches) + b")"
+
+
+class _Words(Protocol):
+    def are_absent(self, text: bytes, /) -> bool: ...
+
+
+class _WordsCore(Protocol):
+    def Words(self, exact: list[bytes], of_any_case: list[bytes], /) -> _Words: ...  # noqa: N802  # a class
+
+
+_core = CompiledCore[_WordsCore]()
+
+
+@cache
+def secret_finder() -> Callable[[bytes], bool]:
+    """`has_no_secret`, or what does the same."""
+    if _core.found is None:
+        return has_no_secret
+    words = _core.found.Words(list(SIGNS), list(WORDS))
+    return lambda text: words.are_absent(text) and SHAPES["seed"].search(text) is None
+
 
 MIN_GIVEN = MIN_KNOWN
 """Copies of a shorter password are not searched for: words that short are names of streams and accounts, too."""

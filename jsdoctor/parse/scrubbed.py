@@ -15,8 +15,7 @@ import msgspec
 
 from jsdoctor.model.rule import Rule
 from jsdoctor.model.symptom import Symptom
-from jsdoctor.parse.redact import scrub_line
-from jsdoctor.parse.secret_finder import secret_finder
+from jsdoctor.parse.redact import scrub_line, secret_finder
 
 _T = TypeVar("_T")
 _OURS = (Rule, Symptom)

@@ -20,8 +20,8 @@ import msgspec
 
 from jsdoctor.model.plan import Json, Plan, Step
 from jsdoctor.model.typed import decode_as
+from jsdoctor.parse.raw_configs import is_withheld, withheld
 from jsdoctor.parse.redact import scrub_line
-from jsdoctor.parse.withheld import is_withheld, withheld
 from jsdoctor.remedy.operation import JournalNote
 from jsdoctor.remedy.shareable import shareable
 

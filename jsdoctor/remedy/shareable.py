@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from jsdoctor.model.plan import Plan, Request, Step
+from jsdoctor.parse.raw_configs import withheld
 from jsdoctor.parse.scrubbed import scrubbed
-from jsdoctor.parse.withheld import withheld
 
 
 def shareable(plan: Plan) -> Plan:

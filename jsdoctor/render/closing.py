@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from jsdoctor.engine.judged import passed_in_part
+from jsdoctor.engine.comparison import passed_in_part
 from jsdoctor.model.finding import Outcome, Severity
 from jsdoctor.model.report import Report
 from jsdoctor.model.wording import counted, listed

@@ -12,8 +12,7 @@ from jsdoctor.render.json_text import dumps
 from jsdoctor.render.markdown_text import code_text, plain_text, table
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.page import SEVERITY_STYLES, Page
-from jsdoctor.render.units import quantity
-from jsdoctor.render.wording import rfc3339, to_the_second
+from jsdoctor.render.wording import quantity, rfc3339, to_the_second
 
 SCHEMA = "jsdoctor.comparison/v1"
 HEADINGS = {

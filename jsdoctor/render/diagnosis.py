@@ -7,8 +7,7 @@ from datetime import datetime
 
 import msgspec
 
-from jsdoctor.engine.nearest_symptoms import nearest_symptoms
-from jsdoctor.engine.recognition import Recognition
+from jsdoctor.engine.recognition import Recognition, nearest_symptoms
 from jsdoctor.engine.symptoms import SymptomBook
 from jsdoctor.model.diagnosis import Cause, Diagnosis, Verdict
 from jsdoctor.model.gap import Gap

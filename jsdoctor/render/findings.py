@@ -17,8 +17,7 @@ from jsdoctor.render.page import SEVERITY_STYLES, Page, Part
 from jsdoctor.render.places import places
 from jsdoctor.render.plain import compact
 from jsdoctor.render.site import rule_url
-from jsdoctor.render.units import distinguishable, quantity
-from jsdoctor.render.wording import subjects, to_the_second, with_login
+from jsdoctor.render.wording import distinguishable, quantity, subjects, to_the_second, with_login
 
 CUT_OFF = "(its names hold characters that cannot be shown here; --format json has it)"
 _EVIDENCE_SHOWN = 10

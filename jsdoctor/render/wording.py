@@ -1,13 +1,14 @@
-"""Small wordings that several parts of a report share: bounded lists, times."""
+"""Small wordings that several parts of a report share: bounded lists, times, quantities with units."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 
 from jsdoctor.model.finding import Subject
-from jsdoctor.model.wording import counted
+from jsdoctor.model.wording import EXACT_BELOW, Number, count, counted, span, trimmed
 
 
 def subjects(items: Sequence[Subject]) -> str:
@@ -34,3 +35,77 @@ def rfc3339(moment: datetime) -> str:
     except OverflowError:  # the first or last day that a datetime can hold, in another zone
         utc = moment
     return utc.replace(tzinfo=None).isoformat() + "Z"
+
+
+_MAX_EXTRA_DIGITS = 3
+_MAX_DECIMALS = 6
+_BYTE_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+
+
+def quantity(value: Number | str, unit: str | None, digits: int = 0) -> str:
+    """A value with its unit. `digits` requests that many digits (or parts of a duration) more than usual.
+
+    Known units: `duration` and `ns`, `us`, `ms`, `s` (all times), `bytes`, `bytes_per_second`, `ratio`, `count`,
+    `per_second`; any other unit is printed after the number. Text is returned unchanged.
+    """
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float) and not math.isfinite(value):
+        return "unknown" if math.isnan(value) else ("infinite" if value > 0 else "minus infinite")
+    known = _KNOWN.get(unit or "count")
+    return known(value, digits) if known else f"{count(value, digits)} {unit}"
+
+
+def distinguishable(measured: Number | str, threshold: Number | str, unit: str | None) -> tuple[str, str]:
+    """Both values with just as many digits as it takes to see that they differ, if they do: 79.6 % is not 80 %."""
+    pair = quantity(measured, unit), quantity(threshold, unit)
+    for digits in range(1, _MAX_EXTRA_DIGITS + 1):
+        if measured == threshold or pair[0] != pair[1]:
+            return pair
+        pair = quantity(measured, unit, digits), quantity(threshold, unit, digits)
+    if measured == threshold or pair[0] != pair[1]:
+        return pair
+    return f"{measured} {unit or ''}".rstrip(), f"{threshold} {unit or ''}".rstrip()
+
+
+def size(value: Number, digits: int = 0) -> str:
+    """Bytes in binary units with one decimal: `512 B`, `1.5 GiB`."""
+    sign, rest = ("-", float(-value)) if value < 0 else ("", float(value))
+    for unit in _BYTE_UNITS:
+        decimals = 0 if unit == "B" and rest.is_integer() else 1 + digits
+        if round(rest, decimals) < 1024 or unit == _BYTE_UNITS[-1]:
+            return f"{sign}{trimmed(f'{rest:,.{decimals}f}') if rest < EXACT_BELOW else count(rest)} {unit}"
+        rest /= 1024
+    raise AssertionError("the last unit takes everything")
+
+
+def share(value: Number, digits: int = 0) -> str:
+    """A ratio in percent. What is short of the whole does not read 100 %, what is more than nothing not 0 %."""
+    percent = float(value) * 100
+    if abs(percent) >= EXACT_BELOW:
+        return f"{count(percent)} %"
+    decimals = digits
+    while decimals < _MAX_DECIMALS and round(percent, decimals) in (0, 100) and percent not in (0, 100):
+        decimals += 1
+    return f"{trimmed(f'{percent:,.{decimals}f}')} %"
+
+
+def rate(value: Number, digits: int = 0) -> str:
+    """Events per second."""
+    return f"{count(value, digits)}/s"
+
+
+_KNOWN: dict[str, Callable[[Number, int], str]] = {
+    "duration": span,
+    "ns": span,
+    "us": lambda value, digits: span(value * 1_000, digits),
+    "ms": lambda value, digits: span(value * 1_000_000, digits),
+    "s": lambda value, digits: span(value * 1_000_000_000, digits),
+    "bytes": size,
+    "bytes_per_second": lambda value, digits: f"{size(value, digits)}/s",
+    "ratio": share,
+    "count": count,
+    "per_second": rate,
+}

@@ -268,7 +268,7 @@ class Collection:
         if not self.deployed:
             return _nothing_but([word for kind, word in _WORDS.items() if kind in self.kinds])
         from jsdoctor.parse.assemble import assemble  # what is only listed needs none: a question, a mistake
-        from jsdoctor.parse.pasted.partial import with_unseen
+        from jsdoctor.parse.pasted.sample import with_unseen
 
         evidence = assemble(self.samples)
         unseen = [reading.unseen for reading in self.readings if reading.unseen is not None]

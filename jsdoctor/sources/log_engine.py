@@ -9,7 +9,7 @@ import msgspec
 
 from jsdoctor.collect.logs.spark.choice import SparkChoice
 from jsdoctor.collect.problems import UsageProblem
-from jsdoctor.render.units import quantity
+from jsdoctor.render.wording import quantity
 
 SPARK_FROM_BYTES = 2 * 1024**3
 """Text from which logs are read with Spark. A policy, not a break-even: on one machine the same work in

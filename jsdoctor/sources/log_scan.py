@@ -19,7 +19,7 @@ from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.log_scan import Part, ScanSettings
 from jsdoctor.model.wording import span
 from jsdoctor.parse.logs.scan.native_core import have_native
-from jsdoctor.render.units import quantity
+from jsdoctor.render.wording import quantity
 from jsdoctor.sources.base import Run
 from jsdoctor.sources.log_engine import choose_engine
 

@@ -24,7 +24,7 @@ from jsdoctor.model.rule import Rule, Signature
 from jsdoctor.model.window import Window
 from jsdoctor.model.wording import counted, listed
 from jsdoctor.parse.logs.scan.selection import unsearched
-from jsdoctor.render.units import quantity
+from jsdoctor.render.wording import quantity
 from jsdoctor.sources.base import Collection, LogFiles, Need, Reading, Run, Source
 from jsdoctor.sources.log_scan import scan_logs
 

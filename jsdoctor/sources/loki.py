@@ -18,7 +18,7 @@ from jsdoctor.model.gap import Gap
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.report import EvidenceOrigin
 from jsdoctor.model.wording import counted
-from jsdoctor.parse.loki.query import LogQuery
+from jsdoctor.parse.loki import LogQuery
 from jsdoctor.sources.api_access import api_access, print_query
 from jsdoctor.sources.base import Collection, LogFiles, Need, Reading, Run, Source
 from jsdoctor.sources.connection import resolve_connection

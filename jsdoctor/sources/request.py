@@ -21,7 +21,7 @@ from jsdoctor.model.option import given_options, option, request_from
 from jsdoctor.model.stored import ScanTarget
 from jsdoctor.model.window import Window
 from jsdoctor.parse.duration import parse_positive_seconds
-from jsdoctor.parse.loki.query import LogQuery
+from jsdoctor.parse.loki import LogQuery
 from jsdoctor.parse.option_values import (
     Named,
     parse_header,

@@ -19,7 +19,7 @@ from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.demo.server import free_ports
 from jsdoctor.model.clock import NtpTime
 from jsdoctor.model.gap import Gap
-from jsdoctor.parse.clock_ntp import ntp_time
+from jsdoctor.parse.clock import ntp_time
 from tests.clock import clock_shifter
 from tests.clock.ntp_server import ntp_server
 from tests.servers import wait_until

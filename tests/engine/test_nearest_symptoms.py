@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jsdoctor.engine.nearest_symptoms import nearest_symptoms
+from jsdoctor.engine.recognition import nearest_symptoms
 from tests.diagnosis.book import book
 
 TEXTS = {

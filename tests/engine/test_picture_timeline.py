@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
-from jsdoctor.engine.picture.clocks import Axis
 from jsdoctor.engine.picture.draw import MAX_LANES, timeline
-from jsdoctor.engine.picture.rates import rates
+from jsdoctor.engine.picture.rates import Axis, rates
 from jsdoctor.engine.picture.trends import microseconds
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import Finding, Severity

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from jsdoctor.checks.registry import Check, Predicate
-from jsdoctor.engine.judged import passed_in_part
+from jsdoctor.engine.comparison import passed_in_part
 from jsdoctor.engine.runner import Evaluation, evaluate
 from jsdoctor.engine.select import Selection
 from jsdoctor.engine.verdict import ExitCode, exit_code

@@ -7,10 +7,9 @@ from datetime import date
 import pytest
 from msgspec.structs import replace
 
-from jsdoctor.engine.judged import is_undecided, was_judged
-from jsdoctor.engine.overrides import overrides
+from jsdoctor.engine.comparison import is_undecided, was_judged
+from jsdoctor.engine.overrides import overrides, severities_of, with_severities
 from jsdoctor.engine.select import SelectionError
-from jsdoctor.engine.severities import severities_of, with_severities
 from jsdoctor.engine.suppression import fully_judged, resolve_waivers, suppress, waiver_uses
 from jsdoctor.model.finding import CLUSTER, Finding, Outcome, Severity, Subject
 from jsdoctor.model.report import Result, RuleVerdict

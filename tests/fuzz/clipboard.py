@@ -15,8 +15,7 @@ from jsdoctor.parse.assemble import assemble
 from jsdoctor.parse.file_kinds import pasted_replies
 from jsdoctor.parse.logs.lines.line import read_line
 from jsdoctor.parse.logs.lines.matcher import Matcher
-from jsdoctor.parse.pasted.partial import with_unseen
-from jsdoctor.parse.pasted.sample import pasted_sample
+from jsdoctor.parse.pasted.sample import pasted_sample, with_unseen
 from jsdoctor.parse.redact import scrub_line
 from jsdoctor.parse.scrubbed import scrubbed
 from jsdoctor.render.formats import FORMATS

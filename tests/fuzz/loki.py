@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 
 from jsdoctor.collect.loki.servers import lifted_labels, named_streams
-from jsdoctor.parse.loki.lines import as_text, in_order
-from jsdoctor.parse.loki.query import parse_log_query
-from jsdoctor.parse.loki.replies import log_page
+from jsdoctor.parse.loki import as_text, in_order, log_page, parse_log_query
 
 _LABELS = {"app": "nats", "pod": "nats-0", "level": "info"}
 _LINE = "[7] 2026/11/21 10:00:00.000000 [WRN] JetStream cluster stream 'APP > ORDERS' has NO quorum, stalled"

@@ -38,8 +38,7 @@ from jsdoctor.parse.option_values import parse_setting
 from jsdoctor.parse.packets.analysis import Analysis
 from jsdoctor.parse.packets.capture_file import Damaged, Foreign
 from jsdoctor.parse.packets.nats.observer import NatsObserver
-from jsdoctor.parse.pasted.partial import with_unseen
-from jsdoctor.parse.pasted.sample import pasted_sample
+from jsdoctor.parse.pasted.sample import pasted_sample, with_unseen
 from jsdoctor.parse.redact import Secret, redact
 from jsdoctor.parse.replies import ReplyError
 from jsdoctor.remedy.offer import with_offers

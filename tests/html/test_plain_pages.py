@@ -11,8 +11,7 @@ from jsdoctor.model.finding import Outcome, Severity, Subject
 from jsdoctor.model.plan import AssetLoss, Change, Plan, Precondition, Step, StepProof, UnplannedFinding
 from jsdoctor.model.rule import Risk
 from jsdoctor.model.saved_report import SavedReport, SavedResult, SavedRule, SavedSource
-from jsdoctor.render.html.comparison import comparison_html
-from jsdoctor.render.html.plan import render_plan_html
+from jsdoctor.render.html.documents import comparison_html, render_plan_html
 from jsdoctor.render.options import RenderOptions
 from tests.html.outline import Outline, assert_self_contained
 from tests.html.pages import HOSTILE

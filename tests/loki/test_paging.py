@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from jsdoctor.collect.http_api import ApiAccess
 from jsdoctor.collect.live.monitor_url import MonitorUrl
 from jsdoctor.collect.loki.paging import LokiClient, LokiProblem, Pager, PagingLimits
-from jsdoctor.parse.loki.query import parse_log_query
+from jsdoctor.parse.loki import parse_log_query
 from tests.loki.documented import DocumentedLoki, Refused, serving
 
 QUERY = parse_log_query('{app="nats"}')

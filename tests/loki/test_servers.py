@@ -7,8 +7,7 @@ from collections.abc import Iterable
 import pytest
 
 from jsdoctor.collect.loki.servers import Span, named_streams
-from jsdoctor.parse.loki.query import parse_log_query
-from jsdoctor.parse.loki.replies import Labels, labels_of
+from jsdoctor.parse.loki import Labels, labels_of, parse_log_query
 
 Streams = list[dict[str, str]]
 HELM = {"app": "nats", "namespace": "shop", "job": "shop/nats", "stream": "stderr"}

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jsdoctor.parse.copies import Copies
+from jsdoctor.parse.redact import Copies
 
 LONG = 140_000
 KNOWN = st.text(alphabet="ab", min_size=6, max_size=20).map(str.encode)

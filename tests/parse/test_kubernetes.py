@@ -21,7 +21,7 @@ from jsdoctor.parse.kubernetes import (
     volume_claims,
 )
 from jsdoctor.parse.kubernetes_configurations import read_configurations
-from jsdoctor.parse.quantity import quantity_bytes
+from jsdoctor.parse.kubernetes_containers import quantity_bytes
 from tests.support.evidence import FIXTURES
 
 ANYTHING = st.recursive(

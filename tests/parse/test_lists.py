@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from jsdoctor.model.exchange import Access, Endpoint, Exchange
-from jsdoctor.parse.lists import ListPage, read_consumers, read_streams
+from jsdoctor.parse.jsz import ListPage, read_consumers, read_streams
 
 Read = Callable[[Exchange], ListPage[Any]]
 

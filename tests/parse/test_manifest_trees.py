@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from jsdoctor.model.manifest import FilePosition
 from jsdoctor.parse.manifests.fields import go_duration
-from jsdoctor.parse.manifests.json_tree import json_document
-from jsdoctor.parse.manifests.tree import ManifestError, Tree
+from jsdoctor.parse.manifests.tree import ManifestError, Tree, json_document
 from jsdoctor.parse.manifests.yaml_tree import yaml_documents
 from tests.parse.test_manifest_conf import plain
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jsdoctor.parse.redact import redact, scrub_line, scrub_lines
-from jsdoctor.parse.secret_finder import secret_finder
+from jsdoctor.parse.redact import redact, scrub_line, scrub_lines, secret_finder
 from jsdoctor.parse.secret_forms import SIGNS, WORDS, has_no_secret
 
 _PIECES = [*SIGNS, *WORDS, *(word.upper() for word in WORDS), *(sign.swapcase() for sign in SIGNS)]

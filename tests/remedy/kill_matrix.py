@@ -22,7 +22,7 @@ from typing import Any
 from jsdoctor.app import judging
 from jsdoctor.app.rulebook import Rulebook, open_rulebook
 from jsdoctor.cli import app
-from jsdoctor.cli.fix import rollback  # noqa: F401 - loaded before the first fork
+from jsdoctor.cli.fix import run as _run  # noqa: F401 - loaded before the first fork
 from jsdoctor.remedy.backup.live import message_from
 from jsdoctor.remedy.operation import ApiError
 from jsdoctor.remedy.registry import load_operations

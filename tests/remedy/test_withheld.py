@@ -11,7 +11,7 @@ import pytest
 from nats.aio.client import Client
 
 from jsdoctor.collect.connect.secret_refs import shown_path
-from jsdoctor.parse.withheld import MARK, agree, is_withheld, withheld
+from jsdoctor.parse.raw_configs import MARK, agree, is_withheld, withheld
 from jsdoctor.remedy.settings import differences, told
 from tests.cli.invoke import jsdoctor
 from tests.real.fixing import config_of, fix, rollback

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 
 from jsdoctor.app.rulebook import open_rulebook, open_symptoms
-from jsdoctor.render.explain import page_markdown
-from jsdoctor.render.explain_symptom import symptom_markdown
+from jsdoctor.render.explain import page_markdown, symptom_markdown
 from jsdoctor.render.json_v1 import render_json
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.sarif import render_sarif

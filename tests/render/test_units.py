@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from jsdoctor.model.wording import span
 from jsdoctor.parse.duration import parse_duration
-from jsdoctor.render.units import distinguishable, quantity, share
+from jsdoctor.render.wording import distinguishable, quantity, share
 
 
 @pytest.mark.parametrize(

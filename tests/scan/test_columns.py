@@ -19,8 +19,7 @@ from jsdoctor.parse.bundle import decode_manifest, decode_samples, encode_bundle
 from jsdoctor.parse.clock import nanoseconds
 from jsdoctor.parse.redact import Secret, redact
 from jsdoctor.parse.replies import ReplyError
-from jsdoctor.parse.stored import StoredReply
-from jsdoctor.parse.stored_columns import BLOCK_MESSAGES, Columns, HasId, MessageBlock, unpack
+from jsdoctor.parse.stored import BLOCK_MESSAGES, Columns, HasId, MessageBlock, StoredReply, unpack
 
 AT = datetime(2026, 11, 21, 10, tzinfo=UTC)
 AT_NS = nanoseconds(AT)

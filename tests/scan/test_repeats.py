@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from jsdoctor.collect.scan.stream import MessageRecorder, salted
 from jsdoctor.model.stored import StoredStream
 from jsdoctor.model.stored_ids import MAX_KEPT, Distances, Repeat
-from jsdoctor.parse.equal_digests import equal_digests
-from jsdoctor.parse.stored_columns import BLOCK_MESSAGES, Columns, HasId
+from jsdoctor.parse.stored import BLOCK_MESSAGES, Columns, HasId, equal_digests
 from tests.cli.invoke import jsdoctor
 from tests.scan.test_columns import AT_NS, SECOND_NS, sample_of, stream_of
 

@@ -18,8 +18,7 @@ import pytest
 from jsdoctor.model.exchange import Endpoint, Exchange
 from jsdoctor.model.stored import ScanTarget
 from jsdoctor.parse.assemble import assemble
-from jsdoctor.parse.stored import StoredReply
-from jsdoctor.parse.stored_columns import unpack
+from jsdoctor.parse.stored import StoredReply, unpack
 from tests.collect.looking import NIGHTLY_UNLESS_DEFAULT, gaps
 from tests.scan.reading import MESSAGES, consumers, furnished, publish, scan, stored, ways
 from tests.servers import VERSIONS, Cluster, ClusterFactory, wait_until

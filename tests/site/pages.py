@@ -15,8 +15,7 @@ from jsdoctor.app.rulebook import open_rulebook, open_symptoms
 from jsdoctor.model.finding import Impact
 from jsdoctor.model.rule import Risk, Rule
 from jsdoctor.model.symptom import Symptom
-from jsdoctor.render.explain import page_markdown
-from jsdoctor.render.explain_symptom import symptom_markdown
+from jsdoctor.render.explain import page_markdown, symptom_markdown
 from jsdoctor.render.options import RenderOptions
 from tests.site.dialect import between, indented, relinked, with_links
 from tests.support.ruleset import checks, rules

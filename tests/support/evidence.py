@@ -107,12 +107,10 @@ from jsdoctor.model.history import History
 from jsdoctor.model.snapshot import SnapshotSeries
 from jsdoctor.model.suppression import Suppressions, Waiver, WaiverUse
 from jsdoctor.parse.assemble import assemble
-from jsdoctor.parse.clock import nanoseconds
-from jsdoctor.parse.clock_ntp import NTP_EPOCH_S
+from jsdoctor.parse.clock import NTP_EPOCH_S, nanoseconds
 from jsdoctor.parse.duration import parse_duration
 from jsdoctor.parse.near_subjects import BucketUploads, StoredSubjects, StreamSubjects
-from jsdoctor.parse.stored import StoredReply
-from jsdoctor.parse.stored_columns import Columns, HasId
+from jsdoctor.parse.stored import Columns, HasId, StoredReply
 from jsdoctor.parse.unread import with_unread
 from tests.support.rule_case import in_full
 

@@ -14,7 +14,7 @@ from jsdoctor.collect.connect.connection import Connection, connect
 from jsdoctor.collect.connect.settings import DEFAULT_API_PREFIX, ConnectionSettings
 from jsdoctor.collect.connect.tls import plan_tls
 from jsdoctor.collect.gather import gather
-from jsdoctor.engine.judged import is_undecided, of_what_was_read
+from jsdoctor.engine.comparison import is_undecided, of_what_was_read
 from jsdoctor.engine.planner import plan_of_login
 from jsdoctor.engine.runner import Evaluation, evaluate
 from jsdoctor.engine.select import select_rules

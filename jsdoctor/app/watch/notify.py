@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 
-from jsdoctor.app.watch.receiver import Receiver
+from jsdoctor.app.watch.request import Receiver
 from jsdoctor.collect.problems import Problem
 from jsdoctor.collect.webhook import post_json
 from jsdoctor.render.watch.notification import Notification, body

@@ -15,7 +15,7 @@ from jsdoctor.render.options import RenderOptions
 
 
 def _render_html(consultation: Consultation, options: RenderOptions) -> str:
-    from jsdoctor.render.html.diagnosis import render_diagnosis_html
+    from jsdoctor.render.html.documents import render_diagnosis_html
 
     return render_diagnosis_html(consultation, options)
 

@@ -62,7 +62,7 @@ def rollback(
 ) -> None:
     """Undo what jsdoctor fix changed according to its journal, last step first."""
     from jsdoctor.cli.errors import guarded
-    from jsdoctor.cli.fix.rollback import run_rollback
+    from jsdoctor.cli.fix.run import run_rollback
 
     def work() -> ExitCode:
         asked = request_from(RollbackRequest, given)

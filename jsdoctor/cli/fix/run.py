@@ -1,16 +1,17 @@
-"""`jsdoctor fix`: the plan for the findings of a check; with --apply it prompts, and shows how each step ended."""
+"""`jsdoctor fix` and `jsdoctor rollback`: the plan, consent before anything is changed, and how each step ended."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 
 from jsdoctor.app.fix.plan import make_plan
-from jsdoctor.app.fix.request import FixRequest, PlanFormat, allowed_up_to, check_options, read_plan
+from jsdoctor.app.fix.request import FixRequest, PlanFormat, RollbackRequest, allowed_up_to, check_options, read_plan
 from jsdoctor.app.fix.run import (
     FixOutcome,
     apply_plan,
@@ -18,17 +19,112 @@ from jsdoctor.app.fix.run import (
     new_journal,
     not_taken,
     resume_fix,
+    roll_back,
     wanted_steps,
 )
+from jsdoctor.app.outputs import Color
 from jsdoctor.cli.console import MESSAGES, progress, say
-from jsdoctor.cli.fix.confirm import confirm
-from jsdoctor.cli.fix.output import outcomes_in, plan_in, render_options
-from jsdoctor.cli.output import write_output
+from jsdoctor.cli.output import options_for, write_output
+from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.engine.verdict import ExitCode
 from jsdoctor.model.plan import Plan, Step
 from jsdoctor.model.rule import Risk
 from jsdoctor.model.wording import counted
+from jsdoctor.parse.scrubbed import scrubbed
+from jsdoctor.remedy.outcome import GOOD, Ending, StepOutcome
+from jsdoctor.remedy.shareable import shareable
+from jsdoctor.render.json_text import dumps
+from jsdoctor.render.options import RenderOptions
+from jsdoctor.render.page import Page
+from jsdoctor.render.plan_text import render_plan, render_plan_markdown
 from jsdoctor.sources.connection import flags_of
+
+
+def confirm(what: str, yes: bool) -> None:
+    """Prompt on a terminal; elsewhere `--yes` is required. Raises UsageProblem unless the user enters yes."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise UsageProblem(
+            f"to {what} without a terminal for the question, confirm it on the command line", "add --yes"
+        )
+    sys.stderr.write(f"{what}? [y/N] ")
+    sys.stderr.flush()
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise UsageProblem("nothing was changed", "enter y to continue")
+
+
+OUTCOME_SCHEMA = "jsdoctor.fix/v1"
+_STYLES = {Ending.MANUAL: "bold cyan", Ending.NOT_ALLOWED: "bold cyan", Ending.UNPROVED: "bold yellow"}
+
+
+def plan_in(plan: Plan, wanted: PlanFormat, options: RenderOptions, flags: str) -> str:
+    """The plan in that format, as it may be shown: a plan of a file may come from anywhere."""
+    plan = shareable(plan)
+    match wanted:
+        case PlanFormat.JSON:
+            return plan_json(plan)
+        case PlanFormat.MARKDOWN:
+            return render_plan_markdown(plan, options)
+        case PlanFormat.HTML:
+            from jsdoctor.render.html.documents import render_plan_html
+
+            return render_plan_html(plan, options, flags)
+        case PlanFormat.TEXT:
+            return render_plan(plan, options)
+
+
+def plan_json(plan: Plan) -> str:
+    """The plan for machines, and for `--plan`."""
+    return dumps(msgspec.to_builtins(plan))
+
+
+def render_options(color: Color, max_examples: int | None = None) -> RenderOptions:
+    """How text for stdout may look."""
+    return options_for(None, color, max_examples=20 if max_examples is None else max_examples)
+
+
+def outcomes_in(outcomes: Sequence[StepOutcome], wanted: PlanFormat, options: RenderOptions, journal: str) -> str:
+    """How the steps ended, in that format, without secrets."""
+    outcomes = [scrubbed(outcome) for outcome in outcomes]
+    if wanted is PlanFormat.JSON:
+        return dumps(
+            {"schema": OUTCOME_SCHEMA, "journal": journal, "steps": [_document(outcome) for outcome in outcomes]}
+        )
+    page = Page(options)
+    counts: Counter[tuple[str, Ending]] = Counter()
+    for outcome in outcomes:
+        step, kind = outcome.step, (outcome.step.action, outcome.ending)
+        counts[kind] += 1
+        if options.max_examples and counts[kind] > options.max_examples and not outcome.is_bad:
+            continue
+        style = "bold green" if outcome.ending in GOOD else _STYLES.get(outcome.ending, "bold red")
+        page.line((f"{step.id}. ", "bold"), (outcome.ending.value, style), f" {step.subject.label} · {step.action}")
+        if outcome.failure:
+            page.line(f"Failed: {outcome.failure}", indent=3)
+        if outcome.text:
+            page.line(outcome.text, indent=3)
+        for loss in outcome.losses:
+            page.line((f"Lost: {loss.text}", "bold red"), indent=3)
+            if loss.backup:
+                page.line(f"Restore it: --remedy CODE=stream.restore,backup={loss.backup}", indent=5)
+    for (action, ending), number in counts.items():
+        if options.max_examples and number > options.max_examples:
+            page.line(f"{action}: {number:,} {ending.value} in all")
+    return page.text()
+
+
+def _document(outcome: StepOutcome) -> dict[str, object]:
+    step = outcome.step
+    return {
+        "id": step.id,
+        "action": step.action,
+        "subject": msgspec.to_builtins(step.subject),
+        "ending": outcome.ending.value,
+        "text": outcome.text,
+        "failure": outcome.failure,
+        **({"losses": msgspec.to_builtins(outcome.losses)} if outcome.losses else {}),
+    }
 
 
 def run_fix(request: FixRequest) -> ExitCode:
@@ -95,3 +191,15 @@ def _why_nothing(steps: tuple[Step, ...]) -> str:
     if more:
         return f"the steps are {' and '.join(more)}: --allow {more[-1]}"
     return "what there is, is for a person" if steps else ""
+
+
+def run_rollback(request: RollbackRequest) -> ExitCode:
+    """Undo the steps of a journal. Raises the problems that `cli.errors` reports."""
+    show = (lambda _: None) if request.quiet else say
+    done = roll_back(request, lambda what: confirm(what, request.yes), show)
+    if done is None:
+        say("there is nothing to take back", "no step of this journal was begun, or all were taken back before")
+        return ExitCode.OK
+    format_, options = request.format or PlanFormat.TEXT, render_options(request.color)
+    sys.stdout.write(outcomes_in(done.outcomes, format_, options, str(done.journal)))
+    return done.exit_code

@@ -24,10 +24,9 @@ from rich.text import Text
 
 from jsdoctor.app.judging import open_judging
 from jsdoctor.app.outputs import OutputTarget
-from jsdoctor.app.watch.checking import BackgroundCheck
 from jsdoctor.app.watch.notify import Notifier
 from jsdoctor.app.watch.request import WatchRequest
-from jsdoctor.app.watch.session import Session
+from jsdoctor.app.watch.session import BackgroundCheck, Session
 from jsdoctor.cli.console import MESSAGES, say
 from jsdoctor.cli.report_output import render_options
 from jsdoctor.collect.problems import Problem, UsageProblem

@@ -1,6 +1,6 @@
 """Queries NTP servers for true time: all at once, each in its own thread, because a name lookup may take long.
 
-Every reply is kept as received, also one that does not match our request: `jsdoctor.parse.clock_ntp` decides whether it
+Every reply is kept as received, also one that does not match our request: `jsdoctor.parse.clock` decides whether it
 is valid. The packets are ntplib's; the socket is ours, because ntplib's own request contains our time where a random
 number distinguishes a spoofed reply from a genuine one.
 """
@@ -23,7 +23,7 @@ from jsdoctor.collect.clock.ntp_host import NtpHost
 from jsdoctor.collect.live.collection_result import CollectionResult
 from jsdoctor.model.exchange import Access, Endpoint, Exchange
 from jsdoctor.model.gap import Gap
-from jsdoctor.parse.clock_ntp import NtpAnswer, ntp_gap
+from jsdoctor.parse.clock import NtpAnswer, ntp_gap
 
 _MAX_WAIT_S = 2.0
 _ATTEMPTS = 2

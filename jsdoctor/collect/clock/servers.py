@@ -15,7 +15,7 @@ from jsdoctor.collect.live.ask import Asker, NoReplyError, TimedReply
 from jsdoctor.collect.live.collection_result import CollectionResult
 from jsdoctor.collect.live.system import PING
 from jsdoctor.model.exchange import Access, Endpoint, Exchange
-from jsdoctor.parse.lists import read_streams
+from jsdoctor.parse.jsz import read_streams
 from jsdoctor.parse.replies import ReplyError
 
 ROUNDS = 15

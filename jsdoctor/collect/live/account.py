@@ -29,7 +29,7 @@ from jsdoctor.model.exchange import Access, Endpoint, Exchange
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.jetstream import Cluster
-from jsdoctor.parse.lists import ListPage, read_consumers, read_streams
+from jsdoctor.parse.jsz import ListPage, read_consumers, read_streams
 from jsdoctor.parse.replies import ConsumerReply, ListHead, ReplyError, StreamReply, user_of
 
 USER_INFO = "$SYS.REQ.USER.INFO"

@@ -24,7 +24,7 @@ from jsdoctor.model.finding import CLUSTER
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.typed import decode_as
 from jsdoctor.parse.ack_times import Heard, Metric
-from jsdoctor.parse.lists import read_consumers
+from jsdoctor.parse.jsz import read_consumers
 from jsdoctor.parse.replies import ReplyError
 
 SUBJECT = "$JS.EVENT.METRIC.CONSUMER.ACK.>"

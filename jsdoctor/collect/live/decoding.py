@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 from jsdoctor.engine.planner import CollectionPlan
 from jsdoctor.model.exchange import Endpoint, Exchange
-from jsdoctor.parse.jsz import read_jsz
-from jsdoctor.parse.lists import read_consumers, read_streams
+from jsdoctor.parse.jsz import read_consumers, read_jsz, read_streams
 from jsdoctor.parse.replies import ReplyError
 
 _LARGE: dict[Endpoint, Callable[[Exchange], object]] = {

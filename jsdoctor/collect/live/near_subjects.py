@@ -20,7 +20,7 @@ from jsdoctor.model.exchange import Access, Endpoint, Exchange, Sample
 from jsdoctor.model.near_subjects import Nearness, NearSubject, nearness, with_deeper
 from jsdoctor.model.stream_room import full_in_doubt
 from jsdoctor.model.subjects import subject_contains
-from jsdoctor.parse.lists import ListPage, read_consumers, read_streams
+from jsdoctor.parse.jsz import ListPage, read_consumers, read_streams
 from jsdoctor.parse.near_subjects import BucketUploads, StoredFilter, StoredSubjects, StreamSubjects
 from jsdoctor.parse.replies import ConsumerReply, ReplyError, decode
 

@@ -23,8 +23,7 @@ from jsdoctor.collect.http_api import ApiAccess, TooLargeError, body_of
 from jsdoctor.collect.live.monitor_body import transport_refusal
 from jsdoctor.collect.problems import Problem
 from jsdoctor.model.wording import counted
-from jsdoctor.parse.loki.query import LogQuery
-from jsdoctor.parse.loki.replies import NOTHING, Entry, Labels, Lifted, LokiPage, log_page, series_of_reply
+from jsdoctor.parse.loki import NOTHING, Entry, Labels, Lifted, LogQuery, LokiPage, log_page, series_of_reply
 from jsdoctor.parse.replies import ReplyError
 
 MAX_REPLY_BYTES = 64 << 20

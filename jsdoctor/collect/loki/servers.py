@@ -15,9 +15,7 @@ import msgspec
 
 from jsdoctor.collect.logs.discover import series_of
 from jsdoctor.parse.logs.aggregate.series import is_generic
-from jsdoctor.parse.loki.lines import as_text, has_own_times, in_order
-from jsdoctor.parse.loki.query import LEVELS
-from jsdoctor.parse.loki.replies import Entry, Labels, Lifted, LokiPage
+from jsdoctor.parse.loki import LEVELS, Entry, Labels, Lifted, LokiPage, as_text, has_own_times, in_order
 
 MAX_LOGS = 500
 """If a label gives more logs than this, its values do not distinguish servers."""

@@ -14,7 +14,7 @@ import msgspec
 
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.model.manifest import FilePosition, ManifestFile, Manifests
-from jsdoctor.parse.manifests.config_mounts import joined
+from jsdoctor.parse.manifests.containers import joined
 from jsdoctor.parse.manifests.read import CONF, YAML, FileDeclarations, Readers, YamlReader, may_declare, read_manifest
 from jsdoctor.parse.manifests.tree import ManifestError, Tree
 from jsdoctor.parse.redact import scrub_line

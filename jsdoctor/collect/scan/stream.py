@@ -20,7 +20,7 @@ from jsdoctor.collect.live.collection_result import Progress
 from jsdoctor.model.jetstream import Cluster, StreamConfig, StreamState
 from jsdoctor.model.reported import Instant
 from jsdoctor.parse.replies import ApiRefusedError, ErrorReply, ReplyError, decode
-from jsdoctor.parse.stored_columns import DIGEST_BYTES, Columns, HasId
+from jsdoctor.parse.stored import DIGEST_BYTES, Columns, HasId
 
 _EVERY_S = 0.2
 _TELLING_S = 0.5

@@ -9,9 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from jsdoctor.engine.picture.charts import ack_latencies, clock_offsets, usages
-from jsdoctor.engine.picture.clocks import UNKNOWN, Axis
-from jsdoctor.engine.picture.rates import rates
-from jsdoctor.engine.picture.signs import Signs, lines, words
+from jsdoctor.engine.picture.rates import UNKNOWN, Axis, Signs, lines, rates, words
 from jsdoctor.engine.picture.trends import delivered_rates, leaders, microseconds, redeliveries, stored_rates, trends
 from jsdoctor.model.clock import Clocks
 from jsdoctor.model.evidence import EvidenceSet

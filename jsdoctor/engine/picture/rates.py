@@ -1,16 +1,122 @@
-"""How many lines of each log signature there were over time."""
+"""Log lines over one time axis for several clocks: what is taken off each server's times, and lines of each rule."""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
+from heapq import heappop, heappush
 
-from jsdoctor.engine.picture.clocks import Axis
-from jsdoctor.engine.picture.signs import Signs, words
+import msgspec
+
+from jsdoctor.model.clock import Clocks
 from jsdoctor.model.evidence import EvidenceSet
+from jsdoctor.model.finding import Severity
 from jsdoctor.model.log import LogEvidence, LogTime
-from jsdoctor.model.log_line import MINUTE_US
-from jsdoctor.model.picture import ChartSeries
+from jsdoctor.model.log_line import MINUTE_US, Exemplar
+from jsdoctor.model.picture import ChartSeries, Line
 from jsdoctor.model.report import Report
+from jsdoctor.model.wording import span
+
+
+class Correction(msgspec.Struct, frozen=True):
+    """`ahead_us` is how far a clock is ahead of the axis, `bound_us` how far that may be wrong to either side.
+
+    `bound_us` None: the clock was compared with no other, so nothing is corrected.
+    """
+
+    ahead_us: int = 0
+    bound_us: int | None = None
+    words: str = ""
+
+
+UNKNOWN = Correction(words="clock not compared")
+
+
+class Axis:
+    """Corrections by server. The axis is the clock that most other clocks were compared with."""
+
+    def __init__(self, evidence: EvidenceSet) -> None:
+        self._known = _from_logs(evidence)
+        clocks = evidence.get(Clocks)
+        if not self._known and clocks is not None:
+            for clock in clocks.servers:
+                middle, bound = clock.offset.middle_ns // 1000, -(-clock.offset.bound_ns // 1000)
+                self._known[clock.name] = Correction(middle, bound, _words(middle, bound, "this machine"))
+
+    def of(self, server: str) -> Correction:
+        """The correction of that server's times."""
+        return self._known.get(server, UNKNOWN)
+
+    @property
+    def compared(self) -> bool:
+        """Whether any clock was compared with another."""
+        return bool(self._known)
+
+
+def _from_logs(evidence: EvidenceSet) -> dict[str, Correction]:
+    """From the server that shares events with most others on, along the comparisons with the least sum of bounds."""
+    logs = evidence.get(LogEvidence)
+    if logs is None or not logs.offsets:
+        return {}
+    pairs: dict[str, list[tuple[int, str, int]]] = defaultdict(list)
+    for pair in logs.offsets:
+        pairs[pair.server].append((pair.uncertainty_us, pair.other, pair.offset_us))
+        pairs[pair.other].append((pair.uncertainty_us, pair.server, -pair.offset_us))
+    zoned = {server.name for server in logs.servers if server.first is not None and server.first.zoned}
+    first = min(pairs, key=lambda name: (name not in zoned, -len({other for _, other, _ in pairs[name]}), name))
+    known: dict[str, Correction] = {}
+    waiting = [(0, first, 0)]
+    while waiting:
+        bound, name, ahead = heappop(waiting)
+        if name in known:
+            continue
+        words = _words(ahead, bound, first) if known else "reference clock of the axis"
+        known[name] = Correction(ahead, bound, words)
+        for more, other, offset in pairs[name]:
+            heappush(waiting, (bound + more, other, ahead + offset))
+    return known
+
+
+def _words(ahead_us: int, bound_us: int, against: str) -> str:
+    sign = "-" if ahead_us < 0 else "+"
+    return f"clock {sign}{span(abs(ahead_us) * 1000)} ± {span(bound_us * 1000)} against {against}, corrected"
+
+
+_LINES_KEPT = 3
+_TEXT_KEPT = 400
+
+
+class Signs:
+    """Signatures by name. A signature has a severity where its rule found something."""
+
+    def __init__(self, report: Report) -> None:
+        worst: dict[str, Severity] = {}
+        for result in report.failures():
+            known = worst.get(result.rule.code, result.severity)
+            worst[result.rule.code] = max(known, result.severity, key=lambda severity: severity.rank)
+        self._worst = worst
+        self._codes = {sign.name: verdict.rule.code for verdict in report.verdicts for sign in verdict.rule.signatures}
+
+    def code(self, signature: str) -> str:
+        """The rule of that signature; empty where that rule was not selected."""
+        return self._codes.get(signature, "")
+
+    def severity(self, signature: str) -> Severity | None:
+        """The worst finding of its rule, or None."""
+        return self._worst.get(self.code(signature))
+
+
+def words(signature: str) -> str:
+    """A signature's name as words; one that belongs to no rule begins with `@`."""
+    return signature.removeprefix("@").replace("-", " ")
+
+
+def lines(exemplars: tuple[Exemplar, ...]) -> tuple[Line, ...]:
+    """The first lines, cut."""
+    return tuple(
+        Line(exemplar.file, exemplar.line, exemplar.offset, exemplar.text[:_TEXT_KEPT])
+        for exemplar in exemplars[:_LINES_KEPT]
+    )
+
 
 _MAX = 6
 _BINS = 180

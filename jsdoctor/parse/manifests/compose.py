@@ -11,8 +11,7 @@ from typing import NamedTuple
 import msgspec
 
 from jsdoctor.model.manifest import DeclaredServers
-from jsdoctor.parse.manifests.config_mounts import ConfigMount
-from jsdoctor.parse.manifests.containers import declared, elements, runs_server, with_size
+from jsdoctor.parse.manifests.containers import ConfigMount, declared, elements, runs_server, with_size
 from jsdoctor.parse.manifests.server_arguments import Arguments, Word, words_of
 from jsdoctor.parse.manifests.tree import Tree
 

@@ -12,10 +12,10 @@ from difflib import get_close_matches
 from typing import Any
 
 from jsdoctor.model.manifest import DeclaredServers, FilePosition, Mistake
-from jsdoctor.parse.manifests.conf_values import scan_unquoted
+from jsdoctor.parse.kubernetes_containers import quantity_bytes
+from jsdoctor.parse.manifests.conf_tree import scan_unquoted
 from jsdoctor.parse.manifests.server_config import server_config
 from jsdoctor.parse.manifests.tree import Tree, Variable
-from jsdoctor.parse.quantity import quantity_bytes
 
 _CONFIG_KEYS = ("cluster", "jetstream", "nats", "monitor", "leafnodes", "websocket", "mqtt", "gateway", "resolver")
 _BESIDE_CONFIG = ("natsBox", "promExporter", "reloader", "podTemplate", "podDisruptionBudget")

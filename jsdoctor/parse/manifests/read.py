@@ -31,10 +31,9 @@ from jsdoctor.parse.manifests import (
     terraform_helm,
 )
 from jsdoctor.parse.manifests.conf_tree import Include, configuration
-from jsdoctor.parse.manifests.config_mounts import ConfigMount, GeneratedMap
-from jsdoctor.parse.manifests.json_tree import json_document
+from jsdoctor.parse.manifests.containers import ConfigMount, GeneratedMap
 from jsdoctor.parse.manifests.server_config import is_server_config, may_be_server_config, server_config
-from jsdoctor.parse.manifests.tree import ManifestError, Tree
+from jsdoctor.parse.manifests.tree import ManifestError, Tree, json_document
 
 GROUP = "jetstream.nats.io/"
 VERSION = "v1beta2"

@@ -15,13 +15,11 @@ from jsdoctor.model.gap import Gap
 from jsdoctor.model.snapshot import SnapshotSeries
 from jsdoctor.model.trend import Trend
 from jsdoctor.parse.assemble import assemble
-from jsdoctor.parse.metrics.assets import Asset
 from jsdoctor.parse.metrics.names import HEALTH, known_name
-from jsdoctor.parse.metrics.replies import UNREACHABLE, names_by_id, replies_in
+from jsdoctor.parse.metrics.replies import UNREACHABLE, Asset, names_by_id, replies_in
 from jsdoctor.parse.metrics.series import MetricSeries
 from jsdoctor.parse.pasted.found import RecognisedDocument
-from jsdoctor.parse.pasted.partial import with_unseen
-from jsdoctor.parse.pasted.sample import Pasted, pasted_sample
+from jsdoctor.parse.pasted.sample import Pasted, pasted_sample, with_unseen
 
 _LOGIN = "look at the deployment with a login of the system account: --context NAME or -s URL"
 NOT_IN_METRICS = tuple(

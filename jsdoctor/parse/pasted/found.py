@@ -1,4 +1,4 @@
-"""Kinds of pasted documents: replies of servers and of the JetStream API, recognised by their keys."""
+"""Kinds of pasted documents and their parts: replies of servers and of the JetStream API, recognised by their keys."""
 
 from __future__ import annotations
 
@@ -9,12 +9,58 @@ from typing import Any
 import msgspec
 
 from jsdoctor.model.exchange import Access, Endpoint
-from jsdoctor.model.jetstream import StreamConfig
-from jsdoctor.model.server import Varz
+from jsdoctor.model.jetstream import Cluster, StreamConfig, StreamState
+from jsdoctor.model.server import MetaGroup, Varz
 from jsdoctor.parse.pasted.documents import UNKNOWN_NAME, Document, documents
-from jsdoctor.parse.pasted.fragments import LEAST, OF_CONSUMERS, fragment, known_fields
 from jsdoctor.parse.replies import ConsumerReply, JszReply, StreamReply
-from jsdoctor.parse.unseen import unseen_fields
+from jsdoctor.parse.unseen import reply_fields, unseen_fields
+
+LEAST = 3
+OF_CONSUMERS = frozenset(
+    {"stream_name", "num_ack_pending", "num_redelivered", "num_waiting", "num_pending", "ack_floor"}
+)
+_OF_VARZ = frozenset({"total_connections", "slow_consumers", "max_control_line", "in_msgs", "gomaxprocs"})
+_SHAPES: tuple[tuple[Any, str, Collection[str]], ...] = (
+    (ConsumerReply, "", OF_CONSUMERS),
+    (Varz, "", _OF_VARZ),
+    (StreamReply, "", {"state", "cluster"}),
+    (Cluster, "cluster", {"replicas", "raft_group"}),
+    (MetaGroup, "meta_cluster", {"cluster_size"}),
+    (JszReply, "", {"meta_cluster"}),
+    (StreamState, "state", {"first_seq", "last_seq"}),
+)
+"""What a part may be of, the key under which it stands there, and fields of which it has one."""
+
+
+def fragment(value: Mapping[str, Any]) -> tuple[Any, dict[str, Any]] | None:
+    """The shape that a part belongs to, and the part in its place with names for what has none; None for other values.
+
+    Three fields must be known by name, those inside of its parts too.
+    """
+    for shape, key, telling in _SHAPES:
+        if not telling & value.keys() or known_fields(value, shape) < LEAST:
+            continue
+        whole = {key: dict(value)} if key else dict(value)
+        if shape is ConsumerReply:
+            return shape, {"stream_name": UNKNOWN_NAME, "name": UNKNOWN_NAME, **whole}
+        if shape in (MetaGroup, JszReply):
+            return JszReply, {"disabled": False, **whole}
+        if shape is not Varz:
+            config = whole.get("config") if isinstance(whole.get("config"), dict) else {}
+            return StreamReply, {**whole, "config": {"name": whole.get("name", UNKNOWN_NAME), **(config or {})}}
+        return shape, whole
+    return None
+
+
+def known_fields(value: Mapping[str, Any], shape: Any) -> int:
+    """How many fields of a value and of its parts a shape has."""
+    number = 0
+    for _, key, below, _ in reply_fields(shape):
+        if key in value:
+            inner = value[key]
+            number += 1 + (known_fields(inner, below) if below is not None and isinstance(inner, dict) else 0)
+    return number
+
 
 _MAX = 20_000
 _TIMES = frozenset({"created", "state.first_ts", "state.last_ts", "delivered.last_active", "ack_floor.last_active"})

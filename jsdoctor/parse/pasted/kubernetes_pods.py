@@ -13,7 +13,7 @@ from jsdoctor.model.exchange import Access, Endpoint
 from jsdoctor.model.kubernetes import KubernetesFacts, ServerContainer, ServerPod
 from jsdoctor.parse.duration import parse_duration
 from jsdoctor.parse.kubernetes import server_pods
-from jsdoctor.parse.kubernetes_objects import Json, inner, moment, text
+from jsdoctor.parse.kubernetes_containers import Json, inner, moment, text
 from jsdoctor.parse.manifests.tree import ManifestError
 from jsdoctor.parse.pasted.found import RecognisedDocument
 

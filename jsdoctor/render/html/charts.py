@@ -20,8 +20,7 @@ from jsdoctor.model.picture import (
     Usage,
 )
 from jsdoctor.model.wording import span
-from jsdoctor.render.units import quantity, share
-from jsdoctor.render.wording import to_the_second
+from jsdoctor.render.wording import quantity, share, to_the_second
 
 _MIN_POINTS = 5
 """Fewer points are no curve: the findings have the values."""

@@ -11,9 +11,8 @@ from jsdoctor.model.report import Report
 from jsdoctor.render.closing import findings_by_severity, judged_counts, opening_sentence, verdict_sentence
 from jsdoctor.render.escape import printable, shortened
 from jsdoctor.render.html.charts import charts, copies_of
-from jsdoctor.render.html.environment import asset, environment, policy
+from jsdoctor.render.html.environment import asset, environment, policy, rule_pages
 from jsdoctor.render.html.findings import ROWS_SHOWN, rows
-from jsdoctor.render.html.rules import rule_pages
 from jsdoctor.render.json_text import compact
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.order import by_urgency, gaps_in_order, with_outcome

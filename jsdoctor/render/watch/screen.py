@@ -13,10 +13,9 @@ from jsdoctor.render.closing import verdict_sentence
 from jsdoctor.render.incidents import first_command, names_of
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.page import SEVERITY_STYLES, Page, Part
-from jsdoctor.render.units import rate
 from jsdoctor.render.watch.sparkline import sparkline
 from jsdoctor.render.watch.view import ScreenView
-from jsdoctor.render.wording import to_the_second
+from jsdoctor.render.wording import rate, to_the_second
 
 _MIN_HEIGHT = 8
 _BARS = 20

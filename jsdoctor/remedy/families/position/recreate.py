@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.plan import Change, Json, Request, Step
 from jsdoctor.model.rule import Risk
-from jsdoctor.parse.withheld import is_withheld
+from jsdoctor.parse.raw_configs import is_withheld
 from jsdoctor.remedy.families.position.place import (
     NO_PUSH_CLIENT,
     RESETS,

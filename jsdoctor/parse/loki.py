@@ -1,14 +1,115 @@
-"""Replies of Loki's HTTP API (`/loki/api/v1/query_range`, `/loki/api/v1/series`)."""
+"""Loki: its queries as far as jsdoctor must understand them, its replies, and the lines of one server's log in them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from itertools import groupby, islice
 from typing import NamedTuple, cast
 
 import msgspec
 
+from jsdoctor.model.log_line import DATED_US
 from jsdoctor.model.typed import decode_as
+from jsdoctor.parse.logs.lines.line import read_line
 from jsdoctor.parse.replies import ReplyError
+
+_LOOKED_AT = 1_000
+_YEAR = 1970  # for times that have none, which are not compared here
+_NS = 1_000_000_000
+
+
+def in_order(entries: Iterable[Entry]) -> Iterator[Entry]:
+    """Oldest first. Loki exchanges lines of one time, even of one stream: then the lines' own times decide.
+
+    A line without a time of its own stays behind the one before it, as those of a stack trace do.
+    """
+    ordered = sorted(entries, key=lambda entry: entry.at_ns)  # stable: what came in order stays so
+    for _, same in groupby(ordered, key=lambda entry: entry.at_ns):
+        together = list(same)
+        yield from _by_own_time(together) if len(together) > 1 else together
+
+
+def _by_own_time(entries: Sequence[Entry]) -> list[Entry]:
+    last: dict[int, int] = {}
+    keys = []
+    for entry in entries:
+        own = own_time_us(entry.line)
+        if own is not None:
+            last[entry.stream] = own
+        keys.append(last.get(entry.stream, 0))
+    return [entry for _, entry in sorted(zip(keys, entries, strict=True), key=lambda pair: pair[0])]
+
+
+def own_time_us(line: str) -> int | None:
+    """The time that a line itself bears; None where it has none with a date."""
+    us = read_line(line.encode(errors="replace"), _YEAR).us
+    return None if us is None or us < DATED_US else us
+
+
+def has_own_times(lines: Iterable[str]) -> bool:
+    """Whether lines of this log bear times. Those of Loki are worse: of the reading, in the worst case."""
+    return any(own_time_us(line) is not None for line in islice(lines, _LOOKED_AT))
+
+
+def as_text(entry: Entry, with_time: bool) -> bytes:
+    """The line as it stands in a file; with Loki's time before it where it has none of its own."""
+    line = entry.line.rstrip("\r\n")
+    if with_time:
+        seconds, ns = divmod(entry.at_ns, _NS)
+        line = f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{ns:09}Z {line}"
+    return line.encode(errors="replace") + b"\n"
+
+
+LEVELS = frozenset({"level", "severity", "lvl", "log_level", "loglevel", "detected_level", "severity_text", "priority"})
+"""Labels that tell how severe a line is: one server has lines under several values."""
+
+# Without an end, a text in quotes goes to the end of the query: else each \" in it would begin another search.
+_QUOTED = re.compile(r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|`[^`]*+(?:`|\Z)', re.DOTALL)
+_MATCHER = re.compile(r"(?<![\w.])([\w.]++)\s*+(?:=~|!~|!=|=)")
+_SHAPING = re.compile(
+    r"\s*(?:\|\s*(?:json|logfmt|unpack|regexp|pattern|line_format|label_format|decolorize|drop|keep)\b"
+    r"(?:[\s,\w.-]|=(?![=~]))*+)*+"
+)
+"""Stages that leave no line out. Quoted texts are `Q`."""
+
+
+class LogQuery(msgspec.Struct, frozen=True):
+    """A log query: its stream selector with the braces, and what follows. `filters`: it may leave lines out."""
+
+    selector: str
+    pipeline: str
+    filters: bool
+
+    @property
+    def text(self) -> str:
+        """The query as Loki is given it."""
+        return self.selector + self.pipeline
+
+    def of_stream(self, labels: Labels, names: Sequence[str]) -> str:
+        """The same query for one stream alone. `names` are labels that other streams have."""
+        own = dict(labels)
+        pairs = sorted({**dict.fromkeys(names, ""), **own}.items())
+        matchers = ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in pairs)
+        return f"{{{matchers}}}{self.pipeline}"
+
+
+def parse_log_query(text: str) -> LogQuery:
+    """Read a query. Raises ValueError for one that selects no streams, such as a metric query."""
+    text = text.strip()
+    blank = _QUOTED.sub(lambda match: "Q" * len(match[0]), text)
+    end = blank.find("}")
+    if not text.startswith("{") or end < 0 or "{" in blank[1:end]:
+        raise ValueError("it does not begin with a stream selector")
+    selector, pipeline = text[: end + 1], text[end + 1 :]
+    if "[" in blank[end:]:
+        raise ValueError("a metric query gives no log lines")
+    by_level = any(name in LEVELS for name in _MATCHER.findall(blank[: end + 1]))
+    shapes = _SHAPING.fullmatch(_QUOTED.sub("Q", pipeline))
+    return LogQuery(selector, pipeline, by_level or shapes is None)
+
 
 _HARMLESS = "next-generation Loki query engine"
 """A warning about how the query was executed, not about missing lines."""

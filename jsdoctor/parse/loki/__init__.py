@@ -1,1 +1,0 @@
-"""Loki: its replies, the query that they belong to, and the servers that labels name."""
