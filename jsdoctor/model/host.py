@@ -17,7 +17,8 @@ from jsdoctor.model.finding import Observation, Subject
 class Volume(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The file system that a directory is on. Sizes are bytes; `available` is what users without privileges can write.
 
-    `inodes` is 0 for file systems that do not count them. `problem`: why its sizes are not known.
+    `inodes` is 0 for file systems that do not count them. `problem`: why its sizes are not known. `directory` is the
+    device and the inode of the store directory itself, empty where it does not exist: equal for two servers in it.
     """
 
     mount: str = ""
@@ -28,6 +29,7 @@ class Volume(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     inodes: int = 0
     free_inodes: int = 0
     problem: str = ""
+    directory: str = ""
 
 
 class ServerProcess(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

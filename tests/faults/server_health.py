@@ -493,3 +493,11 @@ def given_to_clients(land: Landscape, port: int) -> str:
 
     formed(land, configuration)
     return land.url("n2", user="sys")
+
+
+@fault("JSD852", "shop-1", options=("--this-host",), always=True)
+def two_servers_in_one_store_directory(land: Landscape) -> str:
+    """https://github.com/NERSC/interactEM/pull/478: one volume for all services. No server complains of it."""
+    for key in ("shop-1", "shop-2"):  # names that no other servers of this host have
+        land.start(key, server(key).replace("store_dir: store", f'store_dir: "{land.directory}/shared"'))
+    return land.url("shop-1", user="sys")

@@ -250,11 +250,11 @@ def _is_below(directory: str, mount: str) -> bool:
 
 def _with_sizes(volume: Volume, path: str) -> Volume:
     """The volume with its sizes, asked of the directory or of the nearest one above it that exists."""
-    answers: list[os.statvfs_result | OSError] = []
+    answers: list[tuple[os.statvfs_result, str] | OSError] = []
 
     def ask() -> None:
         try:
-            answers.append(_statvfs(path))
+            answers.append((_statvfs(path), _identity(path)))
         except OSError as error:
             answers.append(error)
 
@@ -263,9 +263,9 @@ def _with_sizes(volume: Volume, path: str) -> Volume:
     thread.join(_TIMEOUT_S)
     if not answers:
         return _without_sizes(volume, f"it did not respond within {_TIMEOUT_S:g} s")
-    stat = answers[0]
-    if isinstance(stat, OSError):
-        return _without_sizes(volume, str(stat.strerror or stat))
+    if isinstance(answer := answers[0], OSError):
+        return _without_sizes(volume, str(answer.strerror or answer))
+    stat, directory = answer
     return Volume(
         mount=volume.mount,
         fs_type=volume.fs_type,
@@ -275,7 +275,17 @@ def _with_sizes(volume: Volume, path: str) -> Volume:
         available=stat.f_bavail * stat.f_frsize,
         inodes=stat.f_files,
         free_inodes=stat.f_favail,
+        directory=directory,
     )
+
+
+def _identity(path: str) -> str:
+    """Device and inode of a directory, whatever the path by which a process has it; empty where there is none."""
+    try:
+        stat = os.stat(path)  # noqa: PTH116 - a path below /proc/PID/root is no name that pathlib may rewrite
+    except FileNotFoundError:
+        return ""
+    return f"{stat.st_dev}:{stat.st_ino}"
 
 
 def _statvfs(path: str) -> os.statvfs_result:

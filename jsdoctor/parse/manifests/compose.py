@@ -48,6 +48,8 @@ def of_compose(tree: Tree) -> Iterator[DeclaredServers]:
     for service in services:
         lasting = [volume.target for volume in _volumes(tree, service.node) if volume.lasting]
         servers = declared(service.name, service.node, service.words, lasting)
+        if shared := _store_volume(servers, list(_volumes(tree, service.node))):
+            servers = msgspec.structs.replace(servers, settings={**servers.settings, "store_volume": shared})
         if not service.words and "monitoring" not in servers.settings:
             servers = msgspec.structs.replace(servers, settings={**servers.settings, "monitoring": True})
         if (cluster := _cluster(service)) and cluster not in counted:
@@ -123,6 +125,19 @@ def _volumes(tree: Tree, service: Tree) -> Iterator[_Volume]:
         else:
             source = _plain(node.text("source"))
             yield _Volume(source, node.text("target"), node.text("type") != "tmpfs" and source not in in_memory)
+
+
+def _store_volume(servers: DeclaredServers, volumes: list[_Volume]) -> str:
+    """The store directory as the file names it outside of the container; empty where arguments or volumes do not say.
+
+    What lies in a volume that is mounted below another is in the deeper one.
+    """
+    store = posixpath.normpath(str(servers.get("store_dir") or ""))
+    below = [volume for volume in volumes if volume.source and f"{store}/".startswith(f"{volume.target.rstrip('/')}/")]
+    if not store.startswith("/") or not below:
+        return ""
+    deepest = max(below, key=lambda volume: len(volume.target.rstrip("/")))
+    return posixpath.normpath(f"{deepest.source}/{store.removeprefix(deepest.target.rstrip('/'))}")
 
 
 def _configs(tree: Tree, service: Tree) -> Iterator[_Volume]:
