@@ -42,7 +42,7 @@ from jsdoctor.model.typed import decode_as
 from jsdoctor.parse.configuration import ConfigurationError, RuleSetting
 from jsdoctor.parse.front_matter import PageError
 from jsdoctor.parse.scrubbed import scrubbed
-from jsdoctor.remedy.shareable import shareable
+from jsdoctor.remedy.journal import shareable
 from jsdoctor.render.diagnosis import Consultation, render_diagnosis
 from jsdoctor.render.diagnosis_json import render_diagnosis_json
 from jsdoctor.render.formats import FORMATS

@@ -105,7 +105,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     what would be sent if nothing had changed since; `undo` takes it back, and an empty `inverse` means that nothing
     can. `needs` are ids of steps that must have succeeded before. `losses` name the assets that are lost for good.
     `patience_s` is the maximum time in seconds until the effect shows. `improvement` names what must improve
-    (`jsdoctor.remedy.improvement`), `better_when` is that for a person.
+    (`jsdoctor.remedy.proof`), `better_when` is that for a person.
     """
 
     id: str = ""

@@ -14,10 +14,10 @@ import msgspec
 
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.rule import Risk
-from jsdoctor.remedy.improvement import Improvement
 from jsdoctor.remedy.operation import Operation
 from jsdoctor.remedy.planning import Planner
 from jsdoctor.remedy.preconditions import Judge
+from jsdoctor.remedy.proof import Improvement
 
 Commands = Callable[[Subject, Mapping[str, Any]], tuple[str, ...]]
 

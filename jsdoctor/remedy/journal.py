@@ -18,12 +18,12 @@ from typing import Any, Self
 
 import msgspec
 
-from jsdoctor.model.plan import Json, Plan, Step
+from jsdoctor.model.plan import Json, Plan, Request, Step
 from jsdoctor.model.typed import decode_as
 from jsdoctor.parse.raw_configs import is_withheld, withheld
 from jsdoctor.parse.redact import scrub_line
+from jsdoctor.parse.scrubbed import scrubbed
 from jsdoctor.remedy.operation import JournalNote
-from jsdoctor.remedy.shareable import shareable
 
 try:
     import fcntl
@@ -307,3 +307,22 @@ class Private:
                 continue
             result.append((kept.step, kept.before))
         return result
+
+
+def shareable(plan: Plan) -> Plan:
+    """The plan without texts of users in its configurations. It can be carried out as before: no step sends those."""
+    return scrubbed(msgspec.structs.replace(plan, steps=tuple(map(_step, plan.steps))))
+
+
+def _step(step: Step) -> Step:
+    return msgspec.structs.replace(
+        step,
+        base=withheld(step.base),
+        values=withheld(step.values),
+        requests=tuple(map(_request, step.requests)),
+        undo=tuple(map(_request, step.undo)),
+    )
+
+
+def _request(request: Request) -> Request:
+    return msgspec.structs.replace(request, payload=withheld(request.payload))

@@ -18,114 +18,20 @@ Families (`jsdoctor.remedy.families`) declare their operations; `jsdoctor.remedy
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from enum import Enum
 from pathlib import Path
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 import msgspec
 
-from jsdoctor.model.finding import Subject
-from jsdoctor.model.logins import Logins
 from jsdoctor.model.plan import Json, Request, Step
-from jsdoctor.remedy.moment import same_moment
-
-
-class ApiError(Exception):
-    """The server replied to a request with an error: it wrote nothing. `err_code` is that of errors.json."""
-
-    def __init__(self, subject: str, code: int, err_code: int, description: str) -> None:
-        super().__init__(f"{subject}: {description} (error {err_code or code})")
-        self.subject, self.code, self.err_code, self.description = subject, code, err_code, description
-
-
-class DeniedError(Exception):
-    """The login may not send that request: nothing was written. The text is the server's error text."""
-
-
-class NoResponseError(Exception):
-    """No reply: whether it was written is unknown until the state is read."""
-
-
-class LostError(NoResponseError):
-    """The connection is lost: no more requests are possible in this run."""
+from jsdoctor.remedy.api import Api
+from jsdoctor.remedy.replies import same_moment
 
 
 class StepRefusedError(Exception):
     """The step must not be taken now, or cannot be undone: the text is the reason. Nothing was written by this."""
-
-
-class InboxMessage(msgspec.Struct, frozen=True):
-    """A message that arrived in an inbox."""
-
-    data: bytes = b""
-    reply: str = ""
-    headers: Mapping[str, str] = {}
-
-
-class Inbox(Protocol):
-    """A subscription to a subject of its own."""
-
-    @property
-    def subject(self) -> str:
-        """The subject of the inbox."""
-
-    async def next(self, timeout_s: float) -> InboxMessage | None:
-        """The next message; None where none comes in time. Raises LostError."""
-
-    async def close(self) -> None:
-        """End the subscription, also where the connection is gone."""
-
-
-class Api(Protocol):
-    """Requests through the connection of this run. The prefix of the JetStream API is put before `subject`.
-
-    `ask` raises ApiError, DeniedError, NoResponseError or LostError; so does `request`, which takes a whole subject and
-    returns the reply's JSON whatever is in it.
-    """
-
-    @property
-    def timeout_s(self) -> float:
-        """Maximum wait for one reply, in seconds."""
-
-    @property
-    def server_version(self) -> tuple[int, int]:
-        """Major and minor version of the server of this connection."""
-
-    async def ask(self, subject: str, payload: object = None, *, timeout_s: float | None = None) -> Json:
-        """A request of the JetStream API that must succeed."""
-
-    async def request(self, subject: str, payload: object = None, *, timeout_s: float | None = None) -> Json:
-        """A request to any subject."""
-
-    async def publish(self, subject: str, payload: bytes, reply: str = "") -> None:
-        """Publish a message without an acknowledgement. Raises LostError."""
-
-    async def store(self, subject: str, payload: bytes, headers: Mapping[str, str]) -> Json:
-        """Publish a message to a stream; returns the stream's reply. Raises NoResponseError."""
-
-    async def inbox(self) -> Inbox:
-        """A new inbox. Raises LostError."""
-
-
-class StepApis(msgspec.Struct, frozen=True):
-    """The connection of each login of a run. A step on an asset goes through a login of the asset's account, all others
-    through that of the system account, or the only one.
-    """
-
-    logins: Logins
-    apis: tuple[Api, ...]
-
-    def of(self, step: Step) -> Api:
-        """The connection for a step."""
-        return self.apis[self._place(step.subject) or 0]
-
-    def lacks(self, step: Step) -> bool:
-        """Whether no login is of the account that owns the step's subject."""
-        return bool(step.subject.account) and self._place(step.subject) is None
-
-    def _place(self, subject: Subject) -> int | None:
-        return self.logins.of_account(subject.account) if subject.account else self.logins.of_system()
 
 
 class JournalNote(msgspec.Struct, frozen=True):

@@ -19,7 +19,7 @@ from jsdoctor.remedy.family import Action
 from jsdoctor.remedy.planning import CannotPlanError, Target
 from jsdoctor.remedy.preconditions import created_at
 from jsdoctor.remedy.registry import described
-from jsdoctor.remedy.settings import told
+from jsdoctor.remedy.replies import told
 
 BACKUP = "stream.backup"
 _ASSETS = ("stream", "consumer")

@@ -12,13 +12,13 @@ import nats
 from nats.aio.client import Client
 
 from jsdoctor.app.fix.run import ClientMessages
-from jsdoctor.remedy.operation import ApiError, DeniedError, NoResponseError
+from jsdoctor.remedy.api import ApiError, DeniedError, NoResponseError
 
 NET_S = 90.0  # what hangs, fails; nothing is measured by it
 
 
 class PlainApi(ClientMessages):
-    """`jsdoctor.remedy.operation.Api` on a client of nats-py."""
+    """`jsdoctor.remedy.api.Api` on a client of nats-py."""
 
     def __init__(self, client: Client, prefix: str = "$JS.API") -> None:
         super().__init__(client, 5.0)

@@ -23,10 +23,10 @@ from jsdoctor.app import judging
 from jsdoctor.app.rulebook import Rulebook, open_rulebook
 from jsdoctor.cli import app
 from jsdoctor.cli.fix import run as _run  # noqa: F401 - loaded before the first fork
-from jsdoctor.remedy.backup.live import message_from
-from jsdoctor.remedy.operation import ApiError
+from jsdoctor.remedy.api import ApiError
+from jsdoctor.remedy.backup.take import message_from
 from jsdoctor.remedy.registry import load_operations
-from jsdoctor.remedy.settings import comparable
+from jsdoctor.remedy.replies import comparable
 from tests.docs.permitted_steps import STEPS, Place, step
 from tests.remedy.asking import PlainApi, with_api
 from tests.remedy.halted import Halt, install

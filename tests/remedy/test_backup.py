@@ -12,13 +12,19 @@ from typing import Any
 import pytest
 from nats.aio.msg import Msg
 
-from jsdoctor.remedy.backup.live import LiveMessage, message_from
-from jsdoctor.remedy.backup.place import ARCHIVE, META, NOTE, data_file, read_meta, require_verified, stream_dir
-from jsdoctor.remedy.backup.positions import all_consumers
-from jsdoctor.remedy.backup.problem import BackupProblem
+from jsdoctor.remedy.backup.files import (
+    ARCHIVE,
+    META,
+    NOTE,
+    BackupProblem,
+    data_file,
+    read_meta,
+    require_verified,
+    stream_dir,
+)
 from jsdoctor.remedy.backup.restore import EmptyProblem, exists, restore, send_chunk
-from jsdoctor.remedy.backup.take import take
-from jsdoctor.remedy.settings import differences
+from jsdoctor.remedy.backup.take import LiveMessage, all_consumers, message_from, take
+from jsdoctor.remedy.replies import differences
 from tests.collect.looking import NIGHTLY_UNLESS_DEFAULT
 from tests.remedy.asking import PlainApi, with_api
 from tests.servers import Cluster, ClusterFactory, wait_until

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from jsdoctor.remedy.backup.place import require_verified
+from jsdoctor.remedy.backup.files import require_verified
 from jsdoctor.remedy.backup.take import take
 from jsdoctor.remedy.families.peers import as_its_leader_has_it, everyone
 from tests.cli.invoke import jsdoctor

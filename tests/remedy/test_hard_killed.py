@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from jsdoctor.remedy.backup.place import require_verified
+from jsdoctor.remedy.api import ApiError
+from jsdoctor.remedy.backup.files import require_verified
 from jsdoctor.remedy.backup.take import take
-from jsdoctor.remedy.operation import ApiError
 from tests.cli.invoke import jsdoctor
 from tests.remedy.asking import PlainApi, with_api
 from tests.remedy.test_hard_actions import BOUNDS, give_up, publish

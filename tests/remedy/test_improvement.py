@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from jsdoctor.remedy.examine import ProofResult
-from jsdoctor.remedy.improvement import COPIES, DELIVERED_ONCE, SERVED, TAKES_PUBLISHES, Improvement
+from jsdoctor.remedy.proof import COPIES, DELIVERED_ONCE, SERVED, TAKES_PUBLISHES, Improvement, ProofResult
 
 BETTER, NOT, UNKNOWN = ProofResult.GONE, ProofResult.THERE, ProofResult.UNKNOWN
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from jsdoctor.remedy.operation import NoResponseError
+from jsdoctor.remedy.api import NoResponseError
 from tests.docs.permitted_steps import CLUSTER, step
 from tests.remedy.asking import PlainApi, with_api
 from tests.remedy.kill_matrix import KILLED, Ran, run, seen

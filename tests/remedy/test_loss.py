@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from jsdoctor.remedy.loss import would_delete
+from jsdoctor.remedy.preconditions import would_delete
 from tests.collect.looking import NIGHTLY_UNLESS_DEFAULT
 from tests.remedy.asking import plain_api
 from tests.servers import ClusterFactory

@@ -9,12 +9,13 @@ import pytest
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.plan import Json, Step
 from jsdoctor.model.rule import Risk
+from jsdoctor.remedy.api import Api
+from jsdoctor.remedy.backup.files import require_verified, stream_dir
 from jsdoctor.remedy.backup.former import MAX_RESTORES, consumers_are_back, consumers_of
-from jsdoctor.remedy.backup.place import require_verified, stream_dir
 from jsdoctor.remedy.backup.restore import restore
 from jsdoctor.remedy.backup.take import take
 from jsdoctor.remedy.families import backup
-from jsdoctor.remedy.operation import Api, JournalNote, StepContext, StepRefusedError
+from jsdoctor.remedy.operation import JournalNote, StepContext, StepRefusedError
 from tests.collect.looking import NIGHTLY_UNLESS_DEFAULT
 from tests.remedy.asking import PlainApi, with_api
 from tests.servers import Cluster, ClusterFactory

@@ -9,8 +9,7 @@ import pytest
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import Finding, Subject
 from jsdoctor.model.report import Result
-from jsdoctor.remedy.offer import with_offers
-from jsdoctor.remedy.possible import UNLED
+from jsdoctor.remedy.offer import UNLED, with_offers
 from tests.support.evidence import evidence_of
 from tests.support.ruleset import actions, rules
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jsdoctor.model.plan import Change
-from jsdoctor.remedy.settings import changed, differences, is_set, restored
+from jsdoctor.remedy.replies import changed, differences, is_set, restored
 
 
 def test_what_servers_add_and_leave_out_is_no_difference() -> None:

@@ -19,7 +19,7 @@ from jsdoctor.model.setting import rows
 from jsdoctor.remedy.families import stream_settings
 from jsdoctor.remedy.families.peers import as_its_leader_has_it, everyone
 from jsdoctor.remedy.registry import described, load_operations
-from jsdoctor.remedy.settings import comparable
+from jsdoctor.remedy.replies import comparable
 from tests.cli.invoke import jsdoctor
 from tests.clock import ShiftClock, clock_shifter
 from tests.docs.permitted_steps import STEPS, Place, step

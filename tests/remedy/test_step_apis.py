@@ -10,7 +10,7 @@ from jsdoctor.model.finding import CLUSTER, Subject
 from jsdoctor.model.logins import CommandLogin, Logins
 from jsdoctor.model.plan import Step
 from jsdoctor.model.rule import Risk
-from jsdoctor.remedy.operation import Api, StepApis
+from jsdoctor.remedy.api import Api, StepApis
 
 SYS = CommandLogin(accounts=frozenset({"SYS"}), is_system=True)
 ONLY_SYS = CommandLogin(accounts=frozenset({"SYS"}))

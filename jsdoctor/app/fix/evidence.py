@@ -25,8 +25,8 @@ from jsdoctor.model.plan import StepProof
 from jsdoctor.model.snapshot import SnapshotSeries
 from jsdoctor.parse.assemble import assemble
 from jsdoctor.parse.logins import of_several_logins
-from jsdoctor.remedy.examine import Examine, ProofResult, ProofVerdict
-from jsdoctor.remedy.operation import LostError
+from jsdoctor.remedy.api import LostError
+from jsdoctor.remedy.proof import Examine, ProofResult, ProofVerdict
 from jsdoctor.sources.base import Need
 from jsdoctor.sources.live import LiveDeployment
 from jsdoctor.sources.request import EvidenceRequest
@@ -85,7 +85,7 @@ async def connected(logins: Sequence[ConnectionSettings]) -> AsyncIterator[list[
 
 
 def examiner(collector: FixCollector, connections: Sequence[Connection]) -> Examine:
-    """The `Examine` of `jsdoctor.remedy.examine`: only the rules of the proofs are collected for.
+    """The `Examine` of `jsdoctor.remedy.proof`: only the rules of the proofs are collected for.
 
     It raises LostError where what could not be seen says nothing of the deployment.
     """

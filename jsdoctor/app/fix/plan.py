@@ -25,12 +25,11 @@ from jsdoctor.model.wording import counted
 from jsdoctor.parse.assemble import assemble
 from jsdoctor.parse.logins import logins_of, samples_by_login
 from jsdoctor.parse.raw_configs import raw_configs
-from jsdoctor.remedy.backup.place import META, data_file, read_note, sha256_of
-from jsdoctor.remedy.backup.problem import BackupProblem
+from jsdoctor.remedy.backup.files import META, BackupProblem, data_file, read_note, sha256_of
 from jsdoctor.remedy.held import Witness
+from jsdoctor.remedy.journal import shareable
 from jsdoctor.remedy.offer import step_with_login
 from jsdoctor.remedy.plan import draft
-from jsdoctor.remedy.shareable import shareable
 from jsdoctor.sources.connection import flags_of
 from jsdoctor.sources.headline import headline
 

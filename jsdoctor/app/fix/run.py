@@ -33,12 +33,10 @@ from jsdoctor.model.plan import Json, Plan, Step
 from jsdoctor.model.rule import Risk
 from jsdoctor.model.typed import decode_as, decode_plain
 from jsdoctor.model.wording import counted
-from jsdoctor.remedy.apply import Applier
+from jsdoctor.remedy.api import ApiError, DeniedError, InboxMessage, LostError, NoResponseError, StepApis
+from jsdoctor.remedy.apply import Applier, Ending, StepOutcome, Undoer, any_bad
 from jsdoctor.remedy.journal import Journal, JournalError, require_locks
-from jsdoctor.remedy.operation import ApiError, DeniedError, InboxMessage, LostError, NoResponseError, StepApis
-from jsdoctor.remedy.outcome import Ending, StepOutcome, any_bad
 from jsdoctor.remedy.registry import load_operations
-from jsdoctor.remedy.undo import Undoer
 from jsdoctor.sources.connection import flags_of, resolve_logins
 
 _SLICE_S = 0.1
@@ -46,7 +44,7 @@ _SLICE_S = 0.1
 
 
 class ClientInbox:
-    """The `Inbox` of `jsdoctor.remedy.operation`."""
+    """The `Inbox` of `jsdoctor.remedy.api`."""
 
     def __init__(self, client: Client, subscription: Subscription) -> None:
         self._client, self._subscription = client, subscription
@@ -79,7 +77,7 @@ class ClientInbox:
 
 
 class ClientMessages:
-    """The part of the `Api` of `jsdoctor.remedy.operation` that is about messages, not about requests."""
+    """The part of the `Api` of `jsdoctor.remedy.api` that is about messages, not about requests."""
 
     def __init__(self, client: Client, timeout_s: float) -> None:
         self.client, self.timeout_s = client, timeout_s
@@ -297,7 +295,7 @@ _DESCRIPTION_SHOWN = 300
 
 
 class LiveApi(ClientMessages):
-    """The `Api` of `jsdoctor.remedy.operation`, through one connection."""
+    """The `Api` of `jsdoctor.remedy.api`, through one connection."""
 
     def __init__(self, connection: Connection, prefix: str, timeout_s: float) -> None:
         super().__init__(connection.client, timeout_s)

@@ -31,8 +31,8 @@ from jsdoctor.model.plan import Plan, Step
 from jsdoctor.model.rule import Risk
 from jsdoctor.model.wording import counted
 from jsdoctor.parse.scrubbed import scrubbed
-from jsdoctor.remedy.outcome import GOOD, Ending, StepOutcome
-from jsdoctor.remedy.shareable import shareable
+from jsdoctor.remedy.apply import GOOD, Ending, StepOutcome
+from jsdoctor.remedy.journal import shareable
 from jsdoctor.render.json_text import dumps
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.page import Page

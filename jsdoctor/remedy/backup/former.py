@@ -12,21 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from jsdoctor.model.plan import Json, Request
-from jsdoctor.remedy.backup.place import BackupNote, read_meta, require_verified
-from jsdoctor.remedy.backup.positions import all_consumers, durables, misplaced
-from jsdoctor.remedy.backup.problem import BackupProblem
-from jsdoctor.remedy.backup.restore import EmptyProblem, is_whole, may_lose, restore
-from jsdoctor.remedy.operation import (
-    Api,
-    ApiError,
-    JournalNote,
-    LostError,
-    NoResponseError,
-    StepContext,
-    StepRefusedError,
-)
-from jsdoctor.remedy.retry_limit import RetryLimit, is_transient
-from jsdoctor.remedy.settings import differences, told
+from jsdoctor.remedy.api import Api, ApiError, LostError, NoResponseError, RetryLimit, is_transient
+from jsdoctor.remedy.backup.files import BackupNote, BackupProblem, read_meta, require_verified
+from jsdoctor.remedy.backup.restore import EmptyProblem, is_whole, may_lose, misplaced, restore
+from jsdoctor.remedy.backup.take import all_consumers, durables
+from jsdoctor.remedy.operation import JournalNote, StepContext, StepRefusedError
+from jsdoctor.remedy.replies import differences, told
 
 STREAM_NOT_FOUND = 10059
 TAKEN = "backup"

@@ -1,7 +1,12 @@
-"""Restores a stream from a backup with STREAM.RESTORE, and verifies that all of it is there."""
+"""Restores a stream from a backup with STREAM.RESTORE, and verifies that all of it is there, consumers included.
+
+Seen with three servers of 2.15.1: a restored consumer's position is on its leader alone. Where another server leads
+it, it begins at 0, or where a deleted consumer of the same name stood.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from time import monotonic
@@ -11,11 +16,9 @@ import msgspec
 
 from jsdoctor.model.plan import Json, Request
 from jsdoctor.model.typed import decode_plain
-from jsdoctor.remedy.backup.place import data_file, read_meta
-from jsdoctor.remedy.backup.problem import BackupProblem
-from jsdoctor.remedy.backup.take import STALLED_S, next_message
-from jsdoctor.remedy.operation import Api, ApiError, Inbox, InboxMessage, LostError, NoResponseError
-from jsdoctor.remedy.retry_limit import RetryLimit
+from jsdoctor.remedy.api import Api, ApiError, Inbox, InboxMessage, LostError, NoResponseError, RetryLimit, is_transient
+from jsdoctor.remedy.backup.files import BackupProblem, data_file, read_meta
+from jsdoctor.remedy.backup.take import STALLED_S, all_consumers, next_message, pair
 
 _CHUNK = 64 << 10
 _NOT_FOUND = 10059
@@ -192,3 +195,51 @@ def _answer(body: bytes) -> dict[str, Any]:
         reported = f"the server refused the backup: {error.get('description')} (error {error.get('err_code')})"
         raise BackupProblem(reported, "see its log; the stream was not restored")
     return dict(result)
+
+
+_LED_S = 30
+"""How long the consumers of a restored stream may take to have leaders."""
+
+
+async def misplaced(api: Api, stream: str, wanted: dict[str, Json], replaced: Json | None) -> str:
+    """The consumer of a restored stream that is not where it stood, as text; empty if there is none.
+
+    `wanted`: the durable consumers right before the backup. A consumer may be ahead, as it may have continued since the
+    restore. It is wrong if it is behind what it had acknowledged (from there on, servers since 2.15 restore one with
+    messages under way), or at the position of the consumer of that name in the stream that was `replaced`.
+    """
+    if not wanted:
+        return ""
+    result = await _led(api, stream, wanted)
+    for name, backup in wanted.items():
+        if name not in result:
+            return f"consumer {name} of the backup is not there"
+        now, then, floor = pair(result[name], "delivered"), backup["delivered"], backup["ack_floor"]
+        former = (replaced or {}).get(name, {}).get("delivered")
+        back = now["consumer_seq"] < floor["consumer_seq"] or now["stream_seq"] < floor["stream_seq"]
+        if back or (now not in (then, floor) and former is not None and now == former):
+            return (
+                f"consumer {name} stands at {now['stream_seq']} (delivery {now['consumer_seq']}), "
+                f"in the backup at {then['stream_seq']} (delivery {then['consumer_seq']})"
+            )
+    return ""
+
+
+async def _led(api: Api, stream: str, wanted: Iterable[str]) -> dict[str, Json]:
+    """The consumers by name, once all of `wanted` exist and have a leader; when the time is over, those that do."""
+    limit = RetryLimit(_LED_S)
+    while True:
+        result: dict[str, Json] = {}
+        try:
+            result = {info["name"]: info for info in await all_consumers(api, stream) if _has_leader(info)}
+        except NoResponseError:
+            pass  # the stream has no leader yet
+        except ApiError as error:
+            if not is_transient(error):
+                raise
+        if all(name in result for name in wanted) or not await limit.more():
+            return result
+
+
+def _has_leader(info: Json) -> bool:
+    return bool((info.get("cluster") or {"leader": "it"}).get("leader"))

@@ -1,26 +1,77 @@
-"""Taking a backup: STREAM.SNAPSHOT into the files of `nats stream backup`, and what proves that it is whole."""
+"""Taking a backup: STREAM.SNAPSHOT into the files of `nats stream backup`, and what proves that it is whole.
+
+Single messages are read through STREAM.MSG.GET, which works on every stream and changes none.
+"""
 
 from __future__ import annotations
 
+import binascii
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import msgspec
 
 from jsdoctor.model.plan import Json, Request
-from jsdoctor.remedy.backup.live import message_from
-from jsdoctor.remedy.backup.place import ARCHIVE, META, NOTE, TAR, BackupNote, sha256_of, sync_dir, write_whole
-from jsdoctor.remedy.backup.positions import all_consumers, durables
-from jsdoctor.remedy.backup.problem import BackupProblem
-from jsdoctor.remedy.operation import Api, Inbox, InboxMessage, LostError
+from jsdoctor.remedy.api import Api, ApiError, Inbox, InboxMessage, LostError
+from jsdoctor.remedy.backup.files import (
+    ARCHIVE,
+    META,
+    NOTE,
+    TAR,
+    BackupNote,
+    BackupProblem,
+    sha256_of,
+    sync_dir,
+    write_whole,
+)
+from jsdoctor.remedy.replies import date_ns
+
+_NO_MESSAGE = 10037
+
+
+class LiveMessage(NamedTuple):
+    """A message: its place in the stream, its date in nanoseconds since 1970, and all of its bytes."""
+
+    stream_seq: int
+    date_ns: int
+    subject: bytes
+    headers: bytes
+    payload: bytes
+
+
+def reading(stream: str, stream_seq: int, subjects: str = ">") -> Request:
+    """STREAM.MSG.GET of the first message of that sequence or a later one, with such a subject."""
+    return Request(f"STREAM.MSG.GET.{stream}", {"seq": stream_seq, "next_by_subj": subjects})
+
+
+async def message_from(api: Api, stream: str, stream_seq: int) -> LiveMessage | None:
+    """The first message of that sequence or a later one; None where there is none. Raises what `api` raises."""
+    try:
+        request = reading(stream, stream_seq)
+        result = (await api.ask(request.subject, request.payload))["message"]
+        return decoded(result)
+    except ApiError as refused:
+        if refused.err_code == _NO_MESSAGE:
+            return None
+        raise
+    except (KeyError, TypeError, ValueError):
+        raise BackupProblem(f"STREAM.MSG.GET.{stream}: the reply is not a message", "look at the stream") from None
+
+
+def decoded(result: dict[str, Any]) -> LiveMessage:
+    """The message in a reply to STREAM.MSG.GET. Raises KeyError, TypeError or ValueError where it is none."""
+    headers, payload = (binascii.a2b_base64(result.get(key, "")) for key in ("hdrs", "data"))
+    return LiveMessage(int(result["seq"]), date_ns(result["time"]), result["subject"].encode(), headers, payload)
+
 
 _CHUNK = 128 << 10
 STALLED_S = 30.0
 """For how long nothing may come. Servers give up after two to five seconds without our acknowledgement."""
 _ARCHIVE_MAGIC = b"NATSARC1"
 _AT_ONCE = 32
+_PLACES = ("delivered", "ack_floor")
 _AGAIN = "take a new backup; nothing was changed"
 
 
@@ -112,6 +163,31 @@ async def _readable(api: Api, stream: str, first: int, last: int) -> int:
     while first <= last and (message := await message_from(api, stream, first)) and message.stream_seq <= last:
         count, first = count + 1, message.stream_seq + 1
     return count
+
+
+async def all_consumers(api: Api, stream: str) -> list[Json]:
+    """CONSUMER.LIST, all pages: one CONSUMER.INFO each."""
+    consumers: list[Json] = []
+    while True:
+        page = await api.ask(f"CONSUMER.LIST.{stream}", {"offset": len(consumers)})
+        listed = page.get("consumers") or []
+        consumers += listed
+        if not listed or len(consumers) >= int(page.get("total") or 0):
+            return consumers
+
+
+def durables(consumers: Iterable[Json]) -> dict[str, Json]:
+    """Configuration and position of each durable consumer, by name."""
+    return {
+        info["name"]: {"config": info["config"], **{place: pair(info, place) for place in _PLACES}}
+        for info in consumers
+        if (info.get("config") or {}).get("durable_name")
+    }
+
+
+def pair(info: Json, place: str) -> Json:
+    """`delivered` or `ack_floor` without the times."""
+    return {key: int((info.get(place) or {}).get(key, 0)) for key in ("stream_seq", "consumer_seq")}
 
 
 def _left_out(consumers: Iterable[Json], stream: Json) -> list[str]:

@@ -13,6 +13,8 @@ import msgspec
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.plan import Json, Request, Step
 from jsdoctor.model.rule import Risk
+from jsdoctor.remedy.api import Api
+from jsdoctor.remedy.backup.files import BackupNote, BackupProblem, read_meta, require_verified, stream_dir
 from jsdoctor.remedy.backup.former import (
     MAX_RESTORES,
     PUTTING_BACK,
@@ -29,12 +31,10 @@ from jsdoctor.remedy.backup.former import (
     unlike,
     wait_until_whole,
 )
-from jsdoctor.remedy.backup.place import BackupNote, read_meta, require_verified, stream_dir
-from jsdoctor.remedy.backup.problem import BackupProblem
 from jsdoctor.remedy.backup.restore import EmptyProblem, is_whole, restore, restore_request
 from jsdoctor.remedy.backup.take import snapshot_request, take
 from jsdoctor.remedy.family import Action, Family, command
-from jsdoctor.remedy.operation import Api, JournalNote, Operation, Standing, StepContext, StepRefusedError
+from jsdoctor.remedy.operation import JournalNote, Operation, Standing, StepContext, StepRefusedError
 from jsdoctor.remedy.planning import CannotPlanError, Target
 from jsdoctor.remedy.preconditions import LED
 

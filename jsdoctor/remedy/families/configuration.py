@@ -16,7 +16,7 @@ from jsdoctor.model.setting import FieldKind, FieldRow
 from jsdoctor.remedy.operation import Operation, Standing, StepContext, StepRefusedError
 from jsdoctor.remedy.planning import CannotPlanError, Target
 from jsdoctor.remedy.preconditions import LED
-from jsdoctor.remedy.settings import changed, differences, is_set, restored, told
+from jsdoctor.remedy.replies import changed, differences, is_set, restored, told
 
 NS_PER_S = 1_000_000_000
 NS_PER_MS = 1_000_000

@@ -10,6 +10,7 @@ from jsdoctor.model.jetstream import ConsumerConfig
 from jsdoctor.model.plan import Change, Json, Request, Step
 from jsdoctor.model.rule import Risk
 from jsdoctor.model.setting import rows
+from jsdoctor.remedy.api import Api
 from jsdoctor.remedy.families.configuration import (
     NS_PER_MS,
     NS_PER_S,
@@ -21,9 +22,8 @@ from jsdoctor.remedy.families.configuration import (
     update_step,
 )
 from jsdoctor.remedy.family import Action, Commands, Family, command
-from jsdoctor.remedy.improvement import DELIVERED_ONCE, SERVED, Improvement
-from jsdoctor.remedy.operation import Api
 from jsdoctor.remedy.planning import Target, number
+from jsdoctor.remedy.proof import DELIVERED_ONCE, SERVED, Improvement
 
 
 def _backoff_flags(backoff: list[int]) -> tuple[str, ...]:

@@ -12,11 +12,12 @@ import msgspec
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.plan import Change, Json, Request, Step
 from jsdoctor.model.rule import Risk
+from jsdoctor.remedy.api import Api
 from jsdoctor.remedy.family import Action, Family, command
-from jsdoctor.remedy.improvement import SERVED
-from jsdoctor.remedy.operation import Api, Operation, Standing, StepContext
+from jsdoctor.remedy.operation import Operation, Standing, StepContext
 from jsdoctor.remedy.planning import CannotPlanError, Target, require_version
 from jsdoctor.remedy.preconditions import LED
+from jsdoctor.remedy.proof import SERVED
 
 _PAUSES = (2, 11)
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)

@@ -15,11 +15,12 @@ from jsdoctor.model.plan import Json, Request, Step
 from jsdoctor.model.rule import Risk
 from jsdoctor.model.server import Servers
 from jsdoctor.model.snapshot import Stream
+from jsdoctor.remedy.api import Api
 from jsdoctor.remedy.family import Action, Family, command
-from jsdoctor.remedy.improvement import SERVED
-from jsdoctor.remedy.operation import Api, Operation, Standing
+from jsdoctor.remedy.operation import Operation, Standing
 from jsdoctor.remedy.planning import CannotPlanError, Target
 from jsdoctor.remedy.preconditions import CLUSTERED
+from jsdoctor.remedy.proof import SERVED
 
 META_LEADER = "$SYS.REQ.SERVER.PING.JSZ"
 _PREFERS = (2, 11)

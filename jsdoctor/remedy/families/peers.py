@@ -20,9 +20,10 @@ from jsdoctor.model.rule import Risk
 from jsdoctor.model.server import Accounts
 from jsdoctor.model.snapshot import SnapshotSeries
 from jsdoctor.model.typed import decode_plain
+from jsdoctor.remedy.api import Api, NoResponseError
 from jsdoctor.remedy.family import Action, Family, command
 from jsdoctor.remedy.held import Witness, losses
-from jsdoctor.remedy.operation import Api, NoResponseError, Operation, Standing, StepContext, StepRefusedError
+from jsdoctor.remedy.operation import Operation, Standing, StepContext, StepRefusedError
 from jsdoctor.remedy.planning import CannotPlanError, Target, number
 
 _SILENT_S = 600

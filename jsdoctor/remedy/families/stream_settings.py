@@ -10,6 +10,7 @@ from jsdoctor.model.jetstream import StreamConfig
 from jsdoctor.model.plan import MANUAL, Change, Json, Precondition, Request, Step
 from jsdoctor.model.rule import Risk
 from jsdoctor.model.setting import rows
+from jsdoctor.remedy.api import Api
 from jsdoctor.remedy.families.configuration import (
     NS_PER_S,
     ConfigurationUpdate,
@@ -19,13 +20,12 @@ from jsdoctor.remedy.families.configuration import (
     update_step,
 )
 from jsdoctor.remedy.family import Action, Commands, Family, command
-from jsdoctor.remedy.improvement import COPIES, TAKES_PUBLISHES
-from jsdoctor.remedy.loss import would_delete
-from jsdoctor.remedy.operation import Api, StepRefusedError
+from jsdoctor.remedy.offer import SeenState
+from jsdoctor.remedy.operation import StepRefusedError
 from jsdoctor.remedy.planning import CannotPlanError, Target, number
-from jsdoctor.remedy.possible import SeenState
-from jsdoctor.remedy.preconditions import PEERS_CURRENT, UNSEALED, keeps_all
-from jsdoctor.remedy.settings import told
+from jsdoctor.remedy.preconditions import PEERS_CURRENT, UNSEALED, keeps_all, would_delete
+from jsdoctor.remedy.proof import COPIES, TAKES_PUBLISHES
+from jsdoctor.remedy.replies import told
 
 _SYNC_S = 600
 _MIN_WINDOW_NS = 100_000_000

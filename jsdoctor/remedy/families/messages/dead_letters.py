@@ -14,11 +14,12 @@ from jsdoctor.model.finding import Subject
 from jsdoctor.model.plan import MANUAL, Json, Request, Step
 from jsdoctor.model.rule import Risk
 from jsdoctor.model.typed import decode_plain
+from jsdoctor.remedy.api import Api, ApiError
 from jsdoctor.remedy.backup.former import former_backup, is_putting_back, only_lacks, put_back
-from jsdoctor.remedy.backup.live import LiveMessage, decoded, message_from, reading
+from jsdoctor.remedy.backup.take import LiveMessage, decoded, message_from, reading
 from jsdoctor.remedy.families.messages.deletion import AT_MOST, deletion
 from jsdoctor.remedy.family import command
-from jsdoctor.remedy.operation import Api, ApiError, Operation, Standing, StepContext, StepRefusedError
+from jsdoctor.remedy.operation import Operation, Standing, StepContext, StepRefusedError
 from jsdoctor.remedy.planning import CannotPlanError, Target
 from jsdoctor.remedy.preconditions import LED
 

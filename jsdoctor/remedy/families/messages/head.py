@@ -11,14 +11,15 @@ from typing import Any, ClassVar
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.plan import Json, Precondition, Request, Step
 from jsdoctor.model.rule import Risk
+from jsdoctor.remedy.api import Api, ApiError
 from jsdoctor.remedy.backup.former import former_backup, is_putting_back, only_lacks, put_back, unlike
-from jsdoctor.remedy.backup.live import LiveMessage, message_from
+from jsdoctor.remedy.backup.take import LiveMessage, message_from
 from jsdoctor.remedy.families.messages.deletion import AT_MOST, deletion
 from jsdoctor.remedy.family import command
-from jsdoctor.remedy.moment import date_ns
-from jsdoctor.remedy.operation import Api, ApiError, Operation, Standing, StepContext, StepRefusedError
+from jsdoctor.remedy.operation import Operation, Standing, StepContext, StepRefusedError
 from jsdoctor.remedy.planning import CannotPlanError, Target, number
 from jsdoctor.remedy.preconditions import LED, UNSEALED
+from jsdoctor.remedy.replies import date_ns
 
 _LAST_IS_PAST = Precondition("last_is_past", "the last message is not dated in the future")
 _NO_MESSAGE = 10057

@@ -7,9 +7,10 @@ from typing import Any
 
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.plan import Json, Precondition, Request, Step
-from jsdoctor.remedy.operation import Api, ApiError, Operation, Standing
+from jsdoctor.remedy.api import Api, ApiError
+from jsdoctor.remedy.operation import Operation, Standing
 from jsdoctor.remedy.planning import CannotPlanError, Target, number
-from jsdoctor.remedy.settings import differences, told
+from jsdoctor.remedy.replies import differences, told
 
 _NOT_FOUND = 10014
 RESETS = (2, 14)

@@ -20,11 +20,10 @@ from jsdoctor.remedy.families.position.place import (
     seen_place,
 )
 from jsdoctor.remedy.family import command
-from jsdoctor.remedy.moment import same_moment
 from jsdoctor.remedy.operation import JournalNote, Standing, StepContext, StepRefusedError
 from jsdoctor.remedy.planning import CannotPlanError, Target
 from jsdoctor.remedy.preconditions import LED
-from jsdoctor.remedy.settings import changed, differences, told
+from jsdoctor.remedy.replies import changed, differences, same_moment, told
 
 _DELETING, _PUTTING_BACK = "deleting", "putting back"
 _STARTS = ("deliver_policy", "opt_start_seq", "opt_start_time")

@@ -1,20 +1,50 @@
-"""What an operator suffers from, and whether it got better: read from an asset's INFO before a step and after it.
+"""Whether a step helped: the rules that led to it no longer fail, and what an operator suffers from got better.
 
 A rule that falls silent because a limit was moved proves nothing. A step whose action names an improvement is verified
-only when that shows.
+only when that shows in its asset's INFO, read before the step and after it.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from enum import Enum
 
 import msgspec
 
-from jsdoctor.model.plan import Json
+from jsdoctor.model.plan import Json, StepProof
 from jsdoctor.model.wording import counted
-from jsdoctor.remedy.examine import ProofResult, ProofVerdict
-from jsdoctor.remedy.moment import date_ns
+from jsdoctor.remedy.replies import date_ns
+
+
+class ProofResult(Enum):
+    """The present outcome of a rule for a subject."""
+
+    GONE = "gone"
+    THERE = "still there"
+    UNKNOWN = "not to be judged"
+
+
+class ProofVerdict(msgspec.Struct, frozen=True):
+    """The result of one proof, and the message of the rule."""
+
+    finds: ProofResult
+    text: str = ""
+
+
+Examine = Callable[[Sequence[StepProof]], Awaitable[Mapping[StepProof, ProofVerdict]]]
+"""Collects fresh evidence and evaluates the rules. Raises the errors of the collection if there is no connection."""
+
+
+def together(proofs: Sequence[StepProof], verdicts: Mapping[StepProof, ProofVerdict]) -> ProofVerdict:
+    """All proofs of a step as one: one that still fails outweighs one that cannot be judged."""
+    stated = [(proof, verdicts.get(proof, ProofVerdict(ProofResult.UNKNOWN, "it was not judged"))) for proof in proofs]
+    for finds in (ProofResult.THERE, ProofResult.UNKNOWN):
+        texts = [f"{proof.code}: {verdict.text}" for proof, verdict in stated if verdict.finds is finds]
+        if texts:
+            return ProofVerdict(finds, "; ".join(texts))
+    return ProofVerdict(ProofResult.GONE, ", ".join(f"{proof.code} no longer fails" for proof in proofs))
+
 
 _BETTER = ProofVerdict(ProofResult.GONE)
 _ENOUGH_S = 60

@@ -11,7 +11,19 @@ from typing import Annotated, Any
 import msgspec
 
 from jsdoctor.model.typed import decode_as
-from jsdoctor.remedy.backup.problem import BackupProblem
+
+
+class BackupProblem(Exception):  # noqa: N818 - as other problems: it is the user's, not an error of ours
+    """What went wrong, in one sentence, and in `hint` what to do about it. Text of servers in it is not escaped."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message, hint)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return self.message
+
 
 META = "backup.json"
 ARCHIVE, TAR = "stream.arc.s2", "stream.tar.s2"

@@ -1,4 +1,4 @@
-"""Raw configurations: compared, and changed by key.
+"""What servers reply: configurations and dates, compared, and configurations changed by key.
 
 The server omits keys that are zero, and which of them depends on its version (`omitempty`), so an absent key and a zero
 are equal here. The server that responds adds `_nats.ver` and `_nats.level` to `metadata`, and the server that handles
@@ -8,6 +8,7 @@ an update adds `_nats.req.level`: they are no configuration (2.11+ `jetstream_ve
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Any
 
 from jsdoctor.model.jetstream import setting_text
@@ -69,3 +70,23 @@ def _nonzero(value: object) -> object:
 
 def _shown(key: str, value: object) -> str:
     return setting_text(key, None if value is None else withheld(value, key))
+
+
+def date_ns(text: str) -> int:
+    """Nanoseconds since 1970 of a date as Go writes it (RFC 3339, up to nine decimals). Raises ValueError."""
+    whole, _, rest = text.partition(".")
+    digits = rest[: len(rest) - len(rest.lstrip("0123456789"))]
+    zone = rest[len(digits) :] if rest else ""
+    seconds = datetime.fromisoformat(whole + zone)
+    return round(seconds.timestamp()) * 1_000_000_000 + int(digits.ljust(9, "0")[:9] or "0")
+
+
+def same_moment(first: str, second: str) -> bool:
+    """Whether two dates are the same to the microsecond: Python's own keep no more, and msgspec rounds to it.
+
+    Texts that are no dates are the same only where they are equal.
+    """
+    try:
+        return abs(date_ns(first) - date_ns(second)) <= 1_000
+    except (ValueError, OverflowError):
+        return first == second
