@@ -19,6 +19,7 @@ from jsdoctor.model.finding import Outcome, Subject
 from jsdoctor.model.plan import Choice, Request, Step
 from jsdoctor.parse.raw_configs import raw_configs
 from jsdoctor.remedy.offer import with_offers
+from jsdoctor.remedy.operation import Operation
 from jsdoctor.remedy.plan import Drafted, draft
 from tests.support.evidence import FIXTURES, cases, edited_samples, evidence_of, samples_of
 from tests.support.ruleset import actions, rules, run_rule
@@ -66,7 +67,7 @@ def path_of(code: str) -> Path:
 
 def codes() -> list[str]:
     """The rules for whose failures there is more to plan than a list of commands for a person."""
-    return [rule.code for rule in rules() if rule.remedy and actions()[rule.remedy.action].planner]
+    return [rule.code for rule in rules() if rule.remedy and isinstance(actions()[rule.remedy.action], Operation)]
 
 
 @cache

@@ -33,9 +33,9 @@ from jsdoctor.model.raft import RaftGroups
 from jsdoctor.model.server import ConnectedServer, Servers
 from jsdoctor.model.snapshot import SnapshotSeries
 from jsdoctor.parse.configuration import Configuration
-from jsdoctor.remedy.families import stream_settings
-from jsdoctor.remedy.family import command
+from jsdoctor.remedy.families.settings import edit_stream
 from jsdoctor.remedy.offer import flagged
+from jsdoctor.remedy.operation import typed
 from jsdoctor.sources.base import Need, Role, Run, Source
 from jsdoctor.sources.collect import collect
 from jsdoctor.sources.listing import sources_of
@@ -157,5 +157,5 @@ def _commands(obstacle: Obstacle) -> Sequence[str]:
     if not obstacle.replicas or subject == CLUSTER:
         return ()
     if subject.kind == "stream":
-        return stream_settings.edits(subject, {"num_replicas": obstacle.replicas})
-    return (command("nats", "consumer", "edit", subject.stream, subject.name, f"--replicas={obstacle.replicas}", "-f"),)
+        return edit_stream(subject, {"num_replicas": obstacle.replicas})
+    return typed(subject, "nats consumer edit {stream} {name} --replicas={replicas} -f", replicas=obstacle.replicas)

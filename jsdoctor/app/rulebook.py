@@ -17,7 +17,7 @@ from jsdoctor.engine.symptoms import SymptomBook, load_symptoms
 from jsdoctor.model.policy import Policy
 from jsdoctor.model.rule import Rule
 from jsdoctor.parse.configuration import ConfigurationError
-from jsdoctor.remedy.family import Action
+from jsdoctor.remedy.operation import Action
 
 
 class Rulebook(msgspec.Struct, frozen=True):

@@ -27,7 +27,6 @@ from jsdoctor.remedy.journal import Journal, JournalEvent, Past
 from jsdoctor.remedy.operation import JournalNote, Operation, Standing, StepContext, StepRefusedError
 from jsdoctor.remedy.preconditions import unmet
 from jsdoctor.remedy.proof import IMPROVEMENTS, Examine, ProofResult, ProofVerdict, together
-from jsdoctor.remedy.registry import load_judges
 
 
 class Ending(StrEnum):
@@ -334,7 +333,7 @@ class Applier:
             return StepOutcome(step, Ending.ALREADY, why)
         if standing is Standing.AS_PLANNED:
             if not begun:
-                if reason := unmet(step.preconditions, state, load_judges()):
+                if reason := unmet(step.preconditions, state):
                     raise StepRefusedError(reason)
                 self._journal.append(JournalEvent.BEGIN, step, before=before)
             reply = await self._send(operation, step, before, limit)

@@ -18,7 +18,7 @@ from jsdoctor.model.plan import Step
 from jsdoctor.model.report import Result
 from jsdoctor.model.server import UNLIMITED, Accounts, Servers
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
-from jsdoctor.remedy.family import Action
+from jsdoctor.remedy.operation import Action
 
 _ASSETS = ("stream", "consumer")
 NOTHING = EvidenceSet({}, {})

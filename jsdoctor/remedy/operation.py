@@ -1,33 +1,46 @@
-"""Operations: how a step describes and writes its change, detects that the effect is there, and undoes it.
+"""Actions, which rule pages name: each is one class with its commands, and all else where jsdoctor takes it.
 
-An operation builds the requests of a step once: a plan shows them, `write` sends them, and the `nats` commands beside
-them are equivalent. All of it must be safe to repeat: after a process was killed at any point, another one reads the
-state again and continues.
+The set is closed. Every command that an action prints is accepted by the real `nats` CLI; a test proves it. An `Action`
+is a person's: `jsdoctor fix` prints its commands as a manual step. An `Operation` is one that jsdoctor can take: it
+plans steps, writes their requests once (a plan shows them, `write` sends them), sees that the effect is there, and
+undoes them. All of that must be safe to repeat: after a process was killed at any point, another one reads the state
+again and continues.
 
-    class ConsumerReset(Operation):
-        name = "consumer.reset"
+    class ResetConsumer(Operation):
+        name, risk, step_risk, effect, inverse = "consumer.reset", Risk.MANUAL, Risk.DISRUPTIVE, "...", "..."
+        def commands(self, subject, values): ...
+        def plan(self, target, values): ...
         def requests(self, step, state): ...
-        def commands(self, step): ...
-        async def look(self, step, api): ...
         def standing(self, step, state): ...
         def awaited(self, step, before, state): ...
+        async def undo(self, run, before): ...
 
-Families (`jsdoctor.remedy.families`) declare their operations; `jsdoctor.remedy.registry` lists the families.
+A module of `jsdoctor.remedy.families` has those that change one kind of thing; `jsdoctor.remedy.registry` lists them.
 """
 
 from __future__ import annotations
 
+import shlex
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from pathlib import Path
-from typing import ClassVar
+from typing import Any
 
 import msgspec
 
-from jsdoctor.model.plan import Json, Request, Step
+from jsdoctor.model.evidence import EvidenceSet
+from jsdoctor.model.finding import Subject
+from jsdoctor.model.plan import MANUAL, Json, Precondition, Request, Step
+from jsdoctor.model.rule import Risk
+from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
 from jsdoctor.remedy.api import Api
+from jsdoctor.remedy.preconditions import LED
+from jsdoctor.remedy.proof import Improvement
 from jsdoctor.remedy.replies import same_moment
+
+Values = Mapping[str, Any]
+"""What a finding or a person says beside the subject."""
 
 
 class StepRefusedError(Exception):
@@ -76,13 +89,147 @@ class Standing(Enum):
     DRIFTED = "changed since the plan was made"
 
 
-class Operation(ABC):
-    """One method to change something, without state of its own."""
+class CannotPlanError(Exception):
+    """This action does not fit this subject. `reason` completes a sentence that begins with the action's name."""
 
-    name: ClassVar[str]
-    reversible: ClassVar[bool] = True
-    recreates: ClassVar[bool] = False
-    """Whether it deletes its asset and creates it again, so that the time of creation changes."""
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class Target(msgspec.Struct, frozen=True, kw_only=True):
+    """What an action is planned for: the finding's subject and what was seen of it.
+
+    `config` is the raw configuration of the stream or consumer as the server sent it (durations in nanoseconds), empty
+    for other subjects; `stream` and `consumer` are the same assets read (of a consumer also its stream); `version` is
+    that of the oldest server that was seen, (0, 0, 0) when none was.
+    """
+
+    subject: Subject
+    config: Json
+    stream: Stream | None = None
+    consumer: Consumer | None = None
+    version: tuple[int, int, int] = (0, 0, 0)
+    evidence: EvidenceSet
+
+    @property
+    def streams(self) -> tuple[Stream, ...]:
+        """All streams that were seen, in every account."""
+        series = self.evidence.get(SnapshotSeries)
+        return series.last.streams if series is not None else ()
+
+
+def number(values: Values, key: str) -> int:
+    """A whole number from the values of an action. Raises CannotPlanError where there is none."""
+    value = values.get(key)
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise CannotPlanError(f"it needs {key.removesuffix('_s')}, a {'duration' if key.endswith('_s') else 'number'}")
+    return value
+
+
+def require_version(target: Target, least: tuple[int, int], what: str) -> None:
+    """Raises CannotPlanError where a server is known to be older."""
+    if (0, 0) < target.version[:2] < least:
+        raise CannotPlanError(f"{what} needs nats-server {least[0]}.{least[1]} everywhere")
+
+
+def command(*words: str) -> str:
+    """One shell command from its words, quoted where a shell would need it."""
+    return shlex.join(words)
+
+
+def typed(subject: Subject, /, *lines: str, **words: object) -> tuple[str, ...]:
+    """Commands of a shell, of lines whose words may be `{name}` and `{stream}`, those of the subject, or `words`."""
+    known = {**words, "name": subject.name, "stream": subject.stream}
+    return tuple(command(*(word.format_map(known) for word in line.split())) for line in lines)
+
+
+def look(subject: Subject) -> tuple[str, ...]:
+    """The command that shows a stream or consumer."""
+    return typed(subject, f"nats {subject.kind} info " + ("{stream} {name}" if subject.stream else "{name}"))
+
+
+def path_of(subject: Subject) -> str:
+    """The stream or consumer as subjects of the API end."""
+    return f"{subject.stream}.{subject.name}" if subject.stream else subject.name
+
+
+class Action(ABC):
+    """Something to do about a finding, without state of its own.
+
+    `risk` is that of the action as a rule offers it. `look` says what to look for in what the commands show.
+    """
+
+    name: str
+    risk: Risk = Risk.MANUAL
+    look: str = ""
+
+    @abstractmethod
+    def commands(self, subject: Subject, values: Values) -> tuple[str, ...]:
+        """Commands for a person, for a subject and the values of a finding or a step. Pure."""
+
+    def by_hand(self, subject: Subject, effect: str, commands: tuple[str, ...], needs: tuple[str, ...] = ()) -> Step:
+        """A step that a person takes."""
+        return Step(
+            action=self.name,
+            operation=MANUAL,
+            subject=subject,
+            risk=Risk.MANUAL,
+            effect=effect,
+            commands=commands,
+            needs=needs,
+        )
+
+
+class Operation(Action):
+    """An action that jsdoctor can take.
+
+    Steps carry `operation`: actions that differ only in what they plan have the same, and inherit all else from one
+    class. `step_risk`, `effect`, `preconditions`, `inverse` and `patience_s` are those of its steps. `improvement` is
+    what must show before such a step is verified; without one the rule alone proves it, as the setting itself was the
+    fault. `recreates`: it deletes its asset and creates it again, so that the time of creation changes.
+    """
+
+    step_risk: Risk
+    effect: str = ""
+    preconditions: tuple[Precondition, ...] = (LED,)
+    inverse: str = ""
+    patience_s: int = 30
+    improvement: Improvement | None = None
+    reversible: bool = True
+    recreates: bool = False
+
+    @property
+    def operation(self) -> str:
+        """The name by which steps, also those in journals, find what they run."""
+        return self.name
+
+    @abstractmethod
+    def plan(self, target: Target, values: Values) -> tuple[Step, ...]:
+        """The steps, in the order in which they must be taken. Pure.
+
+        Raises `CannotPlanError` with the reason if the action does not fit. Ids, findings, proofs, `tolerates`,
+        requests and commands are filled in by `jsdoctor.remedy.plan`; a step that needs an earlier one of these names
+        it in `needs` by its place (`"0"`).
+        """
+
+    def step(self, target: Target, **more: Any) -> Step:
+        """A step on the target as it is declared, and what else is known of it."""
+        declared = {
+            "action": self.name,
+            "operation": self.operation,
+            "subject": target.subject,
+            "risk": self.step_risk,
+            "effect": self.effect,
+            "preconditions": self.preconditions,
+            "inverse": self.inverse,
+            "patience_s": self.patience_s,
+        }
+        return Step(**{**declared, **more})
+
+    def commands_of(self, step: Step) -> tuple[str, ...]:
+        """Commands for a person that do what `requests` do, and those to look first. Pure."""
+        return self.commands(step.subject, step.values)
 
     @abstractmethod
     def requests(self, step: Step, state: Json) -> tuple[Request, ...]:
@@ -90,25 +237,19 @@ class Operation(ABC):
 
     def undo_requests(self, step: Step, before: Json, state: Json) -> tuple[Request, ...]:
         """What `undo` sends to an asset in that state, as far as it is known before. Pure."""
-        del step, before, state
         return ()
-
-    @abstractmethod
-    def commands(self, step: Step) -> tuple[str, ...]:
-        """Commands for a person that do what `requests` do, and those to look first. Pure."""
 
     def expected(self, step: Step, state: Json) -> Json:
         """The state after the step, as far as later steps on the same asset are concerned."""
-        del step
         return state
 
-    @abstractmethod
     async def read_state(self, step: Step, api: Api) -> Json:
-        """The asset right now. The same shape as `step.base` or more; kept in the journal as the state before.
+        """The asset right now: its INFO. The shape of `step.base` or more; kept in the journal as the state before.
 
         Raises ApiError: a missing asset, or one that this login may not read, ends the step; an asset that is only not
         available yet is requested again.
         """
+        return await api.ask(f"{step.subject.kind.upper()}.INFO.{path_of(step.subject)}")
 
     @abstractmethod
     def standing(self, step: Step, state: Json) -> tuple[Standing, str]:
@@ -121,7 +262,6 @@ class Operation(ABC):
 
         An operation of several writes recognises completed ones by its notes.
         """
-        del before, notes
         return self.standing(step, state)
 
     def replaced(self, step: Step, base: Json, state: Json, notes: tuple[JournalNote, ...]) -> str:
@@ -130,7 +270,6 @@ class Operation(ABC):
         A stream or consumer is identified by its name and its time of creation. Operations that delete and create the
         asset themselves recognise by their notes that another one is theirs.
         """
-        del notes
         planned, now = base.get("created"), state.get("created")
         if not planned or not now or same_moment(str(planned), str(now)):
             return ""
@@ -147,15 +286,12 @@ class Operation(ABC):
 
     def broken(self, step: Step, before: Json, state: Json) -> str:
         """What the write did beside what was planned; empty if nothing. Ends the wait: the step has failed."""
-        del step, before, state
         return ""
 
     async def undo(self, run: StepContext, before: Json) -> None:
         """Undo the step; safe to repeat. Raises StepRefusedError if that would do harm, or is impossible."""
-        del before
         raise StepRefusedError(f"{run.step.action} cannot be taken back")
 
     def not_undone(self, step: Step, before: Json, state: Json) -> str:
         """What differs from `before` after `undo`, as text; empty if nothing does."""
-        del step, before, state
         return ""

@@ -10,15 +10,14 @@ import msgspec
 
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import Subject
-from jsdoctor.model.plan import MANUAL, Change, Choice, Json, Step, StepProof, UnplannedFinding
+from jsdoctor.model.plan import Change, Choice, Json, Step, StepProof, UnplannedFinding
 from jsdoctor.model.report import Incident, Result
 from jsdoctor.model.rule import Risk, Rule
 from jsdoctor.model.server import ConnectedServer, Servers
 from jsdoctor.model.snapshot import SnapshotSeries
-from jsdoctor.remedy.family import Action
-from jsdoctor.remedy.planning import CannotPlanError, Target
+from jsdoctor.remedy.operation import Action, CannotPlanError, Operation, Target
 from jsdoctor.remedy.preconditions import created_at
-from jsdoctor.remedy.registry import described
+from jsdoctor.remedy.registry import load_operations
 from jsdoctor.remedy.replies import told
 
 BACKUP = "stream.backup"
@@ -74,6 +73,28 @@ def draft(
     return Drafted(_numbered(list(described(taken))), (*refused, *unsafe, *unable))
 
 
+def described(steps: Iterable[Step]) -> Iterator[Step]:
+    """The steps, in the order in which they are taken, with the requests and commands of their operations.
+
+    The requests of a step are those for its asset as the steps before it leave it.
+    """
+    left: dict[Subject, Json] = {}
+    for step in steps:
+        if step.is_manual:
+            yield step
+            continue
+        operation = load_operations()[step.operation]
+        before = {**step.base, **left.get(step.subject, {})}
+        after = operation.expected(step, before)
+        left[step.subject] = {"config": after["config"]} if "config" in after else {}
+        yield _replace(
+            step,
+            requests=operation.requests(step, before),
+            undo=operation.undo_requests(step, before, after),
+            commands=operation.commands_of(step),
+        )
+
+
 def target_of(subject: Subject, evidence: EvidenceSet, configs: Mapping[Subject, Json]) -> Target:
     """The evidence on a finding's subject."""
     series = evidence.get(SnapshotSeries)
@@ -117,22 +138,14 @@ def _steps(
     kind = name.partition(".")[0]
     if kind in _ASSETS and kind != target.subject.kind:
         raise CannotPlanError(f"{name} is for a {kind}, and this is a {target.subject.kind}")
-    if action.planner and (choice or action.risk is not Risk.MANUAL):
-        return action.planner(target, values)
+    if isinstance(action, Operation) and (choice or action.risk is not Risk.MANUAL):
+        return action.plan(target, values)
     if choice:
         raise CannotPlanError(f"{name} is nothing that jsdoctor can do: its commands are for a person")
     commands = result.remedy.commands if result.remedy else ()
     if not commands and not is_cause and not result.finding.advice:
         raise CannotPlanError(f"there is no command for it: jsdoctor explain {result.rule.code} shows what to do")
-    manual = Step(
-        action=name,
-        operation=MANUAL,
-        subject=target.subject,
-        risk=Risk.MANUAL,
-        effect=result.finding.advice or what_to_do(result.rule, action),
-        commands=commands,
-    )
-    return (manual,)
+    return (action.by_hand(target.subject, result.finding.advice or what_to_do(result.rule, action), commands),)
 
 
 def _proven(steps: Iterable[Step], result: Result, actions: Mapping[str, Action]) -> Iterator[Step]:
@@ -145,7 +158,8 @@ def _proven(steps: Iterable[Step], result: Result, actions: Mapping[str, Action]
             proofs = (*proofs, StepProof(result.rule.code, result.finding.subject))
         needs = tuple(f"{result.fingerprint}-{need}" for need in step.needs)
         named = f"{result.fingerprint}-{place}"
-        improvement = None if step.is_manual else actions[step.action].improvement
+        action = actions[step.action]
+        improvement = action.improvement if isinstance(action, Operation) and not step.is_manual else None
         better = {"improvement": improvement.name, "better_when": improvement.text} if improvement else {}
         yield _replace(step, id=named, needs=needs, findings=(*step.findings, why), proofs=proofs, **better)
 
@@ -157,7 +171,7 @@ def _backed_up(
     kept: list[Step] = []
     refused: list[UnplannedFinding] = []
     backups: dict[Subject, str] = {}
-    planner = actions[BACKUP].planner if BACKUP in actions else None
+    backing_up = actions.get(BACKUP)
     for step in steps:
         alone = step.action == BACKUP or step.needs or step.subject.kind not in _ASSETS
         if step.risk is not Risk.DESTRUCTIVE or alone:
@@ -167,9 +181,9 @@ def _backed_up(
         stream = Subject(kind="stream", name=name, account=step.subject.account)
         try:
             if stream not in backups:
-                if planner is None:
+                if not isinstance(backing_up, Operation):
                     raise CannotPlanError("it is destructive, and no backup can be taken first")
-                (backup,) = planner(target_of(stream, evidence, configs), {})
+                (backup,) = backing_up.plan(target_of(stream, evidence, configs), {})
                 backups[stream] = f"backup of {stream.label}"
                 # It has the risk of the step that it is for: if that is not allowed, the backup is not needed.
                 for_it = _replace(backup, id=backups[stream], findings=(f"before {step.action}",), risk=step.risk)
@@ -278,7 +292,7 @@ def _either(first: Change, second: Change) -> Change | None:
 
 def _joined(known: Step, new: Step, changes: tuple[Change, ...]) -> Step:
     taken = new if changes and changes != known.changes else known
-    return msgspec.structs.replace(
+    return _replace(
         taken,
         id=known.id,
         findings=tuple(dict.fromkeys((*known.findings, *new.findings))),
@@ -360,7 +374,7 @@ def waiting_for_leaders(
         place = _place_of(stream, incidents)
         causes = [step.id for step in listed if rank.get(step.id) == (place, 0) and step.is_manual]
         if causes:
-            kept.append(msgspec.structs.replace(step, needs=tuple(dict.fromkeys((*step.needs, *causes)))))
+            kept.append(_replace(step, needs=tuple(dict.fromkeys((*step.needs, *causes)))))
         else:
             code = step.proofs[0].code if step.proofs else ""
             reason = "its stream has no leader and takes no change now: run again when it has one"
@@ -378,9 +392,7 @@ def waiting_for_servers(steps: Iterable[Step], rank: Mapping[str, Rank], inciden
     places = [place for place, incident in enumerate(incidents) if any(r.rule.code == _AWAY for r in incident.causes)]
     away = [step.id for step in listed if step.is_manual and rank.get(step.id) in {(place, 0) for place in places}]
     return [
-        msgspec.structs.replace(step, needs=tuple(dict.fromkeys((*step.needs, *away))))
-        if _adds_replicas(step)
-        else step
+        _replace(step, needs=tuple(dict.fromkeys((*step.needs, *away)))) if _adds_replicas(step) else step
         for step in listed
     ]
 

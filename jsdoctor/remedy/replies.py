@@ -90,3 +90,8 @@ def same_moment(first: str, second: str) -> bool:
         return abs(date_ns(first) - date_ns(second)) <= 1_000
     except (ValueError, OverflowError):
         return first == second
+
+
+def behind(peers: Iterable[Json] | None) -> list[str]:
+    """The names of replicas or members of a group that are offline, or have not caught up."""
+    return [str(peer.get("name")) for peer in peers or () if peer.get("offline") or not peer.get("current")]

@@ -18,9 +18,8 @@ from jsdoctor.model.plan import MANUAL, Change, Choice, Plan, Step, StepProof, U
 from jsdoctor.model.report import Incident, Result
 from jsdoctor.model.rule import Risk
 from jsdoctor.remedy.offer import with_offers
-from jsdoctor.remedy.plan import BACKUP, Drafted, draft, merged
-from jsdoctor.remedy.planning import CannotPlanError, Target
-from jsdoctor.remedy.registry import described
+from jsdoctor.remedy.operation import CannotPlanError, Operation, Target
+from jsdoctor.remedy.plan import BACKUP, Drafted, described, draft, merged
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.plan_text import render_plan
 from tests.support.evidence import base_names, cases, evidence_of
@@ -186,11 +185,11 @@ def test_what_is_so_already_is_no_step() -> None:
 
 
 def test_a_planner_reports_what_it_lacks() -> None:
-    planner = actions()["stream.set_max_age"].planner
-    assert planner
+    action = actions()["stream.set_max_age"]
+    assert isinstance(action, Operation)
     target = Target(subject=S, config={"name": "S"}, evidence=evidence_of(cases("JSD602")[0]))
     with pytest.raises(CannotPlanError, match="it needs max_age"):
-        planner(target, {})
+        action.plan(target, {})
 
 
 def test_a_destructive_step_comes_right_after_a_backup() -> None:

@@ -10,6 +10,7 @@ from jsdoctor.model.finding import Subject
 from jsdoctor.model.plan import Json, Step
 from jsdoctor.model.rule import Risk
 from jsdoctor.remedy.api import Api
+from jsdoctor.remedy.backup import former
 from jsdoctor.remedy.backup.files import require_verified, stream_dir
 from jsdoctor.remedy.backup.former import MAX_RESTORES, consumers_are_back, consumers_of
 from jsdoctor.remedy.backup.restore import restore
@@ -139,5 +140,5 @@ def test_a_restore_whose_consumer_is_elsewhere_is_repeated(
         with pytest.raises(StepRefusedError, match="did not restore all of the backup, 4 times"):
             await backup.Restore().write(context, {})
 
-    monkeypatch.setattr(backup, "restore", restore_without_position)
+    monkeypatch.setattr(former, "restore", restore_without_position)
     with_api(cluster.url(), run)

@@ -13,7 +13,7 @@ import pytest
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.release import release
 from jsdoctor.model.snapshot import ClusterSnapshot, UnresponsiveAsset
-from jsdoctor.remedy.held import Witness, losses
+from jsdoctor.remedy.families.peers import Witness, losses
 from tests.cli.invoke import jsdoctor
 from tests.remedy.asking import PlainApi, with_api
 from tests.remedy.test_hard_actions import is_missed, publish

@@ -16,9 +16,10 @@ from jsdoctor.model.jetstream import ConsumerConfig, StreamConfig
 from jsdoctor.model.plan import MANUAL, Plan, Request, Step
 from jsdoctor.model.rule import Risk
 from jsdoctor.model.setting import rows
-from jsdoctor.remedy.families import stream_settings
 from jsdoctor.remedy.families.peers import as_its_leader_has_it, everyone
-from jsdoctor.remedy.registry import described, load_operations
+from jsdoctor.remedy.families.settings import BUCKET_FLAGS
+from jsdoctor.remedy.plan import described
+from jsdoctor.remedy.registry import load_operations
 from jsdoctor.remedy.replies import comparable
 from tests.cli.invoke import jsdoctor
 from tests.clock import ShiftClock, clock_shifter
@@ -267,7 +268,7 @@ async def _same_change(step: Step, nats_cli: Path, cluster: Cluster) -> None:
 @pytest.mark.parametrize("key", STREAM_KEYS)
 @pytest.mark.parametrize("mute", [False, pytest.param(True, marks=pytest.mark.nightly)], ids=["", "no_ack"])
 def test_each_flag_of_a_stream(cluster: Cluster, nats_cli: Path, key: str, name: str, mute: bool) -> None:
-    if name.startswith("KV_") and (mute or key not in stream_settings.BUCKET_FLAGS):
+    if name.startswith("KV_") and (mute or key not in BUCKET_FLAGS):
         pytest.skip("`nats kv edit` has no such flag; a bucket has acknowledgements")
     more, after = STREAM_KEYS[key]
 

@@ -19,7 +19,7 @@ from jsdoctor.model.finding import Finding
 from jsdoctor.model.partial import NotShownError
 from jsdoctor.model.rule import Rule
 from jsdoctor.parse.rule_page import param_value
-from jsdoctor.remedy.family import Action
+from jsdoctor.remedy.operation import Action
 from jsdoctor.remedy.registry import load_actions
 
 

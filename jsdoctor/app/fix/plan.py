@@ -26,7 +26,7 @@ from jsdoctor.parse.assemble import assemble
 from jsdoctor.parse.logins import logins_of, samples_by_login
 from jsdoctor.parse.raw_configs import raw_configs
 from jsdoctor.remedy.backup.files import META, BackupProblem, data_file, read_note, sha256_of
-from jsdoctor.remedy.held import Witness
+from jsdoctor.remedy.families.peers import Witness
 from jsdoctor.remedy.journal import shareable
 from jsdoctor.remedy.offer import step_with_login
 from jsdoctor.remedy.plan import draft

@@ -113,10 +113,8 @@ async def put_back(run: StepContext, stream: str) -> None:
         for _ in range(MAX_RESTORES):
             now = await stream_of(run.api, stream)
             if not now.get("missing"):
-                if deleted and now["state"]["last_seq"]:
-                    await wait_until_whole(run.api, directory)
-                    if await consumers_are_back(run.api, backup, replaced):
-                        return
+                if deleted and now["state"]["last_seq"] and await all_is_back(run.api, directory, backup, replaced):
+                    return
                 replaced = replaced or await consumers_of(run.api, stream)
                 run.note(PUTTING_BACK, {"directory": str(directory)})
                 run.say(f"stream {stream} is deleted, and restored from {directory}")
@@ -124,16 +122,21 @@ async def put_back(run: StepContext, stream: str) -> None:
             if not deleted:
                 run.note(PUTTING_BACK, {"directory": str(directory), "deleted": True})
             deleted = True
-            with suppress(EmptyProblem):
-                await restore(run.api, directory)
-                await wait_until_whole(run.api, directory)
-                if await consumers_are_back(run.api, backup, replaced):
-                    return
+            if await restore_whole(run.api, directory, backup, replaced):
+                return
     except BackupProblem as problem:
-        raise StepRefusedError(f"{problem}: {problem.hint}" if problem.hint else str(problem)) from None
+        raise refusal(problem) from None
     raise StepRefusedError(
         f"servers did not restore all of the backup {directory}, {MAX_RESTORES} times; see the meta leader's log"
     )
+
+
+async def restore_whole(api: Api, directory: Path, backup: BackupNote, replaced: Json | None) -> bool:
+    """Restore the backup; False: not all of it is there, and it is to be restored once more."""
+    with suppress(EmptyProblem):
+        await restore(api, directory)
+        return await all_is_back(api, directory, backup, replaced)
+    return False
 
 
 async def consumers_are_back(api: Api, backup: BackupNote, replaced: Json | None) -> bool:
@@ -168,24 +171,31 @@ async def delete_stream(api: Api, stream: str) -> None:
             raise
 
 
-async def wait_until_whole(api: Api, directory: Path) -> None:
-    """Wait until the stream has everything that its server counted in the backup. Raises StepRefusedError."""
+async def all_is_back(api: Api, directory: Path, backup: BackupNote, replaced: Json | None) -> bool:
+    """Wait until the stream has everything that its server counted in the backup; then `consumers_are_back`.
+
+    Raises StepRefusedError.
+    """
     meta, limit = read_meta(directory), RetryLimit(_WHOLE_S)
-    stream = str(meta["config"]["name"])
     while True:
         try:
-            now = await stream_of(api, stream)
+            now = await stream_of(api, str(meta["config"]["name"]))
         except (ApiError, NoResponseError) as error:
             if isinstance(error, LostError) or (isinstance(error, ApiError) and not is_transient(error)):
                 raise
             now = {}
         if is_whole(now, meta):
-            return
+            return await consumers_are_back(api, backup, replaced)
         if not await limit.more():
             have = (now.get("state") or {}).get("messages", 0)
             raise StepRefusedError(
                 f"{have} of {meta['state'].get('messages', 0)} messages are there: it is not that backup"
             )
+
+
+def refusal(problem: BackupProblem) -> StepRefusedError:
+    """The problem with a backup as the end of a step."""
+    return StepRefusedError(f"{problem}: {problem.hint}" if problem.hint else str(problem))
 
 
 def unlike(before: Json, now: Json) -> str:

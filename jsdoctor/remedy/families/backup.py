@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, ClassVar
 
 import msgspec
 
@@ -19,7 +18,7 @@ from jsdoctor.remedy.backup.former import (
     MAX_RESTORES,
     PUTTING_BACK,
     TAKEN,
-    consumers_are_back,
+    all_is_back,
     consumers_of,
     delete_stream,
     deletion_request,
@@ -27,16 +26,26 @@ from jsdoctor.remedy.backup.former import (
     is_putting_back,
     not_covered,
     put_back,
+    refusal,
+    restore_whole,
     stream_of,
     unlike,
-    wait_until_whole,
 )
-from jsdoctor.remedy.backup.restore import EmptyProblem, is_whole, restore, restore_request
+from jsdoctor.remedy.backup.restore import is_whole, restore_request
 from jsdoctor.remedy.backup.take import snapshot_request, take
-from jsdoctor.remedy.family import Action, Family, command
-from jsdoctor.remedy.operation import JournalNote, Operation, Standing, StepContext, StepRefusedError
-from jsdoctor.remedy.planning import CannotPlanError, Target
-from jsdoctor.remedy.preconditions import LED
+from jsdoctor.remedy.operation import (
+    Action,
+    CannotPlanError,
+    JournalNote,
+    Operation,
+    Standing,
+    StepContext,
+    StepRefusedError,
+    Target,
+    Values,
+    look,
+    typed,
+)
 
 _SLOW_S = 600
 _DELETING, _RESTORING = "deleting", "restoring"
@@ -59,7 +68,7 @@ async def back_up(run: StepContext, stream: str, *, again: bool = False) -> Json
         run.say(f"backing stream {stream} up into {directory}")
         return _told(directory, await take(run.api, stream, directory))
     except BackupProblem as problem:
-        raise _refused(problem) from None
+        raise refusal(problem) from None
 
 
 def _told(directory: Path, note: BackupNote) -> Json:
@@ -68,23 +77,31 @@ def _told(directory: Path, note: BackupNote) -> Json:
     return told
 
 
-def _refused(problem: BackupProblem) -> StepRefusedError:
-    return StepRefusedError(f"{problem}: {problem.hint}" if problem.hint else str(problem))
-
-
 class Backup(Operation):
     """A verified backup. Later steps need it; nothing of the stream changes."""
 
-    name: ClassVar[str] = "stream.backup"
+    name = "stream.backup"
+    risk = step_risk = Risk.SAFE
+    effect = "the stream is written to files beside the journal, and every message of it read"
+    inverse = "nothing to take back: the files stay"
+    patience_s = _SLOW_S
+
+    def commands(self, subject: Subject, values: Values) -> tuple[str, ...]:
+        """Into a directory of the stream's name, which must not exist."""
+        return typed(subject, "nats stream backup {name} backup-{name} --consumers")
+
+    def plan(self, target: Target, values: Values) -> tuple[Step, ...]:
+        """Only for a stream on disk: servers before 2.15 cannot back up one in memory, and the CLI restores none."""
+        if target.stream is None and not target.config:
+            raise CannotPlanError("its stream was not seen, so that no backup of it can be taken first")
+        storage = target.stream.config.storage if target.stream else target.config.get("storage")
+        if storage == "memory":
+            raise CannotPlanError("no backup can be taken of a stream that is kept in memory")
+        return (self.step(target),)
 
     def requests(self, step: Step, state: Json) -> tuple[Request, ...]:
-        """STREAM.SNAPSHOT; the inbox that chunks go to is made when it is sent."""
-        del state
+        """The inbox that chunks go to is made when it is sent."""
         return (snapshot_request(step.subject.name, "_INBOX.…"),)
-
-    def commands(self, step: Step) -> tuple[str, ...]:
-        """The same with the CLI, into a directory of its own."""
-        return _backup_commands(step.subject, {})
 
     async def read_state(self, step: Step, api: Api) -> Json:
         """STREAM.INFO; only `missing` if there is no such stream."""
@@ -102,12 +119,10 @@ class Backup(Operation):
 
     async def write(self, run: StepContext, before: Json) -> Json:
         """STREAM.SNAPSHOT, then STREAM.MSG.GET for each message."""
-        del before
         return await back_up(run, run.step.subject.name)
 
     def awaited(self, step: Step, before: Json, state: Json) -> str:
         """Nothing: the write itself verifies the backup."""
-        del step, before, state
         return ""
 
     async def undo(self, run: StepContext, before: Json) -> None:
@@ -120,18 +135,32 @@ class Restore(Operation):
     Needs a backup of the present stream before it (`stream.backup`), from which a rollback restores that one.
     """
 
-    name: ClassVar[str] = "stream.restore"
-    recreates: ClassVar[bool] = True
+    name = "stream.restore"
+    step_risk = Risk.DESTRUCTIVE
+    preconditions = ()
+    inverse = "the stream of before is restored from the backup that is taken first, unless messages came since"
+    patience_s = _SLOW_S
+    recreates = True
+
+    def commands(self, subject: Subject, values: Values) -> tuple[str, ...]:
+        """Values: `backup`, a directory. The present stream is deleted first, so back it up before."""
+        if not (directory := values.get("backup")):
+            return look(subject)
+        return typed(subject, "nats stream rm {name} -f", "nats stream restore {directory}", directory=directory)
+
+    def plan(self, target: Target, values: Values) -> tuple[Step, ...]:
+        """From a backup that jsdoctor has verified."""
+        directory = str(values.get("backup") or "")
+        if not directory:
+            raise CannotPlanError("it needs backup, for example backup=/var/backups/ORDERS")
+        name = target.subject.name
+        effect = f"stream {name} is deleted and made again from {directory}: what was stored after that backup is lost"
+        return (self.step(target, effect=effect, values={"backup": directory}),)
 
     def requests(self, step: Step, state: Json) -> tuple[Request, ...]:
         """STREAM.DELETE, then STREAM.RESTORE, whose content is read from the backup when it is sent."""
-        del state
         stream = step.subject.name
         return deletion_request(stream), restore_request(stream, {"config": {}, "state": {}})
-
-    def commands(self, step: Step) -> tuple[str, ...]:
-        """The same with the CLI. The present stream is deleted first, so back it up before."""
-        return _restore_commands(step.subject, step.values)
 
     async def read_state(self, step: Step, api: Api) -> Json:
         """STREAM.INFO with its durable `consumers`; only `missing` if there is no such stream."""
@@ -142,7 +171,6 @@ class Restore(Operation):
 
     def standing(self, step: Step, state: Json) -> tuple[Standing, str]:
         """As planned in any state of the stream: it is backed up first."""
-        del step, state
         return Standing.AS_PLANNED, ""
 
     def replaced(self, step: Step, base: Json, state: Json, notes: tuple[JournalNote, ...]) -> str:
@@ -151,11 +179,10 @@ class Restore(Operation):
 
     async def write(self, run: StepContext, before: Json) -> Json:
         """STREAM.DELETE where there is one, and STREAM.RESTORE until all of the backup is there."""
-        del before
         try:
             return await self._restored(run, Path(str(run.step.values["backup"])))
         except BackupProblem as problem:
-            raise _refused(problem) from None
+            raise refusal(problem) from None
 
     async def _restored(self, run: StepContext, directory: Path) -> Json:
         stream = run.step.subject.name
@@ -168,8 +195,7 @@ class Restore(Operation):
             now = await self.read_state(run.step, run.api)
             if not now.get("missing"):
                 if ours and (now["state"]["messages"] or is_whole(now, meta)):
-                    await wait_until_whole(run.api, directory)
-                    if await consumers_are_back(run.api, note, replaced):
+                    if await all_is_back(run.api, directory, note, replaced):
                         return _told(directory, note)
                 elif not ours and (moved := await not_covered(run, stream, now)):
                     if attempt == MAX_RESTORES - 1:
@@ -183,18 +209,14 @@ class Restore(Operation):
                 await delete_stream(run.api, stream)
             run.note(_RESTORING, {"directory": str(directory)})
             ours = True
-            with suppress(EmptyProblem):
-                await restore(run.api, directory)
-                await wait_until_whole(run.api, directory)
-                if await consumers_are_back(run.api, note, replaced):
-                    return _told(directory, note)
+            if await restore_whole(run.api, directory, note, replaced):
+                return _told(directory, note)
         raise StepRefusedError(
             f"servers did not restore all of the backup, {MAX_RESTORES} times; see the meta leader's log"
         )
 
     def awaited(self, step: Step, before: Json, state: Json) -> str:
         """Wait for a stream that has a leader and the content of the backup."""
-        del before
         if state.get("missing"):
             return "the stream is not there yet"
         meta = read_meta(Path(str(step.values["backup"])))
@@ -219,7 +241,6 @@ class Restore(Operation):
 
     def not_undone(self, step: Step, before: Json, state: Json) -> str:
         """Configuration, messages and consumers as they were before."""
-        del step
         return unlike(before, state)
 
 
@@ -247,68 +268,4 @@ def _stored_since(step: Step, now: Json) -> str:
     return f"{last - wanted} messages were stored since the restore ({wanted + 1} to {last}), and would be lost"
 
 
-def _backup_commands(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
-    """Back up into a directory of the stream's name, which must not exist."""
-    del values
-    return (command("nats", "stream", "backup", subject.name, f"backup-{subject.name}", "--consumers"),)
-
-
-def _restore_commands(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
-    """Values: `backup`, a directory. The present stream is deleted first, so back it up before."""
-    directory = values.get("backup")
-    if not directory:
-        return (command("nats", "stream", "info", subject.name),)
-    return (
-        command("nats", "stream", "rm", subject.name, "-f"),
-        command("nats", "stream", "restore", str(directory)),
-    )
-
-
-def _plan_backup(target: Target, values: Mapping[str, Any]) -> tuple[Step, ...]:
-    """Only for a stream on disk: servers before 2.15 cannot back up one in memory, and the CLI restores none."""
-    del values
-    if target.stream is None and not target.config:
-        raise CannotPlanError("its stream was not seen, so that no backup of it can be taken first")
-    storage = target.stream.config.storage if target.stream else target.config.get("storage")
-    if storage == "memory":
-        raise CannotPlanError("no backup can be taken of a stream that is kept in memory")
-    step = Step(
-        action="stream.backup",
-        operation="stream.backup",
-        subject=target.subject,
-        risk=Risk.SAFE,
-        effect="the stream is written to files beside the journal, and every message of it read",
-        preconditions=(LED,),
-        inverse="nothing to take back: the files stay",
-        patience_s=_SLOW_S,
-    )
-    return (step,)
-
-
-def _plan_restore(target: Target, values: Mapping[str, Any]) -> tuple[Step, ...]:
-    """From a backup that jsdoctor has verified."""
-    directory = str(values.get("backup") or "")
-    if not directory:
-        raise CannotPlanError("it needs backup, for example backup=/var/backups/ORDERS")
-    name = target.subject.name
-    step = Step(
-        action="stream.restore",
-        operation="stream.restore",
-        subject=target.subject,
-        risk=Risk.DESTRUCTIVE,
-        effect=f"stream {name} is deleted and made again from {directory}: what was stored after that backup is lost",
-        values={"backup": directory},
-        inverse="the stream of before is restored from the backup that is taken first, unless messages came since",
-        patience_s=_SLOW_S,
-    )
-    return (step,)
-
-
-FAMILY = Family(
-    "backup",
-    actions=(
-        Action("stream.backup", Risk.SAFE, _backup_commands, _plan_backup),
-        Action("stream.restore", Risk.MANUAL, _restore_commands, _plan_restore),
-    ),
-    operations=(Backup(), Restore()),
-)
+ACTIONS: tuple[Action, ...] = (Backup(), Restore())

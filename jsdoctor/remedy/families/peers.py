@@ -1,77 +1,81 @@
-"""Removes a server from the meta group, only if it is gone for good.
+"""Removes a server from the meta group, only if it is gone for good, and no asset with it that only it holds.
 
 Whether a removed server joins the group again under its own name when it is started depends on the version. Observed in
 clusters of three: 2.12.8 and 2.15.1 accept it 300 s after its removal (raft.go: peerRemoveTimeout), with its old store
 or an empty one, and 2.12.8 sometimes at once. 2.10.26 did so at once in two of four trials, and in the others not in
 340 s nor under another meta leader. Under another `server_name` and with an empty store it joins within two seconds on
 all of them.
+
+The removal moves streams and consumers with a single replica there to another server, empty: on 2.10.26, 2.12.8 and
+2.15.1 the stream then has no messages and the consumer no position, while the name, the configuration and the time of
+creation stay. The only copy is in the store of the removed server, and is deleted when that server starts with it
+again. Assets with more replicas keep what the other replicas have, also if no server is left to take the place.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from collections.abc import Sequence
 
 import msgspec
 
 from jsdoctor.model.finding import Subject
-from jsdoctor.model.plan import AssetLoss, Json, Precondition, Request, Step
+from jsdoctor.model.plan import AssetLoss, Json, Request, Step
 from jsdoctor.model.rule import Risk
 from jsdoctor.model.server import Accounts
-from jsdoctor.model.snapshot import SnapshotSeries
+from jsdoctor.model.snapshot import ClusterSnapshot, Consumer, SnapshotSeries, Stream
 from jsdoctor.model.typed import decode_plain
 from jsdoctor.remedy.api import Api, NoResponseError
-from jsdoctor.remedy.family import Action, Family, command
-from jsdoctor.remedy.held import Witness, losses
-from jsdoctor.remedy.operation import Operation, Standing, StepContext, StepRefusedError
-from jsdoctor.remedy.planning import CannotPlanError, Target, number
+from jsdoctor.remedy.operation import (
+    Action,
+    CannotPlanError,
+    Operation,
+    Standing,
+    StepContext,
+    StepRefusedError,
+    Target,
+    Values,
+    number,
+    typed,
+)
+from jsdoctor.remedy.preconditions import REST_IS_HEALTHY, peer_is_gone
 
 _SILENT_S = 600
-_HEALTHY = Precondition("rest_is_healthy", "all other members of the meta group have caught up")
 _PING = "$SYS.REQ.SERVER.PING.JSZ"
 _QUIET_S = 1.0
-_NS = 1_000_000_000
-_MAX_NS = 100_000_000 * _NS
-"""Longer durations are invalid: for a peer never seen, 2.10 reports the time since the year 1, later versions zero."""
-
-
-def _peer_is_gone(state: Json, silent_s: Any) -> str:
-    """Why the peer does not count as gone: it responds, is not offline, or was seen too recently; else empty."""
-    name, peer = state["name"], state["peer"]
-    if name in state["answering"]:
-        return f"{name} responds: it is not gone"
-    if not peer.get("offline"):
-        return f"the meta leader does not count {name} as offline (yet): after a crash that takes three minutes"
-    heard_ns = int(peer.get("active") or 0)
-    if not 0 < heard_ns < _MAX_NS:
-        unknown = f"the meta leader has not seen {name} since it leads: how long it has been silent is not known"
-        return f"{unknown}: when you know that it is gone for good, say silent_s=0" if silent_s else ""
-    if heard_ns < silent_s * _NS:
-        return f"the meta leader saw {name} {heard_ns // _NS} s ago, less than the required {silent_s} s"
-    return ""
-
-
-def _rest_is_healthy(state: Json, value: Any) -> str:
-    """All others must be there: a group that lacks more than this one may lose its quorum, or data."""
-    del value
-    others = [peer for peer in state["replicas"] if peer["name"] != state["name"]]
-    lacking = [peer["name"] for peer in others if peer.get("offline") or not peer.get("current")]
-    return f"not up to date in the meta group: {', '.join(lacking)}" if lacking else ""
 
 
 class RemovePeer(Operation):
-    """`step.subject` is the server. Takes a login of the system account."""
+    """`step.subject` is the server. Takes a login of the system account.
 
-    name: ClassVar[str] = "server.remove_peer"
+    Values: `silent_s`, the minimum time in seconds since it was last seen (ten minutes), 0: it is known to be gone;
+    `give_up`, `ACCOUNT/STREAM` or `ACCOUNT/STREAM/CONSUMER` for each asset whose only copy it has, joined by `+`;
+    `seen`, earlier snapshots that show what it had; `unseen`, accounts whose assets cannot be shown, joined by `+`.
+    """
+
+    name = "server.remove_peer"
+    step_risk = Risk.DESTRUCTIVE
+    patience_s = 60
+
+    def commands(self, subject: Subject, values: Values) -> tuple[str, ...]:
+        return typed(subject, "nats server cluster peer-remove {name} -f")
+
+    def plan(self, target: Target, values: Values) -> tuple[Step, ...]:
+        """Refused if data would be lost, unless the values name each such asset."""
+        name = target.subject.name
+        if target.subject.kind != "server":
+            raise CannotPlanError("it is for a server that is gone")
+        if " " in name or not name:
+            raise CannotPlanError("no server knows its name any more: nats server cluster peer-remove takes its id")
+        silent_s = number(values, "silent_s") if "silent_s" in values else _SILENT_S
+        effect = (
+            f"{name} is no member any more; assets with other replicas keep their data, and each single replica on"
+            f" {name} is created again elsewhere, empty; when {name} starts with its old store again, it deletes them"
+        )
+        conditions = (peer_is_gone(name, silent_s), REST_IS_HEALTHY)
+        return (self.step(target, effect=effect, preconditions=conditions, losses=_given_up(target, values)),)
 
     def requests(self, step: Step, state: Json) -> tuple[Request, ...]:
-        """SERVER.REMOVE."""
-        del state
         return (Request("SERVER.REMOVE", {"peer": step.subject.name}),)
-
-    def commands(self, step: Step) -> tuple[str, ...]:
-        """The same with the CLI, with a login of the system account."""
-        return _remove(step.subject)
 
     async def read_state(self, step: Step, api: Api) -> Json:
         """`leader` and `replicas` of the meta group by its leader, the servers that are `answering`, and the `peer`."""
@@ -84,8 +88,6 @@ class RemovePeer(Operation):
         return Standing.DONE, f"{step.subject.name} is no member of the meta group"
 
     def awaited(self, step: Step, before: Json, state: Json) -> str:
-        """The group does without it."""
-        del step, before
         return f"{state['name']} is still a member of the meta group" if state["peer"] else ""
 
     async def undo(self, run: StepContext, before: Json) -> None:
@@ -142,51 +144,7 @@ async def everyone(api: Api) -> list[Json]:
     return replies
 
 
-def _remove(subject: Subject) -> tuple[str, ...]:
-    return (command("nats", "server", "cluster", "peer-remove", subject.name, "-f"),)
-
-
-def _offer(subject: Subject, values: Mapping[str, Any]) -> tuple[str, ...]:
-    del values
-    return _remove(subject)
-
-
-def _plan_remove_peer(target: Target, values: Mapping[str, Any]) -> tuple[Step, ...]:
-    """Refused if data would be lost, unless the values name each such asset.
-
-    Values: `silent_s`, the minimum time in seconds since it was last seen (ten minutes), 0: it is known to be gone;
-    `give_up`, `ACCOUNT/STREAM` or `ACCOUNT/STREAM/CONSUMER` for each asset whose only copy it has, joined by `+`;
-    `seen`, earlier snapshots that show what it had; `unseen`, accounts whose assets cannot be shown, joined by `+`.
-    """
-    name = target.subject.name
-    if target.subject.kind != "server":
-        raise CannotPlanError("it is for a server that is gone")
-    if " " in name or not name:
-        raise CannotPlanError("no server knows its name any more: nats server cluster peer-remove takes its id")
-    silent_s = number(values, "silent_s") if "silent_s" in values else _SILENT_S
-    gone = Precondition(
-        "peer_is_gone",
-        f"{name} does not respond, and was not seen by the meta leader" + (f" for {silent_s} s" if silent_s else ""),
-        silent_s,
-    )
-    given_up = _given_up(target, values)
-    step = Step(
-        action="server.remove_peer",
-        operation="server.remove_peer",
-        subject=target.subject,
-        risk=Risk.DESTRUCTIVE,
-        effect=(
-            f"{name} is no member any more; assets with other replicas keep their data, and each single replica on"
-            f" {name} is created again elsewhere, empty; when {name} starts with its old store again, it deletes them"
-        ),
-        preconditions=(gone, _HEALTHY),
-        losses=given_up,
-        patience_s=60,
-    )
-    return (step,)
-
-
-def _given_up(target: Target, values: Mapping[str, Any]) -> tuple[AssetLoss, ...]:
+def _given_up(target: Target, values: Values) -> tuple[AssetLoss, ...]:
     """The assets that only this server holds. Raises CannotPlanError unless the values agree to lose each of them."""
     name, series, accounts = target.subject.name, target.evidence.get(SnapshotSeries), target.evidence.get(Accounts)
     if series is None:
@@ -219,7 +177,7 @@ def _given_up(target: Target, values: Mapping[str, Any]) -> tuple[AssetLoss, ...
     return asset_losses
 
 
-def _names(values: Mapping[str, Any], key: str) -> frozenset[str]:
+def _names(values: Values, key: str) -> frozenset[str]:
     return frozenset(filter(None, str(values.get(key) or "").split("+")))
 
 
@@ -228,9 +186,66 @@ def _path(loss: AssetLoss) -> str:
     return "/".join(part for part in (subject.account, subject.stream, subject.name) if part)
 
 
-FAMILY = Family(
-    "peers",
-    actions=(Action("server.remove_peer", Risk.MANUAL, _offer, _plan_remove_peer),),
-    operations=(RemovePeer(),),
-    judges={"peer_is_gone": _peer_is_gone, "rest_is_healthy": _rest_is_healthy},
-)
+class Witness(msgspec.Struct, frozen=True):
+    """A snapshot, now or earlier, the accounts that its login saw, and the servers that responded.
+
+    A login of an account (`servers` is None) sees all assets of that account, including those without a response; a
+    login of the system account sees the assets of the servers that respond, so it shows a server only while that one
+    responds.
+    """
+
+    snapshot: ClusterSnapshot
+    accounts: frozenset[str]
+    servers: frozenset[str] | None = None
+
+    def shows(self, server: str) -> frozenset[str]:
+        """The accounts of which it shows every asset on that server."""
+        return self.accounts if self.servers is None or server in self.servers else frozenset()
+
+
+def losses(server: str, now: ClusterSnapshot, earlier: Sequence[ClusterSnapshot]) -> tuple[AssetLoss, ...]:
+    """The assets that are lost if that server is removed.
+
+    `earlier` are snapshots of the same deployment, with any login. An asset seen on the server earlier counts unless
+    another server has led it since. An asset without a response now counts, wherever it was.
+    """
+    asset_losses: dict[Subject, AssetLoss] = {}
+    for snapshot in sorted((*earlier, now), key=lambda item: item.taken_at):
+        for stream in snapshot.streams:
+            _note(asset_losses, server, snapshot, stream)
+            for consumer in stream.consumers:
+                _note(asset_losses, server, snapshot, consumer)
+        for silent in snapshot.silent:
+            asset_losses.setdefault(silent.subject, AssetLoss(subject=silent.subject))
+    streams = {subject for subject in asset_losses if subject.kind == "stream"}
+    return tuple(
+        asset_losses[subject] for subject in sorted(asset_losses, key=_order) if not _is_within(subject, streams)
+    )
+
+
+def _note(losses: dict[Subject, AssetLoss], server: str, snapshot: ClusterSnapshot, asset: Stream | Consumer) -> None:
+    cluster = asset.cluster
+    alone = cluster is not None and not cluster.replicas and cluster.leader == server
+    if alone and isinstance(asset, Stream):
+        state = asset.state
+        losses[asset.subject] = AssetLoss(
+            subject=asset.subject, messages=state.messages, bytes=state.bytes, as_of=snapshot.taken_at
+        )
+    elif alone and isinstance(asset, Consumer):
+        position = asset.delivered.stream_seq
+        losses[asset.subject] = AssetLoss(subject=asset.subject, messages=position, as_of=snapshot.taken_at)
+    elif asset.from_leader and asset.has_leader:
+        losses.pop(asset.subject, None)
+
+
+def _is_within(subject: Subject, streams: set[Subject]) -> bool:
+    """Whether it is a consumer of a stream that is lost as a whole."""
+    stream = Subject(kind="stream", name=subject.stream, account=subject.account)
+    return subject.kind == "consumer" and stream in streams
+
+
+def _order(subject: Subject) -> tuple[str, str, str]:
+    return subject.account, subject.stream or subject.name, subject.name if subject.stream else ""
+
+
+ACTIONS: tuple[Action, ...] = (RemovePeer(),)
