@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from time import monotonic
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import msgspec
 
@@ -16,6 +16,7 @@ PAUSE_S = 0.5
 _NOT_YET = {10008, 10009, 10013, 10118, 10119}
 """JetStream temporarily unavailable; no leader yet; stream or consumer offline for now (server errors.json)."""
 _MIN_TRIES = 3
+_Answer = TypeVar("_Answer")
 
 
 class ApiError(Exception):
@@ -127,6 +128,20 @@ class RetryLimit:
             return False
         await asyncio.sleep(PAUSE_S)
         return True
+
+    async def answered(self, ask: Callable[[], Awaitable[_Answer]]) -> _Answer:
+        """What it returns, once a server responds and is able to. Raises what it raises otherwise, or last."""
+        while True:
+            try:
+                return await ask()
+            except LostError:
+                raise
+            except NoResponseError:
+                if not await self.more():
+                    raise
+            except ApiError as error:
+                if not is_transient(error) or not await self.more():
+                    raise
 
 
 def is_transient(error: ApiError) -> bool:

@@ -13,7 +13,6 @@ import msgspec
 
 from jsdoctor.model.plan import AssetLoss, Json, Step
 from jsdoctor.remedy.api import (
-    Api,
     ApiError,
     DeniedError,
     LostError,
@@ -24,9 +23,10 @@ from jsdoctor.remedy.api import (
 )
 from jsdoctor.remedy.backup.former import is_putting_back
 from jsdoctor.remedy.journal import Journal, JournalEvent, Past
-from jsdoctor.remedy.operation import JournalNote, Operation, Standing, StepContext, StepRefusedError
+from jsdoctor.remedy.operation import JournalNote, Operation, Standing, StepContext, StepRefusedError, stream_of
 from jsdoctor.remedy.preconditions import unmet
 from jsdoctor.remedy.proof import IMPROVEMENTS, Examine, ProofResult, ProofVerdict, together
+from jsdoctor.remedy.registry import load_operations
 
 
 class Ending(StrEnum):
@@ -46,6 +46,12 @@ class Ending(StrEnum):
     NOT_UNDONE = "not taken back"
 
 
+_WRITTEN = (JournalEvent.UNPROVED, JournalEvent.NOT_BETTER)
+"""Written for good, and to be looked at again: the proof is missing, or nothing had improved."""
+_TAKING_BACK = (JournalEvent.UNDO, JournalEvent.NOT_UNDONE)
+_STARTED = (JournalEvent.BEGIN, JournalEvent.WRITTEN, *_WRITTEN, JournalEvent.FAILED, *_TAKING_BACK)
+_AS_IT_SHOULD_BE = ProofVerdict(ProofResult.GONE, "it is as it should be")
+_PATIENCE_S = 30
 GOOD = frozenset({Ending.VERIFIED, Ending.ALREADY})
 """Endings after which a step that needs this one may be taken."""
 _DONE = frozenset({Ending.VERIFIED, Ending.UNPROVED, Ending.FAILED, Ending.NOT_UNDONE, Ending.KEPT, Ending.NOT_BETTER})
@@ -76,38 +82,26 @@ def any_bad(outcomes: Iterable[StepOutcome]) -> bool:
     return any(outcome.is_bad for outcome in outcomes)
 
 
-async def read_state(operation: Operation, step: Step, api: Api, limit: RetryLimit) -> Json:
-    """The state of the asset, requested until a server responds.
-
-    Raises StepRefusedError if it cannot be read, DeniedError, LostError; NoResponseError when the time is over.
-    """
-    while True:
-        try:
-            return await operation.read_state(step, api)
-        except LostError:
-            raise
-        except NoResponseError:
-            if not await limit.more():
-                raise
-        except ApiError as error:
-            if not is_transient(error):
-                raise StepRefusedError(str(error)) from None
-            if not await limit.more():
-                raise NoResponseError(str(error)) from None
-
-
-_PATIENCE_S = 30
-
-
 class Undoer:
     """Undoes steps of one journal. A step that cannot be undone is reported and does not stop the others."""
 
-    def __init__(
-        self, journal: Journal, operations: Mapping[str, Operation], apis: StepApis, say: Callable[[str], None]
-    ) -> None:
-        self._journal, self._operations, self._apis, self._say = journal, operations, apis, say
+    def __init__(self, journal: Journal, apis: StepApis, say: Callable[[str], None]) -> None:
+        self._journal, self._apis, self._say = journal, apis, say
+        self._operations = load_operations()
 
-    def run_of(self, step: Step, *, on_request: bool = False) -> StepContext:
+    async def _state(self, operation: Operation, step: Step, limit: RetryLimit) -> Json:
+        """The state of the asset, requested until a server responds.
+
+        Raises StepRefusedError if it cannot be read, DeniedError, LostError; NoResponseError when the time is over.
+        """
+        try:
+            return await limit.answered(lambda: operation.read_state(step, self._apis.of(step)))
+        except ApiError as error:
+            if is_transient(error):
+                raise NoResponseError(str(error)) from None
+            raise StepRefusedError(str(error)) from None
+
+    def _run_of(self, step: Step, *, on_request: bool = False) -> StepContext:
         """The context for an operation."""
         written: list[JournalNote] = []
 
@@ -128,12 +122,12 @@ class Undoer:
             on_request=on_request,
         )
 
-    async def all(self, steps: Iterable[Step]) -> list[StepOutcome]:
+    async def undo_all(self, steps: Iterable[Step]) -> list[StepOutcome]:
         """Undo every step that may have written, last one first. Raises NoResponseError if no server responds."""
         begun = [step for step in reversed(list(steps)) if self._journal.past(step).may_have_written]
-        return [await self.one(step, on_request=True) for step in begun]
+        return [await self.undo(step, on_request=True) for step in begun]
 
-    async def one(self, step: Step, *, on_request: bool = False) -> StepOutcome:
+    async def undo(self, step: Step, *, on_request: bool = False) -> StepOutcome:
         """Undo one step. After NoResponseError or LostError, retry it. `on_request`: see `StepContext`."""
         operation = self._operations.get(step.operation)
         if operation is None:
@@ -160,32 +154,20 @@ class Undoer:
     async def _restore(self, operation: Operation, step: Step, before: Json, *, on_request: bool) -> str:
         """Undo, and wait until the effect shows. Returns what still differs when the time is over."""
         limit = RetryLimit(max(_PATIENCE_S, step.patience_s))
-        while True:
-            try:
-                await self._undo(operation, step, before, limit, on_request=on_request)
-                break
-            except LostError:
-                raise
-            except NoResponseError:
-                if not await limit.more():
-                    raise
-            except ApiError as error:
-                if not is_transient(error) or not await limit.more():
-                    raise
-        while left := operation.not_undone(step, before, await read_state(operation, step, self._apis.of(step), limit)):
+
+        async def taken_back() -> None:
+            run = self._run_of(step, on_request=on_request)
+            if not self._is_ours(step):
+                now = await self._state(operation, step, limit)
+                if reason := operation.replaced(step, before, now, run.notes):
+                    raise StepRefusedError(reason)
+            await operation.undo(run, before)
+
+        await limit.answered(taken_back)
+        while left := operation.not_undone(step, before, await self._state(operation, step, limit)):
             if not await limit.more():
                 break
         return left
-
-    async def _undo(
-        self, operation: Operation, step: Step, before: Json, limit: RetryLimit, *, on_request: bool
-    ) -> None:
-        run = self.run_of(step, on_request=on_request)
-        if not self._is_ours(step):
-            now = await read_state(operation, step, self._apis.of(step), limit)
-            if reason := operation.replaced(step, before, now, run.notes):
-                raise StepRefusedError(reason)
-        await operation.undo(run, before)
 
     def _is_ours(self, step: Step) -> bool:
         """Whether this journal has created the asset again: it is known then that it was created later."""
@@ -193,38 +175,17 @@ class Undoer:
             notes = self._journal.past(other).notes
             operation = self._operations.get(other.operation)  # none of a step that a person takes
             same = operation and operation.recreates and other.subject == step.subject and notes
-            if same or (_stream_of(other) == _stream_of(step) and is_putting_back(notes)):
+            if same or (stream_of(other.subject) == stream_of(step.subject) and is_putting_back(notes)):
                 return True
         return False
 
 
-def _stream_of(step: Step) -> tuple[str, str]:
-    subject = step.subject
-    return subject.account, subject.stream if subject.kind == "consumer" else subject.name
-
-
-_WRITTEN = (JournalEvent.UNPROVED, JournalEvent.NOT_BETTER)
-"""Written for good, and to be looked at again: the proof is missing, or nothing had improved."""
-_TAKING_BACK = (JournalEvent.UNDO, JournalEvent.NOT_UNDONE)
-_AS_IT_SHOULD_BE = ProofVerdict(ProofResult.GONE, "it is as it should be")
-_STARTED = (JournalEvent.BEGIN, JournalEvent.WRITTEN, *_WRITTEN, JournalEvent.FAILED, *_TAKING_BACK)
-
-
-class Applier:
+class Applier(Undoer):
     """Applies the plan of one journal, each step through the login that it is for."""
 
-    def __init__(
-        self,
-        journal: Journal,
-        operations: Mapping[str, Operation],
-        apis: StepApis,
-        *,
-        examine: Examine,
-        say: Callable[[str], None],
-    ) -> None:
-        self._journal, self._operations, self._apis = journal, operations, apis
-        self._examine, self._say = examine, say
-        self._undoer = Undoer(journal, operations, apis, say)
+    def __init__(self, journal: Journal, apis: StepApis, say: Callable[[str], None], examine: Examine) -> None:
+        super().__init__(journal, apis, say)
+        self._examine = examine
 
     async def all(self, steps: Sequence[Step], allowed: Collection[str]) -> list[StepOutcome]:
         """Apply every step in order. Raises NoResponseError, LostError, JournalError; the journal stays valid."""
@@ -292,7 +253,7 @@ class Applier:
         if past.last in _TAKING_BACK or (
             past.last is JournalEvent.FAILED and past.before is not None and operation.reversible
         ):
-            return await self._undo(step, past.failure or past.text or "an earlier run did not prove it")
+            return await self._take_back(step, past.failure or past.text or "an earlier run did not prove it")
         try:
             written = (
                 await self._write(operation, step, past) if past.last is not JournalEvent.WRITTEN else past.before or {}
@@ -318,7 +279,7 @@ class Applier:
     async def _write(self, operation: Operation, step: Step, past: Past) -> Json | StepOutcome:
         """The state before, once the write is out; or how the step ended without one."""
         limit = RetryLimit(step.patience_s)
-        state = await read_state(operation, step, self._apis.of(step), limit)
+        state = await self._state(operation, step, limit)
         begun = past.last is JournalEvent.BEGIN and past.before is not None
         before = past.before if begun and past.before is not None else state
         if reason := operation.replaced(step, before if begun else step.base, state, past.notes):
@@ -346,7 +307,7 @@ class Applier:
         """Write; retry if the server could not accept it, and after a missing reply if the state is unchanged."""
         while True:
             try:
-                return await operation.write(self._undoer.run_of(step), before)
+                return await operation.write(self._run_of(step), before)
             except LostError:
                 raise
             except ApiError as error:
@@ -355,7 +316,7 @@ class Applier:
             except NoResponseError:
                 if not await limit.more():
                     raise
-                state = await read_state(operation, step, self._apis.of(step), limit)
+                state = await self._state(operation, step, limit)
                 if not operation.awaited(step, before, state):
                     return {}
 
@@ -366,7 +327,7 @@ class Applier:
         """
         limit = RetryLimit(step.patience_s)
         while True:
-            state = await read_state(operation, step, self._apis.of(step), limit)
+            state = await self._state(operation, step, limit)
             if not resumed and (incident := operation.broken(step, before, state)):
                 return incident
             if not (missing := operation.awaited(step, before, state)):
@@ -409,7 +370,7 @@ class Applier:
             return ProofVerdict(
                 ProofResult.UNKNOWN, f"a login of account {step.subject.account} shows whether it helped"
             )
-        now = await read_state(operation, step, self._apis.of(step), RetryLimit(step.patience_s))
+        now = await self._state(operation, step, RetryLimit(step.patience_s))
         return improvement.judge(before, now)
 
     async def _fail(self, operation: Operation, step: Step, why: str) -> StepOutcome:
@@ -418,8 +379,7 @@ class Applier:
             return StepOutcome(step, Ending.FAILED, why)
         if self._apis.lacks(step):
             return StepOutcome(step, Ending.FAILED, f"{why}; a login of account {step.subject.account} can undo it")
-        return await self._undo(step, why)
+        return await self._take_back(step, why)
 
-    async def _undo(self, step: Step, why: str) -> StepOutcome:
-        undone = await self._undoer.one(step)
-        return StepOutcome(step, undone.ending, undone.text, failure=why)
+    async def _take_back(self, step: Step, why: str) -> StepOutcome:
+        return msgspec.structs.replace(await self.undo(step), failure=why)

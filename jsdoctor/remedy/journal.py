@@ -23,6 +23,7 @@ from jsdoctor.model.typed import decode_as
 from jsdoctor.parse.raw_configs import is_withheld, withheld
 from jsdoctor.parse.redact import scrub_line
 from jsdoctor.parse.scrubbed import scrubbed
+from jsdoctor.remedy.backup.files import sync_dir
 from jsdoctor.remedy.operation import JournalNote
 
 try:
@@ -125,7 +126,7 @@ class Journal:
         try:
             journal._lock()
             journal.append(JournalEvent.PLAN, plan=plan, schema=SCHEMA, allowed=allowed)
-            _sync_directory(path.parent)
+            sync_dir(path.parent)
         except BaseException:
             journal.close()
             raise
@@ -260,15 +261,6 @@ def require_locks() -> None:
             "this system has no POSIX file locks, which keep two processes from changing the same deployment",
             "run jsdoctor fix --apply and rollback on Linux or macOS; check and fix without --apply work here",
         )
-
-
-def _sync_directory(directory: Path) -> None:
-    """The name of a new file is on the disk only when its directory is."""
-    handle = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 class _PrivateLine(msgspec.Struct, frozen=True):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 
@@ -18,10 +18,11 @@ from jsdoctor.model.plan import Step
 from jsdoctor.model.report import Result
 from jsdoctor.model.server import UNLIMITED, Accounts, Servers
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
-from jsdoctor.remedy.operation import Action
+from jsdoctor.remedy.operation import Action, Values
 
 _ASSETS = ("stream", "consumer")
 NOTHING = EvidenceSet({}, {})
+UNLED = "its stream has no leader and responds to nothing: bring a server that holds it back first"
 
 
 def with_offers(
@@ -95,10 +96,6 @@ def _offer(result: Result, actions: Callable[[], Mapping[str, Action]], state: S
         advice = finding.advice if kept == commands else refusal
         finding = msgspec.structs.replace(finding, remedy=dict(values), advice=advice)
     return msgspec.structs.replace(result, finding=finding, remedy=Offer(action.name, action.risk.value, kept))
-
-
-Values = Mapping[str, Any]
-UNLED = "its stream has no leader and responds to nothing: bring a server that holds it back first"
 
 
 def is_refused(command: str, refusal: str) -> bool:

@@ -149,6 +149,13 @@ def look(subject: Subject) -> tuple[str, ...]:
     return typed(subject, f"nats {subject.kind} info " + ("{stream} {name}" if subject.stream else "{name}"))
 
 
+def stream_of(subject: Subject) -> Subject:
+    """The stream of a consumer; everything else is itself."""
+    if subject.kind != "consumer":
+        return subject
+    return Subject(kind="stream", name=subject.stream, account=subject.account)
+
+
 def path_of(subject: Subject) -> str:
     """The stream or consumer as subjects of the API end."""
     return f"{subject.stream}.{subject.name}" if subject.stream else subject.name

@@ -15,14 +15,21 @@ from jsdoctor.model.report import Incident, Result
 from jsdoctor.model.rule import Risk, Rule
 from jsdoctor.model.server import ConnectedServer, Servers
 from jsdoctor.model.snapshot import SnapshotSeries
-from jsdoctor.remedy.operation import Action, CannotPlanError, Operation, Target
+from jsdoctor.remedy.operation import Action, CannotPlanError, Operation, Target, stream_of
 from jsdoctor.remedy.preconditions import created_at
 from jsdoctor.remedy.registry import load_operations
 from jsdoctor.remedy.replies import told
 
 BACKUP = "stream.backup"
 _ASSETS = ("stream", "consumer")
+_RISKS = (Risk.SAFE, Risk.DISRUPTIVE, Risk.DESTRUCTIVE, Risk.MANUAL)
+_AWAY = "JSD703"
+"""The rule that reports servers which did not respond."""
+Rank = tuple[int, int]
+"""The position of the incident in the report, and the number of causes above the finding in it."""
+_UNRANKED: Rank = (1 << 30, 0)
 _SENTENCE = re.compile(r"(?<=[.:])\s+(?=[A-Z(`])")
+_replace = msgspec.structs.replace
 
 
 class Drafted(msgspec.Struct, frozen=True):
@@ -42,7 +49,7 @@ def draft(
     incidents: Sequence[Incident] = (),
 ) -> Drafted:
     """Plan for all failures, in the order of the incidents. Each failure ends in a step or in a refusal."""
-    known = ranks(incidents)
+    known = _ranks(incidents)
     causes = {id(result) for incident in incidents if incident.consequences for result in incident.causes}
     rank: dict[str, Rank] = {}
     by_asset: dict[tuple[str, Subject], list[Step]] = {}
@@ -51,7 +58,7 @@ def draft(
         subject, code = result.finding.subject, result.rule.code
         choice = next((choice for choice in reversed(choices) if choice.fits(code, subject)), None)
         try:
-            target = target_of(subject, evidence, configs)
+            target = _target_of(subject, evidence, configs)
             planned = _steps(result, actions, target, choice, is_cause=id(result) in causes)
         except CannotPlanError as error:
             refused.append(UnplannedFinding(code, subject, error.reason))
@@ -65,11 +72,11 @@ def draft(
                 refused.append(outcome)
                 break
             became[step.id] = outcome
-            rank[outcome] = min(rank_of(result, known), rank.get(outcome, rank_of(result, known)))
+            rank[outcome] = min(known.get(id(result), _UNRANKED), rank.get(outcome, _UNRANKED))
     steps, unsafe = _backed_up([s for known in by_asset.values() for s in known], actions, evidence, configs)
-    able, unable = waiting_for_leaders(steps, rank, incidents, evidence)
-    able = waiting_for_servers(able, rank, incidents)
-    taken = _tolerant(_identified(ordered(able, rank), evidence))
+    able, unable = _waiting_for_leaders(steps, rank, incidents, evidence)
+    able = _waiting_for_servers(able, rank, incidents)
+    taken = _tolerant(_identified(_ordered(able, rank), evidence))
     return Drafted(_numbered(list(described(taken))), (*refused, *unsafe, *unable))
 
 
@@ -95,14 +102,11 @@ def described(steps: Iterable[Step]) -> Iterator[Step]:
         )
 
 
-def target_of(subject: Subject, evidence: EvidenceSet, configs: Mapping[Subject, Json]) -> Target:
+def _target_of(subject: Subject, evidence: EvidenceSet, configs: Mapping[Subject, Json]) -> Target:
     """The evidence on a finding's subject."""
     series = evidence.get(SnapshotSeries)
     streams = series.last.streams if series is not None else ()
-    name = subject.stream if subject.kind == "consumer" else subject.name
-    stream = next(
-        (s for s in streams if subject.kind in _ASSETS and (s.account, s.name) == (subject.account, name)), None
-    )
+    stream = next((s for s in streams if s.subject == stream_of(subject)), None)
     consumers = stream.consumers if stream and subject.kind == "consumer" else ()
     return Target(
         subject=subject,
@@ -177,13 +181,12 @@ def _backed_up(
         if step.risk is not Risk.DESTRUCTIVE or alone:
             kept.append(step)
             continue
-        name = step.subject.stream if step.subject.kind == "consumer" else step.subject.name
-        stream = Subject(kind="stream", name=name, account=step.subject.account)
+        stream = stream_of(step.subject)
         try:
             if stream not in backups:
                 if not isinstance(backing_up, Operation):
                     raise CannotPlanError("it is destructive, and no backup can be taken first")
-                (backup,) = backing_up.plan(target_of(stream, evidence, configs), {})
+                (backup,) = backing_up.plan(_target_of(stream, evidence, configs), {})
                 backups[stream] = f"backup of {stream.label}"
                 # It has the risk of the step that it is for: if that is not allowed, the backup is not needed.
                 for_it = _replace(backup, id=backups[stream], findings=(f"before {step.action}",), risk=step.risk)
@@ -242,17 +245,9 @@ def _oldest(evidence: EvidenceSet) -> tuple[int, int, int]:
     servers, connected = evidence.get(Servers), evidence.get(ConnectedServer)
     texts = [server.version for server in servers.servers] if servers is not None else []
     texts += [connected.version] if connected is not None else []
-    return min((version for text in texts if (version := _version(text)) != (0, 0, 0)), default=(0, 0, 0))
-
-
-def _version(text: str) -> tuple[int, int, int]:
-    parts = text.partition("-")[0].split(".")
-    if len(parts) != 3 or not all(part.isdigit() for part in parts):
-        return (0, 0, 0)
-    return int(parts[0]), int(parts[1]), int(parts[2])
-
-
-_replace = msgspec.structs.replace
+    versions = [text.partition("-")[0].split(".") for text in texts]
+    read = [(int(v[0]), int(v[1]), int(v[2])) for v in versions if len(v) == 3 and all(part.isdigit() for part in v)]
+    return min((version for version in read if version != (0, 0, 0)), default=(0, 0, 0))
 
 
 def merged(steps: Sequence[Step], new: Step, code: str) -> tuple[list[Step], UnplannedFinding | str]:
@@ -262,7 +257,9 @@ def merged(steps: Sequence[Step], new: Step, code: str) -> tuple[list[Step], Unp
             continue
         both = _both(known.changes, new.changes)
         if both is None:
-            return list(steps), UnplannedFinding(code, new.subject, _contradiction(known, new))
+            changes = f"{told(known.changes)}, not {told(new.changes)}"
+            reason = f"it contradicts another step on the same {new.subject.kind}: {changes}"
+            return list(steps), UnplannedFinding(code, new.subject, reason)
         if both or not (known.changes or new.changes):
             step = _joined(known, new, both)
             return [*steps[:place], step, *steps[place + 1 :]], step.id
@@ -303,22 +300,7 @@ def _joined(known: Step, new: Step, changes: tuple[Change, ...]) -> Step:
     )
 
 
-def _contradiction(known: Step, new: Step) -> str:
-    return f"it contradicts another step on the same {new.subject.kind}: {told(known.changes)}, not {told(new.changes)}"
-
-
-_RISKS = (Risk.SAFE, Risk.DISRUPTIVE, Risk.DESTRUCTIVE, Risk.MANUAL)
-
-Rank = tuple[int, int]
-"""The position of the incident in the report, and the number of causes above the finding in it."""
-
-_AWAY = "JSD703"
-"""The rule that reports servers which did not respond."""
-
-_UNRANKED: Rank = (1 << 30, 0)
-
-
-def ranks(incidents: Sequence[Incident]) -> dict[int, Rank]:
+def _ranks(incidents: Sequence[Incident]) -> dict[int, Rank]:
     """By identity of a result, its rank."""
     ranks_by_result: dict[int, Rank] = {}
     for place, incident in enumerate(incidents):
@@ -332,12 +314,7 @@ def ranks(incidents: Sequence[Incident]) -> dict[int, Rank]:
     return ranks_by_result
 
 
-def rank_of(result: Result, known: Mapping[int, Rank]) -> Rank:
-    """The rank of a result; the last one where it is in no incident."""
-    return known.get(id(result), _UNRANKED)
-
-
-def ordered(steps: Sequence[Step], rank: Mapping[str, Rank]) -> list[Step]:
+def _ordered(steps: Sequence[Step], rank: Mapping[str, Rank]) -> list[Step]:
     """Incident by incident, causes first, then the mildest; what a step needs right before it. `rank` is by id."""
     known = {step.id: step for step in steps}
     needed = {need for step in steps for need in step.needs}
@@ -355,19 +332,22 @@ def ordered(steps: Sequence[Step], rank: Mapping[str, Rank]) -> list[Step]:
     return list(taken.values())
 
 
-def waiting_for_leaders(
+def _waiting_for_leaders(
     steps: Iterable[Step], rank: Mapping[str, Rank], incidents: Sequence[Incident], evidence: EvidenceSet
 ) -> tuple[list[Step], list[UnplannedFinding]]:
     """Steps on streams without a leader need the step that fixes the cause; without such a step they are refused.
 
     A stream without a leader accepts no change: the request times out (server: jetstream_cluster.go).
     """
-    unled = _unled(evidence)
+    series = evidence.get(SnapshotSeries)
+    unled: set[Subject] = set()
+    if series is not None:
+        unled = {s.subject for s in series.last.streams if not s.has_leader} | {s.subject for s in series.last.silent}
     listed = list(steps)
     kept: list[Step] = []
     refused: list[UnplannedFinding] = []
     for step in listed:
-        stream = _stream_of(step.subject)
+        stream = stream_of(step.subject)
         if step.is_manual or stream not in unled:
             kept.append(step)
             continue
@@ -382,7 +362,7 @@ def waiting_for_leaders(
     return kept, refused
 
 
-def waiting_for_servers(steps: Iterable[Step], rank: Mapping[str, Rank], incidents: Sequence[Incident]) -> list[Step]:
+def _waiting_for_servers(steps: Iterable[Step], rank: Mapping[str, Rank], incidents: Sequence[Incident]) -> list[Step]:
     """Steps that add replicas need the step on an unreachable server, if there is one.
 
     The meta leader may place a replica on a server that is unreachable: the copy then begins when that server returns,
@@ -402,19 +382,6 @@ def _adds_replicas(step: Step) -> bool:
         change.key == "num_replicas" and isinstance(change.after, int) and change.after > (change.before or 1)
         for change in step.changes
     )
-
-
-def _unled(evidence: EvidenceSet) -> set[Subject]:
-    series = evidence.get(SnapshotSeries)
-    if series is None:
-        return set()
-    return {s.subject for s in series.last.streams if not s.has_leader} | {s.subject for s in series.last.silent}
-
-
-def _stream_of(subject: Subject) -> Subject:
-    if subject.kind != "consumer":
-        return subject
-    return Subject(kind="stream", name=subject.stream, account=subject.account)
 
 
 def _place_of(stream: Subject, incidents: Sequence[Incident]) -> int:

@@ -22,7 +22,7 @@ from jsdoctor.remedy.backup.files import (
     require_verified,
     stream_dir,
 )
-from jsdoctor.remedy.backup.restore import EmptyProblem, exists, restore, send_chunk
+from jsdoctor.remedy.backup.restore import EmptyProblem, info_of, restore, send_chunk
 from jsdoctor.remedy.backup.take import LiveMessage, all_consumers, message_from, take
 from jsdoctor.remedy.replies import differences
 from tests.collect.looking import NIGHTLY_UNLESS_DEFAULT
@@ -242,12 +242,12 @@ def test_what_cannot_be_done_is_reported_before_anything_is_written(cluster: Clu
         assert require_verified(directory).messages == 0
         with pytest.raises(BackupProblem, match="stream THERE is there"):
             await restore(to, directory)
-        assert await exists(to, "THERE")
+        assert not (await info_of(to, "THERE")).get("missing")
         await to.ask("STREAM.DELETE.THERE")
         data_file(directory).write_bytes(b"\xff\x06\x00\x00S2sTwO")
         with pytest.raises(BackupProblem, match=r"refused the backup|stream was not restored|does not take"):
             await restore(to, directory, stalled_s=10.0)
-        assert not await exists(to, "THERE")
+        assert await info_of(to, "THERE") == {"missing": True}
 
     with_api(cluster.url(), use)
 

@@ -36,7 +36,6 @@ from jsdoctor.model.wording import counted
 from jsdoctor.remedy.api import ApiError, DeniedError, InboxMessage, LostError, NoResponseError, StepApis
 from jsdoctor.remedy.apply import Applier, Ending, StepOutcome, Undoer, any_bad
 from jsdoctor.remedy.journal import Journal, JournalError, require_locks
-from jsdoctor.remedy.registry import load_operations
 from jsdoctor.sources.connection import flags_of, resolve_logins
 
 _SLICE_S = 0.1
@@ -241,7 +240,7 @@ async def _apply(
     async with connected(collector.logins) as connections:
         apis = await _step_apis(connections, collector.logins)
         examine = examiner(collector, connections)
-        applier = Applier(journal, load_operations(), apis, examine=examine, say=say)
+        applier = Applier(journal, apis, say, examine)
         return await applier.all(wanted_steps(request, journal.plan.steps), allowed)
 
 
@@ -287,7 +286,7 @@ async def _undo(
                 f"the journal is of account {', '.join(foreign)}, this login of {', '.join(ours)}",
                 "give a login of the account that owns the streams",
             )
-        return await Undoer(journal, load_operations(), apis, say).all(journal.plan.steps)
+        return await Undoer(journal, apis, say).undo_all(journal.plan.steps)
 
 
 USER_INFO = "$SYS.REQ.USER.INFO"

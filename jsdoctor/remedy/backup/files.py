@@ -141,7 +141,7 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def sync_dir(directory: Path) -> None:
-    """Names in that directory are on the disk when this returns."""
+    """The names of new files in that directory are on the disk when this returns."""
     handle = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -14,12 +14,19 @@ from typing import Any
 from jsdoctor.model.plan import Json, Request
 from jsdoctor.remedy.api import Api, ApiError, LostError, NoResponseError, RetryLimit, is_transient
 from jsdoctor.remedy.backup.files import BackupNote, BackupProblem, read_meta, require_verified
-from jsdoctor.remedy.backup.restore import EmptyProblem, is_whole, may_lose, misplaced, restore
+from jsdoctor.remedy.backup.restore import (
+    STREAM_NOT_FOUND,
+    EmptyProblem,
+    info_of,
+    is_whole,
+    may_lose,
+    misplaced,
+    restore,
+)
 from jsdoctor.remedy.backup.take import all_consumers, durables
 from jsdoctor.remedy.operation import JournalNote, StepContext, StepRefusedError
 from jsdoctor.remedy.replies import differences, told
 
-STREAM_NOT_FOUND = 10059
 TAKEN = "backup"
 """Kind of a note: `directory` is the place of a backup."""
 PUTTING_BACK = "putting back"
@@ -27,16 +34,6 @@ MAX_RESTORES = 4
 """How often a backup is restored until servers have all of it, with the positions of its consumers."""
 _WHOLE_S = 60
 _STATE = ("messages", "first_seq", "last_seq", "num_deleted")
-
-
-async def stream_of(api: Api, stream: str) -> Json:
-    """STREAM.INFO; only `missing` if there is no such stream."""
-    try:
-        return await api.ask(f"STREAM.INFO.{stream}")
-    except ApiError as error:
-        if error.err_code == STREAM_NOT_FOUND:
-            return {"missing": True}
-        raise
 
 
 async def consumers_of(api: Api, stream: str) -> Json:
@@ -111,7 +108,7 @@ async def put_back(run: StepContext, stream: str) -> None:
     replaced: Json = {}
     try:
         for _ in range(MAX_RESTORES):
-            now = await stream_of(run.api, stream)
+            now = await info_of(run.api, stream)
             if not now.get("missing"):
                 if deleted and now["state"]["last_seq"] and await all_is_back(run.api, directory, backup, replaced):
                     return
@@ -148,7 +145,7 @@ async def consumers_are_back(api: Api, backup: BackupNote, replaced: Json | None
     moved = await misplaced(api, backup.stream, backup.consumers, replaced)
     if not moved:
         return True
-    now = await stream_of(api, backup.stream)
+    now = await info_of(api, backup.stream)
     if "state" in now and (stored := now["state"]["last_seq"] - backup.last_seq) > 0:
         raise StepRefusedError(
             f"all messages are back, but {moved}. Messages were stored since ({stored}), so the stream is not restored "
@@ -179,7 +176,7 @@ async def all_is_back(api: Api, directory: Path, backup: BackupNote, replaced: J
     meta, limit = read_meta(directory), RetryLimit(_WHOLE_S)
     while True:
         try:
-            now = await stream_of(api, str(meta["config"]["name"]))
+            now = await info_of(api, str(meta["config"]["name"]))
         except (ApiError, NoResponseError) as error:
             if isinstance(error, LostError) or (isinstance(error, ApiError) and not is_transient(error)):
                 raise

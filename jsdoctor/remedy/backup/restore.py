@@ -21,7 +21,7 @@ from jsdoctor.remedy.backup.files import BackupProblem, data_file, read_meta
 from jsdoctor.remedy.backup.take import STALLED_S, all_consumers, next_message, pair
 
 _CHUNK = 64 << 10
-_NOT_FOUND = 10059
+STREAM_NOT_FOUND = 10059
 _RESTORING_S = 1800.0
 """Maximum time in seconds that the server may take to store what it has received."""
 _SAMPLE_S = 5.0
@@ -29,6 +29,8 @@ _UNREACHED_S = 4.0
 """Maximum time in seconds that a chunk is sent again because no server takes it. In a cluster the reply to the restore
 may arrive before the interest in its chunks, which takes another route; a server ends a restore without chunks after
 5 s."""
+_LED_S = 30
+"""How long the consumers of a restored stream may take to have leaders."""
 _NAME_TAKEN = 10130
 _INTERRUPTED_S = 60.0
 """Maximum time in seconds that an interrupted restore reserves a name: servers end it after 5 s without a chunk."""
@@ -77,7 +79,7 @@ async def restore(api: Api, directory: Path, stalled_s: float = STALLED_S) -> di
     meta = read_meta(directory)
     path = data_file(directory)
     stream = str(meta["config"]["name"])
-    if await exists(api, stream):
+    if not (await info_of(api, stream)).get("missing"):
         raise BackupProblem(
             f"stream {stream} is there: a backup is restored only where the stream is not",
             f"back the present one up and delete it first: nats stream rm {stream}",
@@ -115,19 +117,18 @@ async def _accepted(api: Api, stream: str, request: Request) -> Json:
             if limit is None or not await limit.more():
                 raise
         with suppress(NoResponseError):  # the stream has no leader yet
-            if await exists(api, stream):
+            if not (await info_of(api, stream)).get("missing"):
                 raise EmptyProblem(f"stream {stream} appeared while its restore was pending", "run again")
 
 
-async def exists(api: Api, stream: str) -> bool:
-    """Whether there is a stream of that name."""
+async def info_of(api: Api, stream: str) -> Json:
+    """STREAM.INFO; only `missing` if there is no such stream."""
     try:
-        await api.ask(f"STREAM.INFO.{stream}")
-    except ApiError as refused:
-        if refused.err_code == _NOT_FOUND:
-            return False
+        return await api.ask(f"STREAM.INFO.{stream}")
+    except ApiError as error:
+        if error.err_code == STREAM_NOT_FOUND:
+            return {"missing": True}
         raise
-    return True
 
 
 async def send_chunk(api: Api, inbox: Inbox, subject: str, chunk: bytes, stalled_s: float) -> None:
@@ -195,10 +196,6 @@ def _answer(body: bytes) -> dict[str, Any]:
         reported = f"the server refused the backup: {error.get('description')} (error {error.get('err_code')})"
         raise BackupProblem(reported, "see its log; the stream was not restored")
     return dict(result)
-
-
-_LED_S = 30
-"""How long the consumers of a restored stream may take to have leaders."""
 
 
 async def misplaced(api: Api, stream: str, wanted: dict[str, Json], replaced: Json | None) -> str:

@@ -29,6 +29,13 @@ from jsdoctor.remedy.backup.files import (
 from jsdoctor.remedy.replies import date_ns
 
 _NO_MESSAGE = 10037
+_CHUNK = 128 << 10
+STALLED_S = 30.0
+"""For how long nothing may come. Servers give up after two to five seconds without our acknowledgement."""
+_ARCHIVE_MAGIC = b"NATSARC1"
+_AT_ONCE = 32
+_PLACES = ("delivered", "ack_floor")
+_AGAIN = "take a new backup; nothing was changed"
 
 
 class LiveMessage(NamedTuple):
@@ -64,15 +71,6 @@ def decoded(result: dict[str, Any]) -> LiveMessage:
     """The message in a reply to STREAM.MSG.GET. Raises KeyError, TypeError or ValueError where it is none."""
     headers, payload = (binascii.a2b_base64(result.get(key, "")) for key in ("hdrs", "data"))
     return LiveMessage(int(result["seq"]), date_ns(result["time"]), result["subject"].encode(), headers, payload)
-
-
-_CHUNK = 128 << 10
-STALLED_S = 30.0
-"""For how long nothing may come. Servers give up after two to five seconds without our acknowledgement."""
-_ARCHIVE_MAGIC = b"NATSARC1"
-_AT_ONCE = 32
-_PLACES = ("delivered", "ack_floor")
-_AGAIN = "take a new backup; nothing was changed"
 
 
 async def take(api: Api, stream: str, directory: Path, stalled_s: float = STALLED_S) -> BackupNote:

@@ -28,10 +28,9 @@ from jsdoctor.remedy.backup.former import (
     put_back,
     refusal,
     restore_whole,
-    stream_of,
     unlike,
 )
-from jsdoctor.remedy.backup.restore import is_whole, restore_request
+from jsdoctor.remedy.backup.restore import info_of, is_whole, restore_request
 from jsdoctor.remedy.backup.take import snapshot_request, take
 from jsdoctor.remedy.operation import (
     Action,
@@ -105,7 +104,7 @@ class Backup(Operation):
 
     async def read_state(self, step: Step, api: Api) -> Json:
         """STREAM.INFO; only `missing` if there is no such stream."""
-        return await stream_of(api, step.subject.name)
+        return await info_of(api, step.subject.name)
 
     def standing(self, step: Step, state: Json) -> tuple[Standing, str]:
         """As planned in any state: a backup holds the present stream."""
@@ -164,7 +163,7 @@ class Restore(Operation):
 
     async def read_state(self, step: Step, api: Api) -> Json:
         """STREAM.INFO with its durable `consumers`; only `missing` if there is no such stream."""
-        now = await stream_of(api, step.subject.name)
+        now = await info_of(api, step.subject.name)
         if not (now.get("state") or {}).get("consumer_count"):
             return now
         return {**now, "consumers": await consumers_of(api, step.subject.name)}

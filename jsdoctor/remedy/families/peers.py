@@ -35,6 +35,7 @@ from jsdoctor.remedy.operation import (
     Target,
     Values,
     number,
+    stream_of,
     typed,
 )
 from jsdoctor.remedy.preconditions import REST_IS_HEALTHY, peer_is_gone
@@ -217,10 +218,9 @@ def losses(server: str, now: ClusterSnapshot, earlier: Sequence[ClusterSnapshot]
                 _note(asset_losses, server, snapshot, consumer)
         for silent in snapshot.silent:
             asset_losses.setdefault(silent.subject, AssetLoss(subject=silent.subject))
-    streams = {subject for subject in asset_losses if subject.kind == "stream"}
-    return tuple(
-        asset_losses[subject] for subject in sorted(asset_losses, key=_order) if not _is_within(subject, streams)
-    )
+    # A consumer of a stream that is lost as a whole is no loss of its own.
+    alone = [s for s in asset_losses if s.kind != "consumer" or stream_of(s) not in asset_losses]
+    return tuple(asset_losses[subject] for subject in sorted(alone, key=_order))
 
 
 def _note(losses: dict[Subject, AssetLoss], server: str, snapshot: ClusterSnapshot, asset: Stream | Consumer) -> None:
@@ -236,12 +236,6 @@ def _note(losses: dict[Subject, AssetLoss], server: str, snapshot: ClusterSnapsh
         losses[asset.subject] = AssetLoss(subject=asset.subject, messages=position, as_of=snapshot.taken_at)
     elif asset.from_leader and asset.has_leader:
         losses.pop(asset.subject, None)
-
-
-def _is_within(subject: Subject, streams: set[Subject]) -> bool:
-    """Whether it is a consumer of a stream that is lost as a whole."""
-    stream = Subject(kind="stream", name=subject.stream, account=subject.account)
-    return subject.kind == "consumer" and stream in streams
 
 
 def _order(subject: Subject) -> tuple[str, str, str]:
