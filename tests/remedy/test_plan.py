@@ -20,6 +20,7 @@ from jsdoctor.model.rule import Risk
 from jsdoctor.remedy.offer import with_offers
 from jsdoctor.remedy.operation import CannotPlanError, Operation, Target
 from jsdoctor.remedy.plan import BACKUP, Drafted, described, draft, merged
+from jsdoctor.remedy.registry import load_operations
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.plan_text import render_plan
 from tests.support.evidence import base_names, cases, evidence_of
@@ -190,6 +191,21 @@ def test_a_planner_reports_what_it_lacks() -> None:
     target = Target(subject=S, config={"name": "S"}, evidence=evidence_of(cases("JSD602")[0]))
     with pytest.raises(CannotPlanError, match="it needs max_age"):
         action.plan(target, {})
+
+
+RUNS = (
+    *("requests", "undo_requests", "commands_of", "expected", "read_state", "standing", "interrupted", "replaced"),
+    *("write", "awaited", "broken", "undo", "not_undone", "reversible", "recreates"),
+)
+
+
+def test_actions_of_one_operation_differ_only_in_what_they_plan() -> None:
+    """A step finds what it runs by the name of its operation."""
+    for action in actions().values():
+        if isinstance(action, Operation):
+            runs = load_operations()[action.operation]
+            assert [getattr(type(action), name) for name in RUNS] == [getattr(type(runs), name) for name in RUNS]
+            assert action.step_risk is not Risk.MANUAL
 
 
 def test_a_destructive_step_comes_right_after_a_backup() -> None:

@@ -37,7 +37,6 @@ from jsdoctor.remedy.replies import behind, changed, differences, is_set, restor
 
 _NS_PER_S = 1_000_000_000
 _NS_PER_MS = 1_000_000
-_SYNC_S = 600
 _MIN_WINDOW_NS = 100_000_000
 _COPIES_REPEATED_IDS = (2, 12, 8)
 
@@ -320,7 +319,7 @@ class SetReplicas(StreamUpdate):
     name, names = "stream.set_replicas", ("replicas",)
     risk = step_risk = Risk.DISRUPTIVE
     preconditions = (LED, UNSEALED, PEERS_CURRENT)
-    patience_s = _SYNC_S
+    patience_s = 600
 
     def plan(self, target: Target, values: Values) -> tuple[Step, ...]:
         (replicas,) = changes = self.changes(target, values)
@@ -502,19 +501,7 @@ class SetMaxDeliver(ConsumerUpdate):
 
 
 ACTIONS: tuple[Action, ...] = (
-    RaiseLimits(),
-    Bound(),
-    SetMaxAge(),
-    SetDiscard(),
-    SetReplicas(),
-    Acknowledge(),
-    LimitMessageSize(),
-    RaiseWindow(),
-    LowerWindow(),
-    EnableDeduplication(),
-    UnfreezeSources(),
-    RaiseMaxAckPending(),
-    RaiseAckWait(),
-    RaiseInactiveThreshold(),
-    SetMaxDeliver(),
+    *(RaiseLimits(), Bound(), SetMaxAge(), SetDiscard(), SetReplicas(), Acknowledge(), LimitMessageSize()),
+    *(RaiseWindow(), LowerWindow(), EnableDeduplication(), UnfreezeSources()),
+    *(RaiseMaxAckPending(), RaiseAckWait(), RaiseInactiveThreshold(), SetMaxDeliver()),
 )
