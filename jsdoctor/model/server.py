@@ -291,6 +291,15 @@ class ConnectedServer(Evidence, Reported, frozen=True):
     domain: str = ""
     connect_urls: tuple[str, ...] = ()
 
+    @property
+    def servers_at_least(self) -> int:
+        """How many servers its addresses prove. One server gives an address for each of its interfaces."""
+        ports: dict[str, set[str]] = {}
+        for address in self.connect_urls:
+            host, _, port = address.rpartition(":")
+            ports.setdefault(host, set()).add(port)
+        return max(map(len, ports.values()), default=0)
+
 
 class AccountLimits(msgspec.Struct, frozen=True, gc=False):
     """JetStream limits of an account or tier; -1 means none, and of `…_max_stream_bytes` 0 does, too."""

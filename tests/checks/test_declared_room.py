@@ -77,11 +77,13 @@ def test_a_server_without_a_cluster_is_one() -> None:
 def test_replicas_and_addresses_show_how_many_servers_there_are_at_least() -> None:
     assert count(snapshots=SNAPSHOTS) == ServerCount(None, 3, "there are at least 3 servers")
     assert count(snapshots=SINGLE) == ServerCount(None, None, "")
-    urls = tuple(f"n{number}:4222" for number in range(5))
+    urls = tuple(f"10.0.0.1:{number}" for number in range(4222, 4227))
     clustered = ConnectedServer(cluster="C", jetstream=True, connect_urls=urls)
     assert count(snapshots=SNAPSHOTS, connected=clustered) == ServerCount(None, 5, "there are at least 5 servers")
     assert count(connected=replace(clustered, connect_urls=urls[:2])).least == 2
     assert count(connected=replace(clustered, connect_urls=urls[:1])) == ServerCount(None, None, "")
+    interfaces = ("10.0.0.1:4222", "172.17.0.1:4222", "[2001:db8::1]:4222")
+    assert count(connected=replace(clustered, connect_urls=interfaces)) == ServerCount(None, None, "")
 
 
 def stream(name: str, **settings: Any) -> DeclaredStream:

@@ -75,7 +75,7 @@ def _deployed(
     if connected and not connected.cluster and connected.jetstream:
         return ServerCount(1, 1, "there is one server, which is no cluster")
     held = [1 + len(s.cluster.replicas) for s in (snapshots.last.streams if snapshots else ()) if s.cluster]
-    least = max(*held, 0, len(connected.connect_urls) if connected else 0)
+    least = max(*held, 0, connected.servers_at_least if connected else 0)
     return (
         ServerCount(None, least, f"there are at least {_servers(least)}") if least > 1 else ServerCount(None, None, "")
     )

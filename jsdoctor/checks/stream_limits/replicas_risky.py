@@ -50,7 +50,7 @@ def replicas_risky(
         elif size < _SMALLEST_QUORUM:
             yield passed(stream.subject)
         else:
-            yield _single(stream, size)
+            yield _single(stream, f"{size} servers" if room.is_exact(stream) else f"{size} or more servers")
 
 
 @check("stream_limits.consumer_replicas_risky")
@@ -112,11 +112,11 @@ def _even(stream: Stream, size: int | None) -> Finding:
     )
 
 
-def _single(stream: Stream, size: int) -> Finding:
+def _single(stream: Stream, size: str) -> Finding:
     holder = f"server {stream.answered_by}" if stream.answered_by else "its one server"
     return _finding(
         stream,
-        f"R1 in a cluster of {size} or more servers: while {holder} is down the stream is gone, "
+        f"R1 in a cluster of {size}: while {holder} is down the stream is gone, "
         "and if its disk is lost so are the messages",
         1,
         {"replicas": _SMALLEST_QUORUM},
@@ -253,7 +253,7 @@ class Room:
         if domain in self._domains:
             return 1  # a single server, such as a leaf node with a domain of its own
         known = self._connected
-        advertised = len(known.connect_urls) if known and known.cluster == cluster else 0
+        advertised = known.servers_at_least if known and known.cluster == cluster else 0
         least = max(self._proven, advertised)
         return least if least > 1 else None
 
