@@ -5,6 +5,7 @@ from __future__ import annotations
 from jsdoctor.model.account_claims import AccountClaims
 from jsdoctor.model.account_mappings import AccountMappings
 from jsdoctor.model.ack_times import AckTimes
+from jsdoctor.model.api_refusals import ApiRefusals
 from jsdoctor.model.client_addresses import ClientAddresses
 from jsdoctor.model.clock import Clocks, NtpTime
 from jsdoctor.model.connections import Connections
@@ -41,6 +42,7 @@ KINDS: tuple[type[Evidence], ...] = (
     AccountMappings,
     Accounts,
     ConnectedServer,
+    ApiRefusals,
     ClientAddresses,
     Clocks,
     NtpTime,

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
+from jsdoctor.model.api_refusals import ApiRefusal
 from jsdoctor.model.exchange import Access, Endpoint, Exchange
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.gap import Gap
@@ -49,6 +50,7 @@ class AccountReplies:
         self.consumers: dict[tuple[str, str], list[ConsumerCopy]] = defaultdict(list)
         self.silent: list[UnresponsiveAsset] = []
         self.gaps: list[Gap] = []
+        self.refusals: list[ApiRefusal] = []
         self.answered = False
         self.again: Repeated | None = None
         self._streams: dict[str, tuple[datetime, StreamReply]] = {}
@@ -103,6 +105,8 @@ class AccountReplies:
                 self._add(exchange)
             except ReplyError as error:
                 self.gaps.append(unreadable(exchange, error, account=self.name))
+                if isinstance(error, ApiRefusedError) and exchange.endpoint is Endpoint.STREAM_LIST:
+                    self.refusals.append(ApiRefusal(self.name, error.err_code, exchange.asked_at))
 
     def _add(self, exchange: Exchange) -> None:
         match exchange.endpoint:

@@ -9,6 +9,7 @@ import msgspec
 
 from jsdoctor.model.account_claims import AccountClaims, AccountUse, ClaimedLimits
 from jsdoctor.model.ack_times import AckTimes
+from jsdoctor.model.api_refusals import ApiRefusal, ApiRefusals
 from jsdoctor.model.client_addresses import ClientAddresses
 from jsdoctor.model.evidence import NOTHING_ANSWERED, ByKind, CollectionFacts, Evidence, EvidenceSet, Gaps
 from jsdoctor.model.evidence_kinds import KINDS
@@ -51,6 +52,7 @@ class _EarlierFacts:
         self.identities = Identities()
         self.logins: dict[int, KnownLogin] = {}
         self.raft: list[tuple[RaftMember, ...]] = []
+        self.refusals: list[tuple[ApiRefusal, ...]] = []
 
 
 def assemble(samples: Sequence[Sample]) -> EvidenceSet:
@@ -80,6 +82,8 @@ def assemble(samples: Sequence[Sample]) -> EvidenceSet:
         present.put(Trend(tuple(snapshots)))
     if known.raft:
         present.put(RaftGroups(tuple(known.raft)))
+    if known.refusals:
+        present.put(ApiRefusals(tuple(known.refusals)))
     present.put(_server_trend(present.of(Servers)))
     _topology(present)
     _clocks(samples, known, present, gaps)
@@ -100,6 +104,8 @@ def _snapshot(
     servers = ServerReplies()
     servers.add_all(sample.exchanges, known.identities)
     accounts = account_replies(sample.exchanges, known.logins)
+    if any(exchange.endpoint is Endpoint.STREAM_LIST for exchange in sample.exchanges):
+        known.refusals.append(tuple(refusal for account in accounts.values() for refusal in account.refusals))
     responders: frozenset[str] = frozenset()
     if known_servers := servers.servers():
         present.put(_joined(present.of(Servers), known_servers))

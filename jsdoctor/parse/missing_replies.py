@@ -102,7 +102,7 @@ def _unnamed(count: int) -> Gap:
     return Gap(
         kind="server",
         subject=CLUSTER,
-        reason=f"{count} of the meta group's members did not respond, and no server that did knows their names",
+        reason=f"{count} of the meta group's members did not respond, and no reply lists its members by name",
         how_to_get="start the servers that are down; remove those that will not come back"
         " (nats server cluster peer-remove)",
     )

@@ -34,12 +34,13 @@
     cluster = "C"                      # of the servers (default C; "": none)
     [[case.edit]]                      # instead: the host of a server n1 was looked at, where all is well but for:
     host = { }                         # fields of every reading (`model.host`)
-
-    [[case.edit]]                      # instead: addresses that servers give to clients, each with its error or ""
-    addresses = { "10.0.0.1:4222" = "no connection within 2 s" }
     process = { open_files = 900 }     # fields of its process, in the last reading
     volume = { fs_type = "nfs4" }      # fields of the volume of its store directory
     readings = 1                       # how often it was looked at (default 2)
+    [[case.edit]]                      # instead: addresses that servers give to clients, each with its error or ""
+    addresses = { "10.0.0.1:4222" = "no connection within 2 s" }
+    [[case.edit]]                      # instead: the JetStream API refused the lists and the account's usage
+    refused = { err_code = 10008, description = "..." }   # (only with account access; samples as above, default first)
     [[case.edit]]                      # instead: Kubernetes on n1, n2, n3, as the Helm chart makes them but for:
     kube = { }                         # fields of the facts (`model.kubernetes`); "": not to be listed
     pods = { n1 = { node = "node-b" } }  # fields of pods, or further pods; unready_since and started as ages
@@ -394,6 +395,15 @@ def _before(at: datetime, age: str) -> str:
     return (at - timedelta(microseconds=parse_duration(age) // 1_000)).isoformat()
 
 
+def _refuse(sample: Json, edit: Json) -> None:
+    """The lists of an account and its usage are refused with this error; what depends on them was not requested."""
+    kept = [e for e in sample["exchanges"] if not e["endpoint"].startswith("CONSUMER.LIST")]
+    for exchange in kept:
+        if exchange["endpoint"] in ("STREAM.LIST", "INFO"):
+            exchange["body"] = {"type": "io.nats.jetstream.api.v1.error", "error": {"code": 503} | edit["refused"]}
+    sample["exchanges"] = kept
+
+
 def _add_reply(sample: Json, edit: Json) -> None:
     """One more reply of a server, from the same sender as its variables."""
     known = [
@@ -637,8 +647,9 @@ _ADDED: dict[str, tuple[int, Callable[[Json, Json], None]]] = {
     "addresses": (-1, _add_addresses),
     "kube": (-1, _add_kubernetes),
     "reply": (0, _add_reply),
+    "refused": (0, _refuse),
     "acks": (-1, _add_acks),
     "subjects_of": (-1, _add_subjects),
     "stored": (-1, _add_stored),
 }
-"""Edits that add an exchange: to which sample, and how."""
+"""Edits that add exchanges or take them away: of which sample, and how."""

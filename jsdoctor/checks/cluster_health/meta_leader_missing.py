@@ -18,7 +18,8 @@ from jsdoctor.checks.logs.log_incidents import YOUNG_US, LogIncident, log_incide
 from jsdoctor.checks.logs.words import cluster_of
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.servers.health import uptime_ns
-from jsdoctor.model.finding import CLUSTER, Confidence, Finding, Severity, passed, suspected, unknown
+from jsdoctor.model.api_refusals import NO_META_LEADER, ApiRefusals
+from jsdoctor.model.finding import CLUSTER, Confidence, Finding, Observation, Severity, passed, suspected, unknown
 from jsdoctor.model.links import Links
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.params import Params
@@ -110,6 +111,33 @@ def _with_leader(group: MetaSamples, silence_ns: int) -> Finding:
     )
 
 
+@check("cluster_health.meta_leader_missing_refused")
+def meta_leader_missing_refused(refusals: ApiRefusals, servers: Servers | None) -> Iterator[Finding]:
+    """What a plain account sees of it, where no server reports its meta group: every request is refused (10008)."""
+    if servers and meta_groups(servers):
+        return
+    refused = [{one.account: one for one in of if one.err_code == NO_META_LEADER} for of in refusals.readings]
+    for account, last in refused[-1].items():
+        times = [of[account].at for of in refused if account in of]
+        if len(times) < max(len(refused), _SURE_READINGS):
+            yield suspected(CLUSTER, "JetStream refused a request as it has no meta leader: maybe an election", _AGAIN)
+            continue
+        yield Finding(
+            subject=CLUSTER,
+            message="no meta leader: JetStream refuses every request of this account as temporarily unavailable (error "
+            "10008): no stream or consumer can be created, changed, listed or moved, and what has lost its majority, "
+            "too, takes and delivers nothing",
+            confidence=Confidence.MEDIUM,
+            measured=len(times),
+            threshold=_SURE_READINGS,
+            unit="count",
+            evidence=(Observation(f"account {account}", "STREAM.LIST error.err_code", last.err_code, last.at),),
+            advice="Start the servers that are down, until more than half of them run; a login of the system account "
+            "names them.",
+        )
+
+
+_SURE_READINGS = 2
 _THEN = "meanwhile no stream or consumer could be created, changed, deleted, listed or moved"
 _CUT_OFF = "the logs of other servers go on without such a loss: requests of its own clients may have failed meanwhile"
 _RESCUED = "set to a lower quorum (unsafe): what the absent servers stored may be lost; bring them back"

@@ -6,7 +6,7 @@ From logs: a server that ended and was not started again while others went on, a
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from heapq import nlargest
 
@@ -19,7 +19,7 @@ from jsdoctor.checks.cluster_health.peer_reachability import (
     peer_reachability,
     under_replicated,
 )
-from jsdoctor.checks.cluster_health.raft import UNKNOWN_NAME, EarlierReadings
+from jsdoctor.checks.cluster_health.raft import UNKNOWN_NAME, EarlierReadings, quorum
 from jsdoctor.checks.logs.bursts import bursts
 from jsdoctor.checks.logs.index import index_of
 from jsdoctor.checks.logs.log_findings import detailed_finding
@@ -84,17 +84,29 @@ def _findings(
     past: History | None,
     params: Params,
 ) -> Iterator[Finding]:
-    answered = _answered(servers)
+    answered, halted = _answered(servers), _without_majority(reachability)
     for name, all_ in sorted(reachability.unheard.items()):
         is_up = _is_up(name, reachability, answered)
         if of_server := [unheard for unheard in all_ if not is_up or unheard.asset is None]:
-            finding = _server_finding(name, of_server, answered.get(name), params.integer("long_silence"))
+            finding = _server_finding(name, of_server, answered.get(name), params.integer("long_silence"), halted)
             yield msgspec.structs.replace(finding, advice=_start(name, past)) if name not in answered else finding
     restarted = _restarted(answered, params.integer("long_silence"))
     for subject, missing in of_asset.items():
         stopped = [unheard for unheard in missing if not _may_be_starting(unheard.peer, restarted)]
         yield _asset_finding(subject, stopped) if stopped else _starting(subject, missing, restarted)
     yield from _others(reachability, params.integer("silence"))
+
+
+def _without_majority(reachability: PeerReachability) -> frozenset[Subject]:
+    """The assets of which so many members are unheard that the rest cannot elect or acknowledge anything."""
+    unheard = Counter(one.asset.subject for all_ in reachability.unheard.values() for one in all_ if one.asset)
+    sizes = {
+        one.asset.subject: 1 + len(one.asset.cluster.replicas)
+        for all_ in reachability.unheard.values()
+        for one in all_
+        if one.asset and one.asset.cluster
+    }
+    return frozenset(subject for subject, size in sizes.items() if size - unheard[subject] < quorum(size))
 
 
 def _of_assets(reachability: PeerReachability, servers: Servers | None) -> dict[Subject, list[UnreachablePeer]]:
@@ -171,7 +183,13 @@ def _late(name: str, late_ns: int, silence_ns: int) -> Finding:
     )
 
 
-def _server_finding(name: str, all_: Sequence[UnreachablePeer], answered: Server | None, long_ns: int) -> Finding:
+def _server_finding(
+    name: str,
+    all_: Sequence[UnreachablePeer],
+    answered: Server | None,
+    long_ns: int,
+    halted: Collection[Subject],
+) -> Finding:
     longest = max(unheard.peer.active_ns for unheard in all_)
     flagged = any(unheard.peer.offline for unheard in all_)
     nameless = all(unheard.peer.name.startswith(UNKNOWN_NAME) for unheard in all_)
@@ -189,7 +207,7 @@ def _server_finding(name: str, all_: Sequence[UnreachablePeer], answered: Server
     return Finding(
         subject=Subject(kind="server", name=name),
         severity=None if flagged or longest >= long_ns else Severity.WARNING,
-        message=f"{state}: {_holdings(all_)} with one member less",
+        message=f"{state}: {_consequence(all_, halted)}",
         measured=longest or None,
         threshold=long_ns if longest >= long_ns else None,
         unit="duration" if longest else None,
@@ -210,12 +228,28 @@ def _start(name: str, past: History | None) -> str:
     return f"Start {name}. What has its only copy there is unavailable until then: {known}."
 
 
-def _holdings(all_: Sequence[UnreachablePeer]) -> str:
+def _consequence(all_: Sequence[UnreachablePeer], halted: Collection[Subject]) -> str:
+    stopped = [one for one in all_ if one.asset and one.asset.subject in halted]
+    if not stopped:
+        return f"{_run(all_)} with one member less"
+    without = "without a majority, so that nothing is stored or delivered there"
+    if len(stopped) == len(all_):
+        return f"{_run(all_)} {without}"
+    return f"{_run(all_)} with one member less, and {_holdings(stopped)[0]} of them {without}"
+
+
+def _run(all_: Sequence[UnreachablePeer]) -> str:
+    named, several = _holdings(all_)
+    return f"{named} {'run' if several else 'runs'}"
+
+
+def _holdings(all_: Sequence[UnreachablePeer]) -> tuple[str, bool]:
+    """The groups that a server is missing from, and whether it is more than one."""
     counts = Counter(unheard.asset.subject.kind for unheard in all_ if unheard.asset)
     parts = [f"{count:,} {kind}{'s' if count > 1 else ''}" for kind, count in sorted(counts.items(), reverse=True)]
     if any(unheard.asset is None for unheard in all_):
         parts.insert(0, "the meta group")
-    return f"{joined(parts)} {'run' if len(parts) > 1 or sum(counts.values()) > 1 else 'runs'}"
+    return joined(parts), len(parts) > 1 or sum(counts.values()) > 1
 
 
 def _asset_finding(subject: Subject, missing: Sequence[UnreachablePeer]) -> Finding:

@@ -58,7 +58,7 @@ def _alone(server: Server, cluster: str, addresses: Sequence[str], own: ServerLi
     return Finding(
         subject=server.subject,
         message=f"it has no route to any server, and its configuration names {_addresses(len(addresses))} of"
-        f" cluster {cluster}: it is alone. Its clients do not reach those of the other servers, and its"
+        f" cluster {cluster}: the others are down, or cut off from it. Its clients do not reach theirs, and its"
         " JetStream has no leader or goes apart",
         measured=0,
         threshold=1,
@@ -67,6 +67,7 @@ def _alone(server: Server, cluster: str, addresses: Sequence[str], own: ServerLi
             own.observed("num_routes", own.route_count),
             server.observed("cluster.urls", addresses),
         ),
+        advice="See whether the other servers run: start those that do not, else open the way to their cluster ports.",
     )
 
 

@@ -25,6 +25,7 @@ from jsdoctor.collect.live.decoding import decoded
 from jsdoctor.collect.live.torn import MAX_TORN, SETTLE_S
 from jsdoctor.collect.live.unanswered import no_jetstream, not_allowed, not_asked, unanswered
 from jsdoctor.engine.planner import CollectionPlan
+from jsdoctor.model.api_refusals import NO_META_LEADER
 from jsdoctor.model.exchange import Access, Endpoint, Exchange
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.gap import Gap
@@ -47,6 +48,7 @@ class AccountSource:
 
     def __init__(self, asker: Asker, prefix: str, plan: CollectionPlan) -> None:
         self.exhausted = False
+        self._awaits_leader = False
         self._asker = asker
         self._prefix = prefix
         self._plan = plan
@@ -152,7 +154,7 @@ class AccountSource:
         progress("requesting streams")
         streams = await self._ask_streams(collection)
         if streams is None:
-            self.exhausted = True
+            self.exhausted = not self._awaits_leader  # an election may be over by the next sample
             return
         collection.begun_at = asyncio.get_running_loop().time()
         with_consumers = {stream.config.name for stream in streams if stream.state.consumer_count} - self._mute
@@ -177,7 +179,9 @@ class AccountSource:
             return self._keep(collection, Endpoint.STREAM_LIST, subject, reply, read_streams)
 
         pages = await self._all_pages(subject, read_page)
-        if pages is None or pages[0].head.error:
+        refusal = pages[0].head.error if pages else None
+        self._awaits_leader = refusal is not None and refusal.err_code == NO_META_LEADER
+        if pages is None or refusal:
             return None
         silent = set().union(*(page.unresponsive for page in pages))
         self._torn |= {(name, "") for page in pages for name in page.head.missing or ()}
