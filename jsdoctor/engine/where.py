@@ -87,7 +87,7 @@ def _place(asset: Stream | Consumer, *facts: str) -> Whereabout:
         subject=asset.subject,
         domain=asset.domain if isinstance(asset, Stream) else "",
         leader=cluster.leader if cluster else "",
-        members=_members(cluster),
+        members=members_of(cluster),
         facts=facts,
     )
 
@@ -259,7 +259,8 @@ def _elsewhere(origin: SourceConfig) -> str:
     return f" in domain {origin.external.domain}" if origin.external.domain else " of another account"
 
 
-def _members(cluster: Cluster | None) -> tuple[str, ...]:
+def members_of(cluster: Cluster | None) -> tuple[str, ...]:
+    """The servers that have a copy, the leader first; none where that is not shown."""
     names = [cluster.leader, *(peer.name or peer.peer for peer in cluster.replicas)] if cluster else []
     return tuple(filter(None, names))
 

@@ -55,11 +55,11 @@ def _cluster(group: Members) -> Iterator[Finding]:
     storing = [server for server in group.servers if server.jetstream and not server.jetstream.disabled]
     if len(storing) < _REPLICAS:
         return
-    prefix = _unique_tag(storing)
-    values = {value for server in storing if (value := _value(server, prefix))}
-    full = [server for server in storing if _is_full(server)]
+    prefix = unique_tag(storing)
+    values = {value for server in storing if (value := value_of_tag(server, prefix))}
+    full = [server for server in storing if is_full(server)]
     if prefix and len(values) < _REPLICAS:
-        without = [server.name for server in storing if not _value(server, prefix)]
+        without = [server.name for server in storing if not value_of_tag(server, prefix)]
         lacking = f"; {', '.join(without)} have none" if without else ""
         yield Finding(
             subject=group.subject,
@@ -126,11 +126,11 @@ def _few_members(
 def _zones(stream: Stream, by_name: dict[str, Server]) -> Finding | None:
     """Replicas on servers that were given the same unique tag later on."""
     holders = [by_name[name] for name in _members(stream) if name in by_name]
-    prefix = _unique_tag(list(by_name.values()))
+    prefix = unique_tag(list(by_name.values()))
     placed = stream.config.placement.tags if stream.config.placement else ()
     if not prefix or len(holders) < len(_members(stream)) or any(tag.lower().startswith(prefix) for tag in placed):
         return None
-    values = [_value(server, prefix) for server in holders]
+    values = [value_of_tag(server, prefix) for server in holders]
     if len({value for value in values if value}) == len(values):
         return None
     where = ", ".join(f"{server.name} {value or 'none'}" for server, value in zip(holders, values, strict=True))
@@ -153,7 +153,7 @@ def _members(stream: Stream) -> tuple[str, ...]:
     return tuple(sorted(({peer.name for peer in stream.cluster.replicas} | {stream.cluster.leader}) - {""}))
 
 
-def _unique_tag(servers: Sequence[Server]) -> str:
+def unique_tag(servers: Sequence[Server]) -> str:
     """The prefix that all of them demand; empty where they have none, or differ (JSD710)."""
     demanded = {s.jetstream.config.unique_tag.lower() for s in servers if s.jetstream and s.jetstream.config}
     return demanded.pop() if len(demanded) == 1 else ""
@@ -163,7 +163,8 @@ def _tags(server: Server) -> tuple[str, ...]:
     return server.varz.tags if server.varz else ()
 
 
-def _value(server: Server, prefix: str) -> str:
+def value_of_tag(server: Server, prefix: str) -> str:
+    """The tag of a server with that prefix; empty for none."""
     return next((tag.lower() for tag in _tags(server) if prefix and tag.lower().startswith(prefix)), "")
 
 
@@ -171,10 +172,13 @@ def _ha_assets(server: Server) -> int:
     return server.jetstream.ha_assets if server.jetstream else 0
 
 
-def _is_full(server: Server) -> bool:
-    """Whether it takes no further replica: the server compares with what it has before it takes one more."""
+def is_full(server: Server, more: int = 0) -> bool:
+    """Whether it takes no further replica: the server compares with what it has before it takes one more.
+
+    `more`: so many were placed on it since.
+    """
     limits = server.varz.jetstream.limits if server.varz and server.varz.jetstream else None
-    return limits is not None and 0 < limits.max_ha_assets < _ha_assets(server)
+    return limits is not None and 0 < limits.max_ha_assets < _ha_assets(server) + more
 
 
 @check("cluster_health.placement_logged", lines_of="any")

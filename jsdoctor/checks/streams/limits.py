@@ -228,17 +228,20 @@ def histories(trend: Trend | None) -> Histories:
     return {(h.last.account, h.last.name): h for h in trend.streams()} if trend else {}
 
 
+def grown(history: StreamHistory, path: str) -> float:
+    """Growth per second of a value of the stream's state between the first and the last reading."""
+    before, after = (getattr(r.state, path.rpartition(".")[2]) for r in (history.first, history.last))
+    return float(after - before) / history.elapsed_s
+
+
 def time_to_full_ns(fill: StreamLimitUse, history: StreamHistory | None) -> int | None:
     """How long until the limit is reached at the present rate; None if it does not grow, or was not measured."""
     if history is None:
         return None
-    before, after = (
-        getattr(reading.state, fill.used_path.rpartition(".")[2]) for reading in (history.first, history.last)
-    )
-    grown = after - before
-    if grown <= 0:
+    speed = grown(history, fill.used_path)
+    if speed <= 0:
         return None
-    return int((fill.limit - fill.used) / grown * history.elapsed_s * _NS)
+    return int((fill.limit - fill.used) / speed * _NS)
 
 
 def larger_limits(stream: Stream, *fills: StreamLimitUse) -> dict[str, object]:
