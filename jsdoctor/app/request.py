@@ -19,7 +19,7 @@ from jsdoctor.model.option import option
 from jsdoctor.model.release import release
 from jsdoctor.parse.configuration import RuleSetting
 from jsdoctor.parse.duration import parse_positive_seconds
-from jsdoctor.parse.option_values import parse_setting
+from jsdoctor.parse.option_values import parse_setting, parse_size
 from jsdoctor.render.formats import ReportFormat
 
 ENVIRONMENT_VARIABLE = "JSDOCTOR_ENVIRONMENT"
@@ -310,6 +310,26 @@ class WhereOptions(OutputRequest, ConfigurationRequest):
     ] = None
 
     formats = WhereFormat
+
+
+@dataclass(frozen=True, kw_only=True)
+class CapacityOptions(WhereOptions):
+    """The streams for which room is looked for, and how the result is written."""
+
+    size: Annotated[
+        int,
+        option(
+            "--size", metavar="SIZE", help="Look for room for streams with this max_bytes: 10GiB.", parse=parse_size
+        ),
+    ] = 0
+    replicas: Annotated[
+        int, option("--replicas", metavar="N", help="Replicas of each of them.", least=1, default="1")
+    ] = 1
+    streams: Annotated[int, option("--streams", metavar="N", help="How many of them.", least=1, default="1")] = 1
+    quiet: Annotated[bool, option("--quiet", "-q", help="Only space and growth.")] = False
+    verbose: Annotated[
+        int, option("--verbose", "-v", help="Show every stream, and everything that was not seen.", counted=True)
+    ] = 0
 
 
 class Address(NamedTuple):

@@ -27,6 +27,7 @@ from jsdoctor.app.request import (
     SymptomRequest,
 )
 from jsdoctor.cli import option_groups as groups
+from jsdoctor.cli.capacity_command import CAPACITY_HELP, capacity
 from jsdoctor.cli.completion import complete_page
 from jsdoctor.cli.fix.commands import FIX_HELP, fix, rollback
 from jsdoctor.cli.help_texts import (
@@ -62,6 +63,7 @@ _SECTIONS = {
         "check": "Find what is wrong with a deployment, live or captured",
         "diagnose": "Find the cause of a symptom or an error text",
         "where": "Find out where a subject, stream, consumer or message is",
+        "capacity": "Show what space there is, when it is full, what more fits",
         "watch": "Check a live deployment again and again",
         "preflight": "Find out whether to stop a server, or to upgrade, now",
         "audit": "Audit logs of servers and clients, of any size",
@@ -329,6 +331,7 @@ def capture(
 app.command(help=MCP_HELP, context_settings=CONTEXT_SETTINGS)(mcp)
 app.command(cls=SectionedCommand, help=WATCH_HELP, context_settings=CONTEXT_SETTINGS)(watch)
 app.command(cls=SectionedCommand, help=WHERE_HELP, context_settings=CONTEXT_SETTINGS)(where)
+app.command(cls=SectionedCommand, help=CAPACITY_HELP, context_settings=CONTEXT_SETTINGS)(capacity)
 app.command(cls=SectionedCommand, help=PREFLIGHT_HELP, context_settings=CONTEXT_SETTINGS)(preflight)
 app.command(cls=SectionedCommand, help=FIX_HELP, context_settings=CONTEXT_SETTINGS)(fix)
 app.command(cls=SectionedCommand, context_settings=CONTEXT_SETTINGS)(rollback)

@@ -9,6 +9,7 @@ from jsdoctor.model.stored import MAX_MESSAGES, ScanTarget
 from jsdoctor.parse.configuration import RuleSetting
 from jsdoctor.parse.logs.lines.stamp import Zone
 from jsdoctor.parse.loki import LogQuery, parse_log_query
+from jsdoctor.parse.manifests.conf_tree import integer
 
 
 class Named(NamedTuple):
@@ -55,6 +56,18 @@ def parse_scan_target(text: str) -> ScanTarget:
     if newest and not 1 <= int(newest) <= MAX_MESSAGES:
         raise ValueError(f"N must be from 1 to {MAX_MESSAGES}")
     return ScanTarget(stream, int(newest) if newest else None)
+
+
+_SIZE = re.compile(r"([0-9]+)([kmgtpe]?(?:i?b|i)?)", re.IGNORECASE)
+
+
+def parse_size(text: str) -> int:
+    """Bytes as servers and `nats` read them: 10G is 10 * 10^9, 10GB and 10GiB are 10 * 2^30."""
+    match = _SIZE.fullmatch(text.strip())
+    size = integer(match[1], match[2] if len(match[2]) > 1 else match[2].strip("bB")) if match else 0
+    if not size:
+        raise ValueError("write it as 10GiB or 10GB (10 * 2^30 bytes), or as 10G (10 * 10^9)")
+    return size
 
 
 def parse_header(text: str) -> tuple[str, str]:

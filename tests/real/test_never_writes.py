@@ -41,6 +41,7 @@ LIVE: dict[str, tuple[str, ...]] = {
     "watch": ("watch", *QUICK, "--server", "{app}", "--for", "1s"),
     "preflight": ("preflight", *QUICK, "--server", "{sys}", "--each"),
     "where": ("where", "ORDERS", "--isolated", "--server", "{app}"),
+    "capacity": ("capacity", *QUICK, "--server", "{sys}", "--size", "1GiB"),
     "fix, without --apply": ("fix", *QUICK, "--server", "{app}"),
     "fix, without --apply, system account": ("fix", *QUICK, "--server", "{sys}"),
 }

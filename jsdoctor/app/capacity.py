@@ -1,0 +1,71 @@
+"""Collects what a request names, and lays out what space there is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from jsdoctor import __version__
+from jsdoctor.app.configuration import load_configuration
+from jsdoctor.app.messages import LOGGED, Messages
+from jsdoctor.app.request import CapacityOptions
+from jsdoctor.checks.registry import Check
+from jsdoctor.collect.problems import UsageProblem
+from jsdoctor.engine.capacity import capacity
+from jsdoctor.model.capacity import CapacityReport, StreamRoom
+from jsdoctor.model.history import History
+from jsdoctor.model.host import HostFacts
+from jsdoctor.model.raft import RaftGroups
+from jsdoctor.model.server import Accounts, ConnectedServer, Servers
+from jsdoctor.model.server_trend import ServerTrend
+from jsdoctor.model.snapshot import SnapshotSeries
+from jsdoctor.model.trend import Trend
+from jsdoctor.sources.base import Need, Run
+from jsdoctor.sources.collect import collect
+from jsdoctor.sources.listing import sources_of
+from jsdoctor.sources.request import EvidenceRequest
+
+_NEEDED = Check(
+    name="capacity",
+    predicate=lambda: iter(()),
+    required={"series": SnapshotSeries, "servers": Servers, "accounts": Accounts, "groups": RaftGroups},
+    optional={
+        "trend": Trend,
+        "server_trend": ServerTrend,
+        "history": History,
+        "host": HostFacts,
+        "connected": ConnectedServer,
+    },
+    takes_params=False,
+)
+_MOST_STREAMS = 10_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class CapacityRequest(CapacityOptions):
+    """What the command line asked `jsdoctor capacity` for."""
+
+    wanted: EvidenceRequest = EvidenceRequest()  # noqa: RUF009 - frozen, so one shared instance is safe
+
+
+def run_capacity(request: CapacityRequest, messages: Messages = LOGGED) -> CapacityReport:
+    """Collect and lay out. Raises `UsageProblem`, and the problem of a deployment that cannot be reached."""
+    if not request.size and (request.streams > 1 or request.replicas > 1):
+        raise UsageProblem("--streams and --replicas are of streams whose size is not given", "add --size 10GiB")
+    if request.streams > _MOST_STREAMS:
+        raise UsageProblem(f"--streams: room is looked for one by one, up to {_MOST_STREAMS:,}", "give fewer")
+    _ = request.outputs  # those that cannot be written end the run before it begins
+    config, started, wanted = load_configuration(request), datetime.now(UTC), request.wanted
+    with messages.progress(request.quiet) as show:
+        run = Run(config, show, messages.notice, wanted.window, wanted.reader, wanted.events)
+        collection = collect(sources_of(wanted), Need((_NEEDED,), ()), run)
+    if collection.problem is not None and collection.saw_nothing:
+        raise collection.problem
+    room = StreamRoom(size=request.size, replicas=request.replicas, streams=request.streams, fit=None)
+    return CapacityReport(
+        version=__version__,
+        started=started,
+        headline=collection.headline,
+        sources=collection.origin,
+        result=capacity(collection.evidence, room if request.size else None),
+    )

@@ -1,0 +1,150 @@
+"""Whether further streams find room: on servers as the meta leader looks for it, and within the limits of accounts.
+
+In a cluster a server has room by what is left of its limit beside the larger of reservations and use; a single server
+counts reservations alone (server: jetstream_cluster.go selectPeerGroup, jetstream.go checkBytesLimits).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from jsdoctor.checks.cluster_health.links import clusters
+from jsdoctor.checks.cluster_health.placement import is_full, unique_tag, value_of_tag
+from jsdoctor.checks.declared.stream_resources import ResourceLimits
+from jsdoctor.engine.preflight.groups import Landscape
+from jsdoctor.model.capacity import Fit, StreamRoom
+from jsdoctor.model.jetstream import StreamConfig, StreamState
+from jsdoctor.model.manifest import Manifests
+from jsdoctor.model.release import release
+from jsdoctor.model.server import Account, Accounts, Server
+from jsdoctor.model.snapshot import SnapshotSeries, Stream
+from jsdoctor.model.wording import counted
+
+_COUNTS_EACH_REPLICA = (2, 14, 1)
+"""From here on a new stream counts once for each replica against the limit of an account without tiers."""
+
+
+def rooms(wanted: StreamRoom, land: Landscape, accounts: Accounts | None) -> Iterator[StreamRoom]:
+    """A row for each cluster and single server, then one for each account whose limits refuse some of them."""
+    servers = land.servers.servers if land.servers else ()
+    if not servers:
+        yield replace(
+            wanted, fit=None, why="no server reported what it has reserved: use a login of the system account"
+        )
+    for group in clusters(land.servers) if land.servers else ():
+        if len(group.servers) > 1 or group.servers[0].meta is not None:
+            yield _in_cluster(wanted, group.name, group.servers, land)
+    for server in servers:
+        if server.meta is None and server.jetstream is not None and not server.jetstream.disabled:
+            yield _on_single(wanted, server)
+    if accounts:
+        for account in accounts.accounts:
+            yield from _in_account(wanted, account, land, accounts)
+
+
+def has_room(found: Sequence[StreamRoom], accounts: Accounts | None) -> bool | None:
+    """Whether some place and some account take all. An account without a row refuses none."""
+    places = [room.has_all for room in found if not room.is_account]
+    refusing = [room.has_all for room in found if room.is_account]
+    some = True if accounts is None or len(refusing) < len(accounts.accounts) else _any(refusing)
+    return False if False in (_any(places), some) else None if None in (_any(places), some) else True
+
+
+def _any(values: Sequence[bool | None]) -> bool | None:
+    return True if True in values else None if None in values or not values else False
+
+
+def _left(server: Server, more: int = 0) -> int:
+    """The largest max_bytes that it takes once so many more bytes are reserved there."""
+    stats = server.jetstream
+    if stats is None or stats.disabled or stats.config is None:
+        return 0
+    reserved = stats.reserved_storage + more
+    return max(stats.config.max_storage - (reserved if server.meta is None else max(reserved, stats.storage)), 0)
+
+
+def _fits(wanted: StreamRoom, servers: Sequence[Server]) -> Iterator[Fit]:
+    for server in servers:
+        full = wanted.replicas > 1 and is_full(server)
+        number = 0 if full else min(_left(server) // wanted.size, wanted.streams)
+        yield Fit(server.name, number, _left(server), "max_ha_assets is passed" if full else "")
+
+
+def _on_single(wanted: StreamRoom, server: Server) -> StreamRoom:
+    (fit,) = _fits(wanted, (server,))
+    one = replace(wanted, fit=fit.streams, place=server.name, servers=(fit,))
+    if wanted.replicas > 1:
+        return replace(one, fit=0, why="a single server takes no replicas (10074)")
+    return one if one.has_all else replace(one, why="what is reserved leaves too little (10047)")
+
+
+def _in_cluster(wanted: StreamRoom, name: str, servers: Sequence[Server], land: Landscape) -> StreamRoom:
+    """One stream after the other, each on the servers with the most left, as the meta leader places them."""
+    shown = [server for server in servers if server.jetstream and not server.jetstream.disabled]
+    placed, number = dict.fromkeys((server.name for server in shown), 0), 0
+    while number < wanted.streams and (chosen := _chosen(wanted, shown, placed)):
+        number += 1
+        for server in chosen:
+            placed[server.name] += 1
+    result = replace(wanted, fit=number, place=name, servers=tuple(_fits(wanted, shown)))
+    if result.has_all:
+        return result
+    members = [server for server in land.by_name.values() if server.meta is not None]
+    unseen = max((server.meta.cluster_size for server in members if server.meta), default=0) - len(members)
+    if unseen > 0:
+        return replace(result, fit=None, why=f"{counted(unseen, 'member')} of the meta group did not respond")
+    rest = "another one" if number else "one"
+    return replace(result, why=f"fewer than {counted(wanted.replicas, 'server')} would take {rest} (10005)")
+
+
+def _chosen(wanted: StreamRoom, servers: Sequence[Server], placed: Mapping[str, int]) -> list[Server]:
+    """The servers of the next stream; none where there are too few."""
+    left = {server.name: _left(server, placed[server.name] * wanted.size) for server in servers}
+    prefix, found, values = unique_tag(servers), list[Server](), set[str]()
+    for server in sorted(servers, key=lambda each: -left[each.name]):
+        value = value_of_tag(server, prefix)
+        full = wanted.replicas > 1 and is_full(server, placed[server.name])
+        if left[server.name] < wanted.size or full or (prefix and (not value or value in values)):
+            continue
+        values.add(value)
+        found.append(server)
+    return found[: wanted.replicas] if len(found) >= wanted.replicas else []
+
+
+def _in_account(wanted: StreamRoom, account: Account, land: Landscape, accounts: Accounts) -> Iterator[StreamRoom]:
+    """A row where its limits refuse some of the streams, or releases differ in whether they do."""
+    config = StreamConfig(max_bytes=wanted.size, num_replicas=wanted.replicas)
+    series = land.series
+    if series is None:
+        return
+
+    def refused(number: int) -> str:
+        """Why the stream after so many others is refused."""
+        last = series.last
+        more = (
+            Stream(account=account.name, name=f" {n}", config=config, state=StreamState(), at=account.at)
+            for n in range(number)
+        )
+        after = SnapshotSeries((replace(last, streams=(*last.streams, *more)),))
+        limits = ResourceLimits(account.name, Manifests(), after, accounts, None)
+        return next((refusal.text for refusal in limits.refusals(config, None)), "")
+
+    fit = bisect_left(range(wanted.streams), True, key=lambda number: bool(refused(number)))
+    row = replace(wanted, place=account.name, is_account=True)
+    if fit < wanted.streams:
+        yield replace(row, fit=fit, why=refused(fit))
+        return
+    flat = next((tier.limits.max_storage for tier in account.tiers if not tier.name), -1)
+    held = [s.config for s in series.last.streams if s.account == account.name and s.config.storage == "file"]
+    reserved = sum(max(c.max_bytes, 0) * max(c.num_replicas, 1) for c in held)
+    each = wanted.size * wanted.replicas
+    if wanted.replicas > 1 and 0 < flat < reserved + each * wanted.streams:
+        counts = bool(land.by_name) and all(
+            release(server.version) >= _COUNTS_EACH_REPLICA for server in land.by_name.values()
+        )
+        why = f"each replica counts: {reserved:,} bytes of {flat:,} are reserved (the account's limit, error 10047)"
+        fit = max(flat - reserved, 0) // each
+        yield replace(row, fit=fit if counts else None, why=why if counts else f"{why}, in some releases")
