@@ -17,7 +17,17 @@ from jsdoctor.engine.preflight.groups import Landscape
 from jsdoctor.engine.preflight.judge import not_seen
 from jsdoctor.engine.room import has_room, rooms
 from jsdoctor.engine.where import members_of
-from jsdoctor.model.capacity import Capacity, Due, Figure, GrowthRate, Headroom, Space, StreamGrowth, StreamRoom
+from jsdoctor.model.capacity import (
+    OLDEST_GO,
+    Capacity,
+    Due,
+    Figure,
+    GrowthRate,
+    Headroom,
+    Space,
+    StreamGrowth,
+    StreamRoom,
+)
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import CLUSTER, Subject
 from jsdoctor.model.gap import Gap
@@ -33,6 +43,8 @@ from jsdoctor.model.wording import listed
 
 _NEAR = 0.8
 """Share of a limit from which it is said whether reservations or use are the reason of refusals."""
+_UNACCOUNTED, _FEW_BYTES = 0.02, 1_000_000
+"""Use and the sum of streams are read at different times; a difference above both of these is named."""
 _NAMED = 3
 _REFUSED = {"file": 10047, "memory": 10028}
 _TAKEN = ("reserved", "used", "streams")
@@ -138,7 +150,7 @@ class _Survey:
     def _dues_of_stream(self, stream: Stream, history: StreamHistory) -> Iterator[Due]:
         """When it reaches max_bytes and max_msgs, or max_age before."""
         refuses = self._read(lambda: refuses_when_full(stream), None)
-        then = {True: "then new messages are refused", False: "then the oldest messages go", None: "then it is full"}
+        then = {True: "then new messages are refused", False: OLDEST_GO, None: "then it is full"}
         full: list[Due] = []
         for use in storage_fills(stream):
             limit = _Limit(use.key, use.used, use.limit, then[refuses], use.noun)
@@ -198,7 +210,7 @@ class _Survey:
         reply = account.source if account.source.startswith("$") else "JSZ account_details"
         for tier in account.tiers:
             with self._noted():
-                copies = int(tier.name[1:]) if tier.name[1:].isdigit() else 1
+                copies = tier.copies
                 own = [
                     (stream, growth)
                     for stream, growth in streams
@@ -207,7 +219,7 @@ class _Survey:
                 ]
                 whole = all(growth.storage and growth.copies for _, growth in own)
                 used = next((use for use in of_account(replace(account, tiers=(tier,))) if use.path == field), None)
-                limit = used.limit * copies if used else None
+                limit = used.limit if used else None
                 total = tier.storage if storage == "file" else tier.memory
                 limits = [_Limit(f"max_{field}", total, limit, "then publishes get 10002")] if limit else []
                 reserved = (
@@ -319,7 +331,7 @@ def _words(space: Space, refused: str, code: int, held: Iterable[_Grown]) -> Ite
         )
     elif limit and used >= _NEAR * limit:
         yield f"{name}: {used:,} of {limit:,} bytes are used: at the limit publishes get {code}"
-    if streams is not None and (rest := used - streams):
+    if streams is not None and abs(rest := used - streams) > max(_UNACCOUNTED * used, _FEW_BYTES):
         unseen = "are of unseen streams, or were" if rest > 0 else "were"
         yield f"{name}: use and streams differ by {abs(rest):,} bytes: these {unseen} written meanwhile"
 

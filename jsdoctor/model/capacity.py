@@ -11,6 +11,8 @@ from jsdoctor.model.gap import Gap
 from jsdoctor.model.report import EvidenceOrigin
 
 SCHEMA = "jsdoctor.capacity/v1"
+OLDEST_GO = "then the oldest messages go"
+"""What happens at the limit of a stream that is meant to be full."""
 
 
 class Figure(msgspec.Struct, frozen=True):

@@ -325,6 +325,12 @@ class Tier(Reported, frozen=True):
     consumers: int = sent(0)
     limits: AccountLimits = sent(AccountLimits())
 
+    @property
+    def copies(self) -> int:
+        """By how much a limit of bytes is multiplied: `storage` counts each copy (server: wouldExceedLimits)."""
+        number = self.name.removeprefix("R")
+        return int(number) if number.isdigit() else 1
+
 
 class Account(msgspec.Struct, frozen=True):
     """JetStream usage of one account in one JetStream domain.

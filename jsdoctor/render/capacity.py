@@ -7,7 +7,17 @@ from datetime import datetime
 
 import msgspec
 
-from jsdoctor.model.capacity import SCHEMA, Capacity, CapacityReport, Due, Figure, StreamGrowth, StreamRoom
+from jsdoctor.model.capacity import (
+    OLDEST_GO,
+    SCHEMA,
+    Capacity,
+    CapacityReport,
+    Due,
+    Figure,
+    Space,
+    StreamGrowth,
+    StreamRoom,
+)
 from jsdoctor.model.finding import CLUSTER
 from jsdoctor.model.wording import counted, listed, span
 from jsdoctor.render.json_text import dumps
@@ -34,15 +44,29 @@ def render_capacity(report: CapacityReport, options: RenderOptions) -> str:
         spaces = [space for space in result.spaces if space.storage == storage]
         if spaces:
             _title(page, title)
-            _table(page, [(space.subject.label, space.figures) for space in spaces])
+            _table(page, [(space.subject.label, space.figures) for space in spaces], options.verbose)
             for text in (words for space in spaces for words in space.words):
                 page.line(f"{text}.", indent=2)
     if result.streams:
         _growth(page, result, options)
     if not options.quiet:
-        _headroom(page, result)
+        _headroom(page, result, options.verbose)
         _unseen(page, result, options)
+    _verdict(page, result)
     return page.text()
+
+
+def _verdict(page: Page, result: Capacity) -> None:
+    """What refuses messages first, as one sentence."""
+    holders: tuple[Space | StreamGrowth, ...] = (*result.spaces, *result.streams)
+    dues = [(each.subject.label, due) for each in holders for due in each.due]
+    full = [(label, due) for label, due in dues if due.limit != "max_age" and due.then != OLDEST_GO]
+    page.blank() if result.spaces or result.streams else None
+    if full:
+        label, due = min(full, key=lambda named: named[1].earliest)
+        page.line((f"The first limit that refuses messages: {due.limit} of {label}, {_when(due)}.", "bold"))
+    elif any(stream.rate is not None for stream in result.streams):
+        page.line(("Nothing grows towards a limit that refuses messages.", "bold"))
 
 
 def _title(page: Page, text: str) -> None:
@@ -54,8 +78,8 @@ def _shown(figure: Figure) -> str:
     return "-" if figure.value is None else quantity(figure.value, figure.unit)
 
 
-def _table(page: Page, rows: Sequence[tuple[str, Sequence[Figure]]]) -> None:
-    """A row for each subject; below it the reply of each column. Where it is too narrow, a line for each figure."""
+def _table(page: Page, rows: Sequence[tuple[str, Sequence[Figure]]], verbose: int) -> None:
+    """A row for each subject, or a line for each figure if it is too narrow; with `-v` the reply of each column."""
     names = list(dict.fromkeys(figure.name for _, figures in rows for figure in figures))
     cells = [[label, *(_cell(figures, name) for name in names)] for label, figures in rows]
     columns = [["", *names], *cells]
@@ -72,7 +96,7 @@ def _table(page: Page, rows: Sequence[tuple[str, Sequence[Figure]]]) -> None:
             page.line((label, "bold"), indent=2)
             for figure in figures:
                 page.line(f"{figure.name}: {_shown(figure)}", indent=4)
-    for name in names:
+    for name in names if verbose else ():
         replies = dict.fromkeys(
             f.reply for _, figures in rows for f in figures if f.name == name and f.value is not None
         )
@@ -107,12 +131,12 @@ def _growth(page: Page, result: Capacity, options: RenderOptions) -> None:
         page.line((space.subject.label, "bold"), f": {_due(due, measured.readings)}", indent=2)
 
 
-def _headroom(page: Page, result: Capacity) -> None:
+def _headroom(page: Page, result: Capacity, verbose: int) -> None:
     for kind, title in (("server", "Head-room of servers"), ("stream", "Streams with the most consumers")):
         rows = [(each.subject.label, each.figures) for each in result.headroom if each.subject.kind == kind]
         if rows:
             _title(page, title)
-            _table(page, rows)
+            _table(page, rows, verbose)
 
 
 def _unseen(page: Page, result: Capacity, options: RenderOptions) -> None:
@@ -136,8 +160,9 @@ def _rate(stream: StreamGrowth) -> str:
     if stream.rate.low == stream.rate.high == 0:
         return f"no growth in {span(stream.span_s * 1e9)}"
     low, mean, high = (size(each * _DAY_S) for each in (stream.rate.low, stream.rate.mean, stream.rate.high))
-    between = f" ({low} to {high})" if stream.readings > _TWO else ", from one interval: no range"
-    return f"{mean} a day{between}"
+    if stream.readings <= _TWO:
+        return f"{mean} a day, from one interval: no range"
+    return f"{mean} a day" + ("" if low == mean == high else f" ({low} to {high})")
 
 
 def _due(due: Due, readings: int) -> str:
@@ -149,9 +174,17 @@ def _due(due: Due, readings: int) -> str:
         return f"max_age in {_in(due, moment)}, on {on}, with about {value}: {due.then}"
     if due.expected is None:
         return f"{due.limit} ({value}) in {_in(due, due.earliest)} at the earliest, on {on}, or never: {due.then}"
-    latest = _in(due, due.latest) if due.latest else "never"
-    between = f" ({_in(due, due.earliest)} to {latest})" if readings > _TWO else ""
+    between = _between(due) if readings > _TWO else ""
     return f"{due.limit} ({value}) in {_in(due, moment)}{between}, on {on}: {due.then}"
+
+
+def _between(due: Due) -> str:
+    earliest, latest = _in(due, due.earliest), _in(due, due.latest) if due.latest else "never"
+    return "" if earliest == latest else f" ({earliest} to {latest})"
+
+
+def _when(due: Due) -> str:
+    return f"in {_in(due, due.expected)}" if due.expected else f"in {_in(due, due.earliest)} at the earliest, or never"
 
 
 def _in(due: Due, moment: datetime) -> str:

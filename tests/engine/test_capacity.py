@@ -182,7 +182,7 @@ def test_text_names_the_reply_of_each_figure_and_fits_the_page() -> None:
     for width in (80, 40):
         lines = render_capacity(_report(found), RenderOptions(width=width)).splitlines()
         assert max(map(len, lines)) <= width
-    text = render_capacity(_report(found), RenderOptions())
+    text = render_capacity(_report(found), RenderOptions(verbose=True))
     assert text.startswith("No room for 11 more streams with R3 and max_bytes 1,000,000,000")
     assert "reserved: JSZ reserved_storage" in text
     assert "  n1: for 10, 9.3 GiB left\n" in text

@@ -149,14 +149,15 @@ def of_server(stats: JetStreamStats) -> Iterator[ServerLimitUse]:
 
 
 def of_account(account: Account) -> Iterator[ServerLimitUse]:
-    """The limits of an account, or of each of its tiers."""
+    """The limits of an account, or of its tiers: of all copies for what is used, of one for what is reserved."""
     for tier in account.tiers:
         of_tier = f" of tier {tier.name}" if tier.name else ""
+        all_copies = f"{of_tier}, all copies together," if tier.copies > 1 else of_tier
         for what, limit, used, reserved, name in (
             ("file storage", tier.limits.max_storage, tier.storage, tier.reserved_storage, "storage"),
             ("memory", tier.limits.max_memory, tier.memory, tier.reserved_memory, "memory"),
         ):
             if _real(limit):
-                yield ServerLimitUse(what + of_tier, "used", name, used, limit)
+                yield ServerLimitUse(what + all_copies, "used", name, used, limit * tier.copies)
                 if reserved < UNLIMITED:
                     yield ServerLimitUse(what + of_tier, "reserved", f"reserved_{name}", reserved, limit)
