@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from jsdoctor import __version__
+from jsdoctor.app.collecting import collected, need_of
 from jsdoctor.app.configuration import load_configuration
 from jsdoctor.app.messages import LOGGED, Messages
 from jsdoctor.app.request import CapacityOptions
-from jsdoctor.checks.registry import Check
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.engine.capacity import capacity
 from jsdoctor.model.capacity import CapacityReport, StreamRoom
@@ -20,23 +20,10 @@ from jsdoctor.model.server import Accounts, ConnectedServer, Servers
 from jsdoctor.model.server_trend import ServerTrend
 from jsdoctor.model.snapshot import SnapshotSeries
 from jsdoctor.model.trend import Trend
-from jsdoctor.sources.base import Need, Run
-from jsdoctor.sources.collect import collect
-from jsdoctor.sources.listing import sources_of
 from jsdoctor.sources.request import EvidenceRequest
 
-_NEEDED = Check(
-    name="capacity",
-    predicate=lambda: iter(()),
-    required={"series": SnapshotSeries, "servers": Servers, "accounts": Accounts, "groups": RaftGroups},
-    optional={
-        "trend": Trend,
-        "server_trend": ServerTrend,
-        "history": History,
-        "host": HostFacts,
-        "connected": ConnectedServer,
-    },
-    takes_params=False,
+_NEEDED = need_of(
+    (SnapshotSeries, Servers, Accounts, RaftGroups), (Trend, ServerTrend, History, HostFacts, ConnectedServer)
 )
 _MOST_STREAMS = 10_000
 
@@ -56,9 +43,7 @@ def run_capacity(request: CapacityRequest, messages: Messages = LOGGED) -> Capac
         raise UsageProblem(f"--streams: room is looked for one by one, up to {_MOST_STREAMS:,}", "give fewer")
     _ = request.outputs  # those that cannot be written end the run before it begins
     config, started, wanted = load_configuration(request), datetime.now(UTC), request.wanted
-    with messages.progress(request.quiet) as show:
-        run = Run(config, show, messages.notice, wanted.window, wanted.reader, wanted.events)
-        collection = collect(sources_of(wanted), Need((_NEEDED,), ()), run)
+    collection = collected(wanted, _NEEDED, config, messages, quiet=request.quiet)
     if collection.problem is not None and collection.saw_nothing:
         raise collection.problem
     room = StreamRoom(size=request.size, replicas=request.replicas, streams=request.streams, fit=None)

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TypeAlias
+
 import msgspec
 from msgspec.structs import replace
 
 from jsdoctor.app.judging import Judging
-from jsdoctor.app.messages import LOGGED, Messages, Show
+from jsdoctor.app.messages import LOGGED, Messages
+from jsdoctor.checks.registry import Check
 from jsdoctor.collect.problems import Problem
-from jsdoctor.model.evidence import EvidenceSet, Gaps
+from jsdoctor.model.evidence import Evidence, EvidenceSet, Gaps
 from jsdoctor.model.logins import Logins
 from jsdoctor.model.report import EvidenceOrigin, Report
+from jsdoctor.model.rule import Rule
 from jsdoctor.model.suppression import Suppressions
-from jsdoctor.sources.base import Collection, Need, Run
+from jsdoctor.parse.configuration import Configuration
+from jsdoctor.sources.base import Collection, Need, Run, Source
 from jsdoctor.sources.collect import collect as collect_from
 from jsdoctor.sources.listing import sources_of
 from jsdoctor.sources.request import EvidenceRequest
+
+Kinds: TypeAlias = Sequence[type[Evidence]]
 
 
 class Collected(msgspec.Struct, frozen=True):
@@ -43,10 +51,8 @@ def collect(request: EvidenceRequest, judging: Judging, messages: Messages = LOG
     """Collect the evidence for the selected rules. Without a deployment, only the rules that have evidence are kept."""
     checks = judging.rulebook.checks
     needed = tuple(checks[name] for rule in judging.selection.rules for name in rule.checks)
-    sources = sources_of(request)
-    with messages.progress(judging.request.quiet) as show:
-        run = run_of(request, judging, show, messages)
-        collection = collect_from(sources, Need(needed, judging.rulebook.rules), run)
+    need = Need(needed, judging.rulebook.rules)
+    collection = collected(request, need, judging.config, messages, quiet=judging.request.quiet)
     return Collected(
         judging if collection.deployed else _decidable(judging, collection),
         collection.evidence,
@@ -59,9 +65,25 @@ def collect(request: EvidenceRequest, judging: Judging, messages: Messages = LOG
     )
 
 
-def run_of(request: EvidenceRequest, judging: Judging, show: Show, messages: Messages) -> Run:
-    """The conditions under which sources are read."""
-    return Run(judging.config, show, messages.notice, request.window, request.reader, request.events)
+def collected(
+    request: EvidenceRequest,
+    need: Need,
+    config: Configuration,
+    messages: Messages,
+    *,
+    quiet: bool,
+    sources: Sequence[Source] | None = None,
+) -> Collection:
+    """What the sources of a request, or these, give of what is needed, with progress on stderr."""
+    with messages.progress(quiet) as show:
+        run = Run(config, show, messages.notice, request.window, request.reader, request.events)
+        return collect_from(sources_of(request) if sources is None else sources, need, run)
+
+
+def need_of(required: Kinds, optional: Kinds = (), rules: Sequence[Rule] = ()) -> Need:
+    """What a command needs that reads evidence and evaluates no rule, as a check declares it."""
+    needed, useful = ({kind.__name__: kind for kind in kinds} for kinds in (required, optional))
+    return Need((Check("", lambda: iter(()), needed, useful, takes_params=False),), tuple(rules))
 
 
 def _decidable(judging: Judging, collection: Collection) -> Judging:

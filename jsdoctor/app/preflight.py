@@ -10,11 +10,11 @@ from time import monotonic, sleep
 from msgspec.structs import replace
 
 from jsdoctor import __version__
+from jsdoctor.app.collecting import collected, need_of
 from jsdoctor.app.configuration import load_configuration
 from jsdoctor.app.messages import LOGGED, Messages
 from jsdoctor.app.request import StopRequest
 from jsdoctor.app.rulebook import open_rulebook
-from jsdoctor.checks.registry import Check
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.collect.rule_pages import known_defects, known_releases
 from jsdoctor.engine.preflight.choice import NoSuchServerError, chosen
@@ -36,20 +36,12 @@ from jsdoctor.parse.configuration import Configuration
 from jsdoctor.remedy.families.settings import edit_stream
 from jsdoctor.remedy.offer import flagged
 from jsdoctor.remedy.operation import typed
-from jsdoctor.sources.base import Need, Role, Run, Source
-from jsdoctor.sources.collect import collect
+from jsdoctor.sources.base import Role, Source
 from jsdoctor.sources.listing import sources_of
 from jsdoctor.sources.request import EvidenceRequest
 
-_NEEDED = Check(
-    name="preflight",
-    predicate=lambda: iter(()),
-    required={"series": SnapshotSeries, "servers": Servers, "groups": RaftGroups},
-    optional={"connections": Connections, "links": Links, "connected": ConnectedServer},
-    takes_params=False,
-)
-"""The evidence of a preflight, declared as a check declares its own."""
-_NEEDED_FOR_RELEASE = replace(_NEEDED, optional={**_NEEDED.optional, "logs": LogEvidence})
+_REQUIRED = (SnapshotSeries, Servers, RaftGroups)
+_OPTIONAL = (Connections, Links, ConnectedServer)
 _PAUSE_S = 2.0
 
 
@@ -99,10 +91,10 @@ def _judged(
     request: PreflightRequest, config: Configuration, sources: Sequence[Source], messages: Messages
 ) -> PreflightReport:
     wanted, started = request.wanted, datetime.now(UTC)
-    with messages.progress(request.quiet) as show:
-        run = Run(config, show, messages.notice, wanted.window, wanted.reader, wanted.events)
-        judged = Need((_NEEDED_FOR_RELEASE,), open_rulebook().rules) if request.target else Need((_NEEDED,), ())
-        collection = collect(sources, judged, run)
+    need = need_of(_REQUIRED, _OPTIONAL)
+    if request.target:
+        need = need_of(_REQUIRED, (*_OPTIONAL, LogEvidence), open_rulebook().rules)
+    collection = collected(wanted, need, config, messages, quiet=request.quiet, sources=sources)
     if collection.problem is not None:
         messages.notice(collection.problem.message, collection.problem.hint)
     evidence = collection.evidence

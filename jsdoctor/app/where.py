@@ -6,26 +6,17 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from jsdoctor import __version__
+from jsdoctor.app.collecting import collected, need_of
 from jsdoctor.app.configuration import load_configuration
 from jsdoctor.app.messages import LOGGED, Messages
 from jsdoctor.app.request import WhereOptions
-from jsdoctor.checks.registry import Check
 from jsdoctor.engine.where import where
 from jsdoctor.model.server import ConnectedServer, Servers
 from jsdoctor.model.snapshot import SnapshotSeries
 from jsdoctor.model.whereabouts import WhereReport
-from jsdoctor.sources.base import Need, Run
-from jsdoctor.sources.collect import collect
-from jsdoctor.sources.listing import sources_of
 from jsdoctor.sources.request import EvidenceRequest
 
-_NEEDED = Check(
-    name="where",
-    predicate=lambda: iter(()),
-    required={"series": SnapshotSeries},
-    optional={"servers": Servers, "connected": ConnectedServer},
-    takes_params=False,
-)
+_NEEDED = need_of((SnapshotSeries,), (Servers, ConnectedServer))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,9 +31,7 @@ def run_where(request: WhereRequest, messages: Messages = LOGGED) -> WhereReport
     """Collect once and look for each name. Raises the problem of a deployment that cannot be reached."""
     _ = request.outputs  # those that cannot be written end the run before it begins
     config, started, wanted = load_configuration(request), datetime.now(UTC), request.wanted
-    with messages.progress(request.quiet) as show:
-        run = Run(config, show, messages.notice, wanted.window, wanted.reader, wanted.events)
-        collection = collect(sources_of(wanted), Need((_NEEDED,), ()), run)
+    collection = collected(wanted, _NEEDED, config, messages, quiet=request.quiet)
     if collection.problem is not None and collection.saw_nothing:
         raise collection.problem
     return WhereReport(

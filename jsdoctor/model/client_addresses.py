@@ -31,7 +31,9 @@ class ClientAddresses(Evidence, frozen=True):
     source = EvidenceSource.LIVE
     parts = ("addresses",)
     unavailable = not_offered(
-        "the addresses that servers give to clients were not tried", "run from where clients run, with --addresses"
+        "the addresses that servers give to clients were not tried",
+        "run from where clients run, with --addresses",
+        kind="addresses",
     )
     endpoints = (Endpoint.CLIENT_ADDRESSES,)
 

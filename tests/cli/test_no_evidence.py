@@ -94,7 +94,7 @@ def test_no_gap_is_reported_for_what_no_selected_rule_requests(shared_cluster: C
         ("JSD619", []),
         ("JSD605", ["access"]),
         ("JSD401", ["samples"]),
-        ("JSD8", ["access", "history", "host", "kubernetes", "logs", "manifest"]),
+        ("JSD8", ["access", "addresses", "history", "host", "kubernetes", "logs", "manifest"]),
     ):
         arguments = ("check", "-s", url, "--select", rules, "--samples", "1", "--format", "json")
         report = json.loads(jsdoctor(*arguments, cwd=tmp_path).stdout)
