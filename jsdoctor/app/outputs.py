@@ -36,6 +36,8 @@ def parse_target(text: str) -> OutputTarget:
         format_, name = "", text
     if not name:
         raise ValueError("write it as FILE, FORMAT=FILE or -")
+    if name in set(ReportFormat) and not format_:
+        raise ValueError(f"that is a file; for the format write --format {name}, or -o ./{name} for such a file")
     if name != "-" and Path(name).is_dir():
         raise ValueError(f"{name} is a directory")
     return OutputTarget(format_, None if name == "-" else Path(name))

@@ -161,6 +161,7 @@ def test_the_prefix_then_the_format_of_a_single_output_then_the_suffix_decides(
         (["-o", "nowhere/a.json"], "cannot write nowhere/a.json"),
         (["-o", "json="], "FORMAT=FILE"),
         (["-o", "."], "is a directory"),
+        (["-o", "json"], "write --format json, or -o ./json"),
     ],
 )
 def test_outputs_that_cannot_be_written_end_a_run_before_it_begins(
