@@ -98,7 +98,7 @@ def _write_briefly(page: Page, number: int, incident: Incident, options: RenderO
 def _write_notes(page: Page, notes: Sequence[Incident], options: RenderOptions) -> None:
     """Findings that call for no action: their names."""
     if notes:
-        names = (f"{note.causes[0].rule.code} {names_of(note.causes)}" for note in notes)
+        names = dict.fromkeys(f"{note.causes[0].rule.code} {names_of(note.causes)}" for note in notes)
         page.blank()
         page.line(("info", SEVERITY_STYLES[Severity.INFO]), f" · {listed(names, options.max_examples)} (-v)")
 

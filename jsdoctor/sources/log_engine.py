@@ -25,7 +25,7 @@ class Engine(StrEnum):
 
 
 class EngineChoice(msgspec.Struct, frozen=True):
-    """The engine of one run and the reason for it."""
+    """The engine of one run and the reason for it; empty for logs that are read as most are, on this machine."""
 
     spark: bool
     why: str
@@ -46,7 +46,7 @@ def choose_engine(asked: Engine, spark: SparkChoice, text: int) -> EngineChoice:
         return EngineChoice(spark=True, why=option or "--engine spark")
     size, limit = quantity(text, "bytes"), quantity(SPARK_FROM_BYTES, "bytes")
     if text < SPARK_FROM_BYTES:
-        return EngineChoice(spark=False, why=f"about {size} of text, below {limit}")
+        return EngineChoice(spark=False, why="")
     if find_spec("pyspark") is None:
         return EngineChoice(spark=False, why=f"about {size} of text, and Spark is not installed")
     return EngineChoice(spark=True, why=f"about {size} of text, {limit} or more")

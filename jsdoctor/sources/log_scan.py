@@ -37,7 +37,7 @@ _NS = 1_000_000_000
 
 
 def scan_logs(settings: ScanSettings, plan: ReadPlan, run: Run) -> tuple[LogEvidence, str]:
-    """The evidence, and how it was read and why. Raises problems with Spark, and usage problems."""
+    """The evidence, and how it was read and why; empty if as most are. Raises problems with Spark, usage problems."""
     parts = split(plan.files)
     text = sum(part.weight for part in parts)
     choice = choose_engine(run.reader.engine, run.reader.spark, text)
@@ -50,7 +50,7 @@ def scan_logs(settings: ScanSettings, plan: ReadPlan, run: Run) -> tuple[LogEvid
         progress = LogProgress(run.show, sum(part.size for part in plan.files))
         scan = _LogScan(run, settings, parts, text, progress, events)
         evidence, how = _with_spark(scan) if choice.spark else _in_processes(scan)
-        return evidence, f"{how}: {choice.why}"
+        return evidence, f"{how}: {choice.why}" if choice.why else ""
 
 
 class _LogScan(msgspec.Struct, frozen=True):

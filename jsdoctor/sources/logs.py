@@ -233,6 +233,5 @@ def window_gaps(files: Sequence[LogFiles], window: Window | None, cut: Narrowed 
 def _headline(evidence: LogEvidence, how: str) -> str:
     lines, text = sum(file.lines for file in evidence.files), sum(file.read for file in evidence.files)
     parts = [counted(len(evidence.files), "file"), counted(lines, "line"), quantity(text, "bytes")]
-    if evidence.servers:
-        parts.append(f"of {counted(len(evidence.servers), 'server')}")
-    return f"{', '.join(parts)} of logs; {how}".replace(", of ", " of ")
+    whose = f" of {counted(len(evidence.servers), 'server')}" if evidence.servers else ""
+    return f"logs{whose}: {', '.join(parts)}" + (f"; {how}" if how else "")
