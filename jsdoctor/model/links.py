@@ -14,13 +14,15 @@ from jsdoctor.model.reported import Reported, sent
 
 
 class Leaf(Reported, frozen=True):
-    """One leaf node connection. `name` is the other side's server name."""
+    """One leaf node connection. `name` is the other side's server name; `in_msgs` came from there, `out_msgs` went."""
 
     name: str = sent("")
     account: str = sent("")
     ip: str = sent("")
     port: int = sent(0)
     is_spoke: bool = sent(False)
+    in_msgs: int | None = None
+    out_msgs: int | None = None
 
 
 class Gateway(msgspec.Struct, frozen=True):

@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import shutil
 import signal
+import threading
 import time
 
+import nats
 import pytest
 from nats.aio.client import Client
 from nats.errors import Error
 
 from tests.faults.planting import fault
-from tests.servers.deployments import HUB, THREE, cluster, do, formed, furnished, hub, single, stored, super_cluster
+from tests.servers.deployments import (
+    HUB,
+    THREE,
+    cluster,
+    do,
+    formed,
+    furnished,
+    goes_on,
+    hub,
+    single,
+    stored,
+    super_cluster,
+)
 from tests.servers.landscape import (
     ACCOUNTS,
     Landscape,
@@ -522,3 +537,25 @@ def routes_to_the_ports_for_clients(land: Landscape) -> str:
         land.start(key, server(key) + f'cluster {{ name: C, listen: "{listen}", routes: [{urls}] }}\n')
     time.sleep(12)
     return land.url("n1", user="sys")
+
+
+@fault("JSD728", "site1", always=True)
+def leaf_node_with_a_remote_for_each_server_of_the_hub(land: Landscape) -> str:
+    """Every message crosses twice, each way, and no server logs it (seen on 2.10.26, 2.12.8 and 2.15.1)."""
+    hub(land)
+    remotes = [leaf_remotes(land, [key], ("app",)).split("[", 1)[1].rsplit("]", 1)[0] for key in HUB[:2]]
+    land.start("site1", server("site1", domain="site1") + f"leafnodes {{ remotes: [{', '.join(remotes)}] }}\n")
+    land.wait_leafs("site1", 2)
+
+    async def talk(end: threading.Event) -> None:
+        here, there = await nats.connect(land.url("site1")), await nats.connect(land.url(HUB[2]))
+        await there.subscribe("sold")
+        await there.flush()
+        while not end.is_set():
+            await here.publish("sold", b"x")
+            await asyncio.sleep(0.01)
+        await here.close()
+        await there.close()
+
+    goes_on(land, talk)
+    return land.url(HUB[0], user="sys")

@@ -1,0 +1,102 @@
+"""JSD728: a leaf node that is connected to two servers of one cluster for one account, so that messages cross twice."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import combinations
+from typing import TypeAlias
+
+from jsdoctor.checks.registry import check
+from jsdoctor.model.finding import Confidence, Finding, Observation, Subject, passed, suspected
+from jsdoctor.model.links import Leaf, Links, ServerLinks
+
+_Site: TypeAlias = tuple[str, str, str, str]
+"""Cluster of the hub, name and address of the leaf node, account."""
+_Ends: TypeAlias = dict[str, Leaf]
+"""The one connection that each server of the hub has with a site, by the server's name."""
+_FEW = 20
+_ALIKE = 0.95
+
+
+@check("cluster_health.leaf_linked_twice")
+def leaf_linked_twice(links: Links) -> Iterator[Finding]:
+    """Two links of one leaf node may be of two of its accounts; those carry other messages, in other numbers."""
+    before = _sites(links.earlier[-1]) if links.earlier else None
+    for site, ends in _sites(links.servers).items():
+        subject = Subject(kind="server", name=site[1])
+        if before is None:
+            if len(ends) > 1:
+                yield suspected(subject, _several(site, ends), "run with --samples 2 or more")
+            continue
+        lasting = {server: end for server, end in ends.items() if server in before.get(site, {})}
+        if len(lasting) < 2:
+            yield passed(subject)
+            continue
+        grown = {server: _grown(before[site][server], end) for server, end in lasting.items()}
+        pairs = [pair for pair in combinations(sorted(lasting), 2) if _are_copies(grown[pair[0]], grown[pair[1]])]
+        if pairs:
+            yield _finding(subject, site, pairs[0], grown, {link.server: link for link in links.servers})
+        elif all(max(counts) < _FEW for counts in grown.values()):
+            reason = f"{_several(site, lasting)}, and few messages crossed"
+            yield suspected(subject, reason, "run again while messages cross, or with --interval 30s")
+        else:
+            yield passed(subject)
+
+
+def _several(site: _Site, ends: Iterable[str]) -> str:
+    return f"{' and '.join(sorted(ends))} have a link with it for account {site[3]} each"
+
+
+def _sites(servers: tuple[ServerLinks, ...]) -> Mapping[_Site, _Ends]:
+    found: dict[_Site, _Ends] = defaultdict(dict)
+    for links in servers:
+        for leaf in links.leafs or () if links.cluster else ():
+            if leaf.name and not leaf.is_spoke and leaf.in_msgs is not None and leaf.out_msgs is not None:
+                found[links.cluster, leaf.name, leaf.ip, leaf.account][links.server] = leaf
+    return found
+
+
+def _grown(before: Leaf, now: Leaf) -> tuple[int, int]:
+    """Messages in and out since the sample before; of another connection, those of all its life."""
+    same = before.port == now.port
+    return (
+        (now.in_msgs or 0) - ((before.in_msgs or 0) if same else 0),
+        (now.out_msgs or 0) - ((before.out_msgs or 0) if same else 0),
+    )
+
+
+def _are_copies(one: tuple[int, int], other: tuple[int, int]) -> bool:
+    """Whether both links carried as many messages, in one direction at least."""
+    return any(
+        min(mine, theirs) >= _FEW and min(mine, theirs) >= _ALIKE * max(mine, theirs)
+        for mine, theirs in zip(one, other, strict=True)
+    )
+
+
+def _finding(
+    subject: Subject,
+    site: _Site,
+    pair: tuple[str, str],
+    grown: Mapping[str, tuple[int, int]],
+    links: Mapping[str, ServerLinks],
+) -> Finding:
+    cluster, name, ip, account = site
+    counts = [max(grown[server]) for server in pair]
+    return Finding(
+        subject=subject,
+        confidence=Confidence.MEDIUM,
+        message=f"it is linked to {pair[0]} and to {pair[1]} of {cluster} for account {account}, and both links carried"
+        f" as many messages ({counts[0]:,} and {counts[1]:,}): each message between it and the cluster crosses twice",
+        measured=2,
+        threshold=1,
+        unit="count",
+        evidence=tuple(_shown(links[server], name, ip, account) for server in pair),
+        advice=f"In the configuration of {name}, list the servers of {cluster} in the urls of one remote, and take the"
+        " other remote for this account away.",
+    )
+
+
+def _shown(links: ServerLinks, name: str, ip: str, account: str) -> Observation:
+    (leaf,) = [leaf for leaf in links.leafs or () if (leaf.name, leaf.ip, leaf.account) == (name, ip, account)][-1:]
+    return links.observed(f"leafs[{name}].in_msgs, out_msgs", (leaf.in_msgs, leaf.out_msgs))
