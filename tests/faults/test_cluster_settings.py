@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 from pathlib import Path
@@ -12,12 +14,12 @@ import pytest
 from nats.aio.client import Client
 
 from jsdoctor.demo.server import NatsServer, free_ports
+from tests.real.test_logs_cluster import judge, loud
 from tests.servers import VERSIONS, Cluster, ClusterFactory, server_binary, wait_until
 from tests.support.deployment import add_stream, api
 from tests.support.outage import peers_of, with_client
 from tests.support.reports import failures_of, run_check
 from tests.support.samples import NAME, made, once, settled, severities
-from tests.support.stored import store
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("cluster-settings")]
 
@@ -80,28 +82,6 @@ def test_settings_that_differ_are_named(cluster_factory: ClusterFactory, version
     assert code == 0
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-def test_gateway_in_one_file_only_is_found(cluster_factory: ClusterFactory, version: str) -> None:
-    ports = dict(zip(("n1", "n2", "n3"), free_ports(3), strict=True))
-    (remote,) = free_ports(1)
-
-    def gateways(node: str) -> str:
-        known = f'{{ name: FAR, urls: ["nats://127.0.0.1:{remote}"] }}' if node != "n2" else ""
-        return f'gateway {{ name: CLUSTER_NAME, listen: "127.0.0.1:{ports[node]}", gateways: [{known}] }}\n'
-
-    cluster = cluster_factory(version, 3)
-    for name in cluster.names:
-        cluster.stop(name)
-        cluster._configs[name] += gateways(name).replace("CLUSTER_NAME", str(cluster.name))
-    for name in cluster.names:
-        cluster.start(name, wait=False)
-    cluster.wait_ready()
-    _, report = run_check("--server", cluster.url("sys"), *ONCE)
-    (difference,) = [result for result in report["results"] if result["code"] == "JSD710"]
-    assert difference["severity"] == "warning"
-    assert "gateways differs (n1, n3: FAR; n2: none)" in difference["message"]
-
-
 HUB = """server_name: "{name}"
 system_account: SYS
 accounts {{ SYS {{ users: [{{user: sys, password: sys}}] }}, APP {{ users: [{{user: app, password: app}}] }} }}
@@ -161,32 +141,6 @@ def test_streams_piled_on_one_server_are_found(cluster_factory: ClusterFactory, 
     assert failures_of(run_check("--server", cluster.url("sys"), *ONCE)[1], "JSD712") == {}
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-def test_writes_that_a_power_cut_can_take_are_reported_once(cluster_factory: ClusterFactory, version: str) -> None:
-    async def fill(client: Client) -> None:
-        for name in ("ONE", "TWO"):
-            await add_stream(client, name, subjects=[name.lower()], num_replicas=1, max_bytes=1 << 24)
-            await store(client, name.lower())
-            for _ in range(1000):
-                await client.publish(name.lower(), b"x")
-            await store(client, name.lower())
-
-    cluster = cluster_factory(version, 3)
-    assert failures_of(run_check("--server", cluster.url("sys"), *ONCE)[1], "JSD813") == {}
-    with_client(cluster, fill)
-    code, report = run_check("--server", cluster.url("sys"), *ONCE)
-    assert (code, failures_of(report, "JSD813")) == (0, {"cluster": "info"})
-    for name in cluster.names:
-        cluster.stop(name)
-        cluster._configs[name] = cluster._configs[name].replace(
-            "store_dir: store", "store_dir: store\n  sync_interval: always"
-        )
-    for name in cluster.names:
-        cluster.start(name, wait=False)
-    cluster.wait_ready()
-    assert failures_of(run_check("--server", cluster.url("sys"), *ONCE)[1], "JSD813") == {}
-
-
 def step_down(cluster: Cluster, subject: str, times: int, led: Callable[[], object]) -> None:
     """Elect that often; `led` tells whether there is a leader."""
     user = "sys" if subject.startswith("META") else "app"
@@ -226,12 +180,15 @@ def test_leaders_named_by_a_plain_account(cluster_factory: ClusterFactory, versi
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_roll_out_is_no_flapping(cluster_factory: ClusterFactory, version: str) -> None:
+def test_roll_out_is_no_flapping(cluster_factory: ClusterFactory, tmp_path: Path, version: str) -> None:
+    """Neither to a login nor in the logs; a configuration that is read again before is nothing, too."""
     cluster = cluster_factory(version, 3)
     made(cluster)
     before = settled(cluster)
     for node in cluster.names:
+        os.kill(cluster.node(node).pid, signal.SIGHUP)
         cluster.stop(node)
         cluster.start(node)
     samples = before + settled(cluster)
+    assert loud(judge(cluster, tmp_path)) == []
     assert [severities(code, samples) for code in ("JSD705", "JSD203", "JSD204", "JSD207", "JSD411")] == [{}] * 5

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.servers import VERSIONS, wait_until
-from tests.servers.deployments import HUB, hub, sites, stored, super_cluster
+from tests.servers import VERSIONS
+from tests.servers.deployments import HUB, stored, super_cluster
 from tests.servers.landscape import Landscape, leaf_listener, leaf_remotes, routed, server
 from tests.support.reports import Json, failures_of, label, run_check
 
@@ -56,20 +56,6 @@ def test_a_route_that_is_missing_is_named(tmp_path: Path, version: str) -> None:
         land.wait_meta(*keys)
         _, report = run_check("--server", land.url("n1", user="sys"), *AT_ONCE)
         assert failures_of(report, "JSD718") == {}
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-def test_a_leaf_node_without_its_hub_is_named(tmp_path: Path, version: str) -> None:
-    with Landscape(tmp_path, version) as land:
-        hub(land)
-        (site,) = sites(land, 1)
-        _, report = run_check("--server", land.url(site, user="sys"), *AT_ONCE)
-        assert failures_of(report, "JSD719") == {}
-        for key in ("h1", "h2", "h3"):
-            land.node(key).kill()
-        wait_until(lambda: not land.monitor(site, "/leafz").get("leafs"), "the link to be down")
-        _, report = run_check("--server", land.url(site, user="sys"), *AT_ONCE)
-        assert failures_of(report, "JSD719") == {site: "error"}
 
 
 @pytest.mark.parametrize("version", VERSIONS[-1:])

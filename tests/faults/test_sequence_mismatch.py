@@ -96,28 +96,6 @@ def test_cut_block(cluster_factory: ClusterFactory, server_version: str) -> None
     assert severities("JSD204", after + settled(cluster)) == {}
 
 
-def test_removed_block_contradicts_itself(cluster_factory: ClusterFactory) -> None:
-    """2.10 shows more deleted messages than there ever were."""
-    cluster = cluster_factory("2.10.26")
-    made(cluster)
-    publish(cluster, 100)
-    cluster.stop("n1")
-    next(cluster.store_dir("n1").rglob(f"streams/{NAME}/msgs/1.blk")).unlink()
-    cluster.start("n1")
-    assert severities("JSD204", settled(cluster)) == {f"APP/{NAME}": "critical"}
-
-
-def test_restart_loses_nothing(cluster_factory: ClusterFactory, server_version: str) -> None:
-    cluster = cluster_factory(server_version)
-    made(cluster)
-    publish(cluster, 100)
-    before = settled(cluster)
-    cluster.stop("n1")
-    cluster.start("n1")
-    samples = before + settled(cluster)
-    assert [severities(code, samples) for code in ("JSD203", "JSD204", "JSD411")] == [{}, {}, {}]
-
-
 @pytest.mark.parametrize("user", ["sys", "app"])
 @pytest.mark.parametrize("nodes", [1, pytest.param(3, marks=pytest.mark.nightly)])
 def test_delete_consumer(cluster_factory: ClusterFactory, server_version: str, nodes: int, user: str) -> None:
@@ -274,11 +252,6 @@ def is_settled(cluster: Cluster, node: str) -> bool:
     return node in copies_seen and any(p["name"] == node and p["current"] and not p.get("lag") for p in peers)
 
 
-def is_led_by(cluster: Cluster, names: Iterable[str]) -> bool:
-    """Whether one of these servers leads the stream."""
-    return any(copy["cluster"].get("leader") == name for name, copy in copies_on(cluster, names).items())
-
-
 def lose_messages(cluster: Cluster, block: int) -> str:
     """Take a message block from a follower; its name."""
     node = next(name for name, copy in copies(cluster).items() if copy["cluster"]["leader"] != name)
@@ -346,57 +319,3 @@ def test_traffic_is_no_divergence(cluster_factory: ClusterFactory, version: str)
         return [severities_of("JSD207", first + second, {"settle": "0s"}) for first, second in pairwise(samples)]
 
     assert asyncio.run(busy()) == [{}] * 5
-
-
-async def add_messages(client: Client, count: int) -> None:
-    """So many messages for the stream."""
-    for _ in range(count):
-        await store(client, "p207", body=b"x" * 100)
-
-
-def shorten(cluster: Cluster, spare: Path) -> str:
-    """Give two servers an older copy, and no server a Raft log; the third, which holds more, starts last. Its name.
-
-    That is what an election leaves that a short copy wins, as after a scale to one replica and up again.
-    """
-    *short, longer = cluster.names
-    group = copies(cluster)[longer]["cluster"]["raft_group"]
-    for name in cluster.names:
-        cluster.stop(name)
-    for name in short:
-        shutil.copytree(next(cluster.store_dir(name).rglob(f"streams/{STREAM}")), spare / name)
-    for name in cluster.names:
-        cluster.start(name, wait=False)
-    cluster.wait_ready(90)
-    with_client(cluster, lambda client: add_messages(client, 200))
-    wait_until(lambda: set(held(cluster).values()) == {300}, "all servers to have all messages", timeout=30)
-    for name in cluster.names:
-        cluster.stop(name)
-        shutil.rmtree(next(cluster.store_dir(name).rglob(f"_js_/{group}")))
-    for name in short:
-        directory = next(cluster.store_dir(name).rglob(f"streams/{STREAM}"))
-        shutil.rmtree(directory)
-        shutil.copytree(spare / name, directory)
-        cluster.start(name, wait=False)
-    wait_until(lambda: is_led_by(cluster, short), "a short copy to lead", timeout=60)
-    cluster.start(longer, wait=False)
-    wait_until(lambda: longer in copies(cluster) and is_settled(cluster, longer), f"{longer} to follow", timeout=60)
-    return longer
-
-
-@pytest.mark.nightly
-def test_a_short_copy_leads(cluster_factory: ClusterFactory, tmp_path: Path) -> None:
-    """A stream whose leader ends before another copy does: an error when the servers have run for half a minute.
-
-    From 2.12 on two servers without the Raft log elect no leader before the third is there.
-    """
-    cluster = cluster_factory("2.10.26", 3)
-    with_client(cluster, lambda client: fill(client, 100))
-    wait_until(lambda: set(held(cluster).values()) == {100}, "all servers to have all messages")
-    longer = shorten(cluster, tmp_path / "spare")
-    reports = {settle: check_207(cluster, "sys", "--set", f"JSD207.settle={settle}") for settle in ("0s", "10m")}
-    assert failures_of(reports["0s"], "JSD207") == {f"APP/{STREAM}": "error"}
-    assert failures_of(reports["10m"], "JSD207") == {}
-    for report in reports.values():
-        message = next(r["message"] for r in report["results"] if r["code"] == "JSD207")
-        assert f"{longer} ends at sequence 300, the leader at 100" in message

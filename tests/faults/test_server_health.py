@@ -20,7 +20,7 @@ from tests.collect.operator_mode import Operator, creds
 from tests.real.incident_reports import first_is
 from tests.servers import VERSIONS, Cluster, ClusterFactory, server_binary, wait_until
 from tests.support.deployment import add_stream, api
-from tests.support.outage import fill, peers_of, small_disk, with_client
+from tests.support.outage import small_disk, with_client
 from tests.support.reports import failures_of, run_check
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("server-health")]
@@ -33,31 +33,6 @@ def _publish(stream: str, count: int, size: int, **config: object) -> Callable[[
             await client.request(stream.lower(), b"x" * size, timeout=10)
 
     return work
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-def test_full_server_is_found(cluster_factory: ClusterFactory, version: str) -> None:
-    cluster = cluster_factory(version, 1, jetstream="max_memory_store: 1MB\n  max_file_store: 4MB")
-    with_client(cluster, _publish("P802", 19, 200_000))
-    code, report = run_check("--server", cluster.url("sys"))
-    assert failures_of(report, "JSD802") == {"n1": "error"}
-    assert failures_of(report, "JSD816") == {}
-    assert code == 1
-    with_client(cluster, lambda client: api(client, "STREAM.PURGE.P802"))
-    code, report = run_check("--server", cluster.url("sys"))
-    assert (code, failures_of(report, "JSD802")) == (0, {})
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-def test_full_memory_and_reservations_are_found(cluster_factory: ClusterFactory, version: str) -> None:
-    cluster = cluster_factory(version, 1, jetstream="max_memory_store: 2MB\n  max_file_store: 4MB")
-    with_client(cluster, _publish("P802", 17, 100_000, storage="memory"))
-    with_client(cluster, lambda client: add_stream(client, "WIDE", subjects=["wide"], max_bytes=3_500_000))
-    _, report = run_check("--server", cluster.url("sys"))
-    failures = [r for r in report["results"] if r["code"] == "JSD802" and r["outcome"] == "fail"]
-    assert [(r["subject"]["name"], r["severity"]) for r in failures] == [("n1", "warning")]
-    assert "memory are used" in failures[0]["message"]
-    assert "file storage are reserved" in failures[0]["message"]
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -179,29 +154,6 @@ def test_server_without_jetstream_is_legal(cluster_factory: ClusterFactory, vers
 
         wait_until(lambda: judge()["n4 answered"], "the fourth server to join", timeout=30)
         assert judge() == {"n4 answered": True, "JSD703": {}, "JSD706": {}, "JSD801": {}, "JSD803": {}, "JSD816": {}}
-
-
-@pytest.mark.parametrize("version", [version for version in VERSIONS if version < "2.14"])
-def test_jetstream_switched_off_by_a_full_disk_is_found(
-    cluster_factory: ClusterFactory, tmp_path: Path, version: str
-) -> None:
-    """Up to 2.12 a member of a cluster switches JetStream off when its disk is full."""
-    with small_disk(tmp_path / "deployment-1" / "n2" / "store", 24):
-        cluster = cluster_factory(version, 3, jetstream="max_memory_store: 64M\n  max_file_store: 2G")
-
-        with_client(
-            cluster,
-            lambda client: fill(client, "FULL", "n2", lambda: bool(cluster.monitor("n2", "/jsz").get("disabled"))),
-        )
-        wait_until(lambda: peers_of(cluster, "FULL"), "the stream to have a leader", timeout=30)
-        code, report = run_check("--server", cluster.url("sys"))
-        failures = [r for r in report["results"] if r["code"] == "JSD803" and r["outcome"] == "fail"]
-        assert [(r["subject"]["name"], r["severity"]) for r in failures] == [("n2", "critical")]
-        assert "still a member" in failures[0]["message"]
-        assert code == 1
-        logs = [f"--logs={cluster.node(name).log_path}" for name in cluster.names]
-        assert failures_of(run_check(*logs)[1], "JSD803") == {"n2": "critical"}
-        cluster.close()
 
 
 OPEN = "server_name: open\njetstream {\n  store_dir: store\n  max_file_store: 1GB\n}\n"

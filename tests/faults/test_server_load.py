@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import socket
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -14,7 +12,7 @@ from nats.aio.client import Client
 
 from tests.servers import VERSIONS, Cluster, ClusterFactory, wait_until
 from tests.support.deployment import add_stream
-from tests.support.load import LOGIN, check_during, come_and_go, dial, failed_logins, next_line, stalled_reader
+from tests.support.load import check_during, dial, failed_logins, next_line, stalled_reader
 from tests.support.outage import peers_of, with_client
 from tests.support.reports import Json, failures_of, run_check
 
@@ -105,82 +103,13 @@ def test_stalled_reader_is_found_and_named(cluster_factory: ClusterFactory, tmp_
     assert failures_of(run_check("--server", cluster.url("sys"), *ONCE)[1], "JSD806") == {}
 
 
-def test_reader_that_stalls_between_samples_is_found(cluster_factory: ClusterFactory, tmp_path: Path) -> None:
-    cluster = cluster_factory("2.12.8", 1, extra_config=SHORT_PATIENCE)
-    growth = tmp_path / "growth.toml"
-    growth.write_text('[rules.JSD806]\nrecent = "1ms"\n')
-    _, report = check_during(cluster, lambda: _overwhelm(cluster, "sleeper"), "--config", str(growth))
-    assert failures_of(report, "JSD806") == {"n1": "warning"}
-    assert "between the samples" in message(report, "JSD806")
-
-
 # JSD807
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-def test_errors_of_the_api_are_found(cluster_factory: ClusterFactory, version: str) -> None:
-    cluster = cluster_factory(version, 1)
-
-    async def send_requests(client: Client) -> None:
-        subjects = ("$JS.API.STREAM.INFO.ABSENT", "$JS.API.INFO")
-        for _ in range(40):
-            await asyncio.gather(*(client.request(subject, b"", timeout=20) for subject in subjects * 25))
-
-    _, report = check_during(cluster, lambda: with_client(cluster, send_requests))
-    assert failures_of(report, "JSD807") == {"n1": "warning", "APP": "warning"}
-    assert failures_of(run_check(*monitors(cluster), *ONCE)[1], "JSD807") == {}
 
 
 # JSD808
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-def test_clients_that_come_and_go_are_found(cluster_factory: ClusterFactory, version: str) -> None:
-    cluster = cluster_factory(version, 1)
-    _, report = check_during(cluster, lambda: come_and_go(cluster, 300))
-    assert set(failures_of(report, "JSD808")) == {"n1"}
-    assert "a second connect and leave again" in message(report, "JSD808")
-    _, report = run_check("--server", cluster.url("sys"), *ONCE)
-    assert failures_of(report, "JSD808") == {}, "300 in the last minute are five a second"
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-def test_clients_that_are_turned_away_are_found(cluster_factory: ClusterFactory, version: str) -> None:
-    cluster = cluster_factory(version, 1, extra_config="max_connections: 20\n")
-    with contextlib.ExitStack() as open_:
-        for _ in range(16):
-            assert next_line(open_.enter_context(dial(cluster, LOGIN))) == "PONG"
-        assert failures_of(run_check(*monitors(cluster), *ONCE)[1], "JSD808") == {"n1": "warning"}
-        for _ in range(4):
-            assert next_line(open_.enter_context(dial(cluster, LOGIN))) == "PONG"
-        with dial(cluster, None) as one_too_many:
-            next_line(one_too_many)
-        code, report = run_check(*monitors(cluster), *ONCE)
-        assert failures_of(report, "JSD808") == {"n1": "error"}
-        assert "1 client turned away" in message(report, "JSD808")
-        assert code == 1
-    cluster.stop("n1")
-    cluster.start("n1")
-    assert failures_of(run_check(*monitors(cluster), *ONCE)[1], "JSD808") == {}
-
-
 # JSD809
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-def test_failed_logins_are_found(cluster_factory: ClusterFactory, version: str) -> None:
-    cluster = cluster_factory(version, 1)
-    wrong = LOGIN | {"pass": "wrong", "lang": "raw"}
-    failed_logins(cluster, [wrong] * 4)
-    assert failures_of(run_check("--server", cluster.url("sys"), *ONCE)[1], "JSD809") == {}
-    failed_logins(cluster, [wrong] * 6)
-    assert failures_of(run_check("--server", cluster.url("sys"), *ONCE)[1], "JSD809") == {"n1": "info"}
-    failed_logins(cluster, [wrong] * 15)
-    code, report = run_check("--server", cluster.url("sys"), *ONCE)
-    assert failures_of(report, "JSD809") == {"n1": "warning"}
-    assert "127.0.0.1 (25)" in message(report, "JSD809")
-    assert ("app (25)" in message(report, "JSD809")) == (version != "2.10.26")
-    assert code == 0
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -205,41 +134,6 @@ def test_health_check_of_the_wrong_kind_is_distinguished_from_a_client(cluster_f
 
 
 # JSD811
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-def test_client_near_its_number_of_subscriptions_is_found(cluster_factory: ClusterFactory, version: str) -> None:
-    """The limit is for each connection: three clients with half of it each have more than it together."""
-    cluster = cluster_factory(version, 1, extra_config="max_subscriptions: 100\n")
-    with contextlib.ExitStack() as open_:
-        for _ in range(3):
-            _subscribe(open_.enter_context(dial(cluster, LOGIN)), 50)
-        assert failures_of(run_check("--server", cluster.url("sys"), *ONCE)[1], "JSD811") == {}
-        _subscribe(open_.enter_context(dial(cluster, LOGIN | {"name": "greedy"})), 95)
-        _, report = run_check("--server", cluster.url("sys"), *ONCE)
-        assert failures_of(report, "JSD811") == {"n1": "warning"}
-        assert "APP/greedy" in message(report, "JSD811")
-
-
-def _subscribe(raw: socket.socket, count: int) -> None:
-    assert next_line(raw) == "PONG"
-    raw.sendall("".join(f"SUB t.{number} {number}\r\n" for number in range(count)).encode() + b"PING\r\n")
-    assert next_line(raw) == "PONG"
-
-
-def test_many_raft_groups_are_found(cluster_factory: ClusterFactory, tmp_path: Path) -> None:
-    cluster = cluster_factory("2.12.8", 3)
-    limits = tmp_path / "limits.toml"
-    limits.write_text("[rules.JSD811]\nmax_ha_assets = 3\n")
-    arguments = ("--server", cluster.url("sys"), *ONCE, "--config", str(limits))
-    assert failures_of(run_check(*arguments)[1], "JSD811") == {}
-
-    async def add(client: Client) -> None:
-        for name in ("A", "B", "C"):
-            await add_stream(client, name, subjects=[name.lower()], num_replicas=3, max_bytes=1 << 20)
-
-    with_client(cluster, add)
-    assert failures_of(run_check(*arguments)[1], "JSD811") == dict.fromkeys(cluster.names, "warning")
 
 
 # JSD707

@@ -256,29 +256,3 @@ def test_a_move_by_tags_and_a_scale_to_five_under_load(tmp_path: Path, version: 
         asyncio.run(furnish(land.url(*keys), 3, of_habits(*COMMON)))
         problems = asyncio.run(changed(land))
         assert not any(problems.values()), problems
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-def test_object_store_with_large_chunks(tmp_path: Path, version: str) -> None:
-    """Chunks of 4 MB, of which a message may have 8, read and written while we look."""
-
-    async def stored(land: Landscape) -> dict[str, list[str]]:
-        client = await nats.connect(land.url())
-        bucket = await client.jetstream().create_object_store("videos", max_bytes=1 << 30)
-        options = nats.js.api.ObjectMetaOptions(max_chunk_size=4 << 20)
-        by_step: dict[str, list[str]] = {}
-        for number in range(2):
-            meta = nats.js.api.ObjectMeta(name=f"film{number}", options=options)
-            writing = asyncio.create_task(bucket.put(f"film{number}", b"x" * (40 << 20), meta=meta))
-            by_step[f"writing {number}"] = await asyncio.to_thread(problems_of, land.url(user="sys"))
-            await writing
-        assert len((await bucket.get("film1")).data or b"") == 40 << 20
-        await bucket.delete("film0")
-        by_step["idle"] = await asyncio.to_thread(problems_of, land.url())
-        await client.close()
-        return by_step
-
-    with Landscape(tmp_path, version) as land:
-        single(land, "max_payload: 8MB\n")
-        problems = asyncio.run(stored(land))
-        assert not any(problems.values()), problems

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import sqlite3
 import time
 from collections.abc import AsyncIterator, Awaitable
 from pathlib import Path
@@ -108,18 +107,3 @@ async def recreate_under_reader(client: Client, name: str) -> None:
         deliver_subject=reader.subject,
     )
     await js.add_consumer(name, again)
-
-
-class Orders:
-    """A table with the orders that an application has worked on, as its database knows them."""
-
-    def __init__(self) -> None:
-        self._database = sqlite3.connect(":memory:")
-        self._database.execute("create table orders (id text primary key)")
-
-    def insert(self, order: str, log: logging.Logger) -> None:
-        """Keep an order; one that is there already is logged in the words of the database."""
-        try:
-            self._database.execute("insert into orders values (?)", (order,))
-        except sqlite3.IntegrityError as error:
-            log.error("%s", error)  # noqa: TRY400  # no traceback

@@ -116,24 +116,6 @@ def test_stream_recreated(
         assert "the stream was at 5, now it ends at 0" in confirmed(document)["JSD202"]
 
 
-@pytest.mark.nightly
-@pytest.mark.parametrize(("version", "nodes"), DEPLOYMENTS)
-def test_subject_was_purged(shared_cluster: ClusterFactory, tmp_path: Path, version: str, nodes: int) -> None:
-    """The stream is far beyond what was expected of one subject; of that subject nothing is left."""
-    cluster = shared_cluster(version, nodes)
-
-    async def purge(client: Client) -> Json:
-        await fresh(client, cluster, "DPURGE")
-        await api(client, "STREAM.PURGE.DPURGE", {"keep": 0})
-        return await publish(client, "dpurge", headers={SUBJECT_EXPECTED: "5"})
-
-    answer = with_client(cluster, purge)
-    assert answer["error"]["description"] == "wrong last sequence: 0"
-    _, document = diagnosis(tmp_path, cluster, answer, "DPURGE", "--expected-seq", "5")
-    assert list(confirmed(document)) == ["JSD202"]
-    assert "of which nothing is stored any more" in confirmed(document)["JSD202"]
-
-
 @pytest.mark.parametrize(("version", "nodes"), DEPLOYMENTS)
 def test_probe(shared_cluster: ClusterFactory, tmp_path: Path, version: str, nodes: int) -> None:
     """It tells what would become of a publish and stores nothing; where servers would store it, it is not sent."""

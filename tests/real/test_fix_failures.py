@@ -134,15 +134,6 @@ def test_a_killed_fix_is_resumed_or_rolled_back(cluster: Cluster, tmp_path: Path
 
 
 @pytest.mark.nightly
-def test_two_processes_do_not_share_a_journal(cluster: Cluster, tmp_path: Path) -> None:
-    with_client(cluster, plant)
-    with halted(cluster, tmp_path, BEFORE_THE_WRITE, "--select", "JSD301", "--samples", "1"):
-        second = fix(cluster, tmp_path, "--resume", "--yes", "--journal", "j.jsonl")
-    assert second.returncode == 2
-    assert "another jsdoctor works with the journal" in second.stderr
-
-
-@pytest.mark.nightly
 def test_an_interrupt_leaves_a_journal_to_go_on_with(cluster: Cluster, tmp_path: Path) -> None:
     with_client(cluster, plant)
     before = config_of(cluster, "ALLOWED")

@@ -14,10 +14,8 @@ import pytest
 from jsdoctor.collect.bundle.read import MAX_BUNDLES, read_history, thinned
 from jsdoctor.collect.problems import UsageProblem
 from tests.servers import VERSIONS, Cluster, ClusterFactory
-from tests.servers.deployments import HUB, hub, sites
-from tests.servers.landscape import Landscape
 from tests.support.deployment import HOUR_NS, add_consumer, add_stream, api
-from tests.support.reports import Json, failures, run_check
+from tests.support.reports import failures, run_check
 from tests.support.site import Site
 
 pytestmark = pytest.mark.real
@@ -116,57 +114,6 @@ def test_earlier_bundles_are_earlier_samples(
     reported = {name: failures(captured, name) for name in expected}
     assert reported["APP/KEPT/worker"].pop("JSD405", "info") == "info"
     assert reported == expected
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("server_version", VERSIONS)
-def test_links_and_starts_of_the_past(server_version: str, tmp_path: Path) -> None:
-    """The hub does not know which leaf nodes there should be; its bundles do."""
-    bundles = tmp_path / "bundles"
-    bundles.mkdir()
-    with Landscape(tmp_path / "servers", server_version) as land:
-        hub(land)
-        site, _ = sites(land, 2)
-        login = land.url(*HUB, user="sys")
-        asyncio.run(_with_a_stream(land.url(*HUB)))
-        arguments = ("--server", login, "--interval=1s", "--select=JSD719,JSD805", "--history", str(bundles), "-vv")
-        for name in ("a.zip", "b.zip"):
-            capture(login, bundles / name)
-        _, whole = run_check(*arguments)
-        linked = _linked(land, site)
-        assert all(_outcome(whole, "JSD719", name) == "pass" for name in linked), whole
-        land.node(site).kill()
-        land.wait_for(lambda: not _linked(land, site), "that leaf node to be gone")
-        _, once = run_check(*arguments)
-        assert all(_outcome(once, "JSD719", name) == "pass" for name in linked), "missed once is not gone"
-        capture(login, bundles / "c.zip")
-        _, gone = run_check(*arguments)
-        assert {name for name in HUB if "JSD719" in failures(gone, name)} == linked
-        again = HUB[0]
-        land.node(again).kill()
-        land.again(again)
-        land.wait_meta(*HUB)
-        _, gone = run_check(*arguments)
-    assert failures(gone, again)["JSD805"] == "info"
-    [message] = [r["message"] for r in gone["results"] if r["code"] == "JSD805" and r["subject"].get("name") == again]
-    assert "it was started once since" in message
-
-
-def _linked(land: Landscape, site: str) -> set[str]:
-    """The servers of the hub that this leaf node is connected to."""
-    leafs = {name: land.monitor(name, "/leafz").get("leafs") or () for name in HUB}
-    return {name for name, listed in leafs.items() if any(leaf.get("name") == site for leaf in listed)}
-
-
-async def _with_a_stream(url: str) -> None:
-    client = await nats.connect(url.split(","))
-    await add_stream(client, "ORDERS", subjects=["orders"], num_replicas=3, **BOUNDS)
-    await client.close()
-
-
-def _outcome(report: Json, code: str, name: str) -> str:
-    outcomes = [r["outcome"] for r in report["results"] if r["code"] == code and r["subject"].get("name") == name]
-    return outcomes[0] if outcomes else ""
 
 
 @pytest.mark.parametrize("directory", ["missing", "empty"])

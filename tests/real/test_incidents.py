@@ -326,16 +326,3 @@ def test_dead_server(cluster_factory: ClusterFactory, tmp_path: Path, version: s
         lasting(lambda: not peers_of(cluster, "ORDERS", asked=[last])), "ten seconds without a leader", timeout=90
     )
     first_is(_report(cluster, "sys"), "JSD701 cluster", "JSD702")
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("version", VERSIONS)
-def test_frozen_server(cluster_factory: ClusterFactory, version: str) -> None:
-    cluster = cluster_factory(version, 3)
-    away = _furnish(cluster)
-    cluster.pause(away)
-    try:
-        _settled(cluster, away)
-        first_is(_report(cluster, "sys"), f"JSD703 {away}", "JSD901", place=1)
-    finally:
-        cluster.resume(away)

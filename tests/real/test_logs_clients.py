@@ -6,21 +6,17 @@ import asyncio
 import contextlib
 import logging
 import os
-import shlex
 import shutil
 import signal
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import nats
 import pytest
 from nats.aio.client import Client
-from nats.js import api
 
 from tests.clock import ShiftClock
 from tests.real.logging_client import (
-    Orders,
     application,
     publish_expecting,
     publish_same_id,
@@ -104,104 +100,6 @@ def test_what_applications_log(cluster_factory: ClusterFactory, version: str, tm
     assert failures_of(report, "JSD409") == {"P201/poison": "warning"}
     assert failures_of(report, "JSD411") == {"shop": "warning", "P209/push": "info"}
     assert failures_of(report, "JSD418") == {"shop": "warning"}
-
-
-def test_batch_with_an_id_twice(cluster_factory: ClusterFactory, tmp_path: Path) -> None:
-    """Atomic batches are newer than 2.12."""
-    cluster = cluster_factory("2.15.1")
-
-    async def run() -> None:
-        async with application(cluster.url("app"), tmp_path / "shop.log") as (client, log):
-            await stream(client, "P304", allow_atomic=True)
-            for number in (1, 2):
-                headers = {"Nats-Batch-Id": "b", "Nats-Batch-Sequence": str(number), "Nats-Msg-Id": "7"}
-                if number == 2:
-                    headers["Nats-Batch-Commit"] = "1"
-                    answer = await client.request("p304", b"x", headers=headers, timeout=5)
-                    log.error("commit failed: %s", answer.data.decode())
-                else:
-                    await client.request("p304", b"x", headers=headers, timeout=5)
-
-    asyncio.run(run())
-    _, report = run_check("--logs", str(tmp_path / "shop.log"))
-    assert failures_of(report, "JSD304") == {"shop": "error"}
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-def test_duplicates_after_a_restart(cluster_factory: ClusterFactory, version: str, tmp_path: Path) -> None:
-    """A work queue that was emptied: its ids do not outlive a restart, and a publisher that is not sure sends again."""
-    cluster = cluster_factory(version)
-    logs, orders = tmp_path / "logs", Orders()
-    logs.mkdir()
-
-    async def work(*, take: bool) -> None:
-        async with application(cluster.url("app"), logs / f"shop-{len(list(logs.iterdir()))}.log") as (client, log):
-            js = client.jetstream()
-            await stream(client, "P306", retention="workqueue")
-            await js.add_consumer("P306", durable_name="c", ack_policy="explicit")
-            stored = 0
-            for number in range(4):
-                ack = await js.publish("p306", b"x", headers={"Nats-Msg-Id": f"order-{number}"})
-                stored += not ack.duplicate
-            if take:
-                reader = await js.pull_subscribe("p306", "c", stream="P306")
-                for message in await reader.fetch(4, timeout=5):
-                    orders.insert((message.headers or {})["Nats-Msg-Id"], log)
-                    await message.ack_sync()
-
-    asyncio.run(work(take=False))
-    cluster.stop("n1")
-    cluster.start("n1")
-    asyncio.run(work(take=True))
-    cluster.stop("n1")
-    cluster.start("n1")
-    asyncio.run(work(take=True))
-    assert failures_of(judge(cluster, logs), "JSD306") == {"APP/P306": "warning"}
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-def test_consumer_that_a_start_cannot_load(cluster_factory: ClusterFactory, version: str, tmp_path: Path) -> None:
-    cluster = cluster_factory(version)
-
-    async def create() -> None:
-        client = await nats.connect(cluster.servers("app"))
-        await stream(client, "P411")
-        await client.jetstream().add_consumer("P411", durable_name="c", ack_policy=api.AckPolicy.EXPLICIT)
-        await client.close()
-
-    asyncio.run(create())
-    cluster.stop("n1")
-    metadata = next(cluster.store_dir("n1").rglob("obs/c/meta.inf"))
-    metadata.unlink()
-    cluster.start("n1")
-    assert failures_of(judge(cluster, tmp_path), "JSD411") == {"APP/P411/c": "error"}
-
-
-def test_restore(cluster_factory: ClusterFactory, nats_cli: Path, tmp_path: Path) -> None:
-    cluster = cluster_factory("2.15.1")
-    logs = tmp_path / "logs"
-    logs.mkdir()
-
-    async def create(*, delete: bool) -> None:
-        client = await nats.connect(cluster.servers("app"))
-        if delete:
-            await client.jetstream().delete_stream("P203")
-        else:
-            await stream(client, "P203")
-            await client.jetstream().publish("p203", b"x")
-        await client.close()
-
-    def typed(command: str) -> None:
-        environment = {**os.environ, "NATS_URL": cluster.url("app"), "XDG_CONFIG_HOME": "/nonexistent"}
-        words = [str(nats_cli), *shlex.split(command)]
-        done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=60, check=False)
-        assert done.returncode == 0, done.stderr
-
-    asyncio.run(create(delete=False))
-    typed(f"stream backup P203 {tmp_path / 'backup'} --no-progress")
-    asyncio.run(create(delete=True))
-    typed(f"stream restore {tmp_path / 'backup'} --no-progress")
-    assert failures_of(judge(cluster, logs), "JSD203") == {"APP/P203": "info"}
 
 
 @pytest.mark.parametrize("version", VERSIONS)

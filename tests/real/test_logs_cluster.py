@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import shutil
-import signal
 from pathlib import Path
 
 import pytest
@@ -15,9 +13,8 @@ from nats.aio.client import Client
 from jsdoctor.demo.server import NatsServer
 from tests.servers import VERSIONS, Cluster, ClusterFactory, server_binary, wait_until
 from tests.support.deployment import add_consumer, add_stream, api
-from tests.support.outage import small_disk, with_client
+from tests.support.outage import with_client
 from tests.support.reports import Json, failures_of, run_check
-from tests.support.stored import store
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("logs-cluster")]
 LOUD = ("warning", "error", "critical")
@@ -54,49 +51,6 @@ def elections(cluster: Cluster, stream: str) -> int:
 def times(cluster: Cluster, words: str) -> int:
     """How often the servers logged that."""
     return sum(cluster.node(name).log_path.read_text().count(words) for name in cluster.names)
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("version", VERSIONS)
-def test_lost_majority_is_found_and_so_is_its_return(
-    cluster_factory: ClusterFactory, tmp_path: Path, version: str
-) -> None:
-    cluster = cluster_factory(version, 3)
-
-    async def make(client: Client) -> str:
-        await add_stream(client, "P702", subjects=["p702"], num_replicas=3)
-        await add_consumer(client, "P702", "worker")
-        for _ in range(10):
-            await store(client, "p702")
-        return str((await api(client, "STREAM.INFO.P702"))["cluster"]["leader"])
-
-    survivor = with_client(cluster, make)
-    killed = [name for name in cluster.names if name != survivor]
-    for name in killed:
-        cluster.kill(name)
-    quorum = "JetStream cluster stream 'APP > P702' has NO quorum"
-    wait_until(lambda: logged(cluster, survivor, quorum), "the loss of the quorum to be logged", timeout=60)
-    alone = {"cluster": "critical"}
-    wait_until(lambda: failures_of(judge(cluster, tmp_path), "JSD701") == alone, "no meta leader for long", timeout=60)
-    report = judge(cluster, tmp_path)
-    assert failures_of(report, "JSD702")["APP/P702"] == "critical"
-    # A server that had only accepted its routes dials nobody anew, and then has nothing to log about them.
-    assert failures_of(report, "JSD714").get(survivor, "error") == "error"
-    leaders = [
-        "Self is new JetStream cluster metadata leader",
-        "JetStream cluster new stream leader for 'APP > P702'",
-        "JetStream cluster new consumer leader for 'APP > P702 > worker'",
-    ]
-    before = [times(cluster, words) for words in leaders]
-    for name in killed:
-        cluster.start(name, wait=False)
-    cluster.wait_ready()
-    # Each group holds an election of its own: until the last is over, something has no leader and the logs say so.
-    for words, known in zip(leaders, before, strict=True):
-        wait_until(lambda w=words, n=known: times(cluster, w) > n, words, timeout=60)  # type: ignore[misc]
-    report = judge(cluster, tmp_path)
-    for code in ("JSD701", "JSD702", "JSD714", "JSD713", "JSD204"):
-        assert set(failures_of(report, code).values()) <= {"info", "warning"}, code
 
 
 @pytest.mark.nightly
@@ -157,25 +111,6 @@ def test_lost_messages_are_found(cluster_factory: ClusterFactory, tmp_path: Path
     assert failures_of(report, "JSD205") == expected
 
 
-@pytest.mark.nightly
-@pytest.mark.parametrize("version", VERSIONS)
-def test_full_disk_is_found(cluster_factory: ClusterFactory, tmp_path: Path, version: str) -> None:
-    with small_disk(tmp_path / "deployment-1" / "n1" / "store", 16):
-        cluster = cluster_factory(version, 1, jetstream="max_memory_store: 1M\n  max_file_store: 1G")
-
-        async def fill_up(client: Client) -> None:
-            await add_stream(client, "P713", subjects=["p713"])
-            for _ in range(400):
-                await client.publish("p713", b"x" * 100_000)
-            await client.flush()
-
-        with_client(cluster, fill_up)
-        wait_until(lambda: logged(cluster, "n1", "no space left on device"), "the disk to be full", timeout=60)
-        report = judge(cluster, tmp_path)
-        assert failures_of(report, "JSD713") == {"APP/P713": "critical" if version >= "2.14" else "error"}
-        cluster.close()
-
-
 def test_server_that_does_not_return_and_one_of_another_version(
     cluster_factory: ClusterFactory, tmp_path: Path
 ) -> None:
@@ -198,25 +133,4 @@ def test_server_that_does_not_return_and_one_of_another_version(
     assert failures_of(report, "JSD703") == {}
     assert failures_of(report, "JSD709") == {"cluster": "info"}
     assert failures_of(judge(cluster, tmp_path, "--set", "JSD709.roll_out=0s"), "JSD709") == {"cluster": "warning"}
-    assert loud(judge(cluster, tmp_path)) == []
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("version", VERSIONS)
-def test_stopped_reloaded_and_started_servers_are_healthy(
-    cluster_factory: ClusterFactory, tmp_path: Path, version: str
-) -> None:
-    cluster = cluster_factory(version, 3)
-
-    async def make(client: Client) -> None:
-        await add_stream(client, "CALM", subjects=["calm"], num_replicas=3)
-        await add_consumer(client, "CALM", "worker")
-        for _ in range(20):
-            await store(client, "calm")
-
-    with_client(cluster, make)
-    for name in cluster.names:
-        os.kill(cluster.node(name).pid, signal.SIGHUP)
-        cluster.stop(name)
-        cluster.start(name)
     assert loud(judge(cluster, tmp_path)) == []

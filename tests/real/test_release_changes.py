@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from pathlib import Path
 from typing import Any
 
-import nats
 import pytest
 from nats.aio.client import Client
 
@@ -112,52 +110,6 @@ def test_a_stream_above_the_level_is_named_and_goes_out_of_service(
         return dict(json.loads((await client.request("$JS.API.STREAM.INFO.FAST", b"", timeout=10)).data)["error"])
 
     assert "offline" in with_client(cluster, asked)["description"]
-
-
-async def sourced(client: Client) -> None:
-    await filled(client, "JOBS", retention="workqueue")
-    await add_stream(client, "DONE", sources=[{"name": "JOBS"}], num_replicas=3)
-    for _ in range(50):
-        if (await api(client, "CONSUMER.LIST.JOBS", {}))["total"]:
-            return
-        await asyncio.sleep(0.2)
-    raise AssertionError("no consumer sources JOBS")
-
-
-async def prioritized(client: Client) -> None:
-    await filled(client, "JOBS")
-    await add_consumer(
-        client, "JOBS", "first", ack_policy="explicit", priority_groups=["a"], priority_policy="prioritized"
-    )
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize(
-    ("running", "target"), of("2.15.1 2.12.8", "2.15.1 2.10.26", "2.15.1 2.11.11", "2.12.8 2.11.11")
-)
-def test_what_an_older_release_cannot_read(
-    cluster_factory: ClusterFactory, running: str, target: str, tmp_path: Path
-) -> None:
-    cluster = cluster_factory(running, 3)
-    plant, harm = sourced if running == "2.15.1" else prioritized, "no_start" if target == "2.11.11" else "data_lost"
-    with_client(cluster, plant)
-    result = preflight(cluster, target, tmp_path)
-    assert (result["verdict"], set(harms(result).values())) == (NO_GO, {harm})
-    rolled(cluster, target, 15)
-    assert not held(cluster)
-    rolled(cluster, running, 20)
-    if harm == "no_start":
-        wait_until(lambda: held(cluster), "what the servers had: one that crashes keeps it", timeout=60)
-    elif target == "2.10.26":  # on 2.12.8 it differs from run to run
-        assert not held(cluster)
-
-
-def held(cluster: Cluster) -> bool:
-    """Whether JetStream responds, and has its streams."""
-    try:
-        return bool(stored(cluster))
-    except (nats.errors.Error, AssertionError, OSError, TimeoutError):
-        return False
 
 
 def test_the_upgrade_that_leaves_no_way_back_is_announced(cluster_factory: ClusterFactory, tmp_path: Path) -> None:

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from jsdoctor.remedy.backup.files import require_verified
-from jsdoctor.remedy.backup.take import take
 from jsdoctor.remedy.families.peers import as_its_leader_has_it, everyone
 from tests.cli.invoke import jsdoctor
 from tests.clock import ShiftClock, clock_shifter
@@ -174,20 +173,6 @@ def test_a_consumer_ahead_of_its_stream_is_put_back(
 
 
 @pytest.mark.nightly
-def test_a_consumer_is_reset(cluster_factory: ClusterFactory, tmp_path: Path) -> None:
-    cluster = cluster_factory()
-    on(cluster, lambda to: give_up(to, cluster, "ORDERS"))
-    before = on(cluster, lambda to: to.ask("CONSUMER.INFO.ORDERS.worker"))["config"]
-    done = fix(
-        tmp_path, cluster.url(), "--select", "JSD409", "--remedy", "JSD409=consumer.reset,seq=1", allow="disruptive"
-    )
-    assert endings(done) == {"consumer.reset": "verified"}, done
-    info = on(cluster, lambda to: to.ask("CONSUMER.INFO.ORDERS.worker"))
-    assert (info["config"], info["num_pending"]) == (before, 4)
-    assert on(cluster, lambda to: drain(to.client, "ORDERS", "worker")) == 4
-
-
-@pytest.mark.nightly
 @pytest.mark.parametrize("version", ["2.12.8", "2.10.26"])
 def test_older_servers_cannot_reset_and_recreate_the_consumer(
     cluster_factory: ClusterFactory, version: str, tmp_path: Path
@@ -237,30 +222,6 @@ def test_a_consumer_with_a_live_push_client_is_left_alone(
     done = on(cluster, use)
     assert [step["ending"] for step in done["steps"]] == ["refused"], done
     assert "stop it first" in json.dumps(done["steps"])
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("version", EVERY_VERSION)
-def test_a_stream_is_restored(cluster_factory: ClusterFactory, version: str, tmp_path: Path) -> None:
-    cluster = cluster_factory(version)
-
-    async def plant(to: PlainApi) -> None:
-        await add_stream(to.client, "KEPT", subjects=["kept"], max_bytes=8 << 20)
-        await publish(to, "kept", 20)
-        config = (await to.ask("STREAM.INFO.KEPT"))["config"]
-        (tmp_path / "good").mkdir()
-        await take(to, "KEPT", tmp_path / "good")
-        await to.ask("STREAM.UPDATE.KEPT", {**config, "max_bytes": -1})
-        await to.ask("STREAM.PURGE.KEPT", {"keep": 5})
-
-    on(cluster, plant)
-    choice = f"JSD601=stream.restore,backup={tmp_path / 'good'}"
-    done = fix(tmp_path, cluster.url(), "--select", "JSD601", "--remedy", choice)
-    assert endings(done) == {"stream.backup": "verified", "stream.restore": "verified"}, done
-    info = on(cluster, lambda to: to.ask("STREAM.INFO.KEPT"))
-    assert (info["config"]["max_bytes"], info["state"]["messages"]) == (8 << 20, 20)
-    (before,) = tmp_path.glob("backup-KEPT-*")
-    assert require_verified(before).messages == 5
 
 
 @pytest.mark.parametrize("version", [pytest.param("2.10.26", marks=pytest.mark.nightly)])

@@ -144,13 +144,16 @@ HOLES = (
 
 
 @pytest.mark.parametrize(("name", "point"), HOLES)
-def test_a_rollback_leaves_no_hole(labs: Labs, name: str, point: str) -> None:
-    """The points after which something was missing until the rollback restored it."""
+def test_neither_a_rollback_nor_a_resumed_fix_leaves_a_hole(labs: Labs, name: str, point: str) -> None:
+    """The points after which something is missing until it is restored, or done."""
     lab = labs(name, DEFAULT_VERSION, 1)
     with lab.trial() as cwd:
         done = lab.apply(cwd)
-        number = done.points.index(point) + 1
+        number, after = done.points.index(point) + 1, lab.state()
     with lab.trial() as cwd:
         start = lab.state()
         assert lab.apply(cwd, f"KILL:{number}").code == KILLED
         assert not wrong(lab.rollback(cwd), lab.state(), start, exact=exact(name, DEFAULT_VERSION))
+    with lab.trial() as cwd:
+        assert lab.apply(cwd, f"KILL:{number}").code == KILLED
+        assert not wrong(lab.resume(cwd), shape(lab.state()), shape(after), exact=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,6 @@ from typing import Any
 import pytest
 
 from jsdoctor.model.finding import Subject
-from jsdoctor.model.release import release
 from jsdoctor.model.snapshot import ClusterSnapshot, UnresponsiveAsset
 from jsdoctor.remedy.families.peers import Witness, losses
 from tests.cli.invoke import jsdoctor
@@ -128,40 +126,3 @@ def test_each_asset_is_named_and_must_be_given_up(
     )
     assert back.returncode == 1
     assert "Lost with it" in back.stdout
-
-
-@pytest.mark.real
-@pytest.mark.nightly
-@pytest.mark.parametrize("renamed", [False, True], ids=["its own name", "a new name"])
-def test_a_removed_server_joins_again(
-    cluster_factory: ClusterFactory, server_version: str, tmp_path: Path, renamed: bool
-) -> None:
-    """What `rollback` says: at once under a new name, and under its own within five minutes from 2.12 on."""
-    if not renamed and release(server_version) < (2, 12):
-        pytest.skip("servers before 2.12 take it back sometimes, and sometimes never")
-    cluster = cluster_factory(server_version, nodes=3)
-    victim = next(name for name in cluster.names if name != cluster.meta_leader())
-    others = [url for url, name in zip(cluster.servers("sys"), cluster.names, strict=True) if name != victim]
-    cluster.stop(victim)
-
-    async def remove(to: PlainApi) -> None:
-        await to.ask("SERVER.REMOVE", {"peer": victim})
-
-    with_api(",".join(others), remove)
-    name = victim
-    if renamed:
-        name = f"{victim}-again"
-        shutil.rmtree(cluster.store_dir(victim))
-        config = cluster._configs[victim].replace(f"server_name: {victim}\n", f"server_name: {name}\n")
-        cluster._configs[victim] = config
-    cluster.start(victim, wait=False)
-    wait_until(lambda: name in members(cluster), f"{name} to join again", timeout=60 if renamed else 6 * 60)
-
-
-def members(cluster: Cluster) -> set[str]:
-    """The meta group as its leader lists it, those that it has heard; nobody while there is no leader."""
-    leader = cluster.meta_leader()
-    if leader is None:
-        return set()
-    peers = cluster.monitor(leader, "/jsz")["meta_cluster"].get("replicas", [])
-    return {leader, *(peer["name"] for peer in peers if peer["current"] and not peer.get("offline"))}

@@ -60,13 +60,6 @@ def failed_logins(cluster: Cluster, logins: Iterable[Json]) -> None:
             assert "Authorization Violation" in next_line(raw)
 
 
-def come_and_go(cluster: Cluster, times: int) -> None:
-    """Connect, log in and leave."""
-    for _ in range(times):
-        with dial(cluster, LOGIN) as raw:
-            assert next_line(raw) == "PONG"
-
-
 def check_during(cluster: Cluster, work: Callable[[], Any], *arguments: str) -> tuple[int, Json]:
     """`jsdoctor check` through the monitoring ports, with `work` done between its two samples, however long that is."""
     monitors = [word for url in cluster.monitor_urls for word in ("--monitor", url)]
