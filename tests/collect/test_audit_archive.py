@@ -17,8 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from jsdoctor.collect.bundle.read import BundleProblem, read_bundle
 from jsdoctor.model.connections import Connections
@@ -28,9 +26,7 @@ from jsdoctor.model.gap import Gap
 from jsdoctor.model.server import Servers
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
 from jsdoctor.parse.assemble import assemble
-from jsdoctor.parse.audit_archive import decode_archive
-from jsdoctor.parse.audit_archive_manifest import ARCHIVE_MANIFEST, decode_archive_manifest
-from jsdoctor.parse.bundle import BundleError
+from jsdoctor.parse.audit_archive_manifest import ARCHIVE_MANIFEST
 from tests.support.evidence import FIXTURES
 from tests.support.ruleset import run_all
 
@@ -391,72 +387,3 @@ def test_a_name_that_is_markup(tmp_path: Path) -> None:
     archive.put("capture/[red]\u202e.json", b"{}")
     gap = offered(archive.evidence(tmp_path))["note"]
     assert "[red]" in gap.reason
-
-
-# --- fuzzed -------------------------------------------------------------------------------------------------------
-
-BASES = {name: Archive(name) for name in NAMES}
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20) | st.datetimes().map(str),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
-    max_leaves=8,
-)
-
-
-def _somewhere(data: st.DataObject, holder: Any) -> None:
-    """Any value anywhere in it replaced by any other."""
-    while True:
-        if not holder:
-            return
-        key = data.draw(st.sampled_from(list(holder) if isinstance(holder, dict) else range(len(holder))))
-        inner = holder[key]
-        if not isinstance(inner, dict | list) or not inner or data.draw(st.integers(0, 9)) == 0:
-            holder[key] = data.draw(JSON)
-            return
-        holder = inner
-
-
-@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
-@given(data=st.data())
-def test_damaged_replies(data: st.DataObject) -> None:
-    """What any reply says may be anything: it is used or a gap, and the rest is read."""
-    base = BASES[data.draw(st.sampled_from(NAMES))]
-    members = dict(base.members)
-    for _ in range(data.draw(st.integers(1, 3))):
-        member = data.draw(st.sampled_from(sorted(base.manifest)))
-        if data.draw(st.booleans()) or not member.endswith(".json"):
-            body = bytearray(members[member])
-            at = data.draw(st.integers(0, len(body)))
-            body[at : at + data.draw(st.integers(0, 4))] = data.draw(st.binary(max_size=4))
-            members[member] = bytes(body)
-        else:
-            reply = json.loads(base.members[member])
-            _somewhere(data, reply)
-            members[member] = json.dumps(reply).encode()
-    manifest = decode_archive_manifest(json.dumps(base.manifest).encode(), frozenset(members))
-    try:
-        samples = decode_archive(manifest, members.__getitem__)
-    except BundleError:
-        return
-    assemble(samples)
-
-
-@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
-@given(data=st.data())
-def test_damaged_manifests(data: st.DataObject) -> None:
-    base = BASES[data.draw(st.sampled_from(NAMES))]
-    listed = json.loads(json.dumps(base.manifest))
-    _somewhere(data, listed)
-    try:
-        manifest = decode_archive_manifest(json.dumps(listed).encode(), frozenset(base.members))
-        samples = decode_archive(manifest, base.members.__getitem__)
-    except BundleError:
-        return
-    assemble(samples)
-
-
-@settings(max_examples=200)
-@given(raw=st.binary(max_size=200) | JSON.map(lambda value: json.dumps(value).encode()))
-def test_arbitrary_manifests(raw: bytes) -> None:
-    with pytest.raises(BundleError):
-        decode_archive_manifest(raw, frozenset())

@@ -17,8 +17,6 @@ from typing import Any
 
 import nkeys
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from jsdoctor.app.capture import known_secrets
 from jsdoctor.collect.bundle import container, read
@@ -33,10 +31,7 @@ from jsdoctor.model.gap import Gap
 from jsdoctor.parse.assemble import assemble
 from jsdoctor.parse.bundle import (
     MANIFEST,
-    BundleError,
     ServerNote,
-    decode_manifest,
-    decode_samples,
     encode_bundle,
 )
 from tests.collect.certificates import Certificates
@@ -336,61 +331,3 @@ def test_hostile_replies_are_gaps(body: bytes, bundle: Callable[[bytes], Path]) 
     entry["size"], entry["sha256"] = len(body), sha256(body).hexdigest()
     _, samples, *_ = read_bundle(bundle(zipped(members | {MANIFEST: json.dumps(manifest).encode(), MEMBER: body})))
     assert any(gap.requested for gap in assemble(samples).gaps)
-
-
-# --- fuzzed -------------------------------------------------------------------------------------------------------
-
-WHOLE = zipped(members_of())
-MANIFEST_JSON = json.loads(members_of()[MANIFEST])
-BODIES = members_of()
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20) | st.datetimes().map(str),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
-    max_leaves=8,
-)
-
-
-@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=st.data())
-def test_damaged_archives(data: st.DataObject, tmp_path: Path) -> None:
-    """Bytes changed, taken away, put in: it is read, or refused in words. Nothing else happens."""
-    content = bytearray(WHOLE)
-    for _ in range(data.draw(st.integers(1, 8))):
-        near_the_end = data.draw(st.booleans())  # where a ZIP says what is in it
-        at = data.draw(st.integers(max(0, len(content) - 1500) if near_the_end else 0, len(content)))
-        content[at : at + data.draw(st.integers(0, 4))] = data.draw(st.binary(max_size=4))
-    path = tmp_path / "bundle.zip"
-    path.write_bytes(content)
-    try:
-        _, samples, *_ = read_bundle(path)
-    except BundleProblem:
-        return
-    assemble(samples)
-
-
-@settings(max_examples=300)
-@given(data=st.data())
-def test_damaged_manifests(data: st.DataObject) -> None:
-    """Any value anywhere in the manifest replaced by any other: samples, or `BundleError`."""
-    manifest = json.loads(json.dumps(MANIFEST_JSON))
-    holder: Any = manifest
-    while True:
-        key = data.draw(st.sampled_from(list(holder) if isinstance(holder, dict) else range(len(holder))))
-        inner = holder[key]
-        if not isinstance(inner, dict | list) or not inner or data.draw(st.integers(0, 9)) == 0:
-            holder[key] = data.draw(JSON)
-            break
-        holder = inner
-    try:
-        decoded = decode_manifest(json.dumps(manifest).encode())
-        samples = decode_samples(decoded, BODIES)
-    except BundleError:
-        return
-    assemble(samples)
-
-
-@settings(max_examples=200)
-@given(raw=st.binary(max_size=200) | JSON.map(lambda value: json.dumps(value).encode()))
-def test_arbitrary_manifests(raw: bytes) -> None:
-    with pytest.raises(BundleError):
-        decode_manifest(raw)

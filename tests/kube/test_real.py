@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.kube.cluster import READER, KubeCluster
+from tests.kube.cluster import KubeCluster
 from tests.kube.lab import check, failures, lab
 from tests.kube.pods import NAMESPACE
 from tests.servers import Cluster, ClusterFactory
@@ -91,32 +91,6 @@ def test_faults_of_pods_are_named(nats: Cluster, tmp_path: Path) -> None:
     assert not_ready["subject"]["name"] == "n3"
     assert "Unhealthy, Readiness probe failed" in not_ready["message"]
     assert any("previous=true" in path for path in kubelet.requested_paths)
-
-
-def test_what_a_login_may_not_do_is_named(nats: Cluster, tmp_path: Path) -> None:
-    """Without one permission after the other: the gap names it, and no rule passes for what it did not see."""
-    with lab(nats, tmp_path) as (kube, _):
-        kube.kubectl("delete", "clusterrolebinding", "jsdoctor")
-        code, report = check(kube, tmp_path)
-        (gap,) = (gap for gap in report["gaps"] if "nodes" in gap["reason"])
-        assert (code, gap["requested"]) == (0, False)
-        assert any("storageclasses" in gap["how_to_get"] for gap in report["gaps"] if not gap["requested"])
-        role = json.loads(kube.kubectl("get", "role", "jsdoctor", "-n", NAMESPACE, "-o", "json"))
-        role["rules"] = [{"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]}]
-        kube.call("PUT", f"/apis/rbac.authorization.k8s.io/v1/namespaces/{NAMESPACE}/roles/jsdoctor", role)
-        code, report = check(kube, tmp_path)
-        text = " ".join(gap["reason"] + gap["how_to_get"] for gap in report["gaps"] if gap["requested"])
-        assert code == 3
-        assert all(f"pods/{part}" in text for part in ("log", "proxy"))
-        outcomes = {rule["code"]: rule["outcome"] for rule in report["rules"]}
-        assert all(f"`list` on {part}" in text for part in ("events", "persistentvolumeclaims", "poddisruptionbudgets"))
-        assert outcomes["JSD834"] == "not_evaluated"
-        assert outcomes["JSD833"] == "not_evaluated"
-        assert outcomes["JSD801"] == "not_evaluated"
-        kube.kubectl("delete", "role", "jsdoctor", "-n", NAMESPACE)
-        code, report = check(kube, tmp_path)
-        assert code == 3
-        assert READER not in json.dumps(report)
 
 
 def test_wrong_names_get_a_sentence(nats: Cluster, tmp_path: Path) -> None:

@@ -56,27 +56,6 @@ def test_an_empty_reply_is_a_gap() -> None:
     assert "pass" not in {rule["outcome"] for rule in report["rules"]}
 
 
-def test_lines_that_are_not_read_make_the_run_inconclusive_and_pass_no_rule() -> None:
-    loki = shipped(*INCIDENTS["c1"])
-    at = time.time_ns() - 5 * S
-    loki.push({"app": "nats", "pod": "c1-n1"}, [(at, f"same time {number}") for number in range(80)])
-    loki.max_entries = 50
-    done = check(loki, "--format", "json")
-    assert done.exit_code == 3
-    assert any("50 lines or more" in gap["reason"] for gap in done.report["gaps"])
-    assert "pass" not in {rule["outcome"] for rule in done.report["rules"] if rule["code"].startswith("JSD7")}
-
-
-def test_a_query_that_filters_passes_no_rule() -> None:
-    loki = shipped(*INCIDENTS["c1"])
-    with serving(loki) as url:
-        query = '{app="nats"} |= ""'
-        done = jsdoctor("check", "--loki", url, "--loki-query", query, "--format", "json")
-    outcomes = {rule["code"]: rule for rule in done.report["rules"]}
-    assert outcomes["JSD702"]["outcome"] == "not_evaluated"
-    assert "may not be every line" in outcomes["JSD702"]["reason"]
-
-
 def test_an_error_half_way_is_a_gap() -> None:
     loki = shipped(*INCIDENTS["c1"])
     loki.max_entries = 100

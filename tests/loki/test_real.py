@@ -12,7 +12,7 @@ import pytest
 from bench.log_archive import ArchivePlan, write_archive
 from tests.loki.documented import DocumentedLoki, Refused
 from tests.loki.real import MAX_ENTRIES, Loki, running_loki
-from tests.loki.shipping import Done, S, from_files, incidents_of, jsdoctor, judged, live_and_kept, reported, ship
+from tests.loki.shipping import Done, S, from_files, incidents_of, jsdoctor, reported, ship
 
 pytestmark = pytest.mark.nightly
 
@@ -46,40 +46,11 @@ def test_findings_are_those_of_the_files(loki: Loki, name: str, tmp_path: Path) 
     assert report.exit_code == wanted.exit_code
 
 
-@pytest.mark.parametrize("name", INCIDENTS)
-def test_a_bundle_shows_what_loki_shows(loki: Loki, name: str) -> None:
-    ship(loki.push_as(f"kept-{name}"), INCIDENTS[name], time.time_ns() - S)
-    words = ("--loki", loki.url, "--loki-header", f"X-Scope-OrgID: kept-{name}", "--loki-query")
-    live, kept = live_and_kept(*words, QUERY[1])
-    assert judged(kept) == judged(live)
-
-
-def test_a_bundle_keeps_that_lines_may_be_missing(loki: Loki) -> None:
-    ship(loki.push_as("cut"), INCIDENTS["2.15.1-c1"], time.time_ns() - 5 * S)
-    words = ("--loki", loki.url, "--loki-header", "X-Scope-OrgID: cut", "--loki-query")
-    live, kept = live_and_kept(*words, f'{QUERY[1]} |= ""')
-    assert judged(kept) == judged(live)
-    assert "pass" not in {rule["outcome"] for rule in kept["rules"] if rule["code"].startswith("JSD7")}
-    Path("b.zip").unlink()
-    at = time.time_ns() - 2 * S
-    loki.push_as("cut")({"app": "nats", "pod": "c1"}, [(at, f"line {number}") for number in range(MAX_ENTRIES + 10)])
-    live, kept = live_and_kept(*words, QUERY[1])
-    assert judged(kept) == judged(live)
-    assert [gap for gap in kept["gaps"] if f"{MAX_ENTRIES} lines or more of" in gap["reason"]]
-    assert "pass" not in {rule["outcome"] for rule in kept["rules"] if rule["code"].startswith("JSD7")}
-
-
 def test_findings_are_the_same_from_chunks_in_the_store(loki: Loki, tmp_path: Path) -> None:
     paths = INCIDENTS["2.15.1-l4-partition"]
     ship(loki.push_as("flushed"), paths, time.time_ns() - S, coarse_ns=S // 10)
     loki.flush("flushed")
     assert reported(check(loki, "flushed").report) == reported(from_files(paths, tmp_path).report)
-
-
-def test_times_to_the_tenth_of_a_second_keep_the_order_of_lines(loki: Loki, tmp_path: Path) -> None:
-    paths = INCIDENTS["2.15.1-c1"]
-    ship(loki.push_as("coarse"), paths, time.time_ns() - S, coarse_ns=S // 10)
-    assert reported(check(loki, "coarse").report) == reported(from_files(paths, tmp_path).report)
 
 
 def test_servers_are_distinguished_by_metadata_of_lines(loki: Loki, tmp_path: Path) -> None:

@@ -57,22 +57,6 @@ STREAMS = (
     Change("to interest, everything still to be delivered", ACCEPTED, {}, INTEREST, {}),
     Change("to interest, a consumer of new messages", DELETES, {}, INTEREST, {"deliver_policy": "new"}, "2.14"),
 )
-WORK_QUEUE: Json = {"retention": "workqueue"}
-CONSUMERS = (
-    Change("an ordinary one", ACCEPTED, None, {}),
-    Change("more steps than deliveries", REFUSED, None, {"backoff": [SECOND_NS, 2 * SECOND_NS], "max_deliver": 1}),
-    Change("filters that overlap", REFUSED, None, {"filter_subjects": ["{n}.a.>", "{n}.a.b"]}),
-    Change("a filter outside of its stream", ACCEPTED, None, {"filter_subject": "elsewhere.{n}"}),
-    Change("another ack policy", REFUSED, {}, {"ack_policy": "all"}),
-    Change("another max_deliver", ACCEPTED, {}, {"max_deliver": 5}),
-    Change("from pull to push", REFUSED, {}, {"deliver_subject": "to.{n}"}),
-    Change("a second reader of a work queue", REFUSED, None, {}, {}),
-)
-
-
-def filled(name: str, config: Json) -> Json:
-    text = json.dumps(config).replace("{n}", name)
-    return dict(json.loads(text))
 
 
 def declare(directory: Path, manifests: dict[str, Json]) -> tuple[str, ...]:
@@ -132,34 +116,6 @@ async def result_of(client: Client, change: Change, config: Json) -> str:
             return DELETES
         await asyncio.sleep(0.05)
     return ACCEPTED
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-def test_changes_of_consumers(cluster_factory: ClusterFactory, tmp_path: Path, version: str) -> None:
-    cluster = cluster_factory(version, 1)
-    changes = {f"K{number:02}": change for number, change in enumerate(CONSUMERS)}
-    named = {"name": "reader", "durable_name": "reader", "ack_policy": "explicit"}
-    wanted = {n: {"stream_name": n, "config": filled(n, named | c.after)} for n, c in changes.items()}
-
-    async def prepare(client: Client) -> None:
-        for name, change in changes.items():
-            await add_stream(client, name, subjects=[f"{name}.>"], **({} if change.consumer is None else WORK_QUEUE))
-            if change.consumer is not None:
-                await add_consumer(client, name, "first", **change.consumer)
-            if change.before is not None:
-                await add_consumer(client, name, "reader", **change.before)
-
-    with_client(cluster, prepare)
-    asked = (*declare(tmp_path / "deploy", wanted), "--select", "JSD418")
-    refused = failures_of(run_check("-s", cluster.url("app"), *asked)[1], "JSD418")
-    predicted = {c.about: REFUSED if f"{n}/reader" in refused else ACCEPTED for n, c in changes.items()}
-
-    async def apply(client: Client) -> dict[str, str]:
-        replies = {c.about: await request(client, f"CONSUMER.CREATE.{n}.reader", wanted[n]) for n, c in changes.items()}
-        return {about: REFUSED if "error" in reply else ACCEPTED for about, reply in replies.items()}
-
-    expected = {c.about: c.result for c in CONSUMERS}
-    assert (with_client(cluster, apply), predicted) == (expected, expected)
 
 
 async def request(client: Client, subject: str, body: Json) -> Json:
