@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +18,11 @@ Json = dict[str, Any]
 ROLES = Path(__file__).resolve().parent.parent.parent / "deploy" / "kubernetes-reader.yaml"
 SPREAD = ("node-a", "node-b", "node-c")
 ONE_AT_A_TIME = {"maxUnavailable": 1}
-_PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 
 
 @contextmanager
-def lab(
-    cluster: Cluster, directory: Path, *, roles: bool = True, **deployment: Any
-) -> Iterator[tuple[KubeCluster, Kubelet]]:
-    """The cluster as pods of a namespace. `roles`: with the least permissions for the reader."""
+def lab(cluster: Cluster, directory: Path, **deployment: Any) -> Iterator[tuple[KubeCluster, Kubelet]]:
+    """The cluster as pods of a namespace, with the least permissions for the reader."""
     address = own_address()
     (directory / "kubelet").mkdir()
     monitors = [cluster.node(name).ports.monitor for name in cluster.names]
@@ -46,10 +40,9 @@ def lab(
             kubelet_port=kubelet.port,
             **{"nodes": SPREAD, "budget": ONE_AT_A_TIME, **deployment},
         )
-        if roles:
-            kube.kubectl("apply", "-f", str(ROLES))
-            for kind, role in (("rolebinding", "--role=jsdoctor"), ("clusterrolebinding", "--clusterrole=jsdoctor")):
-                kube.kubectl("create", kind, "jsdoctor", role, "--user=reader", "-n", NAMESPACE)
+        kube.kubectl("apply", "-f", str(ROLES))
+        for kind, role in (("rolebinding", "--role=jsdoctor"), ("clusterrolebinding", "--clusterrole=jsdoctor")):
+            kube.kubectl("create", kind, "jsdoctor", role, "--user=reader", "-n", NAMESPACE)
         yield kube, kubelet
 
 
@@ -87,32 +80,3 @@ def message(report: Json, code: str, name: str) -> str:
 def outcomes(report: Json) -> dict[str, str]:
     """The outcome of each rule."""
     return {rule["code"]: rule["outcome"] for rule in report["rules"]}
-
-
-def probe_readiness(kube: KubeCluster) -> dict[str, bool]:
-    """Run the readiness probe of every pod against its real server, and write what a kubelet writes."""
-    readiness = {}
-    for pod in kube.call("GET", _PODS)["items"]:
-        name, server = pod["metadata"]["name"], pod["spec"]["containers"][0]
-        if "readinessProbe" not in server:
-            continue
-        port = next(candidate["containerPort"] for candidate in server["ports"] if candidate["name"] == "monitor")
-        path = server["readinessProbe"]["httpGet"]["path"]
-        readiness[name] = _succeeds(f"http://{pod['status']['podIP']}:{port}{path}")
-        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        condition = {
-            "type": "Ready",
-            "status": str(readiness[name]),
-            "lastTransitionTime": now,
-            "reason": "ContainersNotReady",
-        }
-        kube.call("PATCH", f"{_PODS}/{name}/status", {"status": {"conditions": [condition]}})
-    return readiness
-
-
-def _succeeds(url: str) -> bool:
-    try:
-        with urllib.request.urlopen(url, timeout=5) as reply:  # noqa: S310
-            return 200 <= int(reply.status) < 400
-    except (urllib.error.HTTPError, OSError):
-        return False
