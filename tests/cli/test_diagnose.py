@@ -57,16 +57,6 @@ def document(command: Command, *arguments: str) -> tuple[int, dict[str, Any]]:
     return done.returncode, diagnosis
 
 
-def test_offline_only_recognises(command: Command) -> None:
-    code, diagnosis = document(command, "--offline", "nats: wrong last sequence: 5123")
-    assert (code, diagnosis["symptom"]) == (0, "wrong-last-sequence")
-    assert [cause["code"] for cause in diagnosis["causes"]][:2] == ["JSD201", "JSD202"]
-    assert {cause["verdict"] for cause in diagnosis["causes"]} == {"undecided"}
-    assert all(cause["next_step"] for cause in diagnosis["causes"])
-    assert diagnosis["next_step"]["decides"]
-    assert diagnosis["sources"] == []
-
-
 def test_what_is_not_known_is_reported_with_what_would_help(command: Command) -> None:
     code, diagnosis = document(command, "--offline", "the printer is out of paper")
     assert (code, diagnosis["symptom"], diagnosis["causes"]) == (3, None, [])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import nats
 import pytest
@@ -120,28 +120,6 @@ def test_levels_of_rules_with_defaults(same: Same, own: int | None, given: int |
 
 
 @pytest.mark.parametrize(
-    ("own", "given", "fails"),
-    [
-        pytest.param({}, None, True, id="default"),
-        pytest.param({"subjects-warn": "2000000", "subjects-critical": "3000000"}, None, False, id="metadata"),
-        pytest.param({"subjects-critical": "1000001"}, None, False, id="critical alone is a ceiling"),
-        pytest.param({"subjects-warn": "1000000", "subjects-critical": "3000000"}, None, True, id="at the metadata's"),
-        pytest.param({"subjects-warn": "2000000", "subjects-critical": "10"}, None, True, id="a floor says nothing"),
-        pytest.param({"subjects-warn": "2000000"}, None, True, id="warn alone is a floor"),
-        pytest.param({"subjects-critical": "2000000"}, 1_000_000, True, id="given before metadata"),
-        pytest.param({"subjects-critical": "10"}, 1_000_001, False, id="given before metadata, not reached"),
-    ],
-)
-def test_levels_of_the_number_of_subjects(own: dict[str, str], given: int | None, fails: bool) -> None:
-    case = next(case for case in cases("JSD606") if case["kind"] == "above" and "params" not in case)
-    metadata = {f"io.nats.monitor.{key}": value for key, value in {"enabled": "true", **own}.items()}
-    edit = {"stream": "APP/ORDERS", "set": {"config.metadata": metadata}}
-    evidence = evidence_of({**case, "edit": [*case["edit"], edit]})
-    results = run_rule("JSD606", evidence, {} if given is None else {"warn_subjects": given}).results
-    assert bool(results) == fails
-
-
-@pytest.mark.parametrize(
     ("own", "given", "severity"),
     [
         pytest.param(None, None, "error", id="default: ten minutes"),
@@ -158,16 +136,6 @@ def test_levels_of_the_silence_of_an_origin(own: str | None, given: str | None, 
     evidence = evidence_of({**case, "edit": [*case["edit"], edit]})
     (result,) = run_rule("JSD607", evidence, {} if given is None else {"max_silence": given}).results
     assert result.severity.value == severity
-
-
-def test_a_threshold_below_the_warning_is_an_error_from_there_on() -> None:
-    case = next(case for case in cases("JSD401") if case["kind"] == "fires")
-    edit: dict[str, Any] = {"consumer": "APP/ORDERS/archive", "set": {"num_pending": 200}}
-    quiet = evidence_of({**case, "edit": [*case["edit"], edit]})
-    assert not run_rule("JSD401", quiet, {"min_wait": "1s"}).results
-    edit["set"] = {"num_pending": 200, "config.metadata": kept("200", "unprocessed")}
-    (result,) = run_rule("JSD401", evidence_of({**case, "edit": [*case["edit"], edit]}), {"min_wait": "1s"}).results
-    assert result.severity.value == "error"
 
 
 @pytest.mark.parametrize(

@@ -343,12 +343,6 @@ def test_the_times_of_its_members_serve_where_no_other_shows(change: Callable[[A
     assert read_bundle(path).created == datetime(*newest, tzinfo=UTC)
 
 
-def test_a_control_character_in_a_name_is_data(tmp_path: Path) -> None:
-    path = tmp_path / "archive.zip"
-    path.write_bytes(_with(lambda a: a.put("capture/streams/A\x1b[2J.json", b"{}")))
-    assert read_bundle(path).samples
-
-
 @pytest.mark.parametrize("case", HOSTILE)
 def test_refused(case: str, tmp_path: Path) -> None:
     make, message = HOSTILE[case]

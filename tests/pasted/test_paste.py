@@ -67,7 +67,11 @@ def test_a_consumer_at_its_limit(version: str) -> None:
         assert faults(judged(PASTED / "stuck" / f"{version}_{name}.txt")) == {"JSD403"}
 
 
-@pytest.mark.parametrize("path", sorted(PASTED.glob("offline/*")), ids=lambda path: f"{path.parent.name}/{path.name}")
+@pytest.mark.parametrize(
+    "path",
+    sorted((*PASTED.glob("offline/*"), *PASTED.glob("no-quorum/*"))),
+    ids=lambda path: f"{path.parent.name}/{path.name}",
+)
 def test_no_check_fails_on_a_paste(path: Path) -> None:
     assert [result for result in judged(path).results if result.finding.outcome is Outcome.ERROR] == []
 

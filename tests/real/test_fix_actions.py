@@ -9,14 +9,12 @@ from pathlib import Path
 
 import nats
 import pytest
-from nats.aio.client import Client
 
 from tests.cli.invoke import jsdoctor
 from tests.faults.planting import TOPOLOGIES, Fault, at_once
-from tests.real.fixing import apply, config_of, fix, own, rollback
+from tests.real.fixing import config_of, own, rollback
 from tests.servers import VERSIONS, Cluster, ClusterFactory
-from tests.support.deployment import Json, add_stream, api
-from tests.support.outage import with_client
+from tests.support.deployment import Json
 from tests.support.site import Site
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("fix")]
@@ -139,37 +137,3 @@ def _run(cluster: Cluster, cwd: Path, codes: str) -> list[Json]:
 def _name(step: Json) -> str:
     subject = step["subject"]
     return "/".join(part for part in (subject.get("stream"), subject.get("name")) if part)
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("version", VERSIONS)
-def test_piled_leaders_are_spread(cluster_factory: ClusterFactory, tmp_path: Path, version: str) -> None:
-    """The system account sees that one server leads everything; the account that owns the streams moves them."""
-    cluster = cluster_factory(version, 3)
-    names = [f"PILED{number}" for number in range(24)]
-
-    async def pile(client: Client) -> None:
-        for name in names:
-            await add_stream(client, name, subjects=[name.lower()], num_replicas=3, max_bytes=1 << 16)
-        for name in names:
-            for _ in range(60):
-                info = await api(client, f"STREAM.INFO.{name}")
-                leader = info.get("cluster", {}).get("leader")
-                if leader == "n1":
-                    break
-                if leader:
-                    await client.request(f"$JS.API.STREAM.LEADER.STEPDOWN.{name}", b"", timeout=10)
-                await asyncio.sleep(0.3)
-            else:
-                raise AssertionError(f"n1 never led {name}")
-
-    with_client(cluster, pile)
-    few = ("--select", "JSD712", "--set", "JSD712.min_assets=20")
-    done = fix(cluster, tmp_path, *few, "-o", "plan.json", user="sys")
-    assert done.returncode == 0, done.stderr
-    steps = json.loads((tmp_path / "plan.json").read_text("utf-8"))["steps"]
-    assert {step["action"] for step in steps} == {"stream.step_down"}
-    ended = apply(cluster, tmp_path, "--plan", "plan.json", "--allow", "disruptive")
-    assert {step["ending"] for step in ended} <= {"verified", "done, not proved", "nothing to do"}, ended
-    again = fix(cluster, tmp_path, *few, "--format", "json", user="sys")
-    assert json.loads(again.stdout)["steps"] == []

@@ -12,15 +12,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import nats.errors
 import pytest
 from nats.aio.client import Client
 
-from tests.real.fixing import apply, config_of, events, fix, info_of, rollback
-from tests.servers import DEFAULT_VERSION, ROOT, VERSIONS, Cluster, ClusterFactory, wait_until
+from tests.real.fixing import apply, config_of, events, fix, rollback
+from tests.servers import DEFAULT_VERSION, ROOT, Cluster, ClusterFactory
 from tests.support.deployment import add_stream
 from tests.support.outage import with_client
-from tests.support.stored import store
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("fix")]
 
@@ -166,43 +164,3 @@ def test_the_server_is_lost_in_the_middle(cluster_factory: ClusterFactory, tmp_p
     assert untouched == SECOND_NS // 10, "a resumed fix takes the steps that were asked for, and no others"
     assert rollback(cluster, tmp_path).returncode == 0
     assert config_of(cluster, "ALLOWED") == before
-
-
-def is_led(cluster: Cluster, stream: str) -> bool:
-    try:
-        return bool(info_of(cluster, stream).get("cluster", {}).get("leader"))
-    except nats.errors.TimeoutError:
-        return False
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("point", [BEFORE_THE_WRITE, AFTER_THE_WRITE])
-def test_the_leader_is_lost_in_the_middle(
-    cluster_factory: ClusterFactory, tmp_path: Path, version: str, point: int
-) -> None:
-    """The step waits for the next leader and is proved; where our own server is lost, it is resumed."""
-    cluster = cluster_factory(version, 3)
-
-    async def three(client: Client) -> None:
-        await add_stream(client, "LED", subjects=["led"], duplicate_window=SECOND_NS // 10, num_replicas=3, **SMALL)
-        for _ in range(20):
-            await store(client, "led")
-
-    with_client(cluster, three)
-    leader = info_of(cluster, "LED")["cluster"]["leader"]
-    with halted(cluster, tmp_path, point, "--select", "JSD301", "--samples", "1") as process:
-        cluster.kill(leader)
-        os.kill(process.pid, signal.SIGCONT)
-        _, output = process.communicate(timeout=180)
-    if process.returncode == 3:
-        wait_until(lambda: is_led(cluster, "LED"), "a new leader", timeout=60)
-        done = fix(cluster, tmp_path, "--resume", "--yes", "--journal", "j.jsonl", "--timeout", "10s")
-        assert done.returncode == 0, done.stdout + done.stderr
-    else:
-        assert process.returncode == 0, output
-    assert json.loads(config_of(cluster, "LED"))["duplicate_window"] == 120 * SECOND_NS
-    assert rollback(cluster, tmp_path).returncode == 0
-    after = info_of(cluster, "LED")
-    assert after["config"]["duplicate_window"] == SECOND_NS // 10
-    assert after["state"]["messages"] == 20

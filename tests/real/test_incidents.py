@@ -14,16 +14,10 @@ import nats
 import pytest
 from nats.aio.client import Client
 
-from tests.faults.consumer_lag import filter_outside, give_up, slots_taken_for_an_hour, start_beyond_the_end
-from tests.faults.dedupe_window import window_cut_by_max_age
-from tests.faults.planting import Fault as Planted
+from tests.faults.consumer_lag import give_up
 from tests.faults.sequence_mismatch import overrun
 from tests.faults.stream_limits import (
     keep_publishing,
-    larger_than_the_stream,
-    mirror_of_nothing,
-    nobody_interested,
-    silence,
 )
 from tests.real.contexts import contexts
 from tests.real.incident_reports import LOUD, beneath, causes, every_finding_is_in_one_incident, first_is, shown
@@ -159,29 +153,20 @@ async def release_that_never_acknowledges(site: Site) -> None:
 
 
 def _fault(
-    work: Work | Planted, code: str, subject: str, *beneath: str, alike: int = 1, since: tuple[int, int] = (2, 10)
+    work: Work, code: str, subject: str, *beneath: str, alike: int = 1, since: tuple[int, int] = (2, 10)
 ) -> Fault:
-    made = work.work if isinstance(work, Planted) else work
-    return Fault(made.__name__, made, code, subject, frozenset(beneath), alike, since)
+    return Fault(work.__name__, work, code, subject, frozenset(beneath), alike, since)
 
 
 FAULTS = (
     _fault(dead_worker_fills_its_queue, "JSD405", "APP/F1/worker", "JSD603 APP/F1"),
     _fault(slots_taken_beyond_a_threshold, "JSD403", "APP/F2/worker", "JSD415 APP/F2/worker"),
-    _fault(slots_taken_for_an_hour, "JSD403", "APP/P403C/worker"),
     _fault(given_up_in_a_queue, "JSD604", "APP/F4", "JSD409 APP/F4/worker"),
-    _fault(mirror_of_nothing, "JSD607", "APP/P607"),
     _fault(full_beyond_a_threshold, "JSD603", "APP/F6", "JSD608 APP/F6"),
-    _fault(larger_than_the_stream, "JSD612", "APP/P612"),
-    _fault(nobody_interested, "JSD604", "APP/P604"),
     _fault(twelve_streams_without_a_bound, "JSD601", "APP/F9-0", alike=12),
-    _fault(filter_outside, "JSD416", "APP/P416/typo"),
-    _fault(silence, "JSD610", "APP/P610"),
     # JSD618 is the cause: it stays when the server moves the consumer on, and JSD206 vanishes then.
     _fault(overtaken_by_limits, "JSD618", "APP/F13/slow", "JSD206 APP/F13/slow"),
-    _fault(window_cut_by_max_age, "JSD303", "APP/P303"),
     _fault(twelve_dead_subscribers, "JSD405", "APP/F15/push-0", alike=12),
-    _fault(start_beyond_the_end, "JSD407", "APP/P407/late"),
     _fault(impatient_and_given_up, "JSD409", "APP/F17/worker"),
     _fault(subscriber_gone_from_a_plain_stream, "JSD405", "APP/F18/push"),
     _fault(renamed_subject_in_a_deploy, "JSD416", "APP/F19/worker", "JSD603 APP/F19"),

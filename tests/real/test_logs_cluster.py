@@ -15,6 +15,7 @@ from tests.servers import VERSIONS, Cluster, ClusterFactory, server_binary, wait
 from tests.support.deployment import add_consumer, add_stream, api
 from tests.support.outage import with_client
 from tests.support.reports import Json, failures_of, run_check
+from tests.support.stored import store
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("logs-cluster")]
 LOUD = ("warning", "error", "critical")
@@ -51,6 +52,49 @@ def elections(cluster: Cluster, stream: str) -> int:
 def times(cluster: Cluster, words: str) -> int:
     """How often the servers logged that."""
     return sum(cluster.node(name).log_path.read_text().count(words) for name in cluster.names)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("version", VERSIONS)
+def test_lost_majority_is_found_and_so_is_its_return(
+    cluster_factory: ClusterFactory, tmp_path: Path, version: str
+) -> None:
+    cluster = cluster_factory(version, 3)
+
+    async def make(client: Client) -> str:
+        await add_stream(client, "P702", subjects=["p702"], num_replicas=3)
+        await add_consumer(client, "P702", "worker")
+        for _ in range(10):
+            await store(client, "p702")
+        return str((await api(client, "STREAM.INFO.P702"))["cluster"]["leader"])
+
+    survivor = with_client(cluster, make)
+    killed = [name for name in cluster.names if name != survivor]
+    for name in killed:
+        cluster.kill(name)
+    quorum = "JetStream cluster stream 'APP > P702' has NO quorum"
+    wait_until(lambda: logged(cluster, survivor, quorum), "the loss of the quorum to be logged", timeout=60)
+    alone = {"cluster": "critical"}
+    wait_until(lambda: failures_of(judge(cluster, tmp_path), "JSD701") == alone, "no meta leader for long", timeout=60)
+    report = judge(cluster, tmp_path)
+    assert failures_of(report, "JSD702")["APP/P702"] == "critical"
+    # A server that had only accepted its routes dials nobody anew, and then has nothing to log about them.
+    assert failures_of(report, "JSD714").get(survivor, "error") == "error"
+    leaders = [
+        "Self is new JetStream cluster metadata leader",
+        "JetStream cluster new stream leader for 'APP > P702'",
+        "JetStream cluster new consumer leader for 'APP > P702 > worker'",
+    ]
+    before = [times(cluster, words) for words in leaders]
+    for name in killed:
+        cluster.start(name, wait=False)
+    cluster.wait_ready()
+    # Each group holds an election of its own: until the last is over, something has no leader and the logs say so.
+    for words, known in zip(leaders, before, strict=True):
+        wait_until(lambda w=words, n=known: times(cluster, w) > n, words, timeout=60)  # type: ignore[misc]
+    report = judge(cluster, tmp_path)
+    for code in ("JSD701", "JSD702", "JSD714", "JSD713", "JSD204"):
+        assert set(failures_of(report, code).values()) <= {"info", "warning"}, code
 
 
 @pytest.mark.nightly
@@ -134,3 +178,41 @@ def test_server_that_does_not_return_and_one_of_another_version(
     assert failures_of(report, "JSD709") == {"cluster": "info"}
     assert failures_of(judge(cluster, tmp_path, "--set", "JSD709.roll_out=0s"), "JSD709") == {"cluster": "warning"}
     assert loud(judge(cluster, tmp_path)) == []
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_raft_log_that_lost_its_entries(cluster_factory: ClusterFactory, tmp_path: Path, version: str) -> None:
+    """Its index is still there and tells where it ended; what the leader sends again begins at the beginning."""
+    cluster = cluster_factory(version, 3)
+
+    async def publish(client: Client) -> None:
+        for _ in range(20):
+            await store(client, "p207", body=b"x" * 100)
+
+    async def make(client: Client) -> Json:
+        await add_stream(client, "P207", subjects=["p207"], num_replicas=3)
+        await publish(client)
+        about: Json = (await api(client, "STREAM.INFO.P207"))["cluster"]
+        return about
+
+    def held() -> list[int]:
+        """How many messages each copy of the stream has."""
+        accounts = [cluster.monitor(name, "/jsz?accounts=true&streams=true") for name in cluster.names]
+        details = [detail for jsz in accounts for detail in jsz.get("account_details") or []]
+        return [stream["state"]["messages"] for detail in details for stream in detail.get("stream_detail") or []]
+
+    about = with_client(cluster, make)
+    follower = next(name for name in cluster.names if name not in {about["leader"], cluster.meta_leader()})
+    cluster.stop(follower)
+    log = next(cluster.store_dir(follower).rglob(f"_js_/{about['raft_group']}"))
+    shutil.rmtree(log / "snapshots", ignore_errors=True)
+    for path in (log / "msgs").glob("*.blk"):
+        path.unlink()
+    assert failures_of(judge(cluster, tmp_path), "JSD207") == {}
+    cluster.start(follower, wait=False)
+    with_client(cluster, publish)
+    wait_until(lambda: times(cluster, "Wrong index, ae is ") > 0, "the follower to notice", timeout=90)
+    failed = [r for r in judge(cluster, tmp_path)["results"] if (r["code"], r["outcome"]) == ("JSD207", "fail")]
+    assert {r["subject"]["name"] for r in failed} == {follower}
+    assert any(r["message"].startswith("the Raft log on disk did not end") for r in failed), failed
+    wait_until(lambda: held() == [40] * 3, "three copies of everything", timeout=60)

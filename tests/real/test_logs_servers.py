@@ -209,7 +209,7 @@ def test_damaged_stores(version: str, cluster_factory: ClusterFactory) -> None:
     wait_for_line(cluster, "checksums do not match")
     result = severities(*logs(cluster))
     assert result["JSD804"] == dict.fromkeys(("APP/CUT/c", "APP/LOST/c", "APP/BAD"), "error")
-    assert result["JSD411"] == {"APP/LOST/c": "error"}
+    assert result["JSD411"] == {"APP/CUT/c": "error", "APP/LOST/c": "error"}
 
 
 # --- starts -------------------------------------------------------------------------------------------------------

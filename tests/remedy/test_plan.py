@@ -133,11 +133,6 @@ def test_contradictions_are_refused(first: tuple[Any, Any], other: tuple[Any, An
     assert "contradicts" in refusal.reason
 
 
-def test_different_keys_are_different_steps() -> None:
-    steps, _ = merged([step()], step("no_ack", True, False, code="X2"), "X2")
-    assert len(steps) == 2
-
-
 def two_findings(*choices: Choice) -> Drafted:
     """JSD301 and JSD610 of one stream."""
     base = "one-node-2.15.1" if "one-node-2.15.1" in base_names() else base_names()[0]
@@ -262,20 +257,6 @@ def test_a_change_that_cannot_be_taken_now_is_refused_where_nothing_comes_before
     assert [(refusal.subject.name, refusal.reason) for refusal in drafted.refused] == [
         ("ORDERS", "its stream has no leader and takes no change now: run again when it has one")
     ]
-
-
-def test_new_replicas_wait_for_a_server_that_is_away() -> None:
-    base = "three-nodes-2.15.1"
-    evidence = evidence_of({"base": base})
-    known = {rule.code: rule for rule in rules()}
-    ring = Subject(kind="stream", name="RING", account="APP")
-    risky = Result(known["JSD605"], Finding(subject=ring, message="too few", remedy={"replicas": 5}))
-    away = Result(known["JSD703"], Finding(subject=Subject(kind="server", name="n3"), message="away"))
-    for results, needs in (([risky], [()]), ([risky, away], [(), ("1",)])):
-        offered = with_offers(results, actions)
-        grouped = incidents(offered, evidence, datetime(2026, 11, 22, tzinfo=UTC))
-        drafted = draft(offered, actions(), evidence, configs_of(base), incidents=grouped)
-        assert [step.needs for step in drafted.steps] == needs
 
 
 def test_steps_for_a_person_with_the_same_text_are_one_paragraph() -> None:

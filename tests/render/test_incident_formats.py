@@ -10,7 +10,6 @@ from jsdoctor.model.report import Report
 from jsdoctor.render.formats import FORMATS
 from jsdoctor.render.options import RenderOptions
 from tests.render.outages import outage
-from tests.render.test_prometheus import read, value
 
 REPORT = outage(6)
 """n3 is dead: JSD703 explains JSD702, JSD706 and JSD901. JSD405 and JSD601 stand for themselves."""
@@ -40,19 +39,6 @@ def test_sarif_relates_each_consequence_to_its_cause() -> None:
     assert [incident["number"] for incident in incidents] == [1, 2, 3]
     listed = [fingerprint for incident in incidents for fingerprint in (*incident["causes"], *incident["consequences"])]
     assert sorted(listed) == sorted(r["partialFingerprints"]["jsdoctor/v1"] for r in run["results"])
-
-
-def test_prometheus_counts_every_incident_and_names_the_most_urgent() -> None:
-    series = read(written("prometheus"))
-    assert value(series, "jsdoctor_incidents") == 3
-    assert value(series, "jsdoctor_incident", code="JSD703", name="n3") == 4
-    assert value(series, "jsdoctor_incident") == len(REPORT.failures())
-    bounded = read(written("prometheus", max_examples=1))
-    assert len([name for name, _ in bounded if name == "jsdoctor_incident"]) == 1
-    assert value(bounded, "jsdoctor_incidents") == 3
-    none = read(written("prometheus", outage(0)))
-    assert value(none, "jsdoctor_incidents") == 0
-    assert value(none, "jsdoctor_incident") is None
 
 
 def test_junit_has_the_incidents_as_properties_and_names_causes() -> None:

@@ -11,7 +11,6 @@ from hypothesis import given
 
 from jsdoctor.model.report import Report
 from jsdoctor.model.topology import Domain, Topology
-from jsdoctor.render.formats import FORMATS
 from jsdoctor.render.json_v1 import render_json
 from jsdoctor.render.options import RenderOptions
 from tests.render import reports
@@ -107,10 +106,8 @@ def test_hostile_text_survives_exactly_but_is_harmless_on_a_terminal() -> None:
 
 
 @given(report=any_report, options=any_options)
-def test_any_report_renders_in_every_format_and_its_json_is_valid(report: Report, options: RenderOptions) -> None:
-    for render in FORMATS.values():
-        assert isinstance(render(report, options), str)
-    written = FORMATS["json"](report, options)
+def test_the_json_of_any_report_is_valid(report: Report, options: RenderOptions) -> None:
+    written = render_json(report, options)
     written.encode("ascii" if options.ascii_only else "utf-8")
     VALIDATOR.validate(strictly(written))
 

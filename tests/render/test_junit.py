@@ -83,12 +83,6 @@ def test_a_gap_is_an_error_until_it_is_allowed(allowed: bool, kind: type) -> Non
     assert isinstance(case.result[0], kind)
 
 
-def test_a_crash_is_an_error() -> None:
-    [case] = cases(reports.report(results=[reports.crashed(reports.MIRROR)]))
-    assert isinstance(case.result[0], Error)
-    assert "ZeroDivisionError" in case.result[0].message
-
-
 @pytest.mark.parametrize("text", ["</failure><x>&<![CDATA[]]>", "a\x00\x08\x0b\x1f\ufffe\ud800b", "\"'<&>", "]]>"])
 def test_hostile_text_is_text(text: str) -> None:
     result = reports.stuck(reports.consumer(text))

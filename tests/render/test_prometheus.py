@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from prometheus_client.parser import text_string_to_metric_families
 
-from jsdoctor.model.finding import Finding, Severity
+from jsdoctor.model.finding import Finding
 from jsdoctor.model.report import Report, Result
 from jsdoctor.render.escape import printable
 from jsdoctor.render.options import RenderOptions
@@ -61,28 +61,6 @@ def test_counts_are_complete_where_series_are_bounded() -> None:
     everything = series(reports.flood(1000), max_examples=0)
     assert value(everything, "jsdoctor_finding", code="JSD403") == 1000
     assert value(everything, "jsdoctor_findings_not_listed", code="JSD403") == 0
-
-
-def test_healthy_is_zero_and_unknown_is_absent() -> None:
-    night = series(reports.busy())
-    assert value(night, "jsdoctor_findings", code="JSD605") == 0
-    assert value(night, "jsdoctor_rule_outcome", code="JSD605", outcome="pass") == 1
-    assert value(night, "jsdoctor_findings", code="JSD402") is None
-    assert value(night, "jsdoctor_rule_outcome", code="JSD402", outcome="not_evaluated") == 1
-    assert value(night, "jsdoctor_findings", code="JSD607") is None
-    assert value(night, "jsdoctor_rules", outcome="error") == 1
-
-
-def test_a_run_reports_when_it_was_how_long_it_took_and_how_it_ended() -> None:
-    night = series(reports.busy())
-    assert value(night, "jsdoctor_run_timestamp_seconds") == pytest.approx(reports.STARTED.timestamp() + 2.4)
-    assert value(night, "jsdoctor_run_duration_seconds") == pytest.approx(2.4)
-    assert value(night, "jsdoctor_run_exit_code") == 4
-    assert value(night, "jsdoctor_evidence_timestamp_seconds", kind="live") == reports.STARTED.timestamp() + 2
-    assert value(series(reports.clean()), "jsdoctor_run_exit_code") == 0
-    assert value(series(reports.report(results=[reports.nearly_full()])), "jsdoctor_run_exit_code") == 0
-    mild = series(reports.report(results=[reports.nearly_full()]), fail_on=Severity.WARNING)
-    assert value(mild, "jsdoctor_run_exit_code") == 1
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,9 @@
-"""A slow disk, network partitions, an origin that died: one incident each, the cause first."""
+"""Network partitions, an origin that died: one incident each, the cause first."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from pathlib import Path
 
-import nats
-import nats.errors
 import pytest
 from nats.aio.client import Client
 
@@ -15,7 +11,6 @@ from tests.faults.test_cluster_health import _monitors
 from tests.real.incident_reports import first_is, place_stream
 from tests.servers import VERSIONS, Cluster, ClusterFactory, wait_until
 from tests.servers.route_proxies import RouteProxies
-from tests.servers.slow_disk import slow_disk
 from tests.support.deployment import HOUR_NS, add_stream, api
 from tests.support.outage import peers_of, wait_until_silent, with_client
 from tests.support.reports import run_check
@@ -24,46 +19,6 @@ from tests.support.stored import store
 pytestmark = [pytest.mark.real, pytest.mark.nightly, pytest.mark.xdist_group("incidents")]
 
 BOUNDS = {"max_bytes": 1 << 20, "max_age": HOUR_NS}
-SYNC_TAKES_MS = 2_500
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-def test_slow_disk(cluster_factory: ClusterFactory, tmp_path: Path, version: str) -> None:
-    """The disk of one server takes seconds to write: its clients wait, its replicas fall behind, its log says why."""
-    cluster = cluster_factory(version, 3, jetstream="sync_interval: always\n  max_file_store: 2G")
-    slow = "n1"
-
-    async def furnish(client: Client) -> None:
-        await add_stream(client, "ORDERS", subjects=["orders"], num_replicas=3, **BOUNDS)
-        await place_stream(client, "SOLO", slow, subjects=["solo"], allow_direct=True, **BOUNDS)
-
-    with_client(cluster, furnish)
-    cluster.stop(slow)
-    cluster.start(slow, wait=False, through=slow_disk(tmp_path, SYNC_TAKES_MS))
-    wait_until(lambda: _is_slow(cluster, slow), "the slow server to say so three times", timeout=120)
-    logs = [word for name in cluster.names for word in ("--logs", str(cluster.node(name).log_path))]
-    first_is(run_check("--server", cluster.url("sys"), *logs)[1], f"JSD814 {slow}")
-
-
-def _is_slow(cluster: Cluster, slow: str) -> bool:
-    """Write to and read from the stream on that server. Whether its log has told of three slow turns."""
-    with contextlib.suppress(nats.errors.Error, OSError):  # it may not take clients yet
-        asyncio.run(_write_and_read(cluster.node(slow).url.replace("nats://", "nats://app:app@")))
-    log = cluster.node(slow).log_path.read_text()
-    return log.count("Readloop processing time: ") + log.count("took too long: ") >= 3
-
-
-async def _write_and_read(url: str) -> None:
-    client = await nats.connect(url)
-    try:
-        for _ in range(4):
-            await client.publish("solo", b"x")
-            await client.publish("orders", b"x")
-            await client.publish("$JS.API.DIRECT.GET.SOLO.solo", b"", reply=client.new_inbox())
-        with contextlib.suppress(nats.errors.Error):  # what the publisher loses is what the report is about
-            await client.flush(timeout=30)
-    finally:
-        await client.close()
 
 
 @pytest.mark.parametrize("version", VERSIONS)
