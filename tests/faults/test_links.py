@@ -13,6 +13,7 @@ from tests.support.reports import Json, failures_of, label, run_check
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("links")]
 AT_ONCE = [word for code in ("JSD717", "JSD718", "JSD719", "JSD701") for word in ("--set", f"{code}.start_up=0s")]
+AT_ONCE += ["--samples", "1"]
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -32,13 +32,13 @@ def test_more_replicas_than_servers_are_found(cluster_factory: ClusterFactory, v
         assert json.loads(reply.data)["success"], reply.data
 
     with_client(cluster, lambda c: add_stream(c, "WIDE", subjects=["wide"], num_replicas=3, max_bytes=1 << 22))
-    _, report = run_check("--server", cluster.url("sys"))
+    _, report = run_check("--server", cluster.url("sys"), "--samples", "1")
     assert failures_of(report, "JSD605") == {}
     cluster.stop("n3")
     wait_until(lambda: cluster.meta_leader() in ("n1", "n2"), "a meta leader among the others", timeout=60)
     with_client(cluster, remove, user="sys")
     cluster.wait_ready()
-    _, report = run_check("--server", cluster.url("sys"))
+    _, report = run_check("--server", cluster.url("sys"), "--samples", "1")
     assert failures_of(report, "JSD605") == {"APP/WIDE": "error"}
 
 
