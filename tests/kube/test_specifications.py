@@ -20,6 +20,7 @@ from tests.servers import Cluster, ClusterFactory
 pytestmark = [pytest.mark.real, pytest.mark.nightly, pytest.mark.xdist_group("kube")]
 
 Json = dict[str, Any]
+_ROLE = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{NAMESPACE}/roles/jsdoctor"
 _MAP = f"/api/v1/namespaces/{NAMESPACE}/configmaps/{CONFIG_MAP}"
 
 
@@ -117,7 +118,7 @@ def test_the_mounted_configuration_is_judged_and_holds_no_secret(nats: Cluster, 
 def test_a_change_that_no_server_has_read_is_drift(nats: Cluster, tmp_path: Path) -> None:
     """Servers that were reloaded after the change have read it, whatever they made of it."""
     changed = CHART_CONFIGURATION.replace('"port": 4222,', '"max_payload": 2MB,\n  "port": 4222,')
-    rules = ("--select", "JSD844", "--set", "JSD844.grace=1s")
+    rules = ("--select", "JSD844", "--set", "JSD844.grace=1ms")
     with lab(nats, tmp_path) as (kube, _):
         kube.call("PATCH", _MAP, {"data": {"nats.conf": changed}})
         os.kill(nats.node("n3").pid, signal.SIGHUP)
@@ -128,3 +129,29 @@ def test_a_change_that_no_server_has_read_is_drift(nats: Cluster, tmp_path: Path
             os.kill(nats.node(name).pid, signal.SIGHUP)
         _, report = check(kube, tmp_path, *rules)
         assert outcomes(report)["JSD844"] == "pass"
+
+
+def test_each_permission_alone_is_missed_by_name(nats: Cluster, tmp_path: Path) -> None:
+    """Without it there is a gap that names it, and what it serves is not evaluated."""
+    served = {
+        "persistentvolumeclaims": ("`list` on persistentvolumeclaims", "JSD834"),
+        "poddisruptionbudgets": ("`list` on poddisruptionbudgets", "JSD833"),
+        "statefulsets": ("`list` on statefulsets", "JSD843"),
+        "configmaps": ("`get` on configmaps", "JSD841"),
+        "events": ("`list` on events", ""),
+        "pods/log": ("`get` on pods/log", "JSD817"),
+        "pods/proxy": ("`get` on pods/proxy", "JSD837"),
+    }
+    with lab(nats, tmp_path) as (kube, _):
+        role = kube.call("GET", _ROLE)
+        every = role["rules"]
+        for resource, (words, code) in served.items():
+            rules = [{**rule, "resources": [name for name in rule["resources"] if name != resource]} for rule in every]
+            role = kube.call("GET", _ROLE)
+            kube.call("PUT", _ROLE, {**role, "rules": [rule for rule in rules if rule["resources"]]})
+            exit_code, report = check(kube, tmp_path)
+            named_gaps = [gap for gap in report["gaps"] if words in gap["how_to_get"] + gap["reason"]]
+            assert named_gaps, (resource, report["gaps"])
+            assert exit_code == (3 if any(gap["requested"] for gap in named_gaps) else 0), resource
+            assert any(gap["requested"] for gap in named_gaps) == (resource != "configmaps")
+            assert not code or outcomes(report)[code] != "pass", resource
