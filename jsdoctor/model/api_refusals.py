@@ -26,6 +26,5 @@ class ApiRefusals(Evidence, frozen=True):
     source = EvidenceSource.LIVE
     parts = ("assets",)
     unavailable = not_offered("no login of a plain account was used", "use a login of an account with JetStream")
-    of_deployment = True
 
     readings: tuple[tuple[ApiRefusal, ...], ...]

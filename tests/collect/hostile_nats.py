@@ -50,6 +50,10 @@ def greeting(line: bytes, pong: bytes = b"PONG\r\n") -> Handler:
     return handle
 
 
+ADDRESSES = ["127.0.0.1:1", "127.0.0.1:99999", "[::1", ":", "x" * 5000 + ":1", "a..b:1", "\x00:1", "\ud83d\udca9:1", ""]
+"""What a server may give to clients as addresses."""
+
+
 def info(**more: Any) -> bytes:
     return b"INFO " + json.dumps(INFO | more).encode() + b"\r\n"
 
@@ -271,4 +275,5 @@ NATS_SCENARIOS: dict[str, Handler] = {
     "the user is huge": api(USER_INFO=json.dumps({"data": {"account": "A" * 1_000_000}}).encode()),
     "hangs up at the list": api(STREAM_LIST=lambda talk, _, __: talk.sock.close()),
     "lame duck": api(STREAM_LIST=lambda talk, _, __: talk.info(ldm=True, connect_urls=["192.0.2.1:1"])),
+    "addresses of every kind": api(STREAM_LIST=lambda talk, _, __: talk.info(connect_urls=ADDRESSES)),
 }

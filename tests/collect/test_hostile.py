@@ -12,7 +12,7 @@ import pytest
 
 from tests.collect import measured
 from tests.collect.hostile_http import HTTP_SCENARIOS
-from tests.collect.hostile_nats import NATS_SCENARIOS
+from tests.collect.hostile_nats import ADDRESSES, NATS_SCENARIOS
 from tests.collect.hostile_server import Handler, listening
 
 TIMEOUT_S = 2
@@ -74,6 +74,16 @@ def _assert_sane(ended: Ended) -> None:
 def test_nats_servers(name: str, tmp_path: Path) -> None:
     with listening(NATS_SCENARIOS[name]) as port:
         _assert_sane(check("--server", f"nats://127.0.0.1:{port}", tmp_path))
+
+
+def test_addresses_of_every_kind_are_tried(tmp_path: Path) -> None:
+    with listening(NATS_SCENARIOS["addresses of every kind"]) as port:
+        url = f"nats://127.0.0.1:{port}"
+        ended = check("--server", url, tmp_path, "check", "--addresses")
+    _assert_sane(ended)
+    assert f"{len(ADDRESSES)} of {len(ADDRESSES)} addresses that servers give to clients cannot be reached" in " ".join(
+        ended.output.split()
+    )
 
 
 @pytest.mark.parametrize("name", ["system replies without end", "system replies of more and more servers"])

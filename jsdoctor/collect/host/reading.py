@@ -280,10 +280,10 @@ def _with_sizes(volume: Volume, path: str) -> Volume:
 
 
 def _identity(path: str) -> str:
-    """Device and inode of a directory, whatever the path by which a process has it; empty where there is none."""
+    """Device and inode of a directory, whatever the path by which a process has it; empty where it cannot be had."""
     try:
         stat = os.stat(path)  # noqa: PTH116 - a path below /proc/PID/root is no name that pathlib may rewrite
-    except FileNotFoundError:
+    except OSError:
         return ""
     return f"{stat.st_dev}:{stat.st_ino}"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterable
+import os
 from datetime import UTC, datetime
 
 import msgspec
@@ -24,9 +24,11 @@ async def try_addresses(connection: Connection) -> Exchange:
     Behind TLS an open port is all that is tried: servers may send INFO after the handshake.
     """
     info, asked_at = connection.server_info, datetime.now(UTC)
-    given: Iterable[str] = info.get("connect_urls") or info.get("ws_connect_urls") or ()
-    info_first = not connection.encrypted and bool(info.get("connect_urls"))
-    tried = await asyncio.gather(*(_try(address, info_first) for address in sorted(set(given))[:_MOST]))
+    plain = info.get("connect_urls")
+    given = plain or info.get("ws_connect_urls")
+    addresses = {address for address in given if isinstance(address, str)} if isinstance(given, list) else set()
+    info_first = not connection.encrypted and bool(plain)
+    tried = await asyncio.gather(*(_try(address, info_first) for address in sorted(addresses)[:_MOST]))
     result = ClientAddresses(connection.url, str(info.get("cluster") or ""), asked_at, tuple(tried))
     body = msgspec.json.encode(result)
     return Exchange(Access.CLIENT, Endpoint.CLIENT_ADDRESSES, connection.url, asked_at, 0, body)
@@ -39,8 +41,10 @@ async def _try(address: str, info_first: bool) -> TriedAddress:
             reader, writer = await asyncio.open_connection(host.strip("[]"), int(port))
     except TimeoutError:
         return TriedAddress(address, error=f"no connection within {_PATIENCE_S:.0f} s")
-    except (OSError, ValueError) as error:
-        return TriedAddress(address, error=getattr(error, "strerror", None) or str(error))
+    except OSError as error:
+        return TriedAddress(address, error=os.strerror(error.errno) if error.errno else str(error))
+    except (ValueError, OverflowError):  # a port beyond 65535 overflows
+        return TriedAddress(address, error="it is no address")
     try:
         return await _greeted(address, reader) if info_first else TriedAddress(address)
     finally:
