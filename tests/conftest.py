@@ -42,15 +42,33 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object | 
 
 _REAL = {"faults", "healthy", "real", "cli"}
 _SLOW = _REAL | {"spark", "collect", "remedy"}
-"""Directories of tests whose modules take minutes: a run that ends with one of them leaves processors idle."""
+"""Directories of tests that mostly wait for servers."""
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
-    """Choose versions for slow tests, then run slow modules first, and the tests of each rule one after another."""
+    """Choose versions for slow tests, and mix modules that wait with those that compute."""
     _leave_versions_to_nightly(items)
     yield
-    items.sort(key=lambda item: (not _SLOW & set(item.path.parts), rule_of(item.nodeid)))
+    items[:] = _mixed(items)
+
+
+def _mixed(items: list[pytest.Item]) -> list[pytest.Item]:
+    """After each module that waits its share of the others, so that processors have work while servers start.
+
+    The tests of each rule stay together. Long modules come first, as a run that ends with one leaves workers idle:
+    those of faults, and those with many tests.
+    """
+    waiting: defaultdict[str, list[pytest.Item]] = defaultdict(list)
+    computing: defaultdict[str, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        groups = waiting if _SLOW & set(item.path.parts) else computing
+        groups[rule_of(item.nodeid) or str(item.path)].append(item)
+    others, mixed = sorted(computing.values(), key=len, reverse=True), list[pytest.Item]()
+    for place, (_, group) in enumerate(sorted(waiting.items(), key=lambda named: "faults" not in named[0])):
+        share = others[len(others) * place // len(waiting) : len(others) * (place + 1) // len(waiting)]
+        mixed += [*group, *(item for other in share for item in other)]
+    return mixed or [item for other in others for item in other]
 
 
 def _leave_versions_to_nightly(items: list[pytest.Item]) -> None:
