@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import shutil
 import signal
 import threading
@@ -51,6 +52,24 @@ def single_server_with_a_cluster_block(land: Landscape) -> str:
     land.start("n1", server("n1") + routed(land, "C", "n1", ["n1"]))
     time.sleep(12)
     return land.url(user="sys")
+
+
+@fault("JSD701", "cluster", mentions="JetStream refuses every request of this account")
+def lost_majority_as_an_account_sees_it(land: Landscape) -> str:
+    """Two of three servers are gone, and no login of the system account is at hand: only error 10008 shows it."""
+    cluster(land)
+    stored(land.url("n1"), "ORDERS", num_replicas=3)
+    for key in ("n2", "n3"):
+        land.node(key).kill()
+
+    async def refused(client: Client) -> bool:
+        with contextlib.suppress(Error, TimeoutError):
+            reply = json.loads((await client.request("$JS.API.STREAM.LIST", b"", timeout=5)).data)
+            return bool(reply.get("error", {}).get("err_code") == 10008)
+        return False
+
+    land.wait_for(lambda: do(land.url("n1"), refused), "the API to refuse")
+    return land.url("n1")
 
 
 @fault("JSD713", "APP/ORDERS", logs=True)

@@ -280,7 +280,7 @@ def _with_sizes(volume: Volume, path: str) -> Volume:
 
 
 def _identity(path: str) -> str:
-    """Device and inode of a directory, whatever the path by which a process has it; empty where it cannot be had."""
+    """Device and inode of a directory, whatever the path by which a process has it; empty where it cannot be read."""
     try:
         stat = os.stat(path)  # noqa: PTH116 - a path below /proc/PID/root is no name that pathlib may rewrite
     except OSError:
