@@ -37,7 +37,7 @@ from jsdoctor.parse.merge import merge_streams
 from jsdoctor.parse.missing_replies import leaderless, missing_leader_gaps, unreadable, unresponsive_gaps
 from jsdoctor.parse.near_subjects import near_subjects
 from jsdoctor.parse.opening import Identities, open_reply
-from jsdoctor.parse.replies import GreetingReply, ReplyError, decode
+from jsdoctor.parse.replies import GreetingReply, ReplyError, decode, own_form
 from jsdoctor.parse.reports import ServerReports
 from jsdoctor.parse.stored import stored_messages
 from jsdoctor.parse.system import ServerReplies
@@ -168,13 +168,11 @@ def _beside(samples: Sequence[Sample], present: ByKind, gaps: list[Gap]) -> None
         if kubernetes.configurations:
             mounted = tuple(configuration.servers for configuration in kubernetes.configurations)
             present.put(RunningConfigurations(servers=mounted))
-    for exchange in exchanges:
-        if exchange.endpoint is Endpoint.CLIENT_ADDRESSES:
-            try:
-                present.put(decode(exchange.body, ClientAddresses))
-            except ReplyError as error:
-                reason = f"what became of the addresses for clients cannot be read: {error}"
-                gaps.append(Gap("addresses", CLUSTER, reason, "capture again with --addresses"))
+    addresses, unread = own_form(exchanges, Endpoint.CLIENT_ADDRESSES, ClientAddresses)
+    present.put(addresses[-1] if addresses else None)
+    for _, error in unread:
+        reason = f"what became of the addresses for clients cannot be read: {error}"
+        gaps.append(Gap("addresses", CLUSTER, reason, "capture again with --addresses"))
     gaps.extend((*unseen, *unreadable))
 
 
@@ -294,14 +292,8 @@ def why_absent(samples: Sequence[Sample], snapshots: int) -> dict[type[Evidence]
 
 def host_facts(exchanges: Iterable[Exchange]) -> tuple[HostFacts | None, list[Gap]]:
     """The readings, oldest first, and a gap where the host showed no server."""
-    readings: list[HostReading] = []
-    gaps: list[Gap] = []
-    for exchange in exchanges:
-        if exchange.endpoint is Endpoint.HOST:
-            try:
-                readings.append(decode(exchange.body, HostReading))
-            except ReplyError as error:
-                gaps.append(_gap(exchange.target, f"the reading of host {exchange.target} cannot be read: {error}"))
+    readings, unread = own_form(exchanges, Endpoint.HOST, HostReading)
+    gaps = [_gap(of.target, f"the reading of host {of.target} cannot be read: {error}") for of, error in unread]
     if not readings:
         return None, gaps
     facts = HostFacts(tuple(sorted(readings, key=lambda reading: reading.at)))

@@ -30,7 +30,7 @@ from jsdoctor.parse.kubernetes_containers import (
     text,
     whole,
 )
-from jsdoctor.parse.replies import ReplyError, decode
+from jsdoctor.parse.replies import own_form
 
 _MONITOR_PORT = 8222
 _MAX_TEXT = 300
@@ -38,18 +38,17 @@ _MAX_TEXT = 300
 
 def kubernetes_facts(exchanges: Iterable[Exchange]) -> tuple[KubernetesFacts | None, list[Gap]]:
     """The facts among the exchanges of a run, and a gap where they cannot be read."""
-    facts: KubernetesFacts | None = None
-    gaps: list[Gap] = []
-    for exchange in exchanges:
-        if exchange.endpoint is Endpoint.KUBERNETES:
-            try:
-                facts = decode(exchange.body, KubernetesFacts)
-            except ReplyError as error:
-                subject = Subject(kind="cluster", name=f"namespace {exchange.target}")
-                gaps.append(
-                    Gap("kubernetes", subject, f"the objects of Kubernetes cannot be read: {error}", "try again")
-                )
-    return facts, gaps
+    facts, unread = own_form(exchanges, Endpoint.KUBERNETES, KubernetesFacts)
+    gaps = [
+        Gap(
+            "kubernetes",
+            Subject(kind="cluster", name=f"namespace {of.target}"),
+            f"the objects of Kubernetes cannot be read: {error}",
+            "try again",
+        )
+        for of, error in unread
+    ]
+    return facts[-1] if facts else None, gaps
 
 
 def set_sizes(sets: Iterable[ServerSet] | None, pods: Sequence[ServerPod]) -> dict[str, int]:

@@ -8,6 +8,7 @@ from typing import TypeVar, cast
 
 import msgspec
 
+from jsdoctor.model.exchange import Endpoint, Exchange
 from jsdoctor.model.reported import Instant, Reported, noting_lacking, sent
 from jsdoctor.model.server import ApiStats, JetStreamStats, Tier
 from jsdoctor.model.snapshot import ConsumerReport, StreamReport
@@ -207,3 +208,18 @@ def decode_each(items: Iterable[msgspec.Raw] | None, shape: type[Shape]) -> tupl
         except ReplyError as error:
             errors.append(error)
     return shapes, errors
+
+
+def own_form(
+    exchanges: Iterable[Exchange], endpoint: Endpoint, shape: type[Shape]
+) -> tuple[list[Shape], list[tuple[Exchange, ReplyError]]]:
+    """What captures hold of an endpoint in jsdoctor's own form, in their order, and the exchanges that have none."""
+    shapes: list[Shape] = []
+    unread: list[tuple[Exchange, ReplyError]] = []
+    for exchange in exchanges:
+        if exchange.endpoint is endpoint:
+            try:
+                shapes.append(decode(exchange.body, shape))
+            except ReplyError as error:
+                unread.append((exchange, error))
+    return shapes, unread

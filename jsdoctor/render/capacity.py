@@ -61,7 +61,8 @@ def _verdict(page: Page, result: Capacity) -> None:
     holders: tuple[Space | StreamGrowth, ...] = (*result.spaces, *result.streams)
     dues = [(each.subject.label, due) for each in holders for due in each.due]
     full = [(label, due) for label, due in dues if due.limit != "max_age" and due.then != OLDEST_GO]
-    page.blank() if result.spaces or result.streams else None
+    if holders:
+        page.blank()
     if full:
         label, due = min(full, key=lambda named: named[1].earliest)
         page.line((f"The first limit that refuses messages: {due.limit} of {label}, {_when(due)}.", "bold"))
@@ -70,7 +71,8 @@ def _verdict(page: Page, result: Capacity) -> None:
 
 
 def _title(page: Page, text: str) -> None:
-    page.blank() if page.text() else None
+    if page.text():
+        page.blank()
     page.line((text, "bold"))
 
 
@@ -144,7 +146,8 @@ def _unseen(page: Page, result: Capacity, options: RenderOptions) -> None:
     gaps: dict[tuple[str, str], list[str]] = {}
     for gap in sorted(result.unseen, key=lambda gap: not gap.requested):
         gaps.setdefault((gap.reason, gap.how_to_get), []).append("" if gap.subject == CLUSTER else gap.subject.label)
-    page.blank() if gaps else None
+    if gaps:
+        page.blank()
     for (reason, how), labels in gaps.items():
         whose = f"{listed(labels, 0 if options.verbose else _NAMED)}: " if any(labels) else ""
         page.line(f"Not seen: {whose}{reason}. {how}")

@@ -45,7 +45,13 @@ class LiveDeployment(Source):
                 addresses=request.addresses,
             )
         plan = plan_collection(
-            *(need.checks, samples, interval_s, timeout_s, ntp), host=request.host, addresses=request.addresses
+            need.checks,
+            samples,
+            interval_s,
+            timeout_s,
+            ntp,
+            host=request.host,
+            addresses=request.addresses,
         )
         return plan_scan(plan, need.checks, request.scan, request.digests)
 

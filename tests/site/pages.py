@@ -112,11 +112,11 @@ def _rules() -> Iterator[Page]:
     yield Page("rules", "All rules", "Rules", "", "Every rule, by what fails", "\n".join(_rule_index()))
     for rule in rules():
         name = f"{rule.code} {rule.slug}"
-        text = with_badges(rule) + "\n".join((*_example(rule), *_beside(rule))) + "\n"
+        text = _with_badges(rule) + "\n".join((*_example(rule), *_beside(rule))) + "\n"
         yield Page(f"rules/{rule.code}", name, "Rules", _words(rule.failure_mode), rule.title, text, rule.origin)
 
 
-def with_badges(rule: Rule) -> str:
+def _with_badges(rule: Rule) -> str:
     """The page of a rule, its facts as badges: severity, what kind of harm, the evidence that it needs, its remedy."""
     head, body = page_markdown(rule, RenderOptions()).split("\n## ", 1)
     needed = dict.fromkeys(

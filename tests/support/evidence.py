@@ -39,6 +39,7 @@
     readings = 1                       # how often it was looked at (default 2)
     [[case.edit]]                      # instead: addresses that servers give to clients, each with its error or ""
     addresses = { "10.0.0.1:4222" = "no connection within 2 s" }
+    cluster = "OTHER"                  # of those that have no error (default C, that of the connected server)
     [[case.edit]]                      # instead: the JetStream API refused the lists and the account's usage
     refused = { err_code = 10008, description = "..." }   # (only with account access; samples as above, default first)
     [[case.edit]]                      # instead: Kubernetes on n1, n2, n3, as the Helm chart makes them but for:
@@ -332,12 +333,10 @@ def _add_host(sample: Json, edit: Json) -> None:
 
 
 def _add_addresses(sample: Json, edit: Json) -> None:
-    """What became of the addresses that servers give to clients; those without an error are of cluster C."""
+    """What became of the addresses that servers of C give to clients."""
     at = sample["taken_at"]
-    tried = [
-        {"address": address, "error": error} if error else {"address": address, "server": "n1", "cluster": "C"}
-        for address, error in edit["addresses"].items()
-    ]
+    reached = {"server": "n1", "cluster": edit.get("cluster", "C")}
+    tried = [{"address": address, **({"error": why} if why else reached)} for address, why in edit["addresses"].items()]
     body = {"reached": "nats://nats.example:4222", "cluster": "C", "at": at, "tried": tried}
     asked = {"access": "client", "endpoint": "CONNECT.addresses", "target": body["reached"], "asked_at": at}
     sample["exchanges"].append(asked | {"round_trip_ns": 0, "body": body})

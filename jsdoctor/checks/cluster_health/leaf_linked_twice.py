@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import TypeAlias
 
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Confidence, Finding, Observation, Subject, passed, suspected
+from jsdoctor.model.finding import Confidence, Finding, Subject, passed, suspected
 from jsdoctor.model.links import Leaf, Links, ServerLinks
 
 _Site: TypeAlias = tuple[str, str, str, str]
@@ -36,7 +36,7 @@ def leaf_linked_twice(links: Links) -> Iterator[Finding]:
         grown = {server: _grown(before[site][server], end) for server, end in lasting.items()}
         pairs = [pair for pair in combinations(sorted(lasting), 2) if _are_copies(grown[pair[0]], grown[pair[1]])]
         if pairs:
-            yield _finding(subject, site, pairs[0], grown, {link.server: link for link in links.servers})
+            yield _finding(subject, site, {server: lasting[server] for server in pairs[0]}, grown, links)
         elif all(max(counts) < _FEW for counts in grown.values()):
             reason = f"{_several(site, lasting)}, and few messages crossed"
             yield suspected(subject, reason, "run again while messages cross, or with --interval 30s")
@@ -77,26 +77,26 @@ def _are_copies(one: tuple[int, int], other: tuple[int, int]) -> bool:
 def _finding(
     subject: Subject,
     site: _Site,
-    pair: tuple[str, str],
+    pair: _Ends,
     grown: Mapping[str, tuple[int, int]],
-    links: Mapping[str, ServerLinks],
+    links: Links,
 ) -> Finding:
-    cluster, name, ip, account = site
-    counts = [max(grown[server]) for server in pair]
+    cluster, name, _, account = site
+    one, other = pair
     return Finding(
         subject=subject,
         confidence=Confidence.MEDIUM,
-        message=f"it is linked to {pair[0]} and to {pair[1]} of {cluster} for account {account}, and both links carried"
-        f" as many messages ({counts[0]:,} and {counts[1]:,}): each message between it and the cluster crosses twice",
+        message=f"it is linked to {one} and to {other} of {cluster} for account {account}, and both links carried"
+        f" as many messages ({max(grown[one]):,} and {max(grown[other]):,}): each message between it and the cluster"
+        " crosses twice",
         measured=2,
         threshold=1,
         unit="count",
-        evidence=tuple(_shown(links[server], name, ip, account) for server in pair),
+        evidence=tuple(
+            of.observed(f"leafs[{name}].in_msgs, out_msgs", (pair[of.server].in_msgs, pair[of.server].out_msgs))
+            for of in links.servers
+            if of.server in pair
+        ),
         advice=f"In the configuration of {name}, list the servers of {cluster} in the urls of one remote, and take the"
         " other remote for this account away.",
     )
-
-
-def _shown(links: ServerLinks, name: str, ip: str, account: str) -> Observation:
-    (leaf,) = [leaf for leaf in links.leafs or () if (leaf.name, leaf.ip, leaf.account) == (name, ip, account)][-1:]
-    return links.observed(f"leafs[{name}].in_msgs, out_msgs", (leaf.in_msgs, leaf.out_msgs))

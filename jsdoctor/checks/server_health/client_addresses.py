@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from jsdoctor.checks.registry import check
 from jsdoctor.model.client_addresses import ClientAddresses, TriedAddress
@@ -21,39 +21,35 @@ def client_addresses(addresses: ClientAddresses) -> Iterator[Finding]:
     """Where no server gives an address, clients keep to those of their configuration."""
     failed = [one for one in addresses.tried if one.error]
     elsewhere = [one for one in addresses.tried if _is_elsewhere(one, addresses.cluster)]
-    if failed:
-        yield _unreachable(addresses, failed)
-    if elsewhere:
-        named = listed((f"{one.address} is {one.server} of cluster {one.cluster}" for one in elsewhere), _NAMED)
-        yield Finding(
-            subject=CLUSTER,
-            severity=Severity.WARNING,
-            message=f"addresses that servers of {addresses.cluster} give to clients lead to another cluster: {named}",
-            measured=len(elsewhere),
-            threshold=0,
-            unit="count",
-            evidence=addresses.observed(elsewhere),
-            advice=_ADVICE,
-        )
     if not (failed or elsewhere):
         yield passed(CLUSTER)
+        return
+    yield Finding(
+        subject=CLUSTER,
+        severity=Severity.ERROR if len(failed) == len(addresses.tried) else None,
+        message="; ".join(_words(addresses, failed, elsewhere)),
+        measured=len(failed) + len(elsewhere),
+        threshold=0,
+        unit="count",
+        evidence=addresses.observed((*failed, *elsewhere)),
+        advice=_ADVICE,
+    )
 
 
 def _is_elsewhere(tried: TriedAddress, cluster: str) -> bool:
     return bool(cluster and tried.cluster) and tried.cluster != cluster
 
 
-def _unreachable(addresses: ClientAddresses, failed: list[TriedAddress]) -> Finding:
-    count, whole = len(failed), len(addresses.tried)
-    named = listed((f"{one.address} ({one.error})" for one in failed), _NAMED)
-    return Finding(
-        subject=CLUSTER,
-        severity=Severity.ERROR if count == whole else None,
-        message=f"{count} of {whole} addresses that servers give to clients cannot be reached from here: "
-        f"{named}; a client that loses its connection tries them before it comes back, or stays away",
-        measured=count,
-        threshold=0,
-        unit="count",
-        evidence=addresses.observed(failed),
-        advice=_ADVICE,
-    )
+def _words(
+    addresses: ClientAddresses, failed: Sequence[TriedAddress], elsewhere: Sequence[TriedAddress]
+) -> Iterator[str]:
+    if failed:
+        named = listed((f"{one.address} ({one.error})" for one in failed), _NAMED)
+        yield (
+            f"{len(failed)} of {len(addresses.tried)} addresses that servers give to clients cannot be reached from"
+            f" here: {named}"
+        )
+        yield "a client that loses its connection tries them before it comes back, or stays away"
+    if elsewhere:
+        named = listed((f"{one.address} is {one.server} of cluster {one.cluster}" for one in elsewhere), _NAMED)
+        yield f"addresses that servers of {addresses.cluster} give to clients lead to another cluster: {named}"

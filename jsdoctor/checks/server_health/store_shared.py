@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, passed
+from jsdoctor.model.finding import Finding, Observation, Subject, passed
 from jsdoctor.model.host import HostFacts, ServerProcess
 from jsdoctor.model.manifest import DeclaredServers, Manifests
 from jsdoctor.model.wording import joined
-
-_WHAT_COMES = "nats-server does not lock it, so each overwrites the streams, consumers and Raft state of the other"
-_ADVICE = "Stop all of these servers but one, then give each a directory or a volume of its own."
 
 
 @check("server_health.store_shared")
@@ -23,20 +21,12 @@ def store_shared(host: HostFacts) -> Iterator[Finding]:
         if process.volume and process.volume.directory:
             servers[process.volume.directory].append((f"processes[{number}].volume.directory", process))
     for directory, inside in servers.items():
-        for path, process in inside:
-            others = _others(process.name, [other.name for _, other in inside])
-            if not others:
-                yield passed(process.subject)
-                continue
-            yield Finding(
-                subject=process.subject,
-                message=f"its store directory {process.store_dir} is also that of {others}: {_WHAT_COMES}",
-                measured=len(inside),
-                threshold=1,
-                unit="count",
-                evidence=(host.last.observed(path, directory),),
-                advice=_ADVICE,
-            )
+        sharing = [
+            _Holder(process.subject, f"{process.store_dir} is also that", host.last.observed(path, directory))
+            for path, process in inside
+        ]
+        advice = "Stop all of these servers but one, then give each a directory or a volume of its own."
+        yield from _judged(sharing, advice)
 
 
 @check("server_health.store_shared_declared")
@@ -44,20 +34,38 @@ def store_shared_declared(manifests: Manifests) -> Iterator[Finding]:
     """Services of one compose file whose arguments put their store into one place of one volume."""
     for places in _by_file(manifests.servers).values():
         for place, sharing in places.items():
-            for servers in sharing:
-                others = _others(servers.subject.name, [other.subject.name for other in sharing])
-                if not others:
-                    yield passed(servers.subject)
-                    continue
-                yield Finding(
-                    subject=servers.subject,
-                    message=f"its store directory is {place}, as that of {others}: {_WHAT_COMES}",
-                    measured=len(sharing),
-                    threshold=1,
-                    unit="count",
-                    evidence=(servers.shows("store_dir", servers.get("store_dir")),),
-                    advice="Give each service a volume of its own.",
-                )
+            holders = [
+                _Holder(servers.subject, f"is {place}, as that", servers.shows("store_dir", servers.get("store_dir")))
+                for servers in sharing
+            ]
+            yield from _judged(holders, "Give each service a volume of its own.")
+
+
+class _Holder(NamedTuple):
+    """A server with a store directory: what the message says of the directory, and what shows it."""
+
+    subject: Subject
+    words: str
+    seen: Observation
+
+
+def _judged(sharing: Sequence[_Holder], advice: str) -> Iterator[Finding]:
+    """All servers of one directory."""
+    for holder in sharing:
+        others = joined([other.subject.name for other in sharing if other.subject != holder.subject])
+        if not others:
+            yield passed(holder.subject)
+            continue
+        yield Finding(
+            subject=holder.subject,
+            message=f"its store directory {holder.words} of {others}: nats-server does not lock it, so each overwrites"
+            " the streams, consumers and Raft state of the other",
+            measured=len(sharing),
+            threshold=1,
+            unit="count",
+            evidence=(holder.seen,),
+            advice=advice,
+        )
 
 
 def _by_file(declared: Iterable[DeclaredServers]) -> Mapping[str, Mapping[str, Sequence[DeclaredServers]]]:
@@ -66,7 +74,3 @@ def _by_file(declared: Iterable[DeclaredServers]) -> Mapping[str, Mapping[str, S
         if place := servers.get("store_volume"):
             result[servers.place.file][place].append(servers)
     return result
-
-
-def _others(name: str, names: Sequence[str]) -> str:
-    return joined([other for other in names if other != name])
