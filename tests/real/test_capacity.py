@@ -111,12 +111,15 @@ def _state(cluster: Cluster, node: str, stream: str) -> Json:
 class _Reports:
     """What servers of a cluster last told each other to have reserved: what the meta leader places streams by.
 
-    Each sends one when that changes, and no more than one a second.
+    Each sends one when that changes, and no more than one a second. `system` is connected to the meta leader, which
+    takes reports and requests about itself from one queue: its VARZ comes after what was reported before.
     """
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, system: Client) -> None:
         self.reserved = {name: cluster.monitor(name, "/jsz")["reserved_storage"] for name in cluster.names}
         self._single = len(cluster.names) == 1
+        self._system = system
+        self._placing = f"$SYS.REQ.SERVER.{system._server_info['server_id']}.VARZ"
 
     async def take(self, message: Msg) -> None:
         report = json.loads(message.data)
@@ -125,6 +128,7 @@ class _Reports:
     async def show(self, total: int) -> None:
         for _ in range(0 if self._single else 400):
             if sum(self.reserved.values()) == total:
+                await self._system.request(self._placing, timeout=10)
                 return
             await asyncio.sleep(0.05)
         assert self._single, (self.reserved, total)
@@ -145,9 +149,10 @@ def created(cluster: Cluster, size: int, replicas: int, streams: int) -> tuple[i
     """How many such streams can really be created, and the code of the refusal; they are deleted again."""
 
     async def work(client: Client) -> tuple[int, int]:
-        reports = _Reports(cluster)
+        leader = cluster.meta_leader() or cluster.names[0]
+        system = await nats.connect(cluster.servers("sys")[cluster.names.index(leader)])
+        reports = _Reports(cluster, system)
         before = sum(reports.reserved.values())
-        system = await nats.connect(cluster.url("sys").split(","))
         await system.subscribe("$SYS.SERVER.*.STATSZ", cb=reports.take)
         await system.flush()
         refusal = number = 0

@@ -22,6 +22,7 @@ from jsdoctor.remedy.backup.files import (
     require_verified,
     stream_dir,
 )
+from jsdoctor.remedy.backup.former import delete_stream
 from jsdoctor.remedy.backup.restore import EmptyProblem, info_of, restore, send_chunk
 from jsdoctor.remedy.backup.take import LiveMessage, all_consumers, message_from, take
 from jsdoctor.remedy.replies import differences
@@ -68,7 +69,7 @@ async def restored(to: PlainApi, directory: Path) -> int:
     try:
         info = await restore(to, directory)
     except EmptyProblem:
-        await to.ask(f"STREAM.DELETE.{read_meta(directory)['config']['name']}")
+        await delete_stream(to, read_meta(directory)["config"]["name"])
         info = await restore(to, directory)
     count: int = info["state"]["messages"]
     return count
