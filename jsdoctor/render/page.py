@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from io import StringIO
 
 from rich.console import Console
@@ -73,13 +74,22 @@ class Page:
 
     def cut(self, *parts: Part) -> None:
         """One line, cut where it is wider than the page."""
+        self._write(self._cut(parts, self._console.width), 0)
+
+    def beside(self, left: Sequence[Part], right: Sequence[Part], width: int) -> None:
+        """One line in two columns, both cut: the left one is `width` columns wide."""
+        text = self._cut(left, width)
+        text.pad_right(width - text.cell_len)
+        self._write(text.append_text(self._cut(right, self._console.width - width)), 0)
+
+    def _cut(self, parts: Sequence[Part], width: int) -> Text:
         text = Text.assemble(*(self._clean(part) for part in parts))
         text.rstrip()
-        if text.cell_len > self._console.width:
+        if text.cell_len > width:
             end = "..." if self._ascii_only else "…"
-            text.truncate(self._console.width - len(end))
+            text.truncate(width - len(end))
             text.append(end)
-        self._write(text, 0)
+        return text
 
     def source(self, lead: str, line: str, at: int | None) -> None:
         """A line of a file, cut to the width, and a caret under its character `at`."""

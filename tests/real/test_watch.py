@@ -155,6 +155,8 @@ def test_a_terminal(cluster_factory: ClusterFactory, tmp_path: Path) -> None:
         screen.shows("since            when a finding began")
         os.write(main, b"\x1b")
         screen.shows("e explain · s save")
+        os.write(main, b"o")
+        screen.shows("\x1b[1m   since")
         os.write(main, b"/no such\r")
         screen.shows("/\x1b[0mno such\x1b[2m  esc ends the filter")
         os.write(main, b"\x1b/jobs qdx\x7f\x7f\x7f\r")

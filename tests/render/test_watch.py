@@ -12,13 +12,14 @@ from rich.cells import cell_len
 from jsdoctor.cli.watch.run import change_line, incident_text
 from jsdoctor.engine.activity import AssetActivity
 from jsdoctor.engine.watch import FindingChange, Watch, observe
+from jsdoctor.model.finding import Severity
 from jsdoctor.model.report import Report
 from jsdoctor.render.incidents import first_command
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.watch.notification import Notification, body
 from jsdoctor.render.watch.notification_format import NotificationFormat
 from jsdoctor.render.watch.screen import screen
-from jsdoctor.render.watch.view import ScreenView
+from jsdoctor.render.watch.view import Order, ScreenView
 from tests.render import reports
 from tests.render.golden import assert_golden
 
@@ -77,13 +78,35 @@ def test_fits_the_terminal_and_harms_it_not(report: Report, width: int, height: 
             assert not ascii_only or written.isascii()
 
 
-def test_the_selected_incident_is_on_the_screen_and_so_is_what_to_type() -> None:
+@pytest.mark.parametrize("width", [100, 400])
+def test_the_selected_incident_is_on_the_screen_and_so_is_what_to_type(width: int) -> None:
+    """Below the table, or beside it with what follows from it."""
     report = reports.busy()
     for number, incident in enumerate(report.incidents):
-        shown = screen(screen_state(report, selected=number), 24, RenderOptions(width=200))
+        shown = screen(screen_state(report, selected=number), 24, RenderOptions(width=width))
         [marked] = [line for line in shown.splitlines() if line.startswith("> ")]
         assert incident.causes[0].rule.code in marked
-        assert f"  → {first_command(incident)}" in shown.splitlines()
+        halves = [line.partition(" │ ")[2] or line.strip() for line in shown.splitlines()]
+        assert any(half.startswith(f"→ {first_command(incident)[:80]}") for half in halves)
+        if width == 400:
+            for consequence in incident.consequences:
+                assert any(half.startswith(f"explains {consequence.result.rule.code} ") for half in halves)
+
+
+def test_incidents_are_sorted_by_the_column_that_is_selected() -> None:
+    consumers = reports.consumer("shipping"), reports.consumer("audit", stream="BILLS")
+    report = reports.report([reports.stuck(consumers[0]), reports.stuck(consumers[1], severity=Severity.WARNING)])
+    before = reports.report([reports.stuck(consumers[0])])
+    state = screen_state(report, watch=seen(before, report))
+
+    def first(order: Order) -> str:
+        shown = screen(replace(state, order=order), 24, RenderOptions(width=100))
+        return next(line for line in shown.splitlines() if line.startswith("> "))
+
+    assert "shipping" in first(Order.IMPACT), "an error before a warning"
+    assert "audit" in first(Order.SINCE), "it appeared with the second check"
+    assert "audit" in first(Order.WHERE)
+    assert Order.WHERE.following is Order.IMPACT
 
 
 def test_since_is_the_time_of_the_finding_and_at_least_that_of_the_baseline() -> None:

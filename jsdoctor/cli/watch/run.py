@@ -42,7 +42,7 @@ from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.page import SEVERITY_STYLES, Page
 from jsdoctor.render.text import write_incident
 from jsdoctor.render.watch.screen import CHANGE_STYLES, HELP, screen, text_height
-from jsdoctor.render.watch.view import ScreenView
+from jsdoctor.render.watch.view import Order, ScreenView
 from jsdoctor.render.wording import to_the_second
 from jsdoctor.sources.base import Role
 from jsdoctor.sources.listing import sources_of
@@ -94,6 +94,7 @@ class _Loop:
         self._text: str | None = None
         self._notice = self._filter = ""
         self._typing = False
+        self._order = Order.IMPACT
 
     def run(self) -> None:
         """Check again and again."""
@@ -127,7 +128,7 @@ class _Loop:
 
     def _view(self) -> ScreenView:
         next_check_s = None if self._background.is_running else max(self._due - time.monotonic(), 0.0)
-        view = replace(self._session.view(next_check_s, self._paused), filter=self._filter)
+        view = replace(self._session.view(next_check_s, self._paused), filter=self._filter, order=self._order)
         self._selected = min(self._selected, max(len(view.incidents) - 1, 0))
         return replace(
             view,
@@ -164,15 +165,15 @@ class _Loop:
                 self._paused = not self._paused
             case Key.REFRESH:
                 self._due = 0.0
-            case Key.UP:
-                self._move(-1)
-            case Key.DOWN:
-                self._move(1)
+            case Key.UP | Key.DOWN:
+                self._move(1 if key is Key.DOWN else -1)
             case Key.ESCAPE:
                 self._filter = "" if self._text is None else self._filter
                 self._text = None
             case Key.SAVE:
                 self._save()
+            case Key.ORDER:
+                self._order, self._selected = self._order.following, 0
             case Key.HELP:
                 self._offset, self._text = 0, HELP
             case Key.ENTER | Key.EXPLAIN:
@@ -350,6 +351,7 @@ class Key(Enum):
     ESCAPE = "escape"
     EXPLAIN = "explain"
     SAVE = "save"
+    ORDER = "order"
     HELP = "help"
     FILTER = "filter"
 
@@ -372,6 +374,7 @@ _KEYS = {
     b"\x7f": Key.ESCAPE,
     b"e": Key.EXPLAIN,
     b"s": Key.SAVE,
+    b"o": Key.ORDER,
     b"?": Key.HELP,
     b"/": Key.FILTER,
 }

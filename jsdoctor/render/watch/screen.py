@@ -4,24 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
+from itertools import zip_longest
+from textwrap import wrap
+from typing import NamedTuple
 
 from jsdoctor.engine.activity import AssetActivity
 from jsdoctor.engine.watch import ChangeKind, FindingChange
 from jsdoctor.model.report import Incident
 from jsdoctor.model.wording import count, counted, span
 from jsdoctor.render.closing import verdict_sentence
-from jsdoctor.render.incidents import first_command, names_of
+from jsdoctor.render.incidents import blocks, first_command, names_of
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.page import SEVERITY_STYLES, Page, Part
 from jsdoctor.render.watch.sparkline import sparkline
-from jsdoctor.render.watch.view import ScreenView
+from jsdoctor.render.watch.view import Order, ScreenView
 from jsdoctor.render.wording import rate, to_the_second
 
 _MIN_HEIGHT = 8
 _BARS = 20
 _TITLE_LINES = 2
 _WHERE_SHARE = 3
-_KEYS = "? help · / filter · q quit · p pause · enter details · e explain · s save"
+_BESIDE_WIDTH = 110
+"""From how many columns on the selected incident stands beside the table, in two fifths of them; else below it."""
+_RULE = " │ "
+_KEYS = "? help · / filter · o order · q quit · p pause · enter more · e explain · s save"
 _TEXT_KEYS = "up/down scroll · esc back · q quit"
 HELP = """\
 up, down, k, j   select an incident, or scroll a text
@@ -32,6 +38,7 @@ r                check now
 p, space         pause, resume
 s                save a bundle in the current directory
 /                filter incidents by words; enter keeps the filter, esc ends it
+o                sort incidents by impact, by since (the newest first), by where
 ?                this help
 q                quit
 
@@ -48,6 +55,14 @@ CHANGE_STYLES = {
 Line = tuple[Part, ...]
 
 
+class Beside(NamedTuple):
+    """Two halves of a line; the left one is `width` columns wide."""
+
+    left: Line
+    right: Line
+    width: int
+
+
 def screen(view: ScreenView, height: int, options: RenderOptions) -> str:
     """At most `height` lines of at most `options.width` columns, with colours where the options allow them."""
     room = max(height, _MIN_HEIGHT)
@@ -58,11 +73,14 @@ def screen(view: ScreenView, height: int, options: RenderOptions) -> str:
     if not view.keys and not view.notice:
         foot = []
     body = _text(view) if view.text is not None else _lists(view, room - len(head) - len(foot), options)
-    lines = [*head, *body][: room - len(foot)]
+    lines: list[Line | Beside] = [*head, *body][: room - len(foot)]
     lines += [()] * (room - len(foot) - len(lines)) if foot else []
     page = Page(options)
     for line in (*lines, *foot)[:height]:
-        page.cut(*line)
+        if isinstance(line, Beside):
+            page.beside(*line)
+        else:
+            page.cut(*line)
     return page.text().removesuffix("\n")
 
 
@@ -98,11 +116,9 @@ def _text(view: ScreenView) -> list[Line]:
     return [(line,) for line in (view.text or "").splitlines()[view.offset :]]
 
 
-def _lists(view: ScreenView, room: int, options: RenderOptions) -> list[Line]:
+def _lists(view: ScreenView, room: int, options: RenderOptions) -> list[Line | Beside]:
     """Incidents get what they need up to half; changes and what moves share the rest, and neither wastes any."""
-    incidents = list(_incidents(view, options))
-    detail = [*_selected(view)]
-    shown = [*incidents[:1], *_around(incidents[1:], view.selected, max(room // 2 - len(detail), 2)), *detail]
+    shown = _with_selected(view, max(room // 2, 2), options)
     unjudged = [finding.result for finding in view.watch.open.values() if not finding.judged]
     if unjudged:
         codes = ", ".join(dict.fromkeys(f"{item.rule.code} {item.finding.subject.label}" for item in unjudged))
@@ -116,6 +132,20 @@ def _lists(view: ScreenView, room: int, options: RenderOptions) -> list[Line]:
     return [*shown, *moving, *_titled("Changes", changes, rest - len(moving))]
 
 
+def _with_selected(view: ScreenView, room: int, options: RenderOptions) -> list[Line | Beside]:
+    """The table of incidents, and the selected one beside it where the terminal is wide, else below it."""
+    if options.width < _BESIDE_WIDTH:
+        incidents, detail = list(_incidents(view, options.width)), list(_selected(view))
+        return [*incidents[:1], *_around(incidents[1:], view.selected, max(room - len(detail), 2)), *detail]
+    width = options.width * 3 // 5
+    incidents = list(_incidents(view, width))
+    table = [*incidents[:1], *_around(incidents[1:], view.selected, room - 1)]
+    detail = list(_explained(view, options.width - width - len(_RULE)))[: room if incidents else 0]
+    return [
+        Beside(left, ((_RULE, "dim"), *right), width) for left, right in zip_longest(table, detail, fillvalue=Line())
+    ]
+
+
 def _around(lines: list[Line], at: int, room: int) -> list[Line]:
     """The part of the lines with the selected one in it."""
     start = min(max(at - room // 2, 0), max(len(lines) - room, 0))
@@ -126,12 +156,13 @@ def _titled(title: str, lines: list[Line], room: int) -> list[Line]:
     return [(), ((title, "bold"),), *lines[: room - _TITLE_LINES]] if lines and room > _TITLE_LINES else []
 
 
-def _incidents(view: ScreenView, options: RenderOptions) -> Iterator[Line]:
-    """A table: severity, since, where, what."""
+def _incidents(view: ScreenView, columns: int) -> Iterator[Line]:
+    """A table: severity, since, where, what. The title of the column that it is sorted by is bold."""
     wheres = [names_of(incident.causes) for incident in view.incidents]
-    width = min(max(map(len, wheres), default=0), options.width // _WHERE_SHARE)
+    width = min(max(map(len, wheres), default=0), columns // _WHERE_SHARE)
+    titles = {Order.IMPACT: f"  {'severity':<9}", Order.SINCE: f"{'since':>8}  ", Order.WHERE: f"{'where':<{width}}  "}
     if wheres:
-        yield ((f"  {'severity':<9}{'since':>8}  {'where':<{width}}  what", "dim"),)
+        yield (*((title, "bold" if order is view.order else "dim") for order, title in titles.items()), ("what", "dim"))
     for where, incident in zip(wheres, view.incidents, strict=True):
         cause = incident.causes[0]
         cut = where if len(where) <= width else f"{where[: width - 1]}…"
@@ -156,10 +187,28 @@ def _selected(view: ScreenView) -> Iterator[Line]:
     yield ("  → ", (first_command(incident), "dim"))
 
 
+def _explained(view: ScreenView, columns: int) -> Iterator[Line]:
+    """The selected incident beside the table: its cause, what follows from it, what to type first."""
+    incident = view.selected_incident
+    if incident is None:
+        return
+    _, *consequences = blocks(incident)
+    first = incident.causes[0]
+    yield ((f"{first.rule.code} {names_of(incident.causes, 2)}", "bold"),)
+    yield from _wrapped(first.finding.message or first.rule.title, columns)
+    for group in consequences:
+        rule = group.results[0].rule
+        yield from _wrapped(f"explains {rule.code} {names_of(group.results, 2)}: {rule.title}", columns, "dim")
+    yield from _wrapped(f"→ {first_command(incident)}", columns, "bold")
+
+
+def _wrapped(text: str, columns: int, style: str = "") -> Iterator[Line]:
+    return (((line, style),) for line in wrap(text, columns, subsequent_indent="  ", break_on_hyphens=False))
+
+
 def _since(view: ScreenView, incident: Incident) -> str:
     """How long its oldest finding has been there; `>` where it began before the first check."""
-    known = (view.watch.open.get(result.fingerprint) for result in incident.results)
-    oldest = min((finding for finding in known if finding), key=lambda finding: finding.appeared, default=None)
+    oldest = view.oldest(incident)
     return ">" * (oldest is not None and oldest.older) + _elapsed(oldest.appeared if oldest else view.now, view.now)
 
 

@@ -3,13 +3,28 @@
 from __future__ import annotations
 
 from datetime import datetime
+from enum import Enum
 
 import msgspec
 
 from jsdoctor.engine.activity import AssetActivity
-from jsdoctor.engine.watch import Watch
+from jsdoctor.engine.watch import OpenFinding, Watch
 from jsdoctor.model.report import Incident, Report
-from jsdoctor.render.incidents import summary
+from jsdoctor.render.incidents import names_of, summary
+
+
+class Order(Enum):
+    """What incidents are sorted by, as the title of that column: impact (the worst first), age (the newest first)."""
+
+    IMPACT = "severity"
+    SINCE = "since"
+    WHERE = "where"
+
+    @property
+    def following(self) -> Order:
+        """The order that the key selects after this one."""
+        orders = list(Order)
+        return orders[(orders.index(self) + 1) % len(orders)]
 
 
 class ScreenView(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,13 +51,28 @@ class ScreenView(msgspec.Struct, frozen=True, kw_only=True):
     keys: bool = True
     filter: str = ""
     typing: bool = False
+    order: Order = Order.IMPACT
 
     @property
     def incidents(self) -> tuple[Incident, ...]:
-        """Those of the newest report that the filter leaves, the worst impact first."""
+        """Those of the newest report that the filter leaves, in the order that is selected."""
         words = self.filter.lower().split()
         every = self.report.incidents if self.report else ()
-        return tuple(incident for incident in every if all(word in _searched(incident) for word in words))
+        left = [incident for incident in every if all(word in _searched(incident) for word in words)]
+        if self.order is Order.SINCE:
+            left.sort(key=self._appeared, reverse=True)
+        elif self.order is Order.WHERE:
+            left.sort(key=lambda incident: names_of(incident.causes))
+        return tuple(left)
+
+    def oldest(self, incident: Incident) -> OpenFinding | None:
+        """The finding of an incident that has been there longest; None if the watch remembers none of them."""
+        known = (self.watch.open.get(result.fingerprint) for result in incident.results)
+        return min((finding for finding in known if finding), key=lambda finding: finding.appeared, default=None)
+
+    def _appeared(self, incident: Incident) -> datetime:
+        oldest = self.oldest(incident)
+        return oldest.appeared if oldest else self.now
 
     @property
     def selected_incident(self) -> Incident | None:
