@@ -87,7 +87,9 @@ def _linked(page: Page, sources: dict[str, str], repository: str) -> str:
 def _documents() -> Iterator[Page]:
     first = _document("README.md", "", "Home", "")
     start, mark, rest = first.text.partition("\n## ")
-    yield first._replace(text=start + _ENTRANCES + mark + rest)
+    before, heading, after = rest.partition("## Check your own deployment\n\n")
+    tabs = (Path(__file__).parent / "install.md").read_text("utf-8")
+    yield first._replace(text=start + _ENTRANCES + mark + before + heading + tabs + _without_fence(after))
     for file in sorted(ROOT.glob("docs/*.md")):
         name = file.stem
         section = "Incidents" if name == "incidents" else "Project" if name in _PROJECT else "Documents"
@@ -98,6 +100,11 @@ def _documents() -> Iterator[Page]:
         name = "docs/adr" if file.stem == "README" else f"docs/adr/{file.stem}"
         decision = _document(f"docs/adr/{file.name}", name, "Project", "Decisions")
         yield decision._replace(text=_NOT_SEARCHED + decision.text)
+
+
+def _without_fence(text: str) -> str:
+    """The text after its first block of code, which tabs stand for."""
+    return text.split("```\n", 1)[1].lstrip("\n")
 
 
 def _document(origin: str, address: str, section: str, group: str) -> Page:
@@ -112,7 +119,11 @@ def _rules() -> Iterator[Page]:
     yield Page("rules", "All rules", "Rules", "", "Every rule, by what fails", "\n".join(_rule_index()))
     for rule in rules():
         name = f"{rule.code} {rule.slug}"
-        text = _with_badges(rule) + "\n".join((*_example(rule), *_beside(rule))) + "\n"
+        first, *sections = _with_badges(rule).rstrip("\n").split("\n\n## ")
+        parameters = [section for section in sections if section.startswith("Parameters\n")]
+        detected, *rest = [section for section in sections if section not in parameters]
+        parts = [first, detected, *_example(rule), *rest, *_beside(rule), *parameters]
+        text = "\n\n## ".join(parts) + "\n"
         yield Page(f"rules/{rule.code}", name, "Rules", _words(rule.failure_mode), rule.title, text, rule.origin)
 
 
@@ -138,7 +149,7 @@ def _example(rule: Rule) -> Iterator[str]:
     results = (ROOT / "fixtures" / "rules" / rule.code / "results.txt").read_text("utf-8")
     found = re.search(r"^  (critical|error|warning|info) (.+?): (.+)$", results, re.MULTILINE)
     if found:
-        yield from ("", "## Example", "", "```text", f"{found[1]}: {found[2]}", *_wrapped(found[3]), "```")
+        yield "\n".join(("Example", "", "```text", f"{found[1]}: {found[2]}", *_wrapped(found[3]), "```"))
 
 
 def _wrapped(text: str) -> list[str]:
@@ -154,18 +165,17 @@ def _rule_index() -> Iterator[str]:
 
 def _beside(rule: Rule) -> Iterator[str]:
     """What other pages have on a rule: findings that may explain it, symptoms that lead to it, public incidents."""
-    if rule.explained_by:
-        yield from ("", "## May be explained by", "")
-        titles = {titled.code: titled.title for titled in rules()}
-        yield from (f"- {cause.code}: {titles[cause.code]}" for cause in rule.explained_by)
-    symptoms = [symptom for symptom in _book() if rule.code in symptom.causes]
-    if symptoms:
-        yield from ("", "## Symptoms", "")
-        yield from (f"- [{symptom.title}](../symptoms/{symptom.slug}.md)" for symptom in symptoms)
-    incidents = [row for row in _incidents() if rule.code in row[2]]
-    if incidents:
-        yield from ("", "## Public incidents", "")
-        yield from (f"- {thread}: {what}" for thread, what, _ in incidents)
+    titles = {titled.code: titled.title for titled in rules()}
+    lists = {
+        "May be explained by": [f"{cause.code}: {titles[cause.code]}" for cause in rule.explained_by],
+        "Symptoms": [
+            f"[{symptom.title}](../symptoms/{symptom.slug}.md)" for symptom in _book() if rule.code in symptom.causes
+        ],
+        "Public incidents": [f"{thread}: {what}" for thread, what, codes in _incidents() if rule.code in codes],
+    }
+    for heading, entries in lists.items():
+        if entries:
+            yield "\n".join((heading, "", *(f"- {entry}" for entry in entries)))
 
 
 def _symptoms() -> Iterator[Page]:
@@ -179,6 +189,7 @@ def _symptoms() -> Iterator[Page]:
     book = open_symptoms(rulebook)
     for symptom in book.symptoms:
         text = symptom_markdown(symptom, book, rulebook.rules, RenderOptions())
+        text = text.replace(f"# {symptom.slug}\n", f"# {_words(symptom.slug)}\n", 1)
         origin = f"rules/symptoms/{symptom.slug}.md"
         yield Page(f"symptoms/{symptom.slug}", _words(symptom.slug), "Symptoms", "", symptom.title, text, origin)
 
