@@ -13,7 +13,7 @@ from typing import Any
 
 from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
 from jsdoctor.checks.registry import Check
-from jsdoctor.model.finding import Finding, passed, unknown
+from jsdoctor.model.finding import Finding, failed, passed, unknown
 from jsdoctor.model.jetstream import ConsumerConfig, StreamConfig
 from jsdoctor.model.manifest import DeclaredConsumer, DeclaredStream, Manifests
 from jsdoctor.model.policy import METADATA, Condition, Policy, attribute_of, limits, policy_fields
@@ -31,10 +31,10 @@ def policy_checks(policy: Policy) -> tuple[Check, ...]:
                 continue
             broken = _broken(policy, asset.config)
             yield (
-                Finding(
-                    subject=asset.subject,
-                    message=_message(policy, broken),
-                    evidence=tuple(asset.observed(f"config.{name}", value) for name, value, _ in broken),
+                failed(
+                    asset.subject,
+                    _message(policy, broken),
+                    *(asset.observed(f"config.{name}", value) for name, value, _ in broken),
                     remedy=BY_HAND,
                 )
                 if broken
@@ -51,10 +51,10 @@ def policy_checks(policy: Policy) -> tuple[Check, ...]:
             if unsure := indeterminate(asset, *policy.conditions) or _unread(policy, asset):
                 yield unsure
             elif broken := _broken(policy, config):
-                yield Finding(
-                    subject=asset.subject,
-                    message=_message(policy, broken),
-                    evidence=tuple(asset.shows(name.partition(".")[0], shown) for name, shown, _ in broken),
+                yield failed(
+                    asset.subject,
+                    _message(policy, broken),
+                    *(asset.shows(name.partition(".")[0], shown) for name, shown, _ in broken),
                     remedy=BY_HAND,
                 )
             else:

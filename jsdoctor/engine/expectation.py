@@ -7,7 +7,7 @@ Mechanism: nats-server compares `Nats-Expected-Last-Sequence` with the stream's 
 from __future__ import annotations
 
 from jsdoctor.model.expectation import RefusedPublish
-from jsdoctor.model.finding import Finding, Severity, passed, unknown
+from jsdoctor.model.finding import Finding, Severity, failed, passed, unknown
 from jsdoctor.model.snapshot import Stream
 
 STALE, AHEAD = "JSD201", "JSD202"
@@ -89,12 +89,10 @@ def _finding(expectation: RefusedPublish, stream: Stream, message: str, severity
     if (follower := expectation.follower) is not None:
         evidence.append(stream.observed(f"message {follower.stream_seq}", follower.subject))
         evidence.append(stream.observed(f"message {follower.stream_seq} Nats-Msg-Id", follower.msg_id))
-    return Finding(
-        subject=stream.subject,
+    return failed(
+        stream.subject,
+        message,
+        *evidence,
         severity=severity,
-        message=message,
-        measured=expectation.expected_seq,
-        threshold=stream.state.last_seq,
-        unit="count",
-        evidence=tuple(evidence),
+        measured=(expectation.expected_seq, stream.state.last_seq, "count"),
     )

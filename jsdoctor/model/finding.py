@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -137,6 +138,47 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 _PASS = Outcome.PASS
 """A member of an enum is looked up in its class in Python, and a large deployment passes a million times."""
+
+
+def failed(
+    subject: Subject,
+    message: str,
+    *evidence: Observation,
+    measured: tuple[float | str | None, float | str | None, str | None] = (None, None, None),
+    uncertainty: float | None = None,
+    severity: Severity | None = None,
+    impact: Impact | None = None,
+    confidence: Confidence = Confidence.HIGH,
+    between: tuple[datetime | None, datetime | None] = (None, None),
+    remedy: Mapping[str, Any] | None = None,
+    advice: str = "",
+    how_to_get: str = "",
+    unexplained: bool = False,
+) -> Finding:
+    """The rule failed for this subject.
+
+    `measured` is the value, its threshold and the unit of both; `between` is when it was first and last seen.
+    """
+    value, threshold, unit = measured
+    first_seen, last_seen = between
+    return Finding(
+        subject=subject,
+        message=message,
+        severity=severity,
+        impact=impact,
+        confidence=confidence,
+        measured=value,
+        threshold=threshold,
+        unit=unit,
+        uncertainty=uncertainty,
+        evidence=evidence,
+        remedy=dict(remedy or {}),
+        advice=advice,
+        unexplained=unexplained,
+        how_to_get=how_to_get,
+        first_seen=first_seen,
+        last_seen=last_seen,
+    )
 
 
 def passed(subject: Subject) -> Finding:

@@ -20,7 +20,7 @@ from jsdoctor.engine.select import find_rule
 from jsdoctor.model.diagnosis import Narrowing
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.expectation import RefusedPublish, StoredMessage
-from jsdoctor.model.finding import CLUSTER, Finding, passed
+from jsdoctor.model.finding import CLUSTER, Finding, failed, passed
 from jsdoctor.model.probe import Probe
 from jsdoctor.model.report import Result
 from jsdoctor.model.reported import Instant
@@ -65,7 +65,7 @@ def run_probe(subject: str, narrowing: Narrowing, wanted: EvidenceRequest, judge
 def _probed(probed: Probe | None) -> dict[str, Finding]:
     if probed is None or probed.refused:
         return {}
-    return {_NO_STREAM: passed(CLUSTER) if probed.stream else Finding(subject=CLUSTER, message=probed.verdict)}
+    return {_NO_STREAM: passed(CLUSTER) if probed.stream else failed(CLUSTER, probed.verdict)}
 
 
 def _expected(

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from jsdoctor.checks.clock_skew.words import difference, doubt
 from jsdoctor.checks.registry import check
 from jsdoctor.model.clock import Offset
-from jsdoctor.model.finding import Finding, Observation, Subject, passed, unknown
+from jsdoctor.model.finding import Finding, Observation, Subject, failed, passed, unknown
 from jsdoctor.model.nats_traffic import StoreClock
 from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.params import Params
@@ -63,17 +63,13 @@ def _finding(subject: Subject, clock: StoreClock, offset: Offset, tolerance_ns: 
             f"the clock that dates {clock.stream} does not keep its distance to that of this capture: one of them was"
             " set, or another server became leader"
         )
-    return Finding(
-        subject=subject,
-        message=f"{what}, by {counted(clock.messages, 'message')}; {_HARM}",
-        measured=offset.middle_ns,
-        threshold=tolerance_ns,
-        unit="duration",
+    return failed(
+        subject,
+        f"{what}, by {counted(clock.messages, 'message')}; {_HARM}",
+        Observation(subject.name, f"{clock.stream}: ahead by at least, ns", clock.low_ns),
+        Observation(subject.name, f"{clock.stream}: ahead by at most, ns", clock.high_ns),
+        measured=(offset.middle_ns, tolerance_ns, "duration"),
         uncertainty=offset.bound_ns,
-        evidence=(
-            Observation(subject.name, f"{clock.stream}: ahead by at least, ns", clock.low_ns),
-            Observation(subject.name, f"{clock.stream}: ahead by at most, ns", clock.high_ns),
-        ),
     )
 
 
@@ -88,18 +84,14 @@ def capture_pair(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
         first, second = packets.captures[near].name, packets.captures[far].name
         subject = Subject(kind="file", name=second)
         if offset.exceeds(tolerance_ns):
-            yield Finding(
-                subject=subject,
-                message=f"its clock is {difference(offset, f'that of {first}')}, by the packets that both saw:"
+            yield failed(
+                subject,
+                f"its clock is {difference(offset, f'that of {first}')}, by the packets that both saw:"
                 " JetStream is not affected; one of them must be shifted before their times are compared",
-                measured=offset.middle_ns,
-                threshold=tolerance_ns,
-                unit="duration",
+                Observation(second, "ahead by at least, ns", offset.low_ns),
+                Observation(second, "ahead by at most, ns", offset.high_ns),
+                measured=(offset.middle_ns, tolerance_ns, "duration"),
                 uncertainty=offset.bound_ns,
-                evidence=(
-                    Observation(second, "ahead by at least, ns", offset.low_ns),
-                    Observation(second, "ahead by at most, ns", offset.high_ns),
-                ),
             )
         elif offset.may_exceed(tolerance_ns):
             yield unknown(subject, f"{doubt(offset, f'that of {first}')}", _HOW_TO_KNOW_CAPTURE_PAIR)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from jsdoctor.checks.clock_skew.words import HOW_TO_MEASURE_BETTER, THIS_MACHINE, difference, doubt, listed
 from jsdoctor.checks.registry import check
 from jsdoctor.model.clock import Clocks, ServerClock
-from jsdoctor.model.finding import Finding, passed, unknown
+from jsdoctor.model.finding import Finding, failed, passed, unknown
 from jsdoctor.model.params import Params
 
 _NO_HARM = "JetStream uses no client's time, so it is not affected; ages and start times computed here are wrong"
@@ -22,14 +22,12 @@ def client_server(clocks: Clocks, params: Params) -> Iterator[Finding]:
     doubtful = [clock for clock in clocks.servers if clock.offset.may_exceed(tolerance_ns)]
     if wrong:
         worst = max(wrong, key=lambda clock: abs(clock.offset.middle_ns))
-        yield Finding(
-            subject=THIS_MACHINE,
-            message=_message(wrong, worst, len(clocks.servers)),
-            measured=worst.offset.middle_ns,
-            threshold=tolerance_ns,
-            unit="duration",
+        yield failed(
+            THIS_MACHINE,
+            _message(wrong, worst, len(clocks.servers)),
+            *(value for clock in wrong for value in clock.observed),
+            measured=(worst.offset.middle_ns, tolerance_ns, "duration"),
             uncertainty=worst.offset.bound_ns,
-            evidence=tuple(value for clock in wrong for value in clock.observed),
         )
     elif doubtful:
         reason = f"{doubtful[0].name}: {doubt(doubtful[0].offset, 'this machine')}"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.logs.words import no_server_lines, times, zoned
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Confidence, Finding, Severity, Subject, passed, unknown
+from jsdoctor.model.finding import Confidence, Finding, Severity, Subject, failed, passed, unknown
 from jsdoctor.model.log import LogClockStep, LogEvidence
 from jsdoctor.model.params import Params
 from jsdoctor.model.wording import span
@@ -49,15 +49,12 @@ def _finding(subject: Subject, steps: list[LogClockStep], params: Params) -> Fin
             f"the times in its log go back {times(len(steps))}, by up to {span(size_ns)}: its clock was set back, or"
             " the file was merged from several"
         )
-    return Finding(
-        subject=subject,
+    return failed(
+        subject,
+        message,
+        *(step.exemplar.observed for step in steps[:3]),
         severity=None if grave else Severity.INFO,
         confidence=Confidence.HIGH if worst.only else Confidence.LOW,
-        message=message,
-        measured=size_ns,
-        threshold=params.integer("warning"),
-        unit="duration",
-        first_seen=zoned(min(step.before for step in steps)),
-        last_seen=zoned(max(step.after for step in steps)),
-        evidence=tuple(step.exemplar.observed for step in steps[:3]),
+        measured=(size_ns, params.integer("warning"), "duration"),
+        between=(zoned(min(step.before for step in steps)), zoned(max(step.after for step in steps))),
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Severity, passed
+from jsdoctor.model.finding import Finding, Severity, failed, passed
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
 from jsdoctor.model.wording import span
@@ -31,18 +31,14 @@ def future_dated_messages(snapshots: SnapshotSeries, params: Params) -> Iterator
             yield passed(stream.subject)
             continue
         ahead_ns, severity, message, remedy = verdict
-        yield Finding(
-            subject=stream.subject,
+        yield failed(
+            stream.subject,
+            message,
+            stream.observed("state.first_ts", state.first_ts),
+            stream.observed("state.last_ts", state.last_ts),
+            stream.observed("ts", stream.at),
             severity=severity,
-            message=message,
-            measured=ahead_ns,
-            threshold=tolerance_ns,
-            unit="duration",
-            evidence=(
-                stream.observed("state.first_ts", state.first_ts),
-                stream.observed("state.last_ts", state.last_ts),
-                stream.observed("ts", stream.at),
-            ),
+            measured=(ahead_ns, tolerance_ns, "duration"),
             remedy=remedy,
         )
 

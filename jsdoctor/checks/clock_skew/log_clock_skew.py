@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from jsdoctor.checks.logs.words import listed, no_server_lines
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import CLUSTER, Finding, Subject, passed, unknown
+from jsdoctor.model.finding import CLUSTER, Finding, Subject, failed, passed, unknown
 from jsdoctor.model.log import LogEvidence, ServerOffset
 from jsdoctor.model.params import Params
 from jsdoctor.model.wording import counted, span
@@ -84,18 +84,14 @@ def _judged(path: Sequence[ServerOffset], params: Params) -> Finding:
         why = f"the times in its log are {apart} for one event, which a paused server logs late as well"
         return unknown(subject, why, _LONGER)
     zone = f", beside {span(abs(zone_ns))} of time zone" if zone_ns else ""
-    return Finding(
-        subject=subject,
-        message=(
-            f"the times in its log are {apart} {_shared(path)}{zone}: one of the"
-            " two clocks was wrong; what a stream expires, forgets and redelivers moves when its lead goes from one"
-            " to the other"
-        ),
-        measured=skew_ns,
-        threshold=params.integer("tolerance"),
-        unit="duration",
+    return failed(
+        subject,
+        f"the times in its log are {apart} {_shared(path)}{zone}: one of the"
+        " two clocks was wrong; what a stream expires, forgets and redelivers moves when its lead goes from one"
+        " to the other",
+        *(line.observed for pair in path for line in pair.exemplars),
+        measured=(skew_ns, params.integer("tolerance"), "duration"),
         uncertainty=bound_ns,
-        evidence=tuple(line.observed for pair in path for line in pair.exemplars),
     )
 
 

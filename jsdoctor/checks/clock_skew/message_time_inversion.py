@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Severity, passed
+from jsdoctor.model.finding import Finding, Severity, failed, passed
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
 from jsdoctor.model.stored import MAX_INVERSIONS, Inversion, StoredMessages, StoredStream, moment
@@ -38,21 +38,19 @@ def _finding(scanned: StoredStream, stream: Stream | None, over: Sequence[Invers
     window = _shortest_window(stream)
     words = f"{_where(over)} dates go back, by up to {span(largest.size_ns)}{_against(window, largest.size_ns)}: "
     words += f"message {largest.stream_seq:,} is dated before message {largest.before_seq:,}{_leader(stream, over)}; "
-    return Finding(
-        subject=scanned.subject,
+    return failed(
+        scanned.subject,
+        words + _cause(stream) + _future(scanned),
+        scanned.observed(f"message {largest.before_seq} time", moment(largest.before_ns)),
+        scanned.observed(f"message {largest.stream_seq} time", moment(largest.at_ns)),
+        scanned.observed("inversions", len(over)),
         severity=_severity(largest.size_ns, window, params),
-        message=words + _cause(stream) + _future(scanned),
-        measured=largest.size_ns,
-        threshold=params.integer("tolerance"),
-        unit="duration",
-        evidence=(
-            scanned.observed(f"message {largest.before_seq} time", moment(largest.before_ns)),
-            scanned.observed(f"message {largest.stream_seq} time", moment(largest.at_ns)),
-            scanned.observed("inversions", len(over)),
+        measured=(largest.size_ns, params.integer("tolerance"), "duration"),
+        between=(
+            moment(min(inversion.at_ns for inversion in over)),
+            moment(max(inversion.at_ns for inversion in over)),
         ),
         remedy={"sequences": (largest.before_seq, largest.stream_seq)},
-        first_seen=moment(min(inversion.at_ns for inversion in over)),
-        last_seen=moment(max(inversion.at_ns for inversion in over)),
     )
 
 

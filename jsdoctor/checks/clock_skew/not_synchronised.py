@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from jsdoctor.checks.clock_skew.words import HOW_TO_MEASURE_BETTER, THIS_MACHINE, difference, doubt, listed
 from jsdoctor.checks.registry import check
 from jsdoctor.model.clock import OURS, Clocks, NtpTime, Offset
-from jsdoctor.model.finding import Confidence, Finding, Observation, Severity, Subject, passed, unknown
+from jsdoctor.model.finding import Confidence, Finding, Observation, Severity, Subject, failed, passed, unknown
 from jsdoctor.model.host import HostFacts
 from jsdoctor.model.params import Params
 
@@ -31,12 +31,12 @@ def kernel_not_synchronised(host: HostFacts, ntp: NtpTime | None) -> Iterator[Fi
     if clock is None:
         yield unknown(THIS_MACHINE, "the kernel does not say whether its clock is synchronised", HOW_TO_MEASURE)
     elif not clock.synchronised:
-        yield Finding(
-            subject=THIS_MACHINE,
+        yield failed(
+            THIS_MACHINE,
+            "its kernel reports that no program synchronises its clock; --ntp HOST measures how far it is off",
+            host.last.observed("clock.synchronised", False),
             severity=Severity.INFO,
-            message="its kernel reports that no program synchronises its clock; --ntp HOST measures how far it is off",
             confidence=Confidence.MEDIUM,
-            evidence=(host.last.observed("clock.synchronised", False),),
         )
     else:
         yield passed(THIS_MACHINE)
@@ -53,13 +53,12 @@ def _judged(
     ours = subject is THIS_MACHINE
     slight = ours or abs(offset.middle_ns) < params.integer("warning")
     effect = "no server is affected" if ours else "what it stores is dated wrong, what it expires goes early or late"
-    return Finding(
-        subject=subject,
+    return failed(
+        subject,
+        f"its clock is {difference(offset, 'true time')} by NTP of {listed(ntp.sources)}: {effect}",
+        *observed,
+        *ntp.observed,
         severity=Severity.INFO if slight else None,
-        message=f"its clock is {difference(offset, 'true time')} by NTP of {listed(ntp.sources)}: {effect}",
-        measured=offset.middle_ns,
-        threshold=tolerance_ns,
-        unit="duration",
+        measured=(offset.middle_ns, tolerance_ns, "duration"),
         uncertainty=offset.bound_ns,
-        evidence=(*observed, *ntp.observed),
     )

@@ -10,7 +10,7 @@ import msgspec
 from jsdoctor.checks.clock_skew.words import HOW_TO_MEASURE_BETTER, difference, doubt
 from jsdoctor.checks.registry import check
 from jsdoctor.model.clock import Clocks, ServerClock
-from jsdoctor.model.finding import Finding, Severity, Subject, passed, unknown
+from jsdoctor.model.finding import Finding, Severity, Subject, failed, passed, unknown
 from jsdoctor.model.jetstream import Cluster
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries
@@ -67,15 +67,14 @@ def _finding(clock: ServerClock, middle: ServerClock, snapshots: SnapshotSeries 
         severity = Severity.WARNING
     if window and size_ns >= window.length_ns:
         severity = Severity.CRITICAL
-    return Finding(
-        subject=clock.subject,
+    return failed(
+        clock.subject,
+        f"its clock is {difference(offset, f'that of {middle.name}')}{_effect(window, offset.middle_ns)}",
+        *clock.observed,
+        *middle.observed,
         severity=severity,
-        message=f"its clock is {difference(offset, f'that of {middle.name}')}{_effect(window, offset.middle_ns)}",
-        measured=offset.middle_ns,
-        threshold=params.integer("tolerance"),
-        unit="duration",
+        measured=(offset.middle_ns, params.integer("tolerance"), "duration"),
         uncertainty=offset.bound_ns,
-        evidence=(*clock.observed, *middle.observed),
         remedy={"streams": _led(snapshots, clock.name), "to": middle.name if _can_choose(clock, middle) else ""},
     )
 

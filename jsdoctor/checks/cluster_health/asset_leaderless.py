@@ -27,7 +27,7 @@ from jsdoctor.checks.logs.log_incidents import AROUND_US, LogIncident, log_incid
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.servers.health import uptime_ns
 from jsdoctor.checks.streams.limits import is_scaled, led_ns
-from jsdoctor.model.finding import CLUSTER, Finding, Observation, Severity, passed, suspected, unknown
+from jsdoctor.model.finding import CLUSTER, Finding, Observation, Severity, failed, passed, suspected, unknown
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.params import Params
 from jsdoctor.model.raft import RaftGroups, RaftMember
@@ -69,30 +69,23 @@ def asset_leaderless(
     for silent in snapshots.last.silent[:MAX_UNRESPONSIVE]:
         yield _silent(silent, None if silent.subject in always else Severity.ERROR)
     if (more := len(snapshots.last.silent) - MAX_UNRESPONSIVE) > 0:
-        yield Finding(
-            subject=CLUSTER,
-            message=f"{more} more streams and consumers exist and no server responds for them",
-            measured=more,
-            unit="count",
-            evidence=(Observation("$JS.API", "missing", more),),
+        yield failed(
+            CLUSTER,
+            f"{more} more streams and consumers exist and no server responds for them",
+            Observation("$JS.API", "missing", more),
+            measured=(more, None, "count"),
         )
 
 
 def _offline(asset: Asset, server: Server) -> Finding:
     """A server that does not know its settings lists it as if it led it, and refuses its clients (10194, 10195)."""
-    return Finding(
-        subject=asset.subject,
-        message=(
-            f"it needs API level {required_level(asset)} and {server.name} of version {server.version} has"
-            f" {level_of(server)}: it is offline, and its clients are refused"
-        ),
-        measured=level_of(server),
-        threshold=required_level(asset),
-        unit="count",
-        evidence=(
-            asset.observed("config.metadata._nats.req.level", required_level(asset)),
-            server.observed("api.level", level_of(server)),
-        ),
+    return failed(
+        asset.subject,
+        f"it needs API level {required_level(asset)} and {server.name} of version {server.version} has"
+        f" {level_of(server)}: it is offline, and its clients are refused",
+        asset.observed("config.metadata._nats.req.level", required_level(asset)),
+        server.observed("api.level", level_of(server)),
+        measured=(level_of(server), required_level(asset), "count"),
         remedy=_UNANSWERED,
     )
 
@@ -138,27 +131,27 @@ def _leaderless(absence: LeaderAbsence, why: str, severity: Severity | None) -> 
     asset = absence.asset
     what = "cannot be published to or read" if asset is absence.stream else "delivers nothing"
     path = "cluster.raft_group" if is_shown_without_group(asset, absence.stream) else "cluster.leader"
-    return Finding(
-        subject=asset.subject,
+    return failed(
+        asset.subject,
+        f"it has no leader and {what}: {why}",
+        Observation(asset.answered_by, path, None, asset.at),
+        *(asset.observed(f"cluster.replicas[{peer.name}].active", peer.active_ns) for peer in absence.peers),
         severity=severity,
-        message=f"it has no leader and {what}: {why}",
-        measured=len(absence.answering) or None,
-        threshold=absence.needed if absence.answering else None,
-        unit="count" if absence.answering else None,
-        evidence=(
-            Observation(asset.answered_by, path, None, asset.at),
-            *(asset.observed(f"cluster.replicas[{peer.name}].active", peer.active_ns) for peer in absence.peers),
+        measured=(
+            len(absence.answering) or None,
+            absence.needed if absence.answering else None,
+            "count" if absence.answering else None,
         ),
         remedy=_UNANSWERED,
     )
 
 
 def _silent(asset: UnresponsiveAsset, severity: Severity | None) -> Finding:
-    return Finding(
-        subject=asset.subject,
+    return failed(
+        asset.subject,
+        f"it exists and no server responds for it: {asset.reason}",
+        Observation("$JS.API", "offline" if asset.offline else "missing", asset.subject.name),
         severity=severity,
-        message=f"it exists and no server responds for it: {asset.reason}",
-        evidence=(Observation("$JS.API", "offline" if asset.offline else "missing", asset.subject.name),),
         remedy=_UNANSWERED,
     )
 
@@ -179,13 +172,11 @@ def two_leaders(trend: Trend, params: Params) -> Iterator[Finding]:
         if doubt := _may_be_electing(readings, names, params.integer("silence")):
             yield doubt
             continue
-        yield Finding(
-            subject=last.subject,
-            message=f"{names} each say that they lead it, in every sample: what one of them takes in, the others lack",
-            measured=len(always),
-            threshold=1,
-            unit="count",
-            evidence=tuple(last.observed(f"cluster.leader@{name}", name) for name in sorted(always)),
+        yield failed(
+            last.subject,
+            f"{names} each say that they lead it, in every sample: what one of them takes in, the others lack",
+            *(last.observed(f"cluster.leader@{name}", name) for name in sorted(always)),
+            measured=(len(always), 1, "count"),
         )
 
 

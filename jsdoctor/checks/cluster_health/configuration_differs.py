@@ -9,7 +9,7 @@ import msgspec
 
 from jsdoctor.checks.cluster_health.links import Members, clusters, configured_gateways, in_roll_out, parted
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Observation, Severity, passed, unknown
+from jsdoctor.model.finding import Finding, Observation, Severity, failed, passed, unknown
 from jsdoctor.model.links import Links
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import UNLIMITED, JetStreamConfig, Server, Servers, Varz
@@ -109,14 +109,12 @@ def _finding(group: Members, differences: Sequence[Difference], rolling: bool) -
     worst = Severity.INFO if rolling else max((d.severity for d in differences), key=lambda severity: severity.rank)
     of = f"of the servers of {group.name}, " if group.subject.name else ""
     late = "; a change seems to be under way, as some servers were started or reloaded lately" if rolling else ""
-    return Finding(
-        subject=group.subject,
+    return failed(
+        group.subject,
+        of + "; ".join(difference.text for difference in differences) + late,
+        *(observation for difference in differences for observation in difference.evidence),
         severity=worst,
-        message=of + "; ".join(difference.text for difference in differences) + late,
-        measured=len(differences),
-        threshold=0,
-        unit="count",
-        evidence=tuple(observation for difference in differences for observation in difference.evidence),
+        measured=(len(differences), 0, "count"),
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from jsdoctor.checks.cluster_health.links import all_young, by_server
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import CLUSTER, Finding, Severity, Subject, passed, unknown
+from jsdoctor.model.finding import CLUSTER, Finding, Severity, Subject, failed, passed, unknown
 from jsdoctor.model.links import Links, ServerLinks
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import Server, Servers
@@ -60,18 +60,16 @@ def _finding(site: Domain, subject: Subject, clashing: Sequence[Domain], members
     with_hub = not clashing[0].is_site
     others = ", ".join(", ".join(other.servers) for other in clashing)
     named = f"has the JetStream domain {site.name}" if site.name else "has no JetStream domain, as its hub,"
-    return Finding(
-        subject=subject,
-        severity=None if with_hub else Severity.WARNING,
-        message=(
+    return failed(
+        subject,
+        (
             f"{', '.join(site.servers)} {named} and shares the system account with {others}: both respond to every"
             " request to the JetStream API, so streams are created, listed, changed and deleted at the wrong one"
             if with_hub
             else f"{', '.join(site.servers)} {named}, as {others}: requests to that domain, and mirrors and sources"
             " of it, reach any of them"
         ),
-        measured=1 + len(clashing),
-        threshold=1,
-        unit="count",
-        evidence=tuple(member.observed("jetstream.config.domain", site.name) for member in members),
+        *(member.observed("jetstream.config.domain", site.name) for member in members),
+        severity=None if with_hub else Severity.WARNING,
+        measured=(1 + len(clashing), 1, "count"),
     )

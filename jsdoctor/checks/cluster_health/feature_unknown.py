@@ -12,7 +12,7 @@ from jsdoctor.checks.cluster_health.required_level import (
     required_level,
 )
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Severity, passed, unknown
+from jsdoctor.model.finding import Finding, Severity, failed, passed, unknown
 from jsdoctor.model.server import ConnectedServer, Server, Servers
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
 from jsdoctor.model.wording import counted
@@ -62,16 +62,12 @@ def _judged(asset: Asset, version: str, level: int | None) -> Finding:
         return unknown(asset.subject, f"the API level of version {version} is not known", "look with --monitor")
     if level >= required_level(asset) or goes_offline(version):  # offline is JSD702's
         return passed(asset.subject)
-    return Finding(
-        subject=asset.subject,
-        message=(
-            f"it needs API level {required_level(asset)} and {asset.answered_by or 'its server'} of version {version}"
-            f" has {level}: that server runs it without the settings that it does not know"
-        ),
-        measured=level,
-        threshold=required_level(asset),
-        unit="count",
-        evidence=(asset.observed("config.metadata._nats.req.level", required_level(asset)),),
+    return failed(
+        asset.subject,
+        f"it needs API level {required_level(asset)} and {asset.answered_by or 'its server'} of version {version}"
+        f" has {level}: that server runs it without the settings that it does not know",
+        asset.observed("config.metadata._nats.req.level", required_level(asset)),
+        measured=(level, required_level(asset), "count"),
     )
 
 
@@ -111,15 +107,11 @@ def _behind(server: Server, assets: list[Asset]) -> Finding:
     needed, level = max(map(required_level, assets)), level_of(server)
     names = ", ".join(asset.subject.label for asset in assets[:_SHOWN])
     more = f" and {counted(len(assets) - _SHOWN, 'other')}" if len(assets) > _SHOWN else ""
-    return Finding(
-        subject=server.subject,
+    return failed(
+        server.subject,
+        f"it has API level {level} (version {server.version}) and is a member of {names}{more}, which needs"
+        f" {needed}: it does not run its copy, or runs it without the settings that it does not know",
+        server.observed("api.level", level),
         severity=Severity.WARNING,
-        message=(
-            f"it has API level {level} (version {server.version}) and is a member of {names}{more}, which needs"
-            f" {needed}: it does not run its copy, or runs it without the settings that it does not know"
-        ),
-        measured=level,
-        threshold=needed,
-        unit="count",
-        evidence=(server.observed("api.level", level),),
+        measured=(level, needed, "count"),
     )

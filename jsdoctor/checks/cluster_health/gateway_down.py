@@ -17,7 +17,7 @@ from jsdoctor.checks.cluster_health.links import (
     links_over_time,
 )
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, passed, unknown
+from jsdoctor.model.finding import Finding, failed, passed, unknown
 from jsdoctor.model.links import Gateway, Links, ServerLinks
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import Servers
@@ -51,17 +51,15 @@ def gateway_down(servers: Servers, links: Links, params: Params) -> Iterator[Fin
 
 def _finding(group: Members, down: tuple[Down, ...]) -> Finding:
     names = ", ".join(candidate.remote for candidate in down)
-    return Finding(
-        subject=group.subject,
-        message=f"no server of {group.name} has a gateway connection to {names}: {_THEN}",
-        measured=len(down),
-        threshold=0,
-        unit="count",
-        evidence=tuple(
+    return failed(
+        group.subject,
+        f"no server of {group.name} has a gateway connection to {names}: {_THEN}",
+        *(
             links.observed(f"outbound_gateways.{candidate.remote}", None)
             for candidate in down
             for links in candidate.told
         ),
+        measured=(len(down), 0, "count"),
     )
 
 
@@ -95,15 +93,13 @@ def _last_seen(members: list[LinksOverTime]) -> dict[str, datetime]:
 
 def _lost(group: Members, lost: Mapping[str, datetime], members: list[LinksOverTime]) -> Finding:
     names = ", ".join(f"{remote} (last seen at {at:%Y-%m-%d %H:%M} UTC)" for remote, at in sorted(lost.items()))
-    return Finding(
-        subject=group.subject,
-        message=f"no server of {group.name} has a gateway connection to {names} any more: {_THEN}",
-        measured=len(lost),
-        threshold=0,
-        unit="count",
-        evidence=tuple(
+    return failed(
+        group.subject,
+        f"no server of {group.name} has a gateway connection to {names} any more: {_THEN}",
+        *(
             member.present[-1].observed(f"outbound_gateways.{remote}", None)
             for remote in sorted(lost)
             for member in members
         ),
+        measured=(len(lost), 0, "count"),
     )

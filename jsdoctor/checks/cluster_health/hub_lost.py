@@ -9,7 +9,7 @@ from operator import or_
 
 from jsdoctor.checks.cluster_health.links import LinksOverTime, all_young, before_fall, by_server, links_over_time
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Severity, passed, unknown
+from jsdoctor.model.finding import Finding, Severity, failed, passed, unknown
 from jsdoctor.model.links import Leaf, Links
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import Servers
@@ -39,18 +39,14 @@ def hub_lost(servers: Servers, links: Links, params: Params) -> Iterator[Finding
             yield unknown(server.subject, "it has just started and may still connect", "run again in a minute")
         else:
             accounts = ", ".join(sorted(missing))
-            yield Finding(
-                subject=server.subject,
-                message=f"{missing.total():,} of {wanted.total():,} leaf node remotes of its configuration are not"
+            yield failed(
+                server.subject,
+                f"{missing.total():,} of {wanted.total():,} leaf node remotes of its configuration are not"
                 f" connected (account {accounts}): nothing of that account goes over them, and mirrors and"
                 " sources across them stall",
-                measured=missing.total(),
-                threshold=0,
-                unit="count",
-                evidence=(
-                    server.observed("leaf.remotes", wanted.total()),
-                    server_links[server.name].observed("leafs", sum(1 for leaf in listed if leaf.is_spoke)),
-                ),
+                server.observed("leaf.remotes", wanted.total()),
+                server_links[server.name].observed("leafs", sum(1 for leaf in listed if leaf.is_spoke)),
+                measured=(missing.total(), 0, "count"),
             )
 
 
@@ -103,17 +99,13 @@ def _leafs_gone(links_over_time: LinksOverTime, missing: Counter[str]) -> Findin
     here = {leaf.name for leaf in links_over_time.present[-1].leafs or ()}
     names = {leaf.name for leaf in had.leafs or () if leaf.account in missing} - here - {""}
     to = f", to {', '.join(sorted(names))}" if names else ""
-    return Finding(
-        subject=links_over_time.server.subject,
-        severity=Severity.WARNING,
-        message=f"{missing.total():,} leaf node connections that it had until {had.at:%Y-%m-%d %H:%M} UTC are gone"
+    return failed(
+        links_over_time.server.subject,
+        f"{missing.total():,} leaf node connections that it had until {had.at:%Y-%m-%d %H:%M} UTC are gone"
         f" (account {', '.join(sorted(missing))}{to}): nothing goes over them, and mirrors and sources across them"
         " stall, unless the other side was switched off on purpose",
-        measured=missing.total(),
-        threshold=0,
-        unit="count",
-        evidence=(
-            had.observed("leafs", len(had.leafs or ())),
-            links_over_time.present[-1].observed("leafs", len(links_over_time.present[-1].leafs or ())),
-        ),
+        had.observed("leafs", len(had.leafs or ())),
+        links_over_time.present[-1].observed("leafs", len(links_over_time.present[-1].leafs or ())),
+        severity=Severity.WARNING,
+        measured=(missing.total(), 0, "count"),
     )

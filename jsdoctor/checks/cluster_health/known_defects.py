@@ -7,7 +7,7 @@ from typing import NamedTuple, get_args
 
 from jsdoctor.checks.registry import check
 from jsdoctor.model.defect import Affected, Defect, Harm, KnownDefects
-from jsdoctor.model.finding import CLUSTER, Confidence, Finding, Observation, Subject, passed
+from jsdoctor.model.finding import CLUSTER, Confidence, Finding, Observation, Subject, failed, passed
 from jsdoctor.model.jetstream import ConsumerConfig
 from jsdoctor.model.release import release
 from jsdoctor.model.server import ConnectedServer, Servers
@@ -71,23 +71,19 @@ def _finding(subject: Subject, hits: Sequence[_DefectUse]) -> Finding:
     ]
     count = len({hit.defect.id for hit in hits})
     more = f". {len(worst) - _DESCRIBED:,} more are in the evidence" if len(worst) > _DESCRIBED else ""
-    return Finding(
-        subject=subject,
-        confidence=Confidence.MEDIUM,
-        message=(
-            f"servers have {counted(count, 'known defect')} in what is used here, fixed in {newest}. "
-            + ". ".join(parts)
-            + more
-        ),
-        measured=count,
-        threshold=0,
-        unit="count",
-        evidence=tuple(
+    return failed(
+        subject,
+        f"servers have {counted(count, 'known defect')} in what is used here, fixed in {newest}. "
+        + ". ".join(parts)
+        + more,
+        *(
             Observation(
                 hit.version, hit.defect.id, f"{hit.defect.what}; fixed in {hit.affected.fixed_in}: {hit.defect.source}"
             )
             for hit in worst
         ),
+        confidence=Confidence.MEDIUM,
+        measured=(count, 0, "count"),
     )
 
 

@@ -19,7 +19,7 @@ from jsdoctor.checks.logs.bursts import WINDOW_US, bursts
 from jsdoctor.checks.logs.log_findings import detailed_finding
 from jsdoctor.checks.logs.words import zoned
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import CLUSTER, Confidence, Finding, Severity, Subject, passed, suspected, unknown
+from jsdoctor.model.finding import CLUSTER, Confidence, Finding, Severity, Subject, failed, passed, suspected, unknown
 from jsdoctor.model.jetstream import Cluster
 from jsdoctor.model.log import Leadership, LogEvidence
 from jsdoctor.model.params import Params
@@ -152,23 +152,16 @@ def _by_group(snapshots: SnapshotSeries | None) -> dict[str, Asset]:
 def _flapping(subject: Subject, elections: Elections, too_many: int, meta: bool) -> Finding:
     first, last = elections.first, elections.last
     what = "streams and consumers cannot be created or changed" if meta else "nothing is stored or delivered"
-    return Finding(
-        subject=subject,
+    return failed(
+        subject,
+        f"{counted(elections.count, 'election')} in {span(elections.elapsed_ns)} (term {first.state.term:,} to "
+        f"{last.state.term:,}), more than restarts explain: while there is no leader, {what}",
+        first.observed("term", first.state.term),
+        last.observed("term", last.state.term),
+        last.observed("leader_since", last.state.leader_since),
         severity=Severity.CRITICAL if meta else None,
-        message=(
-            f"{counted(elections.count, 'election')} in {span(elections.elapsed_ns)} (term {first.state.term:,} to "
-            f"{last.state.term:,}), more than restarts explain: while there is no leader, {what}"
-        ),
-        measured=elections.count,
-        threshold=too_many,
-        unit="count",
-        first_seen=first.at,
-        last_seen=last.at,
-        evidence=(
-            first.observed("term", first.state.term),
-            last.observed("term", last.state.term),
-            last.observed("leader_since", last.state.leader_since),
-        ),
+        measured=(elections.count, too_many, "count"),
+        between=(first.at, last.at),
     )
 
 
@@ -183,18 +176,15 @@ def _restless(asset: Asset, elections: Elections, params: Params) -> Finding:
     term, created = elections.last.state.term, asset.created or elections.last.at
     daily = per_day(term, created, elections.last.at)
     age = span(int((elections.last.at - created).total_seconds()) * 1_000_000_000)
-    return Finding(
-        subject=asset.subject,
+    return failed(
+        asset.subject,
+        f"it is at term {term:,} after {age}, {daily:,.0f} elections a day on average: "
+        "its leader was lost often at some time, not while we looked",
+        elections.last.observed("term", term),
+        asset.observed("created", asset.created),
         severity=Severity.INFO,
         confidence=Confidence.LOW,
-        message=(
-            f"it is at term {term:,} after {age}, {daily:,.0f} elections a day on average: "
-            "its leader was lost often at some time, not while we looked"
-        ),
-        measured=round(daily, 1),
-        threshold=params.number("per_day"),
-        unit="count",
-        evidence=(elections.last.observed("term", term), asset.observed("created", asset.created)),
+        measured=(round(daily, 1), params.number("per_day"), "count"),
     )
 
 
@@ -222,16 +212,12 @@ def leader_changes(trend: Trend, groups: RaftGroups | None, params: Params) -> I
             yield passed(history.last.subject)
             continue
         leaders = [cluster.leader for cluster in clusters if cluster]
-        yield Finding(
-            subject=history.last.subject,
-            message=(
-                f"{counted(len(changes), 'change')} of leader in {span(int(history.elapsed_s * 1e9))}: "
-                "while there is none, nothing is stored or delivered"
-            ),
-            measured=len(changes),
-            threshold=most,
-            unit="count",
-            evidence=(history.last.observed("cluster.leader", " -> ".join(leaders)),),
+        yield failed(
+            history.last.subject,
+            f"{counted(len(changes), 'change')} of leader in {span(int(history.elapsed_s * 1e9))}: "
+            "while there is none, nothing is stored or delivered",
+            history.last.observed("cluster.leader", " -> ".join(leaders)),
+            measured=(len(changes), most, "count"),
         )
 
 
@@ -291,17 +277,12 @@ def _flapping_logged(group: Leadership, allowed: int) -> Finding:
         # A consumer or stream that is recreated under its name elects a leader each time, and no line shows that.
         what, sure = ("no leader, nothing is stored or delivered", group.kind == "stream" and len(group.leaders) > 1)
     doubt = "" if sure else "; or it was deleted and created again so often, which no line shows"
-    return Finding(
-        subject=group.subject,
+    return failed(
+        group.subject,
+        f"{counted(group.busiest_changes, 'election')} within ten minutes from {group.busiest_at}, of"
+        f" {group.changes:,} in all (won by {leaders}), more than restarts explain: while there is {what}{doubt}",
+        *(line.observed for line in group.exemplars),
         severity=None if sure else Severity.INFO,
-        message=(
-            f"{counted(group.busiest_changes, 'election')} within ten minutes from {group.busiest_at}, of"
-            f" {group.changes:,} in all (won by {leaders}), more than restarts explain: while there is {what}{doubt}"
-        ),
-        measured=group.busiest_changes,
-        threshold=allowed,
-        unit="count",
-        evidence=tuple(line.observed for line in group.exemplars),
-        first_seen=zoned(group.first),
-        last_seen=zoned(group.last),
+        measured=(group.busiest_changes, allowed, "count"),
+        between=(zoned(group.first), zoned(group.last)),
     )

@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import TypeAlias
 
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Confidence, Finding, Subject, passed, suspected
+from jsdoctor.model.finding import Confidence, Finding, Subject, failed, passed, suspected
 from jsdoctor.model.links import Leaf, Links, ServerLinks
 
 _Site: TypeAlias = tuple[str, str, str, str]
@@ -83,20 +83,18 @@ def _finding(
 ) -> Finding:
     cluster, name, _, account = site
     one, other = pair
-    return Finding(
-        subject=subject,
-        confidence=Confidence.MEDIUM,
-        message=f"it is linked to {one} and to {other} of {cluster} for account {account}, and both links carried"
+    return failed(
+        subject,
+        f"it is linked to {one} and to {other} of {cluster} for account {account}, and both links carried"
         f" as many messages ({max(grown[one]):,} and {max(grown[other]):,}): each message between it and the cluster"
         " crosses twice",
-        measured=2,
-        threshold=1,
-        unit="count",
-        evidence=tuple(
+        *(
             of.observed(f"leafs[{name}].in_msgs, out_msgs", (pair[of.server].in_msgs, pair[of.server].out_msgs))
             for of in links.servers
             if of.server in pair
         ),
+        confidence=Confidence.MEDIUM,
+        measured=(2, 1, "count"),
         advice=f"In the configuration of {name}, list the servers of {cluster} in the urls of one remote, and take the"
         " other remote for this account away.",
     )

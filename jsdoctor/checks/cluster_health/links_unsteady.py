@@ -13,7 +13,7 @@ from jsdoctor.checks.registry import check
 from jsdoctor.checks.servers.closings import closed_within, most_common, not_listed
 from jsdoctor.checks.servers.health import started_at, uptime_ns
 from jsdoctor.model.connections import ClientConnection, Connections, ServerConnections
-from jsdoctor.model.finding import Finding, Severity, passed, unknown
+from jsdoctor.model.finding import Finding, Severity, failed, passed, unknown
 from jsdoctor.model.links import Links, ServerLinks
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import Server, Servers
@@ -103,22 +103,16 @@ def _leaf_finding(listed: ServerConnections, ended: Sequence[_Ended], params: Pa
     count, last = len(worst.connections), _stops(worst.connections)[-1]
     others = f"; {counted(len(ended) - 1, 'other link')} ended, too" if len(ended) > 1 else ""
     reasons = most_common(connection.reason for connection in worst.connections)
-    return Finding(
-        subject=listed.subject,
+    return failed(
+        listed.subject,
+        f"its leaf node link with {worst.remote} (account {worst.account or 'unknown'}) ended"
+        f" {counted(count, 'time')} within {span(params.integer('window'))}, last at {last:%H:%M:%S} UTC"
+        f" ({reasons}){others}: " + (_MEANWHILE if unsteady else "a restart or a short outage looks like this"),
+        listed.observed("connz.closed of leaf nodes", sum(len(candidate.connections) for candidate in ended)),
+        listed.observed("connz.closed by reason", reasons),
+        listed.observed("last stop", last),
         severity=None if unsteady else Severity.INFO,
-        message=(
-            f"its leaf node link with {worst.remote} (account {worst.account or 'unknown'}) ended"
-            f" {counted(count, 'time')} within {span(params.integer('window'))}, last at {last:%H:%M:%S} UTC"
-            f" ({reasons}){others}: " + (_MEANWHILE if unsteady else "a restart or a short outage looks like this")
-        ),
-        measured=count,
-        threshold=often,
-        unit="count",
-        evidence=(
-            listed.observed("connz.closed of leaf nodes", sum(len(candidate.connections) for candidate in ended)),
-            listed.observed("connz.closed by reason", reasons),
-            listed.observed("last stop", last),
-        ),
+        measured=(count, often, "count"),
     )
 
 
@@ -204,19 +198,13 @@ def _finding(newest: ServerLinks, breaks: Mapping[str, _Breaks], params: Params)
         *([f"was connected again {counted(len(worst.made), 'time')}"] if worst.made else ()),
         *([f"was down in {counted(worst.missing, 'sample')}"] if worst.missing else ()),
     ]
-    return Finding(
-        subject=newest.subject,
+    return failed(
+        newest.subject,
+        f"its {link} {' and '.join(what)} within {span(params.integer('recent'))}, though neither server was"
+        f" restarted{others}: "
+        + (_MEANWHILE if unsteady else "one outage looks like this; more samples show whether it goes on"),
+        *(newest.observed(f"start of {name}", start) for name, candidate in breaks.items() for start in candidate.made),
         severity=None if unsteady else Severity.INFO,
-        message=(
-            f"its {link} {' and '.join(what)} within {span(params.integer('recent'))}, though neither server was"
-            f" restarted{others}: "
-            + (_MEANWHILE if unsteady else "one outage looks like this; more samples show whether it goes on")
-        ),
-        measured=worst.count,
-        threshold=often,
-        unit="count",
-        evidence=tuple(
-            newest.observed(f"start of {name}", start) for name, candidate in breaks.items() for start in candidate.made
-        ),
+        measured=(worst.count, often, "count"),
         how_to_get="" if unsteady else "run again with --samples 5 --interval 10s",
     )

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from jsdoctor.checks.cluster_health.raft import MetaSamples, label, meta_groups, quorum
 from jsdoctor.checks.declared.doubts import BY_HAND, jetstream_unclear, unclear
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Severity, passed, unknown
+from jsdoctor.model.finding import Finding, Severity, failed, passed, unknown
 from jsdoctor.model.manifest import DeclaredServers, Manifests
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import Servers
@@ -33,17 +33,15 @@ def meta_group_even(servers: Servers, params: Params) -> Iterator[Finding]:
                 else unknown(group.subject, _NO_LEADER, _READ_LEADER)
             )
             continue
-        yield Finding(
-            subject=group.subject,
-            message=reason,
-            measured=max(spare, 0),
-            threshold=1,
-            unit="count",
-            evidence=tuple(
+        yield failed(
+            group.subject,
+            reason,
+            *(
                 server.observed("meta_cluster.cluster_size", server.meta.cluster_size)
                 for server in group.last
                 if server.meta
             ),
+            measured=(max(spare, 0), 1, "count"),
         )
 
 
@@ -125,10 +123,10 @@ def _even(size: int) -> str:
 
 
 def _finding(servers: DeclaredServers, setting: str, text: str, severity: Severity | None) -> Finding:
-    return Finding(
-        subject=servers.subject,
+    return failed(
+        servers.subject,
+        text,
+        servers.shows(setting, f"{setting}: {servers.get(setting)}"),
         severity=severity,
-        message=text,
-        evidence=(servers.shows(setting, f"{setting}: {servers.get(setting)}"),),
         remedy=BY_HAND,
     )

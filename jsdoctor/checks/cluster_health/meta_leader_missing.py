@@ -19,7 +19,17 @@ from jsdoctor.checks.logs.words import cluster_of
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.servers.health import uptime_ns
 from jsdoctor.model.api_refusals import NO_META_LEADER, ApiRefusals
-from jsdoctor.model.finding import CLUSTER, Confidence, Finding, Observation, Severity, passed, suspected, unknown
+from jsdoctor.model.finding import (
+    CLUSTER,
+    Confidence,
+    Finding,
+    Observation,
+    Severity,
+    failed,
+    passed,
+    suspected,
+    unknown,
+)
 from jsdoctor.model.links import Links
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.params import Params
@@ -63,30 +73,26 @@ def _unreached(servers: Servers, links: Links | None, domain: str) -> tuple[str,
 def _missing(group: MetaSamples, start_ns: int, unreached: tuple[str, ...]) -> Finding:
     if all((uptime := uptime_ns(server)) is not None and uptime < start_ns for server in group.last):
         return unknown(group.subject, "no meta leader yet: every server that responded has just started", _AGAIN)
-    return Finding(
-        subject=group.subject,
-        message=f"no meta leader: of {group.size} members {len(group.last)} can be reached, {quorum(group.size)} are"
+    return failed(
+        group.subject,
+        f"no meta leader: of {group.size} members {len(group.last)} can be reached, {quorum(group.size)} are"
         " needed to elect one; until then no stream or consumer can be created, changed, listed or moved"
         + (f". The gateway to {', '.join(unreached)} is down, and servers there may be members" if unreached else ""),
+        *group.observed(),
         confidence=Confidence.HIGH if len(group.samples) > 1 else Confidence.MEDIUM,
-        measured=len(group.last),
-        threshold=quorum(group.size),
-        unit="count",
-        evidence=group.observed(),
+        measured=(len(group.last), quorum(group.size), "count"),
     )
 
 
 def _several(group: MetaSamples, always: set[str]) -> Finding:
     if len(group.samples) == 1 or len(always) < 2:
         return suspected(group.subject, "servers name different meta leaders: one may have changed just then", _AGAIN)
-    return Finding(
-        subject=group.subject,
-        message=f"servers name different meta leaders ({', '.join(sorted(always))}): the cluster is split, and only a"
+    return failed(
+        group.subject,
+        f"servers name different meta leaders ({', '.join(sorted(always))}): the cluster is split, and only a"
         " side with a majority can change anything",
-        measured=len(always),
-        threshold=1,
-        unit="count",
-        evidence=group.observed(),
+        *group.observed(),
+        measured=(len(always), 1, "count"),
     )
 
 
@@ -100,14 +106,12 @@ def _with_leader(group: MetaSamples, silence_ns: int) -> Finding:
         return unknown(
             group.subject, f"the meta leader has had no contact with {late} of its members for some seconds", _AGAIN
         )
-    return Finding(
-        subject=group.subject,
-        message=f"the meta leader reaches only {received - 1} of {group.size - 1} other members: without a majority"
+    return failed(
+        group.subject,
+        f"the meta leader reaches only {received - 1} of {group.size - 1} other members: without a majority"
         " nothing can be created or changed, and it steps down if they stay away",
-        measured=received,
-        threshold=quorum(group.size),
-        unit="count",
-        evidence=group.observed(),
+        *group.observed(),
+        measured=(received, quorum(group.size), "count"),
     )
 
 
@@ -122,16 +126,14 @@ def meta_leader_missing_refused(refusals: ApiRefusals, servers: Servers | None) 
         if len(times) < max(len(refused), _SURE_READINGS):
             yield suspected(CLUSTER, "JetStream refused a request as it has no meta leader: maybe an election", _AGAIN)
             continue
-        yield Finding(
-            subject=CLUSTER,
-            message="no meta leader: JetStream refuses every request of this account as temporarily unavailable (error "
+        yield failed(
+            CLUSTER,
+            "no meta leader: JetStream refuses every request of this account as temporarily unavailable (error "
             "10008): no stream or consumer can be created, changed, listed or moved, and what has lost its majority, "
             "too, takes and delivers nothing",
+            Observation(f"account {account}", "STREAM.LIST error.err_code", last.err_code, last.at),
             confidence=Confidence.MEDIUM,
-            measured=len(times),
-            threshold=_SURE_READINGS,
-            unit="count",
-            evidence=(Observation(f"account {account}", "STREAM.LIST error.err_code", last.err_code, last.at),),
+            measured=(len(times), _SURE_READINGS, "count"),
             advice="Start the servers that are down, until more than half of them run; a login of the system account "
             "names them.",
         )

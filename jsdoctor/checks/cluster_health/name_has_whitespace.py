@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from jsdoctor.checks.cluster_health.links import cluster_of
 from jsdoctor.checks.declared.doubts import BY_HAND, unclear
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Observation, Severity, Subject, passed, unknown
+from jsdoctor.model.finding import Finding, Observation, Severity, Subject, failed, passed, unknown
 from jsdoctor.model.links import Links, ServerLinks
 from jsdoctor.model.manifest import Manifests
 from jsdoctor.model.server import Server, Servers
@@ -49,23 +49,23 @@ def _clusters(servers: tuple[Server, ...]) -> Iterator[Finding]:
         if not _is_bad(name):
             yield passed(subject)
             continue
-        yield Finding(
-            subject=subject,
-            severity=Severity.ERROR,
-            message=f"the name of the cluster, {name!r}, contains white space: servers write it between spaces to each"
+        yield failed(
+            subject,
+            f"the name of the cluster, {name!r}, contains white space: servers write it between spaces to each"
             " other and to leaf nodes, so connections fail or messages are lost, and from 2.11 on a server with a"
             " space in it does not start",
-            evidence=(server.observed("cluster.name", name),),
+            server.observed("cluster.name", name),
+            severity=Severity.ERROR,
         )
 
 
 def _of_server(server: Server, bad: dict[str, str]) -> Finding:
     words = " and ".join(f"its {kind} {name!r}" for kind, name in bad.items())
-    return Finding(
-        subject=server.subject,
-        message=f"{words} contains white space: tools that split lines at it take it for two names, and from 2.11 on a"
+    return failed(
+        server.subject,
+        f"{words} contains white space: tools that split lines at it take it for two names, and from 2.11 on a"
         " server with a space in its name does not start, so an upgrade fails",
-        evidence=tuple(server.observed(kind, name) for kind, name in bad.items()),
+        *(server.observed(kind, name) for kind, name in bad.items()),
     )
 
 
@@ -78,11 +78,11 @@ def _leafs(servers: tuple[ServerLinks, ...], known: set[str]) -> Iterator[Findin
                 seen.setdefault(leaf.name, server.observed("leafs.name", leaf.name))
     for name, observation in sorted(seen.items()):
         if _is_bad(name):
-            yield Finding(
-                subject=Subject(kind="server", name=name),
-                message=f"the leaf node {name!r} has white space in its name: tools that split lines at it take it for"
+            yield failed(
+                Subject(kind="server", name=name),
+                f"the leaf node {name!r} has white space in its name: tools that split lines at it take it for"
                 " two names, and from 2.11 on a server with a space in its name does not start",
-                evidence=(observation,),
+                observation,
             )
         else:
             yield passed(Subject(kind="server", name=name))
@@ -104,11 +104,11 @@ def name_has_whitespace_declared(manifests: Manifests) -> Iterator[Finding]:
         bad = [setting for setting, name in names.items() if any(letter.isspace() for letter in name)]
         if bad:
             words = " and ".join(f"{_NAMES[setting]} {names[setting]!r}" for setting in bad)
-            yield Finding(
-                subject=servers.subject,
+            yield failed(
+                servers.subject,
+                f"white space in {words}: from 2.11 on a server with a space in its names does not start",
+                *(servers.shows(setting, f"{setting}: {names[setting]}") for setting in bad),
                 severity=Severity.ERROR if "cluster_name" in bad or "gateway_name" in bad else None,
-                message=f"white space in {words}: from 2.11 on a server with a space in its names does not start",
-                evidence=tuple(servers.shows(setting, f"{setting}: {names[setting]}") for setting in bad),
                 remedy=BY_HAND,
             )
         else:

@@ -13,7 +13,7 @@ from jsdoctor.checks.logs.bursts import Burst, bursts
 from jsdoctor.checks.logs.log_findings import detailed_finding
 from jsdoctor.checks.logs.words import cluster_of, listed
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed, unknown
+from jsdoctor.model.finding import CLUSTER, Finding, Severity, failed, passed, unknown
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import ConnectedServer, Server, Servers
@@ -61,29 +61,21 @@ def _cluster(group: Members) -> Iterator[Finding]:
     if prefix and len(values) < _REPLICAS:
         without = [server.name for server in storing if not value_of_tag(server, prefix)]
         lacking = f"; {', '.join(without)} have none" if without else ""
-        yield Finding(
-            subject=group.subject,
-            message=(
-                f"`unique_tag` demands servers with different tags {prefix}…, and {len(storing)} servers have"
-                f" {counted(len(values), 'value')} of it ({', '.join(sorted(values))}{lacking}): a stream with"
-                f" {_REPLICAS} replicas is refused (10005)"
-            ),
-            measured=len(values),
-            threshold=_REPLICAS,
-            unit="count",
-            evidence=tuple(server.observed("tags", list(_tags(server))) for server in storing),
+        yield failed(
+            group.subject,
+            f"`unique_tag` demands servers with different tags {prefix}…, and {len(storing)} servers have"
+            f" {counted(len(values), 'value')} of it ({', '.join(sorted(values))}{lacking}): a stream with"
+            f" {_REPLICAS} replicas is refused (10005)",
+            *(server.observed("tags", list(_tags(server))) for server in storing),
+            measured=(len(values), _REPLICAS, "count"),
         )
     elif len(storing) - len(full) < _REPLICAS:
-        yield Finding(
-            subject=group.subject,
-            message=(
-                f"{counted(len(full), 'server')} of {len(storing)} have more replicated streams and consumers than"
-                f" their `max_ha_assets`: a stream with {_REPLICAS} replicas is refused (10005)"
-            ),
-            measured=len(storing) - len(full),
-            threshold=_REPLICAS,
-            unit="count",
-            evidence=tuple(server.observed("ha_assets", _ha_assets(server)) for server in full),
+        yield failed(
+            group.subject,
+            f"{counted(len(full), 'server')} of {len(storing)} have more replicated streams and consumers than"
+            f" their `max_ha_assets`: a stream with {_REPLICAS} replicas is refused (10005)",
+            *(server.observed("ha_assets", _ha_assets(server)) for server in full),
+            measured=(len(storing) - len(full), _REPLICAS, "count"),
         )
     else:
         yield passed(group.subject)
@@ -107,19 +99,13 @@ def _few_members(
         return unknown(stream.subject, "its replicas changed between the samples", "run again in a minute")
     if scaling := being_scaled(stream, servers, connected, settle_ns):
         return scaling
-    return Finding(
-        subject=stream.subject,
-        message=(
-            f"it has {len(members)} of {wanted} replicas ({', '.join(members)}): a peer was removed, or never placed,"
-            " and no other server has the room, the tags and the cluster that it needs"
-        ),
-        measured=len(members),
-        threshold=wanted,
-        unit="count",
-        evidence=(
-            stream.observed("config.num_replicas", wanted),
-            stream.observed("cluster.replicas", list(members)),
-        ),
+    return failed(
+        stream.subject,
+        f"it has {len(members)} of {wanted} replicas ({', '.join(members)}): a peer was removed, or never placed,"
+        " and no other server has the room, the tags and the cluster that it needs",
+        stream.observed("config.num_replicas", wanted),
+        stream.observed("cluster.replicas", list(members)),
+        measured=(len(members), wanted, "count"),
     )
 
 
@@ -134,16 +120,12 @@ def _zones(stream: Stream, by_name: dict[str, Server]) -> Finding | None:
     if len({value for value in values if value}) == len(values):
         return None
     where = ", ".join(f"{server.name} {value or 'none'}" for server, value in zip(holders, values, strict=True))
-    return Finding(
-        subject=stream.subject,
-        message=(
-            f"`unique_tag` demands servers with different tags {prefix}…, and its replicas share one ({where}): it was"
-            " placed before they had them. A replica that is lost is not replaced"
-        ),
-        measured=len({value for value in values if value}),
-        threshold=len(values),
-        unit="count",
-        evidence=tuple(server.observed("tags", list(_tags(server))) for server in holders),
+    return failed(
+        stream.subject,
+        f"`unique_tag` demands servers with different tags {prefix}…, and its replicas share one ({where}): it was"
+        " placed before they had them. A replica that is lost is not replaced",
+        *(server.observed("tags", list(_tags(server))) for server in holders),
+        measured=(len({value for value in values if value}), len(values), "count"),
     )
 
 

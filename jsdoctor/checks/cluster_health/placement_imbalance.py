@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.cluster_health.balance import Spread, placements
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Observation, Subject, passed
+from jsdoctor.model.finding import Finding, Observation, Subject, failed, passed
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import Servers
 from jsdoctor.model.snapshot import SnapshotSeries
@@ -46,9 +46,9 @@ def _words(spread: Spread, name: str, what: str) -> str:
 
 def _finding(name: str, texts: list[str], evidence: list[Observation]) -> Finding:
     leads = any(text.startswith("it leads") for text in texts)
-    return Finding(
-        subject=Subject(kind="server", name=name),
-        message="; ".join(texts),
-        evidence=tuple(evidence),
+    return failed(
+        Subject(kind="server", name=name),
+        "; ".join(texts),
+        *evidence,
         remedy={} if leads else {"action": "cluster.inspect_members"},
     )

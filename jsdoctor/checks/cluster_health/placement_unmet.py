@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from jsdoctor.checks.cluster_health.links import cluster_of
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Severity, passed, unknown
+from jsdoctor.model.finding import Finding, Severity, failed, passed, unknown
 from jsdoctor.model.jetstream import Placement
 from jsdoctor.model.server import Server, Servers
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
@@ -86,15 +86,11 @@ def _finding(stream: Stream, placement: Placement, wrong: Sequence[Server], suit
         else f"{suitable} have what it names, and {wanted} are needed: a replica that is lost is not replaced, and"
         " an edit that adds replicas is refused (10005)"
     )
-    return Finding(
-        subject=stream.subject,
+    return failed(
+        stream.subject,
+        f"it is held by servers that its placement leaves out ({where}); of the servers that responded, {then}",
+        stream.observed("config.placement.tags", list(placement.tags)),
+        *(server.observed("tags", list(server.varz.tags)) for server in wrong if server.varz),
         severity=Severity.INFO if suitable >= wanted else None,
-        message=f"it is held by servers that its placement leaves out ({where}); of the servers that responded, {then}",
-        measured=suitable,
-        threshold=wanted,
-        unit="count",
-        evidence=(
-            stream.observed("config.placement.tags", list(placement.tags)),
-            *(server.observed("tags", list(server.varz.tags)) for server in wrong if server.varz),
-        ),
+        measured=(suitable, wanted, "count"),
     )

@@ -11,7 +11,7 @@ import msgspec
 
 from jsdoctor.checks.servers.health import uptime_ns
 from jsdoctor.checks.streams.limits import is_scaled, led_ns
-from jsdoctor.model.finding import CLUSTER, Finding, Observation, Subject, suspected, unknown
+from jsdoctor.model.finding import CLUSTER, Finding, Observation, Subject, failed, suspected, unknown
 from jsdoctor.model.jetstream import Peer
 from jsdoctor.model.partial import shown_or
 from jsdoctor.model.raft import META_GROUP, RaftGroups
@@ -176,13 +176,11 @@ def lost_majority(asset: Asset, history: EarlierReadings, silence_ns: int) -> Fi
     received = len(peers) + 1 - len(silent_members(asset, history, silence_ns))
     if received >= quorum(len(peers) + 1):
         return None
-    return Finding(
-        subject=asset.subject,
-        message=f"its leader reaches only {received - 1} of {len(peers)} other members: nothing can be stored any more",
-        measured=received,
-        threshold=quorum(len(peers) + 1),
-        unit="count",
-        evidence=tuple(asset.observed(f"cluster.replicas[{peer.name}].active", peer.active_ns) for peer in peers),
+    return failed(
+        asset.subject,
+        f"its leader reaches only {received - 1} of {len(peers)} other members: nothing can be stored any more",
+        *(asset.observed(f"cluster.replicas[{peer.name}].active", peer.active_ns) for peer in peers),
+        measured=(received, quorum(len(peers) + 1), "count"),
     )
 
 

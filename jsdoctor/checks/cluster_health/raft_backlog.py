@@ -13,7 +13,7 @@ from jsdoctor.checks.logs.bursts import bursts
 from jsdoctor.checks.logs.log_findings import detailed_finding, findings_by_subject
 from jsdoctor.checks.logs.log_incidents import log_incidents
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import CLUSTER, Finding, Severity, Subject, passed, suspected
+from jsdoctor.model.finding import CLUSTER, Finding, Severity, Subject, failed, passed, suspected
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.params import Params
 from jsdoctor.model.raft import META_GROUP, RaftGroups, RaftMember, RaftState
@@ -169,29 +169,26 @@ def _backlog(subject: Subject, backlog: Backlog, params: Params) -> Finding:
     catching_up = state.paused or state.catching_up
     pace = f"{span(backlog.delay_ns)} of its work" if backlog.per_s else "it applied none meanwhile"
     why = "it catches up with a snapshot and applies the rest afterwards" if catching_up else backlog.why
-    return Finding(
-        subject=subject,
+    return failed(
+        subject,
+        f"{_words(backlog)}, {pace}, and they do not get fewer: {why}",
+        backlog.member.observed("committed", state.committed),
+        backlog.member.observed("applied", state.applied),
+        backlog.member.observed(backlog.path, backlog.count),
         severity=Severity.INFO if catching_up else Severity.ERROR if large else None,
-        message=f"{_words(backlog)}, {pace}, and they do not get fewer: {why}",
-        measured=backlog.count,
-        threshold=params.integer("max_backlog") if large else backlog.limit,
-        unit="count",
-        evidence=(
-            backlog.member.observed("committed", state.committed),
-            backlog.member.observed("applied", state.applied),
-            backlog.member.observed(backlog.path, backlog.count),
-        ),
+        measured=(backlog.count, params.integer("max_backlog") if large else backlog.limit, "count"),
     )
 
 
 def _overrun(subject: Subject, member: RaftMember) -> Finding:
     """Since 2.14 a member past 100,000 entries or 1 GiB stops to confirm what its leader sends (server: raft.go)."""
-    return Finding(
-        subject=subject,
-        severity=Severity.ERROR,
-        message=f"{member.server} is overrun (group {member.group}): until it has applied what it has, it confirms"
+    return failed(
+        subject,
+        f"{member.server} is overrun (group {member.group}): until it has applied what it has, it confirms"
         " nothing new and does not count for the quorum",
-        evidence=(member.observed("overrun", True), member.observed("wal.bytes", member.state.wal.bytes)),
+        member.observed("overrun", True),
+        member.observed("wal.bytes", member.state.wal.bytes),
+        severity=Severity.ERROR,
     )
 
 
@@ -200,18 +197,14 @@ def _log_size(subject: Subject, readings: Sequence[RaftMember], warn: int, most:
     if min(sizes) < warn or sizes[-1] < _SHRINKING * sizes[0]:
         return None
     huge = min(sizes) >= most
-    return Finding(
-        subject=subject,
-        severity=Severity.ERROR if huge else None,
-        message=f"on {member.server} the Raft log takes {sizes[-1]:,} bytes (group {member.group}): no snapshot has"
+    return failed(
+        subject,
+        f"on {member.server} the Raft log takes {sizes[-1]:,} bytes (group {member.group}): no snapshot has"
         " shortened it, it fills the disk besides the messages and makes the next start slow",
-        measured=sizes[-1],
-        threshold=most if huge else warn,
-        unit="bytes",
-        evidence=(
-            member.observed("wal.bytes", sizes[-1]),
-            member.observed("wal.messages", member.state.wal.messages),
-        ),
+        member.observed("wal.bytes", sizes[-1]),
+        member.observed("wal.messages", member.state.wal.messages),
+        severity=Severity.ERROR if huge else None,
+        measured=(sizes[-1], most if huge else warn, "bytes"),
     )
 
 

@@ -14,7 +14,7 @@ from jsdoctor.checks.logs.log_findings import findings_by_subject
 from jsdoctor.checks.logs.log_incidents import log_incidents
 from jsdoctor.checks.monitor_metadata import own_count
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Severity, passed, suspected
+from jsdoctor.model.finding import Finding, Severity, failed, passed, suspected
 from jsdoctor.model.jetstream import Peer
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.params import Params
@@ -62,14 +62,16 @@ def replica_lagging(trend: Trend, params: Params) -> Iterator[Finding]:
             yield _not_yet(last, begun) if begun else passed(last.subject)
             continue
         worst = max(late, key=lambda lag: lag.peer.lag)
-        yield Finding(
-            subject=last.subject,
+        yield failed(
+            last.subject,
+            _message(late, worst),
+            *(last.observed(f"cluster.replicas[{label(lag.peer)}].lag", lag.peer.lag) for lag in late),
             severity=None if worst.smallest >= fail else Severity.WARNING,
-            message=_message(late, worst),
-            measured=worst.peer.lag,
-            threshold=fail if worst.smallest >= fail else None if worst.is_stuck else _least(warn, share * _size(last)),
-            unit="count",
-            evidence=tuple(last.observed(f"cluster.replicas[{label(lag.peer)}].lag", lag.peer.lag) for lag in late),
+            measured=(
+                worst.peer.lag,
+                fail if worst.smallest >= fail else None if worst.is_stuck else _least(warn, share * _size(last)),
+                "count",
+            ),
         )
 
 

@@ -33,6 +33,7 @@ from jsdoctor.model.finding import (
     Observation,
     Severity,
     Subject,
+    failed,
     passed,
     suspected,
     unknown,
@@ -170,15 +171,13 @@ def _others(reachability: PeerReachability, silence_ns: int) -> Iterator[Finding
 
 def _late(name: str, late_ns: int, silence_ns: int) -> Finding:
     """No contact for some seconds: too short for a fault, but not healthy either."""
-    return Finding(
-        subject=Subject(kind="server", name=name),
+    return failed(
+        Subject(kind="server", name=name),
+        f"{name} has not been seen for {span(late_ns)}, and members respond every second:"
+        f" a fault from {span(silence_ns)} on",
         severity=Severity.INFO,
         confidence=Confidence.LOW,
-        message=f"{name} has not been seen for {span(late_ns)}, and members respond every second:"
-        f" a fault from {span(silence_ns)} on",
-        measured=late_ns,
-        threshold=silence_ns,
-        unit="duration",
+        measured=(late_ns, silence_ns, "duration"),
         how_to_get="run again in ten seconds",
     )
 
@@ -204,15 +203,13 @@ def _server_finding(
         )
     else:
         state = f"{who} has not been seen {since}"
-    return Finding(
-        subject=Subject(kind="server", name=name),
+    return failed(
+        Subject(kind="server", name=name),
+        f"{state}: {_consequence(all_, halted)}",
+        *_evidence(all_),
         severity=None if flagged or longest >= long_ns else Severity.WARNING,
-        message=f"{state}: {_consequence(all_, halted)}",
-        measured=longest or None,
-        threshold=long_ns if longest >= long_ns else None,
-        unit="duration" if longest else None,
-        evidence=_evidence(all_),
-        first_seen=_last_contact(all_, longest),
+        measured=(longest or None, long_ns if longest >= long_ns else None, "duration" if longest else None),
+        between=(_last_contact(all_, longest), None),
     )
 
 
@@ -261,25 +258,22 @@ def _asset_finding(subject: Subject, missing: Sequence[UnreachablePeer]) -> Find
     )
     if len(missing) == 1:
         what = "replica on {} has not been seen {}, though that server is up: it stopped, or lacks a link to the leader"
-    return Finding(
-        subject=subject,
-        message="its " + what.format(names, since),
-        measured=longest or None,
-        unit="duration" if longest else None,
-        evidence=_evidence(missing),
-        first_seen=_last_contact(missing, longest),
+    return failed(
+        subject,
+        "its " + what.format(names, since),
+        *_evidence(missing),
+        measured=(longest or None, None, "duration" if longest else None),
+        between=(_last_contact(missing, longest), None),
     )
 
 
 def _unplaced(stream: Stream) -> Finding:
     have, want = 1 + len(stream.cluster.replicas if stream.cluster else ()), stream.config.num_replicas
-    return Finding(
-        subject=stream.subject,
-        message=f"{have} of {want} replicas are placed: too few servers are there, or have the space and tags for it",
-        measured=have,
-        threshold=want,
-        unit="count",
-        evidence=(stream.observed("config.num_replicas", want),),
+    return failed(
+        stream.subject,
+        f"{have} of {want} replicas are placed: too few servers are there, or have the space and tags for it",
+        stream.observed("config.num_replicas", want),
+        measured=(have, want, "count"),
     )
 
 
@@ -333,16 +327,12 @@ def _two_newest(logs: LogEvidence, zoned: bool) -> list[LogServer]:
 
 
 def _gone(subject: Subject, run: ProcessRun, gone_ns: int, end: LogTime) -> Finding:
-    return Finding(
-        subject=subject,
+    return failed(
+        subject,
+        f"it {_ENDS[run.end]} at {run.last} and did not come back for the {span(gone_ns)} that other servers'"
+        " logs go on: its groups ran with one member less; start it, or remove the peer if it is gone for good",
+        *((run.exemplar.observed,) if run.exemplar else ()),
         severity=None if run.end == "failed" else Severity.WARNING,
-        message=(
-            f"it {_ENDS[run.end]} at {run.last} and did not come back for the {span(gone_ns)} that other servers'"
-            " logs go on: its groups ran with one member less; start it, or remove the peer if it is gone for good"
-        ),
-        measured=gone_ns,
-        unit="duration",
-        evidence=(run.exemplar.observed,) if run.exemplar else (),
-        first_seen=zoned(run.last),
-        last_seen=zoned(end),
+        measured=(gone_ns, None, "duration"),
+        between=(zoned(run.last), zoned(end)),
     )

@@ -17,7 +17,7 @@ from jsdoctor.checks.cluster_health.links import (
     routes_missing,
 )
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, passed, unknown
+from jsdoctor.model.finding import Finding, failed, passed, unknown
 from jsdoctor.model.links import Links
 from jsdoctor.model.params import Params
 from jsdoctor.model.partial import shown_or
@@ -46,13 +46,11 @@ def route_missing(servers: Servers, links: Links, params: Params) -> Iterator[Fi
             yield unknown(group.subject, "a server has just started and may still connect", "run again in a minute")
         else:
             between = "; ".join(f"{item} and {other}" for item, other in pairs)
-            yield Finding(
-                subject=group.subject,
-                message=f"running servers have no route to each other: {between}. {_THEN}",
-                measured=len(pairs),
-                threshold=0,
-                unit="count",
-                evidence=tuple(links.observed("routes", list(links.routes or ())) for links in known),
+            yield failed(
+                group.subject,
+                f"running servers have no route to each other: {between}. {_THEN}",
+                *(links.observed("routes", list(links.routes or ())) for links in known),
+                measured=(len(pairs), 0, "count"),
             )
 
 
@@ -82,13 +80,11 @@ def route_missing_history(past: ServerPast) -> Iterator[Finding]:
             yield unknown(group.subject, reason, "scrape every server of the cluster, or look with a login")
         else:
             counts = ", ".join(f"{name} ({now[name]:,} of {had[name]:,})" for name in had)
-            yield Finding(
-                subject=group.subject,
-                message=f"running servers have fewer route connections than before: {counts}. {_THEN}",
-                measured=len(had),
-                threshold=0,
-                unit="count",
-                evidence=tuple(known[name].present[-1].observed("num_routes", now[name]) for name in had),
+            yield failed(
+                group.subject,
+                f"running servers have fewer route connections than before: {counts}. {_THEN}",
+                *(known[name].present[-1].observed("num_routes", now[name]) for name in had),
+                measured=(len(had), 0, "count"),
             )
 
 

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from jsdoctor.checks.cluster_health.links import Members, all_young, by_server, clusters
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Severity, passed, suspected, unknown
+from jsdoctor.model.finding import Finding, Severity, failed, passed, suspected, unknown
 from jsdoctor.model.links import Links, Route, ServerLinks
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import ListenerOptions, Server, Servers
@@ -55,18 +55,14 @@ def route_none(servers: Servers, links: Links, params: Params) -> Iterator[Findi
 
 
 def _alone(server: Server, cluster: str, addresses: Sequence[str], own: ServerLinks) -> Finding:
-    return Finding(
-        subject=server.subject,
-        message=f"it has no route to any server, and its configuration names {_addresses(len(addresses))} of"
+    return failed(
+        server.subject,
+        f"it has no route to any server, and its configuration names {_addresses(len(addresses))} of"
         f" cluster {cluster}: the others are down, or cut off from it. Its clients do not reach theirs, and its"
         " JetStream has no leader or goes apart",
-        measured=0,
-        threshold=1,
-        unit="count",
-        evidence=(
-            own.observed("num_routes", own.route_count),
-            server.observed("cluster.urls", addresses),
-        ),
+        own.observed("num_routes", own.route_count),
+        server.observed("cluster.urls", addresses),
+        measured=(0, 1, "count"),
         advice="See whether the other servers run: start those that do not, else open the way to their cluster ports.",
     )
 
@@ -100,19 +96,15 @@ def _unreached(servers: Servers, links: Links, params: Params) -> Iterator[Findi
 
 def _unreached_finding(group: Members, server: Server, others: int, reached: int, own: ServerLinks) -> Finding:
     addresses = server.varz.cluster.urls if server.varz and server.varz.cluster else ()
-    return Finding(
-        subject=group.subject,
-        severity=Severity.INFO,
-        message=f"the configuration of {server.name} names {_addresses(others)} of other servers of cluster"
+    return failed(
+        group.subject,
+        f"the configuration of {server.name} names {_addresses(others)} of other servers of cluster"
         f" {group.name}, and it has routes to {counted(reached, 'server')}: the rest are down, refuse the route"
         " (another cluster name, user or password), do not exist, or are other names of these servers",
-        measured=reached,
-        threshold=others,
-        unit="count",
-        evidence=(
-            own.observed("routes", list(own.routes or ())),
-            server.observed("cluster.urls", sorted(addresses)),
-        ),
+        own.observed("routes", list(own.routes or ())),
+        server.observed("cluster.urls", sorted(addresses)),
+        severity=Severity.INFO,
+        measured=(reached, others, "count"),
     )
 
 

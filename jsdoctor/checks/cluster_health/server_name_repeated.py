@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from jsdoctor.checks.cluster_health.links import cluster_of, configured_gateways
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Subject, passed, suspected
+from jsdoctor.model.finding import Finding, Subject, failed, passed, suspected
 from jsdoctor.model.server import Server, Servers
 
 
@@ -51,12 +51,10 @@ def _together(first: Server, second: Server) -> bool:
 
 def _finding(subject: Subject, twins: Sequence[Server]) -> Finding:
     where = ", ".join(f"{item.server_id} in {cluster_of(item)}" for item in twins)
-    return Finding(
-        subject=subject,
-        message=f"{len(twins):,} running servers have this name ({where}): Raft groups take them for one member, so"
+    return failed(
+        subject,
+        f"{len(twins):,} running servers have this name ({where}): Raft groups take them for one member, so"
         " that votes and acknowledgements of either count for both, and elections fail",
-        measured=len(twins),
-        threshold=1,
-        unit="count",
-        evidence=tuple(item.observed("server_id", item.server_id) for item in twins),
+        *(item.observed("server_id", item.server_id) for item in twins),
+        measured=(len(twins), 1, "count"),
     )

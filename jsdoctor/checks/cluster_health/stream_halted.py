@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from jsdoctor.checks.logs.log_findings import detailed_finding
 from jsdoctor.checks.logs.log_incidents import LogIncident, log_incidents
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Severity, Subject, passed, unknown
+from jsdoctor.model.finding import Finding, Severity, Subject, failed, passed, unknown
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.release import release
 from jsdoctor.model.server import HealthError, Server, Servers
@@ -57,15 +57,12 @@ def _finding(subject: Subject, where: Sequence[tuple[Server, HealthError]], stre
     effect = "the stream has no leader: nothing can be published" if dead else "that copy takes no more messages"
     if dead and _BY_ID in cause:
         effect += ", and a restart does not help"
-    return Finding(
-        subject=subject,
+    return failed(
+        subject,
+        f"halted on {names} by a write error ({cause}): {effect}; {_known(cause)}" + _recovery(cause, where, stream),
+        *(server.observed("healthz.errors.error", error.error) for server, error in where),
         severity=None if dead or (stream and len(where) >= stream.config.num_replicas) else Severity.ERROR,
-        message=f"halted on {names} by a write error ({cause}): {effect}; {_known(cause)}"
-        + _recovery(cause, where, stream),
-        measured=len(where),
-        threshold=0,
-        unit="count",
-        evidence=tuple(server.observed("healthz.errors.error", error.error) for server, error in where),
+        measured=(len(where), 0, "count"),
     )
 
 

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from jsdoctor.checks.cluster_health.links import Members, by_server, clusters
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, passed
+from jsdoctor.model.finding import Finding, failed, passed
 from jsdoctor.model.links import Links, ServerLinks
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import Server, Servers
@@ -55,16 +55,14 @@ def _apart(server: Server, links: ServerLinks, start_ns: int) -> Iterator[str]:
 def _finding(group: Members, name: str, seen: list[tuple[Server, ServerLinks]]) -> Finding:
     near = [(server, links) for server, links in seen if name in (links.routes or ())]
     accounts = ", ".join(sorted({(server.varz.system_account or _DEFAULT) for server, _ in near if server.varz}))
-    return Finding(
-        subject=group.subject,
-        message=f"{name} has routes to {', '.join(sorted(server.name for server, _ in near))} and none for their system"
+    return failed(
+        group.subject,
+        f"{name} has routes to {', '.join(sorted(server.name for server, _ in near))} and none for their system"
         f" account {accounts}, and does not respond to it: its system account is another one. It takes no part in"
         " their Raft groups, and its own streams and consumers have no leader",
-        measured=1,
-        threshold=0,
-        unit="count",
-        evidence=tuple(
+        *(
             links.observed("routes.account", sorted({route.account for route in links.route_connections} - {""}))
             for _, links in near
         ),
+        measured=(1, 0, "count"),
     )

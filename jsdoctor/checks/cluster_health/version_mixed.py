@@ -14,7 +14,7 @@ from jsdoctor.checks.logs.index import index_of
 from jsdoctor.checks.logs.log_findings import detailed_finding
 from jsdoctor.checks.logs.words import listed, no_server_lines, zoned
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import CLUSTER, Finding, Severity, Subject, passed
+from jsdoctor.model.finding import CLUSTER, Finding, Severity, Subject, failed, passed
 from jsdoctor.model.log import LogEvidence, LogServer, ProcessRun
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import Server, Servers
@@ -34,12 +34,12 @@ def version_mixed(servers: Servers, params: Params) -> Iterator[Finding]:
             yield passed(group.subject)
     among = _by_version([server for server in servers.servers if server.version])
     if len(among) > 1 and not mixed:
-        yield Finding(
-            subject=CLUSTER,
-            severity=Severity.INFO,
-            message=f"clusters, single servers or leaf nodes run different versions ({parted(among)}): streams and"
+        yield failed(
+            CLUSTER,
+            f"clusters, single servers or leaf nodes run different versions ({parted(among)}): streams and"
             " settings that only the newer ones know cannot be moved to the older ones",
-            evidence=tuple(server.observed("version", server.version) for server in servers.servers),
+            *(server.observed("version", server.version) for server in servers.servers),
+            severity=Severity.INFO,
         )
     elif servers.servers and len(among) <= 1:
         yield passed(CLUSTER)
@@ -62,14 +62,12 @@ def _finding(group: Members, rolling: bool) -> Finding:
         else "what only the newer ones know (stream settings, API replies, Raft messages) fails on the others, and a"
         " stream made with such a setting goes offline where it is led by an older one"
     )
-    return Finding(
-        subject=group.subject,
+    return failed(
+        group.subject,
+        f"{of} run {len(versions)} versions ({parted(versions)}): {then}",
+        *(server.observed("version", server.version) for server in group.servers),
         severity=Severity.INFO if rolling else None,
-        message=f"{of} run {len(versions)} versions ({parted(versions)}): {then}",
-        measured=len(versions),
-        threshold=1,
-        unit="count",
-        evidence=tuple(server.observed("version", server.version) for server in group.servers),
+        measured=(len(versions), 1, "count"),
     )
 
 
@@ -111,16 +109,14 @@ def _mixed(subject: Subject, current: Sequence[ProcessRun], end: int, roll_out_n
     parts = "; ".join(f"{version} on {listed(names)}" for version, names in sorted(by_version.items()))
     rolling = age_ns is not None and age_ns < roll_out_ns
     since = f" since {newest}, {span(age_ns)} before the logs end" if newest and age_ns is not None else ""
-    return Finding(
-        subject=subject,
-        severity=Severity.INFO if rolling else None,
-        message=f"its servers run {len(by_version)} versions{since} ({parts}): "
+    return failed(
+        subject,
+        f"its servers run {len(by_version)} versions{since} ({parts}): "
         + (
             "an upgrade seems to be under way" if rolling else "finish the upgrade, what only the newer ones know fails"
         ),
-        measured=len(by_version),
-        threshold=1,
-        unit="count",
-        evidence=tuple(run.exemplar.observed for run in current if run.exemplar),
-        first_seen=zoned(newest),
+        *(run.exemplar.observed for run in current if run.exemplar),
+        severity=Severity.INFO if rolling else None,
+        measured=(len(by_version), 1, "count"),
+        between=(zoned(newest), None),
     )

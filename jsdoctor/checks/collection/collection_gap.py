@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.registry import check
 from jsdoctor.model.evidence import Gaps
-from jsdoctor.model.finding import CLUSTER, Finding, Observation, Subject, passed
+from jsdoctor.model.finding import CLUSTER, Finding, Observation, Subject, failed, passed
 from jsdoctor.model.gap import Gap
 
 
@@ -21,9 +21,9 @@ def collection_gap(gaps: Gaps) -> Iterator[Finding]:
     if not by_subject:
         yield passed(CLUSTER)
     for subject, candidate in by_subject.items():
-        yield Finding(
-            subject=subject,
-            message="; ".join(dict.fromkeys(gap.reason for gap in candidate)),
-            evidence=tuple(Observation("jsdoctor", f"gap.{gap.kind}", gap.reason) for gap in candidate),
+        yield failed(
+            subject,
+            "; ".join(dict.fromkeys(gap.reason for gap in candidate)),
+            *(Observation("jsdoctor", f"gap.{gap.kind}", gap.reason) for gap in candidate),
             how_to_get="; ".join(dict.fromkeys(gap.how_to_get for gap in candidate)),
         )

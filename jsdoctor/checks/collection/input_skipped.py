@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from jsdoctor.checks.logs.words import listed
 from jsdoctor.checks.packets.views import View, dropped, missed, percent, views
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import CLUSTER, Finding, Observation, Severity, Subject, passed
+from jsdoctor.model.finding import CLUSTER, Finding, Observation, Severity, Subject, failed, passed
 from jsdoctor.model.log import LogEvidence, LogFile
 from jsdoctor.model.nats_traffic import Content
 from jsdoctor.model.packets import Capture, PacketEvidence
@@ -42,24 +42,22 @@ def input_skipped_logged(logs: LogEvidence) -> Iterator[Finding]:
 
 def _skipped(file: LogFile) -> Finding:
     part = f"; {file.read:,} bytes of text before that were read" if file.read else "; nothing of it was read"
-    return Finding(
-        subject=Subject(kind="file", name=file.path),
-        message=f"{file.problem}{part}",
-        measured=file.skipped,
-        unit="bytes",
-        evidence=(_observed(file),),
+    return failed(
+        Subject(kind="file", name=file.path),
+        f"{file.problem}{part}",
+        _observed(file),
+        measured=(file.skipped, None, "bytes"),
     )
 
 
 def _together(groups: Sequence[Sequence[LogFile]]) -> Finding:
     files = [file for group in groups for file in group]
     reasons = "; ".join(f"{counted(len(group), 'file')}: {group[0].problem}" for group in groups)
-    return Finding(
-        subject=CLUSTER,
-        message=f"{reasons} ({listed(file.path for file in files)})",
-        measured=sum(file.skipped for file in files),
-        unit="bytes",
-        evidence=tuple(map(_observed, files[:_SINGLY])),
+    return failed(
+        CLUSTER,
+        f"{reasons} ({listed(file.path for file in files)})",
+        *map(_observed, files[:_SINGLY]),
+        measured=(sum(file.skipped for file in files), None, "bytes"),
     )
 
 
@@ -71,11 +69,11 @@ def _doubtful(file: LogFile) -> Finding:
         )
     if file.long_lines:
         words.append(f"{counted(file.long_lines, 'line')} longer than 16 KiB, of which only the beginning was searched")
-    return Finding(
-        subject=Subject(kind="file", name=file.path),
+    return failed(
+        Subject(kind="file", name=file.path),
+        "; ".join(words),
+        _observed(file),
         severity=Severity.INFO if file.long_lines < file.lines else None,
-        message="; ".join(words),
-        evidence=(_observed(file),),
     )
 
 
@@ -107,15 +105,12 @@ def input_skipped_captured(packets: PacketEvidence) -> Iterator[Finding]:
         if not unread and not doubts:
             yield passed(subject)
             continue
-        yield Finding(
-            subject=subject,
+        yield failed(
+            subject,
+            "; ".join((*unread, *doubts)),
+            Observation(capture.name, "packets read, of these TCP", f"{capture.packets:,}, {capture.tcp:,}"),
             severity=None if unread else Severity.INFO,
-            message="; ".join((*unread, *doubts)),
-            measured=capture.packets,
-            unit="packets",
-            evidence=(
-                Observation(capture.name, "packets read, of these TCP", f"{capture.packets:,}, {capture.tcp:,}"),
-            ),
+            measured=(capture.packets, None, "packets"),
         )
 
 

@@ -11,7 +11,7 @@ import msgspec
 
 from jsdoctor.checks.logs.words import earliest, latest, times, when, zoned
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import CLUSTER, Finding, Severity, Subject, passed
+from jsdoctor.model.finding import CLUSTER, Finding, Severity, Subject, failed, passed
 from jsdoctor.model.log import LogEvidence, Occurrence, exemplars_of
 from jsdoctor.model.wording import counted
 
@@ -69,15 +69,13 @@ def _finding(name: str, wordings: Sequence[_Wording], *, errors: bool, from_serv
     what = counted(lines, "error line" if errors else "warning")
     shown = "; ".join(f"{times(wording.count)} “{wording.text}”" for wording in wordings[:_SHOWN])
     more = f"; and {counted(len(wordings) - _SHOWN, 'other wording')}" if len(wordings) > _SHOWN else ""
-    return Finding(
-        subject=Subject(kind="server" if from_server else "client", name=name),
+    return failed(
+        Subject(kind="server" if from_server else "client", name=name),
+        f"no rule knows {what}{when(first, last)}: {shown}{more}",
+        *exemplars_of(tuple(chain.from_iterable(wording.found[:1] for wording in wordings[:_SHOWN]))),
         severity=None if errors else Severity.INFO,
-        message=f"no rule knows {what}{when(first, last)}: {shown}{more}",
-        measured=lines,
-        unit="count",
-        evidence=exemplars_of(tuple(chain.from_iterable(wording.found[:1] for wording in wordings[:_SHOWN]))),
-        unexplained=errors,
+        measured=(lines, None, "count"),
+        between=(zoned(first), zoned(last)),
         how_to_get="read them in the log, and look for their text in the issues of nats-server",
-        first_seen=zoned(first),
-        last_seen=zoned(last),
+        unexplained=errors,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Observation, Severity, Subject, passed, unknown
+from jsdoctor.model.finding import Finding, Observation, Severity, Subject, failed, passed, unknown
 from jsdoctor.model.suppression import Suppressions, Waiver, WaiverUse
 from jsdoctor.model.wording import counted
 
@@ -36,13 +36,12 @@ def _since(use: WaiverUse) -> str:
 
 def _finding(use: WaiverUse, severity: Severity, message: str) -> Finding:
     waiver = use.waiver
-    return Finding(
-        subject=_subject(waiver),
+    return failed(
+        _subject(waiver),
+        message,
+        Observation(waiver.origin, f"line {waiver.line}", f"{waiver.rule} on {waiver.subject}"),
         severity=severity,
-        message=message,
-        measured=use.matched,
-        unit="count",
-        evidence=(Observation(waiver.origin, f"line {waiver.line}", f"{waiver.rule} on {waiver.subject}"),),
+        measured=(use.matched, None, "count"),
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from jsdoctor.checks.consumer_lag.progress import quiet_ns
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Severity, passed, suspected
+from jsdoctor.model.finding import Finding, Severity, failed, passed, suspected
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
 from jsdoctor.model.wording import span
@@ -80,18 +80,14 @@ def _finding(stream: Stream, unused: Sequence[Consumer], many: int) -> Finding:
         end = f"each stays for {span(config.inactive_threshold_ns)} after its last client"
     else:
         end = "nothing deletes them"
-    return Finding(
-        subject=stream.subject,
-        # Durables may belong to devices that are away for long; no client will use the ephemeral ones again.
-        severity=Severity.INFO if config.durable_name else None,
-        message=f"{len(unused):,} {what} of one kind have no client, for example {unused[0].name}: {end}. An"
+    # Durables may belong to devices that are away for long; no client will use the ephemeral ones again.
+    return failed(
+        stream.subject,
+        f"{len(unused):,} {what} of one kind have no client, for example {unused[0].name}: {end}. An"
         " application that makes a new one at each start or request and does not delete it leaves such a trail",
-        measured=len(unused),
-        threshold=many,
-        unit="count",
-        evidence=(
-            stream.observed("state.consumer_count", stream.state.consumer_count),
-            unused[0].observed("config.inactive_threshold", config.inactive_threshold_ns),
-            unused[0].observed("created", unused[0].created),
-        ),
+        stream.observed("state.consumer_count", stream.state.consumer_count),
+        unused[0].observed("config.inactive_threshold", config.inactive_threshold_ns),
+        unused[0].observed("created", unused[0].created),
+        severity=Severity.INFO if config.durable_name else None,
+        measured=(len(unused), many, "count"),
     )

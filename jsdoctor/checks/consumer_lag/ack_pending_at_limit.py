@@ -18,7 +18,7 @@ from jsdoctor.checks.consumer_lag.progress import (
     until,
 )
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Confidence, Finding, Observation, Severity, passed, suspected
+from jsdoctor.model.finding import Confidence, Finding, Observation, Severity, failed, passed, suspected
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries
 from jsdoctor.model.trend import ConsumerHistory, Trend
@@ -94,20 +94,16 @@ def _visible(consumer: Consumer, history: ConsumerHistory | None, held_for: int,
     old = several and still > held_for
     normal_until = until(consumer, patience_ns(consumer), still)
     waiting = f", {counted(consumer.num_waiting, 'request')} of workers waiting" if consumer.num_waiting else ""
-    return Finding(
-        subject=consumer.subject,
+    return failed(
+        consumer.subject,
+        f"{consumer.num_ack_pending:,} of {limit:,} allowed messages are unacknowledged and nothing moved "
+        f"for {span(still)}: nothing new is delivered, "
+        f"{counted(consumer.num_pending, 'message')} waiting{waiting}; "
+        f"workers may hold their messages until {normal_until} (ack_wait or backoff)",
+        *_evidence(consumer),
         severity=Severity.WARNING if asked or old else Severity.INFO,
         confidence=Confidence.MEDIUM if asked or old else Confidence.LOW,
-        message=(
-            f"{consumer.num_ack_pending:,} of {limit:,} allowed messages are unacknowledged and nothing moved "
-            f"for {span(still)}: nothing new is delivered, "
-            f"{counted(consumer.num_pending, 'message')} waiting{waiting}; "
-            f"workers may hold their messages until {normal_until} (ack_wait or backoff)"
-        ),
-        measured=still,
-        threshold=held_for if old else patience_ns(consumer),
-        unit="duration",
-        evidence=_evidence(consumer),
+        measured=(still, held_for if old else patience_ns(consumer), "duration"),
         advice=f"Wait until {normal_until}: workers may be busy until then. {_WORK_AROUND}" if asked else "",
         how_to_get=f"look again after {normal_until}: then it is a fault",
     )
@@ -121,20 +117,16 @@ _WORK_AROUND = (
 def _finding(consumer: Consumer, used: float, threshold: float, held: tuple[str, int], at_limit: bool) -> Finding:
     limit = consumer.config.max_ack_pending
     why, idle_ns = held
-    return Finding(
-        subject=consumer.subject,
+    return failed(
+        consumer.subject,
+        f"{consumer.num_ack_pending:,} of {limit:,} allowed messages are unacknowledged, {why}: "
+        + ("delivery has stopped" if at_limit else "delivery stops at the limit")
+        + f", {counted(consumer.num_pending, 'message')} waiting{_requested(consumer)}",
+        *_evidence(consumer),
         severity=None if at_limit and not _nobody_asks(consumer) else Severity.WARNING,
-        message=(
-            f"{consumer.num_ack_pending:,} of {limit:,} allowed messages are unacknowledged, {why}: "
-            + ("delivery has stopped" if at_limit else "delivery stops at the limit")
-            + f", {counted(consumer.num_pending, 'message')} waiting{_requested(consumer)}"
-        ),
-        measured=used,
-        threshold=threshold,
-        unit="ratio",
-        evidence=_evidence(consumer),
+        measured=(used, threshold, "ratio"),
+        between=(consumer.at - timedelta(microseconds=idle_ns // 1000), None),
         advice=_advice(consumer),
-        first_seen=consumer.at - timedelta(microseconds=idle_ns // 1000),
     )
 
 

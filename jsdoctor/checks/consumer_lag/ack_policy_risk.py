@@ -11,7 +11,7 @@ from jsdoctor.checks.consumer_lag.progress import lowest_values
 from jsdoctor.checks.declared.deployed import Declarations, Deployed
 from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Severity, passed, unknown
+from jsdoctor.model.finding import Finding, Severity, failed, passed, unknown
 from jsdoctor.model.jetstream import ConsumerConfig
 from jsdoctor.model.manifest import DeclaredConsumer, Manifests, Tool
 from jsdoctor.model.params import Params
@@ -39,15 +39,13 @@ def ack_policy_risk(snapshots: SnapshotSeries, params: Params) -> Iterator[Findi
             yield passed(consumer.subject)
             continue
         severity, message = risk
-        yield Finding(
-            subject=consumer.subject,
+        yield failed(
+            consumer.subject,
+            message,
+            consumer.observed("config.ack_policy", consumer.config.ack_policy),
+            stream.observed("config.retention", stream.config.retention),
+            consumer.observed("config.deliver_group", consumer.config.deliver_group),
             severity=severity,
-            message=message,
-            evidence=(
-                consumer.observed("config.ack_policy", consumer.config.ack_policy),
-                stream.observed("config.retention", stream.config.retention),
-                consumer.observed("config.deliver_group", consumer.config.deliver_group),
-            ),
         )
 
 
@@ -59,18 +57,14 @@ def _pulled_by_several(consumer: Consumer, waiting: int, pullers: int) -> Findin
     """Information: one client may have two requests waiting at a time, as some libraries do, or more."""
     if waiting < pullers:
         return passed(consumer.subject)
-    return Finding(
-        subject=consumer.subject,
-        severity=Severity.INFO,
-        message=f"{waiting:,} pull requests or more wait in each sample: if they are of several clients, an"
+    return failed(
+        consumer.subject,
+        f"{waiting:,} pull requests or more wait in each sample: if they are of several clients, an"
         " acknowledgement by one (ack_policy all) covers all earlier messages, also those that another still works on",
-        measured=waiting,
-        threshold=pullers,
-        unit="count",
-        evidence=(
-            consumer.observed("config.ack_policy", consumer.config.ack_policy),
-            consumer.observed("num_waiting", consumer.num_waiting),
-        ),
+        consumer.observed("config.ack_policy", consumer.config.ack_policy),
+        consumer.observed("num_waiting", consumer.num_waiting),
+        severity=Severity.INFO,
+        measured=(waiting, pullers, "count"),
     )
 
 
@@ -114,11 +108,11 @@ def ack_policy_risk_declared(manifests: Manifests, snapshots: SnapshotSeries | N
         elif risk is None:
             yield passed(consumer.subject)
         else:
-            yield Finding(
-                subject=consumer.subject,
+            yield failed(
+                consumer.subject,
+                risk[1] + _unstated(consumer),
+                consumer.shows("ack_policy", consumer.config.ack_policy),
                 severity=risk[0],
-                message=risk[1] + _unstated(consumer),
-                evidence=(consumer.shows("ack_policy", consumer.config.ack_policy),),
                 remedy=BY_HAND,
             )
 

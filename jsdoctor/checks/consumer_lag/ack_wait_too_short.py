@@ -14,7 +14,7 @@ from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
 from jsdoctor.checks.packets.views import moment, most_severe, percent
 from jsdoctor.checks.registry import check
 from jsdoctor.model.ack_times import AckTimes, ConsumerAcks
-from jsdoctor.model.finding import Finding, Observation, Severity, Subject, passed
+from jsdoctor.model.finding import Finding, Observation, Severity, Subject, failed, passed
 from jsdoctor.model.manifest import DeclaredConsumer, Manifests, Tool
 from jsdoctor.model.nats_traffic import ConsumerTraffic
 from jsdoctor.model.packets import PacketEvidence
@@ -51,20 +51,14 @@ def ack_wait_too_short(snapshots: SnapshotSeries, params: Params) -> Iterator[Fi
             if consumer.num_redelivered
             else ""
         )
-        yield Finding(
-            subject=consumer.subject,
-            message=(
-                f"a message that is not acknowledged within {span(config.ack_wait_ns)} is sent again: that is {whence}"
-                f", and hardly any handler is that fast{again}"
-            ),
-            measured=config.ack_wait_ns,
-            threshold=shortest,
-            unit="duration",
-            evidence=(
-                consumer.observed("config.ack_wait", config.ack_wait_ns),
-                consumer.observed("config.backoff", list(config.backoff_ns)),
-                consumer.observed("num_redelivered", consumer.num_redelivered),
-            ),
+        yield failed(
+            consumer.subject,
+            f"a message that is not acknowledged within {span(config.ack_wait_ns)} is sent again: that is {whence}"
+            f", and hardly any handler is that fast{again}",
+            consumer.observed("config.ack_wait", config.ack_wait_ns),
+            consumer.observed("config.backoff", list(config.backoff_ns)),
+            consumer.observed("num_redelivered", consumer.num_redelivered),
+            measured=(config.ack_wait_ns, shortest, "duration"),
             remedy=longer_wait(consumer),
             advice=_MEND_FIRST if _none_acknowledged(consumer) else "",
         )
@@ -123,23 +117,17 @@ def _finding(consumer: Consumer, acks: ConsumerAcks, share: float) -> Finding:
     whence = "the first step of its backoff" if consumer.config.backoff_ns else "its ack_wait"
     how_late = f"{counted(late, 'acknowledgement')} came after it" if late else "that leaves no room for a busy hour"
     again = f"; {acks.redelivered:,} were of messages that had come again" if acks.redelivered else ""
-    return Finding(
-        subject=consumer.subject,
+    return failed(
+        consumer.subject,
+        f"of {counted(len(acks.ack_times_ns), 'measured acknowledgement')} 99 % came within {span(p99_ns)} of the "
+        f"delivery, half within {span(acks.quantile_ns(0.5))}; after {span(wait_ns)}, {whence}, a message is sent "
+        f"again: {how_late}{again}",
+        consumer.observed("config.ack_wait", wait_ns),
+        consumer.observed("config.sample_freq", consumer.config.sample_freq),
+        consumer.observed("ack_time p99", p99_ns),
+        consumer.observed("acknowledgements measured", len(acks.ack_times_ns)),
         severity=Severity.ERROR if too_long else None,
-        message=(
-            f"of {counted(len(acks.ack_times_ns), 'measured acknowledgement')} 99 % came within {span(p99_ns)} of the "
-            f"delivery, half within {span(acks.quantile_ns(0.5))}; after {span(wait_ns)}, {whence}, a message is sent "
-            f"again: {how_late}{again}"
-        ),
-        measured=p99_ns,
-        threshold=wait_ns if too_long else round(share * wait_ns),
-        unit="duration",
-        evidence=(
-            consumer.observed("config.ack_wait", wait_ns),
-            consumer.observed("config.sample_freq", consumer.config.sample_freq),
-            consumer.observed("ack_time p99", p99_ns),
-            consumer.observed("acknowledgements measured", len(acks.ack_times_ns)),
-        ),
+        measured=(p99_ns, wait_ns if too_long else round(share * wait_ns), "duration"),
         remedy=longer_wait(consumer, 2 * p99_ns),
     )
 
@@ -170,27 +158,20 @@ def _finding_captured(consumer: ConsumerTraffic, capture: str, params: Params) -
     usual, again = consumer.ack_ns, consumer.redelivery_ns
     took = f", up to {span(consumer.late_ns.largest_ns)} after its delivery" if consumer.late_ns.count else ""
     waits = f"; the earliest second delivery came {span(again.least_ns)} after the first" if again.count else ""
-    return Finding(
-        subject=_subject(consumer),
+    return failed(
+        _subject(consumer),
+        f"{late.events:,} of {late.of:,} acks ({percent(late.ratio)}) came when the message had been sent again"
+        f" already{took}{waits}: ack_wait should be twice what the work takes, or more",
+        Observation(capture, "acks", consumer.acks),
+        Observation(capture, "acks after a redelivery", consumer.acked_late),
+        Observation(capture, "redeliveries", consumer.redeliveries),
+        Observation(capture, "time to ack, p50, ns", usual.quantile_ns(0.5)),
+        Observation(capture, "time to ack, p99, ns", usual.quantile_ns(0.99)),
+        Observation(capture, "time to late acks, p50, ns", consumer.late_ns.quantile_ns(0.5)),
+        Observation(capture, "time to redelivery, least, ns", again.least_ns),
         severity=None if often else Severity.INFO,
-        message=(
-            f"{late.events:,} of {late.of:,} acks ({percent(late.ratio)}) came when the message had been sent again"
-            f" already{took}{waits}: ack_wait should be twice what the work takes, or more"
-        ),
-        measured=late.ratio,
-        threshold=params.number("late_acks"),
-        unit="ratio",
-        evidence=(
-            Observation(capture, "acks", consumer.acks),
-            Observation(capture, "acks after a redelivery", consumer.acked_late),
-            Observation(capture, "redeliveries", consumer.redeliveries),
-            Observation(capture, "time to ack, p50, ns", usual.quantile_ns(0.5)),
-            Observation(capture, "time to ack, p99, ns", usual.quantile_ns(0.99)),
-            Observation(capture, "time to late acks, p50, ns", consumer.late_ns.quantile_ns(0.5)),
-            Observation(capture, "time to redelivery, least, ns", again.least_ns),
-        ),
-        first_seen=moment(consumer.first_ns),
-        last_seen=moment(consumer.last_ns),
+        measured=(late.ratio, params.number("late_acks"), "ratio"),
+        between=(moment(consumer.first_ns), moment(consumer.last_ns)),
         remedy={"action": "consumer.inspect"},
     )
 
@@ -225,13 +206,11 @@ def _too_short(consumer: DeclaredConsumer, needed: int, *, given: bool) -> Findi
     elif consumer.tool is Tool.NACK and not consumer.states("ack_wait"):
         why = "ackWait is not set, and the resource definition's default is 1ns, not the server's 30s"
     asked = f"; twice the given processing time is {span(needed)}" if given else ", and hardly any handler is that fast"
-    return Finding(
-        subject=consumer.subject,
-        message=f"a message that is not acknowledged within {span(wait)} will be sent again: {why}{asked}",
-        measured=wait,
-        threshold=needed,
-        unit="duration",
-        evidence=(consumer.shows("backoff" if consumer.config.backoff_ns else "ack_wait", span(wait)),),
+    return failed(
+        consumer.subject,
+        f"a message that is not acknowledged within {span(wait)} will be sent again: {why}{asked}",
+        consumer.shows("backoff" if consumer.config.backoff_ns else "ack_wait", span(wait)),
+        measured=(wait, needed, "duration"),
         remedy=BY_HAND,
     )
 
@@ -243,17 +222,13 @@ def _overridden(consumer: DeclaredConsumer) -> bool:
 
 def _backoff(consumer: DeclaredConsumer) -> Finding:
     config = consumer.config
-    return Finding(
-        subject=consumer.subject,
-        severity=Severity.WARNING if config.backoff_ns[0] < config.ack_wait_ns else Severity.INFO,
-        message=f"ack_wait {span(config.ack_wait_ns)} will not be used: the first step of the backoff,"
+    return failed(
+        consumer.subject,
+        f"ack_wait {span(config.ack_wait_ns)} will not be used: the first step of the backoff,"
         f" {span(config.backoff_ns[0])}, takes its place",
-        measured=config.backoff_ns[0],
-        threshold=config.ack_wait_ns,
-        unit="duration",
-        evidence=(
-            consumer.shows("ack_wait", span(config.ack_wait_ns)),
-            consumer.shows("backoff", span(config.backoff_ns[0])),
-        ),
+        consumer.shows("ack_wait", span(config.ack_wait_ns)),
+        consumer.shows("backoff", span(config.backoff_ns[0])),
+        severity=Severity.WARNING if config.backoff_ns[0] < config.ack_wait_ns else Severity.INFO,
+        measured=(config.backoff_ns[0], config.ack_wait_ns, "duration"),
         remedy=BY_HAND,
     )

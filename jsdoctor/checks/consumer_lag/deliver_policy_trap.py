@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from jsdoctor.checks.declared.deployed import Deployed, consumer_of
 from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Severity, passed, unknown
+from jsdoctor.model.finding import Finding, Severity, failed, passed, unknown
 from jsdoctor.model.manifest import DeclaredConsumer, Manifests, PlannedAction
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
@@ -79,14 +79,12 @@ def _starts_in_ns(consumer: Consumer) -> int:
 
 
 def _future_finding(consumer: Consumer, waits_ns: int) -> Finding:
-    return Finding(
-        subject=consumer.subject,
+    return failed(
+        consumer.subject,
+        f"the consumer starts at a time that is {span(waits_ns)} ahead: it gets nothing stored before then",
+        consumer.observed("config.opt_start_time", consumer.config.opt_start_time),
         severity=Severity.INFO,
-        message=f"the consumer starts at a time that is {span(waits_ns)} ahead: it gets nothing stored before then",
-        measured=waits_ns,
-        threshold=0,
-        unit="duration",
-        evidence=(consumer.observed("config.opt_start_time", consumer.config.opt_start_time),),
+        measured=(waits_ns, 0, "duration"),
     )
 
 
@@ -95,15 +93,13 @@ def _age_ns(consumer: Consumer) -> float:
 
 
 def _start_finding(stream: Stream, consumer: Consumer, start: str) -> Finding:
-    return Finding(
-        subject=consumer.subject,
-        message=f"the consumer {start}",
-        evidence=(
-            consumer.observed("config.opt_start_seq", consumer.config.opt_start_seq),
-            consumer.observed("delivered.stream_seq", consumer.delivered.stream_seq),
-            stream.observed("state.first_seq", stream.state.first_seq),
-            stream.observed("state.last_seq", stream.state.last_seq),
-        ),
+    return failed(
+        consumer.subject,
+        f"the consumer {start}",
+        consumer.observed("config.opt_start_seq", consumer.config.opt_start_seq),
+        consumer.observed("delivered.stream_seq", consumer.delivered.stream_seq),
+        stream.observed("state.first_seq", stream.state.first_seq),
+        stream.observed("state.last_seq", stream.state.last_seq),
     )
 
 
@@ -120,18 +116,14 @@ def _passed_over(stream: Stream, consumer: Consumer) -> bool:
 
 
 def _passed_over_finding(stream: Stream, consumer: Consumer) -> Finding:
-    return Finding(
-        subject=consumer.subject,
+    return failed(
+        consumer.subject,
+        "deliver policy 'last' began with the newest message when this durable was created, and the stream has"
+        " older ones: it never gets them",
+        consumer.observed("config.deliver_policy", consumer.config.deliver_policy),
+        consumer.observed("created", consumer.created),
+        stream.observed("state.first_ts", stream.state.first_ts),
         severity=Severity.INFO,
-        message=(
-            "deliver policy 'last' began with the newest message when this durable was created, and the stream has"
-            " older ones: it never gets them"
-        ),
-        evidence=(
-            consumer.observed("config.deliver_policy", consumer.config.deliver_policy),
-            consumer.observed("created", consumer.created),
-            stream.observed("state.first_ts", stream.state.first_ts),
-        ),
     )
 
 
@@ -147,17 +139,13 @@ def _forgets_its_place(consumer: Consumer) -> bool:
 
 def _forgetting_finding(consumer: Consumer) -> Finding:
     config = consumer.config
-    return Finding(
-        subject=consumer.subject,
+    return failed(
+        consumer.subject,
+        f"without a client for {span(config.inactive_threshold_ns)} this durable is deleted, and deliver policy "
+        f"{config.deliver_policy!r} then starts it again at the end: messages published meanwhile are skipped",
+        consumer.observed("config.deliver_policy", config.deliver_policy),
+        consumer.observed("config.inactive_threshold", config.inactive_threshold_ns),
         severity=Severity.INFO,
-        message=(
-            f"without a client for {span(config.inactive_threshold_ns)} this durable is deleted, and deliver policy "
-            f"{config.deliver_policy!r} then starts it again at the end: messages published meanwhile are skipped"
-        ),
-        evidence=(
-            consumer.observed("config.deliver_policy", config.deliver_policy),
-            consumer.observed("config.inactive_threshold", config.inactive_threshold_ns),
-        ),
     )
 
 
@@ -215,10 +203,10 @@ def _forgets_its_place_declared(consumer: DeclaredConsumer) -> bool:
 
 
 def _finding(consumer: DeclaredConsumer, text: str, severity: Severity | None) -> Finding:
-    return Finding(
-        subject=consumer.subject,
+    return failed(
+        consumer.subject,
+        text,
+        consumer.shows("deliver_policy", consumer.config.deliver_policy),
         severity=severity,
-        message=text,
-        evidence=(consumer.shows("deliver_policy", consumer.config.deliver_policy),),
         remedy=BY_HAND,
     )

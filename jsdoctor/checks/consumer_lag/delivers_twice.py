@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.consumer_lag.progress import Key, key
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Severity, passed
+from jsdoctor.model.finding import Finding, Severity, failed, passed
 from jsdoctor.model.snapshot import ClusterSnapshot, Consumer, SnapshotSeries
 from jsdoctor.model.subjects import overlaps_any
 
@@ -50,14 +50,12 @@ def _overlap(first: Consumer, second: Consumer) -> bool:
 def _finding(consumer: Consumer, older: Consumer) -> Finding:
     bound = consumer.push_bound or older.push_bound
     subject = consumer.config.deliver_subject
-    return Finding(
-        subject=consumer.subject,
-        severity=None if bound else Severity.INFO,
-        message=f"consumer {older.name!r} of the same stream also delivers to {subject!r}: each subscriber "
+    return failed(
+        consumer.subject,
+        f"consumer {older.name!r} of the same stream also delivers to {subject!r}: each subscriber "
         f"{'receives' if bound else 'will receive'} each message twice, once from each consumer",
-        evidence=(
-            consumer.observed("config.deliver_subject", subject),
-            older.observed("config.deliver_subject", older.config.deliver_subject),
-            consumer.observed("push_bound", consumer.push_bound),
-        ),
+        consumer.observed("config.deliver_subject", subject),
+        older.observed("config.deliver_subject", older.config.deliver_subject),
+        consumer.observed("push_bound", consumer.push_bound),
+        severity=None if bound else Severity.INFO,
     )

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from jsdoctor.checks.declared.deployed import Declarations, Deployed
 from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Severity, passed, unknown
+from jsdoctor.model.finding import Finding, Severity, failed, passed, unknown
 from jsdoctor.model.jetstream import ConsumerConfig
 from jsdoctor.model.manifest import Manifests
 from jsdoctor.model.snapshot import SnapshotSeries
@@ -31,19 +31,15 @@ def expires_unacknowledged(snapshots: SnapshotSeries) -> Iterator[Finding]:
             yield passed(consumer.subject)
             continue
         severity, message, wait_ns = fault
-        yield Finding(
-            subject=consumer.subject,
+        yield failed(
+            consumer.subject,
+            message,
+            consumer.observed("config.ack_wait", consumer.config.ack_wait_ns),
+            consumer.observed("config.backoff", [span(step) for step in consumer.config.backoff_ns]),
+            stream.observed("config.max_age", max_age_ns),
+            stream.observed("config.retention", stream.config.retention),
             severity=severity,
-            message=message,
-            measured=max_age_ns,
-            threshold=wait_ns,
-            unit="duration",
-            evidence=(
-                consumer.observed("config.ack_wait", consumer.config.ack_wait_ns),
-                consumer.observed("config.backoff", [span(step) for step in consumer.config.backoff_ns]),
-                stream.observed("config.max_age", max_age_ns),
-                stream.observed("config.retention", stream.config.retention),
-            ),
+            measured=(max_age_ns, wait_ns, "duration"),
         )
 
 
@@ -72,14 +68,12 @@ def expires_unacknowledged_declared(manifests: Manifests, snapshots: SnapshotSer
             yield passed(consumer.subject)
         else:
             severity, message, wait_ns = fault
-            yield Finding(
-                subject=consumer.subject,
+            yield failed(
+                consumer.subject,
+                message,
+                consumer.shows("ack_wait", span(config.ack_wait_ns)),
                 severity=severity,
-                message=message,
-                measured=stored.max_age_ns,
-                threshold=wait_ns,
-                unit="duration",
-                evidence=(consumer.shows("ack_wait", span(config.ack_wait_ns)),),
+                measured=(stored.max_age_ns, wait_ns, "duration"),
                 remedy=BY_HAND,
             )
 

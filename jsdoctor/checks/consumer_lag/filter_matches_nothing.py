@@ -11,7 +11,7 @@ from jsdoctor.checks.declared.deployed import Declarations, Deployed
 from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.streams.limits import stored_subjects
-from jsdoctor.model.finding import Finding, Severity, passed, unknown
+from jsdoctor.model.finding import Finding, Severity, failed, passed, unknown
 from jsdoctor.model.jetstream import StreamConfig
 from jsdoctor.model.manifest import DeclaredConsumer, Manifests
 from jsdoctor.model.nearest import did_you_mean
@@ -54,17 +54,13 @@ def _no_match(stream: Stream, consumer: Consumer, idle: list[str], subjects: tup
     """The finding of a consumer with these filters outside the subjects; others of its filters may hide them."""
     filters, config = consumer.config.filters, stream.config
     which = repr(idle[0]) if len(filters) == 1 else f"{len(idle)} of its {len(filters)} ({idle[0]!r})"
-    return Finding(
-        subject=consumer.subject,
+    return failed(
+        consumer.subject,
+        f"filter {which} lies outside the subjects {_of_stream(stream)} ({_listed(subjects)}): "
+        f"no {'new ' if hidden else ''}message will ever match it",
+        consumer.observed("config.filter_subjects", list(filters)),
+        stream.observed("config.subjects", list(config.subjects)),
         severity=Severity.INFO if hidden else None,
-        message=(
-            f"filter {which} lies outside the subjects {_of_stream(stream)} ({_listed(subjects)}): "
-            f"no {'new ' if hidden else ''}message will ever match it"
-        ),
-        evidence=(
-            consumer.observed("config.filter_subjects", list(filters)),
-            stream.observed("config.subjects", list(config.subjects)),
-        ),
     )
 
 
@@ -141,12 +137,12 @@ def _judged(consumer: DeclaredConsumer, filters: tuple[str, ...], stream: Stream
     if stream.subject_transform or stream.mirror or stream.sources:
         text = "its stream takes messages from elsewhere or rewrites subjects: what it stores is not known"
         return unknown(consumer.subject, text, f"once it is deployed: nats stream subjects {stream.name}")
-    return Finding(
-        subject=consumer.subject,
-        message=f"filter {idle[0]!r} lies outside the subjects of the stream ({', '.join(stream.subjects[:3])}): the"
+    return failed(
+        consumer.subject,
+        f"filter {idle[0]!r} lies outside the subjects of the stream ({', '.join(stream.subjects[:3])}): the"
         " server accepts it and no message will ever match"
         f"{did_you_mean(idle[0], [_filled(subject, idle[0]) for subject in stream.subjects])}",
-        evidence=(consumer.at("filter_subject", "filter_subjects").shows(f"filter: {idle[0]}"),),
+        consumer.at("filter_subject", "filter_subjects").shows(f"filter: {idle[0]}"),
         remedy=BY_HAND,
     )
 

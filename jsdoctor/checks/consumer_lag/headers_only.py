@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, passed
+from jsdoctor.model.finding import Finding, failed, passed
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
 
 
@@ -18,15 +18,13 @@ def headers_only(snapshots: SnapshotSeries) -> Iterator[Finding]:
         if not _nobody_receives_bodies(stream):
             yield passed(consumer.subject)
             continue
-        yield Finding(
-            subject=consumer.subject,
-            message="it delivers headers only, and the stream deletes each message when it is acknowledged: no consumer"
+        yield failed(
+            consumer.subject,
+            "it delivers headers only, and the stream deletes each message when it is acknowledged: no consumer"
             " receives its body",
-            measured=True,
-            evidence=(
-                consumer.observed("config.headers_only", consumer.config.headers_only),
-                stream.observed("config.retention", stream.config.retention),
-            ),
+            consumer.observed("config.headers_only", consumer.config.headers_only),
+            stream.observed("config.retention", stream.config.retention),
+            measured=(True, None, None),
         )
 
 

@@ -20,7 +20,7 @@ from jsdoctor.checks.consumer_lag.progress import (
     wait_s,
 )
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Confidence, Finding, Severity, passed
+from jsdoctor.model.finding import Confidence, Finding, Severity, failed, passed
 from jsdoctor.model.history import History
 from jsdoctor.model.params import Params
 from jsdoctor.model.partial import shown_or
@@ -84,28 +84,22 @@ def _finding(history: ConsumerHistory, rates: DeliveryRates, burst_s: float) -> 
     if loss:
         when = f"in about {span(int(loss.seconds) * 1_000_000_000)}" if loss.seconds >= 1 else "now"
         outlook += f", and {loss.limit} removes messages before their delivery {when}: {loss.how}"
-    return Finding(
-        subject=last.subject,
+    return failed(
+        last.subject,
+        f"{rates.arriving:,.0f} messages/s arrive and {rates.done:,.1f}/s are acknowledged; "
+        f"{last.num_pending:,} wait, which is {span(int(wait_s(last, rates)) * 1_000_000_000)} of work "
+        f"({samples_of(history)}): {outlook}; {lag_cause(history)}",
+        history.first.observed("num_pending", history.first.num_pending),
+        last.observed("num_pending", last.num_pending),
+        history.first.observed("delivered.consumer_seq", history.first.delivered.consumer_seq),
+        last.observed("delivered.consumer_seq", last.delivered.consumer_seq),
+        history.first.observed("num_ack_pending", history.first.num_ack_pending),
+        last.observed("num_ack_pending", last.num_ack_pending),
         severity=Severity.INFO if is_new else None,
         confidence=Confidence.LOW if is_new else Confidence.HIGH,
-        how_to_get=_LONGER if is_new else "",
-        message=(
-            f"{rates.arriving:,.0f} messages/s arrive and {rates.done:,.1f}/s are acknowledged; "
-            f"{last.num_pending:,} wait, which is {span(int(wait_s(last, rates)) * 1_000_000_000)} of work "
-            f"({samples_of(history)}): {outlook}; {lag_cause(history)}"
-        ),
-        measured=rates.arriving,
-        threshold=rates.done,
-        unit="per_second",
-        evidence=(
-            history.first.observed("num_pending", history.first.num_pending),
-            last.observed("num_pending", last.num_pending),
-            history.first.observed("delivered.consumer_seq", history.first.delivered.consumer_seq),
-            last.observed("delivered.consumer_seq", last.delivered.consumer_seq),
-            history.first.observed("num_ack_pending", history.first.num_ack_pending),
-            last.observed("num_ack_pending", last.num_ack_pending),
-        ),
+        measured=(rates.arriving, rates.done, "per_second"),
         remedy=held_by_its_limit(history),
+        how_to_get=_LONGER if is_new else "",
     )
 
 

@@ -11,7 +11,7 @@ from jsdoctor.checks.consumer_lag.progress import histories, key, moved, patienc
 from jsdoctor.checks.logs.bursts import Burst, bursts
 from jsdoctor.checks.logs.log_findings import finding_of
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import CLUSTER, Confidence, Finding, Severity, passed, suspected, unknown
+from jsdoctor.model.finding import CLUSTER, Confidence, Finding, Severity, failed, passed, suspected, unknown
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.snapshot import ClusterSnapshot, Consumer, SnapshotSeries, Stream
 from jsdoctor.model.subjects import overlaps_any
@@ -129,25 +129,19 @@ def _finding(
 ) -> Finding:
     config = consumer.config
     stays = "stay in the stream and take its room" if stream.config.retention != "limits" else "stay in the stream"
-    return Finding(
-        subject=consumer.subject,
+    return failed(
+        consumer.subject,
+        f"at least {counted(given_up, 'message')} reached max_deliver ({config.max_deliver:,}) without an "
+        f"acknowledgement{_took(consumer)}: they {stays}, and this consumer never gets them again"
+        f"{_letters(reader, misnamed)}",
+        consumer.observed("num_redelivered", consumer.num_redelivered),
+        consumer.observed("num_ack_pending", consumer.num_ack_pending),
+        consumer.observed("config.max_deliver", config.max_deliver),
+        consumer.observed("ack_floor.consumer_seq", consumer.ack_floor.consumer_seq),
+        consumer.observed("delivered.consumer_seq", consumer.delivered.consumer_seq),
         severity=Severity.INFO if reader else None,
         confidence=Confidence.MEDIUM,
-        message=(
-            f"at least {counted(given_up, 'message')} reached max_deliver ({config.max_deliver:,}) without an "
-            f"acknowledgement{_took(consumer)}: they {stays}, and this consumer never gets them again"
-            f"{_letters(reader, misnamed)}"
-        ),
-        measured=given_up,
-        threshold=0,
-        unit="count",
-        evidence=(
-            consumer.observed("num_redelivered", consumer.num_redelivered),
-            consumer.observed("num_ack_pending", consumer.num_ack_pending),
-            consumer.observed("config.max_deliver", config.max_deliver),
-            consumer.observed("ack_floor.consumer_seq", consumer.ack_floor.consumer_seq),
-            consumer.observed("delivered.consumer_seq", consumer.delivered.consumer_seq),
-        ),
+        measured=(given_up, 0, "count"),
     )
 
 

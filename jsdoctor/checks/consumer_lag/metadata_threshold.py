@@ -7,7 +7,7 @@ from datetime import datetime
 
 from jsdoctor.checks.monitor_metadata import PREFIX, Presets, Thresholds, ValueKind, read_thresholds
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Observation, passed, unknown
+from jsdoctor.model.finding import Finding, Observation, failed, passed, unknown
 from jsdoctor.model.jetstream import SequencePair
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries
@@ -39,10 +39,10 @@ def metadata_threshold(snapshots: SnapshotSeries, params: Params) -> Iterator[Fi
         times, unseen = _late(consumer, wanted)
         breaches = [*_too_many(consumer, wanted), *times, *_not_pinned(consumer, wanted)]
         if breaches:
-            yield Finding(
-                subject=consumer.subject,
-                message="; ".join(words for _, words, _ in breaches) + f": {_who(breaches, wanted)} that critical",
-                evidence=tuple(reading for _, _, reading in breaches),
+            yield failed(
+                consumer.subject,
+                "; ".join(words for _, words, _ in breaches) + f": {_who(breaches, wanted)} that critical",
+                *(reading for _, _, reading in breaches),
             )
         elif wanted.unreadable:
             key, expected = next(iter(wanted.unreadable.items()))

@@ -20,7 +20,7 @@ from jsdoctor.checks.logs.bursts import NOT_CREATED, Burst, bursts, refusals_in
 from jsdoctor.checks.logs.log_findings import finding_of
 from jsdoctor.checks.logs.words import client_of, no_server_lines, subject_of
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed, suspected, unknown
+from jsdoctor.model.finding import CLUSTER, Finding, Severity, failed, passed, suspected, unknown
 from jsdoctor.model.history import History
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.manifest import Manifests, PlannedAction
@@ -96,19 +96,17 @@ def _recreated(old: Consumer, new: Consumer) -> Finding:
     left = old.num_pending + old.num_ack_pending
     skips = left > 0 and new.config.deliver_policy in _AT_THE_END
     skipped = f", and skips the {counted(left, 'message')} that the old one had not done" if skips else ""
-    return Finding(
-        subject=new.subject,
-        severity=Severity.WARNING if skips else Severity.INFO,
-        message=f"it was deleted and created again: the new one starts by its deliver policy"
+    return failed(
+        new.subject,
+        f"it was deleted and created again: the new one starts by its deliver policy"
         f" {new.config.deliver_policy!r}, not behind message {old.ack_floor.stream_seq:,}, the ack floor of the old"
         f" one{skipped}",
-        last_seen=new.created,
-        evidence=(
-            new.observed("created", new.created),
-            old.observed("ack_floor.stream_seq", old.ack_floor.stream_seq),
-            old.observed("num_pending", old.num_pending),
-            old.observed("num_ack_pending", old.num_ack_pending),
-        ),
+        new.observed("created", new.created),
+        old.observed("ack_floor.stream_seq", old.ack_floor.stream_seq),
+        old.observed("num_pending", old.num_pending),
+        old.observed("num_ack_pending", old.num_ack_pending),
+        severity=Severity.WARNING if skips else Severity.INFO,
+        between=(None, new.created),
     )
 
 
@@ -152,19 +150,15 @@ def _why_unsure(consumer: Consumer, stream: Stream) -> str | None:
 def _finding(consumer: Consumer, stream: Stream, severity: Severity | None) -> Finding:
     lost = stream.config.retention != "limits"
     waited = counted(consumer.num_pending + consumer.num_ack_pending, "message")
-    return Finding(
-        subject=consumer.subject,
+    return failed(
+        consumer.subject,
+        f"this durable consumer was there and is gone, with {waited} that it had not done: its clients get no "
+        "messages and, with push, no error" + ("; the stream may delete what only it waited for" if lost else ""),
+        consumer.observed("delivered.stream_seq", consumer.delivered.stream_seq),
+        consumer.observed("ack_floor.stream_seq", consumer.ack_floor.stream_seq),
+        stream.observed("state.consumer_count", stream.state.consumer_count),
         severity=severity,
-        message=(
-            f"this durable consumer was there and is gone, with {waited} that it had not done: its clients get no "
-            "messages and, with push, no error" + ("; the stream may delete what only it waited for" if lost else "")
-        ),
-        last_seen=consumer.at,
-        evidence=(
-            consumer.observed("delivered.stream_seq", consumer.delivered.stream_seq),
-            consumer.observed("ack_floor.stream_seq", consumer.ack_floor.stream_seq),
-            stream.observed("state.consumer_count", stream.state.consumer_count),
-        ),
+        between=(None, consumer.at),
     )
 
 
@@ -246,11 +240,11 @@ def missing_declared(manifests: Manifests, snapshots: SnapshotSeries) -> Iterato
         elif consumer_of(stream, consumer.name) or consumer.planned_action is PlannedAction.REPLACED:
             yield passed(consumer.subject)
         else:
-            yield Finding(
-                subject=consumer.subject,
-                severity=Severity.INFO,
-                message=f"its stream is deployed and this consumer is not: it will be created, and starts by deliver"
+            yield failed(
+                consumer.subject,
+                f"its stream is deployed and this consumer is not: it will be created, and starts by deliver"
                 f" policy {consumer.config.deliver_policy!r}; if it was deployed before, it was deleted",
-                evidence=(consumer.shows("durable_name", consumer.name),),
+                consumer.shows("durable_name", consumer.name),
+                severity=Severity.INFO,
                 remedy=BY_HAND,
             )

@@ -7,7 +7,7 @@ from functools import cache
 
 from jsdoctor.checks.consumer_lag.progress import Key, delivers_by_design_late, is_full, moved, still_ns, until
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Severity, passed, suspected
+from jsdoctor.model.finding import Finding, Severity, failed, passed, suspected
 from jsdoctor.model.params import Params
 from jsdoctor.model.trend import ConsumerHistory, Trend
 from jsdoctor.model.wording import counted, span
@@ -88,22 +88,16 @@ def _waits_for_overflow(history: ConsumerHistory, still_for: int) -> bool:
 
 def _overflow_finding(history: ConsumerHistory, still_for: int) -> Finding:
     last = history.last
-    return Finding(
-        subject=last.subject,
+    return failed(
+        last.subject,
+        f"{counted(last.num_pending, 'message')} and {counted(last.num_waiting, 'pull request')} wait, and nothing"
+        f" was delivered for {span(still_ns(history))}: with priority policy overflow, a request that has a"
+        " min_pending or min_ack_pending is served above it only, and no other one came",
+        last.observed("num_pending", last.num_pending),
+        last.observed("num_waiting", last.num_waiting),
+        last.observed("config.priority_policy", last.config.priority_policy),
         severity=Severity.INFO,
-        message=(
-            f"{counted(last.num_pending, 'message')} and {counted(last.num_waiting, 'pull request')} wait, and nothing"
-            f" was delivered for {span(still_ns(history))}: with priority policy overflow, a request that has a"
-            " min_pending or min_ack_pending is served above it only, and no other one came"
-        ),
-        measured=still_ns(history),
-        threshold=still_for,
-        unit="duration",
-        evidence=(
-            last.observed("num_pending", last.num_pending),
-            last.observed("num_waiting", last.num_waiting),
-            last.observed("config.priority_policy", last.config.priority_policy),
-        ),
+        measured=(still_ns(history), still_for, "duration"),
         remedy={"action": "consumer.inspect"},
     )
 
@@ -121,24 +115,18 @@ def _pinned_works(history: ConsumerHistory, still_for: int) -> Finding:
 
 def _pinned_finding(history: ConsumerHistory, still_for: int) -> Finding:
     last, config = history.last, history.last.config
-    return Finding(
-        subject=last.subject,
+    return failed(
+        last.subject,
+        f"{counted(last.num_pending, 'message')} and {counted(last.num_waiting, 'pull request')} wait for a client"
+        f" that the server has pinned, that holds {counted(last.num_ack_pending, 'message')} without an"
+        f" acknowledgement, and that was delivered nothing for {span(still_ns(history))}: the others get"
+        f" nothing until the server unpins it, {span(config.priority_timeout_ns)} after its last request",
+        last.observed("num_pending", last.num_pending),
+        last.observed("num_waiting", last.num_waiting),
+        last.observed("priority_groups.pinned_client_id", [g.pinned_client_id for g in last.priority_groups]),
+        last.observed("config.priority_timeout", config.priority_timeout_ns),
         severity=Severity.INFO,
-        message=(
-            f"{counted(last.num_pending, 'message')} and {counted(last.num_waiting, 'pull request')} wait for a client"
-            f" that the server has pinned, that holds {counted(last.num_ack_pending, 'message')} without an"
-            f" acknowledgement, and that was delivered nothing for {span(still_ns(history))}: the others get"
-            f" nothing until the server unpins it, {span(config.priority_timeout_ns)} after its last request"
-        ),
-        measured=still_ns(history),
-        threshold=still_for + config.ack_wait_ns,
-        unit="duration",
-        evidence=(
-            last.observed("num_pending", last.num_pending),
-            last.observed("num_waiting", last.num_waiting),
-            last.observed("priority_groups.pinned_client_id", [g.pinned_client_id for g in last.priority_groups]),
-            last.observed("config.priority_timeout", config.priority_timeout_ns),
-        ),
+        measured=(still_ns(history), still_for + config.ack_wait_ns, "duration"),
         remedy={"action": "consumer.inspect"},
     )
 
@@ -150,27 +138,21 @@ def _gets_new(history: ConsumerHistory) -> bool:
 def _finding(history: ConsumerHistory, still_for: int, others: bool) -> Finding:
     last, clustered = history.last, bool(history.last.cluster and history.last.cluster.replicas)
     clients = "a subscriber" if last.config.is_push else counted(last.num_waiting, "pull request")
-    return Finding(
-        subject=last.subject,
-        message=(
-            f"{counted(last.num_pending, 'message')} and {clients} wait, yet nothing was delivered for "
-            f"{span(still_ns(history))}: the fault is the server's, not the clients'; "
-            + (
-                f"other consumers of the stream get theirs from {last.answered_by}: it is the state of this one"
-                if others
-                else f"{last.answered_by} delivered nothing of this stream meanwhile: see its store first"
-            )
+    return failed(
+        last.subject,
+        f"{counted(last.num_pending, 'message')} and {clients} wait, yet nothing was delivered for "
+        f"{span(still_ns(history))}: the fault is the server's, not the clients'; "
+        + (
+            f"other consumers of the stream get theirs from {last.answered_by}: it is the state of this one"
+            if others
+            else f"{last.answered_by} delivered nothing of this stream meanwhile: see its store first"
         ),
-        measured=still_ns(history),
-        threshold=still_for,
-        unit="duration",
-        evidence=(
-            last.observed("num_pending", last.num_pending),
-            last.observed("push_bound" if last.config.is_push else "num_waiting", last.push_bound or last.num_waiting),
-            history.first.observed("delivered.consumer_seq", history.first.delivered.consumer_seq),
-            last.observed("delivered.consumer_seq", last.delivered.consumer_seq),
-            last.observed("delivered.last_active", last.delivered.last_active),
-            history.stream.observed("state.last_seq", history.stream.state.last_seq),
-        ),
+        last.observed("num_pending", last.num_pending),
+        last.observed("push_bound" if last.config.is_push else "num_waiting", last.push_bound or last.num_waiting),
+        history.first.observed("delivered.consumer_seq", history.first.delivered.consumer_seq),
+        last.observed("delivered.consumer_seq", last.delivered.consumer_seq),
+        last.observed("delivered.last_active", last.delivered.last_active),
+        history.stream.observed("state.last_seq", history.stream.state.last_seq),
+        measured=(still_ns(history), still_for, "duration"),
         remedy={} if clustered else {"action": "consumer.inspect"},
     )

@@ -9,7 +9,7 @@ import msgspec
 
 from jsdoctor.checks.consumer_lag.progress import acknowledged, flow, histories, key, lag_cause
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, passed
+from jsdoctor.model.finding import Finding, failed, passed
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries
 from jsdoctor.model.trend import ConsumerHistory, Trend
@@ -49,21 +49,15 @@ def _falls_behind(history: ConsumerHistory | None, looked_twice: bool) -> bool:
 
 def _finding(consumer: Consumer, typical: float, count: int, minimum: int, why: str) -> Finding:
     others = f"{count:,} other consumers that get" if count > 1 else "another consumer that gets"
-    return Finding(
-        subject=consumer.subject,
-        message=(
-            f"{consumer.num_pending:,} messages behind, while {others} the same messages "
-            f"{'are' if count > 1 else 'is'} {typical:,.0f} behind: the delay is this consumer's own, "
-            "consumers of one stream do not hold each other up" + (f"; {why}" if why else "")
-        ),
-        measured=consumer.num_pending,
-        threshold=minimum,
-        unit="count",
-        evidence=(
-            consumer.observed("num_pending", consumer.num_pending),
-            consumer.observed("config.filters", list(consumer.config.filters)),
-            consumer.observed("consumers with the same messages", count),
-        ),
+    return failed(
+        consumer.subject,
+        f"{consumer.num_pending:,} messages behind, while {others} the same messages "
+        f"{'are' if count > 1 else 'is'} {typical:,.0f} behind: the delay is this consumer's own, "
+        "consumers of one stream do not hold each other up" + (f"; {why}" if why else ""),
+        consumer.observed("num_pending", consumer.num_pending),
+        consumer.observed("config.filters", list(consumer.config.filters)),
+        consumer.observed("consumers with the same messages", count),
+        measured=(consumer.num_pending, minimum, "count"),
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.streams.limits import refuses_when_full, storage_fills
-from jsdoctor.model.finding import Finding, Severity, passed
+from jsdoctor.model.finding import Finding, Severity, failed, passed
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
 from jsdoctor.model.wording import counted, span
@@ -41,19 +41,13 @@ def _short_lived(stream: Stream, consumer: Consumer, shortest: int) -> Finding:
     config = consumer.config
     here = consumer.push_bound if config.is_push else consumer.num_waiting > 0
     then = " and the messages that only it was waiting for" if stream.config.retention != "limits" else ""
-    return Finding(
-        subject=consumer.subject,
-        message=(
-            f"this durable and its position are deleted{then} once no client has requested messages for "
-            f"{span(config.inactive_threshold_ns)}" + ("" if here else "; no client is there now")
-        ),
-        measured=config.inactive_threshold_ns,
-        threshold=shortest,
-        unit="duration",
-        evidence=(
-            consumer.observed("config.inactive_threshold", config.inactive_threshold_ns),
-            consumer.observed("push_bound" if config.is_push else "num_waiting", here or consumer.num_waiting),
-        ),
+    return failed(
+        consumer.subject,
+        f"this durable and its position are deleted{then} once no client has requested messages for "
+        f"{span(config.inactive_threshold_ns)}" + ("" if here else "; no client is there now"),
+        consumer.observed("config.inactive_threshold", config.inactive_threshold_ns),
+        consumer.observed("push_bound" if config.is_push else "num_waiting", here or consumer.num_waiting),
+        measured=(config.inactive_threshold_ns, shortest, "duration"),
         remedy=_longer_life(stream, consumer),
     )
 
@@ -85,17 +79,13 @@ def _paused(stream: Stream, consumer: Consumer) -> Finding:
         if holds
         else ""
     )
-    return Finding(
-        subject=consumer.subject,
+    return failed(
+        consumer.subject,
+        f"the consumer is paused for another {span(consumer.pause_remaining_ns)} and delivers nothing, "
+        f"waiting meanwhile: {counted(consumer.num_pending, 'message')}" + cost,
+        consumer.observed("paused", True),
+        consumer.observed("pause_remaining", consumer.pause_remaining_ns),
+        consumer.observed("num_pending", consumer.num_pending),
         severity=Severity.WARNING if cost else Severity.INFO,
-        message=(
-            f"the consumer is paused for another {span(consumer.pause_remaining_ns)} and delivers nothing, "
-            f"waiting meanwhile: {counted(consumer.num_pending, 'message')}" + cost
-        ),
-        evidence=(
-            consumer.observed("paused", True),
-            consumer.observed("pause_remaining", consumer.pause_remaining_ns),
-            consumer.observed("num_pending", consumer.num_pending),
-        ),
         remedy={"action": "consumer.resume"},
     )

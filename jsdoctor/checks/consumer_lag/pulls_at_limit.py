@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.consumer_lag.progress import lowest_values
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Confidence, Finding, Severity, passed
+from jsdoctor.model.finding import Confidence, Finding, Severity, failed, passed
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries
 from jsdoctor.model.wording import counted
@@ -47,16 +47,12 @@ def _finding(consumer: Consumer, waiting: int, severity: Severity | None, sample
         message = f"{requests} wait, as many as it takes (max_waiting): normal for as many workers; {refused}"
     else:
         message = f"{requests} wait, as many as it takes (max_waiting): {refused}, so some clients receive nothing"
-    return Finding(
-        subject=consumer.subject,
+    return failed(
+        consumer.subject,
+        message,
+        consumer.observed("num_waiting", consumer.num_waiting),
+        consumer.observed("config.max_waiting", limit),
         severity=severity,
         confidence=Confidence.HIGH if samples > 1 else Confidence.MEDIUM,
-        message=message,
-        measured=waiting,
-        threshold=limit,
-        unit="count",
-        evidence=(
-            consumer.observed("num_waiting", consumer.num_waiting),
-            consumer.observed("config.max_waiting", limit),
-        ),
+        measured=(waiting, limit, "count"),
     )

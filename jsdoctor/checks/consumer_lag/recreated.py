@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, passed, suspected
+from jsdoctor.model.finding import Finding, failed, passed, suspected
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import ClusterSnapshot, Consumer, Stream
 from jsdoctor.model.trend import Trend
@@ -107,11 +107,9 @@ def _of_one(kind: _Kind, times: int, samples: int) -> str:
 
 
 def _finding(stream: Stream, measured: int, threshold: int, message: str) -> Finding:
-    return Finding(
-        subject=stream.subject,
-        message=f"{message}. Each one costs the meta group a proposal, and the client reads some messages again",
-        measured=measured,
-        threshold=threshold,
-        unit="count",
-        evidence=(stream.observed("state.consumer_count", stream.state.consumer_count),),
+    return failed(
+        stream.subject,
+        f"{message}. Each one costs the meta group a proposal, and the client reads some messages again",
+        stream.observed("state.consumer_count", stream.state.consumer_count),
+        measured=(measured, threshold, "count"),
     )

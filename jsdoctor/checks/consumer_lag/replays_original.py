@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.consumer_lag.progress import lowest_values
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, passed
+from jsdoctor.model.finding import Finding, failed, passed
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries
 
@@ -24,17 +24,13 @@ def replays_original(snapshots: SnapshotSeries, params: Params) -> Iterator[Find
         if pending < least:
             yield passed(consumer.subject)
             continue
-        yield Finding(
-            subject=consumer.subject,
-            message=f"{consumer.num_pending:,} messages wait and replay_policy is original: the server waits between"
+        yield failed(
+            consumer.subject,
+            f"{consumer.num_pending:,} messages wait and replay_policy is original: the server waits between"
             " two of them as long as passed between their publishes, however fast their client is",
-            measured=pending,
-            threshold=least,
-            unit="count",
-            evidence=(
-                consumer.observed("config.replay_policy", config.replay_policy),
-                consumer.observed("num_pending", consumer.num_pending),
-            ),
+            consumer.observed("config.replay_policy", config.replay_policy),
+            consumer.observed("num_pending", consumer.num_pending),
+            measured=(pending, least, "count"),
         )
 
 

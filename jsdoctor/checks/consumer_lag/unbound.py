@@ -23,7 +23,7 @@ from jsdoctor.checks.consumer_lag.progress import (
     until,
 )
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Confidence, Finding, Observation, Severity, passed, unknown
+from jsdoctor.model.finding import Confidence, Finding, Observation, Severity, failed, passed, unknown
 from jsdoctor.model.history import History
 from jsdoctor.model.params import Params
 from jsdoctor.model.partial import shown_or
@@ -181,22 +181,18 @@ def _held(consumer: Consumer, recent: ConsumerHistory | None, left_for_ns: int) 
         else f"if their client is gone, the last of them comes again only at {until(consumer, patience, quiet)}, after"
         f" ack_wait ({span(patience)}); a worker that is busy with them looks the same"
     )
-    return Finding(
-        subject=consumer.subject,
+    return failed(
+        consumer.subject,
+        f"{who}, and {held} delivered {span(quiet)} ago or before not acknowledged: {due}",
+        consumer.observed("num_ack_pending", consumer.num_ack_pending),
+        consumer.observed("push_bound", consumer.push_bound)
+        if consumer.config.is_push
+        else consumer.observed("num_waiting", consumer.num_waiting),
+        consumer.observed("delivered.last_active", consumer.delivered.last_active),
+        consumer.observed("config.ack_wait", consumer.config.ack_wait_ns),
         severity=Severity.INFO,
         confidence=Confidence.LOW,
-        message=f"{who}, and {held} delivered {span(quiet)} ago or before not acknowledged: {due}",
-        measured=quiet,
-        threshold=left_for_ns,
-        unit="duration",
-        evidence=(
-            consumer.observed("num_ack_pending", consumer.num_ack_pending),
-            consumer.observed("push_bound", consumer.push_bound)
-            if consumer.config.is_push
-            else consumer.observed("num_waiting", consumer.num_waiting),
-            consumer.observed("delivered.last_active", consumer.delivered.last_active),
-            consumer.observed("config.ack_wait", consumer.config.ack_wait_ns),
-        ),
+        measured=(quiet, left_for_ns, "duration"),
     )
 
 
@@ -251,43 +247,32 @@ def _not_yet(consumer: Consumer, quiet: int, long_ns: int, never: bool) -> Findi
     moment = until(consumer, long_ns, quiet)
     since = "nothing was ever delivered" if never else f"nothing was delivered for {span(quiet)}"
     held = f", {counted(consumer.num_ack_pending, 'message')} not acknowledged" if consumer.num_ack_pending else ""
-    return Finding(
-        subject=consumer.subject,
+    return failed(
+        consumer.subject,
+        f"no client requests messages and {since}: {counted(consumer.num_pending, 'message')} waiting{held}; "
+        f"that is normal for a client that starts or works until {moment}",
+        consumer.observed("num_waiting", consumer.num_waiting),
+        consumer.observed("num_pending", consumer.num_pending),
+        consumer.observed("delivered.consumer_seq", consumer.delivered.consumer_seq),
+        consumer.observed("created", consumer.created),
         severity=Severity.INFO,
         confidence=Confidence.LOW,
-        message=(
-            f"no client requests messages and {since}: {counted(consumer.num_pending, 'message')} waiting{held}; "
-            f"that is normal for a client that starts or works until {moment}"
-        ),
-        measured=quiet,
-        threshold=long_ns,
-        unit="duration",
-        evidence=(
-            consumer.observed("num_waiting", consumer.num_waiting),
-            consumer.observed("num_pending", consumer.num_pending),
-            consumer.observed("delivered.consumer_seq", consumer.delivered.consumer_seq),
-            consumer.observed("created", consumer.created),
-        ),
+        measured=(quiet, long_ns, "duration"),
         how_to_get=f"look again after {moment}: then it is a fault",
     )
 
 
 def _since_when_is_not_shown(consumer: Consumer, quiet: int) -> Finding:
     """The page of a consumer alone: the oldest message that waits may have been published a moment ago."""
-    return Finding(
-        subject=consumer.subject,
+    return failed(
+        consumer.subject,
+        f"no client requests messages and the last sign of a client is {span(quiet)} old:"
+        f" {counted(consumer.num_pending, 'message')} waiting; since when they wait is not shown",
+        consumer.observed("num_waiting", consumer.num_waiting),
+        consumer.observed("num_pending", consumer.num_pending),
         severity=Severity.INFO,
         confidence=Confidence.LOW,
-        message=(
-            f"no client requests messages and the last sign of a client is {span(quiet)} old:"
-            f" {counted(consumer.num_pending, 'message')} waiting; since when they wait is not shown"
-        ),
-        measured=quiet,
-        unit="duration",
-        evidence=(
-            consumer.observed("num_waiting", consumer.num_waiting),
-            consumer.observed("num_pending", consumer.num_pending),
-        ),
+        measured=(quiet, None, "duration"),
         how_to_get="give the page of its stream, too: nats stream info STREAM",
     )
 
@@ -320,19 +305,19 @@ def _finding(stream: Stream, consumer: Consumer, seen: _Quiet) -> Finding:
         if push
         else consumer.observed("num_waiting", consumer.num_waiting)
     )
-    return Finding(
-        subject=consumer.subject,
-        severity=_severity(seen, push, piles_up),
-        message=f"{who} and {since}: {counted(consumer.num_pending, 'message')} waiting"
+    return failed(
+        consumer.subject,
+        f"{who} and {since}: {counted(consumer.num_pending, 'message')} waiting"
         + (", and the stream keeps them until this consumer acknowledges them" if piles_up else "")
         + seen.what_decides(push),
-        measured=seen.quiet_ns if seen.old else None,
-        threshold=seen.long_ns if seen.old else None,
-        unit="duration" if seen.old else None,
-        evidence=(
-            clients,
-            consumer.observed("num_pending", consumer.num_pending),
-            consumer.observed("delivered.consumer_seq", consumer.delivered.consumer_seq),
-            consumer.observed("delivered.last_active", consumer.delivered.last_active),
+        clients,
+        consumer.observed("num_pending", consumer.num_pending),
+        consumer.observed("delivered.consumer_seq", consumer.delivered.consumer_seq),
+        consumer.observed("delivered.last_active", consumer.delivered.last_active),
+        severity=_severity(seen, push, piles_up),
+        measured=(
+            seen.quiet_ns if seen.old else None,
+            seen.long_ns if seen.old else None,
+            "duration" if seen.old else None,
         ),
     )

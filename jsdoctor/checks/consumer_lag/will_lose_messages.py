@@ -19,7 +19,7 @@ from jsdoctor.checks.consumer_lag.progress import (
     wait_s,
 )
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Confidence, Finding, Severity, passed
+from jsdoctor.model.finding import Confidence, Finding, Severity, failed, passed
 from jsdoctor.model.history import History
 from jsdoctor.model.params import Params
 from jsdoctor.model.trend import ConsumerHistory, Trend
@@ -78,27 +78,21 @@ def _finding(history: ConsumerHistory, loss: LossForecast, soon_s: float, within
     soon = loss.seconds <= soon_s
     when = f"in about {span(int(loss.seconds) * 1_000_000_000)}" if loss.seconds >= 1 else "now"
     filtered = bool(last.config.filters)
-    return Finding(
-        subject=last.subject,
+    return failed(
+        last.subject,
+        f"{loss.limit} removes messages before their delivery {when}{', at the earliest' if filtered else ''}, "
+        f"with {counted(last.num_pending, 'message')} waiting; {loss.how} ({samples_of(history)}); "
+        f"{lag_cause(history)}",
+        history.first.observed("delivered.stream_seq", history.first.delivered.stream_seq),
+        last.observed("delivered.stream_seq", last.delivered.stream_seq),
+        last.observed("num_pending", last.num_pending),
+        history.streams[0].observed("state.last_seq", history.streams[0].state.last_seq),
+        stream.observed("state.last_seq", stream.state.last_seq),
+        stream.observed("state.first_ts", stream.state.first_ts),
+        stream.observed(f"config.{loss.limit}", getattr(stream.config, _FIELDS[loss.limit])),
         severity=None if soon else Severity.WARNING,
         confidence=Confidence.LOW if filtered else Confidence.MEDIUM,
-        message=(
-            f"{loss.limit} removes messages before their delivery {when}{', at the earliest' if filtered else ''}, "
-            f"with {counted(last.num_pending, 'message')} waiting; {loss.how} ({samples_of(history)}); "
-            f"{lag_cause(history)}"
-        ),
-        measured=int(loss.seconds * 1e9),
-        threshold=int((soon_s if soon else within_s) * 1e9),
-        unit="duration",
-        evidence=(
-            history.first.observed("delivered.stream_seq", history.first.delivered.stream_seq),
-            last.observed("delivered.stream_seq", last.delivered.stream_seq),
-            last.observed("num_pending", last.num_pending),
-            history.streams[0].observed("state.last_seq", history.streams[0].state.last_seq),
-            stream.observed("state.last_seq", stream.state.last_seq),
-            stream.observed("state.first_ts", stream.state.first_ts),
-            stream.observed(f"config.{loss.limit}", getattr(stream.config, _FIELDS[loss.limit])),
-        ),
+        measured=(int(loss.seconds * 1e9), int((soon_s if soon else within_s) * 1e9), "duration"),
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from jsdoctor.checks.declared.doubts import BY_HAND
-from jsdoctor.model.finding import Finding, Observation, Severity
+from jsdoctor.model.finding import Finding, Observation, Severity, failed
 from jsdoctor.model.jetstream import ConsumerConfig, StreamConfig
 from jsdoctor.model.manifest import DeclaredConsumer, DeclaredStream, Mistake
 from jsdoctor.model.setting import OLDEST, Release, rows
@@ -122,10 +122,10 @@ def _led(opening: str, reasons: Sequence[_Reason]) -> list[_Reason]:
 
 
 def _finding(asset: DeclaredStream | DeclaredConsumer, reasons: Sequence[_Reason], severity: Severity) -> Finding:
-    return Finding(
-        subject=asset.subject,
+    return failed(
+        asset.subject,
+        "; ".join(dict.fromkeys(text for text, _ in reasons)),
+        *(seen for _, seen in reasons),
         severity=severity,
-        message="; ".join(dict.fromkeys(text for text, _ in reasons)),
-        evidence=tuple(seen for _, seen in reasons),
         remedy=BY_HAND,
     )

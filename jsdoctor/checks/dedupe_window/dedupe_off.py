@@ -16,7 +16,7 @@ from jsdoctor.checks.dedupe_window.repeats import (
     scanned,
 )
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Severity, passed
+from jsdoctor.model.finding import Finding, Severity, failed, passed
 from jsdoctor.model.snapshot import SnapshotSeries
 from jsdoctor.model.stored import StoredMessages
 from jsdoctor.model.wording import counted
@@ -35,17 +35,13 @@ def dedupe_off(snapshots: SnapshotSeries, stored: StoredMessages | None) -> Iter
         if stream.config.duplicate_window_ns > 0:
             yield passed(stream.subject)
             continue
-        yield Finding(
-            subject=stream.subject,
-            message=(
-                "the stream has no duplicate window: a publish to its subjects that is tried again is stored twice, "
-                "with or without a message id"
-            ),
-            evidence=(
-                stream.observed("config.duplicate_window", 0),
-                stream.observed("config.subjects", list(stream.config.subjects)),
-                stream.observed("config.sources", [source.name for source in stream.config.sources]),
-            ),
+        yield failed(
+            stream.subject,
+            "the stream has no duplicate window: a publish to its subjects that is tried again is stored twice, "
+            "with or without a message id",
+            stream.observed("config.duplicate_window", 0),
+            stream.observed("config.subjects", list(stream.config.subjects)),
+            stream.observed("config.sources", [source.name for source in stream.config.sources]),
             remedy={
                 "duplicate_window_s": comfortable_window_s(0, stream),
                 "no_ack": stream.config.no_ack,
@@ -71,20 +67,14 @@ def _finding(stream: ScannedStream) -> Finding:
     twice = (
         f", and {counted(repeats.count, 'message')} of them came again and are stored twice" if repeats.count else ""
     )
-    return Finding(
-        subject=stored.subject,
+    return failed(
+        stored.subject,
+        f"{stored.with_id:,} of {counted(stored.messages, 'message')} have an id, but the stream has no duplicate "
+        f"window and does not look at it{twice}",
+        stream.stream.observed("config.duplicate_window", 0),
+        stored.observed("messages with an id", stored.with_id),
+        *observed(stored, repeats.kept),
         severity=Severity.ERROR if repeats.count else None,
-        message=(
-            f"{stored.with_id:,} of {counted(stored.messages, 'message')} have an id, but the stream has no duplicate "
-            f"window and does not look at it{twice}"
-        ),
-        measured=stored.with_id,
-        threshold=0,
-        unit="count",
-        evidence=(
-            stream.stream.observed("config.duplicate_window", 0),
-            stored.observed("messages with an id", stored.with_id),
-            *observed(stored, repeats.kept),
-        ),
+        measured=(stored.with_id, 0, "count"),
         remedy={"duplicate_window_s": comfortable_window_s(0, stream.stream), "no_ack": stream.stream.config.no_ack},
     )

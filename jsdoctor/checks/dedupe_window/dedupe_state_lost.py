@@ -12,7 +12,7 @@ from jsdoctor.checks.dedupe_window.repeats import ScannedStream, examples, is_pu
 from jsdoctor.checks.logs.index import index_of
 from jsdoctor.checks.logs.words import listed, no_client_lines, no_server_lines, zoned
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import CLUSTER, Confidence, Finding, Severity, Subject, passed, unknown
+from jsdoctor.model.finding import CLUSTER, Confidence, Finding, Severity, Subject, failed, passed, unknown
 from jsdoctor.model.log import LogEvidence, ProcessRun, RestoredFall, exemplars_of
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import Servers
@@ -81,23 +81,17 @@ def _finding(logs: LogEvidence, run: ProcessRun, counts: tuple[int, int], params
     before, after = counts
     falls = [fall for fall in logs.restored_falls if fall.server == run.server and _at(fall, run)]
     smaller = f"; {listed(fall.subject.label for fall in falls)} came back with fewer messages" if falls else ""
-    return Finding(
-        subject=falls[0].subject if len(falls) == 1 else Subject(kind="server", name=run.server),
+    return failed(
+        falls[0].subject if len(falls) == 1 else Subject(kind="server", name=run.server),
+        f"{counted(after, 'duplicate')} in applications' logs within {span(params.integer('after'))} after"
+        f" {run.server} started at {run.started}, {before:,} before{smaller}: ids of messages that are not stored"
+        " any more are forgotten by a restart, so retries are stored again; or consumers redelivered",
+        *(fall.after_line.observed for fall in falls[:2]),
+        *exemplars_of(logs.occurrences(*_DUPLICATES)),
         severity=None if falls else Severity.INFO,
         confidence=Confidence.LOW,
-        message=(
-            f"{counted(after, 'duplicate')} in applications' logs within {span(params.integer('after'))} after"
-            f" {run.server} started at {run.started}, {before:,} before{smaller}: ids of messages that are not stored"
-            " any more are forgotten by a restart, so retries are stored again; or consumers redelivered"
-        ),
-        measured=after,
-        threshold=params.integer("duplicates"),
-        unit="count",
-        first_seen=zoned(run.started),
-        evidence=(
-            *(fall.after_line.observed for fall in falls[:2]),
-            *exemplars_of(logs.occurrences(*_DUPLICATES)),
-        ),
+        measured=(after, params.integer("duplicates"), "count"),
+        between=(zoned(run.started), None),
     )
 
 
@@ -181,24 +175,17 @@ def _proven(stream: ScannedStream, close: Sequence[Repeat], between: Sequence[st
     known = next(filter(None, between), "")
     count = stream.stored.repeats.distances.below(window_ns)
     why = known or "the window was shorter then, a clock was set forward (JSD104), or the ids were lost"
-    return Finding(
-        subject=stream.stored.subject,
+    return failed(
+        stream.stored.subject,
+        f"{counted(count, 'message')} came again within the window of {span(window_ns)} and are stored twice: "
+        f"{examples(close)}; in between {why}",
+        stream.stream.observed("config.duplicate_window", stream.stream.config.duplicate_window_ns),
+        stream.stream.observed("created", stream.stream.created),
+        *observed(stream.stored, close),
         severity=None if known else Severity.INFO,
         confidence=Confidence.MEDIUM if known else Confidence.LOW,
-        message=(
-            f"{counted(count, 'message')} came again within the window of {span(window_ns)} and are stored twice: "
-            f"{examples(close)}; in between {why}"
-        ),
-        measured=count,
-        threshold=0,
-        unit="count",
-        evidence=(
-            stream.stream.observed("config.duplicate_window", stream.stream.config.duplicate_window_ns),
-            stream.stream.observed("created", stream.stream.created),
-            *observed(stream.stored, close),
-        ),
-        first_seen=moment(close[0].at_ns),
-        last_seen=moment(close[-1].at_ns),
+        measured=(count, 0, "count"),
+        between=(moment(close[0].at_ns), moment(close[-1].at_ns)),
     )
 
 
@@ -207,20 +194,14 @@ def _possible(stream: ScannedStream, forgets: str, server: str, start: datetime 
     window_ns = stream.stream.config.duplicate_window_ns
     fresh = since_ns is not None and 0 <= since_ns < window_ns
     now = f"; {server} started {span(since_ns or 0)} ago and has forgotten them just now" if fresh else ""
-    return Finding(
-        subject=stream.stored.subject,
+    return failed(
+        stream.stored.subject,
+        f"publishers send ids, and the stream removes {forgets}: a restart forgets the ids of what is removed, so "
+        f"a retry across it is stored again{now}",
+        stream.stream.observed("config.retention", stream.stream.config.retention),
+        stream.stream.observed("config.storage", stream.stream.config.storage),
+        stream.stored.observed("messages with an id", stream.stored.with_id),
         severity=None if fresh else Severity.INFO,
         confidence=Confidence.MEDIUM,
-        message=(
-            f"publishers send ids, and the stream removes {forgets}: a restart forgets the ids of what is removed, so "
-            f"a retry across it is stored again{now}"
-        ),
-        measured=since_ns if fresh else None,
-        threshold=window_ns if fresh else None,
-        unit="duration" if fresh else None,
-        evidence=(
-            stream.stream.observed("config.retention", stream.stream.config.retention),
-            stream.stream.observed("config.storage", stream.stream.config.storage),
-            stream.stored.observed("messages with an id", stream.stored.with_id),
-        ),
+        measured=(since_ns if fresh else None, window_ns if fresh else None, "duration" if fresh else None),
     )

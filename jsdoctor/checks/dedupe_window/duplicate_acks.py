@@ -14,7 +14,7 @@ from jsdoctor.checks.packet_reordering.causes import network_faults
 from jsdoctor.checks.packets.publishes import no_publishes, readable_publishers
 from jsdoctor.checks.packets.views import View, moment, most_severe_of_each, observed
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import CLUSTER, Finding, Severity, Subject, passed
+from jsdoctor.model.finding import CLUSTER, Finding, Severity, Subject, failed, passed
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.params import Params
@@ -33,18 +33,15 @@ def _finding(burst: Burst, params: Params) -> Finding:
     span = sequences(burst.found)
     unproven = span is not None and span[0] == 0
     often = burst.most >= params.integer("burst")
-    return Finding(
-        subject=burst.subject,
-        severity=None if often or unproven else Severity.INFO,
-        message=f"messages were published again that were there already, {burst.story}"
+    return failed(
+        burst.subject,
+        f"messages were published again that were there already, {burst.story}"
         + ("; some got sequence 0 as reply, which is no proof that anything is stored" if unproven else "")
         + "; find why the first acknowledgement was late or lost, or whether an id is reused",
-        measured=burst.most,
-        threshold=params.integer("burst"),
-        unit="count",
-        first_seen=burst.first_seen,
-        last_seen=burst.last_seen,
-        evidence=burst.evidence,
+        *burst.evidence,
+        severity=None if often or unproven else Severity.INFO,
+        measured=(burst.most, params.integer("burst"), "count"),
+        between=(burst.first_seen, burst.last_seen),
     )
 
 
@@ -72,25 +69,20 @@ def _finding_captured(view: View, params: Params) -> Finding:
     single = len(publishing.duplicate_streams) == 1
     where = Subject(kind="stream", name=publishing.duplicate_streams[0]) if single else view.subject
     zero = f"; {publishing.unproven:,} with sequence 0, which is no proof that anything is stored"
-    return Finding(
-        subject=where,
-        severity=None if often or publishing.unproven else Severity.INFO,
-        message=(
-            f"{publishing.duplicates:,} of {publishing.acks:,} acknowledgements say that the message was there already"
-            f"{view.who}{zero if publishing.unproven else ''}{_why(view)}"
-        ),
-        measured=in_ten_minutes,
-        threshold=params.integer("burst"),
-        unit="count",
-        evidence=observed(
+    return failed(
+        where,
+        f"{publishing.duplicates:,} of {publishing.acks:,} acknowledgements say that the message was there already"
+        f"{view.who}{zero if publishing.unproven else ''}{_why(view)}",
+        *observed(
             view,
             duplicate_acks=publishing.duplicates,
             with_sequence_0=publishing.unproven,
             retries_seen=publishing.retries,
             streams=", ".join(publishing.duplicate_streams),
         ),
-        first_seen=moment(view.tcp.first_ns),
-        last_seen=moment(view.tcp.last_ns),
+        severity=None if often or publishing.unproven else Severity.INFO,
+        measured=(in_ten_minutes, params.integer("burst"), "count"),
+        between=(moment(view.tcp.first_ns), moment(view.tcp.last_ns)),
     )
 
 

@@ -13,7 +13,7 @@ from jsdoctor.checks.dedupe_window.repeats import (
     scanned,
 )
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Severity, passed, unknown
+from jsdoctor.model.finding import Finding, Severity, failed, passed, unknown
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import SnapshotSeries
 from jsdoctor.model.stored import StoredMessages
@@ -41,22 +41,16 @@ def _finding(stream: ScannedStream, params: Params) -> Finding:
     beyond = len(repeats.distances) - caught
     unlike = f"; {beyond:,} came later than that" if beyond else ""
     few = len(repeats.distances) < params.integer("error_count")
-    return Finding(
-        subject=stored.subject,
+    return failed(
+        stored.subject,
+        f"{of_those_read(stored)} have an id that an earlier message has, {counted(repeats.ids, 'id')} in all, "
+        f"{apart} apart: {examples(repeats.kept)}; a duplicate window of {span(window_ns)} would have caught "
+        f"{caught:,} of them{unlike}" + ("" if stored.whole else "; older messages were not read"),
+        stored.observed("repeated ids", repeats.ids),
+        stored.observed("distances, shortest and longest", [repeats.distances.smallest, repeats.distances.largest]),
+        stream.stream.observed("config.duplicate_window", stream.stream.config.duplicate_window_ns),
+        *observed(stored, repeats.kept),
         severity=None if few else Severity.ERROR,
-        message=(
-            f"{of_those_read(stored)} have an id that an earlier message has, {counted(repeats.ids, 'id')} in all, "
-            f"{apart} apart: {examples(repeats.kept)}; a duplicate window of {span(window_ns)} would have caught "
-            f"{caught:,} of them{unlike}" + ("" if stored.whole else "; older messages were not read")
-        ),
-        measured=repeats.count - repeats.differing_count,
-        threshold=0,
-        unit="count",
-        evidence=(
-            stored.observed("repeated ids", repeats.ids),
-            stored.observed("distances, shortest and longest", [repeats.distances.smallest, repeats.distances.largest]),
-            stream.stream.observed("config.duplicate_window", stream.stream.config.duplicate_window_ns),
-            *observed(stored, repeats.kept),
-        ),
+        measured=(repeats.count - repeats.differing_count, 0, "count"),
         remedy={"sequences": tuple(seq for r in repeats.kept[:1] for seq in (r.before_seq, r.stream_seq))},
     )

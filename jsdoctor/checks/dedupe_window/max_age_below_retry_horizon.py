@@ -11,7 +11,7 @@ from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
 from jsdoctor.checks.dedupe_window.repeats import deduplicating, retry_horizon_ns
 from jsdoctor.checks.dedupe_window.window_too_short import deduplicates
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, passed
+from jsdoctor.model.finding import Finding, failed, passed
 from jsdoctor.model.manifest import Manifests
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import SnapshotSeries
@@ -29,19 +29,13 @@ def max_age_below_retry_horizon(snapshots: SnapshotSeries, params: Params) -> It
         if max_age >= horizon:
             yield passed(stream.subject)
             continue
-        yield Finding(
-            subject=stream.subject,
-            message=(
-                f"max_age is {span(max_age)} and no duplicate window can be longer, but publishers may try again "
-                f"{span(horizon)} after the first attempt: such a retry is stored as a second message"
-            ),
-            measured=max_age,
-            threshold=horizon,
-            unit="duration",
-            evidence=(
-                stream.observed("config.max_age", max_age),
-                stream.observed("config.duplicate_window", window),
-            ),
+        yield failed(
+            stream.subject,
+            f"max_age is {span(max_age)} and no duplicate window can be longer, but publishers may try again "
+            f"{span(horizon)} after the first attempt: such a retry is stored as a second message",
+            stream.observed("config.max_age", max_age),
+            stream.observed("config.duplicate_window", window),
+            measured=(max_age, horizon, "duration"),
         )
 
 
@@ -58,13 +52,11 @@ def max_age_below_retry_horizon_declared(manifests: Manifests, params: Params) -
         elif max_age >= horizon:
             yield passed(stream.subject)
         else:
-            yield Finding(
-                subject=stream.subject,
-                message=f"max_age will be {span(max_age)} and no duplicate window can be longer, but publishers may try"
+            yield failed(
+                stream.subject,
+                f"max_age will be {span(max_age)} and no duplicate window can be longer, but publishers may try"
                 f" again {span(horizon)} after the first attempt: such a retry is stored as a second message",
-                measured=max_age,
-                threshold=horizon,
-                unit="duration",
-                evidence=(stream.shows("max_age", span(max_age)),),
+                stream.shows("max_age", span(max_age)),
+                measured=(max_age, horizon, "duration"),
                 remedy=BY_HAND,
             )

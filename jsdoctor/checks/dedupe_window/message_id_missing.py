@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from jsdoctor.checks.dedupe_window.repeats import is_published_to
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Severity, passed
+from jsdoctor.model.finding import Finding, Severity, failed, passed
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import SnapshotSeries
 from jsdoctor.model.stored import StoredMessages, StoredStream, SubjectIds
@@ -37,35 +37,27 @@ def message_id_missing(stored: StoredMessages, snapshots: SnapshotSeries, params
 
 def _misnamed(stream: StoredStream) -> Finding:
     rows = [row for row in stream.subjects if row.misnamed]
-    return Finding(
-        subject=stream.subject,
+    return failed(
+        stream.subject,
+        f"{stream.misnamed:,} of {counted(stream.messages, 'message')} carry their id under a header whose name is "
+        f"not written Nats-Msg-Id, letter by letter ({_subjects(rows)}): the server does not see it, and each "
+        "retry is stored again",
+        *(stream.observed(f"{_name(row)} misnamed", row.misnamed) for row in rows[:_SHOWN]),
         severity=Severity.ERROR,
-        message=(
-            f"{stream.misnamed:,} of {counted(stream.messages, 'message')} carry their id under a header whose name is "
-            f"not written Nats-Msg-Id, letter by letter ({_subjects(rows)}): the server does not see it, and each "
-            "retry is stored again"
-        ),
-        measured=stream.misnamed,
-        threshold=0,
-        unit="count",
-        evidence=tuple(stream.observed(f"{_name(row)} misnamed", row.misnamed) for row in rows[:_SHOWN]),
+        measured=(stream.misnamed, 0, "count"),
     )
 
 
 def _missing(stream: StoredStream, without: int, share: float, threshold: float) -> Finding:
     bare = [row for row in stream.subjects if row.without_id and not row.with_id]
     mixed = [row for row in stream.subjects if row.without_id and row.with_id]
-    return Finding(
-        subject=stream.subject,
-        message=(
-            f"{stream.with_id:,} messages have an id and {without:,} have none: some publisher does not send it, and "
-            f"its retries are stored again; without any id: {_subjects(bare) or 'no subject'}; with and without: "
-            f"{_subjects(mixed) or 'no subject'}"
-        ),
-        measured=share,
-        threshold=threshold,
-        unit="ratio",
-        evidence=tuple(stream.observed(f"{_name(row)} without id", row.without_id) for row in (*bare, *mixed)[:_SHOWN]),
+    return failed(
+        stream.subject,
+        f"{stream.with_id:,} messages have an id and {without:,} have none: some publisher does not send it, and "
+        f"its retries are stored again; without any id: {_subjects(bare) or 'no subject'}; with and without: "
+        f"{_subjects(mixed) or 'no subject'}",
+        *(stream.observed(f"{_name(row)} without id", row.without_id) for row in (*bare, *mixed)[:_SHOWN]),
+        measured=(share, threshold, "ratio"),
     )
 
 

@@ -11,7 +11,7 @@ from jsdoctor.checks.dedupe_window.repeats import DUPLICATE_ACKS, ScannedStream,
 from jsdoctor.checks.logs.bursts import Burst, bursts
 from jsdoctor.checks.logs.words import client_of
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Confidence, Finding, Severity, passed, suspected
+from jsdoctor.model.finding import Confidence, Finding, Severity, failed, passed, suspected
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import SnapshotSeries
@@ -46,17 +46,14 @@ def _one_message(burst: Burst) -> bool:
 def _finding(
     burst: Burst, message: str, severity: Severity | None, confidence: Confidence, threshold: int | None = None
 ) -> Finding:
-    return Finding(
-        subject=burst.subject,
+    return failed(
+        burst.subject,
+        message,
+        *burst.evidence,
         severity=severity,
         confidence=confidence,
-        message=message,
-        measured=burst.count,
-        threshold=threshold,
-        unit="count",
-        first_seen=burst.first_seen,
-        last_seen=burst.last_seen,
-        evidence=burst.evidence,
+        measured=(burst.count, threshold, "count"),
+        between=(burst.first_seen, burst.last_seen),
     )
 
 
@@ -79,19 +76,13 @@ def message_id_reused_stored(stored: StoredMessages, snapshots: SnapshotSeries) 
 def _finding_stored(stream: ScannedStream) -> Finding:
     repeats, window_ns = stream.stored.repeats, stream.stream.config.duplicate_window_ns
     lost = f"; what came within {span(window_ns)} of the first was thrown away" if window_ns > 0 else ""
-    return Finding(
-        subject=stream.stored.subject,
+    return failed(
+        stream.stored.subject,
+        f"{counted(repeats.differing_count, 'message')} have the id of an earlier message and another subject or "
+        f"content: {examples(repeats.differing)}; ids do not stand for one message{lost}",
+        stream.stored.observed("messages compared", repeats.compared),
+        stream.stream.observed("config.duplicate_window", window_ns),
+        *observed(stream.stored, repeats.differing),
         confidence=Confidence.MEDIUM,
-        message=(
-            f"{counted(repeats.differing_count, 'message')} have the id of an earlier message and another subject or "
-            f"content: {examples(repeats.differing)}; ids do not stand for one message{lost}"
-        ),
-        measured=repeats.differing_count,
-        threshold=0,
-        unit="count",
-        evidence=(
-            stream.stored.observed("messages compared", repeats.compared),
-            stream.stream.observed("config.duplicate_window", window_ns),
-            *observed(stream.stored, repeats.differing),
-        ),
+        measured=(repeats.differing_count, 0, "count"),
     )

@@ -16,7 +16,7 @@ from jsdoctor.checks.dedupe_window.repeats import (
     scanned,
 )
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Confidence, Finding, Severity, passed
+from jsdoctor.model.finding import Confidence, Finding, Severity, failed, passed
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import Servers
 from jsdoctor.model.snapshot import SnapshotSeries
@@ -60,22 +60,16 @@ def _finding(
     stream, many = history.last, ids >= warn_at
     window = stream.config.duplicate_window_ns
     in_use = f"; {stream.answered_by} uses {memory_in_use >> 20:,} MiB in all now" if memory_in_use else ""
-    return Finding(
-        subject=stream.subject,
+    return failed(
+        stream.subject,
+        f"at {rate:,.0f} messages a second a duplicate window of {span(window)} comes to hold {ids:,} ids, "
+        f"if every message has one: about {ids * BYTES_PER_ID >> 20:,} MiB of memory on each replica{in_use}",
+        stream.observed("config.duplicate_window", window),
+        history.first.observed("state.last_seq", history.first.state.last_seq),
+        stream.observed("state.last_seq", stream.state.last_seq),
         severity=None if many else Severity.INFO,
         confidence=Confidence.MEDIUM,
-        message=(
-            f"at {rate:,.0f} messages a second a duplicate window of {span(window)} comes to hold {ids:,} ids, "
-            f"if every message has one: about {ids * BYTES_PER_ID >> 20:,} MiB of memory on each replica{in_use}"
-        ),
-        measured=ids,
-        threshold=warn_at if many else info_at,
-        unit="count",
-        evidence=(
-            stream.observed("config.duplicate_window", window),
-            history.first.observed("state.last_seq", history.first.state.last_seq),
-            stream.observed("state.last_seq", stream.state.last_seq),
-        ),
+        measured=(ids, warn_at if many else info_at, "count"),
         remedy={"duplicate_window_s": affordable_s(rate, info_at), "no_ack": stream.config.no_ack},
     )
 
@@ -126,21 +120,15 @@ def _finding_stored(stream: ScannedStream, ids: int, many: bool, threshold: int)
     window_ns = stream.stream.config.duplicate_window_ns
     rate = ids / (window_ns / NS_PER_S)
     counted_all = ids == stream.stored.ids_in_window
-    return Finding(
-        subject=stream.stored.subject,
+    return failed(
+        stream.stored.subject,
+        f"a window of {span(window_ns)} holds {'' if counted_all else 'about '}{ids:,} ids, at {rate:,.0f} "
+        f"messages with an id a second: about {ids * BYTES_PER_ID >> 20:,} MiB of memory on each replica, and "
+        f"{ids * _RESTART_S_PER_ID:,.1f} s before clients are let in after a restart",
+        stream.stream.observed("config.duplicate_window", window_ns),
+        stream.stored.observed("messages with an id in the window", stream.stored.ids_in_window),
+        stream.stored.observed("messages with an id", stream.stored.with_id),
         severity=None if many else Severity.INFO,
-        message=(
-            f"a window of {span(window_ns)} holds {'' if counted_all else 'about '}{ids:,} ids, at {rate:,.0f} "
-            f"messages with an id a second: about {ids * BYTES_PER_ID >> 20:,} MiB of memory on each replica, and "
-            f"{ids * _RESTART_S_PER_ID:,.1f} s before clients are let in after a restart"
-        ),
-        measured=ids,
-        threshold=threshold,
-        unit="count",
-        evidence=(
-            stream.stream.observed("config.duplicate_window", window_ns),
-            stream.stored.observed("messages with an id in the window", stream.stored.ids_in_window),
-            stream.stored.observed("messages with an id", stream.stored.with_id),
-        ),
+        measured=(ids, threshold, "count"),
         remedy={"duplicate_window_s": affordable_s(rate, threshold), "no_ack": stream.stream.config.no_ack},
     )

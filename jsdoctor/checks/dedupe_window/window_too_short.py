@@ -23,7 +23,7 @@ from jsdoctor.checks.dedupe_window.repeats import (
 from jsdoctor.checks.logs.bursts import bursts
 from jsdoctor.checks.logs.words import client_of
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, passed
+from jsdoctor.model.finding import Finding, failed, passed
 from jsdoctor.model.jetstream import StreamConfig
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.manifest import Manifests
@@ -48,19 +48,13 @@ def window_too_short(snapshots: SnapshotSeries, params: Params) -> Iterator[Find
         if window >= horizon:
             yield passed(stream.subject)
             continue
-        yield Finding(
-            subject=stream.subject,
-            message=(
-                f"ids of messages are forgotten after {span(window)}, but publishers may try again {span(horizon)} "
-                "after the first attempt: such a retry is stored as a second message"
-            ),
-            measured=window,
-            threshold=horizon,
-            unit="duration",
-            evidence=(
-                stream.observed("config.duplicate_window", window),
-                stream.observed("config.max_age", max_age),
-            ),
+        yield failed(
+            stream.subject,
+            f"ids of messages are forgotten after {span(window)}, but publishers may try again {span(horizon)} "
+            "after the first attempt: such a retry is stored as a second message",
+            stream.observed("config.duplicate_window", window),
+            stream.observed("config.max_age", max_age),
+            measured=(window, horizon, "duration"),
             remedy={"duplicate_window_s": comfortable_window_s(horizon, stream), "no_ack": stream.config.no_ack},
         )
 
@@ -69,17 +63,13 @@ def window_too_short(snapshots: SnapshotSeries, params: Params) -> Iterator[Find
 def window_refused_logged(logs: LogEvidence) -> Iterator[Finding]:
     """By application; servers do not log it."""
     for burst in bursts(logs, "dedupe-window-refused", subjects=client_of, calm=False):
-        yield Finding(
-            subject=burst.subject,
-            message=(
-                f"a stream configuration was refused, {burst.story}: duplicates window {burst.values('reason')}; the"
-                " stream has another window than intended, or does not exist"
-            ),
-            measured=burst.count,
-            unit="count",
-            first_seen=burst.first_seen,
-            last_seen=burst.last_seen,
-            evidence=burst.evidence,
+        yield failed(
+            burst.subject,
+            f"a stream configuration was refused, {burst.story}: duplicates window {burst.values('reason')}; the"
+            " stream has another window than intended, or does not exist",
+            *burst.evidence,
+            measured=(burst.count, None, "count"),
+            between=(burst.first_seen, burst.last_seen),
             remedy={"action": "none"},
         )
 
@@ -102,20 +92,14 @@ def _finding(stream: ScannedStream, window_ns: int, late: int, longest_ns: int) 
     enough_ns, _ = catching_window_ns(stream, longest_ns)
     whose = "the window of its origin" if stream.is_copy and not stream.stream.config.subjects else "the window"
     too_old = distances.largest_below(longest_ns + 1) >= enough_ns
-    return Finding(
-        subject=stored.subject,
-        message=(
-            f"{counted(late, 'message')} came again up to {span(distances.largest_below(longest_ns + 1))} later, when "
-            f"{whose} of {span(window_ns)} had forgotten the id: retries were stored a second time"
-            + ("; max_age allows no window that is long enough" if too_old else "")
-        ),
-        measured=distances.largest_below(longest_ns + 1),
-        threshold=window_ns,
-        unit="duration",
-        evidence=(
-            stream.stream.observed("config.duplicate_window", stream.stream.config.duplicate_window_ns),
-            *observed(stored, repeats),
-        ),
+    return failed(
+        stored.subject,
+        f"{counted(late, 'message')} came again up to {span(distances.largest_below(longest_ns + 1))} later, when "
+        f"{whose} of {span(window_ns)} had forgotten the id: retries were stored a second time"
+        + ("; max_age allows no window that is long enough" if too_old else ""),
+        stream.stream.observed("config.duplicate_window", stream.stream.config.duplicate_window_ns),
+        *observed(stored, repeats),
+        measured=(distances.largest_below(longest_ns + 1), window_ns, "duration"),
         remedy=_remedy(stream, enough_ns),
     )
 
@@ -143,14 +127,12 @@ def window_too_short_declared(manifests: Manifests, params: Params) -> Iterator[
         elif window >= horizon:
             yield passed(stream.subject)
         else:
-            yield Finding(
-                subject=stream.subject,
-                message=f"ids of messages will be forgotten after {span(window)}, but publishers may try again"
+            yield failed(
+                stream.subject,
+                f"ids of messages will be forgotten after {span(window)}, but publishers may try again"
                 f" {span(horizon)} after the first attempt: such a retry is stored as a second message",
-                measured=window,
-                threshold=horizon,
-                unit="duration",
-                evidence=(stream.shows("duplicate_window", span(window)),),
+                stream.shows("duplicate_window", span(window)),
+                measured=(window, horizon, "duration"),
                 remedy=BY_HAND,
             )
 

@@ -8,7 +8,7 @@ from jsdoctor.checks.logs.bursts import Burst
 from jsdoctor.checks.logs.index import index_of
 from jsdoctor.checks.logs.log_incidents import LogIncident
 from jsdoctor.checks.logs.words import latest
-from jsdoctor.model.finding import Confidence, Finding, Severity, Subject, passed
+from jsdoctor.model.finding import Confidence, Finding, Severity, Subject, failed, passed
 from jsdoctor.model.log import LogEvidence, LogTime
 
 LATELY_US = 600_000_000
@@ -29,16 +29,14 @@ def finding_of(of: Burst | LogIncident, message: str, severity: Severity | None 
     Information about what begins where the log does is a possibility: where the start is shown, it is none.
     """
     opening = isinstance(of, LogIncident) and of.opening and severity is Severity.INFO
-    return Finding(
-        subject=of.subject,
+    return failed(
+        of.subject,
+        f"{message}; {_OPENING}" if opening else message,
+        *of.evidence,
         severity=severity,
-        message=f"{message}; {_OPENING}" if opening else message,
         confidence=Confidence.LOW if opening else Confidence.HIGH,
-        measured=of.count if isinstance(of, Burst) else of.lines,
-        unit="count",
-        evidence=of.evidence,
-        first_seen=of.first_seen,
-        last_seen=of.last_seen,
+        measured=(of.count if isinstance(of, Burst) else of.lines, None, "count"),
+        between=(of.first_seen, of.last_seen),
     )
 
 

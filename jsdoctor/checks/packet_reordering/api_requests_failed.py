@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.packets.views import View, moment, most_severe_of_each, observed
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Severity, passed
+from jsdoctor.model.finding import Finding, Severity, failed, passed
 from jsdoctor.model.nats_traffic import ApiFailure
 from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.params import Params
@@ -30,26 +30,24 @@ def api_requests_failed(packets: PacketEvidence, params: Params) -> Iterator[Fin
 
 def _finding(view: View, params: Params) -> Finding:
     api = view.nats.api
-    failed = sum(failure.count for failure in api.failures)
+    count = sum(failure.count for failure in api.failures)
     missing = max((failure.count for failure in api.failures if failure.err_code in _NOT_FOUND), default=0)
     others = sum(failure.count for failure in api.failures if failure.err_code not in _NOT_FOUND)
     loud = others >= params.integer("errors") or missing >= params.integer("not_found")
-    return Finding(
-        subject=view.subject,
-        severity=None if loud else Severity.INFO,
-        message=(
-            f"{failed:,} of {api.requests:,} requests to the JetStream API failed:"
-            f" {'; '.join(map(_said, api.failures[:4]))}{view.who}"
-        ),
-        measured=failed,
-        threshold=params.integer("errors") if others else params.integer("not_found"),
-        unit="count",
-        evidence=observed(
+    return failed(
+        view.subject,
+        f"{count:,} of {api.requests:,} requests to the JetStream API failed:"
+        f" {'; '.join(map(_said, api.failures[:4]))}{view.who}",
+        *observed(
             view,
             **{f"{failure.operation} {failure.err_code or failure.code}": failure.count for failure in api.failures},
         ),
-        first_seen=moment(min(failure.first_ns for failure in api.failures)),
-        last_seen=moment(max(failure.last_ns for failure in api.failures)),
+        severity=None if loud else Severity.INFO,
+        measured=(count, params.integer("errors") if others else params.integer("not_found"), "count"),
+        between=(
+            moment(min(failure.first_ns for failure in api.failures)),
+            moment(max(failure.last_ns for failure in api.failures)),
+        ),
     )
 
 

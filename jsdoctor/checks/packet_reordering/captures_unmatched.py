@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.packets.views import views
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Observation, Severity, Subject, passed
+from jsdoctor.model.finding import Finding, Observation, Severity, Subject, failed, passed
 from jsdoctor.model.packets import PacketEvidence, UnmatchedCaptures, WhyUnmatched
 from jsdoctor.model.params import Params
 
@@ -44,15 +44,11 @@ def _subject(packets: PacketEvidence, result: int, other: int) -> Subject:
 
 def _finding(packets: PacketEvidence, unmatched: UnmatchedCaptures, params: Params) -> Finding:
     both = [packets.captures[number] for number in (unmatched.one, unmatched.other)]
-    return Finding(
-        subject=_subject(packets, unmatched.one, unmatched.other),
+    return failed(
+        _subject(packets, unmatched.one, unmatched.other),
+        f"no connection of one was found in the other, so each was judged alone and loss is not exact:"
+        f" {_WHY[unmatched.why]}",
+        *(Observation(capture.name, "TCP packets", capture.tcp) for capture in both),
         severity=Severity.INFO if len(packets.captures) > 2 else None,
-        message=(
-            f"no connection of one was found in the other, so each was judged alone and loss is not exact:"
-            f" {_WHY[unmatched.why]}"
-        ),
-        measured=min(capture.tcp for capture in both),
-        threshold=params.integer("packets"),
-        unit="packets",
-        evidence=tuple(Observation(capture.name, "TCP packets", capture.tcp) for capture in both),
+        measured=(min(capture.tcp for capture in both), params.integer("packets"), "packets"),
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.packets.views import moment
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Observation, Severity, Subject, passed
+from jsdoctor.model.finding import Finding, Observation, Severity, Subject, failed, passed
 from jsdoctor.model.packets import Capture, PacketEvidence
 from jsdoctor.model.params import Params
 from jsdoctor.model.wording import span
@@ -25,20 +25,15 @@ def _finding(subject: Subject, capture: Capture, params: Params) -> Finding:
     ways = ", ".join(
         f"{span(abs(step.by_ns))} {'forward' if step.by_ns > 0 else 'back'}" for step in capture.clock_steps[:4]
     )
-    return Finding(
-        subject=subject,
-        severity=None if abs(largest.by_ns) >= params.integer("warn") else Severity.INFO,
-        message=(
-            f"the clock of the capturing host was set during the capture: {ways}, while TCP timestamps went on evenly;"
-            " durations are given as if it had not been set, and times are those of the clock at the beginning"
-        ),
-        measured=abs(largest.by_ns),
-        threshold=params.integer("warn"),
-        unit="duration",
-        evidence=tuple(
+    return failed(
+        subject,
+        f"the clock of the capturing host was set during the capture: {ways}, while TCP timestamps went on evenly;"
+        " durations are given as if it had not been set, and times are those of the clock at the beginning",
+        *(
             Observation(capture.name, "clock set by, ns", step.by_ns, at=moment(step.at_ns))
             for step in capture.clock_steps
         ),
-        first_seen=moment(capture.clock_steps[0].at_ns),
-        last_seen=moment(capture.clock_steps[-1].at_ns),
+        severity=None if abs(largest.by_ns) >= params.integer("warn") else Severity.INFO,
+        measured=(abs(largest.by_ns), params.integer("warn"), "duration"),
+        between=(moment(capture.clock_steps[0].at_ns), moment(capture.clock_steps[-1].at_ns)),
     )

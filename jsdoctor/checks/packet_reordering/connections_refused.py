@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.packets.views import PORTS, moment, views
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Observation, Severity, Subject, passed
+from jsdoctor.model.finding import Finding, Observation, Severity, Subject, failed, passed
 from jsdoctor.model.packets import Attempts, PacketEvidence, SocketAddress
 from jsdoctor.model.params import Params
 from jsdoctor.model.share import Share
@@ -38,17 +38,11 @@ def _finding(attempts: Attempts, capture: str, params: Params) -> Finding:
     share = Share(attempts.failed, attempts.tried)
     often = share.reaches(params.number("warn"), params.integer("enough"))
     flood = attempts.unanswered + attempts.unfinished >= params.integer("flood")
-    return Finding(
-        subject=_subject(attempts.server),
-        severity=Severity.ERROR if flood else None if often else Severity.INFO,
-        message=(
-            f"{attempts.failed:,} of {attempts.tried:,} attempts to connect failed: "
-            f"{_how(attempts)}{_flood(attempts) if flood else ''}"
-        ),
-        measured=attempts.failed,
-        threshold=params.integer("flood") if flood else params.integer("enough"),
-        unit="count",
-        evidence=tuple(
+    return failed(
+        _subject(attempts.server),
+        f"{attempts.failed:,} of {attempts.tried:,} attempts to connect failed: "
+        f"{_how(attempts)}{_flood(attempts) if flood else ''}",
+        *(
             Observation(capture, f"{attempts.server}: {name}", value)
             for name, value in (
                 ("attempts", attempts.tried),
@@ -58,8 +52,9 @@ def _finding(attempts: Attempts, capture: str, params: Params) -> Finding:
                 ("clients", attempts.clients),
             )
         ),
-        first_seen=moment(attempts.first_ns),
-        last_seen=moment(attempts.last_ns),
+        severity=Severity.ERROR if flood else None if often else Severity.INFO,
+        measured=(attempts.failed, params.integer("flood") if flood else params.integer("enough"), "count"),
+        between=(moment(attempts.first_ns), moment(attempts.last_ns)),
     )
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from jsdoctor.checks.packets.views import DirectionView, View, moment, most_severe_of_each, observed
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Severity, passed
+from jsdoctor.model.finding import Finding, Severity, failed, passed
 from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.params import Params
 
@@ -48,14 +48,10 @@ def connections_reset(packets: PacketEvidence, params: Params) -> Iterator[Findi
 def _finding(view: View, cut: _Cut, params: Params) -> Finding:
     flow = cut.direction.flow
     loud = cut.from_between or cut.unanswered >= params.integer("warn") or (cut.by_server and not view.nats.errors)
-    return Finding(
-        subject=view.subject,
-        severity=None if loud else Severity.INFO,
-        message=f"{cut.direction.sender} reset the connection (RST) while it was in use{_words(view, cut)}{view.who}",
-        measured=cut.unanswered,
-        threshold=params.integer("warn"),
-        unit="count",
-        evidence=observed(
+    return failed(
+        view.subject,
+        f"{cut.direction.sender} reset the connection (RST) while it was in use{_words(view, cut)}{view.who}",
+        *observed(
             view,
             sent_by=cut.direction.sender,
             unanswered_publishes=cut.unanswered,
@@ -63,8 +59,9 @@ def _finding(view: View, cut: _Cut, params: Params) -> Finding:
             bytes_to_server=view.directions[0].flow.distinct_bytes,
             bytes_to_client=view.directions[1].flow.distinct_bytes,
         ),
-        first_seen=moment(flow.cut_ns),
-        last_seen=moment(flow.cut_ns),
+        severity=None if loud else Severity.INFO,
+        measured=(cut.unanswered, params.integer("warn"), "count"),
+        between=(moment(flow.cut_ns), moment(flow.cut_ns)),
     )
 
 

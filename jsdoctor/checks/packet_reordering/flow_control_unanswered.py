@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.packets.views import View, moment, most_severe_of_each, observed
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Severity, passed
+from jsdoctor.model.finding import Finding, Severity, failed, passed
 from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.params import Params
 from jsdoctor.model.wording import span
@@ -30,18 +30,13 @@ def _finding(view: View, waited_ns: int, params: Params) -> Finding:
     flow = view.nats.flow_control
     never = f", {flow.open:,} never" if flow.open else ""
     stalled = f"; {flow.stalled:,} heartbeats reported that deliveries wait for the response" if flow.stalled else ""
-    return Finding(
-        subject=view.subject,
-        message=(
-            f"the client responded to {flow.answered:,} of {flow.requests:,} flow control requests{never}; one"
-            f" waited for {span(waited_ns)}, and until the response nothing more is delivered{stalled}{view.who}"
-        ),
-        measured=waited_ns,
-        threshold=params.integer("warn"),
-        unit="duration",
-        evidence=observed(
+    return failed(
+        view.subject,
+        f"the client responded to {flow.answered:,} of {flow.requests:,} flow control requests{never}; one"
+        f" waited for {span(waited_ns)}, and until the response nothing more is delivered{stalled}{view.who}",
+        *observed(
             view, requests=flow.requests, answered=flow.answered, stalled_heartbeats=flow.stalled, waited_ns=waited_ns
         ),
-        first_seen=moment(view.tcp.first_ns),
-        last_seen=moment(view.tcp.last_ns),
+        measured=(waited_ns, params.integer("warn"), "duration"),
+        between=(moment(view.tcp.first_ns), moment(view.tcp.last_ns)),
     )

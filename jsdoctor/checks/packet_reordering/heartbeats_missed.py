@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.packets.views import View, moment, most_severe_of_each, observed
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Severity, passed, unknown
+from jsdoctor.model.finding import Finding, Severity, failed, passed, unknown
 from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.params import Params
 from jsdoctor.model.wording import span
@@ -39,19 +39,12 @@ def heartbeats_missed(packets: PacketEvidence, params: Params) -> Iterator[Findi
 def _finding(view: View, params: Params) -> Finding:
     beats = view.nats.heartbeats
     missed = beats.silence_ns // beats.interval_ns
-    return Finding(
-        subject=view.subject,
-        message=(
-            f"a consumer that sends a heartbeat every {span(beats.interval_ns)} was silent for"
-            f" {span(beats.silence_ns)}: about {missed:,} heartbeats did not come, and clients take their"
-            f" subscription for broken after two{view.who}"
-        ),
-        measured=beats.silence_ns / beats.interval_ns,
-        threshold=params.number("intervals"),
-        unit="ratio",
-        evidence=observed(
-            view, heartbeats=beats.count, interval_ns=beats.interval_ns, longest_silence_ns=beats.silence_ns
-        ),
-        first_seen=moment(view.tcp.first_ns),
-        last_seen=moment(view.tcp.last_ns),
+    return failed(
+        view.subject,
+        f"a consumer that sends a heartbeat every {span(beats.interval_ns)} was silent for"
+        f" {span(beats.silence_ns)}: about {missed:,} heartbeats did not come, and clients take their"
+        f" subscription for broken after two{view.who}",
+        *observed(view, heartbeats=beats.count, interval_ns=beats.interval_ns, longest_silence_ns=beats.silence_ns),
+        measured=(beats.silence_ns / beats.interval_ns, params.number("intervals"), "ratio"),
+        between=(moment(view.tcp.first_ns), moment(view.tcp.last_ns)),
     )

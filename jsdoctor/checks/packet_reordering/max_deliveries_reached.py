@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.packets.views import views
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Observation, Severity, Subject, passed
+from jsdoctor.model.finding import Finding, Observation, Severity, Subject, failed, passed
 from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.params import Params
 
@@ -28,17 +28,13 @@ def max_deliveries_reached(packets: PacketEvidence, params: Params) -> Iterator[
                 seen = (count, view.capture.name)
                 by_consumer[subject] = max(by_consumer.get(subject, seen), seen)
     for subject, (count, capture) in by_consumer.items():
-        yield Finding(
-            subject=subject,
+        yield failed(
+            subject,
+            f"{count:,} {'message' if count == 1 else 'messages'} reached max_deliver without an ack, as advisories"
+            " say: this consumer does not deliver them again",
+            Observation(capture, "advisories MAX_DELIVERIES", count),
             severity=None if count >= params.integer("warn") else Severity.INFO,
-            message=(
-                f"{count:,} {'message' if count == 1 else 'messages'} reached max_deliver without an ack, as advisories"
-                " say: this consumer does not deliver them again"
-            ),
-            measured=count,
-            threshold=params.integer("warn"),
-            unit="count",
-            evidence=(Observation(capture, "advisories MAX_DELIVERIES", count),),
+            measured=(count, params.integer("warn"), "count"),
         )
     if not by_consumer:
         yield from map(passed, listens)

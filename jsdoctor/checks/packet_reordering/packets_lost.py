@@ -20,7 +20,7 @@ from jsdoctor.checks.packets.views import (
     why_not,
 )
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Severity, passed, unknown
+from jsdoctor.model.finding import Finding, Severity, failed, passed, unknown
 from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.params import Params
 
@@ -81,15 +81,10 @@ def _finding(view: View, direction: DirectionView, loss: LossFigures, params: Pa
     severity = _severity(loss, params)
     by_ratio = loss.share.reaches(params.number(_RATIOS[severity]), params.integer("enough"))
     by_stall = severity is not Severity.INFO and not by_ratio
-    return Finding(
-        subject=view.subject,
-        severity=severity,
-        confidence=CONFIDENCE[flow.proof],
-        message=f"from {direction.sender} to {direction.receiver} {loss.words}{lower_bound(view, flow)}",
-        measured=loss.stall_ns if by_stall else loss.share.ratio,
-        threshold=params.integer(_DURATIONS[severity]) if by_stall else params.number(_RATIOS[severity]),
-        unit="duration" if by_stall else "ratio",
-        evidence=observed(
+    return failed(
+        view.subject,
+        f"from {direction.sender} to {direction.receiver} {loss.words}{lower_bound(view, flow)}",
+        *observed(
             view,
             direction=f"{direction.sender} to {direction.receiver}",
             distinct_segments=flow.distinct_segments,
@@ -102,6 +97,12 @@ def _finding(view: View, direction: DirectionView, loss: LossFigures, params: Pa
             waited_ns=again.waited_ns,
             proof="two captures" if loss.exact else flow.proof.value,
         ),
-        first_seen=moment(view.tcp.first_ns),
-        last_seen=moment(view.tcp.last_ns),
+        severity=severity,
+        confidence=CONFIDENCE[flow.proof],
+        measured=(
+            loss.stall_ns if by_stall else loss.share.ratio,
+            params.integer(_DURATIONS[severity]) if by_stall else params.number(_RATIOS[severity]),
+            "duration" if by_stall else "ratio",
+        ),
+        between=(moment(view.tcp.first_ns), moment(view.tcp.last_ns)),
     )

@@ -18,7 +18,7 @@ from jsdoctor.checks.packets.views import (
     why_not,
 )
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Severity, passed, unknown
+from jsdoctor.model.finding import Finding, Severity, failed, passed, unknown
 from jsdoctor.model.packets import Flow, PacketEvidence, Reordering
 from jsdoctor.model.params import Params
 from jsdoctor.model.share import Share
@@ -59,16 +59,11 @@ def _finding(view: View, direction: DirectionView, params: Params) -> Finding:
     harmful = Share(max(seen.three_reordered, seen.needless_retransmissions), packets)
     twice = Share(flow.duplicates, flow.distinct_packets)
     loud = harmful.reaches(params.number("harmful"), enough) or twice.reaches(params.number("duplicated"), enough)
-    return Finding(
-        subject=view.subject,
-        severity=None if loud else Severity.INFO,
-        confidence=CONFIDENCE[flow.proof],
-        message=f"from {direction.sender} to {direction.receiver} {', '.join(_words(flow, late))}: {ORDER_IS_SAFE}"
+    return failed(
+        view.subject,
+        f"from {direction.sender} to {direction.receiver} {', '.join(_words(flow, late))}: {ORDER_IS_SAFE}"
         f"{_cost(flow)}{lower_bound(view, flow)}",
-        measured=max(harmful.ratio, late.ratio) if late.events else twice.ratio,
-        threshold=params.number("harmful") if late.events else params.number("duplicated"),
-        unit="ratio",
-        evidence=observed(
+        *observed(
             view,
             distinct_segments=flow.distinct_segments,
             **({"at": seen.place} if seen.place else {}),
@@ -79,8 +74,14 @@ def _finding(view: View, direction: DirectionView, params: Params) -> Finding:
             duplicates=flow.duplicates,
             proof=flow.proof.value,
         ),
-        first_seen=moment(view.tcp.first_ns),
-        last_seen=moment(view.tcp.last_ns),
+        severity=None if loud else Severity.INFO,
+        confidence=CONFIDENCE[flow.proof],
+        measured=(
+            max(harmful.ratio, late.ratio) if late.events else twice.ratio,
+            params.number("harmful") if late.events else params.number("duplicated"),
+            "ratio",
+        ),
+        between=(moment(view.tcp.first_ns), moment(view.tcp.last_ns)),
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.packets.views import DirectionView, View, moment, most_severe_of_each, observed, why_not
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Severity, passed
+from jsdoctor.model.finding import Finding, Severity, failed, passed
 from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.params import Params
 
@@ -37,22 +37,17 @@ def _is_stuck(direction: DirectionView, params: Params) -> bool:
 
 def _finding(view: View, direction: DirectionView, params: Params) -> Finding:
     flow = direction.flow
-    return Finding(
-        subject=view.subject,
-        message=(
-            f"from {direction.sender} to {direction.receiver} packets of {flow.stuck_length:,} bytes of data or more"
-            f" were sent again up to {flow.stuck_times:,} times and never acknowledged, while those of up to"
-            f" {flow.delivered_length:,} bytes arrived: the path drops what is larger, and the sender does not learn it"
-        ),
-        measured=flow.stuck_times,
-        threshold=params.integer("times"),
-        unit="count",
-        evidence=observed(
+    return failed(
+        view.subject,
+        f"from {direction.sender} to {direction.receiver} packets of {flow.stuck_length:,} bytes of data or more"
+        f" were sent again up to {flow.stuck_times:,} times and never acknowledged, while those of up to"
+        f" {flow.delivered_length:,} bytes arrived: the path drops what is larger, and the sender does not learn it",
+        *observed(
             view,
             shortest_stuck_bytes=flow.stuck_length,
             sent_again=flow.stuck_times,
             longest_delivered_bytes=flow.delivered_length,
         ),
-        first_seen=moment(view.tcp.first_ns),
-        last_seen=moment(view.tcp.last_ns),
+        measured=(flow.stuck_times, params.integer("times"), "count"),
+        between=(moment(view.tcp.first_ns), moment(view.tcp.last_ns)),
     )

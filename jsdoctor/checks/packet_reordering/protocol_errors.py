@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.packets.views import View, moment, most_severe_of_each, observed
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Severity, passed
+from jsdoctor.model.finding import Finding, Severity, failed, passed
 from jsdoctor.model.nats_traffic import Content, ProtocolError
 from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.params import Params
@@ -43,19 +43,23 @@ def _finding(view: View, *, silent: bool, params: Params) -> Finding:
     parts = [_said(view, error) for error in talk.errors]
     if silent:
         parts.append(f"a PING got no response for {span(talk.longest_ping_wait_ns)}")
-    return Finding(
-        subject=view.subject,
-        message=f"{'; '.join(parts)}{view.who}",
-        measured=sum(error.count for error in talk.errors) or talk.longest_ping_wait_ns,
-        threshold=None if talk.errors else params.integer("ping_wait"),
-        unit="count" if talk.errors else "duration",
-        evidence=observed(
+    return failed(
+        view.subject,
+        f"{'; '.join(parts)}{view.who}",
+        *observed(
             view,
             **{f"-ERR {number}": error.text for number, error in enumerate(talk.errors, 1)},
             closed=view.tcp.closed or "still open",
         ),
-        first_seen=moment(talk.errors[0].first_ns if talk.errors else view.tcp.first_ns),
-        last_seen=moment(max((error.last_ns for error in talk.errors), default=view.tcp.last_ns)),
+        measured=(
+            sum(error.count for error in talk.errors) or talk.longest_ping_wait_ns,
+            None if talk.errors else params.integer("ping_wait"),
+            "count" if talk.errors else "duration",
+        ),
+        between=(
+            moment(talk.errors[0].first_ns if talk.errors else view.tcp.first_ns),
+            moment(max((error.last_ns for error in talk.errors), default=view.tcp.last_ns)),
+        ),
     )
 
 

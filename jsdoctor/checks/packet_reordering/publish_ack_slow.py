@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from jsdoctor.checks.packet_reordering.causes import network_faults, way_and_server
 from jsdoctor.checks.packets.views import View, moment, most_severe_of_each, observed
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Severity, passed
+from jsdoctor.model.finding import Finding, Severity, failed, passed
 from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.params import Params
 from jsdoctor.model.share import Share
@@ -45,15 +45,11 @@ def _finding(view: View, late: int, never: int, params: Params) -> Finding:
     elif share.reaches(params.number("warn"), params.integer("enough")):
         severity = None
     p99_ns = answers.quantile_ns(0.99)
-    return Finding(
-        subject=view.subject,
-        severity=severity,
-        message=f"{_words(view, late, never, over, params)}{view.who}"
+    return failed(
+        view.subject,
+        f"{_words(view, late, never, over, params)}{view.who}"
         + "".join(f"; {part}" for part in (way_and_server(view, answers), network_faults(view)) if part),
-        measured=max(p99_ns, publishing.waiting_ns.largest_ns) if never else p99_ns,
-        threshold=timeout_ns if over else params.integer("slow"),
-        unit="duration",
-        evidence=observed(
+        *observed(
             view,
             acknowledgements=answers.count,
             p50_ns=answers.quantile_ns(0.5),
@@ -62,8 +58,13 @@ def _finding(view: View, late: int, never: int, params: Params) -> Finding:
             largest_ns=answers.largest_ns,
             never_answered=never,
         ),
-        first_seen=moment(view.tcp.first_ns),
-        last_seen=moment(view.tcp.last_ns),
+        severity=severity,
+        measured=(
+            max(p99_ns, publishing.waiting_ns.largest_ns) if never else p99_ns,
+            timeout_ns if over else params.integer("slow"),
+            "duration",
+        ),
+        between=(moment(view.tcp.first_ns), moment(view.tcp.last_ns)),
     )
 
 

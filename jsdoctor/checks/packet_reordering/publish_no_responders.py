@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.packets.views import View, moment, most_severe_of_each, observed, percent
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Severity, passed
+from jsdoctor.model.finding import Finding, Severity, failed, passed
 from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.params import Params
 from jsdoctor.model.share import Share
@@ -30,17 +30,12 @@ def _finding(view: View, params: Params) -> Finding:
     share = Share(publishing.no_responders, publishing.requests)
     often = share.reaches(params.number("warn"), params.integer("enough"))
     subjects = ", ".join(publishing.no_responder_subjects)
-    return Finding(
-        subject=view.subject,
+    return failed(
+        view.subject,
+        f"{share.events:,} of {share.of:,} messages that request a reply ({percent(share.ratio)}) got the status"
+        f" 503 'no responders': neither a stream nor a service takes {subjects}{view.who}",
+        *observed(view, no_responders=share.events, requests=share.of, subjects=subjects),
         severity=None if often else Severity.INFO,
-        message=(
-            f"{share.events:,} of {share.of:,} messages that request a reply ({percent(share.ratio)}) got the status"
-            f" 503 'no responders': neither a stream nor a service takes {subjects}{view.who}"
-        ),
-        measured=share.ratio,
-        threshold=params.number("warn"),
-        unit="ratio",
-        evidence=observed(view, no_responders=share.events, requests=share.of, subjects=subjects),
-        first_seen=moment(view.tcp.first_ns),
-        last_seen=moment(view.tcp.last_ns),
+        measured=(share.ratio, params.number("warn"), "ratio"),
+        between=(moment(view.tcp.first_ns), moment(view.tcp.last_ns)),
     )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from jsdoctor.checks.packet_reordering.causes import network_faults
 from jsdoctor.checks.packets.views import View, moment, most_severe_of_each, observed, percent
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Severity, passed
+from jsdoctor.model.finding import Finding, Severity, failed, passed
 from jsdoctor.model.nats_traffic import Publishing
 from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.params import Params
@@ -33,18 +33,12 @@ def _finding(view: View, publishing: Publishing, params: Params) -> Finding:
     often = share.reaches(params.number("warn"), params.integer("enough"))
     usual_ns = publishing.retry_ns.quantile_ns(0.5)
     first = next(iter(publishing.retry_examples), None)
-    return Finding(
-        subject=view.subject,
-        severity=None if often else Severity.INFO,
-        message=(
-            f"{publishing.retries:,} of {counted(publishing.identified, 'message')} with a Nats-Msg-Id"
-            f" ({percent(share.ratio)}) {'was' if publishing.retries == 1 else 'were'} published again, usually after"
-            f" {span(usual_ns)}{view.who}{_cause(view, publishing)}"
-        ),
-        measured=share.ratio,
-        threshold=params.number("warn"),
-        unit="ratio",
-        evidence=observed(
+    return failed(
+        view.subject,
+        f"{publishing.retries:,} of {counted(publishing.identified, 'message')} with a Nats-Msg-Id"
+        f" ({percent(share.ratio)}) {'was' if publishing.retries == 1 else 'were'} published again, usually after"
+        f" {span(usual_ns)}{view.who}{_cause(view, publishing)}",
+        *observed(
             view,
             retries=publishing.retries,
             retries_after_an_answer=publishing.retries_answered,
@@ -53,8 +47,9 @@ def _finding(view: View, publishing: Publishing, params: Params) -> Finding:
             if first
             else "not kept",
         ),
-        first_seen=moment(first.again_ns if first else view.tcp.first_ns),
-        last_seen=moment(view.tcp.last_ns),
+        severity=None if often else Severity.INFO,
+        measured=(share.ratio, params.number("warn"), "ratio"),
+        between=(moment(first.again_ns if first else view.tcp.first_ns), moment(view.tcp.last_ns)),
     )
 
 

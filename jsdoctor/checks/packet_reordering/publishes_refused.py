@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from jsdoctor.checks.packets.publishes import RefusedBy, no_publishes, readable_publishers, refusals_but, total
 from jsdoctor.checks.packets.views import moment, observed, percent
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import CLUSTER, Finding, Severity, Subject, passed
+from jsdoctor.model.finding import CLUSTER, Finding, Severity, Subject, failed, passed
 from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.params import Params
 from jsdoctor.model.share import Share
@@ -36,17 +36,11 @@ def _finding(subject: Subject, refusals: list[RefusedBy], params: Params) -> Fin
         by_reason[key] = by_reason.get(key, 0) + refusal.refusal.count
     reasons = sorted(by_reason.items(), key=lambda entry: (-entry[1], entry[0]))
     stated = ", ".join(f"{count:,} with '{text}' ({code})" for (code, text), count in reasons[:4])
-    return Finding(
-        subject=subject,
-        severity=None if often else Severity.INFO,
-        message=(
-            f"JetStream refused {share.events:,} of {share.of:,} publishes ({percent(share.ratio)}): {stated}; these"
-            f" messages are not stored"
-        ),
-        measured=share.ratio,
-        threshold=params.number("warn"),
-        unit="ratio",
-        evidence=tuple(
+    return failed(
+        subject,
+        f"JetStream refused {share.events:,} of {share.of:,} publishes ({percent(share.ratio)}): {stated}; these"
+        f" messages are not stored",
+        *(
             observation
             for refusal in refusals[:8]
             for observation in observed(
@@ -58,6 +52,10 @@ def _finding(subject: Subject, refusals: list[RefusedBy], params: Params) -> Fin
                 },
             )
         ),
-        first_seen=moment(min(refusal.refusal.first_ns for refusal in refusals)),
-        last_seen=moment(max(refusal.refusal.last_ns for refusal in refusals)),
+        severity=None if often else Severity.INFO,
+        measured=(share.ratio, params.number("warn"), "ratio"),
+        between=(
+            moment(min(refusal.refusal.first_ns for refusal in refusals)),
+            moment(max(refusal.refusal.last_ns for refusal in refusals)),
+        ),
     )

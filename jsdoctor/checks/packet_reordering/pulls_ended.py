@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.packets.views import View, moment, most_severe_of_each, observed
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Severity, passed
+from jsdoctor.model.finding import Finding, Severity, failed, passed
 from jsdoctor.model.nats_traffic import StatusMessages
 from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.params import Params
@@ -46,16 +46,16 @@ def _counts(statuses: StatusMessages) -> bool:
 
 def _finding(view: View, ended: list[StatusMessages], params: Params) -> Finding:
     count = sum(statuses.count for statuses in ended)
-    return Finding(
-        subject=view.subject,
+    return failed(
+        view.subject,
+        f"the server ended pulls: {'; '.join(map(_said, ended[:4]))}{view.who}",
+        *observed(view, **{f"status {statuses.code} {statuses.text}": statuses.count for statuses in ended}),
         severity=None if count >= params.integer("warn") else Severity.INFO,
-        message=f"the server ended pulls: {'; '.join(map(_said, ended[:4]))}{view.who}",
-        measured=count,
-        threshold=params.integer("warn"),
-        unit="count",
-        evidence=observed(view, **{f"status {statuses.code} {statuses.text}": statuses.count for statuses in ended}),
-        first_seen=moment(min(statuses.first_ns for statuses in ended)),
-        last_seen=moment(max(statuses.last_ns for statuses in ended)),
+        measured=(count, params.integer("warn"), "count"),
+        between=(
+            moment(min(statuses.first_ns for statuses in ended)),
+            moment(max(statuses.last_ns for statuses in ended)),
+        ),
     )
 
 

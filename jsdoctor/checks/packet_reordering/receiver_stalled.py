@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.packets.views import DirectionView, View, moment, most_severe_of_each, observed
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Severity, passed
+from jsdoctor.model.finding import Finding, Severity, failed, passed
 from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.params import Params
 from jsdoctor.model.wording import counted, span
@@ -33,26 +33,21 @@ def _finding(view: View, direction: DirectionView, params: Params) -> Finding:
         severity = Severity.CRITICAL
     elif flow.zero_window_ns >= warn_ns:
         severity = None
-    return Finding(
-        subject=view.subject,
-        severity=severity,
-        message=(
-            f"{direction.sender} did not read for {span(flow.zero_window_ns)} in all, at most"
-            f" {span(flow.longest_zero_window_ns)} at a time: {counted(flow.zero_windows, 'window')} of zero bytes"
-            f" stopped {direction.receiver}{_then(direction, severity)}"
-        ),
-        measured=flow.zero_window_ns,
-        threshold=warn_ns,
-        unit="duration",
-        evidence=observed(
+    return failed(
+        view.subject,
+        f"{direction.sender} did not read for {span(flow.zero_window_ns)} in all, at most"
+        f" {span(flow.longest_zero_window_ns)} at a time: {counted(flow.zero_windows, 'window')} of zero bytes"
+        f" stopped {direction.receiver}{_then(direction, severity)}",
+        *observed(
             view,
             zero_windows=flow.zero_windows,
             zero_window_ns=flow.zero_window_ns,
             longest_zero_window_ns=flow.longest_zero_window_ns,
             closed=view.tcp.closed or "still open",
         ),
-        first_seen=moment(view.tcp.first_ns),
-        last_seen=moment(view.tcp.last_ns),
+        severity=severity,
+        measured=(flow.zero_window_ns, warn_ns, "duration"),
+        between=(moment(view.tcp.first_ns), moment(view.tcp.last_ns)),
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.packets.views import View, moment, most_severe_of_each, observed
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Severity, passed
+from jsdoctor.model.finding import Finding, Severity, failed, passed
 from jsdoctor.model.nats_traffic import Content
 from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.params import Params
@@ -35,22 +35,17 @@ def slow_consumer_closed(packets: PacketEvidence, params: Params) -> Iterator[Fi
 def _finding(view: View, params: Params, *, reported: bool) -> Finding:
     client, server = (direction.flow for direction in view.directions)
     how = "with -ERR 'Slow Consumer'" if reported else "without a message, as it does with slow consumers"
-    return Finding(
-        subject=view.subject,
-        message=(
-            f"{view.ends[0]} did not read for up to {span(client.longest_zero_window_ns)} at a time, and"
-            f" {view.ends[1]} ended the connection {how}{view.who}"
-        ),
-        measured=client.longest_zero_window_ns,
-        threshold=params.integer("stalled"),
-        unit="duration",
-        evidence=observed(
+    return failed(
+        view.subject,
+        f"{view.ends[0]} did not read for up to {span(client.longest_zero_window_ns)} at a time, and"
+        f" {view.ends[1]} ended the connection {how}{view.who}",
+        *observed(
             view,
             longest_zero_window_ns=client.longest_zero_window_ns,
             zero_window_ns=client.zero_window_ns,
             deliveries=view.nats.deliveries,
             bytes_to_client=server.distinct_bytes,
         ),
-        first_seen=moment(view.tcp.first_ns),
-        last_seen=moment(server.ended_ns or view.tcp.last_ns),
+        measured=(client.longest_zero_window_ns, params.integer("stalled"), "duration"),
+        between=(moment(view.tcp.first_ns), moment(server.ended_ns or view.tcp.last_ns)),
     )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from jsdoctor.checks.packets.views import moment, percent
-from jsdoctor.model.finding import Finding, Observation, Severity, Subject, passed
+from jsdoctor.model.finding import Finding, Observation, Severity, Subject, failed, passed
 from jsdoctor.model.nats_traffic import ConsumerTraffic
 from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.params import Params
@@ -57,16 +57,10 @@ def share_of_deliveries(
             yield passed(view.subject)
             continue
         often = share.reaches(params.number("warn"), params.integer("enough"))
-        yield Finding(
-            subject=view.subject,
-            severity=None if often else Severity.INFO,
-            message=(
-                f"{share.events:,} of {_deliveries(traffic.deliveries)} ({percent(share.ratio)}) {words(traffic)}"
-            ),
-            measured=share.ratio,
-            threshold=params.number("warn"),
-            unit="ratio",
-            evidence=tuple(
+        yield failed(
+            view.subject,
+            f"{share.events:,} of {_deliveries(traffic.deliveries)} ({percent(share.ratio)}) {words(traffic)}",
+            *(
                 Observation(view.capture, name, value)
                 for name, value in (
                     ("deliveries", traffic.deliveries),
@@ -78,6 +72,7 @@ def share_of_deliveries(
                     ("in progress", traffic.in_progress),
                 )
             ),
-            first_seen=moment(traffic.first_ns),
-            last_seen=moment(traffic.last_ns),
+            severity=None if often else Severity.INFO,
+            measured=(share.ratio, params.number("warn"), "ratio"),
+            between=(moment(traffic.first_ns), moment(traffic.last_ns)),
         )

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from jsdoctor.checks.logs.bursts import Burst, bursts
 from jsdoctor.checks.logs.log_findings import detailed_finding
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed, unknown
+from jsdoctor.model.finding import CLUSTER, Finding, Severity, failed, passed, unknown
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.params import Params
 from jsdoctor.model.release import release, version_at
@@ -75,37 +75,28 @@ def consumer_ahead_in_one_sample(
 
 def _impossible(consumer: Consumer) -> Finding:
     """A server that counted below zero shows a number near 2^64 (nats-server issue 4677)."""
-    return Finding(
-        subject=consumer.subject,
-        message=(
-            f"the consumer stands at message {consumer.delivered.stream_seq:,}, which no stream reaches: its position "
-            "is damaged and it delivers nothing; delete it and add it again with --deliver and the first message that "
-            f"is not worked on (its ack floor is at {consumer.ack_floor.stream_seq:,})"
-        ),
-        measured=consumer.delivered.stream_seq,
-        unit="count",
-        evidence=(consumer.observed("delivered.stream_seq", consumer.delivered.stream_seq),),
+    return failed(
+        consumer.subject,
+        f"the consumer stands at message {consumer.delivered.stream_seq:,}, which no stream reaches: its position "
+        "is damaged and it delivers nothing; delete it and add it again with --deliver and the first message that "
+        f"is not worked on (its ack floor is at {consumer.ack_floor.stream_seq:,})",
+        consumer.observed("delivered.stream_seq", consumer.delivered.stream_seq),
+        measured=(consumer.delivered.stream_seq, None, "count"),
     )
 
 
 def _ahead(ahead: int, readings: Sequence[Consumer], stream: Stream, version: str) -> Finding:
     now, last_seq = readings[-1], stream.state.last_seq
-    return Finding(
-        subject=now.subject,
-        message=(
-            f"the consumer stands at message {ahead:,} but the stream ends at {last_seq:,}: the stream lost "
-            "its end or was recreated, and this consumer may never get the next "
-            f"{counted(ahead - last_seq, 'new message')}"
-            f"{_recovery(version, last_seq)}"
-        ),
-        measured=ahead,
-        threshold=last_seq,
-        unit="count",
-        evidence=(
-            *(reading.observed("delivered.stream_seq", reading.delivered.stream_seq) for reading in readings),
-            now.observed("ack_floor.stream_seq", now.ack_floor.stream_seq),
-            stream.observed("state.last_seq", last_seq),
-        ),
+    return failed(
+        now.subject,
+        f"the consumer stands at message {ahead:,} but the stream ends at {last_seq:,}: the stream lost "
+        "its end or was recreated, and this consumer may never get the next "
+        f"{counted(ahead - last_seq, 'new message')}"
+        f"{_recovery(version, last_seq)}",
+        *(reading.observed("delivered.stream_seq", reading.delivered.stream_seq) for reading in readings),
+        now.observed("ack_floor.stream_seq", now.ack_floor.stream_seq),
+        stream.observed("state.last_seq", last_seq),
+        measured=(ahead, last_seq, "count"),
     )
 
 

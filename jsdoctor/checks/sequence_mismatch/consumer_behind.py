@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Confidence, Finding, Severity, passed
+from jsdoctor.model.finding import Confidence, Finding, Severity, failed, passed
 from jsdoctor.model.snapshot import Consumer, Stream
 from jsdoctor.model.trend import ConsumerHistory, Trend
 from jsdoctor.model.wording import counted, span
@@ -146,17 +146,13 @@ def _finding(
     confidence: Confidence = Confidence.HIGH,
 ) -> Finding:
     consumer, stream = history.last, history.stream
-    return Finding(
-        subject=consumer.subject,
+    return failed(
+        consumer.subject,
+        message,
+        consumer.observed("delivered.stream_seq", consumer.delivered.stream_seq),
+        stream.observed("state.first_seq", stream.state.first_seq),
+        consumer.observed("num_pending", consumer.num_pending),
         severity=severity,
         confidence=confidence,
-        message=message,
-        measured=missed,
-        threshold=None if missed is None else 0,
-        unit=None if missed is None else "count",
-        evidence=(
-            consumer.observed("delivered.stream_seq", consumer.delivered.stream_seq),
-            stream.observed("state.first_seq", stream.state.first_seq),
-            consumer.observed("num_pending", consumer.num_pending),
-        ),
+        measured=(missed, None if missed is None else 0, None if missed is None else "count"),
     )

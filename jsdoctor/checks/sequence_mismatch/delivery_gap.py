@@ -11,7 +11,7 @@ from jsdoctor.checks.logs.bursts import Burst, bursts
 from jsdoctor.checks.logs.words import client_of
 from jsdoctor.checks.packets.views import moment, most_severe, unreadable, views
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import CLUSTER, Finding, Observation, Severity, Subject, passed, unknown
+from jsdoctor.model.finding import CLUSTER, Finding, Observation, Severity, Subject, failed, passed, unknown
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.nats_traffic import ConsumerTraffic
 from jsdoctor.model.packets import PacketEvidence
@@ -54,19 +54,14 @@ def _finding(burst: Burst, resets: int, params: Params) -> Finding:
     else:
         what = "ordered consumers missed messages and recreated themselves"
     often = count[_MISMATCH] >= params.integer("repeats") or resets >= params.integer("resets")
-    return Finding(
-        subject=burst.subject,
+    return failed(
+        burst.subject,
+        f"{what}, {burst.story}; with explicit acknowledgements they come again after ack_wait, without them they"
+        " are lost to this client",
+        *burst.evidence,
         severity=None if often else severity,
-        message=(
-            f"{what}, {burst.story}; with explicit acknowledgements they come again after ack_wait, without them they"
-            " are lost to this client"
-        ),
-        measured=burst.count,
-        threshold=params.integer("repeats") if count[_MISMATCH] else params.integer("resets"),
-        unit="count",
-        first_seen=burst.first_seen,
-        last_seen=burst.last_seen,
-        evidence=burst.evidence,
+        measured=(burst.count, params.integer("repeats") if count[_MISMATCH] else params.integer("resets"), "count"),
+        between=(burst.first_seen, burst.last_seen),
     )
 
 
@@ -98,21 +93,20 @@ def _judged(consumer: ConsumerTraffic, capture: str, params: Params) -> Finding:
     if not (missing or ahead or consumer.restarts):
         return passed(subject)
     quiet = not missing and ahead < params.integer("repeats") and consumer.restarts < params.integer("resets")
-    return Finding(
-        subject=subject,
+    return failed(
+        subject,
+        _message(consumer, missing, ahead),
+        Observation(capture, "deliveries", consumer.deliveries),
+        Observation(capture, "consumer sequences missing", missing),
+        Observation(capture, "began again", consumer.restarts),
+        Observation(capture, "heartbeats ahead", ahead),
         severity=Severity.INFO if quiet else None,
-        message=_message(consumer, missing, ahead),
-        measured=missing or ahead or consumer.restarts,
-        threshold=params.integer("repeats") if ahead and not missing else params.integer("resets"),
-        unit="count",
-        evidence=(
-            Observation(capture, "deliveries", consumer.deliveries),
-            Observation(capture, "consumer sequences missing", missing),
-            Observation(capture, "began again", consumer.restarts),
-            Observation(capture, "heartbeats ahead", ahead),
+        measured=(
+            missing or ahead or consumer.restarts,
+            params.integer("repeats") if ahead and not missing else params.integer("resets"),
+            "count",
         ),
-        first_seen=moment(consumer.first_ns),
-        last_seen=moment(consumer.last_ns),
+        between=(moment(consumer.first_ns), moment(consumer.last_ns)),
     )
 
 

@@ -13,7 +13,7 @@ from jsdoctor.checks.packets.publishes import RefusedBy, no_publishes, readable_
 from jsdoctor.checks.packets.views import moment, observed
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.sequence_mismatch.refusals import REFUSED, all_ahead, repeated, some_ahead
-from jsdoctor.model.finding import CLUSTER, Finding, Severity, Subject, passed
+from jsdoctor.model.finding import CLUSTER, Finding, Severity, Subject, failed, passed
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.params import Params
@@ -33,20 +33,15 @@ def _finding(burst: Burst, params: Params) -> Finding:
     whole = sum(occurrence.count for occurrence in burst.found if all_ahead(occurrence))
     often = whole >= params.integer("repeats") or 0 in repeated(burst.found, params.integer("repeats"))
     some = "" if whole == burst.count else " (not all of these)"
-    return Finding(
-        subject=burst.subject,
+    return failed(
+        burst.subject,
+        f"publishes refused, {burst.story}{some}, because they expect a sequence that the stream or the subject has"
+        " not reached: it was recreated, restored, purged or lost messages; they fail until the publisher reads"
+        " the last sequence again",
+        *burst.evidence,
         severity=None if often else Severity.INFO,
-        message=(
-            f"publishes refused, {burst.story}{some}, because they expect a sequence that the stream or the subject has"
-            " not reached: it was recreated, restored, purged or lost messages; they fail until the publisher reads"
-            " the last sequence again"
-        ),
-        measured=whole,
-        threshold=params.integer("repeats"),
-        unit="count",
-        first_seen=burst.first_seen,
-        last_seen=burst.last_seen,
-        evidence=burst.evidence,
+        measured=(whole, params.integer("repeats"), "count"),
+        between=(burst.first_seen, burst.last_seen),
         remedy={"action": "stream.inspect"} if burst.subject.kind == "stream" else {},
     )
 
@@ -72,23 +67,18 @@ def _finding_captured(subject: Subject, ahead: list[RefusedBy], params: Params) 
     numbers = ""
     if last.expected is not None and last.actual is not None and last.expected > last.actual:
         numbers = f", {last.expected:,} where it has {last.actual:,}"
-    return Finding(
-        subject=subject,
-        severity=None if count >= params.integer("repeats") else Severity.INFO,
-        message=(
-            f"{count:,} {'publish was' if count == 1 else 'publishes were'} refused for expecting a sequence that"
-            f" the stream or the subject has not reached{numbers}: it was recreated, restored, purged or lost messages;"
-            " they fail until the publisher reads the last sequence again"
-        ),
-        measured=count,
-        threshold=params.integer("repeats"),
-        unit="count",
-        evidence=tuple(
+    return failed(
+        subject,
+        f"{count:,} {'publish was' if count == 1 else 'publishes were'} refused for expecting a sequence that"
+        f" the stream or the subject has not reached{numbers}: it was recreated, restored, purged or lost messages;"
+        " they fail until the publisher reads the last sequence again",
+        *(
             value
             for refusal in ahead
             for value in observed(refusal.view, refused=refusal.refusal.ahead, error=refusal.refusal.description)
         ),
-        first_seen=moment(min(refusal.refusal.first_ns for refusal in ahead)),
-        last_seen=moment(last.last_ns),
+        severity=None if count >= params.integer("repeats") else Severity.INFO,
+        measured=(count, params.integer("repeats"), "count"),
+        between=(moment(min(refusal.refusal.first_ns for refusal in ahead)), moment(last.last_ns)),
         remedy={"action": "stream.inspect"} if subject.kind == "stream" else {},
     )

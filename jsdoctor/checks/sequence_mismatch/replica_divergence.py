@@ -14,7 +14,7 @@ from jsdoctor.checks.logs.log_findings import detailed_finding
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.servers.health import uptime_ns
 from jsdoctor.checks.streams.limits import is_scaled, led_ns
-from jsdoctor.model.finding import Finding, Severity, passed, suspected, unknown
+from jsdoctor.model.finding import Finding, Severity, failed, passed, suspected, unknown
 from jsdoctor.model.jetstream import Cluster, StreamState
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.params import Params
@@ -293,18 +293,14 @@ def _not_gone(young: Sequence[Server]) -> str:
 def _keeping(stream: Stream, divergences: Sequence[Divergence]) -> Finding:
     most = max(divergences, key=_size)
     kept = ", ".join(f"{d.server} has {d.ours:,} messages, the leader {d.leaders:,}" for d in divergences)
-    return Finding(
-        subject=stream.subject,
-        severity=Severity.INFO,
-        message=f"{kept}: servers from 2.11 on keep acknowledged messages as long as a consumer is led by an older"
+    return failed(
+        stream.subject,
+        f"{kept}: servers from 2.11 on keep acknowledged messages as long as a consumer is led by an older"
         " server, and remove them when all members are upgraded",
-        measured=most.size,
-        threshold=0,
-        unit="count",
-        evidence=(
-            stream.observed("state.messages", most.leaders),
-            *(stream.observed(f"copy[{d.server}].messages", d.ours) for d in divergences),
-        ),
+        stream.observed("state.messages", most.leaders),
+        *(stream.observed(f"copy[{d.server}].messages", d.ours) for d in divergences),
+        severity=Severity.INFO,
+        measured=(most.size, 0, "count"),
     )
 
 
@@ -347,17 +343,13 @@ def _judged(
     largest = [
         max((d for d in divergences if d.server == name), key=_size) for name in sorted({d.server for d in divergences})
     ]
-    return Finding(
-        subject=asset.subject,
+    return failed(
+        asset.subject,
+        _apart(history, divergences, largest),
+        *(asset.observed(worst.field if isinstance(asset, Consumer) else f"state.{worst.field}", worst.leaders),),
+        *(asset.observed(f"copy[{d.server}].{d.field}", d.ours) for d in divergences),
         severity=None if any(_is_large(worst.size, whole, params)) else Severity.WARNING,
-        message=_apart(history, divergences, largest),
-        measured=worst.size,
-        threshold=0,
-        unit="count",
-        evidence=(
-            *(asset.observed(worst.field if isinstance(asset, Consumer) else f"state.{worst.field}", worst.leaders),),
-            *(asset.observed(f"copy[{d.server}].{d.field}", d.ours) for d in divergences),
-        ),
+        measured=(worst.size, 0, "count"),
     )
 
 

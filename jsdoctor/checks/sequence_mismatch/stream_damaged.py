@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 
 from jsdoctor.checks.logs.words import no_server_lines
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Confidence, Finding, Severity, passed, suspected, unknown
+from jsdoctor.model.finding import Confidence, Finding, Severity, failed, passed, suspected, unknown
 from jsdoctor.model.history import History
 from jsdoctor.model.jetstream import LostMessages, StreamConfig, StreamState
 from jsdoctor.model.log import LogEvidence, RestoredFall
@@ -44,29 +44,23 @@ def _adds_up(state: StreamState) -> bool:
 def _lost(stream: Stream, lost: LostMessages) -> Finding:
     numbers, size = lost.msgs or (), lost.bytes
     which = f"{counted(len(numbers), 'message')} from sequence {min(numbers):,} on" if numbers else f"{size:,} bytes"
-    return Finding(
-        subject=stream.subject,
-        message=f"the server found the storage of {which} damaged and dropped what could not be read",
-        measured=len(numbers) or size,
-        threshold=0,
-        unit="count" if numbers else "bytes",
-        evidence=(
-            stream.observed("state.lost.bytes", size),
-            *((stream.observed("state.lost.msgs", f"{min(numbers)}..{max(numbers)}"),) if numbers else ()),
-        ),
+    return failed(
+        stream.subject,
+        f"the server found the storage of {which} damaged and dropped what could not be read",
+        stream.observed("state.lost.bytes", size),
+        *((stream.observed("state.lost.msgs", f"{min(numbers)}..{max(numbers)}"),) if numbers else ()),
+        measured=(len(numbers) or size, 0, "count" if numbers else "bytes"),
     )
 
 
 def _torn(stream: Stream) -> Finding:
     state = stream.state
-    return Finding(
-        subject=stream.subject,
-        message=(
-            f"its numbers contradict each other: {counted(state.messages, 'message')} and {state.num_deleted:,} "
-            f"deleted between sequences {state.first_seq:,} and {state.last_seq:,}: it "
-            "loaded damaged storage, or miscounted"
-        ),
-        evidence=tuple(
+    return failed(
+        stream.subject,
+        f"its numbers contradict each other: {counted(state.messages, 'message')} and {state.num_deleted:,} "
+        f"deleted between sequences {state.first_seq:,} and {state.last_seq:,}: it "
+        "loaded damaged storage, or miscounted",
+        *(
             stream.observed(f"state.{name}", getattr(state, name))
             for name in ("messages", "num_deleted", "first_seq", "last_seq")
         ),
@@ -127,41 +121,28 @@ def _removed(history: StreamHistory) -> int:
 
 def _went_back(before: Stream, last: Stream) -> Finding:
     gone = before.state.last_seq - last.state.last_seq
-    return Finding(
-        subject=last.subject,
-        message=(
-            f"the stream ended at sequence {before.state.last_seq:,} and now ends at {last.state.last_seq:,}: "
-            f"{counted(gone, 'message')} or more are gone, and their sequences are used again"
-        ),
-        measured=gone,
-        threshold=0,
-        unit="count",
-        first_seen=before.at,
-        last_seen=last.at,
-        evidence=(
-            before.observed("state.last_seq", before.state.last_seq),
-            last.observed("state.last_seq", last.state.last_seq),
-            last.observed("state.messages", last.state.messages),
-        ),
+    return failed(
+        last.subject,
+        f"the stream ended at sequence {before.state.last_seq:,} and now ends at {last.state.last_seq:,}: "
+        f"{counted(gone, 'message')} or more are gone, and their sequences are used again",
+        before.observed("state.last_seq", before.state.last_seq),
+        last.observed("state.last_seq", last.state.last_seq),
+        last.observed("state.messages", last.state.messages),
+        measured=(gone, 0, "count"),
+        between=(before.at, last.at),
     )
 
 
 def _holes(history: StreamHistory, missing: int) -> Finding:
     first, last = history.first, history.last
     same = first.answered_by == last.answered_by
-    return Finding(
-        subject=last.subject,
-        message=(
-            f"{counted(missing, 'message')} vanished from the middle of a stream that allows no deletes and no purges: "
-            + ("their storage is damaged" if same else f"the copy of {last.answered_by}, which leads now, lacks them")
-        ),
-        measured=missing,
-        threshold=0,
-        unit="count",
-        evidence=(
-            first.observed("state.num_deleted", first.state.num_deleted),
-            last.observed("state.num_deleted", last.state.num_deleted),
-        ),
+    return failed(
+        last.subject,
+        f"{counted(missing, 'message')} vanished from the middle of a stream that allows no deletes and no purges: "
+        + ("their storage is damaged" if same else f"the copy of {last.answered_by}, which leads now, lacks them"),
+        first.observed("state.num_deleted", first.state.num_deleted),
+        last.observed("state.num_deleted", last.state.num_deleted),
+        measured=(missing, 0, "count"),
     )
 
 
@@ -197,18 +178,15 @@ def restored_less_logged(logs: LogEvidence, snapshots: SnapshotSeries | None) ->
 
 
 def _finding(fall: RestoredFall, severity: Severity | None, why: str, sure: Confidence) -> Finding:
-    return Finding(
-        subject=fall.subject,
+    return failed(
+        fall.subject,
+        f"{fall.server} restored {counted(fall.after, 'message')} where it had {fall.before:,} at the start before"
+        f" ({fall.before - fall.after:,} fewer): {why}",
+        fall.before_line.observed,
+        fall.after_line.observed,
         severity=severity,
         confidence=sure,
-        message=(
-            f"{fall.server} restored {counted(fall.after, 'message')} where it had {fall.before:,} at the start before"
-            f" ({fall.before - fall.after:,} fewer): {why}"
-        ),
-        measured=fall.before - fall.after,
-        threshold=0,
-        unit="count",
-        evidence=(fall.before_line.observed, fall.after_line.observed),
+        measured=(fall.before - fall.after, 0, "count"),
     )
 
 

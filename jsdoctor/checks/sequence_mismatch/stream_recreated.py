@@ -14,7 +14,7 @@ from datetime import datetime
 from jsdoctor.checks.logs.bursts import Burst, bursts
 from jsdoctor.checks.logs.words import when, zoned
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Confidence, Finding, Severity, passed, suspected
+from jsdoctor.model.finding import Confidence, Finding, Severity, failed, passed, suspected
 from jsdoctor.model.history import History
 from jsdoctor.model.log import LogEvidence, Occurrence, exemplars_of
 from jsdoctor.model.params import Params
@@ -94,45 +94,34 @@ def _ns(since: datetime, until: datetime) -> int:
 
 def recreated(before: Stream, now: Stream, when: str) -> Finding:
     """The finding for a stream that is not the one of before."""
-    return Finding(
-        subject=now.subject,
-        message=(
-            f"the stream was deleted and recreated {when}: it ended at sequence "
-            f"{before.state.last_seq:,} with {counted(len(before.consumers), 'consumer')}, now at "
-            f"{now.state.last_seq:,} with {len(now.consumers)}; clients that remember sequences or wait on a consumer "
-            "of before get nothing or errors"
-        ),
-        measured=now.state.last_seq,
-        threshold=before.state.last_seq,
-        unit="count",
-        first_seen=before.at,
-        last_seen=now.at,
-        evidence=(
-            before.observed("created", before.created),
-            before.observed("state.last_seq", before.state.last_seq),
-            now.observed("created", now.created),
-            now.observed("state.last_seq", now.state.last_seq),
-        ),
+    return failed(
+        now.subject,
+        f"the stream was deleted and recreated {when}: it ended at sequence "
+        f"{before.state.last_seq:,} with {counted(len(before.consumers), 'consumer')}, now at "
+        f"{now.state.last_seq:,} with {len(now.consumers)}; clients that remember sequences or wait on a consumer "
+        "of before get nothing or errors",
+        before.observed("created", before.created),
+        before.observed("state.last_seq", before.state.last_seq),
+        now.observed("created", now.created),
+        now.observed("state.last_seq", now.state.last_seq),
+        measured=(now.state.last_seq, before.state.last_seq, "count"),
+        between=(before.at, now.at),
     )
 
 
 def _restored(stream: Stream, older_ns: int) -> Finding:
     age = span(_ns(stream.created, stream.at)) if stream.created else "some time"
-    return Finding(
-        subject=stream.subject,
+    return failed(
+        stream.subject,
+        f"the stream was made {age} ago and holds what is {span(older_ns)} older than itself: it was restored from "
+        "a backup, and clients that went beyond the backup remember sequences that are given out again; or it was "
+        "deleted and created again, and the server kept what it held; or it was a mirror; or a server up to"
+        " 2.12 was restarted, the stream was changed, and the server was restarted again",
+        stream.observed("created", stream.created),
+        stream.observed("state.first_ts", stream.state.first_ts),
+        stream.observed("state.last_seq", stream.state.last_seq),
         severity=Severity.INFO,
         confidence=Confidence.MEDIUM,
-        message=(
-            f"the stream was made {age} ago and holds what is {span(older_ns)} older than itself: it was restored from "
-            "a backup, and clients that went beyond the backup remember sequences that are given out again; or it was "
-            "deleted and created again, and the server kept what it held; or it was a mirror; or a server up to"
-            " 2.12 was restarted, the stream was changed, and the server was restarted again"
-        ),
-        evidence=(
-            stream.observed("created", stream.created),
-            stream.observed("state.first_ts", stream.state.first_ts),
-            stream.observed("state.last_seq", stream.state.last_seq),
-        ),
     )
 
 
@@ -152,27 +141,26 @@ _FAILED = ("stream-restore-failed", "stream-restore-not-activated", "stream-rest
 def stream_recreated_logged(logs: LogEvidence) -> Iterator[Finding]:
     """A stream can only be created after a delete if it was recreated under the same name."""
     findings = [*_recreated(logs)]
-    failed = bursts(logs, *_FAILED, calm=False)
-    findings += [_restored_logged(burst, failed=True) for burst in failed]
-    subjects = {burst.subject for burst in failed}
+    failures = bursts(logs, *_FAILED, calm=False)
+    findings += [_restored_logged(burst, has_failed=True) for burst in failures]
+    subjects = {burst.subject for burst in failures}
     started = bursts(logs, "stream-restore-started", calm=False)
-    findings += [_restored_logged(burst, failed=False) for burst in started if burst.subject not in subjects]
+    findings += [_restored_logged(burst, has_failed=False) for burst in started if burst.subject not in subjects]
     yield from findings
 
 
-def _restored_logged(burst: Burst, *, failed: bool) -> Finding:
-    return Finding(
-        subject=burst.subject,
-        severity=None if failed else Severity.INFO,
-        message=(
+def _restored_logged(burst: Burst, *, has_failed: bool) -> Finding:
+    return failed(
+        burst.subject,
+        (
             f"a restore from a backup failed, {burst.story}: the stream may be missing or incomplete"
-            if failed
+            if has_failed
             else f"a restore from a backup was {burst.story}: sequences go on where the backup ends; clients that were"
             " further expect more than there is"
         ),
-        first_seen=burst.first_seen,
-        last_seen=burst.last_seen,
-        evidence=burst.evidence,
+        *burst.evidence,
+        severity=None if has_failed else Severity.INFO,
+        between=(burst.first_seen, burst.last_seen),
         remedy={} if burst.subject.kind == "stream" else {"action": "none"},
     )
 
@@ -189,16 +177,13 @@ def _recreated(logs: LogEvidence) -> Iterator[Finding]:
             continue
         if created.last < deleted.first:
             continue
-        yield Finding(
-            subject=deleted.subject,
-            message=(
-                f"the stream was deleted and created again{when(deleted.first, created.last)}, as advisories show:"
-                " sequences began again, its consumers went with it, and clients that remember either get errors or"
-                " nothing"
-            ),
-            first_seen=zoned(deleted.first),
-            last_seen=zoned(created.last),
-            evidence=exemplars_of((deleted, created)),
+        yield failed(
+            deleted.subject,
+            f"the stream was deleted and created again{when(deleted.first, created.last)}, as advisories show:"
+            " sequences began again, its consumers went with it, and clients that remember either get errors or"
+            " nothing",
+            *exemplars_of((deleted, created)),
+            between=(zoned(deleted.first), zoned(created.last)),
         )
 
 
@@ -221,21 +206,16 @@ def stream_restored_stored(stored: StoredMessages, snapshots: SnapshotSeries, pa
 
 def _finding(stored: StoredStream, stream: Stream, age_ns: int) -> Finding:
     later = stored.last_seq - stored.older.last_seq
-    return Finding(
-        subject=stored.subject,
+    return failed(
+        stored.subject,
+        f"{counted(stored.older.count, 'message')} up to sequence {stored.older.last_seq:,} are older than the "
+        f"stream, which was made {span(age_ns)} ago: a restore brought them in; the backup ends at "
+        f"{moment(stored.older.last_ns):%Y-%m-%d %H:%M:%S}Z, and sequences from {stored.older.last_seq + 1:,} on "
+        + (f"were given out again, {later:,} of them so far" if later else "are given out again"),
+        stream.observed("created", stream.created),
+        stored.observed(f"message {stored.older.last_seq} time", moment(stored.older.last_ns)),
+        stream.observed("state.last_seq", stream.state.last_seq),
         severity=Severity.INFO,
         confidence=Confidence.MEDIUM,
-        message=(
-            f"{counted(stored.older.count, 'message')} up to sequence {stored.older.last_seq:,} are older than the "
-            f"stream, which was made {span(age_ns)} ago: a restore brought them in; the backup ends at "
-            f"{moment(stored.older.last_ns):%Y-%m-%d %H:%M:%S}Z, and sequences from {stored.older.last_seq + 1:,} on "
-            + (f"were given out again, {later:,} of them so far" if later else "are given out again")
-        ),
-        measured=stored.older.last_seq,
-        unit="count",
-        evidence=(
-            stream.observed("created", stream.created),
-            stored.observed(f"message {stored.older.last_seq} time", moment(stored.older.last_ns)),
-            stream.observed("state.last_seq", stream.state.last_seq),
-        ),
+        measured=(stored.older.last_seq, None, "count"),
     )

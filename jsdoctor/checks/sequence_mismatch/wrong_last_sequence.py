@@ -14,7 +14,7 @@ from jsdoctor.checks.packets.publishes import RefusedBy, no_publishes, readable_
 from jsdoctor.checks.packets.views import moment, observed
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.sequence_mismatch.refusals import REFUSED, all_ahead, repeated
-from jsdoctor.model.finding import CLUSTER, Finding, Severity, Subject, passed
+from jsdoctor.model.finding import CLUSTER, Finding, Severity, Subject, failed, passed
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.params import Params
@@ -48,16 +48,13 @@ def _finding(burst: Burst, logs: LogEvidence, params: Params) -> Finding:
         cause = f"the last sequence stayed {min(stuck):,}: it tries again without reading where the stream is"
     elif burst.most >= params.integer("burst"):
         severity, cause = None, f"{burst.most:,} within ten minutes: writers contend for the same sequence"
-    return Finding(
-        subject=burst.subject,
+    return failed(
+        burst.subject,
+        f"publishes refused for an expected sequence or id, {burst.story}: {cause}{_late(burst, logs)}",
+        *burst.evidence,
         severity=severity,
-        message=f"publishes refused for an expected sequence or id, {burst.story}: {cause}{_late(burst, logs)}",
-        measured=burst.count,
-        threshold=params.integer("repeats"),
-        unit="count",
-        first_seen=burst.first_seen,
-        last_seen=burst.last_seen,
-        evidence=burst.evidence,
+        measured=(burst.count, params.integer("repeats"), "count"),
+        between=(burst.first_seen, burst.last_seen),
         remedy={"action": "stream.inspect"} if burst.subject.kind == "stream" else {},
     )
 
@@ -117,16 +114,16 @@ def _finding_captured(subject: Subject, refused_bies: list[RefusedBy], params: P
         cause = "writers contend for the same sequence"
     else:
         severity, cause = Severity.INFO, "two writers at once, which is ordinary where they read again and try again"
-    return Finding(
-        subject=subject,
+    return failed(
+        subject,
+        f"{_publishes(count)} refused for an expected sequence or id ({refusals[0].description}): {cause}",
+        *(value for refusal in refused_bies for value in observed(refusal.view, **_figures(refusal))),
         severity=severity,
-        message=f"{_publishes(count)} refused for an expected sequence or id ({refusals[0].description}): {cause}",
-        measured=count,
-        threshold=params.integer("repeats"),
-        unit="count",
-        evidence=tuple(value for refusal in refused_bies for value in observed(refusal.view, **_figures(refusal))),
-        first_seen=moment(min(refusal.first_ns for refusal in refusals)),
-        last_seen=moment(max(refusal.last_ns for refusal in refusals)),
+        measured=(count, params.integer("repeats"), "count"),
+        between=(
+            moment(min(refusal.first_ns for refusal in refusals)),
+            moment(max(refusal.last_ns for refusal in refusals)),
+        ),
         remedy={"action": "stream.inspect"} if subject.kind == "stream" else {},
     )
 

@@ -15,7 +15,7 @@ from jsdoctor.checks.registry import check
 from jsdoctor.checks.servers.closings import closed_within, most_common, observed_closings
 from jsdoctor.model.account_claims import AccountClaims, AccountUse
 from jsdoctor.model.connections import ClientConnection, Connections, ServerConnections
-from jsdoctor.model.finding import Finding, Severity, passed, unknown
+from jsdoctor.model.finding import Finding, Severity, failed, passed, unknown
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.params import Params
 from jsdoctor.model.wording import counted, span
@@ -60,49 +60,43 @@ def _expiry(uses: Sequence[AccountUse], within_ns: int) -> Finding:
     first = min(uses, key=lambda use: (use.expires is None, use.expires or use.at))
     if any(use.expired for use in uses) or (first.expires and first.expires <= first.at):
         servers = ", ".join(sorted(u.server for u in uses if u.expired or (u.expires and u.expires <= u.at)))
-        return Finding(
-            subject=first.subject,
+        return failed(
+            first.subject,
+            f"its JWT has expired on {servers}: its clients were disconnected and cannot log in",
+            *(use.observed("expired", use.expired) for use in uses),
             severity=Severity.ERROR,
-            message=f"its JWT has expired on {servers}: its clients were disconnected and cannot log in",
-            evidence=tuple(use.observed("expired", use.expired) for use in uses),
         )
     if first.expires is None:
         return passed(first.subject)
     left_ns = int((first.expires - first.at).total_seconds() * 1e9)
     if left_ns > within_ns:
         return passed(first.subject)
-    return Finding(
-        subject=first.subject,
-        message=f"its JWT on {first.server} expires in {span(left_ns)}: then its clients are disconnected",
-        measured=left_ns,
-        threshold=within_ns,
-        unit="duration",
-        evidence=(first.observed("decoded_jwt.exp", first.expires),),
+    return failed(
+        first.subject,
+        f"its JWT on {first.server} expires in {span(left_ns)}: then its clients are disconnected",
+        first.observed("decoded_jwt.exp", first.expires),
+        measured=(left_ns, within_ns, "duration"),
     )
 
 
 def _strange(server: ServerConnections, strange: Sequence[ClientConnection]) -> Finding:
     accounts = most_common(str(login.issuer_account) for login in strange)
-    return Finding(
-        subject=server.subject,
+    return failed(
+        server.subject,
+        f"{counted(len(strange), 'login')} failed of accounts that it does not know"
+        f" ({accounts}): it has no JWT of them and could not fetch one, or they are those of another operator",
+        *observed_closings(server, strange),
         severity=None if len(strange) >= _MANY else Severity.INFO,
-        message=(
-            f"{counted(len(strange), 'login')} failed of accounts that it does not know"
-            f" ({accounts}): it has no JWT of them and could not fetch one, or they are those of another operator"
-        ),
-        measured=len(strange),
-        threshold=_MANY,
-        unit="count",
-        evidence=observed_closings(server, strange),
+        measured=(len(strange), _MANY, "count"),
     )
 
 
 @check("server_health.account_unresolved_logged", lines_of="any")
 def account_unresolved_logged(logs: LogEvidence) -> Iterator[Finding]:
     """A server fetches an account when its first client comes (server.go fetchRawAccountClaims)."""
-    failed = bursts(logs, *_FAILED)
+    failures = bursts(logs, *_FAILED)
     expired = bursts(logs, "client-account-expired", subjects=client_of)
-    for burst in failed:
+    for burst in failures:
         what = "; ".join(dict.fromkeys(_FAILED[occurrence.signature] for occurrence in burst.found))
         reason = f" ({burst.values('reason')})" if burst.values("reason") else ""
         then = "meanwhile its clients cannot log in there"

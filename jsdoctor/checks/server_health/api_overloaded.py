@@ -13,7 +13,7 @@ import msgspec
 from jsdoctor.checks.logs.bursts import bursts
 from jsdoctor.checks.logs.log_findings import by_server, finding_of, is_recent
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Severity, Subject, passed, suspected
+from jsdoctor.model.finding import Finding, Severity, Subject, failed, passed, suspected
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.params import Params
 from jsdoctor.model.release import release
@@ -96,18 +96,14 @@ def _piled_up(server: Server, waits: Sequence[tuple[int, int]], params: Params) 
     close = min(max(wait) for wait in waits) >= params.integer("near_queue_limit")
     by_pending = inflight < params.integer("max_inflight")
     limit = "near_queue_limit" if close else "max_pending" if by_pending else "max_inflight"
-    return Finding(
-        subject=server.subject,
-        severity=Severity.ERROR if close else None,
-        message=f"{queue:,} JetStream API requests wait there, in every sample: clients that time out ask again, and at"
+    return failed(
+        server.subject,
+        f"{queue:,} JetStream API requests wait there, in every sample: clients that time out ask again, and at"
         " 10,000 the server drops all that wait",
-        measured=pending if by_pending else inflight,
-        threshold=params.integer(limit),
-        unit="count",
-        evidence=(
-            server.observed("api.inflight", inflight),
-            server.observed("meta_cluster.pending", pending),
-        ),
+        server.observed("api.inflight", inflight),
+        server.observed("meta_cluster.pending", pending),
+        severity=Severity.ERROR if close else None,
+        measured=(pending if by_pending else inflight, params.integer(limit), "count"),
     )
 
 
@@ -133,18 +129,14 @@ def _by_errors(server: Server, api: ApiStats, errors: _Errors | None, blurred: b
             "watch the real ones: nats events --js-advisory --all",
         )
     most = errors.share >= params.number("max_errors") and errors.rate >= params.number("max_error_rate")
-    return Finding(
-        subject=server.subject,
-        severity=None if most else Severity.INFO,
-        message=f"{errors.errors:,} of {errors.total:,} JetStream API calls between the samples returned an error,"
+    return failed(
+        server.subject,
+        f"{errors.errors:,} of {errors.total:,} JetStream API calls between the samples returned an error,"
         f" {errors.rate:,.0f} each second: some client repeats requests for what does not exist or is not allowed",
-        measured=errors.share,
-        threshold=params.number("max_errors" if most else "warn_errors"),
-        unit="ratio",
-        evidence=(
-            server.observed("api.errors", api.errors),
-            server.observed("api.total", api.total),
-        ),
+        server.observed("api.errors", api.errors),
+        server.observed("api.total", api.total),
+        severity=None if most else Severity.INFO,
+        measured=(errors.share, params.number("max_errors" if most else "warn_errors"), "ratio"),
     )
 
 
@@ -174,32 +166,26 @@ def _by_account(histories: Sequence[ServerHistory], params: Params) -> Iterator[
             continue
         last, share = histories[-1].last, errors / total if total else 0.0
         most = share >= params.number("max_errors") and rate >= params.number("max_error_rate")
-        yield Finding(
-            subject=subject,
-            severity=None if most else Severity.INFO,
-            message=f"{errors:,} of its {total:,} JetStream API calls between the samples returned an error,"
+        yield failed(
+            subject,
+            f"{errors:,} of its {total:,} JetStream API calls between the samples returned an error,"
             f" {rate:,.1f} a second: some client repeats what is refused, or looks for what is not there",
-            measured=rate,
-            threshold=params.number("account_error_rate"),
-            unit="per_second",
-            evidence=(
-                last.observed("account_details.api.errors", errors),
-                last.observed("account_details.api.total", total),
-            ),
+            last.observed("account_details.api.errors", errors),
+            last.observed("account_details.api.total", total),
+            severity=None if most else Severity.INFO,
+            measured=(rate, params.number("account_error_rate"), "per_second"),
             how_to_get="watch which: nats events --js-advisory --all, or subscribe to $JS.EVENT.ADVISORY.API",
         )
 
 
 def _many_calls(server: Server, api: ApiStats, errors: _Errors, params: Params) -> Finding:
-    return Finding(
-        subject=server.subject,
-        severity=Severity.INFO,
-        message=f"{errors.calls:,.0f} JetStream API calls each second between the samples, without publishes and pull"
+    return failed(
+        server.subject,
+        f"{errors.calls:,.0f} JetStream API calls each second between the samples, without publishes and pull"
         " requests: some client requests information of streams or consumers, or creates them, in a loop",
-        measured=errors.calls,
-        threshold=params.number("many_calls"),
-        unit="per_second",
-        evidence=(server.observed("api.total", api.total),),
+        server.observed("api.total", api.total),
+        severity=Severity.INFO,
+        measured=(errors.calls, params.number("many_calls"), "per_second"),
         how_to_get="watch which: nats events --js-advisory --all, or subscribe to $JS.EVENT.ADVISORY.API",
     )
 

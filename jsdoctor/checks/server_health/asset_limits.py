@@ -8,7 +8,7 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Observation, Severity, passed, unknown
+from jsdoctor.model.finding import Finding, Observation, Severity, failed, passed, unknown
 from jsdoctor.model.params import Params
 from jsdoctor.model.release import release, version_at
 from jsdoctor.model.server import Account, Accounts, ConnectedServer, Servers, Tier
@@ -82,18 +82,14 @@ def _path(tier: Tier) -> str:
 
 def _finding(account: Account, tier: Tier, use: _Use, near: float) -> Finding:
     full = use.used >= use.limit
-    return Finding(
-        subject=account.subject,
-        severity=Severity.ERROR if full else None,
-        message=f"{use.what}: {'no' if full else 'soon no'} further {use.noun[:-1]} can be created"
+    return failed(
+        account.subject,
+        f"{use.what}: {'no' if full else 'soon no'} further {use.noun[:-1]} can be created"
         + (" on it, ephemeral ones and those of key-value watchers included" if use.noun == "consumers" else ""),
-        measured=use.used / use.limit,
-        threshold=1.0 if full else near,
-        unit="ratio",
-        evidence=(
-            use.observed,
-            Observation(account.source, f"{_path(tier)}limits.max_{use.noun}", use.limit, account.at),
-        ),
+        use.observed,
+        Observation(account.source, f"{_path(tier)}limits.max_{use.noun}", use.limit, account.at),
+        severity=Severity.ERROR if full else None,
+        measured=(use.used / use.limit, 1.0 if full else near, "ratio"),
         remedy={"action": "server.look_at_account"},
     )
 

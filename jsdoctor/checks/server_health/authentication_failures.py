@@ -22,7 +22,7 @@ from jsdoctor.checks.servers.closings import (
     observed_closings,
 )
 from jsdoctor.model.connections import ClientConnection, Connections, ServerConnections
-from jsdoctor.model.finding import Finding, Observation, Severity, passed
+from jsdoctor.model.finding import Finding, Observation, Severity, failed, passed
 from jsdoctor.model.log import LogEvidence, Occurrence
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import Servers
@@ -49,34 +49,32 @@ def authentication_failures(connections: Connections, servers: Servers | None, p
         if server.closed is None:
             yield not_listed(server)
             continue
-        failed = [connection for connection in closed_within(server, window_ns) if connection.reason in _REASONS]
-        if len(failed) < max(params.integer("min_failures"), 1):
+        refused = [connection for connection in closed_within(server, window_ns) if connection.reason in _REASONS]
+        if len(refused) < max(params.integer("min_failures"), 1):
             yield passed(server.subject)
         else:
-            yield _finding(server, failed, may_name_users(servers, server.server), params)
+            yield _finding(server, refused, may_name_users(servers, server.server), params)
 
 
-def _finding(server: ServerConnections, failed: Sequence[ClientConnection], may_name: bool, params: Params) -> Finding:
+def _finding(server: ServerConnections, refused: Sequence[ClientConnection], may_name: bool, params: Params) -> Finding:
     most = max(
-        _most(connection.ip for connection in failed), _most(connection.authorized_user for connection in failed)
+        _most(connection.ip for connection in refused), _most(connection.authorized_user for connection in refused)
     )
     burst, limit = most >= params.integer("max_failures"), params.integer("max_failures")
-    strangers = all(not (connection.authorized_user or connection.lang) for connection in failed)
-    return Finding(
-        subject=server.subject,
-        severity=None if burst else Severity.INFO,
-        message=f"{counted(len(failed), 'login')} failed within {span(params.integer('window'))}, from"
-        f" {most_common(connection.ip for connection in failed)}{_users(failed, may_name)}: "
+    strangers = all(not (connection.authorized_user or connection.lang) for connection in refused)
+    return failed(
+        server.subject,
+        f"{counted(len(refused), 'login')} failed within {span(params.integer('window'))}, from"
+        f" {most_common(connection.ip for connection in refused)}{_users(refused, may_name)}: "
         + (
             "none gave a name or a client library, as a port scan or a health check of the wrong kind does"
             if strangers
             else "a client has the wrong credentials and tries again, or credentials are being guessed"
         ),
-        measured=most if burst else len(failed),
-        threshold=limit if burst else params.integer("min_failures"),
-        unit="count",
-        evidence=observed_closings(server, failed),
-        remedy={"reason": Counter(connection.reason for connection in failed).most_common(1)[0][0]},
+        *observed_closings(server, refused),
+        severity=None if burst else Severity.INFO,
+        measured=(most if burst else len(refused), limit if burst else params.integer("min_failures"), "count"),
+        remedy={"reason": Counter(connection.reason for connection in refused).most_common(1)[0][0]},
     )
 
 
@@ -85,8 +83,8 @@ def _most(values: Iterable[str]) -> int:
     return max(Counter(value for value in values if value).values(), default=0)
 
 
-def _users(failed: Sequence[ClientConnection], may_name: bool) -> str:
-    users = most_common(connection.authorized_user for connection in failed)
+def _users(refused: Sequence[ClientConnection], may_name: bool) -> str:
+    users = most_common(connection.authorized_user for connection in refused)
     if not users:
         return ""
     return f", user {users}" if may_name else ", users not shown: in their place this version may have tokens"

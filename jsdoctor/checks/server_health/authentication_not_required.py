@@ -11,7 +11,7 @@ from ipaddress import ip_address
 
 from jsdoctor.checks.declared.doubts import BY_HAND, unclear
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Observation, Severity, Subject, passed, unknown
+from jsdoctor.model.finding import Finding, Observation, Severity, Subject, failed, passed, unknown
 from jsdoctor.model.manifest import DeclaredLogin, DeclaredServers, Manifests
 from jsdoctor.model.server import Account, Accounts, ConnectedServer, Server, Servers, Varz
 from jsdoctor.model.wording import counted
@@ -55,18 +55,18 @@ def _judged(subject: Subject, host: str, auth: bool, tls: bool, seen: Observatio
     evidence = (seen, Observation(seen.source, "host", host, seen.at))
     if not auth:
         reach = "every process of this machine" if local else "every client that reaches its port"
-        return Finding(
-            subject=subject,
+        return failed(
+            subject,
+            f"it requires no login: {reach} may read, publish and delete every stream of that account",
+            *evidence,
             severity=Severity.INFO if local else None,
-            message=f"it requires no login: {reach} may read, publish and delete every stream of that account",
-            evidence=evidence,
         )
     if not tls and not local:
-        return Finding(
-            subject=subject,
+        return failed(
+            subject,
+            "it has no TLS: passwords and messages cross the network in clear text",
+            *evidence,
             severity=Severity.INFO,
-            message="it has no TLS: passwords and messages cross the network in clear text",
-            evidence=evidence,
         )
     return passed(subject)
 
@@ -87,13 +87,13 @@ def _unlimited(accounts: tuple[Account, ...]) -> Iterator[Finding]:
         if any(tier.limits.max_storage > 0 or tier.limits.max_memory > 0 for tier in account.tiers):
             yield passed(account.subject)
             continue
-        yield Finding(
-            subject=account.subject,
-            severity=Severity.INFO,
-            message=f"it has no JetStream limits and shares its servers with"
+        yield failed(
+            account.subject,
+            f"it has no JetStream limits and shares its servers with"
             f" {counted(in_domain[account.domain] - 1, 'other account')}:"
             " it can use up their storage",
-            evidence=(Observation(account.source, "limits.max_storage", -1, account.at),),
+            Observation(account.source, "limits.max_storage", -1, account.at),
+            severity=Severity.INFO,
         )
 
 
@@ -134,18 +134,18 @@ def _of_login(login: DeclaredLogin) -> Finding:
         keys = ", ".join(dict.fromkeys(key for key, _ in login.inline))
         text = f"a secret stands in the manifest itself ({keys}): put it into a Secret and name that"
         shown = tuple(place.shows(f"{key}: (not shown)") for key, place in login.inline)
-        return Finding(subject=login.subject, message=text, evidence=shown, remedy=BY_HAND)
+        return failed(login.subject, text, *shown, remedy=BY_HAND)
     if login.clear_text:
         servers = ", ".join(dict.fromkeys(server for server, _ in login.clear_text))
-        return Finding(
-            subject=login.subject,
+        return failed(
+            login.subject,
+            f"the login is sent to {servers} without TLS, unless the server requests it",
+            *(place.shows("no TLS") for _, place in login.clear_text),
             severity=Severity.INFO,
-            message=f"the login is sent to {servers} without TLS, unless the server requests it",
-            evidence=tuple(place.shows("no TLS") for _, place in login.clear_text),
             remedy=BY_HAND,
         )
     return passed(login.subject)
 
 
 def _found(servers: DeclaredServers, text: str, severity: Severity | None, shown: Observation) -> Finding:
-    return Finding(subject=servers.subject, severity=severity, message=text, evidence=(shown,), remedy=BY_HAND)
+    return failed(servers.subject, text, shown, severity=severity, remedy=BY_HAND)

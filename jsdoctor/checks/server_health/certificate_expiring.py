@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Severity, passed, unknown
+from jsdoctor.model.finding import Finding, Severity, failed, passed, unknown
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import Server, Servers, Varz
 from jsdoctor.model.wording import counted, span
@@ -75,17 +75,13 @@ def _finding(server: Server, late: list[Certificate], fail_ns: int, warn_ns: int
     left_ns = _ns(late[0].left)
     expired = late[0].left <= timedelta()
     severity = Severity.CRITICAL if expired else None if left_ns <= fail_ns else Severity.WARNING
-    return Finding(
-        subject=server.subject,
+    return failed(
+        server.subject,
+        "; ".join(map(_words, late)),
+        *(server.observed(certificate.path, certificate.not_after) for certificate in late),
+        server.observed("now", server.varz.now if server.varz else None),
         severity=severity,
-        message="; ".join(map(_words, late)),
-        measured=left_ns,
-        threshold=0 if expired else fail_ns if left_ns <= fail_ns else warn_ns,
-        unit="duration",
-        evidence=(
-            *(server.observed(certificate.path, certificate.not_after) for certificate in late),
-            server.observed("now", server.varz.now if server.varz else None),
-        ),
+        measured=(left_ns, 0 if expired else fail_ns if left_ns <= fail_ns else warn_ns, "duration"),
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from jsdoctor.checks.registry import check
 from jsdoctor.model.client_addresses import ClientAddresses, TriedAddress
-from jsdoctor.model.finding import CLUSTER, Finding, Severity, passed
+from jsdoctor.model.finding import CLUSTER, Finding, Severity, failed, passed
 from jsdoctor.model.wording import listed
 
 _NAMED = 3
@@ -19,19 +19,17 @@ _ADVICE = (
 @check("server_health.client_addresses")
 def client_addresses(addresses: ClientAddresses) -> Iterator[Finding]:
     """Where no server gives an address, clients keep to those of their configuration."""
-    failed = [one for one in addresses.tried if one.error]
+    unreachable = [one for one in addresses.tried if one.error]
     elsewhere = [one for one in addresses.tried if _is_elsewhere(one, addresses.cluster)]
-    if not (failed or elsewhere):
+    if not (unreachable or elsewhere):
         yield passed(CLUSTER)
         return
-    yield Finding(
-        subject=CLUSTER,
-        severity=Severity.ERROR if len(failed) == len(addresses.tried) else None,
-        message="; ".join(_words(addresses, failed, elsewhere)),
-        measured=len(failed) + len(elsewhere),
-        threshold=0,
-        unit="count",
-        evidence=addresses.observed((*failed, *elsewhere)),
+    yield failed(
+        CLUSTER,
+        "; ".join(_words(addresses, unreachable, elsewhere)),
+        *addresses.observed((*unreachable, *elsewhere)),
+        severity=Severity.ERROR if len(unreachable) == len(addresses.tried) else None,
+        measured=(len(unreachable) + len(elsewhere), 0, "count"),
         advice=_ADVICE,
     )
 
@@ -41,13 +39,13 @@ def _is_elsewhere(tried: TriedAddress, cluster: str) -> bool:
 
 
 def _words(
-    addresses: ClientAddresses, failed: Sequence[TriedAddress], elsewhere: Sequence[TriedAddress]
+    addresses: ClientAddresses, unreachable: Sequence[TriedAddress], elsewhere: Sequence[TriedAddress]
 ) -> Iterator[str]:
-    if failed:
-        named = listed((f"{one.address} ({one.error})" for one in failed), _NAMED)
+    if unreachable:
+        named = listed((f"{one.address} ({one.error})" for one in unreachable), _NAMED)
         yield (
-            f"{len(failed)} of {len(addresses.tried)} addresses that servers give to clients cannot be reached from"
-            f" here: {named}"
+            f"{len(unreachable)} of {len(addresses.tried)} addresses that servers give to clients cannot be reached"
+            f" from here: {named}"
         )
         yield "a client that loses its connection tries them before it comes back, or stays away"
     if elsewhere:

@@ -13,7 +13,7 @@ from jsdoctor.checks.logs.words import client_of
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.servers.closings import closed_within, most_common
 from jsdoctor.model.connections import ClientConnection, Connections
-from jsdoctor.model.finding import Finding, Observation, Severity, passed, unknown
+from jsdoctor.model.finding import Finding, Observation, Severity, failed, passed, unknown
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import Server, Servers, Varz
@@ -60,20 +60,16 @@ def _full(server: Server, varz: Varz, closed: Sequence[ClientConnection], params
     now = (
         f"{counted(len(turned_away), 'client')} turned away lately" if turned_away else "soon new ones are turned away"
     )
-    yield Finding(
-        subject=server.subject,
-        severity=Severity.ERROR if full else None,
-        message=f"{varz.connections:,} of at most {varz.max_connections:,} connections are open: "
+    yield failed(
+        server.subject,
+        f"{varz.connections:,} of at most {varz.max_connections:,} connections are open: "
         + (now if full else "at the limit new ones are turned away")
         + _from(turned_away),
-        measured=used,
-        threshold=params.number("max_used" if full else "warn_used"),
-        unit="ratio",
-        evidence=(
-            server.observed("connections", varz.connections),
-            server.observed("max_connections", varz.max_connections),
-            *_closings(server, turned_away),
-        ),
+        server.observed("connections", varz.connections),
+        server.observed("max_connections", varz.max_connections),
+        *_closings(server, turned_away),
+        severity=Severity.ERROR if full else None,
+        measured=(used, params.number("max_used" if full else "warn_used"), "ratio"),
     )
 
 
@@ -81,14 +77,12 @@ def _account_full(server: Server, closed: Sequence[ClientConnection]) -> Iterato
     """The server does not show what an account may have. Other accounts get in."""
     turned_away = [connection for connection in closed if connection.reason == _ACCOUNT_FULL]
     if turned_away:
-        yield Finding(
-            subject=server.subject,
-            message=f"{counted(len(turned_away), 'client')} turned away lately, as their account had as many"
+        yield failed(
+            server.subject,
+            f"{counted(len(turned_away), 'client')} turned away lately, as their account had as many"
             f" connections as it may{_from(turned_away)}",
-            measured=len(turned_away),
-            threshold=0,
-            unit="count",
-            evidence=tuple(_closings(server, turned_away)),
+            *_closings(server, turned_away),
+            measured=(len(turned_away), 0, "count"),
         )
 
 
@@ -115,19 +109,15 @@ def _churning(
         return
     heavy, many = per_s >= params.number("max_rate"), len(closed) >= _ENOUGH
     rate = f"{per_s:,.0f}" if per_s >= 1 else f"{per_s:.1f}"
-    yield Finding(
-        subject=server.subject,
-        severity=Severity.ERROR if heavy else None,
-        message=f"{rate} clients a second connect and leave again{_from(closed) if many else ''}: each of them costs a"
+    yield failed(
+        server.subject,
+        f"{rate} clients a second connect and leave again{_from(closed) if many else ''}: each of them costs a"
         " login, and the cluster learns each of their subscriptions",
-        measured=round(per_s, 1),
-        threshold=params.number("max_rate" if heavy else "warn_rate"),
-        unit="per_second",
-        evidence=(
-            server.observed("total_connections", varz.total_connections),
-            server.observed("connections", varz.connections),
-            *_closings(server, closed),
-        ),
+        server.observed("total_connections", varz.total_connections),
+        server.observed("connections", varz.connections),
+        *_closings(server, closed),
+        severity=Severity.ERROR if heavy else None,
+        measured=(round(per_s, 1), params.number("max_rate" if heavy else "warn_rate"), "per_second"),
     )
 
 

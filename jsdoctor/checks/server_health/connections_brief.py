@@ -17,7 +17,7 @@ from jsdoctor.checks.logs.words import client_of
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.servers.closings import closed_within, most_common, not_listed
 from jsdoctor.model.connections import ClientConnection, Connections, ServerConnections
-from jsdoctor.model.finding import Finding, Observation, Severity, Subject, passed
+from jsdoctor.model.finding import Finding, Observation, Severity, Subject, failed, passed
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.params import Params
 from jsdoctor.model.wording import counted, span
@@ -124,30 +124,26 @@ def _broken(client: Subject, closings: Sequence[_Closing], times: int, open_now:
     reasons = {closing.connection.reason for closing in closings}
     why = "; ".join(f"{reason}: {cause}" for reason, cause in _BROKEN.items() if reason in reasons)
     shared = f", {open_now:,} of that name are open" if open_now is not None and open_now > 1 else ""
-    return Finding(
-        subject=client,
-        severity=None if each else Severity.INFO,
-        message=f"{counted(len(closings), 'connection')} broke within {span(params.integer('window'))}, {times:,} of"
+    return failed(
+        client,
+        f"{counted(len(closings), 'connection')} broke within {span(params.integer('window'))}, {times:,} of"
         f" them one after the other{shared} ({why})",
-        measured=times,
-        threshold=often,
-        unit="count",
-        evidence=_observed(closings),
+        *_observed(closings),
+        severity=None if each else Severity.INFO,
+        measured=(times, often, "count"),
     )
 
 
 def _brief(client: Subject, closings: Sequence[_Closing], times: int, params: Params) -> Finding:
     lives = sorted(closing.lived_ns for closing in closings)
-    return Finding(
-        subject=client,
-        severity=Severity.INFO,
-        message=f"{counted(len(closings), 'connection')} ended within {span(params.integer('lately'))}, {times:,} of"
+    return failed(
+        client,
+        f"{counted(len(closings), 'connection')} ended within {span(params.integer('lately'))}, {times:,} of"
         f" them one after the other, half of them after {span(lives[len(lives) // 2])} or less: the application opens"
         " a connection for each task, or it ends and is started again",
-        measured=times,
-        threshold=params.integer("many"),
-        unit="count",
-        evidence=_observed(closings),
+        *_observed(closings),
+        severity=Severity.INFO,
+        measured=(times, params.integer("many"), "count"),
     )
 
 

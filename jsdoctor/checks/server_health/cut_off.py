@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.servers.closings import closed_within, most_common, not_listed, observed_closings
 from jsdoctor.model.connections import ClientConnection, Connections, ServerConnections
-from jsdoctor.model.finding import Finding, Severity, passed
+from jsdoctor.model.finding import Finding, Severity, failed, passed
 from jsdoctor.model.params import Params
 from jsdoctor.model.wording import counted, span
 
@@ -55,16 +55,12 @@ def _finding(server: ServerConnections, closed: Sequence[ClientConnection], para
     lasting = len(at_limits) >= often
     reported = at_limits or closed
     reasons = {connection.reason for connection in reported}
-    return Finding(
-        subject=server.subject,
+    return failed(
+        server.subject,
+        f"it closed {counted(len(reported), 'connection')} within {span(params.integer('window'))} because of what"
+        f" came over them, from {most_common(connection.name or connection.ip for connection in reported)}: "
+        + "; ".join(f"{reason}: {why}" for reason, why in (_LIMITS | _STRANGERS).items() if reason in reasons),
+        *observed_closings(server, closed),
         severity=None if lasting else Severity.INFO,
-        message=(
-            f"it closed {counted(len(reported), 'connection')} within {span(params.integer('window'))} because of what"
-            f" came over them, from {most_common(connection.name or connection.ip for connection in reported)}: "
-            + "; ".join(f"{reason}: {why}" for reason, why in (_LIMITS | _STRANGERS).items() if reason in reasons)
-        ),
-        measured=len(reported),
-        threshold=often,
-        unit="count",
-        evidence=observed_closings(server, closed),
+        measured=(len(reported), often, "count"),
     )

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.declared.doubts import BY_HAND, jetstream_unclear, unclear
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Severity, passed, unknown
+from jsdoctor.model.finding import Finding, Severity, failed, passed, unknown
 from jsdoctor.model.manifest import DeclaredServers, Manifests
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import UNLIMITED, JetStreamStats, Server, Servers
@@ -48,18 +48,14 @@ def _is_derived(limit: int) -> bool:
 
 
 def _below_usage(server: Server, stats: JetStreamStats, limit: int) -> Finding:
-    return Finding(
-        subject=server.subject,
-        message=f"it stores {stats.storage:,} bytes and its limit is {limit:,}: publishes are refused (error 10023)."
+    return failed(
+        server.subject,
+        f"it stores {stats.storage:,} bytes and its limit is {limit:,}: publishes are refused (error 10023)."
         " Either max_file_store was lowered, or it is not set and this start found less free space",
-        measured=stats.storage,
-        threshold=limit,
-        unit="bytes",
-        evidence=(
-            server.observed("storage", stats.storage),
-            server.observed("config.max_storage", limit),
-            server.observed("version", server.version),
-        ),
+        server.observed("storage", stats.storage),
+        server.observed("config.max_storage", limit),
+        server.observed("version", server.version),
+        measured=(stats.storage, limit, "bytes"),
     )
 
 
@@ -88,12 +84,12 @@ def file_store_limit_declared(manifests: Manifests, params: Params) -> Iterator[
 
 
 def _unset(servers: DeclaredServers) -> Finding:
-    return Finding(
-        subject=servers.subject,
-        severity=Severity.WARNING,
-        message="max_file_store is not set: the limit will be 75 % of what is free on the disk at each start, and up to"
+    return failed(
+        servers.subject,
+        "max_file_store is not set: the limit will be 75 % of what is free on the disk at each start, and up to"
         " 2.12 a restart may put it below what is stored already, when every publish fails (error 10023)",
-        evidence=(servers.at("jetstream").shows("max_file_store is not set"),),
+        servers.at("jetstream").shows("max_file_store is not set"),
+        severity=Severity.WARNING,
         remedy=BY_HAND,
     )
 
@@ -107,24 +103,22 @@ def _on_volume(servers: DeclaredServers, largest: float) -> Finding:
             "fileStore.maxSize is not set, so the limit is the size of the volume" if limit is None else "the limit"
         )
         more = "" if limit is None else f" is {share:.0%} of the volume"
-        return Finding(
-            subject=servers.subject,
-            severity=Severity.ERROR if share > 1 else Severity.WARNING,
-            message=f"{whence}{more}: Raft logs and indexes need room beside the messages, and the disk is full before"
+        return failed(
+            servers.subject,
+            f"{whence}{more}: Raft logs and indexes need room beside the messages, and the disk is full before"
             f" the limit is reached; set fileStore.maxSize to {int(volume * largest) >> 20:,}Mi or less",
-            measured=share,
-            threshold=largest,
-            unit="ratio",
-            evidence=(servers.at("max_file_store", "volume_bytes").shows(f"volume: {volume:,} bytes"),),
+            servers.at("max_file_store", "volume_bytes").shows(f"volume: {volume:,} bytes"),
+            severity=Severity.ERROR if share > 1 else Severity.WARNING,
+            measured=(share, largest, "ratio"),
             remedy=BY_HAND,
         )
     if storage_class and any(kind in storage_class.lower() for kind in _NETWORK):
-        return Finding(
-            subject=servers.subject,
-            severity=Severity.WARNING,
-            message=f"storage class {storage_class!r} looks like a network file system: locks and flushes are not those"
+        return failed(
+            servers.subject,
+            f"storage class {storage_class!r} looks like a network file system: locks and flushes are not those"
             " of a disk, and JetStream is slow on it or damages its files; use block or local volumes",
-            evidence=(servers.shows("storage_class", f"storageClassName: {storage_class}"),),
+            servers.shows("storage_class", f"storageClassName: {storage_class}"),
+            severity=Severity.WARNING,
             remedy=BY_HAND,
         )
     return passed(servers.subject)

@@ -12,7 +12,7 @@ from jsdoctor.checks.logs.log_findings import finding_of
 from jsdoctor.checks.logs.log_incidents import LogIncident, log_incidents
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.servers.health import is_jetstream_off, uptime_ns
-from jsdoctor.model.finding import Finding, Observation, Severity, Subject, passed, unknown
+from jsdoctor.model.finding import Finding, Observation, Severity, Subject, failed, passed, unknown
 from jsdoctor.model.log import LogEvidence, ProcessRun
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import Server, Servers
@@ -52,12 +52,11 @@ def _running(server: Server, leader: Server | None, start_up_ns: int) -> Finding
 
 
 def _outsider(server: Server, remedy: str) -> Finding:
-    return Finding(
-        subject=server.subject,
+    return failed(
+        server.subject,
+        f"it runs JetStream and is no member of the meta group: no stream or consumer is placed on it. {remedy}",
+        server.observed("meta_cluster.leader", server.meta.leader if server.meta else None),
         severity=Severity.WARNING,
-        message="it runs JetStream and is no member of the meta group: no stream or consumer is placed on it."
-        f" {remedy}",
-        evidence=(server.observed("meta_cluster.leader", server.meta.leader if server.meta else None),),
     )
 
 
@@ -82,16 +81,14 @@ _UNKNOWN = (
 
 
 def _off(server: Server, text: str) -> Finding:
-    return Finding(
-        subject=server.subject,
-        message=text,
+    return failed(
+        server.subject,
+        text,
+        server.observed("jsz.disabled", bool(server.jetstream and server.jetstream.disabled)),
+        server.observed("healthz.status", server.health.status if server.health else None),
         advice="Give it its jetstream block back and restart it, or remove it from the cluster if that is meant."
         if text is _NOT_CONFIGURED
         else "",
-        evidence=(
-            server.observed("jsz.disabled", bool(server.jetstream and server.jetstream.disabled)),
-            server.observed("healthz.status", server.health.status if server.health else None),
-        ),
     )
 
 
@@ -146,10 +143,10 @@ def _unexplained(run: ProcessRun, *, later: bool) -> Finding:
         if _by_reload(run)
         else "the log has no reason"
     )
-    return Finding(
-        subject=Subject(kind="server", name=run.server),
-        severity=Severity.WARNING if later else None,
-        message=f"JetStream was shut down at {run.jetstream_stopped} and the server went on without it; {why}"
+    return failed(
+        Subject(kind="server", name=run.server),
+        f"JetStream was shut down at {run.jetstream_stopped} and the server went on without it; {why}"
         + (". It was started again since" if later else ""),
-        evidence=(Observation(line.file if line else run.server, "jetstream_stopped", str(run.jetstream_stopped)),),
+        Observation(line.file if line else run.server, "jetstream_stopped", str(run.jetstream_stopped)),
+        severity=Severity.WARNING if later else None,
     )

@@ -13,7 +13,7 @@ from jsdoctor.checks.logs.bursts import Burst, bursts
 from jsdoctor.checks.logs.log_findings import by_server, finding_of, is_recent
 from jsdoctor.checks.logs.words import client_of
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Observation, Severity, Subject, passed, unknown
+from jsdoctor.model.finding import Finding, Observation, Severity, Subject, failed, passed, unknown
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import UNLIMITED, Account, Accounts, JetStreamStats, Server, Servers
@@ -47,14 +47,12 @@ def _judged(holder: Server | Account, fills: Iterable[ServerLimitUse], params: P
     limit = fail_at if full else warn_at if worst.kind == "used" else reserved_at
     # An account is often given just what its streams reserve; on a server, new streams of anyone are refused.
     allotted = worst.kind == "reserved" and isinstance(holder, Account)
-    return Finding(
-        subject=holder.subject,
+    return failed(
+        holder.subject,
+        "; ".join(_words(holder, fill, fail_at) for fill in sorted(late, key=lambda f: -f.ratio)),
+        *(observation for fill in late for observation in _evidence(holder, fill)),
         severity=None if full else Severity.INFO if allotted else Severity.WARNING,
-        message="; ".join(_words(holder, fill, fail_at) for fill in sorted(late, key=lambda f: -f.ratio)),
-        measured=worst.ratio,
-        threshold=limit,
-        unit="ratio",
-        evidence=tuple(observation for fill in late for observation in _evidence(holder, fill)),
+        measured=(worst.ratio, limit, "ratio"),
     )
 
 

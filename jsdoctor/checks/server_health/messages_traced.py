@@ -8,7 +8,7 @@ from jsdoctor.checks.logs.bursts import Burst, bursts
 from jsdoctor.checks.logs.log_findings import by_server, is_recent
 from jsdoctor.checks.logs.words import when
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Severity
+from jsdoctor.model.finding import Finding, Severity, failed
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.params import Params
 from jsdoctor.model.wording import span
@@ -26,17 +26,14 @@ def messages_traced_logged(logs: LogEvidence, params: Params) -> Iterator[Findin
 def _finding(trace: Burst, is_on: bool, lasting_ns: int) -> Finding:
     lasted_ns = _lasted_ns(trace)
     length = f" for {span(lasted_ns)}" if lasted_ns else ""
-    return Finding(
-        subject=trace.subject,
-        severity=None if is_on and lasted_ns is not None and lasted_ns >= lasting_ns else Severity.INFO,
-        message=f"it logged each message of its protocol (trace){length}{when(trace.first, trace.last)}, with what"
+    return failed(
+        trace.subject,
+        f"it logged each message of its protocol (trace){length}{when(trace.first, trace.last)}, with what"
         f" clients send{'' if is_on else '; no longer at the end of the log'}",
-        measured=lasted_ns,
-        threshold=lasting_ns,
-        unit="duration",
-        evidence=trace.evidence,
-        first_seen=trace.first_seen,
-        last_seen=trace.last_seen,
+        *trace.evidence,
+        severity=None if is_on and lasted_ns is not None and lasted_ns >= lasting_ns else Severity.INFO,
+        measured=(lasted_ns, lasting_ns, "duration"),
+        between=(trace.first_seen, trace.last_seen),
     )
 
 

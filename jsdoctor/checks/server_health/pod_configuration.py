@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Severity, passed, unknown
+from jsdoctor.model.finding import Finding, Severity, failed, passed, unknown
 from jsdoctor.model.kubernetes import KubernetesFacts, PodConfiguration, ServerPod
 from jsdoctor.model.manifest import DeclaredServers
 from jsdoctor.model.params import Params
@@ -51,18 +51,14 @@ def _finding(facts: KubernetesFacts, pod: ServerPod, configuration: PodConfigura
         f"{name} is {value:,} there and {runs:,} here" for name, value, runs in _values(configuration.servers, server)
     ]
     known = f": {'; '.join(differing)}" if differing else ", and which settings differ cannot be seen"
-    return Finding(
-        subject=pod.subject,
-        severity=None if differing else Severity.INFO,
-        message=f"{configuration.name} was changed at {changed:%Y-%m-%d %H:%M:%S}Z, and it runs with what it read at"
+    return failed(
+        pod.subject,
+        f"{configuration.name} was changed at {changed:%Y-%m-%d %H:%M:%S}Z, and it runs with what it read at"
         f" {loaded:%Y-%m-%d %H:%M:%S}Z{known}. Its next restart takes the change, or fails",
-        measured=int((facts.at - changed).total_seconds()),
-        threshold=0,
-        unit="s",
-        evidence=(
-            facts.observed(f"configurations.{configuration.name}.changed", changed.isoformat()),
-            server.observed("config_load_time", loaded.isoformat()),
-        ),
+        facts.observed(f"configurations.{configuration.name}.changed", changed.isoformat()),
+        server.observed("config_load_time", loaded.isoformat()),
+        severity=None if differing else Severity.INFO,
+        measured=(int((facts.at - changed).total_seconds()), 0, "s"),
         remedy={"namespace": facts.namespace},
     )
 

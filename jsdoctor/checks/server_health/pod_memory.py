@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.server_health.pods import release_of
-from jsdoctor.model.finding import Finding, Observation, Severity, passed, unknown
+from jsdoctor.model.finding import Finding, Observation, Severity, failed, passed, unknown
 from jsdoctor.model.kubernetes import KubernetesFacts, ServerPod
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import UNLIMITED, JetStreamStats, Server, Servers
@@ -36,31 +36,25 @@ def _judged(facts: KubernetesFacts, pod: ServerPod, server: Server | None, share
         reason = "GOMEMLIMIT comes from a Secret or ConfigMap, and the server does not report it"
         return unknown(pod.subject, reason, f"kubectl exec {pod.name} -c {pod.container.name} -- printenv GOMEMLIMIT")
     if not own:
-        return Finding(
-            subject=pod.subject,
-            severity=Severity.INFO,
-            message=f"its container may use {limit:,} bytes and GOMEMLIMIT is not set: Go frees memory as if it had all"
+        return failed(
+            pod.subject,
+            f"its container may use {limit:,} bytes and GOMEMLIMIT is not set: Go frees memory as if it had all"
             " of the node's, and Kubernetes ends the server at the limit (OOMKilled)",
-            measured=0,
-            threshold=int(limit * share),
-            unit="bytes",
-            evidence=(seen,),
+            seen,
+            severity=Severity.INFO,
+            measured=(0, int(limit * share), "bytes"),
             remedy={**facts.remedy},
         )
     if own > limit * share:
-        return Finding(
-            subject=pod.subject,
-            message=f"GOMEMLIMIT is {own:,} bytes, {own / limit:.0%} of the {limit:,} that its container may use: Go"
+        return failed(
+            pod.subject,
+            f"GOMEMLIMIT is {own:,} bytes, {own / limit:.0%} of the {limit:,} that its container may use: Go"
             " does not free memory in time, and Kubernetes ends the server (OOMKilled)",
-            measured=own,
-            threshold=int(limit * share),
-            unit="bytes",
-            evidence=(
-                seen,
-                server.observed("gomemlimit", own)
-                if server and reported
-                else facts.observed(f"pods.{pod.name}.container.go_memory_limit", own),
-            ),
+            seen,
+            server.observed("gomemlimit", own)
+            if server and reported
+            else facts.observed(f"pods.{pod.name}.container.go_memory_limit", own),
+            measured=(own, int(limit * share), "bytes"),
             remedy={**facts.remedy},
         )
     if _stats(server) is None:
@@ -93,14 +87,13 @@ def _memory_store(facts: KubernetesFacts, pod: ServerPod, server: Server | None,
     configuration = facts.configuration_of(pod)
     chosen = configuration is not None and configuration.servers.get("max_memory_store") is not None
     whence = "" if chosen or configuration is None else ", three quarters of the node's as max_memory_store is not set"
-    return Finding(
-        subject=pod.subject,
-        severity=None if used or chosen else Severity.INFO,
-        message=f"JetStream may store {allowed:,} bytes in memory{whence}, and its container may use {limit:,}:"
+    return failed(
+        pod.subject,
+        f"JetStream may store {allowed:,} bytes in memory{whence}, and its container may use {limit:,}:"
         f" Kubernetes ends the server before JetStream refuses a message; {used:,} are in use or reserved by streams",
-        measured=allowed,
-        threshold=limit,
-        unit="bytes",
-        evidence=(seen, server.observed("config.max_memory", allowed)),
+        seen,
+        server.observed("config.max_memory", allowed),
+        severity=None if used or chosen else Severity.INFO,
+        measured=(allowed, limit, "bytes"),
         remedy={**facts.remedy},
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.server_health.pods import release_of
-from jsdoctor.model.finding import Finding, Subject, passed, unknown
+from jsdoctor.model.finding import Finding, Subject, failed, passed, unknown
 from jsdoctor.model.kubernetes import ContainerProbe, KubernetesFacts, ProbeScope, ServerPod, ServerSet
 from jsdoctor.model.server import Server, Servers
 
@@ -49,14 +49,14 @@ def _judged(facts: KubernetesFacts, own: ServerSet, pods: Sequence[ServerPod], s
         return unknown(subject, "its probes need the meta group up to 2.10, and the version is not known", _HOW)
     if probe is None:
         return passed(subject)
-    return Finding(
-        subject=subject,
-        message="it starts a server when the one before is ready (podManagementPolicy OrderedReady), and a single one"
+    return failed(
+        subject,
+        "it starts a server when the one before is ready (podManagementPolicy OrderedReady), and a single one"
         f" never is: {probe.path} needs the leader of the meta group, which needs a majority of {own.replicas}. Once"
         " all pods are gone at the same time, they do not come back",
-        measured="OrderedReady",
-        threshold="Parallel",
-        evidence=(facts.observed("sets.ordered", own.ordered), facts.observed("pods.container.probe", probe.path)),
+        facts.observed("sets.ordered", own.ordered),
+        facts.observed("pods.container.probe", probe.path),
+        measured=("OrderedReady", "Parallel", None),
         remedy={**facts.remedy},
     )
 

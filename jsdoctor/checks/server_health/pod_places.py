@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from operator import itemgetter
 
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Severity, Subject, passed, unknown
+from jsdoctor.model.finding import Finding, Severity, Subject, failed, passed, unknown
 from jsdoctor.model.kubernetes import DisruptionBudget, KubernetesFacts, ServerPod
 from jsdoctor.model.snapshot import SnapshotSeries
 
@@ -35,14 +35,12 @@ def pods_on_one_node(kubernetes: KubernetesFacts) -> Iterator[Finding]:
             message += "; the cluster of Kubernetes has no other node"
         elif others is None and len(placed) == 1:
             message += "; whether there is another node is not known, as the login may not list nodes"
-        yield Finding(
-            subject=subject,
+        yield failed(
+            subject,
+            message,
+            kubernetes.observed("pods.node", node),
             severity=None if others or len(placed) > 1 else Severity.INFO,
-            message=message,
-            measured=count,
-            threshold=len(pods) // 2,
-            unit="count",
-            evidence=(kubernetes.observed("pods.node", node),),
+            measured=(count, len(pods) // 2, "count"),
             remedy={**kubernetes.remedy},
         )
 
@@ -75,14 +73,12 @@ def _budget_of(
     own = [budget for budget in facts.budgets or () if names & set(budget.pods)]
     borne = len(pods) - (len(pods) // 2 + 1)
     if not own:
-        return Finding(
-            subject=_subject(owner),
+        return failed(
+            _subject(owner),
+            f"no PodDisruptionBudget covers its {len(pods)} servers: draining nodes may evict all at once",
+            facts.observed("budgets", 0),
             severity=Severity.INFO,
-            message=f"no PodDisruptionBudget covers its {len(pods)} servers: draining nodes may evict all at once",
-            measured=len(pods),
-            threshold=borne,
-            unit="count",
-            evidence=(facts.observed("budgets", 0),),
+            measured=(len(pods), borne, "count"),
             remedy={**facts.remedy},
         )
     limits = [(budget, allowed) for budget in own if (allowed := budget.allowed_at_once()) is not None]
@@ -90,26 +86,22 @@ def _budget_of(
         return unknown(_subject(owner), f"the limits of {own[0].name} are no numbers", "kubectl get pdb -o yaml")
     budget, allowed = min(limits, key=lambda limit: limit[1])
     if allowed == 0:
-        return Finding(
-            subject=_subject(owner),
-            severity=Severity.INFO,
-            message=f"PodDisruptionBudget {budget.name} ({_limit(budget)}) lets none of its {len(pods)} servers be"
+        return failed(
+            _subject(owner),
+            f"PodDisruptionBudget {budget.name} ({_limit(budget)}) lets none of its {len(pods)} servers be"
             " evicted: drains of nodes wait until the pods are deleted",
-            measured=0,
-            threshold=1,
-            unit="count",
-            evidence=(facts.observed("budgets", _limit(budget)),),
+            facts.observed("budgets", _limit(budget)),
+            severity=Severity.INFO,
+            measured=(0, 1, "count"),
             remedy={"namespace": facts.namespace},
         )
     if smallest is not None and (smallest - 1) // 2 < allowed <= borne:
-        return Finding(
-            subject=_subject(owner),
-            message=f"PodDisruptionBudget {budget.name} ({_limit(budget)}) lets {allowed} of its {len(pods)} servers be"
+        return failed(
+            _subject(owner),
+            f"PodDisruptionBudget {budget.name} ({_limit(budget)}) lets {allowed} of its {len(pods)} servers be"
             f" evicted at once: streams with {smallest} replicas bear the loss of {(smallest - 1) // 2}",
-            measured=allowed,
-            threshold=(smallest - 1) // 2,
-            unit="count",
-            evidence=(facts.observed("budgets", _limit(budget)),),
+            facts.observed("budgets", _limit(budget)),
+            measured=(allowed, (smallest - 1) // 2, "count"),
             remedy={"namespace": facts.namespace},
         )
     if 1 < allowed <= borne and not seen:
@@ -117,14 +109,12 @@ def _budget_of(
         return unknown(_subject(owner), reason, "allow `get` on pods/proxy, or give a NATS login")
     if allowed <= borne:
         return passed(_subject(owner))
-    return Finding(
-        subject=_subject(owner),
-        message=f"PodDisruptionBudget {budget.name} ({_limit(budget)}) lets {allowed} of its {len(pods)} servers be"
+    return failed(
+        _subject(owner),
+        f"PodDisruptionBudget {budget.name} ({_limit(budget)}) lets {allowed} of its {len(pods)} servers be"
         f" evicted at once: {borne} is the most that leaves a majority",
-        measured=allowed,
-        threshold=borne,
-        unit="count",
-        evidence=(facts.observed("budgets", _limit(budget)),),
+        facts.observed("budgets", _limit(budget)),
+        measured=(allowed, borne, "count"),
         remedy={**facts.remedy},
     )
 

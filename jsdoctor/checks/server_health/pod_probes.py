@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.server_health.pods import release_of
 from jsdoctor.checks.servers.health import reasons
-from jsdoctor.model.finding import Finding, passed, unknown
+from jsdoctor.model.finding import Finding, failed, passed, unknown
 from jsdoctor.model.kubernetes import ContainerProbe, KubernetesFacts, ProbeScope, ServerPod
 from jsdoctor.model.server import Server, Servers
 from jsdoctor.model.snapshot import SnapshotSeries
@@ -46,14 +46,13 @@ def _restarts(
     group = "the meta group has no leader"
     assets = f"any one of the streams and consumers on it is not current, or {group}"
     cause = assets if probe.scope is ProbeScope.ASSETS else group
-    return Finding(
-        subject=pod.subject,
-        message=f"its liveness probe ({probe.path}) fails while {cause}, and after"
+    return failed(
+        pod.subject,
+        f"its liveness probe ({probe.path}) fails while {cause}, and after"
         f" {probe.period_s * probe.failures} s Kubernetes restarts it, although a restart fixes neither"
         f"{_state(pod, server, seen)}",
-        measured=probe.scope.value,
-        threshold=ProbeScope.JETSTREAM.value,
-        evidence=(facts.observed(f"pods.{pod.name}.container.liveness.path", probe.path),),
+        facts.observed(f"pods.{pod.name}.container.liveness.path", probe.path),
+        measured=(probe.scope.value, ProbeScope.JETSTREAM.value, None),
         remedy={**facts.remedy},
     )
 
@@ -68,14 +67,13 @@ def _hides(
         return unknown(pod.subject, reason, "allow `get` on pods/proxy, or give a NATS login")
     if not stats.ha_assets:
         return passed(pod.subject)
-    return Finding(
-        subject=pod.subject,
-        message=f"its readiness probe ({probe.path}) fails while any one of the replicas on it is not current, or"
+    return failed(
+        pod.subject,
+        f"its readiness probe ({probe.path}) fails while any one of the replicas on it is not current, or"
         " the meta group has no leader, and Services leave it out: clients lose a server that works"
         f"{_state(pod, server, seen)}",
-        measured=probe.scope.value,
-        threshold=ProbeScope.META_GROUP.value,
-        evidence=(facts.observed(f"pods.{pod.name}.container.readiness.path", probe.path),),
+        facts.observed(f"pods.{pod.name}.container.readiness.path", probe.path),
+        measured=(probe.scope.value, ProbeScope.META_GROUP.value, None),
         remedy={**facts.remedy},
     )
 

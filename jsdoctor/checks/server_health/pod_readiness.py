@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, passed, suspected
+from jsdoctor.model.finding import Finding, failed, passed, suspected
 from jsdoctor.model.kubernetes import KubernetesFacts, ServerPod
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import SnapshotSeries
@@ -41,14 +41,12 @@ def _unready(
     if lasted < grace:
         reason = f"it has not been ready for {int(lasted.total_seconds())} s ({pod.unready}), and may be starting"
         return suspected(pod.subject, reason, f"run the check again when {int(grace.total_seconds())} s have passed")
-    return Finding(
-        subject=pod.subject,
-        message=f"its pod has not been ready since {since:%Y-%m-%d %H:%M:%S}Z ({pod.unready}): Services leave it out"
+    return failed(
+        pod.subject,
+        f"its pod has not been ready since {since:%Y-%m-%d %H:%M:%S}Z ({pod.unready}): Services leave it out"
         f" and disruption budgets count it as unavailable{leads}{facts.warning_of(pod.name, *pod.claims)}",
-        measured=int(lasted.total_seconds()),
-        threshold=int(grace.total_seconds()),
-        unit="s",
-        evidence=(facts.observed(path, pod.unready),),
+        facts.observed(path, pod.unready),
+        measured=(int(lasted.total_seconds()), int(grace.total_seconds()), "s"),
         remedy={"namespace": facts.namespace},
     )
 

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Subject, passed, unknown
+from jsdoctor.model.finding import Finding, Subject, failed, passed, unknown
 from jsdoctor.model.kubernetes import KubernetesFacts
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
 
@@ -43,17 +43,12 @@ def _judged(facts: KubernetesFacts, stream: Stream, members: set[str], nodes: di
     count = len(together)
     if count > borne and count > 1:
         names = ", ".join(together)
-        return Finding(
-            subject=stream.subject,
-            message=f"{count} of its {len(members)} replicas are on node {node} ({names}): without that node it has no"
-            " quorum",
-            measured=count,
-            threshold=max(1, borne),
-            unit="count",
-            evidence=(
-                facts.observed("pods.node", node),
-                stream.observed("cluster.replicas", ", ".join(sorted(members))),
-            ),
+        return failed(
+            stream.subject,
+            f"{count} of its {len(members)} replicas are on node {node} ({names}): without that node it has no quorum",
+            facts.observed("pods.node", node),
+            stream.observed("cluster.replicas", ", ".join(sorted(members))),
+            measured=(count, max(1, borne), "count"),
             remedy={"namespace": facts.namespace},
         )
     if count + len(missing) > max(1, borne):

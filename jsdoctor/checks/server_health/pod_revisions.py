@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Subject, passed, unknown
+from jsdoctor.model.finding import Finding, Subject, failed, passed, unknown
 from jsdoctor.model.kubernetes import KubernetesFacts, ServerPod
 from jsdoctor.model.params import Params
 from jsdoctor.model.wording import span
@@ -43,13 +43,11 @@ def _finding(facts: KubernetesFacts, subject: Subject, pods: Sequence[ServerPod]
     differing = "".join(f", {what}" for what in _differences(pods))
     by_hand = any(pods.by_hand for pods in facts.sets or () if pods.name == subject.name)
     why = ": its update strategy leaves earlier pods as they are" if by_hand else ": the roll-out does not go on"
-    return Finding(
-        subject=subject,
-        message=f"its pods were made from different templates ({parts}{differing}){why}",
-        measured=len(by_revision),
-        threshold=1,
-        unit="count",
-        evidence=(facts.observed("pods.revision", parts),),
+    return failed(
+        subject,
+        f"its pods were made from different templates ({parts}{differing}){why}",
+        facts.observed("pods.revision", parts),
+        measured=(len(by_revision), 1, "count"),
         remedy={**facts.remedy},
     )
 

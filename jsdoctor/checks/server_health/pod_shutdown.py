@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Observation, Severity, passed, unknown
+from jsdoctor.model.finding import Finding, Observation, Severity, failed, passed, unknown
 from jsdoctor.model.kubernetes import KubernetesFacts, PodConfiguration, ServerPod, Shutdown
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import Server, Servers
@@ -40,14 +40,12 @@ def _plain(facts: KubernetesFacts, pod: ServerPod, shutdown: Shutdown) -> Findin
     if shutdown.grace_s > hook:
         return passed(pod.subject)
     waits = f"its preStop hook waits for {hook} s" if hook else "its server needs some seconds to stop"
-    return Finding(
-        subject=pod.subject,
-        message=f"Kubernetes kills it {shutdown.grace_s} s after the request to stop (terminationGracePeriodSeconds),"
+    return failed(
+        pod.subject,
+        f"Kubernetes kills it {shutdown.grace_s} s after the request to stop (terminationGracePeriodSeconds),"
         f" and {waits}: it never gets the signal to stop, and starts with a store that was not closed",
-        measured=shutdown.grace_s,
-        threshold=hook + 1,
-        unit="s",
-        evidence=(_grace(facts, pod, shutdown),),
+        _grace(facts, pod, shutdown),
+        measured=(shutdown.grace_s, hook + 1, "s"),
         remedy={**facts.remedy},
     )
 
@@ -66,19 +64,15 @@ def _lame_duck(
     too_short = clients is not None and shutdown.grace_s < now
     before = f" after {shutdown.before_s} s in its preStop hook" if shutdown.before_s else ""
     with_them = "" if clients is None else f", {now} s with the {counted(clients, 'client')} of now"
-    return Finding(
-        subject=pod.subject,
-        severity=None if too_short else Severity.INFO,
-        message=f"Kubernetes kills it {shutdown.grace_s} s after the request to stop (terminationGracePeriodSeconds),"
+    return failed(
+        pod.subject,
+        f"Kubernetes kills it {shutdown.grace_s} s after the request to stop (terminationGracePeriodSeconds),"
         f" and lame duck mode takes up to {duration} s{before}{with_them}: the clients that are left then are cut off"
         " all at once",
-        measured=shutdown.grace_s,
-        threshold=longest + margin,
-        unit="s",
-        evidence=(
-            _grace(facts, pod, shutdown),
-            *([server.observed("connections", clients)] if server and clients is not None else ()),
-        ),
+        _grace(facts, pod, shutdown),
+        *([server.observed("connections", clients)] if server and clients is not None else ()),
+        severity=None if too_short else Severity.INFO,
+        measured=(shutdown.grace_s, longest + margin, "s"),
         remedy={**facts.remedy},
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Observation, Severity, passed, unknown
+from jsdoctor.model.finding import Finding, Observation, Severity, failed, passed, unknown
 from jsdoctor.model.kubernetes import ContainerProbe, KubernetesFacts, ProbeScope, ServerPod
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import Server, Servers
@@ -52,18 +52,14 @@ def _ended_by(facts: KubernetesFacts, pod: ServerPod, recent: timedelta) -> str 
 
 def _ended(facts: KubernetesFacts, pod: ServerPod, probe: ContainerProbe, why: str) -> Finding:
     server = pod.container
-    return Finding(
-        subject=pod.subject,
-        severity=Severity.ERROR,
-        message=f"Kubernetes ends it while it starts: {why}; its probe allows {probe.patience_s} s, and it was"
+    return failed(
+        pod.subject,
+        f"Kubernetes ends it while it starts: {why}; its probe allows {probe.patience_s} s, and it was"
         f" restarted {counted(server.restarts, 'time')}. Each start reads the store from the beginning",
-        measured=server.restarts,
-        threshold=0,
-        unit="count",
-        evidence=(
-            facts.observed("warnings.message", why),
-            facts.observed(f"pods.{pod.name}.container.restarts", server.restarts),
-        ),
+        facts.observed("warnings.message", why),
+        facts.observed(f"pods.{pod.name}.container.restarts", server.restarts),
+        severity=Severity.ERROR,
+        measured=(server.restarts, 0, "count"),
         remedy={**facts.remedy},
     )
 
@@ -79,15 +75,14 @@ def _judged(
     if needed <= probe.patience_s:
         return passed(pod.subject)
     kind = "startup" if pod.container.startup else "liveness"
-    return Finding(
-        subject=pod.subject,
-        message=f"its {kind} probe allows {probe.patience_s} s for a start, and after a run that did not end in order a"
+    return failed(
+        pod.subject,
+        f"its {kind} probe allows {probe.patience_s} s for a start, and after a run that did not end in order a"
         f" server reads all that it stores: {stats.storage:,} bytes, {needed:.0f} s at"
         f" {params.number('read_rate') / 1e6:.0f} MB/s. Kubernetes then ends it again and again",
-        measured=int(needed),
-        threshold=probe.patience_s,
-        unit="s",
-        evidence=(_patience(facts, pod, kind, probe), server.observed("storage", stats.storage)),
+        _patience(facts, pod, kind, probe),
+        server.observed("storage", stats.storage),
+        measured=(int(needed), probe.patience_s, "s"),
         remedy={**facts.remedy},
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, passed, unknown
+from jsdoctor.model.finding import Finding, failed, passed, unknown
 from jsdoctor.model.kubernetes import KubernetesFacts, ServerPod, VolumeClaim
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import JetStreamStats, Server, Servers
@@ -41,18 +41,14 @@ def _judged(facts: KubernetesFacts, pod: ServerPod, server: Server, stats: JetSt
         return passed(pod.subject)
     name = claim.storage_class
     why = f"storage class {name} does not allow it" if name in facts.expandable else "it has no storage class"
-    return Finding(
-        subject=pod.subject,
-        message=f"it stores {stats.storage:,} bytes on PersistentVolumeClaim {claim.name} of {claim.bytes:,}, and the"
+    return failed(
+        pod.subject,
+        f"it stores {stats.storage:,} bytes on PersistentVolumeClaim {claim.name} of {claim.bytes:,}, and the"
         f" volume cannot be made larger: {why}",
-        measured=stats.storage / claim.bytes,
-        threshold=fraction,
-        unit="ratio",
-        evidence=(
-            facts.observed(f"expandable.{name}", facts.expandable.get(name)),
-            facts.observed(f"claims.{claim.name}.bytes", claim.bytes),
-            server.observed("storage", stats.storage),
-        ),
+        facts.observed(f"expandable.{name}", facts.expandable.get(name)),
+        facts.observed(f"claims.{claim.name}.bytes", claim.bytes),
+        server.observed("storage", stats.storage),
+        measured=(stats.storage / claim.bytes, fraction, "ratio"),
         remedy={"namespace": facts.namespace},
     )
 

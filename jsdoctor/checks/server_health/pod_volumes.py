@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Severity, passed, unknown
+from jsdoctor.model.finding import Finding, Severity, failed, passed, unknown
 from jsdoctor.model.kubernetes import KubernetesFacts
 
 
@@ -23,12 +23,12 @@ def volume_claims_bound(kubernetes: KubernetesFacts) -> Iterator[Finding]:
                 phase = "Missing" if claim is None else claim.phase or "Pending"
                 of_class = f" of storage class {claim.storage_class}" if claim and claim.storage_class else ""
                 what = "does not exist" if claim is None else f"is {phase}"
-                yield Finding(
-                    subject=pod.subject,
-                    severity=None if phase != "Pending" or pod.unscheduled else Severity.WARNING,
-                    message=f"its PersistentVolumeClaim {name}{of_class} {what}: the server has no store"
+                yield failed(
+                    pod.subject,
+                    f"its PersistentVolumeClaim {name}{of_class} {what}: the server has no store"
                     f"{kubernetes.warning_of(name)}",
-                    evidence=(kubernetes.observed(f"claims.{name}.phase", phase),),
+                    kubernetes.observed(f"claims.{name}.phase", phase),
+                    severity=None if phase != "Pending" or pod.unscheduled else Severity.WARNING,
                     remedy={**kubernetes.remedy},
                 )
             else:

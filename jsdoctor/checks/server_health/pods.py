@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Observation, Severity, Subject, passed
+from jsdoctor.model.finding import Finding, Observation, Severity, Subject, failed, passed
 from jsdoctor.model.kubernetes import KubernetesFacts, ServerPod, ServerSet
 from jsdoctor.model.params import Params
 from jsdoctor.model.release import release
@@ -45,13 +45,11 @@ def pods_running(kubernetes: KubernetesFacts, params: Params) -> Iterator[Findin
 
 
 def _missing(facts: KubernetesFacts, own: ServerSet, there: int) -> Finding:
-    return Finding(
-        subject=Subject(kind="cluster", name=own.name),
-        message=f"{there} of {own.replicas} pods exist{facts.warning_of(own.name)}",
-        measured=there,
-        threshold=own.replicas,
-        unit="count",
-        evidence=(facts.observed("sets.replicas", own.replicas),),
+    return failed(
+        Subject(kind="cluster", name=own.name),
+        f"{there} of {own.replicas} pods exist{facts.warning_of(own.name)}",
+        facts.observed("sets.replicas", own.replicas),
+        measured=(there, own.replicas, "count"),
         remedy={**facts.remedy},
     )
 
@@ -96,12 +94,11 @@ def _end(pod: ServerPod) -> str:
 def _finding(
     facts: KubernetesFacts, pod: ServerPod, seen: Observation, message: str, severity: Severity | None = None
 ) -> Finding:
-    return Finding(
-        subject=pod.subject,
+    return failed(
+        pod.subject,
+        message,
+        seen,
         severity=severity,
-        message=message,
-        measured=pod.container.restarts,
-        unit="count",
-        evidence=(seen,),
+        measured=(pod.container.restarts, None, "count"),
         remedy={**facts.remedy},
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.server_health.host_words import unread
-from jsdoctor.model.finding import Finding, passed, unknown
+from jsdoctor.model.finding import Finding, failed, passed, unknown
 from jsdoctor.model.host import HostFacts, ServerProcess
 from jsdoctor.model.params import Params
 
@@ -28,16 +28,12 @@ def open_files_near_limit(host: HostFacts, params: Params) -> Iterator[Finding]:
             yield passed(server.subject)
             continue
         place = f"processes[{number}]"
-        yield Finding(
-            subject=server.subject,
-            message=f"it has {server.open_files:,} files and connections open and may have {server.max_open_files:,}",
-            measured=share,
-            threshold=share_allowed,
-            unit="ratio",
-            evidence=(
-                host.last.observed(f"{place}.open_files", server.open_files),
-                host.last.observed(f"{place}.max_open_files", server.max_open_files),
-            ),
+        yield failed(
+            server.subject,
+            f"it has {server.open_files:,} files and connections open and may have {server.max_open_files:,}",
+            host.last.observed(f"{place}.open_files", server.open_files),
+            host.last.observed(f"{place}.max_open_files", server.max_open_files),
+            measured=(share, share_allowed, "ratio"),
         )
 
 
@@ -61,17 +57,13 @@ def processor_limit_reached(host: HostFacts, params: Params) -> Iterator[Finding
             yield passed(server.subject)
         else:
             place = f"processes[{number}]"
-            yield Finding(
-                subject=server.subject,
-                message=f"its processor limit stopped it in {throttled:,} of {periods:,} periods between the samples:"
+            yield failed(
+                server.subject,
+                f"its processor limit stopped it in {throttled:,} of {periods:,} periods between the samples:"
                 " it responds late, and its Raft groups may hold elections",
-                measured=throttled / periods,
-                threshold=share_allowed,
-                unit="ratio",
-                evidence=(
-                    host.last.observed(f"{place}.cpu_throttled", server.cpu_throttled),
-                    host.last.observed(f"{place}.cpu_periods", server.cpu_periods),
-                ),
+                host.last.observed(f"{place}.cpu_throttled", server.cpu_throttled),
+                host.last.observed(f"{place}.cpu_periods", server.cpu_periods),
+                measured=(throttled / periods, share_allowed, "ratio"),
             )
 
 

@@ -17,7 +17,7 @@ from jsdoctor.checks.registry import check
 from jsdoctor.checks.servers.closings import name_of
 from jsdoctor.model.account_claims import AccountClaims, AccountUse
 from jsdoctor.model.connections import ClientConnection, Connections
-from jsdoctor.model.finding import Finding, Observation, Outcome, Severity, passed, suspected, unknown
+from jsdoctor.model.finding import Finding, Observation, Outcome, Severity, failed, passed, suspected, unknown
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import Server, Servers, Varz
 from jsdoctor.model.server_trend import ServerTrend
@@ -87,18 +87,14 @@ def _processor(server: Server, readings: Sequence[Server], params: Params) -> It
             server.subject, f"its processor is {shares[0]:.0%} busy, in the only sample", "run with --samples 2 or more"
         )
         return
-    yield Finding(
-        subject=server.subject,
-        message=f"it keeps its {cores(server.varz):,} cores {shares[-1]:.0%} busy, in every sample: everything takes"
+    yield failed(
+        server.subject,
+        f"it keeps its {cores(server.varz):,} cores {shares[-1]:.0%} busy, in every sample: everything takes"
         " longer, and heartbeats that come late lead to elections",
-        measured=shares[-1],
-        threshold=limit,
-        unit="ratio",
-        evidence=(
-            server.observed("cpu", server.varz.cpu),
-            server.observed("cores", server.varz.cores),
-            server.observed("gomaxprocs", server.varz.gomaxprocs),
-        ),
+        server.observed("cpu", server.varz.cpu),
+        server.observed("cores", server.varz.cores),
+        server.observed("gomaxprocs", server.varz.gomaxprocs),
+        measured=(shares[-1], limit, "ratio"),
     )
 
 
@@ -107,14 +103,13 @@ def _memory(server: Server, readings: Sequence[Server], params: Params) -> Itera
     shares, limit = _shares(readings, _memory_share), params.number("max_memory")
     if min(shares) < limit or server.varz is None:
         return
-    yield Finding(
-        subject=server.subject,
-        message=f"it uses {server.varz.mem:,} bytes of memory and tries to stay below {server.varz.gomemlimit:,}"
+    yield failed(
+        server.subject,
+        f"it uses {server.varz.mem:,} bytes of memory and tries to stay below {server.varz.gomemlimit:,}"
         " (GOMEMLIMIT): it spends its time freeing memory, and may be killed for it",
-        measured=shares[-1],
-        threshold=limit,
-        unit="ratio",
-        evidence=(server.observed("mem", server.varz.mem), server.observed("gomemlimit", server.varz.gomemlimit)),
+        server.observed("mem", server.varz.mem),
+        server.observed("gomemlimit", server.varz.gomemlimit),
+        measured=(shares[-1], limit, "ratio"),
     )
 
 
@@ -133,17 +128,13 @@ def _subscriptions(
         return
     used = greediest.subscriptions / varz.max_subscriptions
     if used >= params.number("max_subscriptions"):
-        yield Finding(
-            subject=server.subject,
-            message=f"{name_of(greediest)} has {counted(greediest.subscriptions, 'subscription')}, and a connection may"
+        yield failed(
+            server.subject,
+            f"{name_of(greediest)} has {counted(greediest.subscriptions, 'subscription')}, and a connection may"
             f" have {varz.max_subscriptions:,} (max_subscriptions): at the limit what it subscribes is refused",
-            measured=used,
-            threshold=params.number("max_subscriptions"),
-            unit="ratio",
-            evidence=(
-                server.observed(f"connz[cid {greediest.cid}].subscriptions", greediest.subscriptions),
-                server.observed("max_subscriptions", varz.max_subscriptions),
-            ),
+            server.observed(f"connz[cid {greediest.cid}].subscriptions", greediest.subscriptions),
+            server.observed("max_subscriptions", varz.max_subscriptions),
+            measured=(used, params.number("max_subscriptions"), "ratio"),
         )
 
 
@@ -154,15 +145,13 @@ def _assets(server: Server, params: Params) -> Iterator[Finding]:
     assets = server.jetstream.ha_assets
     many = assets >= params.integer("max_ha_assets")
     if many or assets >= params.integer("warn_ha_assets"):
-        yield Finding(
-            subject=server.subject,
-            severity=None if many else Severity.INFO,
-            message=f"it takes part in {assets:,} Raft groups of replicated streams and consumers: each costs"
+        yield failed(
+            server.subject,
+            f"it takes part in {assets:,} Raft groups of replicated streams and consumers: each costs"
             " heartbeats, memory and files, and after a restart all of them must catch up",
-            measured=assets,
-            threshold=params.integer("max_ha_assets" if many else "warn_ha_assets"),
-            unit="count",
-            evidence=(server.observed("ha_assets", assets),),
+            server.observed("ha_assets", assets),
+            severity=None if many else Severity.INFO,
+            measured=(assets, params.integer("max_ha_assets" if many else "warn_ha_assets"), "count"),
         )
 
 
@@ -172,15 +161,13 @@ def _outlier(server: Server, servers: Servers, params: Params) -> Iterator[Findi
     if min(ratios) < params.number("memory_outlier") or server.varz is None:
         return
     if server.varz.mem >= params.integer("min_outlier"):
-        yield Finding(
-            subject=server.subject,
-            severity=Severity.INFO,
-            message=f"it uses {server.varz.mem:,} bytes of memory, {ratios[-1]:.1f} times the mean of its cluster:"
+        yield failed(
+            server.subject,
+            f"it uses {server.varz.mem:,} bytes of memory, {ratios[-1]:.1f} times the mean of its cluster:"
             " leaders, clients or memory streams may be piled up there",
-            measured=ratios[-1],
-            threshold=params.number("memory_outlier"),
-            unit="ratio",
-            evidence=(server.observed("mem", server.varz.mem),),
+            server.observed("mem", server.varz.mem),
+            severity=Severity.INFO,
+            measured=(ratios[-1], params.number("memory_outlier"), "ratio"),
         )
 
 
@@ -204,16 +191,14 @@ def _crowded(server: Server, servers: Servers, params: Params) -> Iterator[Findi
     if not all(server.name in spread.counts and spread.piled(server.name, least, ratio) for spread in spreads):
         return
     spread = spreads[-1]
-    yield Finding(
-        subject=server.subject,
-        severity=Severity.INFO,
-        message=f"{spread.counts[server.name]:,} of the {spread.total:,} client connections of its cluster are on it,"
+    yield failed(
+        server.subject,
+        f"{spread.counts[server.name]:,} of the {spread.total:,} client connections of its cluster are on it,"
         f" where an equal share is {spread.fair:,.0f}: clients know only its address, or stayed there when the other"
         " servers were restarted",
-        measured=spread.counts[server.name] / spread.fair,
-        threshold=ratio,
-        unit="ratio",
-        evidence=(server.observed("connections", server.varz.connections),),
+        server.observed("connections", server.varz.connections),
+        severity=Severity.INFO,
+        measured=(spread.counts[server.name] / spread.fair, ratio, "ratio"),
     )
 
 
@@ -308,17 +293,15 @@ def _most_subscriptions(connections: Connections | None) -> _Most:
 def _finding(account: AccountUse, late: Sequence[AccountLimitUse], warn_at: float) -> Finding:
     worst = max(late, key=lambda share: share.used / share.limit)
     full = worst.used >= worst.limit
-    return Finding(
-        subject=account.subject,
-        severity=Severity.ERROR if full else Severity.WARNING,
-        message="; ".join(
+    return failed(
+        account.subject,
+        "; ".join(
             f"{share.used:,} of {share.limit:,} {share.text} that its JWT allows are in use:"
             f" {'' if share.used >= share.limit else 'at the limit '}{share.then}"
             for share in late
         ),
-        measured=worst.used / worst.limit,
-        threshold=1.0 if full else warn_at,
-        unit="ratio",
-        evidence=tuple(observation for share in late for observation in share.evidence),
+        *(observation for share in late for observation in share.evidence),
+        severity=Severity.ERROR if full else Severity.WARNING,
+        measured=(worst.used / worst.limit, 1.0 if full else warn_at, "ratio"),
         remedy={"action": "server.look_at_account"},
     )

@@ -16,7 +16,7 @@ from jsdoctor.checks.logs.log_findings import by_server, finding_of
 from jsdoctor.checks.logs.words import no_server_lines, times, when, zoned
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.servers.health import started_at, uptime_ns
-from jsdoctor.model.finding import CLUSTER, Finding, Observation, Severity, Subject, passed
+from jsdoctor.model.finding import CLUSTER, Finding, Observation, Severity, Subject, failed, passed
 from jsdoctor.model.log import CrashLoop, LogEvidence, ProcessRun
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import Server, Servers
@@ -44,21 +44,15 @@ def _restarted(history: ServerHistory) -> Finding:
     server, starts = history.last, len({reading.server_id for reading in history.readings}) - 1
     started = server.varz.start if server.varz else None
     when = f", last at {started:%Y-%m-%d %H:%M:%S} UTC" if started else ""
-    return Finding(
-        subject=server.subject,
+    return failed(
+        server.subject,
+        f"it was started {f'{starts:,} times' if starts > 1 else 'anew'} between the samples{when}: its leaders"
+        " moved, its clients had to connect again" + (", and it does not stay up" if starts > 1 else ""),
+        history.first.observed("server_id", history.first.server_id),
+        server.observed("server_id", server.server_id),
+        server.observed("start", started),
         severity=Severity.ERROR if starts > 1 else None,
-        message=(
-            f"it was started {f'{starts:,} times' if starts > 1 else 'anew'} between the samples{when}: its leaders"
-            " moved, its clients had to connect again" + (", and it does not stay up" if starts > 1 else "")
-        ),
-        measured=starts,
-        threshold=0,
-        unit="count",
-        evidence=(
-            history.first.observed("server_id", history.first.server_id),
-            server.observed("server_id", server.server_id),
-            server.observed("start", started),
-        ),
+        measured=(starts, 0, "count"),
     )
 
 
@@ -78,15 +72,13 @@ def restarted_history(past: ServerPast) -> Iterator[Finding]:
             continue
         since = past.samples[0].at
         often = sum(1 for start in start_times[1:] if server.at - start <= _WITHIN) >= _OFTEN
-        yield Finding(
-            subject=server.subject,
-            severity=None if often else Severity.INFO,
-            message=f"it was started {times(again)} since {since:%Y-%m-%d %H:%M} UTC, last at"
+        yield failed(
+            server.subject,
+            f"it was started {times(again)} since {since:%Y-%m-%d %H:%M} UTC, last at"
             f" {start_times[-1]:%Y-%m-%d %H:%M:%S} UTC" + (": it does not stay up" if often else ""),
-            measured=again,
-            threshold=_OFTEN,
-            unit="count",
-            evidence=tuple(server.observed("start", start) for start in start_times),
+            *(server.observed("start", start) for start in start_times),
+            severity=None if often else Severity.INFO,
+            measured=(again, _OFTEN, "count"),
         )
 
 
@@ -142,28 +134,22 @@ def _all_at_once(
         oldest_text, newest_text = span(first), span(last)
         when = f"{oldest_text} ago" if oldest_text == newest_text else f"between {oldest_text} and {newest_text} ago"
         who = f"all {len(servers):,} servers started {when}"
-    return Finding(
-        subject=servers[0].subject
-        if len(servers) == 1
-        else CLUSTER
-        if only_domain
-        else Subject(kind="cluster", name=domain),
+    return failed(
+        servers[0].subject if len(servers) == 1 else CLUSTER if only_domain else Subject(kind="cluster", name=domain),
+        f"{who}, and there are older streams: nothing could be published while they were down",
+        *(server.observed("start", server.varz.start if server.varz else None) for server in servers),
+        servers[0].observed("oldest stream", oldest),
         severity=Severity.INFO,
-        message=f"{who}, and there are older streams: nothing could be published while they were down",
-        evidence=(
-            *(server.observed("start", server.varz.start if server.varz else None) for server in servers),
-            servers[0].observed("oldest stream", oldest),
-        ),
     )
 
 
 def _out_of_step(server: Server, uptimes: dict[str, int], others: Sequence[int]) -> Finding:
-    return Finding(
-        subject=server.subject,
-        severity=Severity.INFO,
-        message=f"it started {span(uptimes[server.name])} ago, the others have been up for"
+    return failed(
+        server.subject,
+        f"it started {span(uptimes[server.name])} ago, the others have been up for"
         f" {span(min(others))} or longer: was that planned?",
-        evidence=(server.observed("start", server.varz.start if server.varz else None),),
+        server.observed("start", server.varz.start if server.varz else None),
+        severity=Severity.INFO,
     )
 
 
@@ -194,17 +180,14 @@ def _finding(server: str, runs: Sequence[ProcessRun], broken: Sequence[ProcessRu
     doubtful = not panics and loop is None and not any(run.same_file for run in broken)
     severity = Severity.ERROR if loop or panics else Severity.INFO if doubtful else None
     last = (broken or runs)[-1]
-    return Finding(
-        subject=Subject(kind="server", name=server),
-        severity=severity,
-        message=_words(broken, panics, loop, last)
+    return failed(
+        Subject(kind="server", name=server),
+        _words(broken, panics, loop, last)
         + ("; perhaps only the file that reports its end is missing" if doubtful else ""),
-        measured=len(broken) if loop is None else len(broken) or loop.starts,
-        threshold=0,
-        unit="count",
-        evidence=tuple(_observed(run) for run in (broken or runs)[-3:]),
-        first_seen=zoned((broken or runs)[0].last),
-        last_seen=zoned(last.last),
+        *(_observed(run) for run in (broken or runs)[-3:]),
+        severity=severity,
+        measured=(len(broken) if loop is None else len(broken) or loop.starts, 0, "count"),
+        between=(zoned((broken or runs)[0].last), zoned(last.last)),
     )
 
 

@@ -21,7 +21,7 @@ from jsdoctor.checks.servers.health import (
     summary,
     uptime_ns,
 )
-from jsdoctor.model.finding import Confidence, Finding, Severity, passed, suspected, unknown
+from jsdoctor.model.finding import Confidence, Finding, Severity, failed, passed, suspected, unknown
 from jsdoctor.model.log import LogEvidence, OutageInterval
 from jsdoctor.model.params import Params
 from jsdoctor.model.raft import RaftGroups
@@ -61,20 +61,16 @@ def _unhealthy(server: Server, errors: tuple[HealthError, ...], start_up: int) -
     recovering = starting and not any(stays(error) for error in errors)
     since = f" {span(uptime)} after its start" if uptime is not None and starting else ""
     still = f"; it may be still recovering, which is a fault from {span(start_up)} after its start on"
-    return Finding(
-        subject=server.subject,
-        severity=_severity(errors, starting, recovering),
-        confidence=Confidence.LOW if recovering else Confidence.HIGH,
-        message=f"its health check says {status}{since}: "
+    return failed(
+        server.subject,
+        f"its health check says {status}{since}: "
         + (summary(errors) if errors else "without a reason")
         + (still if recovering else ""),
-        measured=len(errors),
-        threshold=0,
-        unit="count",
-        evidence=(
-            server.observed("healthz.status", server.health.status if server.health else ""),
-            *(server.observed(f"healthz.errors.{error.type or 'error'}", error.error) for error in errors[:3]),
-        ),
+        server.observed("healthz.status", server.health.status if server.health else ""),
+        *(server.observed(f"healthz.errors.{error.type or 'error'}", error.error) for error in errors[:3]),
+        severity=_severity(errors, starting, recovering),
+        confidence=Confidence.LOW if recovering else Confidence.HIGH,
+        measured=(len(errors), 0, "count"),
         how_to_get=f"run again {span(start_up)} after its start" if recovering else "",
     )
 

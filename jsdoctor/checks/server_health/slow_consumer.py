@@ -14,7 +14,7 @@ from jsdoctor.checks.logs.words import listed
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.servers.closings import closed_within, name_of
 from jsdoctor.model.connections import ClientConnection, Connections, ServerConnections
-from jsdoctor.model.finding import Finding, Observation, Severity, passed, unknown
+from jsdoctor.model.finding import Finding, Observation, Severity, failed, passed, unknown
 from jsdoctor.model.log import LogEvidence, Occurrence
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import Server, Servers, Varz
@@ -129,14 +129,13 @@ def _finding(server: Server, growth: dict[str, int], recent: Sequence[ClientConn
         if links
         else "they lose what core NATS sent them meanwhile and must connect again"
     )
-    return Finding(
-        subject=server.subject,
+    return failed(
+        server.subject,
+        f"{cut_off}{f': {_who(recent)}' if recent else ''}; {then}",
+        *_evidence(server),
+        *_observed(server, recent),
         severity=Severity.ERROR if links else None,
-        message=f"{cut_off}{f': {_who(recent)}' if recent else ''}; {then}",
-        measured=lost,
-        threshold=0,
-        unit="count",
-        evidence=(*_evidence(server), *_observed(server, recent)),
+        measured=(lost, 0, "count"),
         remedy={"reason": recent[0].reason} if recent else {},
     )
 
@@ -144,14 +143,13 @@ def _finding(server: Server, growth: dict[str, int], recent: Sequence[ClientConn
 def _counted(server: Server, varz: Varz, cut_off: Sequence[ClientConnection], last: str) -> Finding:
     since = f" since it started on {varz.start:%Y-%m-%d %H:%M} UTC" if varz.start else ""
     who = f"; the last were {_who(cut_off)}" if cut_off else ""
-    return Finding(
-        subject=server.subject,
+    return failed(
+        server.subject,
+        f"slow readers were counted{since} ({_words(_by_kind(varz))}){last or _NONE_LATELY}{who}",
+        *_evidence(server),
+        *_observed(server, cut_off),
         severity=Severity.INFO,
-        message=f"slow readers were counted{since} ({_words(_by_kind(varz))}){last or _NONE_LATELY}{who}",
-        measured=varz.slow_consumers,
-        threshold=0,
-        unit="count",
-        evidence=(*_evidence(server), *_observed(server, cut_off)),
+        measured=(varz.slow_consumers, 0, "count"),
         remedy={"reason": cut_off[0].reason} if cut_off else {},
     )
 

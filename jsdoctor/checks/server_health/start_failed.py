@@ -16,7 +16,7 @@ from jsdoctor.checks.logs.index import index_of
 from jsdoctor.checks.logs.log_findings import finding_of, is_recent
 from jsdoctor.checks.logs.words import times, zoned
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Observation, Severity, Subject, suspected
+from jsdoctor.model.finding import Finding, Observation, Severity, Subject, failed, suspected
 from jsdoctor.model.log import Exemplar, LogEvidence, ProcessRun
 from jsdoctor.model.manifest import DeclaredServers, Manifests, Mistake
 
@@ -30,18 +30,18 @@ _NO_START = re.compile(
 @check("server_health.start_failed_logged", lines_of="any")
 def start_failed_logged(logs: LogEvidence) -> Iterator[Finding]:
     """A fatal line ends the process (server.go Start). Mistakes in a configuration are only printed to stderr."""
-    failed = dict.fromkeys(run.server for run in logs.runs if run.end == "failed")
-    for server in failed:
+    servers = dict.fromkeys(run.server for run in logs.runs if run.end == "failed")
+    for server in servers:
         yield _fatal(server, index_of(logs).runs_of(server))
     for run in logs.runs:
-        if run.fatal and run.end == "open" and run.server not in failed:
+        if run.fatal and run.end == "open" and run.server not in servers:
             yield suspected(
                 Subject(kind="server", name=run.server),
                 f"a line marked [FTL] has neither date nor process id nor the words of a server: {run.fatal}",
                 "give the line as the server wrote it",
             )
     for burst in _refused(logs):
-        if burst.subject.name not in failed:
+        if burst.subject.name not in servers:
             yield _refusal(logs, burst)
     for burst in bursts(logs, "server-name-duplicate", calm=False):
         yield finding_of(
@@ -85,19 +85,17 @@ def _serves_after(run: ProcessRun, burst: Burst, line: Exemplar) -> bool:
 
 
 def _fatal(server: str, runs: Sequence[ProcessRun]) -> Finding:
-    failed = [run for run in runs if run.end == "failed"]
-    last, line = failed[-1], failed[-1].exemplar
+    failed_runs = [run for run in runs if run.end == "failed"]
+    last, line = failed_runs[-1], failed_runs[-1].exemplar
     up = any(run.ready is not None or run.end in ("clean", "lame duck") for run in runs[runs.index(last) + 1 :])
     then = "it has come up since" if up else "it has not come up since"
-    return Finding(
-        subject=Subject(kind="server", name=server),
-        severity=None if not up else Severity.WARNING if len(failed) > 1 else Severity.INFO,
-        message=f"it failed {times(len(failed))} with a fatal error, last at {last.last}: {last.fatal}; {then}",
-        measured=len(failed),
-        unit="count",
-        evidence=(Observation(line.file if line else server, "fatal line", last.fatal, zoned(last.last)),),
-        first_seen=zoned(failed[0].last),
-        last_seen=zoned(last.last),
+    return failed(
+        Subject(kind="server", name=server),
+        f"it failed {times(len(failed_runs))} with a fatal error, last at {last.last}: {last.fatal}; {then}",
+        Observation(line.file if line else server, "fatal line", last.fatal, zoned(last.last)),
+        severity=None if not up else Severity.WARNING if len(failed_runs) > 1 else Severity.INFO,
+        measured=(len(failed_runs), None, "count"),
+        between=(zoned(failed_runs[0].last), zoned(last.last)),
     )
 
 
@@ -136,10 +134,10 @@ def start_failed_declared(manifests: Manifests) -> Iterator[Finding]:
         if not reported:
             continue
         what = "this cannot be deployed" if servers.is_chart else "no server starts with this"
-        yield Finding(
-            subject=servers.subject,
+        yield failed(
+            servers.subject,
+            (f"{what}: " if wrong else "") + "; ".join(dict.fromkeys(mistake.says for mistake in reported)),
+            *(mistake.place.shows(mistake.says) for mistake in reported),
             severity=_severity(wrong, reported),
-            message=(f"{what}: " if wrong else "") + "; ".join(dict.fromkeys(mistake.says for mistake in reported)),
-            evidence=tuple(mistake.place.shows(mistake.says) for mistake in reported),
             remedy=BY_HAND,
         )

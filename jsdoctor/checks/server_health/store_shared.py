@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Observation, Subject, passed
+from jsdoctor.model.finding import Finding, Observation, Subject, failed, passed
 from jsdoctor.model.host import HostFacts, ServerProcess
 from jsdoctor.model.manifest import DeclaredServers, Manifests
 from jsdoctor.model.wording import joined
@@ -56,14 +56,12 @@ def _judged(sharing: Sequence[_Holder], advice: str) -> Iterator[Finding]:
         if not others:
             yield passed(holder.subject)
             continue
-        yield Finding(
-            subject=holder.subject,
-            message=f"its store directory {holder.words} of {others}: nats-server does not lock it, so each overwrites"
+        yield failed(
+            holder.subject,
+            f"its store directory {holder.words} of {others}: nats-server does not lock it, so each overwrites"
             " the streams, consumers and Raft state of the other",
-            measured=len(sharing),
-            threshold=1,
-            unit="count",
-            evidence=(holder.seen,),
+            holder.seen,
+            measured=(len(sharing), 1, "count"),
             advice=advice,
         )
 

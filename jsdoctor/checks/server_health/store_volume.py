@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.server_health.host_words import HOW_TO_READ, unread
-from jsdoctor.model.finding import Finding, Severity, passed, unknown
+from jsdoctor.model.finding import Finding, Severity, failed, passed, unknown
 from jsdoctor.model.host import HostFacts, HostReading, ServerProcess, Volume
 from jsdoctor.model.params import Params
 
@@ -32,20 +32,20 @@ def store_volume_kind(host: HostFacts) -> Iterator[Finding]:
         if volume is None:
             yield unread(server, "the mounts of its process")
         elif volume.fs_type in _NETWORK:
-            yield Finding(
-                subject=server.subject,
-                message=f"its store directory {server.store_dir} is on a network file system ({volume.fs_type}, mounted"
+            yield failed(
+                server.subject,
+                f"its store directory {server.store_dir} is on a network file system ({volume.fs_type}, mounted"
                 f" on {volume.mount}): locks and syncs are not those that the server counts on",
-                measured=volume.fs_type,
-                evidence=(host.last.observed(f"{place}.volume.fs_type", volume.fs_type),),
+                host.last.observed(f"{place}.volume.fs_type", volume.fs_type),
+                measured=(volume.fs_type, None, None),
             )
         elif why := _FLEETING.get(volume.fs_type):
-            yield Finding(
-                subject=server.subject,
+            yield failed(
+                server.subject,
+                f"its store directory {server.store_dir} is on {volume.fs_type}: {why}",
+                host.last.observed(f"{place}.volume.fs_type", volume.fs_type),
                 severity=Severity.INFO,
-                message=f"its store directory {server.store_dir} is on {volume.fs_type}: {why}",
-                measured=volume.fs_type,
-                evidence=(host.last.observed(f"{place}.volume.fs_type", volume.fs_type),),
+                measured=(volume.fs_type, None, None),
             )
         else:
             yield passed(server.subject)
@@ -77,23 +77,19 @@ def _fullness(reading: HostReading, place: str, server: ServerProcess, volume: V
         return passed(server.subject)
     room = f"{volume.available / _GB:,.1f} of {volume.total / _GB:,.1f} GB"
     inodes = f"{volume.free_inodes:,} of {volume.inodes:,} inodes"
-    return Finding(
-        subject=server.subject,
-        severity=Severity.WARNING if share > critical else None,
-        message=f"{inodes if field == 'free_inodes' else room} are free on {volume.mount}, the volume of its store"
+    return failed(
+        server.subject,
+        f"{inodes if field == 'free_inodes' else room} are free on {volume.mount}, the volume of its store"
         f" directory ({share:.1%})",
-        measured=share,
-        threshold=warn if share > critical else critical,
-        unit="ratio",
-        evidence=(reading.observed(f"{place}.volume.{field}", getattr(volume, field)),),
+        reading.observed(f"{place}.volume.{field}", getattr(volume, field)),
+        severity=Severity.WARNING if share > critical else None,
+        measured=(share, warn if share > critical else critical, "ratio"),
     )
 
 
 def _finding(reading: HostReading, server: ServerProcess, path: str, value: object, what: str) -> Finding:
-    return Finding(
-        subject=server.subject,
-        message=f"the volume of its store directory {server.store_dir} {what}",
-        evidence=(reading.observed(path, value),),
+    return failed(
+        server.subject, f"the volume of its store directory {server.store_dir} {what}", reading.observed(path, value)
     )
 
 

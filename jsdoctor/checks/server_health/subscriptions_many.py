@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.servers.closings import name_of
 from jsdoctor.model.connections import ClientConnection, Connections, ServerConnections
-from jsdoctor.model.finding import Finding, Subject, passed, unknown
+from jsdoctor.model.finding import Finding, Subject, failed, passed, unknown
 from jsdoctor.model.params import Params
 from jsdoctor.model.server_trend import ServerHistory, ServerTrend
 from jsdoctor.model.wording import counted
@@ -30,18 +30,14 @@ def subscriptions_many(connections: Connections, trend: ServerTrend | None, para
             if client not in largest or largest[client][0].subscriptions < connection.subscriptions:
                 largest[client] = connection, server
     for client, (connection, server) in largest.items():
-        yield Finding(
-            subject=client,
-            message=f"{name_of(connection)} has {counted(connection.subscriptions, 'subscription')}"
+        yield failed(
+            client,
+            f"{name_of(connection)} has {counted(connection.subscriptions, 'subscription')}"
             f"{_growth(histories.get(server.server))}: an application that subscribes for each request and does not"
             " unsubscribe fills the memory of every server",
-            measured=connection.subscriptions,
-            threshold=params.integer("many"),
-            unit="count",
-            evidence=(
-                server.observed(f"connz[cid {connection.cid}].subscriptions", connection.subscriptions),
-                server.observed(f"connz[cid {connection.cid}].start", connection.start),
-            ),
+            server.observed(f"connz[cid {connection.cid}].subscriptions", connection.subscriptions),
+            server.observed(f"connz[cid {connection.cid}].start", connection.start),
+            measured=(connection.subscriptions, params.integer("many"), "count"),
         )
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from jsdoctor.checks.declared.doubts import BY_HAND, jetstream_unclear, unclear
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import CLUSTER, Finding, Severity, Subject, passed, unknown
+from jsdoctor.model.finding import CLUSTER, Finding, Severity, Subject, failed, passed, unknown
 from jsdoctor.model.manifest import Manifests
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import JetStreamConfig, Server, Servers
@@ -84,33 +84,28 @@ def _alone(snapshots: SnapshotSeries, servers: set[str], least: int) -> list[Str
 
 def _explained(subject: Subject, lazy: Sequence[_Member], streams: Sequence[Stream]) -> Finding:
     longest, config = max(lazy, key=lambda member: member.interval_ns)
-    return Finding(
-        subject=subject,
-        message=f"{counted(len(streams), 'file stream')} with fewer than three replicas: if a host loses power or its"
+    return failed(
+        subject,
+        f"{counted(len(streams), 'file stream')} with fewer than three replicas: if a host loses power or its"
         f" kernel crashes, acknowledged messages of up to the last {span(config.sync_interval_ns)} (sync_interval) can"
         " be gone. The end of the server process alone loses nothing",
-        measured=config.sync_interval_ns,
-        unit="duration",
-        evidence=(
-            longest.observed("config.sync_interval", config.sync_interval_ns),
-            longest.observed("config.sync_always", False),
-            *(s.observed("config.num_replicas", s.config.num_replicas) for s in streams[:3]),
-        ),
+        longest.observed("config.sync_interval", config.sync_interval_ns),
+        longest.observed("config.sync_always", False),
+        *(s.observed("config.num_replicas", s.config.num_replicas) for s in streams[:3]),
+        measured=(config.sync_interval_ns, None, "duration"),
     )
 
 
 def _raised(subject: Subject, slow: Sequence[_Member], limit_ns: int) -> Finding:
     longest = max(member.interval_ns for member in slow)
     names = ", ".join(sorted(member.server.name for member in slow))
-    return Finding(
-        subject=subject,
-        message=f"{names}: files are flushed every {span(longest)} (sync_interval), longer than the"
+    return failed(
+        subject,
+        f"{names}: files are flushed every {span(longest)} (sync_interval), longer than the"
         f" server's default of {span(limit_ns)}: a power cut can take back the acknowledged messages of that time,"
         " of all streams if it hits several hosts at once",
-        measured=longest,
-        threshold=limit_ns,
-        unit="duration",
-        evidence=tuple(member.server.observed("config.sync_interval", member.interval_ns) for member in slow),
+        *(member.server.observed("config.sync_interval", member.interval_ns) for member in slow),
+        measured=(longest, limit_ns, "duration"),
     )
 
 
@@ -133,14 +128,12 @@ def sync_interval_declared(manifests: Manifests, params: Params) -> Iterator[Fin
         else:
             number = servers.get("sync_interval_in_seconds")
             unquoted = f"; written without quotes it is a number of seconds, {number:,}" if number else ""
-            yield Finding(
-                subject=servers.subject,
-                severity=Severity.WARNING if unquoted else Severity.INFO,
-                message=f"files will be flushed every {span(interval)} (sync_interval), later than the server's default"
+            yield failed(
+                servers.subject,
+                f"files will be flushed every {span(interval)} (sync_interval), later than the server's default"
                 f" of {span(longest)}: a power cut can take back the acknowledged messages of that time{unquoted}",
-                measured=interval,
-                threshold=longest,
-                unit="duration",
-                evidence=(servers.shows("sync_interval", f"sync_interval: {span(interval)}"),),
+                servers.shows("sync_interval", f"sync_interval: {span(interval)}"),
+                severity=Severity.WARNING if unquoted else Severity.INFO,
+                measured=(interval, longest, "duration"),
                 remedy=BY_HAND,
             )

@@ -15,7 +15,7 @@ from jsdoctor.checks.logs.bursts import bursts
 from jsdoctor.checks.logs.log_findings import finding_of
 from jsdoctor.checks.logs.words import times, when, zoned
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Observation, Severity, Subject, passed, unknown
+from jsdoctor.model.finding import Finding, Observation, Severity, Subject, failed, passed, unknown
 from jsdoctor.model.log import LogEvidence, ProcessRun
 from jsdoctor.model.manifest import DeclaredServers, DeclaredStream, Manifests, Tool
 from jsdoctor.model.server import Servers
@@ -33,15 +33,15 @@ def temporary_store(servers: Servers) -> Iterator[Finding]:
             yield passed(server.subject)
             continue
         chosen = not (is_the_fallback(path) or is_in_memory(path))
-        yield Finding(
-            subject=server.subject,
-            severity=Severity.INFO if chosen else None,
-            message=f"its streams are stored in {path}, "
+        yield failed(
+            server.subject,
+            f"its streams are stored in {path}, "
             + ("which is in memory" if is_in_memory(path) else "a directory for temporary files")
             + ("" if chosen or is_in_memory(path) else ", because no store_dir is set")
             + ": they are gone after the next restart of the host or container",
-            measured=path,
-            evidence=(server.observed("config.store_dir", path),),
+            server.observed("config.store_dir", path),
+            severity=Severity.INFO if chosen else None,
+            measured=(path, None, None),
         )
 
 
@@ -77,25 +77,16 @@ def _emptied(logs: LogEvidence) -> Iterator[Finding]:
             continue
         starts = [run.started for run in began]
         again = len(began) > 1
-        yield Finding(
-            subject=Subject(kind="server", name=server),
+        yield failed(
+            Subject(kind="server", name=server),
+            f"it started {times(len(began))} with an empty store{when(starts[0], starts[-1])}, though it had been a"
+            " member of its cluster: streams with one replica on it lost their messages, and the others are copied"
+            " to it again"
+            + (": its store does not outlive its container" if again else ", unless its store was removed on purpose"),
+            *(_observed(run) for run in began),
             severity=None if again else Severity.INFO,
-            message=(
-                f"it started {times(len(began))} with an empty store{when(starts[0], starts[-1])}, though it had been a"
-                " member of its cluster: streams with one replica on it lost their messages, and the others are copied"
-                " to it again"
-                + (
-                    ": its store does not outlive its container"
-                    if again
-                    else ", unless its store was removed on purpose"
-                )
-            ),
-            measured=len(began),
-            threshold=1,
-            unit="count",
-            evidence=tuple(_observed(run) for run in began),
-            first_seen=zoned(starts[0]),
-            last_seen=zoned(starts[-1]),
+            measured=(len(began), 1, "count"),
+            between=(zoned(starts[0]), zoned(starts[-1])),
         )
 
 
@@ -162,18 +153,18 @@ def _unmounted(servers: DeclaredServers) -> Finding:
 
 def _forgotten(stream: DeclaredStream) -> Finding:
     """A stream without a storage type, for which the resource definition's default is memory."""
-    return Finding(
-        subject=stream.subject,
-        message="storage is not set, and the resource definition's default is memory, not the server's file: messages"
+    return failed(
+        stream.subject,
+        "storage is not set, and the resource definition's default is memory, not the server's file: messages"
         " are gone when its servers restart; write storage: file, or storage: memory if that is intended",
-        evidence=(stream.shows("storage", "memory"),),
+        stream.shows("storage", "memory"),
         remedy=BY_HAND,
     )
 
 
 def _finding(servers: DeclaredServers, setting: str, text: str, severity: Severity | None) -> Finding:
     shown = servers.at(setting).shows(f"store_dir: {servers.get('store_dir', 'not set')}")
-    return Finding(subject=servers.subject, severity=severity, message=text, evidence=(shown,), remedy=BY_HAND)
+    return failed(servers.subject, text, shown, severity=severity, remedy=BY_HAND)
 
 
 _IN_MEMORY = ("/dev/shm", "/run")  # noqa: S108 - looked for, not used

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.streams.limits import histories
-from jsdoctor.model.finding import Confidence, Finding, Severity, passed, unknown
+from jsdoctor.model.finding import Confidence, Finding, Severity, failed, passed, unknown
 from jsdoctor.model.jetstream import StreamConfig
 from jsdoctor.model.manifest import DeclaredStream, Manifests
 from jsdoctor.model.params import Params
@@ -54,23 +54,18 @@ def acked_then_dropped(
 
 def _finding(stream: Stream, payload: int | None, severity: Severity | None, proof: str) -> Finding:
     limit = stream.config.max_bytes
-    return Finding(
-        subject=stream.subject,
+    # Without a proof it may never have happened.
+    return failed(
+        stream.subject,
+        f"messages larger than max_bytes ({limit:,} bytes) are acknowledged and deleted at once"
+        + (f": {proof}" if proof else ""),
+        stream.observed("config.max_bytes", limit),
+        stream.observed("config.max_msg_size", stream.config.max_msg_size),
+        stream.observed("state.messages", stream.state.messages),
+        stream.observed("state.last_seq", stream.state.last_seq),
         severity=severity,
-        confidence=Confidence.HIGH if proof else Confidence.LOW,  # it may never have happened
-        message=(
-            f"messages larger than max_bytes ({limit:,} bytes) are acknowledged and deleted at once"
-            + (f": {proof}" if proof else "")
-        ),
-        measured=limit,
-        threshold=payload,
-        unit="bytes",
-        evidence=(
-            stream.observed("config.max_bytes", limit),
-            stream.observed("config.max_msg_size", stream.config.max_msg_size),
-            stream.observed("state.messages", stream.state.messages),
-            stream.observed("state.last_seq", stream.state.last_seq),
-        ),
+        confidence=Confidence.HIGH if proof else Confidence.LOW,
+        measured=(limit, payload, "bytes"),
         remedy={"no_ack": stream.config.no_ack, "max_msg_size": max(limit - 1024, limit // 2)},
     )
 
@@ -102,15 +97,13 @@ def acked_then_dropped_declared(
 
 def _finding_declared(stream: DeclaredStream, payload: int) -> Finding:
     limit = stream.stored.max_bytes
-    return Finding(
-        subject=stream.subject,
-        severity=Severity.INFO,
-        message=f"messages larger than max_bytes ({limit:,} bytes) will be acknowledged and deleted at once:"
+    return failed(
+        stream.subject,
+        f"messages larger than max_bytes ({limit:,} bytes) will be acknowledged and deleted at once:"
         f" set max_msg_size to {max(limit - 1024, limit // 2):,} or less, and they are refused instead",
-        measured=limit,
-        threshold=payload,
-        unit="bytes",
-        evidence=(stream.shows("max_bytes", limit),),
+        stream.shows("max_bytes", limit),
+        severity=Severity.INFO,
+        measured=(limit, payload, "bytes"),
         remedy=BY_HAND,
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Severity, passed
+from jsdoctor.model.finding import Finding, Severity, failed, passed
 from jsdoctor.model.jetstream import StreamConfig
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
@@ -137,12 +137,10 @@ def _unannounced(stream: Stream) -> Iterator[Flaw]:
 
 
 def _finding(stream: Stream, problems: list[Flaw]) -> Finding:
-    return Finding(
-        subject=stream.subject,
+    return failed(
+        stream.subject,
+        "; ".join(problem.text for problem in problems),
+        *(stream.observed(f"config.{problem.setting}", problem.value) for problem in problems),
         severity=max((problem.severity for problem in problems), key=lambda severity: severity.rank),
-        message="; ".join(problem.text for problem in problems),
-        measured=len(problems),
-        threshold=0,
-        unit="count",
-        evidence=tuple(stream.observed(f"config.{problem.setting}", problem.value) for problem in problems),
+        measured=(len(problems), 0, "count"),
     )

@@ -9,7 +9,7 @@ from jsdoctor.checks.declared.deployed import Deployed, consumer_of
 from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate, refused_by_tool
 from jsdoctor.checks.declared.refusal import certain
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Confidence, Finding, passed, unknown
+from jsdoctor.model.finding import Confidence, Finding, failed, passed, unknown
 from jsdoctor.model.manifest import DeclaredStream, Manifests, PlannedAction
 from jsdoctor.model.release import release, version_at
 from jsdoctor.model.server import ConnectedServer, Servers
@@ -51,14 +51,12 @@ def _consumers(manifests: Manifests, deployed: Deployed) -> Iterator[Finding]:
             yield unsure
         elif deletion := deletions.of_filters(consumer.stored, current, stream):
             field = "filter_subjects" if consumer.stored.filter_subjects else "filter_subject"
-            yield Finding(
-                subject=consumer.subject,
-                message=deletion.says,
+            yield failed(
+                consumer.subject,
+                deletion.says,
+                consumer.shows(field, ", ".join(consumer.stored.filters)),
                 confidence=Confidence.HIGH if deletion.exact else Confidence.MEDIUM,
-                measured=deletion.messages,
-                threshold=0,
-                unit="count",
-                evidence=(consumer.shows(field, ", ".join(consumer.stored.filters)),),
+                measured=(deletion.messages, 0, "count"),
                 remedy=BY_HAND,
             )
 
@@ -67,10 +65,10 @@ def _whole(stream: DeclaredStream, current: Stream | None) -> Finding:
     held = f" with its {counted(current.state.messages, 'message')}" if current else " with all its messages"
     deletes = stream.planned_action is PlannedAction.DELETED
     what = "deletes the stream" if deletes else "replaces the stream: it is deleted"
-    return Finding(
-        subject=stream.subject,
-        message=f"the plan {what}{held} and consumers",
-        evidence=(stream.place.shows(f"{stream.what}: {stream.planned_action}"),),
+    return failed(
+        stream.subject,
+        f"the plan {what}{held} and consumers",
+        stream.place.shows(f"{stream.what}: {stream.planned_action}"),
         remedy=BY_HAND,
     )
 
@@ -88,18 +86,14 @@ def _changed(
         return unknown(stream.subject, changes[0].says, how)
     known = [deletion.messages for deletion in changes if deletion.messages]
     exact = len(changes) == 1 and changes[0].exact and bool(known)
-    return Finding(
-        subject=stream.subject,
-        message="; ".join(deletion.says for deletion in changes),
+    return failed(
+        stream.subject,
+        "; ".join(deletion.says for deletion in changes),
+        *(stream.shows(deletion.field, getattr(wanted, _attribute(deletion.field))) for deletion in changes),
+        current.observed("state.messages", current.state.messages),
+        current.observed("state.bytes", current.state.bytes),
         confidence=Confidence.HIGH if exact else Confidence.MEDIUM,
-        measured=max(known) if known else None,
-        threshold=0 if known else None,
-        unit="count" if known else None,
-        evidence=(
-            *(stream.shows(deletion.field, getattr(wanted, _attribute(deletion.field))) for deletion in changes),
-            current.observed("state.messages", current.state.messages),
-            current.observed("state.bytes", current.state.bytes),
-        ),
+        measured=(max(known) if known else None, 0 if known else None, "count" if known else None),
         remedy=BY_HAND,
     )
 

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Severity, passed, suspected
+from jsdoctor.model.finding import Finding, Severity, failed, passed, suspected
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import Consumer, Stream
 from jsdoctor.model.trend import ConsumerHistory, StreamHistory, Trend
@@ -50,22 +50,18 @@ def _judged(history: StreamHistory | ConsumerHistory, params: Params) -> Finding
         return suspected(last.subject, f"{text}: whether it is changed back shows in more of them", _MORE)
     values = "; ".join(f"{name}: {_values(states, name)}" for name in names)
     often = len(changes) >= params.integer("min_changes")
-    return Finding(
-        subject=last.subject,
-        severity=None if often else Severity.INFO,
-        message=(
-            f"its configuration was changed {counted(len(changes), 'time')} within"
-            f" {span(int(history.elapsed_s * 1e9))} and returned to what it was ({values}): "
-            + (
-                "two deployers that do not agree take back what the other one sets"
-                if often
-                else "a change that was taken back, or the first of several"
-            )
+    return failed(
+        last.subject,
+        f"its configuration was changed {counted(len(changes), 'time')} within"
+        f" {span(int(history.elapsed_s * 1e9))} and returned to what it was ({values}): "
+        + (
+            "two deployers that do not agree take back what the other one sets"
+            if often
+            else "a change that was taken back, or the first of several"
         ),
-        measured=len(changes),
-        threshold=params.integer("min_changes"),
-        unit="count",
-        evidence=tuple(last.observed(f"config.{name}", states[-1].get(name)) for name in names),
+        *(last.observed(f"config.{name}", states[-1].get(name)) for name in names),
+        severity=None if often else Severity.INFO,
+        measured=(len(changes), params.integer("min_changes"), "count"),
     )
 
 

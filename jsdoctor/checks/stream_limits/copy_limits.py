@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Observation, passed
+from jsdoctor.model.finding import Finding, Observation, failed, passed
 from jsdoctor.model.jetstream import SourceConfig, StreamConfig
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
 from jsdoctor.model.wording import counted, span
@@ -49,14 +49,13 @@ def _age(config: StreamConfig) -> str:
 
 def _finding(copy: Stream, origins: list[Stream], differences: list[str]) -> Finding:
     held = ", ".join(f"{counted(origin.state.messages, 'message')} in {origin.name}" for origin in origins)
-    return Finding(
-        subject=copy.subject,
-        message=f"it keeps other messages than what it copies: {'; '.join(differences)}. Now it has"
+    return failed(
+        copy.subject,
+        f"it keeps other messages than what it copies: {'; '.join(differences)}. Now it has"
         f" {counted(copy.state.messages, 'message')}, with {held}",
-        measured=len(differences),
-        threshold=1,
-        unit="count",
-        evidence=(*_limits(copy), *(seen for origin in origins for seen in _limits(origin))),
+        *_limits(copy),
+        *(seen for origin in origins for seen in _limits(origin)),
+        measured=(len(differences), 1, "count"),
     )
 
 

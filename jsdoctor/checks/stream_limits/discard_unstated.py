@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, passed
+from jsdoctor.model.finding import Finding, failed, passed
 from jsdoctor.model.manifest import DeclaredStream, Manifests
 
 _LIMITS = ("max_bytes", "max_msgs")
@@ -32,10 +32,10 @@ def _finding(stream: DeclaredStream, limit: str) -> Finding:
     lost = (
         "the oldest messages" if stream.stored.retention == "limits" else "messages that no consumer has processed yet"
     )
-    return Finding(
-        subject=stream.subject,
-        message=f"{limit} is set and the discard policy is not: by default a full stream deletes {lost} silently;"
+    return failed(
+        stream.subject,
+        f"{limit} is set and the discard policy is not: by default a full stream deletes {lost} silently;"
         " write discard: old if that is intended, discard: new if publishers shall be refused",
-        evidence=(stream.shows(limit, getattr(stream.stored, limit)),),
+        stream.shows(limit, getattr(stream.stored, limit)),
         remedy=BY_HAND,
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.stream_limits.stream_thresholds import most_subjects
-from jsdoctor.model.finding import Finding, passed
+from jsdoctor.model.finding import Finding, failed, passed
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
 
@@ -26,15 +26,11 @@ def high_cardinality(snapshots: SnapshotSeries, params: Params) -> Iterator[Find
 def _finding(stream: Stream, limit: int) -> Finding:
     held, copies = stream.state.num_subjects, max(stream.config.num_replicas, 1)
     where = "its server keeps" if copies == 1 else f"each of its {copies} servers keeps"
-    return Finding(
-        subject=stream.subject,
-        message=f"it stores messages on {held:,} different subjects: {where} all of them in memory, and start-up,"
+    return failed(
+        stream.subject,
+        f"it stores messages on {held:,} different subjects: {where} all of them in memory, and start-up,"
         " filtered consumers and lists of subjects take longer the more there are",
-        measured=held,
-        threshold=limit,
-        unit="count",
-        evidence=(
-            stream.observed("state.num_subjects", held),
-            stream.observed("state.messages", stream.state.messages),
-        ),
+        stream.observed("state.num_subjects", held),
+        stream.observed("state.messages", stream.state.messages),
+        measured=(held, limit, "count"),
     )

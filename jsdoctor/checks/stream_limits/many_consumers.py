@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, passed
+from jsdoctor.model.finding import Finding, failed, passed
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import SnapshotSeries
 
@@ -21,12 +21,10 @@ def many_consumers(snapshots: SnapshotSeries, params: Params) -> Iterator[Findin
             continue
         replicas = stream.config.num_replicas
         raft = f" With R{replicas}, each durable one is a Raft group of its own." if replicas > 1 else ""
-        yield Finding(
-            subject=stream.subject,
-            message=f"it has {count:,} consumers: each new message is matched against all of them, restarts and leader"
+        yield failed(
+            stream.subject,
+            f"it has {count:,} consumers: each new message is matched against all of them, restarts and leader"
             f" changes take minutes, and every listing of them loads the servers.{raft}",
-            measured=count,
-            threshold=many,
-            unit="count",
-            evidence=(stream.observed("state.consumer_count", stream.state.consumer_count),),
+            stream.observed("state.consumer_count", stream.state.consumer_count),
+            measured=(count, many, "count"),
         )

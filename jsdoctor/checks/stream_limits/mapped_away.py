@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from jsdoctor.checks.registry import check
 from jsdoctor.model.account_mappings import AccountMappings, MappedAccount
-from jsdoctor.model.finding import Finding, Severity, passed, unknown
+from jsdoctor.model.finding import Finding, Severity, failed, passed, unknown
 from jsdoctor.model.server import Servers
 from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries, Stream
 from jsdoctor.model.subjects import common_subject, overlaps_any, subject_contains
@@ -104,27 +104,23 @@ def _told(found: Sequence[_FOUND]) -> str:
 
 def _away(stream: Stream, away: Sequence[_FOUND]) -> Finding:
     whole = any(subject_contains(source, subject) for source, _ in away for subject in stream.config.subjects)
-    return Finding(
-        subject=stream.subject,
-        severity=None if whole else Severity.WARNING,
-        message=f"{_told(away)}, which no stream captures: what clients publish there is not stored, and a publisher"
+    return failed(
+        stream.subject,
+        f"{_told(away)}, which no stream captures: what clients publish there is not stored, and a publisher"
         ' that waits for an acknowledgement gets "no responders"',
-        evidence=(
-            stream.observed("config.subjects", list(stream.config.subjects)),
-            *(account.observed(source) for source, account in away),
-        ),
+        stream.observed("config.subjects", list(stream.config.subjects)),
+        *(account.observed(source) for source, account in away),
+        severity=None if whole else Severity.WARNING,
     )
 
 
 def _lossy(stream: Stream, lossy: Sequence[_FOUND]) -> Finding:
     total = min(_total(source, account) for source, account in lossy)
-    return Finding(
-        subject=stream.subject,
-        severity=Severity.WARNING,
-        message=f"{_told(lossy)} with weights of {total} % in all: of what clients publish there, {_WHOLE - total} % is"
+    return failed(
+        stream.subject,
+        f"{_told(lossy)} with weights of {total} % in all: of what clients publish there, {_WHOLE - total} % is"
         " dropped before the stream",
-        measured=total,
-        threshold=_WHOLE,
-        unit="count",
-        evidence=tuple(account.observed(source) for source, account in lossy),
+        *(account.observed(source) for source, account in lossy),
+        severity=Severity.WARNING,
+        measured=(total, _WHOLE, "count"),
     )

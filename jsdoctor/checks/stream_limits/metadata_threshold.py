@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from jsdoctor.checks.monitor_metadata import Presets, read_thresholds
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.stream_limits.stream_thresholds import KEYS, breaches
-from jsdoctor.model.finding import Finding, Severity, passed
+from jsdoctor.model.finding import Finding, Severity, failed, passed
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import SnapshotSeries
 
@@ -28,12 +28,10 @@ def metadata_threshold(snapshots: SnapshotSeries, params: Params) -> Iterator[Fi
             yield passed(stream.subject)
             continue
         worst = worst_first[0]
-        yield Finding(
-            subject=stream.subject,
+        yield failed(
+            stream.subject,
+            "; ".join(breach.text for breach in worst_first),
+            *(stream.observed(breach.path, breach.value) for breach in worst_first),
             severity=None if worst.severity is Severity.CRITICAL else worst.severity,
-            message="; ".join(breach.text for breach in worst_first),
-            measured=worst.measured,
-            threshold=worst.threshold,
-            unit=worst.unit,
-            evidence=tuple(stream.observed(breach.path, breach.value) for breach in worst_first),
+            measured=(worst.measured, worst.threshold, worst.unit),
         )

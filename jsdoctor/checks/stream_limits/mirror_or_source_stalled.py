@@ -26,7 +26,7 @@ from jsdoctor.checks.stream_limits.origins import (
     surplus,
 )
 from jsdoctor.checks.streams.limits import stored_subjects
-from jsdoctor.model.finding import Confidence, Finding, Severity, passed, suspected, unknown
+from jsdoctor.model.finding import Confidence, Finding, Severity, failed, passed, suspected, unknown
 from jsdoctor.model.jetstream import SourceConfig
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.params import Params
@@ -213,24 +213,20 @@ def _finding(stream: Stream, stalls: Sequence[Stall], deployment: Deployment) ->
     asked = {stall.origin for stall in stalls if stall.origin} & local
     again = deployment.counts_again(stream)
     doubtful = worst.severity is Severity.INFO and worst.measured is not None
-    return Finding(
-        subject=stream.subject,
+    return failed(
+        stream.subject,
+        "; ".join(dict.fromkeys(stall.text for stall in stalls)),
+        stream.observed("state.last_seq", stream.state.last_seq),
+        *(stream.observed(f"{info.name}.lag", info.lag) for info in infos),
+        *(stream.observed(f"{info.name}.active", info.active_ns) for info in infos),
         severity=None if worst.severity is Severity.ERROR else worst.severity,
         confidence=Confidence.LOW if doubtful else Confidence.HIGH,
-        how_to_get=("" if not doubtful else _LONGER if again else "run again in a minute"),
-        message="; ".join(dict.fromkeys(stall.text for stall in stalls)),
-        measured=worst.measured,
-        threshold=worst.threshold,
-        unit=worst.unit,
-        evidence=(
-            stream.observed("state.last_seq", stream.state.last_seq),
-            *(stream.observed(f"{info.name}.lag", info.lag) for info in infos),
-            *(stream.observed(f"{info.name}.active", info.active_ns) for info in infos),
-        ),
+        measured=(worst.measured, worst.threshold, worst.unit),
         remedy={
             "origins": sorted(asked - gone) if asked else sorted(local - gone)[:3],
             **({"some_are_missing": True} if asked & gone else {}),
         },
+        how_to_get="" if not doubtful else _LONGER if again else "run again in a minute",
     )
 
 

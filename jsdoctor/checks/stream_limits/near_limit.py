@@ -19,7 +19,7 @@ from jsdoctor.checks.streams.limits import (
     storage_fills,
     time_to_full_ns,
 )
-from jsdoctor.model.finding import Finding, Severity, passed
+from jsdoctor.model.finding import Finding, Severity, failed, passed
 from jsdoctor.model.manifest import DeclaredStream, Manifests
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import Servers
@@ -50,18 +50,14 @@ def near_limit(
         more = room(stream, trend, worst) if worst.noun != "consumers" else _MORE_CONSUMERS
         severe = worst.share >= fail_at
         left_ns = time_to_full_ns(worst, readings.get((stream.account, stream.name)))
-        yield Finding(
-            subject=stream.subject,
+        yield failed(
+            stream.subject,
+            f"{worst.used:,} of {worst.limit:,} {worst.noun} ({worst.key}) are used"
+            + (f", the rest lasts {span(left_ns)} at the present rate" if left_ns else "")
+            + f": {_consequence(stream, worst)}",
+            *worst.observed(stream),
             severity=None if severe else Severity.WARNING,
-            message=(
-                f"{worst.used:,} of {worst.limit:,} {worst.noun} ({worst.key}) are used"
-                + (f", the rest lasts {span(left_ns)} at the present rate" if left_ns else "")
-                + f": {_consequence(stream, worst)}"
-            ),
-            measured=worst.share,
-            threshold=fail_at if severe else warn_at,
-            unit="ratio",
-            evidence=worst.observed(stream),
+            measured=(worst.share, fail_at if severe else warn_at, "ratio"),
             remedy=more.remedy,
             advice=more.advice,
         )
@@ -116,15 +112,13 @@ def near_limit_declared(manifests: Manifests, snapshots: SnapshotSeries | None, 
         if not over and (most < least or len(names) / most < warn_at):
             yield passed(stream.subject)
             continue
-        yield Finding(
-            subject=stream.subject,
-            severity=Severity.ERROR if over else Severity.WARNING,
-            message=f"{counted(len(names), 'consumer')} will want a place and max_consumers is {most:,}: "
+        yield failed(
+            stream.subject,
+            f"{counted(len(names), 'consumer')} will want a place and max_consumers is {most:,}: "
             + ("the server refuses the last of them (error 10026)" if over else _few(most - len(names))),
-            measured=len(names),
-            threshold=most,
-            unit="count",
-            evidence=(stream.shows("max_consumers", most),),
+            stream.shows("max_consumers", most),
+            severity=Severity.ERROR if over else Severity.WARNING,
+            measured=(len(names), most, "count"),
             remedy=BY_HAND,
         )
 

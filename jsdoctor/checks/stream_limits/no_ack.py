@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Confidence, Finding, passed
+from jsdoctor.model.finding import Confidence, Finding, failed, passed
 from jsdoctor.model.manifest import Manifests
 from jsdoctor.model.partial import shown_or
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
@@ -31,14 +31,12 @@ def no_ack(snapshots: SnapshotSeries) -> Iterator[Finding]:
         if not stream.config.no_ack or (has_publishers and _must_be_silent(stream)):
             yield passed(stream.subject)
             continue
-        yield Finding(
-            subject=stream.subject,
+        yield failed(
+            stream.subject,
+            "no_ack is set: a publisher that waits times out although its message is stored, "
+            "and stores it again with every retry",
+            stream.observed("config.no_ack", stream.config.no_ack),
             confidence=Confidence.HIGH if has_publishers else Confidence.MEDIUM,
-            message=(
-                "no_ack is set: a publisher that waits times out although its message is stored, "
-                "and stores it again with every retry"
-            ),
-            evidence=(stream.observed("config.no_ack", stream.config.no_ack),),
         )
 
 
@@ -63,10 +61,10 @@ def no_ack_declared(manifests: Manifests) -> Iterator[Finding]:
         elif not config.no_ack or all(s == ">" or s.startswith(_SYSTEM_SUBJECTS) for s in config.subjects):
             yield passed(stream.subject)
         else:
-            yield Finding(
-                subject=stream.subject,
-                message="no_ack is set: a publisher that waits times out although its message is stored, and stores it"
+            yield failed(
+                stream.subject,
+                "no_ack is set: a publisher that waits times out although its message is stored, and stores it"
                 " again with every retry",
-                evidence=(stream.shows("no_ack", value=True),),
+                stream.shows("no_ack", value=True),
                 remedy=BY_HAND,
             )

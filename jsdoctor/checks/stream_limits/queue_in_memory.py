@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, passed
+from jsdoctor.model.finding import Finding, failed, passed
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
 from jsdoctor.model.wording import counted
 
@@ -21,17 +21,14 @@ def queue_in_memory(snapshots: SnapshotSeries) -> Iterator[Finding]:
         if config.num_replicas > 1 or not waits:
             yield passed(stream.subject)
             continue
-        yield Finding(
-            subject=stream.subject,
-            message=f"it is {waits} in the memory of one server: when that server restarts, its"
+        yield failed(
+            stream.subject,
+            f"it is {waits} in the memory of one server: when that server restarts, its"
             f" {counted(stream.state.messages, 'message')} are gone, and its sequences begin at 1 again",
-            measured=stream.state.messages,
-            unit="count",
-            evidence=(
-                stream.observed("config.storage", config.storage),
-                stream.observed("config.num_replicas", config.num_replicas),
-                stream.observed("config.retention", config.retention),
-            ),
+            stream.observed("config.storage", config.storage),
+            stream.observed("config.num_replicas", config.num_replicas),
+            stream.observed("config.retention", config.retention),
+            measured=(stream.state.messages, None, "count"),
         )
 
 

@@ -17,7 +17,7 @@ from jsdoctor.checks.logs.words import client_of, subject_of
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.stream_limits.room import room
 from jsdoctor.checks.streams.limits import refuses_when_full, storage_fills
-from jsdoctor.model.finding import Finding, Severity, passed, unknown
+from jsdoctor.model.finding import Finding, Severity, failed, passed, unknown
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.manifest import DeclaredStream, Manifests
 from jsdoctor.model.near_subjects import NearSubjects
@@ -52,16 +52,12 @@ def rejects_publishes(
             continue
         more = room(stream, trend, *full)
         reached = " and ".join(f"{fill.used:,} of {fill.limit:,} {fill.noun}" for fill in full)
-        yield Finding(
-            subject=stream.subject,
-            message=f"the stream is full ({reached}) and its discard policy is new: {_effect(stream)}",
-            measured=full[0].used,
-            threshold=full[0].limit,
-            unit="bytes" if full[0].noun == "bytes" else "count",
-            evidence=(
-                stream.observed("config.discard", stream.config.discard),
-                *(seen for fill in full for seen in fill.observed(stream)),
-            ),
+        yield failed(
+            stream.subject,
+            f"the stream is full ({reached}) and its discard policy is new: {_effect(stream)}",
+            stream.observed("config.discard", stream.config.discard),
+            *(seen for fill in full for seen in fill.observed(stream)),
+            measured=(full[0].used, full[0].limit, "bytes" if full[0].noun == "bytes" else "count"),
             remedy=more.remedy,
             advice=more.advice,
         )
@@ -70,16 +66,14 @@ def rejects_publishes(
 def _sealed(stream: Stream) -> Iterator[Finding]:
     """Information: it is sealed on purpose, and whether clients still publish does not show. Objects are sealed."""
     if stream.config.subjects and not stream.config.mirror and not stream.name.startswith("OBJ_"):
-        yield Finding(
-            subject=stream.subject,
-            severity=Severity.INFO,
-            message=f"the stream is sealed: each publish to {', '.join(stream.config.subjects[:_MAX_NAMED])} is refused"
+        yield failed(
+            stream.subject,
+            f"the stream is sealed: each publish to {', '.join(stream.config.subjects[:_MAX_NAMED])} is refused"
             " (error 10109), and a sealed stream cannot be opened again",
-            measured=True,
-            evidence=(
-                stream.observed("config.sealed", value=True),
-                stream.observed("state.last_ts", stream.state.last_ts),
-            ),
+            stream.observed("config.sealed", value=True),
+            stream.observed("state.last_ts", stream.state.last_ts),
+            severity=Severity.INFO,
+            measured=(True, None, None),
             remedy={"action": "stream.inspect"},
         )
 
@@ -99,19 +93,15 @@ def _per_subject(stream: Stream, subjects: NearSubjects | None) -> Finding:
     if not full:
         return passed(stream.subject)
     least = "" if counted_ones is not None else "at least "
-    return Finding(
-        subject=stream.subject,
-        severity=Severity.INFO,
-        message=f"{least}{full:,} of {counted(state.num_subjects, 'subject')} have {config.max_msgs_per_subject:,}"
+    return failed(
+        stream.subject,
+        f"{least}{full:,} of {counted(state.num_subjects, 'subject')} have {config.max_msgs_per_subject:,}"
         " messages (max_msgs_per_subject) and discard_new_per_subject is set: publishes to them fail now, error 10077",
-        measured=full,
-        threshold=1,
-        unit="count",
-        evidence=(
-            stream.observed("config.max_msgs_per_subject", config.max_msgs_per_subject),
-            stream.observed("state.messages", state.messages),
-            stream.observed("state.num_subjects", state.num_subjects),
-        ),
+        stream.observed("config.max_msgs_per_subject", config.max_msgs_per_subject),
+        stream.observed("state.messages", state.messages),
+        stream.observed("state.num_subjects", state.num_subjects),
+        severity=Severity.INFO,
+        measured=(full, 1, "count"),
         remedy={"action": "stream.inspect"},
     )
 
@@ -183,10 +173,10 @@ def rejects_publishes_declared(manifests: Manifests) -> Iterator[Finding]:
 
 
 def _finding(stream: DeclaredStream, field: str, text: str, severity: Severity | None) -> Finding:
-    return Finding(
-        subject=stream.subject,
+    return failed(
+        stream.subject,
+        text,
+        stream.at(field).shows(f"discard: {stream.stored.discard}"),
         severity=severity,
-        message=text,
-        evidence=(stream.at(field).shows(f"discard: {stream.stored.discard}"),),
         remedy=BY_HAND,
     )

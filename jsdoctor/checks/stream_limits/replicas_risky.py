@@ -12,7 +12,7 @@ from jsdoctor.checks.declared.deployed import Deployed, release_for
 from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
 from jsdoctor.checks.declared.stream_resources import servers_for
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Severity, passed, unknown
+from jsdoctor.model.finding import Finding, Severity, failed, passed, unknown
 from jsdoctor.model.manifest import DeclaredStream, Manifests
 from jsdoctor.model.server import ConnectedServer, Servers
 from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries, Stream
@@ -63,15 +63,13 @@ def consumer_replicas_risky(snapshots: SnapshotSeries) -> Iterator[Finding]:
         if config.num_replicas != 1 or config.mem_storage:
             yield passed(consumer.subject)
             continue
-        yield Finding(
-            subject=consumer.subject,
-            severity=Severity.INFO,
-            message=f"R1 on a stream with R{stream.config.num_replicas}: while the one server that holds it is down"
+        yield failed(
+            consumer.subject,
+            f"R1 on a stream with R{stream.config.num_replicas}: while the one server that holds it is down"
             " nothing is delivered, and if that server's disk is lost, so is the place of this consumer in the stream",
-            measured=1,
-            threshold=stream.config.num_replicas,
-            unit="count",
-            evidence=(consumer.observed("config.num_replicas", config.num_replicas),),
+            consumer.observed("config.num_replicas", config.num_replicas),
+            severity=Severity.INFO,
+            measured=(1, stream.config.num_replicas, "count"),
             remedy={"action": "consumer.inspect"},
         )
 
@@ -126,14 +124,16 @@ def _single(stream: Stream, size: str) -> Finding:
 def _finding(
     stream: Stream, message: str, measured: int, remedy: dict[str, int | str], severity: Severity | None = None
 ) -> Finding:
-    return Finding(
-        subject=stream.subject,
+    return failed(
+        stream.subject,
+        message,
+        stream.observed("config.num_replicas", stream.config.num_replicas),
         severity=severity,
-        message=message,
-        measured=measured,
-        threshold=remedy.get("replicas", stream.config.num_replicas) if severity else _SMALLEST_QUORUM,
-        unit="count",
-        evidence=(stream.observed("config.num_replicas", stream.config.num_replicas),),
+        measured=(
+            measured,
+            remedy.get("replicas", stream.config.num_replicas) if severity else _SMALLEST_QUORUM,
+            "count",
+        ),
         remedy={"no_ack": stream.config.no_ack, **remedy},
     )
 
@@ -205,14 +205,12 @@ def _even_declared(stream: DeclaredStream) -> Finding:
 
 
 def _finding_declared(stream: DeclaredStream, text: str, severity: Severity | None) -> Finding:
-    return Finding(
-        subject=stream.subject,
+    return failed(
+        stream.subject,
+        text,
+        stream.shows("num_replicas", stream.stored.num_replicas),
         severity=severity,
-        message=text,
-        measured=stream.stored.num_replicas,
-        threshold=None if severity else _SMALLEST_QUORUM,
-        unit="count",
-        evidence=(stream.shows("num_replicas", stream.stored.num_replicas),),
+        measured=(stream.stored.num_replicas, None if severity else _SMALLEST_QUORUM, "count"),
         remedy=BY_HAND,
     )
 

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, passed
+from jsdoctor.model.finding import Finding, failed, passed
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
 from jsdoctor.model.subjects import overlaps_any, subjects_overlap
 
@@ -64,12 +64,10 @@ def _way_back(start: str, onward: Mapping[str, Sequence[str]]) -> tuple[str, ...
 
 def _finding(stream: Stream, path: tuple[str, ...]) -> Finding:
     republish = stream.config.republish
-    return Finding(
-        subject=stream.subject,
-        message=f"what it republishes comes back over {' → '.join((stream.name, *path))}: each message is stored and"
+    return failed(
+        stream.subject,
+        f"what it republishes comes back over {' → '.join((stream.name, *path))}: each message is stored and"
         " republished again and again, as fast as the servers can, until one of the configurations is changed",
-        evidence=(
-            stream.observed("config.republish.src", republish.src if republish else ""),
-            stream.observed("config.republish.dest", republish.dest if republish else ""),
-        ),
+        stream.observed("config.republish.src", republish.src if republish else ""),
+        stream.observed("config.republish.dest", republish.dest if republish else ""),
     )

@@ -19,7 +19,7 @@ from jsdoctor.checks.streams.limits import (
     unclaimed,
     uncovered_subjects,
 )
-from jsdoctor.model.finding import Confidence, Finding, Impact, Severity, passed, suspected, unknown
+from jsdoctor.model.finding import Confidence, Finding, Impact, Severity, failed, passed, suspected, unknown
 from jsdoctor.model.jetstream import ConsumerConfig
 from jsdoctor.model.manifest import DeclaredStream, Manifests
 from jsdoctor.model.params import Params
@@ -62,14 +62,12 @@ def retention_trap(
 
 
 def _second_reader(stream: Stream, others: list[str]) -> Finding:
-    return Finding(
-        subject=stream.subject,
+    return failed(
+        stream.subject,
+        f"{', '.join(sorted(others))} reads this {stream.config.retention} stream as a mirror or source without "
+        "acknowledging: what is removed while that link is down never arrives there, or stays here forever",
+        stream.observed("config.retention", stream.config.retention),
         severity=Severity.WARNING,
-        message=(
-            f"{', '.join(sorted(others))} reads this {stream.config.retention} stream as a mirror or source without "
-            "acknowledging: what is removed while that link is down never arrives there, or stays here forever"
-        ),
-        evidence=(stream.observed("config.retention", stream.config.retention),),
     )
 
 
@@ -83,22 +81,20 @@ def _nobody(stream: Stream, history: StreamHistory | None) -> Finding:
         if stream.state.messages == 0:
             return passed(stream.subject)
         text = f"{stream.state.messages:,} messages wait in this work queue and no consumer exists to take them"
-        return Finding(subject=stream.subject, severity=Severity.WARNING, message=text, evidence=seen)
+        return failed(stream.subject, text, *seen, severity=Severity.WARNING)
     first, last = (history.first.state, history.last.state) if history else (stream.state, stream.state)
     if last.messages > first.messages:  # something keeps them that does not show: see below
         return passed(stream.subject)
     dropping = last.last_seq > first.last_seq
-    return Finding(
-        subject=stream.subject,
+    # A mirror or source in another domain or, before 2.14, in another account does not show.
+    return failed(
+        stream.subject,
+        "no consumer is interested in this interest stream: what is published is acknowledged and "
+        + ("being dropped right now" if dropping else "dropped"),
+        *seen,
         severity=None if dropping else Severity.WARNING if last.last_seq else Severity.INFO,
         impact=Impact.DATA_LOST,
-        # A mirror or source in another domain or, before 2.14, in another account does not show.
         confidence=Confidence.MEDIUM,
-        message=(
-            "no consumer is interested in this interest stream: what is published is acknowledged and "
-            + ("being dropped right now" if dropping else "dropped")
-        ),
-        evidence=seen,
     )
 
 
@@ -126,23 +122,19 @@ def _leftovers(stream: Stream, history: StreamHistory | None, scaled_ns: int | N
             why = f"that no consumer will get: it was scaled {when}, which loses acknowledgements"
             return _not_removed_yet(stream, count, why, settle_ns)
     ignored = f"no consumer takes {', '.join(uncovered)}"
-    return Finding(
-        subject=stream.subject,
-        severity=None if count else Severity.WARNING,
-        message=(
+    return failed(
+        stream.subject,
+        (
             f"{count:,} messages stay in this {stream.config.retention} stream and no consumer will get them: "
             + (ignored if uncovered else _cause(stream))
             if count
             else f"{ignored}: what is published there stays in this work queue forever"
         ),
-        measured=count or None,
-        threshold=0 if count else None,
-        unit="count" if count else None,
-        evidence=(
-            stream.observed("state.messages", stream.state.messages),
-            *(c.observed("num_pending + num_ack_pending", c.num_pending + c.num_ack_pending) for c in stream.consumers),
-            *(c.observed("num_redelivered", c.num_redelivered) for c in _limited(stream)),
-        ),
+        stream.observed("state.messages", stream.state.messages),
+        *(c.observed("num_pending + num_ack_pending", c.num_pending + c.num_ack_pending) for c in stream.consumers),
+        *(c.observed("num_redelivered", c.num_redelivered) for c in _limited(stream)),
+        severity=None if count else Severity.WARNING,
+        measured=(count or None, 0 if count else None, "count" if count else None),
     )
 
 
@@ -161,17 +153,13 @@ def _is_checked_soon(stream: Stream, history: StreamHistory, settle_ns: int) -> 
 
 
 def _not_removed_yet(stream: Stream, count: int, why: str, settle_ns: int) -> Finding:
-    return Finding(
-        subject=stream.subject,
+    return failed(
+        stream.subject,
+        f"{count:,} messages are in this {stream.config.retention} stream {why}; it is a fault if they stay longer",
+        stream.observed("state.messages", stream.state.messages),
         severity=Severity.INFO,
         confidence=Confidence.LOW,
-        message=(
-            f"{count:,} messages are in this {stream.config.retention} stream {why}; it is a fault if they stay longer"
-        ),
-        measured=count,
-        threshold=0,
-        unit="count",
-        evidence=(stream.observed("state.messages", stream.state.messages),),
+        measured=(count, 0, "count"),
         how_to_get=f"look again after {span(settle_ns)}, or run with --samples 2 --interval {settle_ns // 10**9}s",
     )
 
@@ -290,11 +278,11 @@ def _stranding(stream: DeclaredStream, limited: list[str]) -> Finding:
 
 
 def _finding(stream: DeclaredStream, text: str, severity: Severity) -> Finding:
-    return Finding(
-        subject=stream.subject,
+    return failed(
+        stream.subject,
+        text,
+        stream.shows("retention", stream.stored.retention),
         severity=severity,
         confidence=Confidence.MEDIUM,
-        message=text,
-        evidence=(stream.shows("retention", stream.stored.retention),),
         remedy=BY_HAND,
     )

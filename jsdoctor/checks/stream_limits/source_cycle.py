@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Severity, passed, unknown
+from jsdoctor.model.finding import Finding, Severity, failed, passed, unknown
 from jsdoctor.model.jetstream import SourceConfig
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import SnapshotSeries, Stream, StreamKey
@@ -110,15 +110,13 @@ def _finding(before: Mapping[StreamKey, Stream], path: list[Stream], params: Par
         if windows
         else "no stream of them has a duplicate window, which would stop messages with a Nats-Msg-Id"
     )
-    return Finding(
-        subject=stream.subject,
-        severity=turning if windows else None,
-        message=f"what it stores comes back over {circle}, and is copied again: {stops}; each of these streams stores"
+    return failed(
+        stream.subject,
+        f"what it stores comes back over {circle}, and is copied again: {stops}; each of these streams stores"
         f" at least {rate:,.0f} messages/s now",
-        measured=round(rate, 1),
-        threshold=params.number("min_rate"),
-        unit="per_second",
-        evidence=tuple(each.observed(f"{_named(each)}.state.last_seq", each.state.last_seq) for each in path[:-1]),
+        *(each.observed(f"{_named(each)}.state.last_seq", each.state.last_seq) for each in path[:-1]),
+        severity=turning if windows else None,
+        measured=(round(rate, 1), params.number("min_rate"), "per_second"),
     )
 
 

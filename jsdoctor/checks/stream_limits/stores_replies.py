@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Severity, passed
+from jsdoctor.model.finding import Finding, Severity, failed, passed
 from jsdoctor.model.jetstream import StreamConfig
 from jsdoctor.model.manifest import Manifests
 from jsdoctor.model.snapshot import SnapshotSeries
@@ -31,14 +31,12 @@ def stores_replies(snapshots: SnapshotSeries) -> Iterator[Finding]:
         if fault is None:
             yield passed(stream.subject)
             continue
-        yield Finding(
-            subject=stream.subject,
+        yield failed(
+            stream.subject,
+            fault[1],
+            stream.observed("config.subjects", list(stream.config.subjects)),
+            stream.observed("config.no_ack", stream.config.no_ack),
             severity=fault[0],
-            message=fault[1],
-            evidence=(
-                stream.observed("config.subjects", list(stream.config.subjects)),
-                stream.observed("config.no_ack", stream.config.no_ack),
-            ),
         )
 
 
@@ -54,11 +52,11 @@ def stores_replies_declared(manifests: Manifests) -> Iterator[Finding]:
         elif fault is None:
             yield passed(stream.subject)
         else:
-            yield Finding(
-                subject=stream.subject,
+            yield failed(
+                stream.subject,
+                fault[1],
+                stream.shows("subjects", list(stream.stored.subjects)),
                 severity=fault[0],
-                message=fault[1],
-                evidence=(stream.shows("subjects", list(stream.stored.subjects)),),
                 remedy=BY_HAND,
             )
 

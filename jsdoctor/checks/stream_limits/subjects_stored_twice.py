@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, passed, unknown
+from jsdoctor.model.finding import Finding, failed, passed, unknown
 from jsdoctor.model.jetstream import SourceConfig
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
 from jsdoctor.model.subjects import common_subject
@@ -54,17 +54,14 @@ def _finding(copy: Stream, shared: list[tuple[Stream, list[str]]]) -> Finding:
     held = sum(origin.state.messages for origin, _ in shared)
     named = ", ".join(f"{origin.name}@{origin.domain or '(no domain)'}" for origin, _ in shared)
     subjects = ", ".join(sorted({subject for _, common in shared for subject in common}))
-    return Finding(
-        subject=copy.subject,
-        message=f"it listens to {subjects} as {named} does, which it copies: unless the link between the domains does"
+    return failed(
+        copy.subject,
+        f"it listens to {subjects} as {named} does, which it copies: unless the link between the domains does"
         " not let these subjects pass, each message is stored here as it is published and again as a copy. It has"
         f" {counted(copy.state.messages, 'message')}, and what it copies has {held:,}",
-        measured=copy.state.messages,
-        unit="count",
-        evidence=(
-            copy.observed("config.subjects", list(copy.config.subjects)),
-            copy.observed("state.messages", copy.state.messages),
-            *(origin.observed(f"{origin.name}.config.subjects", list(origin.config.subjects)) for origin, _ in shared),
-            *(origin.observed(f"{origin.name}.state.messages", origin.state.messages) for origin, _ in shared),
-        ),
+        copy.observed("config.subjects", list(copy.config.subjects)),
+        copy.observed("state.messages", copy.state.messages),
+        *(origin.observed(f"{origin.name}.config.subjects", list(origin.config.subjects)) for origin, _ in shared),
+        *(origin.observed(f"{origin.name}.state.messages", origin.state.messages) for origin, _ in shared),
+        measured=(copy.state.messages, None, "count"),
     )

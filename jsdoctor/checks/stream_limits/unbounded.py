@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Confidence, Finding, Severity, passed
+from jsdoctor.model.finding import Confidence, Finding, Severity, failed, passed
 from jsdoctor.model.jetstream import StreamConfig
 from jsdoctor.model.manifest import Manifests
 from jsdoctor.model.params import Params
@@ -41,18 +41,12 @@ def unbounded(snapshots: SnapshotSeries, servers: Servers | None, params: Params
         left_ns = fills_server_in_ns(stream, servers, min_history_ns)
         soon = left_ns is not None and left_ns < horizon_ns
         mild = Severity.INFO if stream.is_object_store else None
-        yield Finding(
-            subject=stream.subject,
-            severity=Severity.ERROR if soon else mild,
-            message=(
-                "nothing limits this stream: no max_age, max_bytes or max_msgs"
-                + (f", at its average rate it fills its server in {span(left_ns)}" if left_ns and soon else "")
-                + ("; it keeps every object until it is deleted" if mild else "; it keeps every message forever")
-            ),
-            measured=left_ns if soon else None,
-            threshold=horizon_ns if soon else None,
-            unit="duration" if soon else None,
-            evidence=tuple(
+        yield failed(
+            stream.subject,
+            "nothing limits this stream: no max_age, max_bytes or max_msgs"
+            + (f", at its average rate it fills its server in {span(left_ns)}" if left_ns and soon else "")
+            + ("; it keeps every object until it is deleted" if mild else "; it keeps every message forever"),
+            *(
                 stream.observed(f"config.{key}", value)
                 for key, value in (
                     ("max_age", stream.config.max_age_ns),
@@ -60,6 +54,8 @@ def unbounded(snapshots: SnapshotSeries, servers: Servers | None, params: Params
                     ("max_msgs", stream.config.max_msgs),
                 )
             ),
+            severity=Severity.ERROR if soon else mild,
+            measured=(left_ns if soon else None, horizon_ns if soon else None, "duration" if soon else None),
             remedy={"no_ack": stream.config.no_ack, "max_bytes": max(1 << 30, 2 * stream.state.bytes)},
         )
 
@@ -98,21 +94,17 @@ def _bounded(stream: Stream, earlier: Stream | None, least: int, free: int | Non
 def _growing(stream: Stream, grown: Growth, least: int, left_ns: int | None) -> Finding:
     """`left_ns`: until the store is full at this rate, where that is soon enough to be more than information."""
     kept = counted(stream.config.max_msgs_per_subject, "message")
-    return Finding(
-        subject=stream.subject,
-        severity=Severity.WARNING if left_ns is not None else Severity.INFO,
-        confidence=Confidence.MEDIUM,
-        message=f"it keeps {kept} of each subject and has no other limit, and {counted(grown.subjects, 'subject')} came"
+    return failed(
+        stream.subject,
+        f"it keeps {kept} of each subject and has no other limit, and {counted(grown.subjects, 'subject')} came"
         f" with {counted(grown.messages, 'message')} within {grown.seconds:.0f} s: if they do not come again, it grows"
         + (" for as long as there are new ones" if left_ns is None else f", and its server is full in {span(left_ns)}"),
-        measured=grown.subjects,
-        threshold=least,
-        unit="count",
-        evidence=(
-            stream.observed("state.num_subjects", stream.state.num_subjects),
-            stream.observed("state.last_seq", stream.state.last_seq),
-            stream.observed("config.max_msgs_per_subject", stream.config.max_msgs_per_subject),
-        ),
+        stream.observed("state.num_subjects", stream.state.num_subjects),
+        stream.observed("state.last_seq", stream.state.last_seq),
+        stream.observed("config.max_msgs_per_subject", stream.config.max_msgs_per_subject),
+        severity=Severity.WARNING if left_ns is not None else Severity.INFO,
+        confidence=Confidence.MEDIUM,
+        measured=(grown.subjects, least, "count"),
         remedy=BY_HAND,
     )
 
@@ -133,13 +125,13 @@ def unbounded_declared(manifests: Manifests) -> Iterator[Finding]:
             yield passed(stream.subject)
         else:
             bucket = config.name.startswith("OBJ_")
-            yield Finding(
-                subject=stream.subject,
-                severity=Severity.INFO if bucket else None,
-                message="nothing will limit this stream: set one of max_age, max_bytes, max_msgs or"
+            yield failed(
+                stream.subject,
+                "nothing will limit this stream: set one of max_age, max_bytes, max_msgs or"
                 " max_msgs_per_subject, or it keeps "
                 + ("every object until it is deleted" if bucket else "every message forever"),
-                evidence=(stream.shows("max_bytes", "no limit"),),
+                stream.shows("max_bytes", "no limit"),
+                severity=Severity.INFO if bucket else None,
                 remedy=BY_HAND,
             )
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.streams.limits import histories, readers, uncovered_subjects
-from jsdoctor.model.finding import Finding, Severity, passed, unknown
+from jsdoctor.model.finding import Finding, Severity, failed, passed, unknown
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
 from jsdoctor.model.trend import StreamHistory, Trend
 
@@ -80,16 +80,12 @@ def _finding(stream: Stream, unheard: tuple[str, ...], arrived: int, dropped: in
             f"of {arrived:,} messages that were published between the samples at least {dropped:,} matched no"
             " consumer's filter: they were acknowledged to the publisher and not stored"
         )
-    return Finding(
-        subject=stream.subject,
+    return failed(
+        stream.subject,
+        message,
+        stream.observed("config.subjects", list(stream.config.subjects)),
+        stream.observed("state.last_seq", stream.state.last_seq),
+        *(c.observed("config.filters", list(c.config.filters)) for c in stream.consumers[:5]),
         severity=Severity.ERROR if dropped else None,
-        message=message,
-        measured=dropped or len(unheard),
-        threshold=0,
-        unit="count",
-        evidence=(
-            stream.observed("config.subjects", list(stream.config.subjects)),
-            stream.observed("state.last_seq", stream.state.last_seq),
-            *(c.observed("config.filters", list(c.config.filters)) for c in stream.consumers[:5]),
-        ),
+        measured=(dropped or len(unheard), 0, "count"),
     )

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from jsdoctor.checks.consumer_lag.progress import flow
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.streams.limits import storage_fills
-from jsdoctor.model.finding import Finding, Severity, passed, unknown
+from jsdoctor.model.finding import Finding, Severity, failed, passed, unknown
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
 from jsdoctor.model.trend import ConsumerHistory, StreamHistory, Trend
@@ -53,20 +53,16 @@ def _removed(history: ConsumerHistory | None) -> int:
 
 def _finding(stream: Stream, consumer: Consumer, removed: int) -> Finding:
     now = f"; {removed:,} between the samples of this run" if removed else ""
-    return Finding(
-        subject=consumer.subject,
-        severity=Severity.ERROR if removed else None,
-        message=f"all {stream.state.messages:,} messages of the stream are still to be delivered to it, and the stream"
+    return failed(
+        consumer.subject,
+        f"all {stream.state.messages:,} messages of the stream are still to be delivered to it, and the stream"
         f" is full and discards the oldest: each new message removes one that this consumer has not read{now}",
-        measured=removed or consumer.num_pending,
-        threshold=0,
-        unit="count",
-        evidence=(
-            consumer.observed("num_pending", consumer.num_pending),
-            stream.observed("state.messages", stream.state.messages),
-            stream.observed("state.first_seq", stream.state.first_seq),
-            stream.observed("config.discard", stream.config.discard),
-        ),
+        consumer.observed("num_pending", consumer.num_pending),
+        stream.observed("state.messages", stream.state.messages),
+        stream.observed("state.first_seq", stream.state.first_seq),
+        stream.observed("config.discard", stream.config.discard),
+        severity=Severity.ERROR if removed else None,
+        measured=(removed or consumer.num_pending, 0, "count"),
     )
 
 
@@ -105,19 +101,15 @@ def _work_lost(history: StreamHistory, left: int, lost: int, least: int) -> Find
     limits["max_msgs_per_subject"] = config.max_msgs_per_subject
     reasons = [name for name, limit in limits.items() if limit > 0] + (["message TTL"] if config.allow_msg_ttl else [])
     reasons += [] if config.deny_purge and config.deny_delete else ["a purge or deletes"]
-    return Finding(
-        subject=stream.subject,
-        message=f"{lost:,} of {left:,} messages that left this work queue within {history.elapsed_s:.0f} s were"
+    return failed(
+        stream.subject,
+        f"{lost:,} of {left:,} messages that left this work queue within {history.elapsed_s:.0f} s were"
         f" acknowledged by no consumer: {' or '.join(reasons)} removed them unprocessed",
-        measured=lost,
-        threshold=least,
-        unit="count",
+        history.first.observed("state.messages", history.first.state.messages),
+        stream.observed("state.messages", stream.state.messages),
+        history.first.observed("state.last_seq", history.first.state.last_seq),
+        stream.observed("state.last_seq", stream.state.last_seq),
+        measured=(lost, least, "count"),
         remedy={"action": "stream.look_at_consumers"},
         advice="Get more of the work done in time: start or add workers, or give the messages longer to live.",
-        evidence=(
-            history.first.observed("state.messages", history.first.state.messages),
-            stream.observed("state.messages", stream.state.messages),
-            history.first.observed("state.last_seq", history.first.state.last_seq),
-            stream.observed("state.last_seq", stream.state.last_seq),
-        ),
     )

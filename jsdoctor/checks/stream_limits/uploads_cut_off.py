@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Confidence, Finding, passed, suspected, unknown
+from jsdoctor.model.finding import Confidence, Finding, failed, passed, suspected, unknown
 from jsdoctor.model.near_subjects import NearSubjects, UploadSubjects
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
@@ -46,21 +46,15 @@ def _judged(stream: Stream, bucket: UploadSubjects, settle_ns: int) -> Finding:
             f"run again when nothing was stored for {span(settle_ns)}",
         )
     share = stream.state.bytes * bucket.spare_chunks // stream.state.messages
-    return Finding(
-        subject=stream.subject,
+    return failed(
+        stream.subject,
+        f"{counted(spare, 'upload')} at least with {counted(bucket.spare_chunks, 'chunk')}, about {share:,} bytes,"
+        f" belong to no object: it has {counted(bucket.uploads, 'upload')} and {counted(bucket.objects, 'object')},"
+        " and nobody can read what an upload that was cut off has left",
+        stream.observed("state.subjects[$O.*.C.>]", bucket.uploads),
+        stream.observed("state.subjects[$O.*.M.>]", bucket.objects),
+        stream.observed("state.bytes", stream.state.bytes),
+        stream.observed("state.last_ts", last),
         confidence=Confidence.MEDIUM,
-        message=(
-            f"{counted(spare, 'upload')} at least with {counted(bucket.spare_chunks, 'chunk')}, about {share:,} bytes,"
-            f" belong to no object: it has {counted(bucket.uploads, 'upload')} and {counted(bucket.objects, 'object')},"
-            " and nobody can read what an upload that was cut off has left"
-        ),
-        measured=spare,
-        threshold=0,
-        unit="count",
-        evidence=(
-            stream.observed("state.subjects[$O.*.C.>]", bucket.uploads),
-            stream.observed("state.subjects[$O.*.M.>]", bucket.objects),
-            stream.observed("state.bytes", stream.state.bytes),
-            stream.observed("state.last_ts", last),
-        ),
+        measured=(spare, 0, "count"),
     )
