@@ -152,7 +152,7 @@ def _write_present(page: Page, cause: Cause) -> None:
     for result in cause.results[:1]:
         if result.finding.advice:
             page.line(f"Do first: {result.finding.advice}", indent=2)
-        for label, command in offered(result.remedy):
+        for label, command in offered(result.remedy)[:1]:
             page.verbatim(f"{label}: ", command, _CUT_OFF, indent=2)
 
 

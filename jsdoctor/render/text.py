@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from jsdoctor.model.commands import changes_something
 from jsdoctor.model.finding import Confidence, Outcome, Severity
 from jsdoctor.model.report import Incident, Report, RuleVerdict
 from jsdoctor.model.traffic_summary import ConsumerSummary, LatencySummary, TrafficSummary
@@ -66,31 +67,40 @@ def _write_briefly(page: Page, number: int, incident: Incident, options: RenderO
     """An incident as one sentence, with what to do first and the first command."""
     cause, severity = incident.causes[0], incident.severity
     page.blank()
-    facts = [cause.rule.code, IMPACT_WORDS[incident.impact]]
+    facts = [cause.rule.code]
+    if severity.rank >= Severity.ERROR.rank:
+        facts.append(IMPACT_WORDS[incident.impact])
     if began := incident.began:
         facts.append(f"since {to_the_second(began)}")
     if cause.finding.confidence in _LOW:
         facts.append(_LOW[cause.finding.confidence])
     if incident.consequences:
-        codes = dict.fromkeys(consequence.result.rule.code for consequence in incident.consequences)
-        number_of = counted(len(incident.consequences), "more finding")
-        facts.append(f"explains {number_of}: {listed(codes, _NAMES_SHOWN)}")
+        groups = [group.results for group in blocks(incident)][1:]
+        explained = dict.fromkeys(f"{results[0].rule.code} {names_of(results)}" for results in groups)
+        facts.append(f"explains {listed(explained, _NAMES_SHOWN)}")
+    if address := rule_url(options.docs_url, cause.rule.code):
+        facts.append(address)
+    where, what = names_of(incident.causes, _NAMES_SHOWN), cause.finding.message or cause.rule.title
+    differ = len({result.finding.message for result in incident.causes}) > 1
     page.line(
         f"{number}. ",
         (severity.value, SEVERITY_STYLES[severity]),
         " · ",
-        (names_of(incident.causes, _NAMES_SHOWN), "bold"),
-        ", the first: " if len({result.finding.message for result in incident.causes}) > 1 else ": ",
-        cause.finding.message or cause.rule.title,
+        (where, "bold"),
+        ", the first: " if differ else " " if what.startswith(f"{where} ") else ": ",
+        what.removeprefix(f"{where} "),
+        f" ({cause.rule.code})" if len(facts) == 1 else "",
         hang=_INDENT,
     )
-    if address := rule_url(options.docs_url, cause.rule.code):
-        facts.append(address)
-    page.line((" · ".join(facts), "dim"), indent=_INDENT)
+    if len(facts) > 1:
+        page.line((" · ".join(facts), "dim"), indent=_INDENT)
     write_place(page, cause.finding, options, indent=_INDENT)
     if cause.finding.advice:
         page.line(f"Do first: {cause.finding.advice}", indent=_INDENT)
-    for label, command in offered(cause.remedy)[:1]:
+    commands = offered(cause.remedy)[:1]
+    if severity.rank < Severity.ERROR.rank:
+        commands = [(label, command) for label, command in commands if changes_something(command)]
+    for label, command in commands:
         which = f", the first of {len(incident.causes):,}" if len(incident.causes) > 1 else ""
         page.verbatim(f"{label}{which}: ", command, CUT_OFF, indent=_INDENT)
 

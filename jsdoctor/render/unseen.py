@@ -62,8 +62,12 @@ def write_crashes(page: Page, report: Report, options: RenderOptions) -> None:
 
 
 def write_gaps(page: Page, report: Report, options: RenderOptions) -> None:
-    """Gaps, those with one reason together. The rule that found them (JSD901) is named here, not among the findings."""
-    requested = [gap for gap in report.gaps if gap.requested]
+    """Gaps, those with one reason together. The rule that found them (JSD901) is named here, not among the findings.
+
+    Without `verbose` those that an incident explains are left out: its cause says what to do about them.
+    """
+    explained = set() if options.verbose else _explained_subjects(report)
+    requested = [gap for gap in report.gaps if gap.requested and gap.subject not in explained]
     if requested:
         page.blank()
         page.line(*_gap_heading(report), ("Not seen", "bold"), f" · {counted(len(requested), 'gap')}")
@@ -76,6 +80,15 @@ def write_gaps(page: Page, report: Report, options: RenderOptions) -> None:
         page.blank()
         page.line(("Not requested, or not offered by this kind of access", "bold"))
         _write_gap_groups(page, offered, options)
+
+
+def _explained_subjects(report: Report) -> set[Subject]:
+    return {
+        consequence.result.finding.subject
+        for incident in report.incidents
+        for consequence in incident.consequences
+        if consequence.result.rule.code == COLLECTION_GAP
+    }
 
 
 def write_not_evaluated(page: Page, report: Report, options: RenderOptions) -> None:

@@ -17,7 +17,7 @@ from jsdoctor.model.partial import shown_or
 from jsdoctor.model.raft import META_GROUP, RaftGroups
 from jsdoctor.model.server import Server, Servers
 from jsdoctor.model.snapshot import ClusterSnapshot, Consumer, SnapshotSeries, Stream
-from jsdoctor.model.wording import span
+from jsdoctor.model.wording import joined, span
 
 _SECOND_NS = 1_000_000_000
 
@@ -163,8 +163,10 @@ class LeaderAbsence:
     def why(self, silence_ns: int) -> str:
         """What keeps it from having a leader."""
         if self._too_few():
-            reached = len(self.answering) or "too few"
-            return f"of its members {reached} can be reached, {self.needed} are needed to elect one"
+            if self.needed == 1:
+                return f"its only copy is on {joined([peer.name for peer in self.peers])}, which cannot be reached"
+            reached = f"only {len(self.answering)}" if 0 < len(self.answering) < self.needed else "too few"
+            return f"{reached} of its members can be reached, and it takes {self.needed} to elect one"
         return f"its members have had no contact with a leader for {span(max(self._quiet_ns(), silence_ns))}"
 
 

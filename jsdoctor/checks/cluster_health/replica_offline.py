@@ -6,7 +6,7 @@ From logs: a server that ended and was not started again while others went on, a
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from heapq import nlargest
 
@@ -42,8 +42,9 @@ from jsdoctor.model.history import History
 from jsdoctor.model.jetstream import Peer
 from jsdoctor.model.log import LogEvidence, LogServer, LogTime, ProcessRun
 from jsdoctor.model.params import Params
+from jsdoctor.model.partial import shown_or
 from jsdoctor.model.server import ConnectedServer, Server, Servers
-from jsdoctor.model.snapshot import SnapshotSeries, Stream
+from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries, Stream
 from jsdoctor.model.wording import joined, listed, span
 
 _SHOWN = 3
@@ -63,7 +64,8 @@ def replica_offline(
     """
     reachability = peer_reachability(snapshots, servers, params.integer("silence"))
     of_asset = _of_assets(reachability, servers)
-    yield from _findings(reachability, of_asset, servers, past, params)
+    looks = (*past.snapshots[:-1], snapshots.last) if past else (snapshots.last,)
+    yield from _findings(reachability, of_asset, servers, looks, params)
     history = EarlierReadings(snapshots)
     for stream in snapshots.last.led_streams():
         if stream.is_given and stream.subject not in of_asset and under_replicated(stream, history):
@@ -75,14 +77,14 @@ def meta_peer_offline(servers: Servers, snapshots: SnapshotSeries | None, params
     """Members of the meta group, where no stream was seen: `replica_offline` judges both together."""
     if snapshots is None:
         reachability = peer_reachability(None, servers, params.integer("silence"))
-        yield from _findings(reachability, {}, servers, None, params)
+        yield from _findings(reachability, {}, servers, (), params)
 
 
 def _findings(
     reachability: PeerReachability,
     of_asset: Mapping[Subject, Sequence[UnreachablePeer]],
     servers: Servers | None,
-    past: History | None,
+    looks: Sequence[ClusterSnapshot],
     params: Params,
 ) -> Iterator[Finding]:
     answered, halted = _answered(servers), _without_majority(reachability)
@@ -90,7 +92,7 @@ def _findings(
         is_up = _is_up(name, reachability, answered)
         if of_server := [unheard for unheard in all_ if not is_up or unheard.asset is None]:
             finding = _server_finding(name, of_server, answered.get(name), params.integer("long_silence"), halted)
-            yield msgspec.structs.replace(finding, advice=_start(name, past)) if name not in answered else finding
+            yield msgspec.structs.replace(finding, advice=_start(name, looks)) if name not in answered else finding
     restarted = _restarted(answered, params.integer("long_silence"))
     for subject, missing in of_asset.items():
         stopped = [unheard for unheard in missing if not _may_be_starting(unheard.peer, restarted)]
@@ -213,16 +215,20 @@ def _server_finding(
     )
 
 
-def _start(name: str, past: History | None) -> str:
-    """What a person does, and what nobody can use until then: a system login does not see it, earlier looks may."""
-    alone: dict[str, None] = {}
-    for snapshot in past.snapshots[:-1] if past else ():
-        for stream in snapshot.streams:
-            members = {stream.cluster.leader, *(p.name for p in stream.cluster.replicas)} if stream.cluster else set()
-            if members == {name}:
-                alone[stream.subject.label] = None
-    known = listed(alone, _SHOWN) if alone else "only a login of its account names it"
-    return f"Start {name}. What has its only copy there is unavailable until then: {known}."
+def _start(name: str, looks: Iterable[ClusterSnapshot]) -> str:
+    """What a person does, and which streams nobody can use until then. Only a login of their account shows them."""
+    streams = (stream for look in looks for stream in look.streams)
+    alone = dict.fromkeys(stream.subject.label for stream in streams if _members(stream) == {name})
+    if not alone:
+        return f"Start {name}. Streams with their only copy there are unavailable: logins of their accounts name them."
+    return f"Start {name}: the only copy of {listed(alone, _SHOWN)} is there, unavailable until then."
+
+
+def _members(stream: Stream) -> set[str]:
+    """The servers that hold it, as its leader or the API shows them; empty where that is not shown."""
+    if (cluster := stream.cluster) is None:
+        return set()
+    return shown_or(lambda: {*filter(None, [cluster.leader]), *(peer.name for peer in cluster.replicas)}, set())
 
 
 def _consequence(all_: Sequence[UnreachablePeer], halted: Collection[Subject]) -> str:

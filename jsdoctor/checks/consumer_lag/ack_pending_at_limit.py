@@ -138,7 +138,7 @@ def _requested(consumer: Consumer) -> str:
 
 def _advice(consumer: Consumer) -> str:
     """Who holds the places decides it. More places would fill up, too, as nothing is acknowledged."""
-    again = f"what they hold comes again {span(patience_ns(consumer))} after its delivery"
+    again = f"what they hold comes again after {span(patience_ns(consumer))}"
     if consumer.num_redelivered >= consumer.num_ack_pending:
         return (
             "Look at why the workers acknowledge none of these messages: the same ones come again and again. Correct "
@@ -147,7 +147,7 @@ def _advice(consumer: Consumer) -> str:
     if consumer.config.is_push:
         return f"Look at the subscriber: restart it if it hangs or is gone; {again}."
     if not consumer.num_waiting:
-        return f"Restart the workers: none of them requests messages; {again}."
+        return f"Restart the workers: {again}."
     return (
         f"Look at the workers: they request more and acknowledge nothing. Restart those that hang; {again}. Where they "
         "forget to acknowledge, only a change of their program helps."

@@ -43,18 +43,12 @@ def ack_wait_too_short(snapshots: SnapshotSeries, params: Params) -> Iterator[Fi
         if config.ack_wait_ns >= shortest:
             yield passed(consumer.subject)
             continue
-        whence = (
-            "the first step of its backoff, which takes the place of ack_wait" if config.backoff_ns else "its ack_wait"
-        )
-        again = (
-            f"; sent again right now: {counted(consumer.num_redelivered, 'message')}"
-            if consumer.num_redelivered
-            else ""
-        )
+        limit = "the first step of its backoff, which replaces ack_wait," if config.backoff_ns else "its ack_wait"
+        again = f", {counted(consumer.num_redelivered, 'message')} right now" if consumer.num_redelivered else ""
         yield failed(
             consumer.subject,
-            f"a message that is not acknowledged within {span(config.ack_wait_ns)} is sent again: that is {whence}"
-            f", and hardly any handler is that fast{again}",
+            f"{limit} is {span(config.ack_wait_ns)}, and hardly any handler is that fast: messages are sent again"
+            f" while they are processed{again}",
             consumer.observed("config.ack_wait", config.ack_wait_ns),
             consumer.observed("config.backoff", list(config.backoff_ns)),
             consumer.observed("num_redelivered", consumer.num_redelivered),

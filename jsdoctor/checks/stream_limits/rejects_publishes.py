@@ -54,7 +54,7 @@ def rejects_publishes(
         reached = " and ".join(f"{fill.used:,} of {fill.limit:,} {fill.noun}" for fill in full)
         yield failed(
             stream.subject,
-            f"the stream is full ({reached}) and its discard policy is new: {_effect(stream)}",
+            f"the stream is full ({reached}, discard policy new): {_effect(stream)}",
             stream.observed("config.discard", stream.config.discard),
             *(seen for fill in full for seen in fill.observed(stream)),
             measured=(full[0].used, full[0].limit, "bytes" if full[0].noun == "bytes" else "count"),
@@ -111,7 +111,7 @@ def _effect(stream: Stream) -> str:
         return "the mirror has stopped copying, though it reports no lag"
     if stream.config.no_ack:
         return "new messages are discarded and no publisher learns of it, because no_ack is set"
-    return "publishes fail now (error 10077), and publishers that do not wait for a reply lose messages unnoticed"
+    return "publishes fail (error 10077), unnoticed by publishers that do not wait for a reply"
 
 
 _CLIENT = ("client-stream-full-messages", "client-stream-full-bytes", "client-stream-full-subject")

@@ -121,11 +121,12 @@ def _leftovers(stream: Stream, history: StreamHistory | None, scaled_ns: int | N
             when = f"{span(scaled_ns)} ago" if scaled_ns else "between the samples"
             why = f"that no consumer will get: it was scaled {when}, which loses acknowledgements"
             return _not_removed_yet(stream, count, why, settle_ns)
+    kind = "work queue" if stream.config.retention == "workqueue" else "interest stream"
     ignored = f"no consumer takes {', '.join(uncovered)}"
     return failed(
         stream.subject,
         (
-            f"{count:,} messages stay in this {stream.config.retention} stream and no consumer will get them: "
+            f"{count:,} messages of this {kind} reach no consumer any more: "
             + (ignored if uncovered else _cause(stream))
             if count
             else f"{ignored}: what is published there stays in this work queue forever"
@@ -180,11 +181,9 @@ def _explanation(stream: Stream) -> str | None:
     if not limited:
         return "no consumer's filter matches them" if unmatched else None
     counted = [c for c in limited if c.num_redelivered > 0]
-    named = ", ".join(
-        f"{c.name} (max_deliver {c.config.max_deliver}, num_redelivered {c.num_redelivered:,})" for c in counted
-    )
+    named = ", ".join(f"{c.name} (max_deliver {c.config.max_deliver})" for c in counted)
     text = (
-        f"{named} gave them up after its last attempt"
+        f"{named} gave them up"
         if counted
         else f"{', '.join(c.name for c in limited)} delivers each once (max_deliver 1) and may have given them up"
     )
