@@ -87,8 +87,8 @@ def _judged(path: Sequence[ServerOffset], params: Params) -> Finding:
     return failed(
         subject,
         f"the times in its log are {apart} {_shared(path)}{zone}: one of the"
-        " two clocks was wrong; what a stream expires, forgets and redelivers moves when its lead goes from one"
-        " to the other",
+        " two clocks was wrong; expiry, duplicate windows and redelivery of a stream jump when its leader moves"
+        " between the two",
         *(line.observed for pair in path for line in pair.exemplars),
         measured=(skew_ns, params.integer("tolerance"), "duration"),
         uncertainty=bound_ns,

@@ -59,7 +59,7 @@ def _alone(server: Server, cluster: str, addresses: Sequence[str], own: ServerLi
         server.subject,
         f"it has no route to any server, and its configuration names {_addresses(len(addresses))} of"
         f" cluster {cluster}: the others are down, or cut off from it. Its clients do not reach theirs, and its"
-        " JetStream has no leader or goes apart",
+        " JetStream has no leader, or one of its own",
         own.observed("num_routes", own.route_count),
         server.observed("cluster.urls", addresses),
         measured=(0, 1, "count"),

@@ -41,7 +41,7 @@ def metadata_threshold(snapshots: SnapshotSeries, params: Params) -> Iterator[Fi
         if breaches:
             yield failed(
                 consumer.subject,
-                "; ".join(words for _, words, _ in breaches) + f": {_who(breaches, wanted)} that critical",
+                "; ".join(words for _, words, _ in breaches) + f": critical by {_who(breaches, wanted)}",
                 *(reading for _, _, reading in breaches),
             )
         elif wanted.unreadable:
@@ -55,8 +55,8 @@ def metadata_threshold(snapshots: SnapshotSeries, params: Params) -> Iterator[Fi
 
 def _who(breaches: Sequence[Breach], wanted: Thresholds) -> str:
     own = [key in wanted.own for key, _, _ in breaches]
-    settings = "the parameters of this rule call"
-    return "its own metadata calls" if all(own) else f"its own metadata and {settings}" if any(own) else settings
+    settings = "the parameters of this rule"
+    return "its own metadata" if all(own) else f"its own metadata and {settings}" if any(own) else settings
 
 
 def _too_many(consumer: Consumer, wanted: Thresholds) -> Iterator[Breach]:
@@ -93,7 +93,7 @@ def _not_pinned(consumer: Consumer, wanted: Thresholds) -> Iterator[Breach]:
     policy, groups = consumer.config.priority_policy, consumer.config.priority_groups
     if policy != "pinned_client" or not groups:
         if "pinned" in wanted.own:
-            yield "pinned", "it pins no clients", consumer.observed("config.priority_policy", policy)
+            yield "pinned", "it pins no client", consumer.observed("config.priority_policy", policy)
         return
     pinned = sum(bool(group.pinned_client_id) for group in consumer.priority_groups)
     if pinned != len(groups):

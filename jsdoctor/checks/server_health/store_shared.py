@@ -22,8 +22,7 @@ def store_shared(host: HostFacts) -> Iterator[Finding]:
             servers[process.volume.directory].append((f"processes[{number}].volume.directory", process))
     for directory, inside in servers.items():
         sharing = [
-            _Holder(process.subject, f"{process.store_dir} is also that", host.last.observed(path, directory))
-            for path, process in inside
+            _Holder(process.subject, process.store_dir, host.last.observed(path, directory)) for path, process in inside
         ]
         advice = "Stop all of these servers but one, then give each a directory or a volume of its own."
         yield from _judged(sharing, advice)
@@ -35,17 +34,17 @@ def store_shared_declared(manifests: Manifests) -> Iterator[Finding]:
     for places in _by_file(manifests.servers).values():
         for place, sharing in places.items():
             holders = [
-                _Holder(servers.subject, f"is {place}, as that", servers.shows("store_dir", servers.get("store_dir")))
+                _Holder(servers.subject, place, servers.shows("store_dir", servers.get("store_dir")))
                 for servers in sharing
             ]
             yield from _judged(holders, "Give each service a volume of its own.")
 
 
 class _Holder(NamedTuple):
-    """A server with a store directory: what the message says of the directory, and what shows it."""
+    """A server, its store directory as it names it, and what shows that."""
 
     subject: Subject
-    words: str
+    directory: str
     seen: Observation
 
 
@@ -58,8 +57,8 @@ def _judged(sharing: Sequence[_Holder], advice: str) -> Iterator[Finding]:
             continue
         yield failed(
             holder.subject,
-            f"its store directory {holder.words} of {others}: nats-server does not lock it, so each overwrites"
-            " the streams, consumers and Raft state of the other",
+            f"it has one store directory with {others} ({holder.directory}): nats-server does not lock it, so each"
+            " overwrites the streams, consumers and Raft state of the other",
             holder.seen,
             measured=(len(sharing), 1, "count"),
             advice=advice,
