@@ -93,8 +93,7 @@ def _silent(name: str) -> Gap:
         kind="server",
         subject=Subject(kind="server", name=name),
         reason=f"server {name} is a member of the meta group and did not respond",
-        how_to_get="start the server or repair its routes; until then only logins of accounts name the streams that"
-        " live only there: give one beside this one (--context twice)",
+        how_to_get="start the server or repair its routes; logins of accounts name streams that live only there",
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import datetime
 
 import msgspec
@@ -16,6 +17,7 @@ from jsdoctor.model.report import EvidenceOrigin
 from jsdoctor.model.symptom import FIRST_STEPS, Symptom
 from jsdoctor.model.wording import counted, joined, listed, span
 from jsdoctor.render.findings import offered
+from jsdoctor.render.incidents import names_of
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.order import gaps_in_order
 from jsdoctor.render.page import Page
@@ -115,8 +117,7 @@ def _write_short(page: Page, consultation: Consultation, diagnosis: Diagnosis) -
         page.line(("Note: ", "bold yellow"), note)
     if consultation.probe is not None:
         _write_probe(page, consultation.probe)
-    for cause in (*confirmed, *diagnosis.with_verdict(Verdict.EXPLAINED)):
-        _write_present(page, cause)
+    _write_present(page, confirmed, diagnosis.with_verdict(Verdict.EXPLAINED))
     undecided = diagnosis.with_verdict(Verdict.UNDECIDED)
     if undecided and consultation.offline:
         _write_possible(page, undecided)
@@ -145,15 +146,22 @@ def _verdict_sentence(diagnosis: Diagnosis, offline: bool) -> str:
     return f"{symptom.title}: {', '.join(parts)}."
 
 
-def _write_present(page: Page, cause: Cause) -> None:
-    page.blank()
-    style = _STYLES[cause.verdict]
-    page.line((f"{_WORDS[cause.verdict]} {cause.rule.code} ", style), cause.message, hang=2)
-    for result in cause.results[:1]:
-        if result.finding.advice:
-            page.line(f"Do first: {result.finding.advice}", indent=2)
-        for label, command in offered(result.remedy)[:1]:
-            page.verbatim(f"{label}: ", command, _CUT_OFF, indent=2)
+def _write_present(page: Page, confirmed: Sequence[Cause], explained: Sequence[Cause]) -> None:
+    """The first causes with what to do; the others, and what they explain, by name."""
+    for cause in confirmed[:_FEW]:
+        page.blank()
+        page.line((f"confirmed {cause.rule.code} ", _STYLES[cause.verdict]), cause.message, hang=2)
+        for result in cause.results[:1]:
+            if result.finding.advice:
+                page.line(f"Do first: {result.finding.advice}", indent=2)
+            for label, command in offered(result.remedy)[:1]:
+                page.verbatim(f"{label}: ", command, _CUT_OFF, indent=2)
+    if names := [
+        f"{cause.rule.code} {names_of(cause.results) if cause.results else _WORDS[cause.verdict]}"
+        for cause in (*confirmed[_FEW:], *explained)
+    ]:
+        page.blank()
+        page.line(f"Also found: {', '.join(names)} (-v)")
 
 
 def _write_undecided(page: Page, causes: tuple[Cause, ...]) -> None:
