@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import datetime
 
 from jsdoctor.checks.cluster_health.links import (
-    Down,
     LinksOverTime,
-    Members,
     all_young,
     by_server,
     clusters,
@@ -46,21 +44,17 @@ def gateway_down(servers: Servers, links: Links, params: Params) -> Iterator[Fin
         elif all_young(group.servers, params.integer("start_up")):
             yield unknown(group.subject, "a server has just started and may still connect", "run again in a minute")
         else:
-            yield _finding(group, down)
-
-
-def _finding(group: Members, down: tuple[Down, ...]) -> Finding:
-    names = ", ".join(candidate.remote for candidate in down)
-    return failed(
-        group.subject,
-        f"no server of {group.name} has a gateway connection to {names}: {_THEN}",
-        *(
-            links.observed(f"outbound_gateways.{candidate.remote}", None)
-            for candidate in down
-            for links in candidate.told
-        ),
-        measured=(len(down), 0, "count"),
-    )
+            names = ", ".join(candidate.remote for candidate in down)
+            yield failed(
+                group.subject,
+                f"no server of {group.name} has a gateway connection to {names}: {_THEN}",
+                *(
+                    links.observed(f"outbound_gateways.{candidate.remote}", None)
+                    for candidate in down
+                    for links in candidate.told
+                ),
+                measured=(len(down), 0, "count"),
+            )
 
 
 @check("cluster_health.gateway_down_history")
@@ -72,7 +66,17 @@ def gateway_down_history(past: ServerPast) -> Iterator[Finding]:
         last_seen = _last_seen(members)
         connected = {g.cluster for member in members for links in member.present for g in _outbound(links)}
         if lost := {remote: at for remote, at in last_seen.items() if remote not in connected}:
-            yield _lost(group, lost, members)
+            names = ", ".join(f"{remote} (last seen at {at:%Y-%m-%d %H:%M} UTC)" for remote, at in sorted(lost.items()))
+            yield failed(
+                group.subject,
+                f"no server of {group.name} has a gateway connection to {names} any more: {_THEN}",
+                *(
+                    member.present[-1].observed(f"outbound_gateways.{remote}", None)
+                    for remote in sorted(lost)
+                    for member in members
+                ),
+                measured=(len(lost), 0, "count"),
+            )
         elif last_seen:
             yield passed(group.subject)
 
@@ -89,17 +93,3 @@ def _last_seen(members: list[LinksOverTime]) -> dict[str, datetime]:
             if gateway.configured:
                 times[gateway.cluster] = max(links.at, times.get(gateway.cluster, links.at))
     return times
-
-
-def _lost(group: Members, lost: Mapping[str, datetime], members: list[LinksOverTime]) -> Finding:
-    names = ", ".join(f"{remote} (last seen at {at:%Y-%m-%d %H:%M} UTC)" for remote, at in sorted(lost.items()))
-    return failed(
-        group.subject,
-        f"no server of {group.name} has a gateway connection to {names} any more: {_THEN}",
-        *(
-            member.present[-1].observed(f"outbound_gateways.{remote}", None)
-            for remote in sorted(lost)
-            for member in members
-        ),
-        measured=(len(lost), 0, "count"),
-    )

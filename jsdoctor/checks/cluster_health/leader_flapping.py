@@ -19,7 +19,7 @@ from jsdoctor.checks.logs.bursts import WINDOW_US, bursts
 from jsdoctor.checks.logs.log_findings import detailed_finding
 from jsdoctor.checks.logs.words import zoned
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import CLUSTER, Confidence, Finding, Severity, Subject, failed, passed, suspected, unknown
+from jsdoctor.model.finding import CLUSTER, Confidence, Finding, Severity, failed, passed, suspected, unknown
 from jsdoctor.model.jetstream import Cluster
 from jsdoctor.model.log import Leadership, LogEvidence
 from jsdoctor.model.params import Params
@@ -134,7 +134,19 @@ def leader_flapping(
         subject = CLUSTER if asset is None else asset.subject
         too_many = restarts.allowed(election, params)
         if too_many is not None:
-            yield _flapping(subject, election, too_many, meta)
+            first, last = election.first, election.last
+            what = "streams and consumers cannot be created or changed" if meta else "nothing is stored or delivered"
+            yield failed(
+                subject,
+                f"{counted(election.count, 'election')} in {span(election.elapsed_ns)} (term {first.state.term:,} to "
+                f"{last.state.term:,}), more than restarts explain: while there is no leader, {what}",
+                first.observed("term", first.state.term),
+                last.observed("term", last.state.term),
+                last.observed("leader_since", last.state.leader_since),
+                severity=Severity.CRITICAL if meta else None,
+                measured=(election.count, too_many, "count"),
+                between=(first.at, last.at),
+            )
         elif asset is not None and _was_restless(asset, election, params):
             yield _restless(asset, election, params)
         else:
@@ -147,22 +159,6 @@ def _by_group(snapshots: SnapshotSeries | None) -> dict[str, Asset]:
         assets: tuple[Asset, ...] = (stream, *stream.consumers)
         group |= {asset.cluster.raft_group: asset for asset in assets if asset.cluster and asset.cluster.raft_group}
     return group
-
-
-def _flapping(subject: Subject, elections: Elections, too_many: int, meta: bool) -> Finding:
-    first, last = elections.first, elections.last
-    what = "streams and consumers cannot be created or changed" if meta else "nothing is stored or delivered"
-    return failed(
-        subject,
-        f"{counted(elections.count, 'election')} in {span(elections.elapsed_ns)} (term {first.state.term:,} to "
-        f"{last.state.term:,}), more than restarts explain: while there is no leader, {what}",
-        first.observed("term", first.state.term),
-        last.observed("term", last.state.term),
-        last.observed("leader_since", last.state.leader_since),
-        severity=Severity.CRITICAL if meta else None,
-        measured=(elections.count, too_many, "count"),
-        between=(first.at, last.at),
-    )
 
 
 def _was_restless(asset: Asset, elections: Elections, params: Params) -> bool:

@@ -24,7 +24,13 @@ def name_has_whitespace(servers: Servers | None, links: Links | None) -> Iterato
         domain = server.jetstream.config.domain if server.jetstream and server.jetstream.config else ""
         bad = {kind: name for kind, name in (("name", server.name), ("JetStream domain", domain)) if _is_bad(name)}
         if bad:
-            yield _of_server(server, bad)
+            words = " and ".join(f"its {kind} {name!r}" for kind, name in bad.items())
+            yield failed(
+                server.subject,
+                f"{words} contains white space: tools that split lines at it take it for two names, and from 2.11 on a"
+                " server with a space in its name does not start, so an upgrade fails",
+                *(server.observed(kind, name) for kind, name in bad.items()),
+            )
         elif server.varz is None or server.jetstream is None:
             where = "its gateway" if server.varz is None else "its JetStream domain"
             yield unknown(server.subject, f"the name of {where} was not read", "see the gaps of this run")
@@ -57,16 +63,6 @@ def _clusters(servers: tuple[Server, ...]) -> Iterator[Finding]:
             server.observed("cluster.name", name),
             severity=Severity.ERROR,
         )
-
-
-def _of_server(server: Server, bad: dict[str, str]) -> Finding:
-    words = " and ".join(f"its {kind} {name!r}" for kind, name in bad.items())
-    return failed(
-        server.subject,
-        f"{words} contains white space: tools that split lines at it take it for two names, and from 2.11 on a"
-        " server with a space in its name does not start, so an upgrade fails",
-        *(server.observed(kind, name) for kind, name in bad.items()),
-    )
 
 
 def _leafs(servers: tuple[ServerLinks, ...], known: set[str]) -> Iterator[Finding]:

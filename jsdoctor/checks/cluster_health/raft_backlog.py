@@ -127,7 +127,15 @@ def _judged(subject: Subject, readings: Sequence[RaftMember], limits: Sequence[i
     member = readings[-1]
     log = _log_size(subject, readings, params.integer("warn_log_bytes"), params.integer("max_log_bytes"))
     if member.state.overrun:
-        return _overrun(subject, member)
+        # Since 2.14 a member past 100,000 entries or 1 GiB stops to confirm what its leader sends (server: raft.go).
+        return failed(
+            subject,
+            f"{member.server} is overrun (group {member.group}): until it has applied what it has, it confirms"
+            " nothing new and does not count for the quorum",
+            member.observed("overrun", True),
+            member.observed("wal.bytes", member.state.wal.bytes),
+            severity=Severity.ERROR,
+        )
     piled = list(backlogs(readings, limits))
     if piled and len(readings) == 1:
         return log or suspected(
@@ -177,18 +185,6 @@ def _backlog(subject: Subject, backlog: Backlog, params: Params) -> Finding:
         backlog.member.observed(backlog.path, backlog.count),
         severity=Severity.INFO if catching_up else Severity.ERROR if large else None,
         measured=(backlog.count, params.integer("max_backlog") if large else backlog.limit, "count"),
-    )
-
-
-def _overrun(subject: Subject, member: RaftMember) -> Finding:
-    """Since 2.14 a member past 100,000 entries or 1 GiB stops to confirm what its leader sends (server: raft.go)."""
-    return failed(
-        subject,
-        f"{member.server} is overrun (group {member.group}): until it has applied what it has, it confirms"
-        " nothing new and does not count for the quorum",
-        member.observed("overrun", True),
-        member.observed("wal.bytes", member.state.wal.bytes),
-        severity=Severity.ERROR,
     )
 
 

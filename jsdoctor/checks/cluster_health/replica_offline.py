@@ -93,7 +93,10 @@ def _findings(
         if of_server := [unheard for unheard in all_ if not is_up or unheard.asset is None]:
             finding = _server_finding(name, of_server, answered.get(name), params.integer("long_silence"), halted)
             yield msgspec.structs.replace(finding, advice=_start(name, looks)) if name not in answered else finding
-    restarted = _restarted(answered, params.integer("long_silence"))
+    # Servers that started a moment ago, with nanoseconds since then.
+    long_ns = params.integer("long_silence")
+    uptimes = ((name, uptime_ns(server)) for name, server in answered.items())
+    restarted = {name: uptime for name, uptime in uptimes if uptime is not None and uptime < long_ns}
     for subject, missing in of_asset.items():
         stopped = [unheard for unheard in missing if not _may_be_starting(unheard.peer, restarted)]
         yield _asset_finding(subject, stopped) if stopped else _starting(subject, missing, restarted)
@@ -137,12 +140,6 @@ def _is_up(name: str, reachability: PeerReachability, answered: Mapping[str, Ser
     """
     missed_by_meta = any(unheard.asset is None for unheard in reachability.unheard[name])
     return name in reachability.prompt or (_takes_part(answered.get(name)) and not missed_by_meta)
-
-
-def _restarted(answered: Mapping[str, Server], long_ns: int) -> dict[str, int]:
-    """Servers that started a moment ago, with nanoseconds since then."""
-    uptimes = ((name, uptime_ns(server)) for name, server in answered.items())
-    return {name: uptime for name, uptime in uptimes if uptime is not None and uptime < long_ns}
 
 
 def _may_be_starting(peer: Peer, restarted: Mapping[str, int]) -> bool:

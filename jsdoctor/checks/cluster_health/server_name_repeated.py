@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from jsdoctor.checks.cluster_health.links import cluster_of, configured_gateways
 from jsdoctor.checks.registry import check
@@ -38,7 +38,14 @@ def server_name_repeated(servers: Servers) -> Iterator[Finding]:
                 subject, "it may have been restarted while the only sample was taken", "run with --samples 2 or more"
             )
         else:
-            yield _finding(subject, twins)
+            where = ", ".join(f"{item.server_id} in {cluster_of(item)}" for item in twins)
+            yield failed(
+                subject,
+                f"{len(twins):,} running servers have this name ({where}): Raft groups take them for one member, so"
+                " that votes and acknowledgements of either count for both, and elections fail",
+                *(item.observed("server_id", item.server_id) for item in twins),
+                measured=(len(twins), 1, "count"),
+            )
 
 
 def _together(first: Server, second: Server) -> bool:
@@ -47,14 +54,3 @@ def _together(first: Server, second: Server) -> bool:
         return False
     here, there = cluster_of(first), cluster_of(second)
     return here == there or there in configured_gateways(first) or here in configured_gateways(second)
-
-
-def _finding(subject: Subject, twins: Sequence[Server]) -> Finding:
-    where = ", ".join(f"{item.server_id} in {cluster_of(item)}" for item in twins)
-    return failed(
-        subject,
-        f"{len(twins):,} running servers have this name ({where}): Raft groups take them for one member, so"
-        " that votes and acknowledgements of either count for both, and elections fail",
-        *(item.observed("server_id", item.server_id) for item in twins),
-        measured=(len(twins), 1, "count"),
-    )

@@ -25,7 +25,7 @@ def abandoned(snapshots: SnapshotSeries, params: Params) -> Iterator[Finding]:
             yield passed(stream.subject)
             continue
         unused = _largest_kind([consumer for consumer in without if _idle_ns(consumer) >= idle_ns])
-        lately = _largest_kind([consumer for consumer in without if not _was_served(consumer)])
+        lately = _largest_kind([consumer for consumer in without if consumer.delivered.consumer_seq == 0])
         if len(unused) >= many:
             yield _finding(stream, unused, many)
         elif len(lately) >= many:
@@ -54,10 +54,6 @@ def _has_no_client(consumer: Consumer) -> bool:
 def _idle_ns(consumer: Consumer) -> int:
     age_ns = int((consumer.at - consumer.created).total_seconds() * 1e9) if consumer.created else 0
     return min(age_ns, quiet_ns(consumer) or 0)
-
-
-def _was_served(consumer: Consumer) -> bool:
-    return consumer.delivered.consumer_seq > 0
 
 
 def _kind(consumer: Consumer) -> tuple[object, ...]:

@@ -27,7 +27,9 @@ def ack_floor_pinned(snapshots: SnapshotSeries, trend: Trend | None, params: Par
     for stream, consumer in snapshots.last.led_consumers():
         if consumer.config.ack_policy != "explicit" or is_full(consumer) or consumer.paused:
             continue
-        behind = _behind(consumer)
+        # Deliveries past the floor. Redeliveries count in one numbering, what a filter leaves out in the other.
+        by_consumer = consumer.delivered.consumer_seq - consumer.ack_floor.consumer_seq
+        behind = min(by_consumer, consumer.delivered.stream_seq - consumer.ack_floor.stream_seq)
         if behind < far or not 0 < consumer.num_ack_pending <= _FEW * behind or consumer.num_redelivered == 0:
             yield passed(consumer.subject)
             continue
@@ -40,12 +42,6 @@ def ack_floor_pinned(snapshots: SnapshotSeries, trend: Trend | None, params: Par
             yield passed(consumer.subject)
         else:
             yield _finding(stream, consumer, behind, far)
-
-
-def _behind(consumer: Consumer) -> int:
-    """Deliveries past the floor. Redeliveries count in one numbering, what a filter leaves out in the other."""
-    by_consumer = consumer.delivered.consumer_seq - consumer.ack_floor.consumer_seq
-    return min(by_consumer, consumer.delivered.stream_seq - consumer.ack_floor.stream_seq)
 
 
 def _finding(stream: Stream, consumer: Consumer, behind: int, far: int) -> Finding:

@@ -187,7 +187,17 @@ def ack_wait_too_short_declared(manifests: Manifests, params: Params) -> Iterato
         elif config.ack_wait_ns < needed:
             yield _too_short(consumer, needed, given=needed > shortest)
         elif _overridden(consumer):
-            yield _backoff(consumer)
+            config = consumer.config
+            yield failed(
+                consumer.subject,
+                f"ack_wait {span(config.ack_wait_ns)} will not be used: the first step of the backoff,"
+                f" {span(config.backoff_ns[0])}, takes its place",
+                consumer.shows("ack_wait", span(config.ack_wait_ns)),
+                consumer.shows("backoff", span(config.backoff_ns[0])),
+                severity=Severity.WARNING if config.backoff_ns[0] < config.ack_wait_ns else Severity.INFO,
+                measured=(config.backoff_ns[0], config.ack_wait_ns, "duration"),
+                remedy=BY_HAND,
+            )
         else:
             yield passed(consumer.subject)
 
@@ -212,17 +222,3 @@ def _too_short(consumer: DeclaredConsumer, needed: int, *, given: bool) -> Findi
 def _overridden(consumer: DeclaredConsumer) -> bool:
     config = consumer.config
     return bool(config.backoff_ns) and consumer.states("ack_wait") and config.ack_wait_ns != config.backoff_ns[0]
-
-
-def _backoff(consumer: DeclaredConsumer) -> Finding:
-    config = consumer.config
-    return failed(
-        consumer.subject,
-        f"ack_wait {span(config.ack_wait_ns)} will not be used: the first step of the backoff,"
-        f" {span(config.backoff_ns[0])}, takes its place",
-        consumer.shows("ack_wait", span(config.ack_wait_ns)),
-        consumer.shows("backoff", span(config.backoff_ns[0])),
-        severity=Severity.WARNING if config.backoff_ns[0] < config.ack_wait_ns else Severity.INFO,
-        measured=(config.backoff_ns[0], config.ack_wait_ns, "duration"),
-        remedy=BY_HAND,
-    )

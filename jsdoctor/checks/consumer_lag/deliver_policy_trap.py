@@ -36,11 +36,25 @@ def deliver_policy_trap(snapshots: SnapshotSeries, params: Params) -> Iterator[F
             else:
                 yield unknown(consumer.subject, "the consumer was created a moment ago", "run the check again")
         elif (waits_ns := _starts_in_ns(consumer)) > 0:
-            yield _future_finding(consumer, waits_ns)
+            yield failed(
+                consumer.subject,
+                f"the consumer starts at a time that is {span(waits_ns)} ahead: it gets nothing stored before then",
+                consumer.observed("config.opt_start_time", consumer.config.opt_start_time),
+                severity=Severity.INFO,
+                measured=(waits_ns, 0, "duration"),
+            )
         elif _forgets_its_place(consumer):
             yield _forgetting_finding(consumer)
         elif _passed_over(stream, consumer):
-            yield _passed_over_finding(stream, consumer)
+            yield failed(
+                consumer.subject,
+                "deliver policy 'last' began with the newest message when this durable was created, and the stream has"
+                " older ones: it never gets them",
+                consumer.observed("config.deliver_policy", consumer.config.deliver_policy),
+                consumer.observed("created", consumer.created),
+                stream.observed("state.first_ts", stream.state.first_ts),
+                severity=Severity.INFO,
+            )
         else:
             yield passed(consumer.subject)
 
@@ -78,16 +92,6 @@ def _starts_in_ns(consumer: Consumer) -> int:
     return int((start - consumer.at).total_seconds() * 1e9)
 
 
-def _future_finding(consumer: Consumer, waits_ns: int) -> Finding:
-    return failed(
-        consumer.subject,
-        f"the consumer starts at a time that is {span(waits_ns)} ahead: it gets nothing stored before then",
-        consumer.observed("config.opt_start_time", consumer.config.opt_start_time),
-        severity=Severity.INFO,
-        measured=(waits_ns, 0, "duration"),
-    )
-
-
 def _age_ns(consumer: Consumer) -> float:
     return (consumer.at - consumer.created).total_seconds() * 1e9 if consumer.created else float("inf")
 
@@ -113,18 +117,6 @@ def _passed_over(stream: Stream, consumer: Consumer) -> bool:
     if config.deliver_policy != "last" or not works or config.filters or consumer.created is None:
         return False
     return first_ts is not None and stream.state.messages > 1 and first_ts < consumer.created
-
-
-def _passed_over_finding(stream: Stream, consumer: Consumer) -> Finding:
-    return failed(
-        consumer.subject,
-        "deliver policy 'last' began with the newest message when this durable was created, and the stream has"
-        " older ones: it never gets them",
-        consumer.observed("config.deliver_policy", consumer.config.deliver_policy),
-        consumer.observed("created", consumer.created),
-        stream.observed("state.first_ts", stream.state.first_ts),
-        severity=Severity.INFO,
-    )
 
 
 def _forgets_its_place(consumer: Consumer) -> bool:

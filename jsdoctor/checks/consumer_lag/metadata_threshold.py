@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime
 
 from jsdoctor.checks.monitor_metadata import PREFIX, Presets, Thresholds, ValueKind, read_thresholds
 from jsdoctor.checks.registry import check
@@ -76,15 +75,11 @@ def _late(consumer: Consumer, wanted: Thresholds) -> tuple[list[Breach], str]:
         since = pair.last_active or (consumer.created if pair.consumer_seq == 0 else None)
         if since is None:
             unseen = f"when the last {words} was is not known: the server forgets it when it restarts"
-        elif (ago_ns := _ns_between(since, consumer.at)) >= limit_ns:
+        elif (ago_ns := round((consumer.at - since).total_seconds() * 1e9)) >= limit_ns:
             stated = f"the last {words} was {span(ago_ns)} ago" if pair.last_active else f"no {words} in {span(ago_ns)}"
             reading = consumer.observed(f"{path}.last_active", since)
             breaches.append((key, f"{stated}, its limit is {span(limit_ns)}", reading))
     return breaches, unseen
-
-
-def _ns_between(earlier: datetime, later: datetime) -> int:
-    return round((later - earlier).total_seconds() * 1e9)
 
 
 def _not_pinned(consumer: Consumer, wanted: Thresholds) -> Iterator[Breach]:

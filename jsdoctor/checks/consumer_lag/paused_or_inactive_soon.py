@@ -30,26 +30,22 @@ def paused_or_inactive_soon(snapshots: SnapshotSeries, params: Params) -> Iterat
             and not stream.name.startswith(_OWN_STREAMS)
         )
         if deleted_soon:
-            yield _short_lived(stream, consumer, shortest)
+            config = consumer.config
+            here = consumer.push_bound if config.is_push else consumer.num_waiting > 0
+            then = " and the messages that only it was waiting for" if stream.config.retention != "limits" else ""
+            yield failed(
+                consumer.subject,
+                f"this durable and its position are deleted{then} once no client has requested messages for "
+                f"{span(config.inactive_threshold_ns)}" + ("" if here else "; no client is there now"),
+                consumer.observed("config.inactive_threshold", config.inactive_threshold_ns),
+                consumer.observed("push_bound" if config.is_push else "num_waiting", here or consumer.num_waiting),
+                measured=(config.inactive_threshold_ns, shortest, "duration"),
+                remedy=_longer_life(stream, consumer),
+            )
         elif consumer.paused:
             yield _paused(stream, consumer)
         else:
             yield passed(consumer.subject)
-
-
-def _short_lived(stream: Stream, consumer: Consumer, shortest: int) -> Finding:
-    config = consumer.config
-    here = consumer.push_bound if config.is_push else consumer.num_waiting > 0
-    then = " and the messages that only it was waiting for" if stream.config.retention != "limits" else ""
-    return failed(
-        consumer.subject,
-        f"this durable and its position are deleted{then} once no client has requested messages for "
-        f"{span(config.inactive_threshold_ns)}" + ("" if here else "; no client is there now"),
-        consumer.observed("config.inactive_threshold", config.inactive_threshold_ns),
-        consumer.observed("push_bound" if config.is_push else "num_waiting", here or consumer.num_waiting),
-        measured=(config.inactive_threshold_ns, shortest, "duration"),
-        remedy=_longer_life(stream, consumer),
-    )
 
 
 def _longer_life(stream: Stream, consumer: Consumer) -> dict[str, object]:

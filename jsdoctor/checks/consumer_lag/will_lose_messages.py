@@ -43,7 +43,26 @@ def losing(histories: Iterator[ConsumerHistory], params: Params) -> Iterator[Fin
         if loss is None or far or not _waits(history) or _wait_s(history) < least_s or _goes_before(history, loss):
             yield passed(last.subject)
         else:
-            yield _finding(history, loss, soon_s, within_s)
+            last, stream = history.last, history.stream
+            soon = loss.seconds <= soon_s
+            when = f"in about {span(int(loss.seconds) * 1_000_000_000)}" if loss.seconds >= 1 else "now"
+            filtered = bool(last.config.filters)
+            yield failed(
+                last.subject,
+                f"{loss.limit} removes messages before their delivery {when}{', at the earliest' if filtered else ''}, "
+                f"with {counted(last.num_pending, 'message')} waiting; {loss.how} ({samples_of(history)}); "
+                f"{lag_cause(history)}",
+                history.first.observed("delivered.stream_seq", history.first.delivered.stream_seq),
+                last.observed("delivered.stream_seq", last.delivered.stream_seq),
+                last.observed("num_pending", last.num_pending),
+                history.streams[0].observed("state.last_seq", history.streams[0].state.last_seq),
+                stream.observed("state.last_seq", stream.state.last_seq),
+                stream.observed("state.first_ts", stream.state.first_ts),
+                stream.observed(f"config.{loss.limit}", getattr(stream.config, _FIELDS[loss.limit])),
+                severity=None if soon else Severity.WARNING,
+                confidence=Confidence.LOW if filtered else Confidence.MEDIUM,
+                measured=(int(loss.seconds * 1e9), int((soon_s if soon else within_s) * 1e9), "duration"),
+            )
 
 
 def _goes_before(history: ConsumerHistory, loss: LossForecast) -> bool:
@@ -71,29 +90,6 @@ def _waits(history: ConsumerHistory) -> bool:
         return True
     still = history.first.delivered.consumer_seq == history.last.delivered.consumer_seq
     return history.first.num_pending > 0 and (still or history.first.num_pending < history.last.num_pending)
-
-
-def _finding(history: ConsumerHistory, loss: LossForecast, soon_s: float, within_s: float) -> Finding:
-    last, stream = history.last, history.stream
-    soon = loss.seconds <= soon_s
-    when = f"in about {span(int(loss.seconds) * 1_000_000_000)}" if loss.seconds >= 1 else "now"
-    filtered = bool(last.config.filters)
-    return failed(
-        last.subject,
-        f"{loss.limit} removes messages before their delivery {when}{', at the earliest' if filtered else ''}, "
-        f"with {counted(last.num_pending, 'message')} waiting; {loss.how} ({samples_of(history)}); "
-        f"{lag_cause(history)}",
-        history.first.observed("delivered.stream_seq", history.first.delivered.stream_seq),
-        last.observed("delivered.stream_seq", last.delivered.stream_seq),
-        last.observed("num_pending", last.num_pending),
-        history.streams[0].observed("state.last_seq", history.streams[0].state.last_seq),
-        stream.observed("state.last_seq", stream.state.last_seq),
-        stream.observed("state.first_ts", stream.state.first_ts),
-        stream.observed(f"config.{loss.limit}", getattr(stream.config, _FIELDS[loss.limit])),
-        severity=None if soon else Severity.WARNING,
-        confidence=Confidence.LOW if filtered else Confidence.MEDIUM,
-        measured=(int(loss.seconds * 1e9), int((soon_s if soon else within_s) * 1e9), "duration"),
-    )
 
 
 _FIELDS = {"max_age": "max_age_ns", "max_msgs": "max_msgs", "max_bytes": "max_bytes"}

@@ -50,7 +50,14 @@ def of_consumer(config: ConsumerConfig, asked: ConsumerConfig, stream: StreamCon
     `config` is as a server would store it, `asked` as the manifest has it: some negative numbers are only refused by
     releases that do not replace them.
     """
-    yield from _name(config)
+    name = config.durable_name or config.name
+    if _FORBIDDEN & set(name):
+        text = "a consumer's name must not contain white space, '.', '*', '>', '/' or '\\'"
+        yield ServerRefusal("durable_name", text, 10127 if _SEPARATORS & set(name) else 0)
+    elif len(name) > _MAX_NAME_LENGTH:
+        text = f"a consumer's name has {_MAX_NAME_LENGTH} characters at most"
+        yield ServerRefusal("durable_name", text, 10102 if config.durable_name else 0)
+    yield from descriptions.refusals(config.description, config.metadata, 10107, 10135)
     yield from _numbers(config, asked)
     yield from (_push(config, asked) if config.is_push else _pull(config, asked))
     yield from _acknowledgement(config, asked)
@@ -108,17 +115,6 @@ def of_new_on_work_queue(config: ConsumerConfig) -> Iterator[ServerRefusal]:
         yield ServerRefusal("ack_policy", "a work queue needs ack policy explicit", code)
     if config.deliver_policy != "all":
         yield ServerRefusal("deliver_policy", "a work queue takes deliver policy all only", 10101)
-
-
-def _name(config: ConsumerConfig) -> Iterator[ServerRefusal]:
-    name = config.durable_name or config.name
-    if _FORBIDDEN & set(name):
-        text = "a consumer's name must not contain white space, '.', '*', '>', '/' or '\\'"
-        yield ServerRefusal("durable_name", text, 10127 if _SEPARATORS & set(name) else 0)
-    elif len(name) > _MAX_NAME_LENGTH:
-        text = f"a consumer's name has {_MAX_NAME_LENGTH} characters at most"
-        yield ServerRefusal("durable_name", text, 10102 if config.durable_name else 0)
-    yield from descriptions.refusals(config.description, config.metadata, 10107, 10135)
 
 
 def _numbers(config: ConsumerConfig, asked: ConsumerConfig) -> Iterator[ServerRefusal]:

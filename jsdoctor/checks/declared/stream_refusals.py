@@ -32,14 +32,24 @@ def of_stream(config: StreamConfig, known: KnownStream, creating: bool) -> Itera
     """Why servers refuse a stream like this. `config` is as a server would check it (`stream_as_checked`),
     `known` finds the streams that it mirrors or sources, `creating` is true for a new stream and false for a change.
     """
-    yield from _name(config.name)
-    yield from _texts(config)
+    name = config.name
+    if not name or _FORBIDDEN & set(name):
+        text = "a stream's name must not be empty nor contain white space, '.', '*', '>', '/' or '\\'"
+        yield ServerRefusal("name", text, 10128 if _SEPARATORS & set(name) else 10052)
+    elif len(name) > _MAX_NAME_LENGTH:
+        yield ServerRefusal("name", f"a stream's name has {_MAX_NAME_LENGTH} characters at most")
+    yield from descriptions.refusals(config.description, config.metadata, 10052, 10052)
+    if config.placement and config.placement.preferred:
+        yield ServerRefusal("placement", "a placement must not have a preferred server", since=(2, 11))
     yield from _numbers(config)
     yield from _combinations(config)
     yield from _features(config)
     yield from _unknown_fields(config)
     if creating:
-        yield from _new(config)
+        if config.sealed:
+            yield ServerRefusal("sealed", "a stream cannot be created sealed")
+        if config.mirror_direct and not config.mirror:
+            yield ServerRefusal("mirror_direct", "mirror_direct is for mirrors")
     yield from of_origins(config, known, creating)
     yield from _subjects(config)
     yield from _transforms(config)
@@ -50,20 +60,6 @@ def dropped_fields(config: StreamConfig, release: tuple[int, ...]) -> Iterator[S
     yield from negative_numbers.of_stream(config)
     if release and release < STRICT:
         yield from later_fields(config, release)
-
-
-def _name(name: str) -> Iterator[ServerRefusal]:
-    if not name or _FORBIDDEN & set(name):
-        text = "a stream's name must not be empty nor contain white space, '.', '*', '>', '/' or '\\'"
-        yield ServerRefusal("name", text, 10128 if _SEPARATORS & set(name) else 10052)
-    elif len(name) > _MAX_NAME_LENGTH:
-        yield ServerRefusal("name", f"a stream's name has {_MAX_NAME_LENGTH} characters at most")
-
-
-def _texts(config: StreamConfig) -> Iterator[ServerRefusal]:
-    yield from descriptions.refusals(config.description, config.metadata, 10052, 10052)
-    if config.placement and config.placement.preferred:
-        yield ServerRefusal("placement", "a placement must not have a preferred server", since=(2, 11))
 
 
 def _numbers(config: StreamConfig) -> Iterator[ServerRefusal]:
@@ -130,13 +126,6 @@ def _unknown_fields(config: StreamConfig) -> Iterator[ServerRefusal]:
         if since > STRICT and getattr(config, row.attribute) != row.default:
             text = f"servers before {since[0]}.{since[1]} have no {row.name}"
             yield ServerRefusal(row.name, text, 10025, since=STRICT, before=since)
-
-
-def _new(config: StreamConfig) -> Iterator[ServerRefusal]:
-    if config.sealed:
-        yield ServerRefusal("sealed", "a stream cannot be created sealed")
-    if config.mirror_direct and not config.mirror:
-        yield ServerRefusal("mirror_direct", "mirror_direct is for mirrors")
 
 
 def _subjects(config: StreamConfig) -> Iterator[ServerRefusal]:

@@ -5,7 +5,7 @@ From stored messages: repeats that the window should have caught, and ids that a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import datetime
 
 from jsdoctor.checks.dedupe_window.repeats import ScannedStream, examples, is_published_to, observed, scanned
@@ -118,7 +118,21 @@ def dedupe_state_lost_stored(
         forgets = _forgets(stream.stream) if stream.stored.with_id and is_published_to(stream.stream) else ""
         if close:
             between = [_between(stream, origins, starts, repeat) for repeat in close]
-            yield _proven(stream, close, between, window_ns)
+            known = next(filter(None, between), "")
+            count = stream.stored.repeats.distances.below(window_ns)
+            why = known or "the window was shorter then, a clock was set forward (JSD104), or the ids were lost"
+            yield failed(
+                stream.stored.subject,
+                f"{counted(count, 'message')} came again within the window of {span(window_ns)} and are stored twice: "
+                f"{examples(close)}; in between {why}",
+                stream.stream.observed("config.duplicate_window", stream.stream.config.duplicate_window_ns),
+                stream.stream.observed("created", stream.stream.created),
+                *observed(stream.stored, close),
+                severity=None if known else Severity.INFO,
+                confidence=Confidence.MEDIUM if known else Confidence.LOW,
+                measured=(count, 0, "count"),
+                between=(moment(close[0].at_ns), moment(close[-1].at_ns)),
+            )
         elif forgets:
             yield _possible(stream, forgets, *starts.of(stream.stream))
         else:
@@ -169,24 +183,6 @@ def _forgets(stream: Stream) -> str:
     if config.storage == "memory" and config.num_replicas == 1:
         return "everything when its server stops"
     return "all but the newest message of a subject" if config.max_msgs_per_subject == _REMOVES_AT_ONCE else ""
-
-
-def _proven(stream: ScannedStream, close: Sequence[Repeat], between: Sequence[str], window_ns: int) -> Finding:
-    known = next(filter(None, between), "")
-    count = stream.stored.repeats.distances.below(window_ns)
-    why = known or "the window was shorter then, a clock was set forward (JSD104), or the ids were lost"
-    return failed(
-        stream.stored.subject,
-        f"{counted(count, 'message')} came again within the window of {span(window_ns)} and are stored twice: "
-        f"{examples(close)}; in between {why}",
-        stream.stream.observed("config.duplicate_window", stream.stream.config.duplicate_window_ns),
-        stream.stream.observed("created", stream.stream.created),
-        *observed(stream.stored, close),
-        severity=None if known else Severity.INFO,
-        confidence=Confidence.MEDIUM if known else Confidence.LOW,
-        measured=(count, 0, "count"),
-        between=(moment(close[0].at_ns), moment(close[-1].at_ns)),
-    )
 
 
 def _possible(stream: ScannedStream, forgets: str, server: str, start: datetime | None) -> Finding:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.dedupe_window.repeats import DUPLICATE_ACKS, sequences
-from jsdoctor.checks.logs.bursts import Burst, bursts
+from jsdoctor.checks.logs.bursts import bursts
 from jsdoctor.checks.logs.words import client_of
 from jsdoctor.checks.packet_reordering.causes import network_faults
 from jsdoctor.checks.packets.publishes import no_publishes, readable_publishers
@@ -26,23 +26,19 @@ _OTHERS = ("duplicate-id-in-process", "duplicate-dropped")
 def duplicate_acks_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
     """By stream where the line names it, else by application."""
     for burst in bursts(logs, *DUPLICATE_ACKS, *_OTHERS, subjects=client_of, calm=False):
-        yield _finding(burst, params)
-
-
-def _finding(burst: Burst, params: Params) -> Finding:
-    span = sequences(burst.found)
-    unproven = span is not None and span[0] == 0
-    often = burst.most >= params.integer("burst")
-    return failed(
-        burst.subject,
-        f"messages were published again that were there already, {burst.story}"
-        + ("; some got sequence 0 as reply, which is no proof that anything is stored" if unproven else "")
-        + "; find why the first acknowledgement was late or lost, or whether an id is reused",
-        *burst.evidence,
-        severity=None if often or unproven else Severity.INFO,
-        measured=(burst.most, params.integer("burst"), "count"),
-        between=(burst.first_seen, burst.last_seen),
-    )
+        span = sequences(burst.found)
+        unproven = span is not None and span[0] == 0
+        often = burst.most >= params.integer("burst")
+        yield failed(
+            burst.subject,
+            f"messages were published again that were there already, {burst.story}"
+            + ("; some got sequence 0 as reply, which is no proof that anything is stored" if unproven else "")
+            + "; find why the first acknowledgement was late or lost, or whether an id is reused",
+            *burst.evidence,
+            severity=None if often or unproven else Severity.INFO,
+            measured=(burst.most, params.integer("burst"), "count"),
+            between=(burst.first_seen, burst.last_seen),
+        )
 
 
 _TEN_MINUTES_NS = 600_000_000_000

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from jsdoctor.checks.dedupe_window.repeats import (
     DEFAULT_WINDOW_NS,
     NS_PER_S,
-    ScannedStream,
     ids_counted,
     is_published_to,
     scanned,
@@ -104,7 +103,22 @@ def window_too_large_stored(stored: StoredMessages, snapshots: SnapshotSeries, p
         if ids < max(info_at, 1):
             yield passed(item.stored.subject)
         else:
-            yield _finding_stored(item, ids, ids >= warn_at, warn_at if ids >= warn_at else info_at)
+            threshold = warn_at if ids >= warn_at else info_at
+            window_ns = item.stream.config.duplicate_window_ns
+            rate = ids / (window_ns / NS_PER_S)
+            counted_all = ids == item.stored.ids_in_window
+            yield failed(
+                item.stored.subject,
+                f"a window of {span(window_ns)} holds {'' if counted_all else 'about '}{ids:,} ids, at {rate:,.0f} "
+                f"messages with an id a second: about {ids * BYTES_PER_ID >> 20:,} MiB of memory on each replica, and "
+                f"{ids * _RESTART_S_PER_ID:,.1f} s before clients are let in after a restart",
+                item.stream.observed("config.duplicate_window", window_ns),
+                item.stored.observed("messages with an id in the window", item.stored.ids_in_window),
+                item.stored.observed("messages with an id", item.stored.with_id),
+                severity=None if (ids >= warn_at) else Severity.INFO,
+                measured=(ids, threshold, "count"),
+                remedy={"duplicate_window_s": affordable_s(rate, threshold), "no_ack": item.stream.config.no_ack},
+            )
 
 
 def _ids_held(stored: StoredStream) -> int:
@@ -114,21 +128,3 @@ def _ids_held(stored: StoredStream) -> int:
     if stored.whole or covered_ns <= 0 or covered_ns >= stored.window_ns:
         return stored.ids_in_window
     return round(stored.with_id * stored.window_ns / covered_ns)
-
-
-def _finding_stored(stream: ScannedStream, ids: int, many: bool, threshold: int) -> Finding:
-    window_ns = stream.stream.config.duplicate_window_ns
-    rate = ids / (window_ns / NS_PER_S)
-    counted_all = ids == stream.stored.ids_in_window
-    return failed(
-        stream.stored.subject,
-        f"a window of {span(window_ns)} holds {'' if counted_all else 'about '}{ids:,} ids, at {rate:,.0f} "
-        f"messages with an id a second: about {ids * BYTES_PER_ID >> 20:,} MiB of memory on each replica, and "
-        f"{ids * _RESTART_S_PER_ID:,.1f} s before clients are let in after a restart",
-        stream.stream.observed("config.duplicate_window", window_ns),
-        stream.stored.observed("messages with an id in the window", stream.stored.ids_in_window),
-        stream.stored.observed("messages with an id", stream.stored.with_id),
-        severity=None if many else Severity.INFO,
-        measured=(ids, threshold, "count"),
-        remedy={"duplicate_window_s": affordable_s(rate, threshold), "no_ack": stream.stream.config.no_ack},
-    )

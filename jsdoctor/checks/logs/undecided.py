@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from jsdoctor.checks.logs.words import times
 from jsdoctor.model.finding import CLUSTER, Finding, Outcome, suspected, unknown
-from jsdoctor.model.log import LogEvidence, Occurrence
+from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.rule import Rule
 from jsdoctor.model.wording import counted
 
@@ -65,15 +65,11 @@ def undecided(rule: Rule, findings: Sequence[Finding], logs: LogEvidence) -> Ite
     excerpt = sum(file.server_lines + file.client_lines for file in logs.files) <= EXCERPT_LINES
     matched = [occurrence for occurrence in logs.occurrences(*names) if excerpt or occurrence.dated < occurrence.count]
     if matched:
-        yield _undecided(matched, excerpt)
-
-
-def _undecided(matched: Sequence[Occurrence], excerpt: bool) -> Finding:
-    line = next((line.text for occurrence in matched for line in occurrence.exemplars), "")
-    why = "an excerpt as short as this does not decide" if excerpt else "without times nothing decides"
-    return suspected(
-        matched[0].subject,
-        f"logged {times(sum(occurrence.count for occurrence in matched))}, and {why} whether it matters:"
-        f" {line[:_SHOWN]}",
-        "give more of the log, with its times, and the logs of the other servers",
-    )
+        line = next((line.text for occurrence in matched for line in occurrence.exemplars), "")
+        why = "an excerpt as short as this does not decide" if excerpt else "without times nothing decides"
+        yield suspected(
+            matched[0].subject,
+            f"logged {times(sum(occurrence.count for occurrence in matched))}, and {why} whether it matters:"
+            f" {line[:_SHOWN]}",
+            "give more of the log, with its times, and the logs of the other servers",
+        )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from jsdoctor.checks.packets.views import views
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Observation, Severity, Subject, failed, passed
-from jsdoctor.model.packets import PacketEvidence, UnmatchedCaptures, WhyUnmatched
+from jsdoctor.model.packets import PacketEvidence, WhyUnmatched
 from jsdoctor.model.params import Params
 
 _WHY = {
@@ -30,7 +30,15 @@ def captures_unmatched(packets: PacketEvidence, params: Params) -> Iterator[Find
     busy = {number for number in with_nats if packets.captures[number].tcp >= params.integer("packets")}
     for unmatched in packets.unmatched:
         if {unmatched.one, unmatched.other} <= busy:
-            yield _finding(packets, unmatched, params)
+            both = [packets.captures[number] for number in (unmatched.one, unmatched.other)]
+            yield failed(
+                _subject(packets, unmatched.one, unmatched.other),
+                f"no connection of one was found in the other, so each was judged alone and loss is not exact:"
+                f" {_WHY[unmatched.why]}",
+                *(Observation(capture.name, "TCP packets", capture.tcp) for capture in both),
+                severity=Severity.INFO if len(packets.captures) > 2 else None,
+                measured=(min(capture.tcp for capture in both), params.integer("packets"), "packets"),
+            )
     yield from (
         passed(_subject(packets, pair.near, pair.far))
         for pair in {(pair.near, pair.far): pair for pair in packets.pairs}.values()
@@ -40,15 +48,3 @@ def captures_unmatched(packets: PacketEvidence, params: Params) -> Iterator[Find
 def _subject(packets: PacketEvidence, result: int, other: int) -> Subject:
     first, second = sorted((result, other))
     return Subject(kind="captures", name=f"{packets.captures[first].name} + {packets.captures[second].name}")
-
-
-def _finding(packets: PacketEvidence, unmatched: UnmatchedCaptures, params: Params) -> Finding:
-    both = [packets.captures[number] for number in (unmatched.one, unmatched.other)]
-    return failed(
-        _subject(packets, unmatched.one, unmatched.other),
-        f"no connection of one was found in the other, so each was judged alone and loss is not exact:"
-        f" {_WHY[unmatched.why]}",
-        *(Observation(capture.name, "TCP packets", capture.tcp) for capture in both),
-        severity=Severity.INFO if len(packets.captures) > 2 else None,
-        measured=(min(capture.tcp for capture in both), params.integer("packets"), "packets"),
-    )

@@ -34,7 +34,18 @@ def pulls_ended(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
     def judge(view: View) -> Finding | None:
         ended = [status for status in view.nats.statuses if _counts(status)]
         if ended:
-            return _finding(view, ended, params)
+            count = sum(statuses.count for statuses in ended)
+            return failed(
+                view.subject,
+                f"the server ended pulls: {'; '.join(map(_said, ended[:4]))}{view.who}",
+                *observed(view, **{f"status {statuses.code} {statuses.text}": statuses.count for statuses in ended}),
+                severity=None if count >= params.integer("warn") else Severity.INFO,
+                measured=(count, params.integer("warn"), "count"),
+                between=(
+                    moment(min(statuses.first_ns for statuses in ended)),
+                    moment(max(statuses.last_ns for statuses in ended)),
+                ),
+            )
         return passed(view.subject) if view.nats.statuses or view.nats.deliveries else None
 
     yield from most_severe_of_each(packets, judge, Severity.WARNING)
@@ -42,21 +53,6 @@ def pulls_ended(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
 
 def _counts(statuses: StatusMessages) -> bool:
     return statuses.code >= 400 and statuses.code not in _ORDINARY and statuses.text.lower() not in _HARMLESS
-
-
-def _finding(view: View, ended: list[StatusMessages], params: Params) -> Finding:
-    count = sum(statuses.count for statuses in ended)
-    return failed(
-        view.subject,
-        f"the server ended pulls: {'; '.join(map(_said, ended[:4]))}{view.who}",
-        *observed(view, **{f"status {statuses.code} {statuses.text}": statuses.count for statuses in ended}),
-        severity=None if count >= params.integer("warn") else Severity.INFO,
-        measured=(count, params.integer("warn"), "count"),
-        between=(
-            moment(min(statuses.first_ns for statuses in ended)),
-            moment(max(statuses.last_ns for statuses in ended)),
-        ),
-    )
 
 
 def _said(statuses: StatusMessages) -> str:

@@ -21,7 +21,7 @@ from jsdoctor.model.params import Params
 from jsdoctor.model.raft import RaftGroups
 from jsdoctor.model.release import release
 from jsdoctor.model.server import Server, Servers
-from jsdoctor.model.snapshot import Consumer, Stream, StreamReplica
+from jsdoctor.model.snapshot import Consumer, Stream
 from jsdoctor.model.trend import ConsumerHistory, StreamHistory, Trend
 from jsdoctor.model.wording import span
 
@@ -191,7 +191,9 @@ def _of_copies(history: StreamHistory, servers: Servers, loading: Loading, more:
         ahead = [divergence for divergence in apart if divergence.is_ahead]
         reason, then = (f"{_SCALED}: {_ends(ahead)}", _SAVE_FIRST) if ahead else (_SCALED, _IN_A_MINUTE)
         return suspected(subject, reason, then)
-    members = _members(history.last, servers)
+    # The servers that hold the stream.
+    names = {history.last.answered_by, *(replica.server for replica in history.last.replicas)}
+    members = [server for server in servers.servers if server.name in names]
     if apart and all(_may_be_acknowledged(history.last, d, members, params) for d in apart):
         if any(_removes_by_itself(member) for member in members):
             return _keeping(history.last, apart)
@@ -249,12 +251,6 @@ def _by_design(history: StreamHistory, divergence: Divergence, params: Params) -
     )
 
 
-def _members(stream: Stream, servers: Servers) -> list[Server]:
-    """The servers that hold the stream."""
-    names = {stream.answered_by, *(replica.server for replica in stream.replicas)}
-    return [server for server in servers.servers if server.name in names]
-
-
 def _may_be_acknowledged(stream: Stream, divergence: Divergence, members: Sequence[Server], params: Params) -> bool:
     """Whether what one copy has more may be messages that were acknowledged while a member was older than 2.11.
 
@@ -306,16 +302,12 @@ def _keeping(stream: Stream, divergences: Sequence[Divergence]) -> Finding:
 
 def _expires_now(stream: Stream, server: str, params: Params) -> bool:
     """Whether the older of the two first messages is due about now."""
-    copy = _copy(stream, server)
+    copy = next(replica for replica in stream.replicas if replica.server == server)
     first = min((ts for ts in (stream.state.first_ts, copy.state.first_ts) if ts), default=None)
     if first is None:
         return True
     overdue_ns = int((stream.at - first).total_seconds() * 1e9) - stream.config.max_age_ns
     return abs(overdue_ns) <= params.integer("expiry_grace")
-
-
-def _copy(stream: Stream, server: str) -> StreamReplica:
-    return next(replica for replica in stream.replicas if replica.server == server)
 
 
 def _size(divergence: Divergence) -> int:

@@ -29,7 +29,17 @@ def stream_damaged(snapshots: SnapshotSeries) -> Iterator[Finding]:
         if state.lost is not None and (state.lost.msgs or state.lost.bytes):
             yield _lost(stream, state.lost)
         elif not _adds_up(state):
-            yield _torn(stream)
+            state = stream.state
+            yield failed(
+                stream.subject,
+                f"its numbers contradict each other: {counted(state.messages, 'message')} and {state.num_deleted:,} "
+                f"deleted between sequences {state.first_seq:,} and {state.last_seq:,}: it "
+                "loaded damaged storage, or miscounted",
+                *(
+                    stream.observed(f"state.{name}", getattr(state, name))
+                    for name in ("messages", "num_deleted", "first_seq", "last_seq")
+                ),
+            )
         else:
             yield passed(stream.subject)
 
@@ -50,20 +60,6 @@ def _lost(stream: Stream, lost: LostMessages) -> Finding:
         stream.observed("state.lost.bytes", size),
         *((stream.observed("state.lost.msgs", f"{min(numbers)}..{max(numbers)}"),) if numbers else ()),
         measured=(len(numbers) or size, 0, "count" if numbers else "bytes"),
-    )
-
-
-def _torn(stream: Stream) -> Finding:
-    state = stream.state
-    return failed(
-        stream.subject,
-        f"its numbers contradict each other: {counted(state.messages, 'message')} and {state.num_deleted:,} "
-        f"deleted between sequences {state.first_seq:,} and {state.last_seq:,}: it "
-        "loaded damaged storage, or miscounted",
-        *(
-            stream.observed(f"state.{name}", getattr(state, name))
-            for name in ("messages", "num_deleted", "first_seq", "last_seq")
-        ),
     )
 
 

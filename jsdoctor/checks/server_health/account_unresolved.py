@@ -14,7 +14,7 @@ from jsdoctor.checks.logs.words import client_of
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.servers.closings import closed_within, most_common, observed_closings
 from jsdoctor.model.account_claims import AccountClaims, AccountUse
-from jsdoctor.model.connections import ClientConnection, Connections, ServerConnections
+from jsdoctor.model.connections import Connections
 from jsdoctor.model.finding import Finding, Severity, failed, passed, unknown
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.params import Params
@@ -47,7 +47,15 @@ def account_unresolved(claims: AccountClaims, connections: Connections | None, p
         strange = [login for login in logins if login.issuer_account and login.issuer_account not in known]
         redacted = sum(login.issuer_account is None for login in logins)
         if strange:
-            yield _strange(server, strange)
+            accounts = most_common(str(login.issuer_account) for login in strange)
+            yield failed(
+                server.subject,
+                f"{counted(len(strange), 'login')} failed of accounts that it does not know"
+                f" ({accounts}): it has no JWT of them and could not fetch one, or they are those of another operator",
+                *observed_closings(server, strange),
+                severity=None if len(strange) >= _MANY else Severity.INFO,
+                measured=(len(strange), _MANY, "count"),
+            )
         elif redacted:
             reason = f"the bundle has neither the JWTs of {counted(redacted, 'failed login')} nor their accounts"
             yield unknown(server.subject, reason, "capture the bundle with this version of jsdoctor")
@@ -76,18 +84,6 @@ def _expiry(uses: Sequence[AccountUse], within_ns: int) -> Finding:
         f"its JWT on {first.server} expires in {span(left_ns)}: then its clients are disconnected",
         first.observed("decoded_jwt.exp", first.expires),
         measured=(left_ns, within_ns, "duration"),
-    )
-
-
-def _strange(server: ServerConnections, strange: Sequence[ClientConnection]) -> Finding:
-    accounts = most_common(str(login.issuer_account) for login in strange)
-    return failed(
-        server.subject,
-        f"{counted(len(strange), 'login')} failed of accounts that it does not know"
-        f" ({accounts}): it has no JWT of them and could not fetch one, or they are those of another operator",
-        *observed_closings(server, strange),
-        severity=None if len(strange) >= _MANY else Severity.INFO,
-        measured=(len(strange), _MANY, "count"),
     )
 
 

@@ -36,7 +36,18 @@ def certificate_expiring(servers: Servers, params: Params) -> Iterator[Finding]:
             continue
         certificates = sorted(_certificates(server, varz), key=lambda certificate: certificate.left)
         if certificates and _ns(certificates[0].left) <= warn_ns:
-            yield _finding(server, [c for c in certificates if _ns(c.left) <= warn_ns], fail_ns, warn_ns)
+            late = [c for c in certificates if _ns(c.left) <= warn_ns]
+            left_ns = _ns(late[0].left)
+            expired = late[0].left <= timedelta()
+            severity = Severity.CRITICAL if expired else None if left_ns <= fail_ns else Severity.WARNING
+            yield failed(
+                server.subject,
+                "; ".join(map(_words, late)),
+                *(server.observed(certificate.path, certificate.not_after) for certificate in late),
+                server.observed("now", server.varz.now if server.varz else None),
+                severity=severity,
+                measured=(left_ns, 0 if expired else fail_ns if left_ns <= fail_ns else warn_ns, "duration"),
+            )
         elif certificates:
             yield passed(server.subject)
         elif _has_tls(varz):
@@ -69,20 +80,6 @@ def _has_tls(varz: Varz) -> bool:
 
 def _ns(duration: timedelta) -> int:
     return duration // timedelta(microseconds=1) * 1000
-
-
-def _finding(server: Server, late: list[Certificate], fail_ns: int, warn_ns: int) -> Finding:
-    left_ns = _ns(late[0].left)
-    expired = late[0].left <= timedelta()
-    severity = Severity.CRITICAL if expired else None if left_ns <= fail_ns else Severity.WARNING
-    return failed(
-        server.subject,
-        "; ".join(map(_words, late)),
-        *(server.observed(certificate.path, certificate.not_after) for certificate in late),
-        server.observed("now", server.varz.now if server.varz else None),
-        severity=severity,
-        measured=(left_ns, 0 if expired else fail_ns if left_ns <= fail_ns else warn_ns, "duration"),
-    )
 
 
 def _words(certificate: Certificate) -> str:

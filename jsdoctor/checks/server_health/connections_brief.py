@@ -68,7 +68,15 @@ def connections_brief(connections: Connections, params: Params) -> Iterator[Find
         yield passed(server.subject)
     every_open_listed = all(server.open is not None for server in connections.servers)
     for client, of_client in closings.items():
-        yield from _judged(client, of_client, open_now[client] if every_open_listed else None, params)
+        broken = [closing for closing in of_client if closing.connection.reason in _BROKEN]
+        times = _in_succession(broken)
+        if times >= params.integer("often"):
+            yield _broken(client, broken, times, (open_now[client] if every_open_listed else None), params)
+            continue
+        brief = [c for c in of_client if c.lived_ns < params.integer("short") and _is_late(c, params)]
+        times = _in_succession(brief)
+        if times >= params.integer("many"):
+            yield _brief(client, brief, times, params)
 
 
 def _closings(server: ServerConnections, params: Params) -> Iterator[_Closing]:
@@ -84,18 +92,6 @@ def _closings(server: ServerConnections, params: Params) -> Iterator[_Closing]:
 def _client(connection: ClientConnection) -> Subject:
     """Whoever has the same name; without one, who has the same address."""
     return Subject(kind="client", account=connection.account, name=connection.name or connection.ip)
-
-
-def _judged(client: Subject, closings: Sequence[_Closing], open_now: int | None, params: Params) -> Iterator[Finding]:
-    broken = [closing for closing in closings if closing.connection.reason in _BROKEN]
-    times = _in_succession(broken)
-    if times >= params.integer("often"):
-        yield _broken(client, broken, times, open_now, params)
-        return
-    brief = [c for c in closings if c.lived_ns < params.integer("short") and _is_late(c, params)]
-    times = _in_succession(brief)
-    if times >= params.integer("many"):
-        yield _brief(client, brief, times, params)
 
 
 def _is_late(closing: _Closing, params: Params) -> bool:

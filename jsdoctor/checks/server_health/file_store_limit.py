@@ -12,7 +12,7 @@ from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, failed, passed, unknown
 from jsdoctor.model.manifest import DeclaredServers, Manifests
 from jsdoctor.model.params import Params
-from jsdoctor.model.server import UNLIMITED, JetStreamStats, Server, Servers
+from jsdoctor.model.server import UNLIMITED, Servers
 
 _UNITS = (1_000_000, 1 << 20)
 """People write limits in megabytes or more; three quarters of what is free on a disk is no whole number of those."""
@@ -31,8 +31,16 @@ def file_store_limit(servers: Servers) -> Iterator[Finding]:
             continue
         limit = stats.config.max_storage
         if stats.storage > limit:
-            yield _below_usage(server, stats, limit)
-        elif _is_derived(limit):
+            yield failed(
+                server.subject,
+                f"it stores {stats.storage:,} bytes and its limit is {limit:,}: publishes are refused (error 10023)."
+                " Either max_file_store was lowered, or it is not set and this start found less free space",
+                server.observed("storage", stats.storage),
+                server.observed("config.max_storage", limit),
+                server.observed("version", server.version),
+                measured=(stats.storage, limit, "bytes"),
+            )
+        elif all(limit % unit for unit in _UNITS):
             yield unknown(
                 server.subject,
                 f"its limit of {limit:,} bytes may be three quarters of what was free on the disk when it started: a"
@@ -41,22 +49,6 @@ def file_store_limit(servers: Servers) -> Iterator[Finding]:
             )
         else:
             yield passed(server.subject)
-
-
-def _is_derived(limit: int) -> bool:
-    return all(limit % unit for unit in _UNITS)
-
-
-def _below_usage(server: Server, stats: JetStreamStats, limit: int) -> Finding:
-    return failed(
-        server.subject,
-        f"it stores {stats.storage:,} bytes and its limit is {limit:,}: publishes are refused (error 10023)."
-        " Either max_file_store was lowered, or it is not set and this start found less free space",
-        server.observed("storage", stats.storage),
-        server.observed("config.max_storage", limit),
-        server.observed("version", server.version),
-        measured=(stats.storage, limit, "bytes"),
-    )
 
 
 _NETWORK = ("nfs", "efs", "azurefile", "filestore", "cephfs", "gluster", "smb", "s3")
@@ -78,20 +70,16 @@ def file_store_limit_declared(manifests: Manifests, params: Params) -> Iterator[
         elif servers.get("volume_bytes"):
             yield _on_volume(servers, largest)
         elif servers.get("max_file_store") is None:
-            yield _unset(servers)
+            yield failed(
+                servers.subject,
+                "max_file_store is not set: the limit will be 75 % of what is free on the disk at each start, and up to"
+                " 2.12 a restart may put it below what is stored already, when every publish fails (error 10023)",
+                servers.at("jetstream").shows("max_file_store is not set"),
+                severity=Severity.WARNING,
+                remedy=BY_HAND,
+            )
         else:
             yield passed(servers.subject)
-
-
-def _unset(servers: DeclaredServers) -> Finding:
-    return failed(
-        servers.subject,
-        "max_file_store is not set: the limit will be 75 % of what is free on the disk at each start, and up to"
-        " 2.12 a restart may put it below what is stored already, when every publish fails (error 10023)",
-        servers.at("jetstream").shows("max_file_store is not set"),
-        severity=Severity.WARNING,
-        remedy=BY_HAND,
-    )
 
 
 def _on_volume(servers: DeclaredServers, largest: float) -> Finding:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.cluster_health.meta_outsiders import outsiders, readmission
 from jsdoctor.checks.logs.log_findings import finding_of
-from jsdoctor.checks.logs.log_incidents import LogIncident, log_incidents
+from jsdoctor.checks.logs.log_incidents import log_incidents
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.servers.health import is_jetstream_off, uptime_ns
 from jsdoctor.model.finding import Finding, Observation, Severity, Subject, failed, passed, unknown
@@ -107,22 +107,31 @@ def disabled_logged(logs: LogEvidence) -> Iterator[Finding]:
     explained: set[str] = set()
     for incident in log_incidents(logs, *_CAUSES, calm=False):
         explained.add(incident.subject.name)
-        yield _finding(incident)
+        causes = list(dict.fromkeys(_CAUSES[interval.signature] for interval in incident.intervals))
+        lasting = any(interval.resolved is None for interval in incident.intervals)
+        ended = Severity.WARNING
+        yield finding_of(
+            incident,
+            f"JetStream was switched off on this server: {'; '.join(causes)}. {incident.story.capitalize()}."
+            + (" It stays off until the server is started again" if lasting else " The server was started again since"),
+            None if lasting else ended,
+        )
     silent = [run for run in logs.runs if _went_on(run) and run.server not in explained]
     for run in {run.server: run for run in silent}.values():
-        yield _unexplained(run, later=run is not logs.runs_of(run.server)[-1])
-
-
-def _finding(incident: LogIncident) -> Finding:
-    causes = list(dict.fromkeys(_CAUSES[interval.signature] for interval in incident.intervals))
-    lasting = any(interval.resolved is None for interval in incident.intervals)
-    ended = Severity.WARNING
-    return finding_of(
-        incident,
-        f"JetStream was switched off on this server: {'; '.join(causes)}. {incident.story.capitalize()}."
-        + (" It stays off until the server is started again" if lasting else " The server was started again since"),
-        None if lasting else ended,
-    )
+        later = run is not logs.runs_of(run.server)[-1]
+        line = run.exemplar
+        why = (
+            "a reload of its configuration did it, which has no jetstream block then"
+            if _by_reload(run)
+            else "the log has no reason"
+        )
+        yield failed(
+            Subject(kind="server", name=run.server),
+            f"JetStream was shut down at {run.jetstream_stopped} and the server went on without it; {why}"
+            + (". It was started again since" if later else ""),
+            Observation(line.file if line else run.server, "jetstream_stopped", str(run.jetstream_stopped)),
+            severity=Severity.WARNING if later else None,
+        )
 
 
 def _went_on(run: ProcessRun) -> bool:
@@ -134,19 +143,3 @@ def _by_reload(run: ProcessRun) -> bool:
     """A server that stops reloads nothing: the lines of a reload end right after those of the shutdown."""
     stopped, reloaded = run.jetstream_stopped, run.reloaded
     return stopped is not None and reloaded is not None and 0 <= reloaded.us - stopped.us <= _LATER_US
-
-
-def _unexplained(run: ProcessRun, *, later: bool) -> Finding:
-    line = run.exemplar
-    why = (
-        "a reload of its configuration did it, which has no jetstream block then"
-        if _by_reload(run)
-        else "the log has no reason"
-    )
-    return failed(
-        Subject(kind="server", name=run.server),
-        f"JetStream was shut down at {run.jetstream_stopped} and the server went on without it; {why}"
-        + (". It was started again since" if later else ""),
-        Observation(line.file if line else run.server, "jetstream_stopped", str(run.jetstream_stopped)),
-        severity=Severity.WARNING if later else None,
-    )

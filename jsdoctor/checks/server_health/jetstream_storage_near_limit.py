@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
-from jsdoctor.checks.logs.bursts import Burst, bursts
+from jsdoctor.checks.logs.bursts import bursts
 from jsdoctor.checks.logs.log_findings import by_server, finding_of, is_recent
 from jsdoctor.checks.logs.words import client_of
 from jsdoctor.checks.registry import check
@@ -103,12 +103,8 @@ def storage_limit_logged(logs: LogEvidence) -> Iterator[Finding]:
         ),
     ]
     for burst, what, answer in result:
-        yield _finding(logs, burst, what, answer)
-
-
-def _finding(logs: LogEvidence, burst: Burst, what: str, answer: str) -> Finding:
-    then = f"; every publish beyond it gets {answer}, and health checks stay ok" if answer else ""
-    return finding_of(burst, f"{what}: {burst.story}{then}", None if is_recent(logs, burst) else Severity.WARNING)
+        then = f"; every publish beyond it gets {answer}, and health checks stay ok" if answer else ""
+        yield finding_of(burst, f"{what}: {burst.story}{then}", None if is_recent(logs, burst) else Severity.WARNING)
 
 
 class ServerLimitUse(msgspec.Struct, frozen=True):

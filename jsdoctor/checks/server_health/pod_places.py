@@ -48,7 +48,9 @@ def pods_on_one_node(kubernetes: KubernetesFacts) -> Iterator[Finding]:
 @check("server_health.disruption_budget")
 def disruption_budget(kubernetes: KubernetesFacts, snapshots: SnapshotSeries | None) -> Iterator[Finding]:
     """A drain evicts as many pods at once as the budgets allow; each stream bears the loss of a minority of its own."""
-    smallest = _fewest_replicas(snapshots)
+    # The fewest replicas of a stream that has several; None where no such stream was seen.
+    streams = snapshots.last.led_streams() if snapshots else ()
+    smallest = min((s.config.num_replicas for s in streams if s.config.num_replicas >= _SMALLEST), default=None)
     for owner, pods in kubernetes.groups().items():
         if len(pods) < _SMALLEST:
             continue
@@ -58,12 +60,6 @@ def disruption_budget(kubernetes: KubernetesFacts, snapshots: SnapshotSeries | N
             )
             continue
         yield _budget_of(kubernetes, owner, pods, smallest, seen=snapshots is not None)
-
-
-def _fewest_replicas(snapshots: SnapshotSeries | None) -> int | None:
-    """The fewest replicas of a stream that has several; None where no such stream was seen."""
-    streams = snapshots.last.led_streams() if snapshots else ()
-    return min((s.config.num_replicas for s in streams if s.config.num_replicas >= _SMALLEST), default=None)
 
 
 def _budget_of(

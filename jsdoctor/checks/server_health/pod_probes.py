@@ -30,7 +30,18 @@ def pod_probes(
         server = shown.get(pod.name)
         scope = liveness.scope_at(release_of(pod, server)) if liveness else ProbeScope.PROCESS
         if liveness is not None and scope in _BEYOND:
-            yield _restarts(kubernetes, pod, liveness, server, snapshots)
+            group = "the meta group has no leader"
+            assets = f"any one of the streams and consumers on it is not current, or {group}"
+            cause = assets if liveness.scope is ProbeScope.ASSETS else group
+            yield failed(
+                pod.subject,
+                f"its liveness probe ({liveness.path}) fails while {cause}, and after"
+                f" {liveness.period_s * liveness.failures} s Kubernetes restarts it, although a restart fixes neither"
+                f"{_state(pod, server, snapshots)}",
+                kubernetes.observed(f"pods.{pod.name}.container.liveness.path", liveness.path),
+                measured=(liveness.scope.value, ProbeScope.JETSTREAM.value, None),
+                remedy={**kubernetes.remedy},
+            )
         elif readiness is not None and readiness.scope is ProbeScope.ASSETS:
             yield _hides(kubernetes, pod, readiness, server, snapshots)
         elif scope is ProbeScope.SERVER:
@@ -38,23 +49,6 @@ def pod_probes(
             yield unknown(pod.subject, reason, "allow `get` on pods/proxy, or give a NATS login")
         else:
             yield passed(pod.subject)
-
-
-def _restarts(
-    facts: KubernetesFacts, pod: ServerPod, probe: ContainerProbe, server: Server | None, seen: SnapshotSeries | None
-) -> Finding:
-    group = "the meta group has no leader"
-    assets = f"any one of the streams and consumers on it is not current, or {group}"
-    cause = assets if probe.scope is ProbeScope.ASSETS else group
-    return failed(
-        pod.subject,
-        f"its liveness probe ({probe.path}) fails while {cause}, and after"
-        f" {probe.period_s * probe.failures} s Kubernetes restarts it, although a restart fixes neither"
-        f"{_state(pod, server, seen)}",
-        facts.observed(f"pods.{pod.name}.container.liveness.path", probe.path),
-        measured=(probe.scope.value, ProbeScope.JETSTREAM.value, None),
-        remedy={**facts.remedy},
-    )
 
 
 def _hides(

@@ -36,7 +36,8 @@ def _unready(
 ) -> Finding:
     since = pod.unready_since or facts.at
     lasted = max(timedelta(), facts.at - since)
-    led = _led(pod.name, snapshots)
+    streams = snapshots.last.led_streams() if snapshots else ()
+    led = sum(1 for stream in streams if stream.cluster is not None and stream.cluster.leader == pod.name)
     leads = f"; it leads {counted(led, 'stream')}" if led else ""
     if lasted < grace:
         reason = f"it has not been ready for {int(lasted.total_seconds())} s ({pod.unready}), and may be starting"
@@ -49,8 +50,3 @@ def _unready(
         measured=(int(lasted.total_seconds()), int(grace.total_seconds()), "s"),
         remedy={"namespace": facts.namespace},
     )
-
-
-def _led(server: str, snapshots: SnapshotSeries | None) -> int:
-    streams = snapshots.last.led_streams() if snapshots else ()
-    return sum(1 for stream in streams if stream.cluster is not None and stream.cluster.leader == server)

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Observation, Severity, Subject, failed, passed
-from jsdoctor.model.kubernetes import KubernetesFacts, ServerPod, ServerSet
+from jsdoctor.model.kubernetes import KubernetesFacts, ServerPod
 from jsdoctor.model.params import Params
 from jsdoctor.model.release import release
 from jsdoctor.model.server import Server
@@ -41,17 +41,13 @@ def pods_running(kubernetes: KubernetesFacts, params: Params) -> Iterator[Findin
     for own in kubernetes.sets or ():
         there = sum(1 for pod in kubernetes.pods if pod.owner == own.name)
         if there < own.replicas:
-            yield _missing(kubernetes, own, there)
-
-
-def _missing(facts: KubernetesFacts, own: ServerSet, there: int) -> Finding:
-    return failed(
-        Subject(kind="cluster", name=own.name),
-        f"{there} of {own.replicas} pods exist{facts.warning_of(own.name)}",
-        facts.observed("sets.replicas", own.replicas),
-        measured=(there, own.replicas, "count"),
-        remedy={**facts.remedy},
-    )
+            yield failed(
+                Subject(kind="cluster", name=own.name),
+                f"{there} of {own.replicas} pods exist{kubernetes.warning_of(own.name)}",
+                kubernetes.observed("sets.replicas", own.replicas),
+                measured=(there, own.replicas, "count"),
+                remedy={**kubernetes.remedy},
+            )
 
 
 def _judged(facts: KubernetesFacts, number: int, pod: ServerPod, recent: timedelta) -> Finding:

@@ -242,7 +242,20 @@ def account_limits(claims: AccountClaims, connections: Connections | None, param
         shares = [share for share in _shares_account_limits(uses, most, account) if share.limit > 0]
         late = [share for share in shares if share.used >= warn_at * share.limit]
         if late:
-            yield _finding(uses[0], late, warn_at)
+            worst = max(late, key=lambda share: share.used / share.limit)
+            full = worst.used >= worst.limit
+            yield failed(
+                uses[0].subject,
+                "; ".join(
+                    f"{share.used:,} of {share.limit:,} {share.text} that its JWT allows are in use:"
+                    f" {'' if share.used >= share.limit else 'at the limit '}{share.then}"
+                    for share in late
+                ),
+                *(observation for share in late for observation in share.evidence),
+                severity=Severity.ERROR if full else Severity.WARNING,
+                measured=(worst.used / worst.limit, 1.0 if full else warn_at, "ratio"),
+                remedy={"action": "server.look_at_account"},
+            )
         elif not whole and uses[-1].limits.subs > 0 and any(use.clients for use in uses):
             reason = (
                 f"one connection may have {uses[-1].limits.subs:,} subscriptions, and its connections were not read"
@@ -288,20 +301,3 @@ def _most_subscriptions(connections: Connections | None) -> _Most:
                 path = f"connections[{client.cid}].subscriptions"
                 most[client.account] = client.subscriptions, server.observed(path, client.subscriptions)
     return most
-
-
-def _finding(account: AccountUse, late: Sequence[AccountLimitUse], warn_at: float) -> Finding:
-    worst = max(late, key=lambda share: share.used / share.limit)
-    full = worst.used >= worst.limit
-    return failed(
-        account.subject,
-        "; ".join(
-            f"{share.used:,} of {share.limit:,} {share.text} that its JWT allows are in use:"
-            f" {'' if share.used >= share.limit else 'at the limit '}{share.then}"
-            for share in late
-        ),
-        *(observation for share in late for observation in share.evidence),
-        severity=Severity.ERROR if full else Severity.WARNING,
-        measured=(worst.used / worst.limit, 1.0 if full else warn_at, "ratio"),
-        remedy={"action": "server.look_at_account"},
-    )

@@ -12,7 +12,7 @@ from jsdoctor.checks.registry import check
 from jsdoctor.checks.streams.limits import histories
 from jsdoctor.model.finding import Confidence, Finding, Severity, failed, passed, unknown
 from jsdoctor.model.jetstream import StreamConfig
-from jsdoctor.model.manifest import DeclaredStream, Manifests
+from jsdoctor.model.manifest import Manifests
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import ConnectedServer, Servers
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
@@ -90,22 +90,18 @@ def acked_then_dropped_declared(
         elif config.max_bytes <= 0 or config.discard != "old" or config.sealed or config.mirror:
             continue
         elif lets_in_too_large(config, payload, params.integer("overhead")):
-            yield _finding_declared(stream, payload)
+            limit = stream.stored.max_bytes
+            yield failed(
+                stream.subject,
+                f"messages larger than max_bytes ({limit:,} bytes) will be acknowledged and deleted at once:"
+                f" set max_msg_size to {max(limit - 1024, limit // 2):,} or less, and they are refused instead",
+                stream.shows("max_bytes", limit),
+                severity=Severity.INFO,
+                measured=(limit, payload, "bytes"),
+                remedy=BY_HAND,
+            )
         else:
             yield passed(stream.subject)
-
-
-def _finding_declared(stream: DeclaredStream, payload: int) -> Finding:
-    limit = stream.stored.max_bytes
-    return failed(
-        stream.subject,
-        f"messages larger than max_bytes ({limit:,} bytes) will be acknowledged and deleted at once:"
-        f" set max_msg_size to {max(limit - 1024, limit // 2):,} or less, and they are refused instead",
-        stream.shows("max_bytes", limit),
-        severity=Severity.INFO,
-        measured=(limit, payload, "bytes"),
-        remedy=BY_HAND,
-    )
 
 
 _DEFAULT_MAX_PENDING = 64 << 20

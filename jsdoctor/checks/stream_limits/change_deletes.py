@@ -29,7 +29,15 @@ def change_deletes_declared(
     for stream in manifests.streams:
         current = deployed.stream(stream.name)
         if stream.planned_action is not PlannedAction.KEPT:
-            yield _whole(stream, current)
+            held = f" with its {counted(current.state.messages, 'message')}" if current else " with all its messages"
+            deletes = stream.planned_action is PlannedAction.DELETED
+            what = "deletes the stream" if deletes else "replaces the stream: it is deleted"
+            yield failed(
+                stream.subject,
+                f"the plan {what}{held} and consumers",
+                stream.place.shows(f"{stream.what}: {stream.planned_action}"),
+                remedy=BY_HAND,
+            )
         elif not deployed.seen:
             continue
         elif unsure := indeterminate(stream, *stream.unknown) or deployed.doubt(stream, stream.name):
@@ -59,18 +67,6 @@ def _consumers(manifests: Manifests, deployed: Deployed) -> Iterator[Finding]:
                 measured=(deletion.messages, 0, "count"),
                 remedy=BY_HAND,
             )
-
-
-def _whole(stream: DeclaredStream, current: Stream | None) -> Finding:
-    held = f" with its {counted(current.state.messages, 'message')}" if current else " with all its messages"
-    deletes = stream.planned_action is PlannedAction.DELETED
-    what = "deletes the stream" if deletes else "replaces the stream: it is deleted"
-    return failed(
-        stream.subject,
-        f"the plan {what}{held} and consumers",
-        stream.place.shows(f"{stream.what}: {stream.planned_action}"),
-        remedy=BY_HAND,
-    )
 
 
 def _changed(

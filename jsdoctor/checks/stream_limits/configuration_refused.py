@@ -5,7 +5,7 @@ From logs: streams that servers refused, as applications logged it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from jsdoctor.checks.declared import stream_changes, stream_refusals
 from jsdoctor.checks.declared.deployed import Declarations, Deployed, release_for
@@ -136,14 +136,11 @@ def _overlaps(
     pairs = [
         (pair, name)
         for name, taken in sorted(others.items())
-        if name != stream.name and (pair := _overlapping(subjects, taken))
+        if name != stream.name
+        and (pair := next(((s, t) for s in subjects for t in taken if subjects_overlap(s, t)), None))
     ]
     for (subject, other), name in pairs[:_MAX_SHOWN]:
         yield ServerRefusal("subjects", f"its subject {subject!r} overlaps with {other!r} of stream {name}", 10065)
     if (more := len(pairs) - _MAX_SHOWN) > 0:
         result = f"its subjects overlap with those of {counted(more, 'more stream')}"
         yield ServerRefusal("subjects", result, 10065)
-
-
-def _overlapping(subjects: Iterable[str], taken: Iterable[str]) -> tuple[str, str] | None:
-    return next(((s, t) for s in subjects for t in taken if subjects_overlap(s, t)), None)

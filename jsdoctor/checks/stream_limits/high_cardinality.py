@@ -8,7 +8,7 @@ from jsdoctor.checks.registry import check
 from jsdoctor.checks.stream_limits.stream_thresholds import most_subjects
 from jsdoctor.model.finding import Finding, failed, passed
 from jsdoctor.model.params import Params
-from jsdoctor.model.snapshot import SnapshotSeries, Stream
+from jsdoctor.model.snapshot import SnapshotSeries
 
 
 @check("stream_limits.high_cardinality")
@@ -20,17 +20,13 @@ def high_cardinality(snapshots: SnapshotSeries, params: Params) -> Iterator[Find
         if stream.state.num_subjects < limit:
             yield passed(stream.subject)
         else:
-            yield _finding(stream, limit)
-
-
-def _finding(stream: Stream, limit: int) -> Finding:
-    held, copies = stream.state.num_subjects, max(stream.config.num_replicas, 1)
-    where = "its server keeps" if copies == 1 else f"each of its {copies} servers keeps"
-    return failed(
-        stream.subject,
-        f"it stores messages on {held:,} different subjects: {where} all of them in memory, and start-up,"
-        " filtered consumers and lists of subjects take longer the more there are",
-        stream.observed("state.num_subjects", held),
-        stream.observed("state.messages", stream.state.messages),
-        measured=(held, limit, "count"),
-    )
+            held, copies = stream.state.num_subjects, max(stream.config.num_replicas, 1)
+            where = "its server keeps" if copies == 1 else f"each of its {copies} servers keeps"
+            yield failed(
+                stream.subject,
+                f"it stores messages on {held:,} different subjects: {where} all of them in memory, and start-up,"
+                " filtered consumers and lists of subjects take longer the more there are",
+                stream.observed("state.num_subjects", held),
+                stream.observed("state.messages", stream.state.messages),
+                measured=(held, limit, "count"),
+            )

@@ -36,7 +36,14 @@ def replicas_risky(
             continue
         wanted, size = max(1, stream.config.num_replicas), room.servers_for(stream)  # 0 is one (server: stream.go)
         if size is not None and room.is_exact(stream) and wanted > size:
-            yield _too_few(stream, size)
+            yield _finding(
+                stream,
+                f"R{stream.config.num_replicas} is configured and only {size} servers are there to hold it: "
+                "the next server that fails may take the stream with it",
+                size,
+                {"action": "stream.look_at_replicas"},
+                Severity.ERROR,
+            )
         elif wanted % 2 == 0:
             yield _even(stream, size)
         elif wanted > 1 or stream.config.storage == "memory" or stream.config.mirror:
@@ -82,17 +89,6 @@ def _lost_at_start(stream: Stream) -> Finding:
         "recover the stream, and its health check fails from then on; set one replica before it is restarted",
         stream.config.num_replicas,
         {"replicas": 1},
-        Severity.ERROR,
-    )
-
-
-def _too_few(stream: Stream, there: int) -> Finding:
-    return _finding(
-        stream,
-        f"R{stream.config.num_replicas} is configured and only {there} servers are there to hold it: "
-        "the next server that fails may take the stream with it",
-        there,
-        {"action": "stream.look_at_replicas"},
         Severity.ERROR,
     )
 

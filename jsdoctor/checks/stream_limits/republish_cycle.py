@@ -34,13 +34,9 @@ def _feeds(first: Stream, second: Stream) -> bool:
     there, onward = first.config.republish, second.config.republish
     if there is None or onward is None:
         return False
-    subject = _pattern(there.dest)
+    # The destination with a wildcard for each token that is filled in.
+    subject = ".".join("*" if _FUNCTION.search(token) else token for token in _tokens(there.dest))
     return overlaps_any(subject, second.config.subjects) and subjects_overlap(subject, onward.src or ">")
-
-
-def _pattern(destination: str) -> str:
-    """The destination with a wildcard for each token that is filled in."""
-    return ".".join("*" if _FUNCTION.search(token) else token for token in _tokens(destination))
 
 
 def _tokens(destination: str) -> list[str]:

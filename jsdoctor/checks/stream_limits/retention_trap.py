@@ -206,7 +206,9 @@ def retention_trap_declared(manifests: Manifests, snapshots: SnapshotSeries | No
     """
     declared, deployed = Declarations(manifests), Deployed(snapshots)
     for stream in manifests.kept_streams():
-        consumers = _consumers(stream, declared, deployed)
+        there = deployed.stream(stream.name)
+        configs = {consumer.name: consumer.config for consumer in (there.consumers if there else ())}
+        consumers = configs | {consumer.name: consumer.stored for consumer in declared.consumers_of(stream)}
         if unsure := indeterminate(stream, "retention", "subjects", "max_age"):
             yield unsure
         elif stream.stored.retention == "limits" or stream.stored.sealed:
@@ -232,12 +234,6 @@ def retention_trap_declared(manifests: Manifests, snapshots: SnapshotSeries | No
             yield _stranding(stream, limited)
         else:
             yield passed(stream.subject)
-
-
-def _consumers(stream: DeclaredStream, declared: Declarations, deployed: Deployed) -> dict[str, ConsumerConfig]:
-    there = deployed.stream(stream.name)
-    configs = {consumer.name: consumer.config for consumer in (there.consumers if there else ())}
-    return configs | {consumer.name: consumer.stored for consumer in declared.consumers_of(stream)}
 
 
 def _unsure_reader(stream: DeclaredStream, declared: Declarations) -> Finding | None:

@@ -29,7 +29,19 @@ def unread_evicted(snapshots: SnapshotSeries, trend: Trend | None) -> Iterator[F
             continue
         history = seen.get((consumer.account, consumer.stream, consumer.name))
         if _all_unread(stream, consumer):
-            yield _finding(stream, consumer, _removed(history))
+            removed = _removed(history)
+            now = f"; {removed:,} between the samples of this run" if removed else ""
+            yield failed(
+                consumer.subject,
+                f"all {stream.state.messages:,} messages of the stream are still to be delivered to it, and the stream"
+                f" is full and discards the oldest: each new message removes one that this consumer has not read{now}",
+                consumer.observed("num_pending", consumer.num_pending),
+                stream.observed("state.messages", stream.state.messages),
+                stream.observed("state.first_seq", stream.state.first_seq),
+                stream.observed("config.discard", stream.config.discard),
+                severity=Severity.ERROR if removed else None,
+                measured=(removed or consumer.num_pending, 0, "count"),
+            )
         else:
             yield passed(consumer.subject)
 
@@ -49,21 +61,6 @@ def _removed(history: ConsumerHistory | None) -> int:
     if history is None or not all(_all_unread(s, c) for s, c in zip(history.streams, history.readings, strict=True)):
         return 0
     return history.stream.state.first_seq - history.streams[0].state.first_seq
-
-
-def _finding(stream: Stream, consumer: Consumer, removed: int) -> Finding:
-    now = f"; {removed:,} between the samples of this run" if removed else ""
-    return failed(
-        consumer.subject,
-        f"all {stream.state.messages:,} messages of the stream are still to be delivered to it, and the stream"
-        f" is full and discards the oldest: each new message removes one that this consumer has not read{now}",
-        consumer.observed("num_pending", consumer.num_pending),
-        stream.observed("state.messages", stream.state.messages),
-        stream.observed("state.first_seq", stream.state.first_seq),
-        stream.observed("config.discard", stream.config.discard),
-        severity=Severity.ERROR if removed else None,
-        measured=(removed or consumer.num_pending, 0, "count"),
-    )
 
 
 @check("stream_limits.work_lost")
