@@ -5,12 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
-from jsdoctor.checks.cluster_health.required_level import (
-    goes_offline,
-    level_of,
-    level_of_version,
-    required_level,
-)
+from jsdoctor.checks.cluster_health.required_level import goes_offline, level_of, level_of_version, required_level
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, failed, passed, unknown
 from jsdoctor.model.server import ConnectedServer, Server, Servers

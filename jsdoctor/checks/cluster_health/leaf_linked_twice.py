@@ -74,13 +74,7 @@ def _are_copies(one: tuple[int, int], other: tuple[int, int]) -> bool:
     )
 
 
-def _finding(
-    subject: Subject,
-    site: _Site,
-    pair: _Ends,
-    grown: Mapping[str, tuple[int, int]],
-    links: Links,
-) -> Finding:
+def _finding(subject: Subject, site: _Site, pair: _Ends, grown: Mapping[str, tuple[int, int]], links: Links) -> Finding:
     cluster, name, _, account = site
     one, other = pair
     return failed(

@@ -182,11 +182,7 @@ def _late(name: str, late_ns: int, silence_ns: int) -> Finding:
 
 
 def _server_finding(
-    name: str,
-    all_: Sequence[UnreachablePeer],
-    answered: Server | None,
-    long_ns: int,
-    halted: Collection[Subject],
+    name: str, all_: Sequence[UnreachablePeer], answered: Server | None, long_ns: int, halted: Collection[Subject]
 ) -> Finding:
     longest = max(unheard.peer.active_ns for unheard in all_)
     flagged = any(unheard.peer.offline for unheard in all_)

@@ -30,10 +30,7 @@ class ServerCount(NamedTuple):
 
 
 def servers_for(
-    manifests: Manifests,
-    snapshots: SnapshotSeries | None,
-    servers: Servers | None,
-    connected: ConnectedServer | None,
+    manifests: Manifests, snapshots: SnapshotSeries | None, servers: Servers | None, connected: ConnectedServer | None
 ) -> ServerCount:
     """Prefer what the deployment reports to what the manifests declare; without either nothing is known."""
     live = _deployed(snapshots, servers, connected)

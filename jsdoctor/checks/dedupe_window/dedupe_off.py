@@ -42,10 +42,7 @@ def dedupe_off(snapshots: SnapshotSeries, stored: StoredMessages | None) -> Iter
             stream.observed("config.duplicate_window", 0),
             stream.observed("config.subjects", list(stream.config.subjects)),
             stream.observed("config.sources", [source.name for source in stream.config.sources]),
-            remedy={
-                "duplicate_window_s": comfortable_window_s(0, stream),
-                "no_ack": stream.config.no_ack,
-            },
+            remedy={"duplicate_window_s": comfortable_window_s(0, stream), "no_ack": stream.config.no_ack},
         )
 
 

@@ -44,9 +44,7 @@ def dedupe_state_lost_logged(logs: LogEvidence, params: Params) -> Iterator[Find
             for run, after in zip(starts, [*starts[1:], None], strict=False)
         ]
         worst = max(
-            ((count, run) for count, run in counts if count is not None),
-            key=lambda pair: pair[0][1],
-            default=None,
+            ((count, run) for count, run in counts if count is not None), key=lambda pair: pair[0][1], default=None
         )
         if worst is not None:
             reported = True

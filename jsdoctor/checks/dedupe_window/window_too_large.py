@@ -7,13 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.dedupe_window.repeats import (
-    DEFAULT_WINDOW_NS,
-    NS_PER_S,
-    ids_counted,
-    is_published_to,
-    scanned,
-)
+from jsdoctor.checks.dedupe_window.repeats import DEFAULT_WINDOW_NS, NS_PER_S, ids_counted, is_published_to, scanned
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Confidence, Finding, Severity, failed, passed
 from jsdoctor.model.params import Params

@@ -166,11 +166,7 @@ def bursts(logs: LogEvidence, *signatures: str, subjects: Subjects = subject_of,
                 (occurrence, occurrence.count - noise)
             )
     log_bursts = [
-        Burst(
-            subject=subject,
-            found=tuple(occurrence for occurrence, _ in mine),
-            count=sum(count for _, count in mine),
-        )
+        Burst(subject=subject, found=tuple(occurrence for occurrence, _ in mine), count=sum(count for _, count in mine))
         for subject, mine in by_subject.items()
     ]
     return sorted(log_bursts, key=lambda burst: -burst.count)

@@ -6,11 +6,7 @@ from collections.abc import Iterable
 
 from jsdoctor.model.log import Occurrence
 
-REFUSED = (
-    "publish-wrong-last-sequence",
-    "publish-wrong-last-sequence-traced",
-    "stream-expected-sequence-refused",
-)
+REFUSED = ("publish-wrong-last-sequence", "publish-wrong-last-sequence-traced", "stream-expected-sequence-refused")
 """Signatures that name the last sequence (`actual`); the last one names the expected one, too."""
 
 _IN_A_ROW = 3

@@ -19,10 +19,7 @@ from jsdoctor.model.wording import counted
 
 @check("stream_limits.change_deletes_declared")
 def change_deletes_declared(
-    manifests: Manifests,
-    snapshots: SnapshotSeries | None,
-    servers: Servers | None,
-    connected: ConnectedServer | None,
+    manifests: Manifests, snapshots: SnapshotSeries | None, servers: Servers | None, connected: ConnectedServer | None
 ) -> Iterator[Finding]:
     """A Terraform plan lists its own deletes and replacements; all else needs the state of the deployment."""
     deployed = Deployed(snapshots)

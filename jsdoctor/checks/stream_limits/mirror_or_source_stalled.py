@@ -112,10 +112,7 @@ def _stalls(stream: Stream, history: StreamHistory | None, deployment: Deploymen
         stall = _of_origin(stream, origin, history, deployment, params)
         if stall:
             yield stall
-    for name, text in (
-        *filters_without_subjects(stream, deployment),
-        *sizes_below_origin(stream, deployment),
-    ):
+    for name, text in (*filters_without_subjects(stream, deployment), *sizes_below_origin(stream, deployment)):
         yield Stall(text, Severity.WARNING, name)
     for name, text, severity in starts_past_origin(stream, deployment):
         yield Stall(text, severity, name)

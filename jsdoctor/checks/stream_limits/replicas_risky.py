@@ -140,10 +140,7 @@ _REFUSES_MORE = (2, 14)
 
 @check("stream_limits.replicas_risky_declared")
 def replicas_risky_declared(
-    manifests: Manifests,
-    snapshots: SnapshotSeries | None,
-    servers: Servers | None,
-    connected: ConnectedServer | None,
+    manifests: Manifests, snapshots: SnapshotSeries | None, servers: Servers | None, connected: ConnectedServer | None
 ) -> Iterator[Finding]:
     """A stream works while more than half of its replicas do (server: raft.go quorumNeeded).
 
