@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.consumer_lag.progress import unacknowledged_ns
 from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
-from jsdoctor.checks.packets.views import moment, most_severe, percent
+from jsdoctor.checks.packets.views import most_severe, percent, period
 from jsdoctor.checks.registry import check
 from jsdoctor.model.ack_times import AckTimes, ConsumerAcks
 from jsdoctor.model.finding import Finding, Observation, Severity, Subject, failed, passed
@@ -165,7 +165,7 @@ def _finding_captured(consumer: ConsumerTraffic, capture: str, params: Params) -
         Observation(capture, "time to redelivery, least, ns", again.least_ns),
         severity=None if often else Severity.INFO,
         measured=(late.ratio, params.number("late_acks"), "ratio"),
-        between=(moment(consumer.first_ns), moment(consumer.last_ns)),
+        between=period(consumer),
         remedy={"action": "consumer.inspect"},
     )
 

@@ -12,7 +12,7 @@ from jsdoctor.checks.logs.bursts import bursts
 from jsdoctor.checks.logs.words import client_of
 from jsdoctor.checks.packet_reordering.causes import network_faults
 from jsdoctor.checks.packets.publishes import no_publishes, readable_publishers
-from jsdoctor.checks.packets.views import View, moment, most_severe_of_each, observed
+from jsdoctor.checks.packets.views import View, most_severe, observed, period, views
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Severity, Subject, failed, passed
 from jsdoctor.model.log import LogEvidence
@@ -47,11 +47,8 @@ _TEN_MINUTES_NS = 600_000_000_000
 @check("dedupe_window.duplicate_acks_captured")
 def duplicate_acks_captured(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
     """By stream; of streams with several publishers, the one that repeats itself most."""
-
-    def judge(view: View) -> Finding | None:
-        return _finding_captured(view, params) if view.nats.publishing.duplicates else None
-
-    findings = list(most_severe_of_each(packets, judge, Severity.WARNING))
+    repeating = (view for view in views(packets) if view.nats.publishing.duplicates)
+    findings = list(most_severe((_finding_captured(view, params) for view in repeating), Severity.WARNING))
     yield from findings
     if not findings:
         yield from [passed(CLUSTER)] if any(readable_publishers(packets)) else no_publishes(packets)
@@ -78,7 +75,7 @@ def _finding_captured(view: View, params: Params) -> Finding:
         ),
         severity=None if often or publishing.unproven else Severity.INFO,
         measured=(in_ten_minutes, params.integer("burst"), "count"),
-        between=(moment(view.tcp.first_ns), moment(view.tcp.last_ns)),
+        between=period(view.tcp),
     )
 
 

@@ -2,34 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from jsdoctor.checks.packets.views import View, moment, most_severe_of_each, observed
-from jsdoctor.checks.registry import check
+from jsdoctor.checks.packets.views import View, connection_check, observed, period
 from jsdoctor.model.finding import Finding, Severity, failed, passed
 from jsdoctor.model.nats_traffic import ApiFailure
-from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.params import Params
 
 _NOT_FOUND = (10014, 10037, 10059)
 """Client libraries look for a consumer, a message or a stream before they create it: a few of these are ordinary."""
 
 
-@check("packet_reordering.api_requests_failed")
-def api_requests_failed(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
+@connection_check("packet_reordering.api_requests_failed")
+def api_requests_failed(view: View, params: Params) -> Finding | None:
     """By connection that asks the API."""
-
-    def judge(view: View) -> Finding | None:
-        api = view.nats.api
-        if not api.requests:
-            return None
-        return _finding(view, params) if api.failures else passed(view.subject)
-
-    yield from most_severe_of_each(packets, judge, Severity.WARNING)
-
-
-def _finding(view: View, params: Params) -> Finding:
     api = view.nats.api
+    if not api.requests:
+        return None
+    if not api.failures:
+        return passed(view.subject)
     count = sum(failure.count for failure in api.failures)
     missing = max((failure.count for failure in api.failures if failure.err_code in _NOT_FOUND), default=0)
     others = sum(failure.count for failure in api.failures if failure.err_code not in _NOT_FOUND)
@@ -44,10 +33,7 @@ def _finding(view: View, params: Params) -> Finding:
         ),
         severity=None if loud else Severity.INFO,
         measured=(count, params.integer("errors") if others else params.integer("not_found"), "count"),
-        between=(
-            moment(min(failure.first_ns for failure in api.failures)),
-            moment(max(failure.last_ns for failure in api.failures)),
-        ),
+        between=period(*api.failures),
     )
 
 

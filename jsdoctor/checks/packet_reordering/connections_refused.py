@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.packets.views import PORTS, moment, views
+from jsdoctor.checks.packets.views import PORTS, period, views
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Observation, Severity, Subject, failed, passed
 from jsdoctor.model.packets import Attempts, PacketEvidence, SocketAddress
@@ -38,10 +38,11 @@ def _finding(attempts: Attempts, capture: str, params: Params) -> Finding:
     share = Share(attempts.failed, attempts.tried)
     often = share.reaches(params.number("warn"), params.integer("enough"))
     flood = attempts.unanswered + attempts.unfinished >= params.integer("flood")
+    many = "1,000 or more" if attempts.clients >= 1000 else f"{attempts.clients:,}"
     return failed(
         _subject(attempts.server),
         f"{attempts.failed:,} of {attempts.tried:,} attempts to connect failed: "
-        f"{_how(attempts)}{_flood(attempts) if flood else ''}",
+        f"{'; '.join(_how(attempts))}{f'; from {many} addresses, which is how a flood of SYNs looks' if flood else ''}",
         *(
             Observation(capture, f"{attempts.server}: {name}", value)
             for name, value in (
@@ -54,23 +55,14 @@ def _finding(attempts: Attempts, capture: str, params: Params) -> Finding:
         ),
         severity=Severity.ERROR if flood else None if often else Severity.INFO,
         measured=(attempts.failed, params.integer("flood") if flood else params.integer("enough"), "count"),
-        between=(moment(attempts.first_ns), moment(attempts.last_ns)),
+        between=period(attempts),
     )
 
 
-def _how(attempts: Attempts) -> str:
-    parts = []
+def _how(attempts: Attempts) -> Iterator[str]:
     if attempts.refused:
-        parts.append(f"{attempts.refused:,} were refused (RST): nothing listens there, or a firewall rejects them")
+        yield f"{attempts.refused:,} were refused (RST): nothing listens there, or a firewall rejects them"
     if attempts.unanswered:
-        parts.append(
-            f"{attempts.unanswered:,} got no response: the host is down, a firewall drops them, or a queue is full"
-        )
+        yield f"{attempts.unanswered:,} got no response: the host is down, a firewall drops them, or a queue is full"
     if attempts.unfinished:
-        parts.append(f"{attempts.unfinished:,} got a response and were not finished by the client")
-    return "; ".join(parts)
-
-
-def _flood(attempts: Attempts) -> str:
-    many = "1,000 or more" if attempts.clients >= 1000 else f"{attempts.clients:,}"
-    return f"; from {many} addresses, which is how a flood of SYNs looks"
+        yield f"{attempts.unfinished:,} got a response and were not finished by the client"

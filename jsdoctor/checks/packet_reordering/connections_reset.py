@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from jsdoctor.checks.packets.views import DirectionView, View, moment, most_severe_of_each, observed
-from jsdoctor.checks.registry import check
+from jsdoctor.checks.packets.views import DirectionView, View, connection_check, moment, observed
 from jsdoctor.model.finding import Finding, Severity, failed, passed
-from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.params import Params
 
 _OTHER_HOPS = 3
@@ -28,21 +26,17 @@ class _Cut(NamedTuple):
         return self.direction.flow.cut_hops >= _OTHER_HOPS
 
 
-@check("packet_reordering.connections_reset")
-def connections_reset(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
+@connection_check("packet_reordering.connections_reset")
+def connections_reset(view: View, params: Params) -> Finding | None:
     """By connection that its client has used: probes that connect and reset at once are none."""
-
-    def judge(view: View) -> Finding | None:
-        to_server, to_client = view.directions
-        if not to_server.flow.distinct_bytes:
-            return None
-        for direction in (to_server, to_client):
-            if direction.flow.cut_ns:
-                unanswered = view.nats.publishing.unanswered if view.nats.gapless else 0
-                return _finding(view, _Cut(direction, direction is to_client, unanswered), params)
-        return passed(view.subject)
-
-    yield from most_severe_of_each(packets, judge, Severity.WARNING)
+    to_server, to_client = view.directions
+    if not to_server.flow.distinct_bytes:
+        return None
+    for direction in (to_server, to_client):
+        if direction.flow.cut_ns:
+            unanswered = view.nats.publishing.unanswered if view.nats.gapless else 0
+            return _finding(view, _Cut(direction, direction is to_client, unanswered), params)
+    return passed(view.subject)
 
 
 def _finding(view: View, cut: _Cut, params: Params) -> Finding:
@@ -50,7 +44,7 @@ def _finding(view: View, cut: _Cut, params: Params) -> Finding:
     loud = cut.from_between or cut.unanswered >= params.integer("warn") or (cut.by_server and not view.nats.errors)
     return failed(
         view.subject,
-        f"{cut.direction.sender} reset the connection (RST) while it was in use{_words(view, cut)}{view.who}",
+        f"{cut.direction.sender} reset the connection (RST) while it was in use{''.join(_words(view, cut))}{view.who}",
         *observed(
             view,
             sent_by=cut.direction.sender,
@@ -65,18 +59,15 @@ def _finding(view: View, cut: _Cut, params: Params) -> Finding:
     )
 
 
-def _words(view: View, cut: _Cut) -> str:
-    parts = []
+def _words(view: View, cut: _Cut) -> Iterator[str]:
     if cut.unanswered:
         noun = "publish" if cut.unanswered == 1 else "publishes"
-        parts.append(f"{cut.unanswered:,} {noun} to JetStream had no reply yet")
+        yield f"; {cut.unanswered:,} {noun} to JetStream had no reply yet"
     if cut.from_between:
-        parts.append(
-            f"its TTL differs by {cut.direction.flow.cut_hops} from that of the data: a device between the two sent it"
-        )
+        hops = cut.direction.flow.cut_hops
+        yield f"; its TTL differs by {hops} from that of the data: a device between the two sent it"
     elif cut.by_server:
         stated = f"after -ERR '{view.nats.errors[-1].text}'" if view.nats.errors else "without a message"
-        parts.append(f"{stated}: it was stopped, or closed the connection while more was coming in")
+        yield f"; {stated}: it was stopped, or closed the connection while more was coming in"
     else:
-        parts.append("programs that exit, or close without reading what has arrived, do so")
-    return "".join(f"; {part}" for part in parts)
+        yield "; programs that exit, or close without reading what has arrived, do so"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import msgspec
 
 from jsdoctor.checks.packet_reordering.losses import LossFigures, losses
@@ -12,16 +10,14 @@ from jsdoctor.checks.packets.views import (
     HOW_TO_CAPTURE,
     DirectionView,
     View,
+    connection_check,
     lower_bound,
-    moment,
-    most_severe_of_each,
     observed,
+    period,
     proves_no_loss,
     why_not,
 )
-from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, failed, passed, unknown
-from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.params import Params
 
 _DURATIONS = {Severity.CRITICAL: "timeout", None: "stall"}
@@ -29,24 +25,20 @@ _RATIOS = {Severity.CRITICAL: "critical", None: "warn", Severity.INFO: "warn"}
 _NOT_WHOLE = "the capture itself lost too much to tell loss in the network from its own"
 
 
-@check("packet_reordering.packets_lost")
-def packets_lost(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
+@connection_check("packet_reordering.packets_lost")
+def packets_lost(view: View, params: Params) -> Finding | None:
     """By connection, measured in the direction that has it worse; the message names both."""
-
-    def judge(view: View) -> Finding | None:
-        if reason := why_not(view):
-            return unknown(view.subject, reason, HOW_TO_CAPTURE)
-        if any(proves_no_loss(view, flow) for flow in view.tcp.flows):
-            return unknown(view.subject, _NOT_WHOLE, HOW_TO_CAPTURE)
-        findings = [
-            _finding(view, direction, loss, params)
-            for direction in view.directions
-            if (loss := losses(direction))
-            and (direction.flow.retransmission.timeout or loss.stall_ns or loss.share.ratio >= params.number("note"))
-        ]
-        return _both(sorted(findings, key=_rank, reverse=True)) if findings else passed(view.subject)
-
-    yield from most_severe_of_each(packets, judge, Severity.WARNING)
+    if reason := why_not(view):
+        return unknown(view.subject, reason, HOW_TO_CAPTURE)
+    if any(proves_no_loss(view, flow) for flow in view.tcp.flows):
+        return unknown(view.subject, _NOT_WHOLE, HOW_TO_CAPTURE)
+    findings = [
+        _finding(view, direction, loss, params)
+        for direction in view.directions
+        if (loss := losses(direction))
+        and (direction.flow.retransmission.timeout or loss.stall_ns or loss.share.ratio >= params.number("note"))
+    ]
+    return _both(sorted(findings, key=_rank, reverse=True)) if findings else passed(view.subject)
 
 
 def _both(findings: list[Finding]) -> Finding:
@@ -104,5 +96,5 @@ def _finding(view: View, direction: DirectionView, loss: LossFigures, params: Pa
             params.integer(_DURATIONS[severity]) if by_stall else params.number(_RATIOS[severity]),
             "duration" if by_stall else "ratio",
         ),
-        between=(moment(view.tcp.first_ns), moment(view.tcp.last_ns)),
+        between=period(view.tcp),
     )

@@ -10,36 +10,31 @@ from jsdoctor.checks.packets.views import (
     ORDER_IS_SAFE,
     DirectionView,
     View,
+    connection_check,
     lower_bound,
-    moment,
-    most_severe_of_each,
     observed,
     percent,
+    period,
     why_not,
 )
-from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, failed, passed, unknown
-from jsdoctor.model.packets import Flow, PacketEvidence, Reordering
+from jsdoctor.model.packets import Flow, Reordering
 from jsdoctor.model.params import Params
 from jsdoctor.model.share import Share
 from jsdoctor.model.wording import counted, span
 
 
-@check("packet_reordering.packets_reordered")
-def packets_reordered(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
+@connection_check("packet_reordering.packets_reordered")
+def packets_reordered(view: View, params: Params) -> Finding | None:
     """By connection, for the direction that has it worse."""
-
-    def judge(view: View) -> Finding | None:
-        if reason := why_not(view):
-            return unknown(view.subject, reason, HOW_TO_CAPTURE)
-        findings = [
-            _finding(view, direction, params)
-            for direction in view.directions
-            if _is_worth_telling(direction.flow, params.number("note"))
-        ]
-        return max(findings, key=_rank, default=passed(view.subject))
-
-    yield from most_severe_of_each(packets, judge, Severity.WARNING)
+    if reason := why_not(view):
+        return unknown(view.subject, reason, HOW_TO_CAPTURE)
+    findings = [
+        _finding(view, direction, params)
+        for direction in view.directions
+        if _is_worth_telling(direction.flow, params.number("note"))
+    ]
+    return max(findings, key=_rank, default=passed(view.subject))
 
 
 def _is_worth_telling(flow: Flow, note: float) -> bool:
@@ -81,7 +76,7 @@ def _finding(view: View, direction: DirectionView, params: Params) -> Finding:
             params.number("harmful") if late.events else params.number("duplicated"),
             "ratio",
         ),
-        between=(moment(view.tcp.first_ns), moment(view.tcp.last_ns)),
+        between=period(view.tcp),
     )
 
 

@@ -2,40 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from jsdoctor.checks.packets.views import DirectionView, View, moment, most_severe_of_each, observed, why_not
-from jsdoctor.checks.registry import check
+from jsdoctor.checks.packets.views import DirectionView, View, connection_check, observed, period, why_not
 from jsdoctor.model.finding import Finding, Severity, failed, passed
-from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.params import Params
 
 
-@check("packet_reordering.path_mtu")
-def path_mtu(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
+@connection_check("packet_reordering.path_mtu", severity=Severity.ERROR)
+def path_mtu(view: View, params: Params) -> Finding | None:
     """By connection, for the direction that has it worse."""
-
-    def judge(view: View) -> Finding | None:
-        if why_not(view) or view.tcp.one_sided:
-            return None
-        stuck = [direction for direction in view.directions if _is_stuck(direction, params)]
-        if not stuck:
-            return passed(view.subject)
-        return _finding(view, max(stuck, key=lambda direction: direction.flow.stuck_times), params)
-
-    yield from most_severe_of_each(packets, judge, Severity.ERROR)
-
-
-def _is_stuck(direction: DirectionView, params: Params) -> bool:
-    flow = direction.flow
-    return (
-        flow.stuck_times >= params.integer("times")
-        and flow.stuck_length >= params.integer("length")
-        and 0 < flow.delivered_length < flow.stuck_length
-    )
-
-
-def _finding(view: View, direction: DirectionView, params: Params) -> Finding:
+    if why_not(view) or view.tcp.one_sided:
+        return None
+    stuck = [direction for direction in view.directions if _is_stuck(direction, params)]
+    if not stuck:
+        return passed(view.subject)
+    direction = max(stuck, key=lambda direction: direction.flow.stuck_times)
     flow = direction.flow
     return failed(
         view.subject,
@@ -49,5 +29,14 @@ def _finding(view: View, direction: DirectionView, params: Params) -> Finding:
             longest_delivered_bytes=flow.delivered_length,
         ),
         measured=(flow.stuck_times, params.integer("times"), "count"),
-        between=(moment(view.tcp.first_ns), moment(view.tcp.last_ns)),
+        between=period(view.tcp),
+    )
+
+
+def _is_stuck(direction: DirectionView, params: Params) -> bool:
+    flow = direction.flow
+    return (
+        flow.stuck_times >= params.integer("times")
+        and flow.stuck_length >= params.integer("length")
+        and 0 < flow.delivered_length < flow.stuck_length
     )

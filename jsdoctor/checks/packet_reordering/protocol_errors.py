@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from jsdoctor.checks.packets.views import View, moment, most_severe_of_each, observed
-from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Severity, failed, passed
+from jsdoctor.checks.packets.views import View, connection_check, moment, observed
+from jsdoctor.model.finding import Finding, failed, passed
 from jsdoctor.model.nats_traffic import Content, ProtocolError
-from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.params import Params
 from jsdoctor.model.wording import span
 
@@ -24,22 +20,15 @@ _MEANING = {
 }
 
 
-@check("packet_reordering.protocol_errors")
-def protocol_errors(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
+@connection_check("packet_reordering.protocol_errors")
+def protocol_errors(view: View, params: Params) -> Finding | None:
     """By connection whose protocol can be read."""
-
-    def judge(view: View) -> Finding | None:
-        talk = view.nats
-        if talk.content is not Content.NATS:
-            return None
-        silent = talk.whole and talk.longest_ping_wait_ns >= params.integer("ping_wait")
-        return _finding(view, silent=silent, params=params) if talk.errors or silent else passed(view.subject)
-
-    yield from most_severe_of_each(packets, judge, Severity.WARNING)
-
-
-def _finding(view: View, *, silent: bool, params: Params) -> Finding:
     talk = view.nats
+    if talk.content is not Content.NATS:
+        return None
+    silent = talk.whole and talk.longest_ping_wait_ns >= params.integer("ping_wait")
+    if not talk.errors and not silent:
+        return passed(view.subject)
     parts = [_said(view, error) for error in talk.errors]
     if silent:
         parts.append(f"a PING got no response for {span(talk.longest_ping_wait_ns)}")

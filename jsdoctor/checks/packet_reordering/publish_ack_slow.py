@@ -5,49 +5,31 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.packet_reordering.causes import network_faults, way_and_server
-from jsdoctor.checks.packets.views import View, moment, most_severe_of_each, observed
-from jsdoctor.checks.registry import check
+from jsdoctor.checks.packets.views import View, connection_check, observed, period
 from jsdoctor.model.finding import Finding, Severity, failed, passed
-from jsdoctor.model.packets import PacketEvidence
+from jsdoctor.model.latency import Latencies
 from jsdoctor.model.params import Params
 from jsdoctor.model.share import Share
 from jsdoctor.model.wording import span
 
 
-@check("packet_reordering.publish_ack_slow")
-def publish_ack_slow(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
+@connection_check("packet_reordering.publish_ack_slow")
+def publish_ack_slow(view: View, params: Params) -> Finding | None:
     """Judge each connection that publishes to JetStream with a reply subject."""
-
-    def judge(view: View) -> Finding | None:
-        publishing = view.nats.publishing
-        late = publishing.ack_ns.at_least(params.integer("slow"))
-        never = _never(view, params.integer("timeout"))
-        if late or never:
-            return _finding(view, late, never, params)
-        return passed(view.subject) if publishing.acks else None
-
-    yield from most_severe_of_each(packets, judge, Severity.WARNING)
-
-
-def _never(view: View, timeout_ns: int) -> int:
-    """Publishes that still waited, longer than any client would; 0 unless all replies must be in the capture."""
-    return view.nats.publishing.waiting_ns.at_least(timeout_ns) if view.nats.gapless else 0
-
-
-def _finding(view: View, late: int, never: int, params: Params) -> Finding:
     publishing, timeout_ns = view.nats.publishing, params.integer("timeout")
     answers = publishing.ack_ns
+    late = answers.at_least(params.integer("slow"))
+    # Those that still waited, longer than any client would; 0 unless all replies must be in the capture.
+    never = publishing.waiting_ns.at_least(timeout_ns) if view.nats.gapless else 0
+    if not late and not never:
+        return passed(view.subject) if publishing.acks else None
     over = answers.at_least(timeout_ns) + never
-    share = Share(late, answers.count)
-    severity: Severity | None = Severity.INFO
-    if over:
-        severity = Severity.ERROR
-    elif share.reaches(params.number("warn"), params.integer("enough")):
-        severity = None
+    often = Share(late, answers.count).reaches(params.number("warn"), params.integer("enough"))
+    severity = Severity.ERROR if over else None if often else Severity.INFO
     p99_ns = answers.quantile_ns(0.99)
     return failed(
         view.subject,
-        f"{_words(view, late, never, over, params)}{view.who}"
+        f"{'; '.join(_words(answers, late, never, over, params))}{view.who}"
         + "".join(f"; {part}" for part in (way_and_server(view, answers), network_faults(view)) if part),
         *observed(
             view,
@@ -64,20 +46,15 @@ def _finding(view: View, late: int, never: int, params: Params) -> Finding:
             timeout_ns if over else params.integer("slow"),
             "duration",
         ),
-        between=(moment(view.tcp.first_ns), moment(view.tcp.last_ns)),
+        between=period(view.tcp),
     )
 
 
-def _words(view: View, late: int, never: int, over: int, params: Params) -> str:
-    answers = view.nats.publishing.ack_ns
-    parts = []
+def _words(answers: Latencies, late: int, never: int, over: int, params: Params) -> Iterator[str]:
     if late:
-        parts.append(
-            f"{late:,} of {answers.count:,} publishes were acknowledged after {span(params.integer('slow'))} or"
-            f" more: at most {span(answers.largest_ns)}"
-        )
+        slow, longest = span(params.integer("slow")), span(answers.largest_ns)
+        yield f"{late:,} of {answers.count:,} publishes were acknowledged after {slow} or more: at most {longest}"
     if never:
-        parts.append(f"{never:,} {'was' if never == 1 else 'were'} never acknowledged")
+        yield f"{never:,} {'was' if never == 1 else 'were'} never acknowledged"
     if over:
-        parts.append(f"clients that wait {span(params.integer('timeout'))} give up and publish again")
-    return "; ".join(parts)
+        yield f"clients that wait {span(params.integer('timeout'))} give up and publish again"

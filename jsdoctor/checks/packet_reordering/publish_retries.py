@@ -5,30 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.packet_reordering.causes import network_faults
-from jsdoctor.checks.packets.views import View, moment, most_severe_of_each, observed, percent
-from jsdoctor.checks.registry import check
+from jsdoctor.checks.packets.views import View, connection_check, moment, observed, percent
 from jsdoctor.model.finding import Finding, Severity, failed, passed
 from jsdoctor.model.nats_traffic import Publishing
-from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.params import Params
 from jsdoctor.model.share import Share
 from jsdoctor.model.wording import counted, span
 
 
-@check("packet_reordering.publish_retries")
-def publish_retries(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
+@connection_check("packet_reordering.publish_retries")
+def publish_retries(view: View, params: Params) -> Finding | None:
     """Judge each connection that publishes with ids: without ids, retries and new messages look the same."""
-
-    def judge(view: View) -> Finding | None:
-        publishing = view.nats.publishing
-        if not publishing.identified:
-            return None
-        return _finding(view, publishing, params) if publishing.retries else passed(view.subject)
-
-    yield from most_severe_of_each(packets, judge, Severity.WARNING)
-
-
-def _finding(view: View, publishing: Publishing, params: Params) -> Finding:
+    publishing = view.nats.publishing
+    if not publishing.identified:
+        return None
+    if not publishing.retries:
+        return passed(view.subject)
     share = Share(publishing.retries, publishing.identified)
     often = share.reaches(params.number("warn"), params.integer("enough"))
     usual_ns = publishing.retry_ns.quantile_ns(0.5)
@@ -37,7 +29,7 @@ def _finding(view: View, publishing: Publishing, params: Params) -> Finding:
         view.subject,
         f"{publishing.retries:,} of {counted(publishing.identified, 'message')} with a Nats-Msg-Id"
         f" ({percent(share.ratio)}) {'was' if publishing.retries == 1 else 'were'} published again, usually after"
-        f" {span(usual_ns)}{view.who}{_cause(view, publishing)}",
+        f" {span(usual_ns)}{view.who}" + "".join(f"; {cause}" for cause in _causes(view, publishing) if cause),
         *observed(
             view,
             retries=publishing.retries,
@@ -53,18 +45,15 @@ def _finding(view: View, publishing: Publishing, params: Params) -> Finding:
     )
 
 
-def _cause(view: View, publishing: Publishing) -> str:
+def _causes(view: View, publishing: Publishing) -> Iterator[str]:
     """What came between the first copy and the second, and what the server made of it."""
-    parts = []
     if publishing.retries_answered == publishing.retries:
-        parts.append(
-            "the first copy had been acknowledged here before: the acknowledgement was lost later, or the id is reused"
-        )
+        before = "the first copy had been acknowledged here before"
+        yield f"{before}: the acknowledgement was lost later, or the id is reused"
     elif publishing.retries_answered:
-        parts.append(f"of {publishing.retries_answered:,} the first copy had been acknowledged here before")
+        yield f"of {publishing.retries_answered:,} the first copy had been acknowledged here before"
     if publishing.retries_elsewhere:
-        parts.append(f"{publishing.retries_elsewhere:,} came over another connection, after a reconnect")
-    parts.append(network_faults(view))
+        yield f"{publishing.retries_elsewhere:,} came over another connection, after a reconnect"
+    yield network_faults(view)
     if publishing.duplicates:
-        parts.append(f"the server acknowledged {publishing.duplicates:,} as duplicates, so they are stored once")
-    return "".join(f"; {part}" for part in parts if part)
+        yield f"the server acknowledged {publishing.duplicates:,} as duplicates, so they are stored once"

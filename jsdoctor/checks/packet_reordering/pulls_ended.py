@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from jsdoctor.checks.packets.views import View, moment, most_severe_of_each, observed
-from jsdoctor.checks.registry import check
+from jsdoctor.checks.packets.views import View, connection_check, observed, period
 from jsdoctor.model.finding import Finding, Severity, failed, passed
 from jsdoctor.model.nats_traffic import StatusMessages
-from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.params import Params
 
 _ORDINARY = (404, 408)
@@ -27,28 +23,21 @@ _MEANING = {
 }
 
 
-@check("packet_reordering.pulls_ended")
-def pulls_ended(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
+@connection_check("packet_reordering.pulls_ended")
+def pulls_ended(view: View, params: Params) -> Finding | None:
     """By connection that got statuses."""
-
-    def judge(view: View) -> Finding | None:
-        ended = [status for status in view.nats.statuses if _counts(status)]
-        if ended:
-            count = sum(statuses.count for statuses in ended)
-            return failed(
-                view.subject,
-                f"the server ended pulls: {'; '.join(map(_said, ended[:4]))}{view.who}",
-                *observed(view, **{f"status {statuses.code} {statuses.text}": statuses.count for statuses in ended}),
-                severity=None if count >= params.integer("warn") else Severity.INFO,
-                measured=(count, params.integer("warn"), "count"),
-                between=(
-                    moment(min(statuses.first_ns for statuses in ended)),
-                    moment(max(statuses.last_ns for statuses in ended)),
-                ),
-            )
-        return passed(view.subject) if view.nats.statuses or view.nats.deliveries else None
-
-    yield from most_severe_of_each(packets, judge, Severity.WARNING)
+    ended = [status for status in view.nats.statuses if _counts(status)]
+    if ended:
+        count = sum(statuses.count for statuses in ended)
+        return failed(
+            view.subject,
+            f"the server ended pulls: {'; '.join(map(_said, ended[:4]))}{view.who}",
+            *observed(view, **{f"status {statuses.code} {statuses.text}": statuses.count for statuses in ended}),
+            severity=None if count >= params.integer("warn") else Severity.INFO,
+            measured=(count, params.integer("warn"), "count"),
+            between=period(*ended),
+        )
+    return passed(view.subject) if view.nats.statuses or view.nats.deliveries else None
 
 
 def _counts(statuses: StatusMessages) -> bool:

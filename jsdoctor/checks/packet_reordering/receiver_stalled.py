@@ -2,37 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from jsdoctor.checks.packets.views import DirectionView, View, moment, most_severe_of_each, observed
-from jsdoctor.checks.registry import check
+from jsdoctor.checks.packets.views import DirectionView, View, connection_check, observed, period
 from jsdoctor.model.finding import Finding, Severity, failed, passed
-from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.params import Params
 from jsdoctor.model.wording import counted, span
 
 
-@check("packet_reordering.receiver_stalled")
-def receiver_stalled(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
+@connection_check("packet_reordering.receiver_stalled")
+def receiver_stalled(view: View, params: Params) -> Finding | None:
     """By connection. The side that announces a window of zero is the one that does not read."""
-
-    def judge(view: View) -> Finding | None:
-        slow = [direction for direction in view.directions if direction.flow.zero_windows]
-        if not slow:
-            return passed(view.subject)
-        return _finding(view, max(slow, key=lambda direction: direction.flow.zero_window_ns), params)
-
-    yield from most_severe_of_each(packets, judge, Severity.WARNING)
-
-
-def _finding(view: View, direction: DirectionView, params: Params) -> Finding:
-    flow = direction.flow
-    warn_ns, deadline_ns = params.integer("warn"), params.integer("write_deadline")
-    severity: Severity | None = Severity.INFO
-    if flow.longest_zero_window_ns >= deadline_ns:
-        severity = Severity.CRITICAL
-    elif flow.zero_window_ns >= warn_ns:
-        severity = None
+    slow = [direction for direction in view.directions if direction.flow.zero_windows]
+    if not slow:
+        return passed(view.subject)
+    direction = max(slow, key=lambda direction: direction.flow.zero_window_ns)
+    flow, warn_ns = direction.flow, params.integer("warn")
+    cut_off = flow.longest_zero_window_ns >= params.integer("write_deadline")
+    severity = Severity.CRITICAL if cut_off else None if flow.zero_window_ns >= warn_ns else Severity.INFO
     return failed(
         view.subject,
         f"{direction.sender} did not read for {span(flow.zero_window_ns)} in all, at most"
@@ -47,7 +32,7 @@ def _finding(view: View, direction: DirectionView, params: Params) -> Finding:
         ),
         severity=severity,
         measured=(flow.zero_window_ns, warn_ns, "duration"),
-        between=(moment(view.tcp.first_ns), moment(view.tcp.last_ns)),
+        between=period(view.tcp),
     )
 
 

@@ -2,38 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from jsdoctor.checks.packets.views import View, moment, most_severe_of_each, observed
-from jsdoctor.checks.registry import check
+from jsdoctor.checks.packets.views import View, connection_check, moment, observed
 from jsdoctor.model.finding import Finding, Severity, failed, passed
 from jsdoctor.model.nats_traffic import Content
-from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.params import Params
 from jsdoctor.model.wording import span
 
 _SLOW = "slow consumer"
 
 
-@check("packet_reordering.slow_consumer_closed")
-def slow_consumer_closed(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
+@connection_check("packet_reordering.slow_consumer_closed", severity=Severity.ERROR)
+def slow_consumer_closed(view: View, params: Params) -> Finding | None:
     """By connection. The client stops reading first, then the server is the one that ends the connection."""
-
-    def judge(view: View) -> Finding | None:
-        client, server = (direction.flow for direction in view.directions)
-        reported = any(_SLOW in error.text.lower() for error in view.nats.errors)
-        stalled = client.longest_zero_window_ns >= params.integer("stalled")
-        ended = server.ended_ns and (not client.ended_ns or server.ended_ns <= client.ended_ns)
-        soon = server.ended_ns - client.zero_until_ns <= params.integer("within")
-        if reported or (stalled and ended and soon):
-            return _finding(view, params, reported=reported)
-        return passed(view.subject) if view.nats.content is Content.NATS or client.zero_windows else None
-
-    yield from most_severe_of_each(packets, judge, Severity.ERROR)
-
-
-def _finding(view: View, params: Params, *, reported: bool) -> Finding:
     client, server = (direction.flow for direction in view.directions)
+    reported = any(_SLOW in error.text.lower() for error in view.nats.errors)
+    stalled = client.longest_zero_window_ns >= params.integer("stalled")
+    ended = server.ended_ns and (not client.ended_ns or server.ended_ns <= client.ended_ns)
+    soon = server.ended_ns - client.zero_until_ns <= params.integer("within")
+    if not (reported or (stalled and ended and soon)):
+        return passed(view.subject) if view.nats.content is Content.NATS or client.zero_windows else None
     how = "with -ERR 'Slow Consumer'" if reported else "without a message, as it does with slow consumers"
     return failed(
         view.subject,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from jsdoctor.checks.packets.views import moment, percent
+from jsdoctor.checks.packets.views import percent, period
 from jsdoctor.model.finding import Finding, Observation, Severity, Subject, failed, passed
 from jsdoctor.model.nats_traffic import ConsumerTraffic
 from jsdoctor.model.packets import PacketEvidence
@@ -74,5 +74,5 @@ def share_of_deliveries(
             ),
             severity=None if often else Severity.INFO,
             measured=(share.ratio, params.number("warn"), "ratio"),
-            between=(moment(traffic.first_ns), moment(traffic.last_ns)),
+            between=period(traffic),
         )

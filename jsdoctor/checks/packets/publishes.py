@@ -18,24 +18,15 @@ class RefusedBy(NamedTuple):
     refusal: RefusedPublishes
 
 
-def refused(packets: PacketEvidence, *codes: int) -> dict[Subject, list[RefusedBy]]:
-    """Refusals with these error codes, by stream, else by connection. Of two captures of a connection the one is taken
-    that shows more of them.
+def refused(packets: PacketEvidence, wanted: Callable[[int], bool]) -> dict[Subject, list[RefusedBy]]:
+    """Refusals with the wanted error codes, by stream, else by connection. Of two captures of a connection the one is
+    taken that shows more of them.
     """
-    return _refusals(packets, lambda refusal: refusal.err_code in codes)
-
-
-def refusals_but(packets: PacketEvidence, *codes: int) -> dict[Subject, list[RefusedBy]]:
-    """The same for all other error codes."""
-    return _refusals(packets, lambda refusal: refusal.err_code not in codes)
-
-
-def _refusals(packets: PacketEvidence, wanted: Callable[[RefusedPublishes], bool]) -> dict[Subject, list[RefusedBy]]:
     best: dict[tuple[Subject, Subject], list[RefusedBy]] = {}
     for view in views(packets):
         by_stream: dict[Subject, list[RefusedBy]] = {}
         for refusal in view.nats.publishing.refusals:
-            if wanted(refusal):
+            if wanted(refusal.err_code):
                 subject = Subject(kind="stream", name=refusal.stream) if refusal.stream else view.subject
                 by_stream.setdefault(subject, []).append(RefusedBy(view, refusal))
         for subject, item in by_stream.items():

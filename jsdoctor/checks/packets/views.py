@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
+from jsdoctor.checks.registry import Predicate, check
 from jsdoctor.model.finding import Confidence, Finding, Observation, Outcome, Severity, Subject
 from jsdoctor.model.nats_traffic import Content, NatsConnection, NatsPeers
 from jsdoctor.model.packets import Capture, Flow, OrderProof, PacketEvidence, PairedConnection, PathDelay, TcpConnection
+from jsdoctor.model.params import Params
 from jsdoctor.model.share import Share
 
 CONFIDENCE = {
@@ -155,18 +157,26 @@ def unreadable(view: View) -> bool:
     return view.nats.content is not Content.NATS or view.nats.resyncs > 0
 
 
-def most_severe_of_each(
-    packets: PacketEvidence, judge: Callable[[View], Finding | None], severity: Severity
-) -> Iterator[Finding]:
-    """Findings of `judge` for all connections; if captures or ports show a connection twice, the most severe one.
+def connection_check(
+    name: str, severity: Severity = Severity.WARNING
+) -> Callable[[Callable[[View, Params], Finding | None]], Predicate]:
+    """Register what judges one connection as a check of all that captures show; see `most_severe` for `severity`."""
 
-    `severity` is that of a finding that has none of its own.
-    """
-    yield from most_severe((finding for view in views(packets) if (finding := judge(view)) is not None), severity)
+    def register(judge: Callable[[View, Params], Finding | None]) -> Predicate:
+        def predicate(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
+            yield from most_severe((finding for view in views(packets) if (finding := judge(view, params))), severity)
+
+        predicate.__module__ = judge.__module__
+        return check(name)(predicate)
+
+    return register
 
 
 def most_severe(findings: Iterable[Finding], severity: Severity) -> Iterator[Finding]:
-    """One finding for each subject: captures from both ends show the same connection twice."""
+    """One finding for each subject, the most severe one: captures from both ends, or ports, show a connection twice.
+
+    `severity` is that of a finding that has none of its own.
+    """
     worst: dict[Subject, Finding] = {}
     for finding in findings:
         known = worst.get(finding.subject)
@@ -177,6 +187,19 @@ def most_severe(findings: Iterable[Finding], severity: Severity) -> Iterator[Fin
 
 def _gravity(finding: Finding, severity: Severity) -> tuple[int, int]:
     return -_WORST_FIRST.index(finding.outcome), (finding.severity or severity).rank
+
+
+class _Lasting(Protocol):
+    @property
+    def first_ns(self) -> int: ...
+
+    @property
+    def last_ns(self) -> int: ...
+
+
+def period(*things: _Lasting) -> tuple[datetime, datetime]:
+    """When the first of them began and the last one ended."""
+    return moment(min(thing.first_ns for thing in things)), moment(max(thing.last_ns for thing in things))
 
 
 def moment(at_ns: int) -> datetime:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.logs.bursts import Burst, bursts
 from jsdoctor.checks.logs.words import client_of
-from jsdoctor.checks.packets.views import moment, most_severe, unreadable, views
+from jsdoctor.checks.packets.views import most_severe, period, unreadable, views
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Observation, Severity, Subject, failed, passed, unknown
 from jsdoctor.model.log import LogEvidence
@@ -106,7 +106,7 @@ def _judged(consumer: ConsumerTraffic, capture: str, params: Params) -> Finding:
             params.integer("repeats") if ahead and not missing else params.integer("resets"),
             "count",
         ),
-        between=(moment(consumer.first_ns), moment(consumer.last_ns)),
+        between=period(consumer),
     )
 
 

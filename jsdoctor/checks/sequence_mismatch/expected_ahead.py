@@ -49,7 +49,7 @@ _WRONG_SEQUENCE = 10071
 def expected_ahead_captured(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
     """By stream. The wire shows both numbers: what the publish expected and what the server has."""
     reported = False
-    for subject, item in refused(packets, _WRONG_SEQUENCE).items():
+    for subject, item in refused(packets, lambda code: code == _WRONG_SEQUENCE).items():
         if ahead := [entry for entry in item if entry.refusal.ahead]:
             reported = True
             yield _finding_captured(subject, ahead, params)

@@ -11,7 +11,7 @@ from jsdoctor.checks.logs.bursts import Burst, bursts
 from jsdoctor.checks.logs.words import client_of
 from jsdoctor.checks.packet_reordering.causes import network_faults
 from jsdoctor.checks.packets.publishes import RefusedBy, no_publishes, readable_publishers, refused, total
-from jsdoctor.checks.packets.views import moment, observed
+from jsdoctor.checks.packets.views import observed, period
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.sequence_mismatch.refusals import REFUSED, all_ahead, repeated
 from jsdoctor.model.finding import CLUSTER, Finding, Severity, Subject, failed, passed
@@ -79,7 +79,7 @@ _TEN_MINUTES_NS = 600_000_000_000
 @check("sequence_mismatch.wrong_last_sequence_captured")
 def wrong_last_sequence_captured(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
     """By stream. What was expected beyond the last sequence is JSD202's."""
-    refusals = refused(packets, _WRONG_SEQUENCE, _IN_FLIGHT_CAPTURED, _WRONG_ID)
+    refusals = refused(packets, lambda code: code in (_WRONG_SEQUENCE, _IN_FLIGHT_CAPTURED, _WRONG_ID))
     refusals = {subject: [entry for entry in item if not _all_ahead(entry)] for subject, item in refusals.items()}
     refusals = {subject: item for subject, item in refusals.items() if item}
     for subject, item in refusals.items():
@@ -120,10 +120,7 @@ def _finding_captured(subject: Subject, refused_bies: list[RefusedBy], params: P
         *(value for refusal in refused_bies for value in observed(refusal.view, **_figures(refusal))),
         severity=severity,
         measured=(count, params.integer("repeats"), "count"),
-        between=(
-            moment(min(refusal.first_ns for refusal in refusals)),
-            moment(max(refusal.last_ns for refusal in refusals)),
-        ),
+        between=period(*refusals),
         remedy={"action": "stream.inspect"} if subject.kind == "stream" else {},
     )
 
