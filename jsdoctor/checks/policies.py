@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from typing import Any
 
-from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
+from jsdoctor.checks.declared.doubts import indeterminate
 from jsdoctor.checks.registry import Check
-from jsdoctor.model.finding import Finding, failed, passed, unknown
+from jsdoctor.model.finding import BY_HAND, Finding, failed, passed, unknown
 from jsdoctor.model.jetstream import ConsumerConfig, StreamConfig
 from jsdoctor.model.manifest import DeclaredConsumer, DeclaredStream, Manifests
 from jsdoctor.model.policy import METADATA, Condition, Policy, attribute_of, limits, policy_fields

@@ -18,7 +18,7 @@ import msgspec
 
 from jsdoctor.checks.logs.words import no_client_lines, no_server_lines
 from jsdoctor.model.evidence import Evidence
-from jsdoctor.model.finding import CLUSTER, Finding, passed
+from jsdoctor.model.finding import BY_HAND, CLUSTER, Finding, Outcome, passed
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.manifest import RunningConfigurations
 from jsdoctor.model.params import Params
@@ -74,6 +74,7 @@ def check(
             raise ValueError(f"check {name!r} is defined twice")
         found = msgspec.structs.replace(_inspect(name, predicate), compares_samples=compares_samples)
         found = _of_lines(found, lines_of) if lines_of else found
+        found = _fixed_by_hand(found) if name.endswith("_declared") else found
         for entry in (found, _of_mounted(found)) if also_mounted else (found,):
             _registry[entry.name] = entry
         return predicate
@@ -94,6 +95,18 @@ def _of_lines(found: Check, lines_of: LinesOf) -> Check:
             yield _LINES_OF[lines_of](arguments[parameter])
 
     return msgspec.structs.replace(found, predicate=predicate)
+
+
+def _fixed_by_hand(declared: Check) -> Check:
+    """A mistake in a manifest is fixed in the manifest: there is no command to type."""
+
+    @wraps(declared.predicate)
+    def predicate(**arguments: Any) -> Iterator[Finding]:
+        for finding in declared.predicate(**arguments):
+            by_hand = finding.outcome is Outcome.FAIL and not finding.remedy and not finding.advice
+            yield msgspec.structs.replace(finding, remedy=BY_HAND) if by_hand else finding
+
+    return msgspec.structs.replace(declared, predicate=predicate)
 
 
 def _of_mounted(declared: Check) -> Check:

@@ -136,6 +136,9 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     last_seen: datetime | None = None
 
 
+BY_HAND = {"action": "none"}
+"""The remedy of a finding that no command fixes."""
+
 _PASS = Outcome.PASS
 """A member of an enum is looked up in its class in Python, and a large deployment passes a million times."""
 

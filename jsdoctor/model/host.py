@@ -11,7 +11,9 @@ import msgspec
 
 from jsdoctor.model.evidence import Evidence, EvidenceSource, not_offered
 from jsdoctor.model.exchange import Endpoint
-from jsdoctor.model.finding import Observation, Subject
+from jsdoctor.model.finding import Finding, Observation, Subject, unknown
+
+HOW_TO_READ = "run jsdoctor with --this-host on that host as root"
 
 
 class Volume(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -52,6 +54,10 @@ class ServerProcess(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     def subject(self) -> Subject:
         """The server."""
         return Subject(kind="server", name=self.name)
+
+    def unread(self, what: str) -> Finding:
+        """That the kernel does not show this user `what`, so that a rule cannot judge the process."""
+        return unknown(self.subject, f"this user cannot read {what} (pid {self.pid})", HOW_TO_READ)
 
 
 class KernelClock(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,14 +10,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from jsdoctor.checks.declared import (
-    consumer_refusals,
-    descriptions,
-    negative_numbers,
-    stream_changes,
-    stream_refusals,
-)
-from jsdoctor.checks.declared.refusal import ServerRefusal, certain
+from jsdoctor.checks.declared import consumer_refusals, stream_refusals
+from jsdoctor.checks.declared.refusal import ServerRefusal, certain, of_descriptions, of_negative_numbers
 from jsdoctor.checks.declared.stream_origins import TransformUse, faults
 from jsdoctor.model.jetstream import ConsumerConfig, StreamConfig
 from jsdoctor.model.server_defaults import consumer_as_stored
@@ -66,7 +60,7 @@ def test_changes_of_a_stream(case: dict[str, Any]) -> None:
         "a": consumer(durable_name="a", max_ack_pending=100, inactive_threshold=SECOND_NS),
     }
     before, after = (stream(subjects=["s"], **case[key]) for key in ("before", "after"))
-    assert stated(stream_changes.of_change(after, before, consumers)) == case["refused"]
+    assert stated(stream_refusals.of_change(after, before, consumers)) == case["refused"]
 
 
 @of("consumers")
@@ -112,50 +106,50 @@ def test_names_have_255_characters(length: int, refused: bool) -> None:
 
 def test_descriptions_are_measured_in_bytes() -> None:
     text = "description: the description is longer than 4,096 bytes (error 7); servers"
-    assert stated(descriptions.refusals("x" * 4_096, {}, 7, 8)) == []
-    assert stated(descriptions.refusals("x" * 4_097, {}, 7, 8)) == [text]
-    assert stated(descriptions.refusals("ä" * 2_049, {}, 7, 8)) == [text]
+    assert stated(of_descriptions("x" * 4_096, {}, 7, 8)) == []
+    assert stated(of_descriptions("x" * 4_097, {}, 7, 8)) == [text]
+    assert stated(of_descriptions("ä" * 2_049, {}, 7, 8)) == [text]
 
 
 def test_metadata_has_room_for_the_label_of_servers() -> None:
     most, larger = 128 * 1_024, "the metadata is larger than 131,072 bytes"
-    assert stated(descriptions.refusals("", {"k": "x" * (most - 1 - 16)}, 7, 8)) == []
-    assert stated(descriptions.refusals("", {"k": "x" * (most - 16)}, 7, 8)) == [
+    assert stated(of_descriptions("", {"k": "x" * (most - 1 - 16)}, 7, 8)) == []
+    assert stated(of_descriptions("", {"k": "x" * (most - 16)}, 7, 8)) == [
         f"metadata: {larger} together with the label that servers add (error 8); servers from 2.11 on"
     ]
-    assert stated(descriptions.refusals("", {"k": "x" * most}, 7, 8)) == [f"metadata: {larger} (error 8); servers"]
+    assert stated(of_descriptions("", {"k": "x" * most}, 7, 8)) == [f"metadata: {larger} (error 8); servers"]
     for label in ("_nats.req.level", "_nats.level", "_nats.ver"):
-        assert stated(descriptions.refusals("", {label: "x" * most}, 7, 8)) == []
+        assert stated(of_descriptions("", {label: "x" * most}, 7, 8)) == []
 
 
 def test_negative_numbers_that_servers_read_as_none() -> None:
     limits = ("max_msgs", "max_bytes", "max_msg_size", "max_msgs_per_subject", "max_consumers")
     for name in limits:
-        assert stated(negative_numbers.of_stream(stream(**{name: -1}))) == []
-        assert stated(negative_numbers.of_stream(stream(**{name: -2}))) == [
+        assert stated(of_negative_numbers(stream(**{name: -1}))) == []
+        assert stated(of_negative_numbers(stream(**{name: -2}))) == [
             f"{name}: {name}: -2 sets no limit; write -1 if that is intended; servers"
         ]
     text = "is negative: servers take it, and set no limit; leave it out if that is intended; servers"
     for limit in ({"max_ack_pending": -2}, {"inactive_threshold": -1}):
         [name] = limit
-        assert stated(negative_numbers.of_stream(stream(consumer_limits=limit))) == [
+        assert stated(of_negative_numbers(stream(consumer_limits=limit))) == [
             f"consumer_limits: consumer_limits.{name} {text}"
         ]
-    assert stated(negative_numbers.of_stream(stream(consumer_limits={"max_ack_pending": -1}))) == []
+    assert stated(of_negative_numbers(stream(consumer_limits={"max_ack_pending": -1}))) == []
     both = stream(consumer_limits={"max_ack_pending": -1, "inactive_threshold": -1})
-    assert stated(negative_numbers.of_stream(both)) == [f"consumer_limits: consumer_limits.inactive_threshold {text}"]
-    assert stated(stream_refusals.dropped_fields(both, ())) == stated(negative_numbers.of_stream(both))
+    assert stated(of_negative_numbers(both)) == [f"consumer_limits: consumer_limits.inactive_threshold {text}"]
+    assert stated(stream_refusals.dropped_fields(both, ())) == stated(of_negative_numbers(both))
 
 
 def test_negative_numbers_of_consumers_are_not_set() -> None:
     for name in ("idle_heartbeat", "inactive_threshold", "max_waiting", "max_batch", "max_expires", "max_bytes"):
-        assert stated(negative_numbers.of_consumer(consumer(**{name: 0}))) == []
-        assert stated(negative_numbers.of_consumer(consumer(**{name: -1}))) == [
+        assert stated(of_negative_numbers(consumer(**{name: 0}))) == []
+        assert stated(of_negative_numbers(consumer(**{name: -1}))) == [
             f"{name}: {name} is negative: servers from 2.11 on read it as not set; servers"
         ]
     for name in ("max_ack_pending", "max_deliver"):
-        assert stated(negative_numbers.of_consumer(consumer(**{name: -1}))) == []
-        assert stated(negative_numbers.of_consumer(consumer(**{name: -2}))) == [
+        assert stated(of_negative_numbers(consumer(**{name: -1}))) == []
+        assert stated(of_negative_numbers(consumer(**{name: -2}))) == [
             f"{name}: {name}: -2 sets no limit; write -1 if that is intended; servers"
         ]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.cluster_health.raft import MetaSamples, label, meta_groups, quorum
-from jsdoctor.checks.declared.doubts import BY_HAND, jetstream_unclear, unclear
+from jsdoctor.checks.declared.doubts import jetstream_unclear, unclear
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, failed, passed, unknown
 from jsdoctor.model.manifest import DeclaredServers, Manifests
@@ -128,5 +128,4 @@ def _finding(servers: DeclaredServers, setting: str, text: str, severity: Severi
         text,
         servers.shows(setting, f"{setting}: {servers.get(setting)}"),
         severity=severity,
-        remedy=BY_HAND,
     )

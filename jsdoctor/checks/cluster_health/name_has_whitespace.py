@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.cluster_health.links import cluster_of
-from jsdoctor.checks.declared.doubts import BY_HAND, unclear
+from jsdoctor.checks.declared.doubts import unclear
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Observation, Severity, Subject, failed, passed, unknown
 from jsdoctor.model.links import Links, ServerLinks
@@ -105,7 +105,6 @@ def name_has_whitespace_declared(manifests: Manifests) -> Iterator[Finding]:
                 f"white space in {words}: from 2.11 on a server with a space in its names does not start",
                 *(servers.shows(setting, f"{setting}: {names[setting]}") for setting in bad),
                 severity=Severity.ERROR if "cluster_name" in bad or "gateway_name" in bad else None,
-                remedy=BY_HAND,
             )
         else:
             yield unclear(servers, "cluster_name", "domain") or passed(servers.subject)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.consumer_lag.progress import lowest_values
 from jsdoctor.checks.declared.deployed import Declarations, Deployed
-from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
+from jsdoctor.checks.declared.doubts import indeterminate
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, failed, passed, unknown
 from jsdoctor.model.jetstream import ConsumerConfig
@@ -113,7 +113,6 @@ def ack_policy_risk_declared(manifests: Manifests, snapshots: SnapshotSeries | N
                 risk[1] + _unstated(consumer),
                 consumer.shows("ack_policy", consumer.config.ack_policy),
                 severity=risk[0],
-                remedy=BY_HAND,
             )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.consumer_lag.progress import unacknowledged_ns
-from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
+from jsdoctor.checks.declared.doubts import indeterminate
 from jsdoctor.checks.packets.views import most_severe, percent, period
 from jsdoctor.checks.registry import check
 from jsdoctor.model.ack_times import AckTimes, ConsumerAcks
@@ -196,7 +196,6 @@ def ack_wait_too_short_declared(manifests: Manifests, params: Params) -> Iterato
                 consumer.shows("backoff", span(config.backoff_ns[0])),
                 severity=Severity.WARNING if config.backoff_ns[0] < config.ack_wait_ns else Severity.INFO,
                 measured=(config.backoff_ns[0], config.ack_wait_ns, "duration"),
-                remedy=BY_HAND,
             )
         else:
             yield passed(consumer.subject)
@@ -215,7 +214,6 @@ def _too_short(consumer: DeclaredConsumer, needed: int, *, given: bool) -> Findi
         f"a message that is not acknowledged within {span(wait)} will be sent again: {why}{asked}",
         consumer.shows("backoff" if consumer.config.backoff_ns else "ack_wait", span(wait)),
         measured=(wait, needed, "duration"),
-        remedy=BY_HAND,
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.declared.deployed import Deployed, consumer_of
-from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
+from jsdoctor.checks.declared.doubts import indeterminate
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, failed, passed, unknown
 from jsdoctor.model.manifest import DeclaredConsumer, Manifests, PlannedAction
@@ -200,5 +200,4 @@ def _finding(consumer: DeclaredConsumer, text: str, severity: Severity | None) -
         text,
         consumer.shows("deliver_policy", consumer.config.deliver_policy),
         severity=severity,
-        remedy=BY_HAND,
     )

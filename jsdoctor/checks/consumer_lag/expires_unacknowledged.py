@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.declared.deployed import Declarations, Deployed
-from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
+from jsdoctor.checks.declared.doubts import indeterminate
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, failed, passed, unknown
 from jsdoctor.model.jetstream import ConsumerConfig
@@ -74,7 +74,6 @@ def expires_unacknowledged_declared(manifests: Manifests, snapshots: SnapshotSer
                 consumer.shows("ack_wait", span(config.ack_wait_ns)),
                 severity=severity,
                 measured=(stored.max_age_ns, wait_ns, "duration"),
-                remedy=BY_HAND,
             )
 
 

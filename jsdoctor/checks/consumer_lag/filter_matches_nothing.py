@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from jsdoctor.checks.declared.deployed import Declarations, Deployed
-from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
+from jsdoctor.checks.declared.doubts import indeterminate
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.streams.limits import stored_subjects
 from jsdoctor.model.finding import Finding, Severity, failed, passed, unknown
@@ -143,7 +143,6 @@ def _judged(consumer: DeclaredConsumer, filters: tuple[str, ...], stream: Stream
         " server accepts it and no message will ever match"
         f"{did_you_mean(idle[0], [_filled(subject, idle[0]) for subject in stream.subjects])}",
         consumer.at("filter_subject", "filter_subjects").shows(f"filter: {idle[0]}"),
-        remedy=BY_HAND,
     )
 
 

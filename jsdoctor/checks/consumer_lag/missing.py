@@ -11,16 +11,14 @@ from collections import defaultdict
 from collections.abc import Iterator
 from datetime import timedelta
 
-import msgspec
-
 from jsdoctor.checks.consumer_lag.progress import Key, key
 from jsdoctor.checks.declared.deployed import Deployed, consumer_of
-from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
+from jsdoctor.checks.declared.doubts import indeterminate
 from jsdoctor.checks.logs.bursts import NOT_CREATED, Burst, bursts, refusals_in
 from jsdoctor.checks.logs.log_findings import finding_of
 from jsdoctor.checks.logs.words import client_of, no_server_lines, subject_of
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import CLUSTER, Finding, Severity, failed, passed, suspected, unknown
+from jsdoctor.model.finding import BY_HAND, CLUSTER, Finding, Severity, failed, passed, suspected, unknown
 from jsdoctor.model.history import History
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.manifest import Manifests, PlannedAction
@@ -218,8 +216,7 @@ def _missed(burst: Burst, params: Params) -> Finding:
 
 
 def _finding_logged(burst: Burst, message: str, severity: Severity | None) -> Finding:
-    finding = finding_of(burst, message, severity)
-    return finding if burst.subject.stream else msgspec.structs.replace(finding, remedy={"action": "none"})
+    return finding_of(burst, message, severity, remedy={} if burst.subject.stream else BY_HAND)
 
 
 @check("consumer_lag.missing_declared")
@@ -246,5 +243,4 @@ def missing_declared(manifests: Manifests, snapshots: SnapshotSeries) -> Iterato
                 f" policy {consumer.config.deliver_policy!r}; if it was deployed before, it was deleted",
                 consumer.shows("durable_name", consumer.name),
                 severity=Severity.INFO,
-                remedy=BY_HAND,
             )

@@ -10,8 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from jsdoctor.checks.declared import descriptions, negative_numbers
-from jsdoctor.checks.declared.refusal import ServerRefusal, later_fields
+from jsdoctor.checks.declared.refusal import ServerRefusal, later_fields, of_descriptions, of_negative_numbers
 from jsdoctor.model.jetstream import ConsumerConfig, StreamConfig
 from jsdoctor.model.setting import FieldKind, rows
 from jsdoctor.model.subjects import is_subject, subject_contains, subjects_overlap
@@ -57,7 +56,7 @@ def of_consumer(config: ConsumerConfig, asked: ConsumerConfig, stream: StreamCon
     elif len(name) > _MAX_NAME_LENGTH:
         text = f"a consumer's name has {_MAX_NAME_LENGTH} characters at most"
         yield ServerRefusal("durable_name", text, 10102 if config.durable_name else 0)
-    yield from descriptions.refusals(config.description, config.metadata, 10107, 10135)
+    yield from of_descriptions(config.description, config.metadata, 10107, 10135)
     yield from _numbers(config, asked)
     yield from (_push(config, asked) if config.is_push else _pull(config, asked))
     yield from _acknowledgement(config, asked)
@@ -70,7 +69,7 @@ def of_consumer(config: ConsumerConfig, asked: ConsumerConfig, stream: StreamCon
 
 def dropped_fields(config: ConsumerConfig, release: tuple[int, ...]) -> Iterator[ServerRefusal]:
     """Fields that a server of this release leaves out silently or reads as something else."""
-    yield from negative_numbers.of_consumer(config)
+    yield from of_negative_numbers(config)
     if config.durable_name and config.name not in ("", config.durable_name):
         text = f"name {config.name!r} is not the durable_name: servers drop it and call the consumer"
         yield ServerRefusal("name", f"{text} {config.durable_name!r}", 0)

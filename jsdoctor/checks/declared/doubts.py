@@ -5,9 +5,6 @@ from __future__ import annotations
 from jsdoctor.model.finding import Finding, Subject, unknown
 from jsdoctor.model.manifest import DeclaredConsumer, DeclaredServers, DeclaredStream
 
-BY_HAND = {"action": "none"}
-"""A mistake in a manifest is fixed in the manifest: there is no command to type."""
-
 
 def refused_by_tool(asset: DeclaredStream | DeclaredConsumer) -> bool:
     """Whether the tool itself will not take the manifest."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from jsdoctor.checks.declared.doubts import BY_HAND
 from jsdoctor.model.finding import Finding, Observation, Severity, failed
 from jsdoctor.model.jetstream import ConsumerConfig, StreamConfig
 from jsdoctor.model.manifest import DeclaredConsumer, DeclaredStream, Mistake
@@ -127,5 +126,44 @@ def _finding(asset: DeclaredStream | DeclaredConsumer, reasons: Sequence[_Reason
         "; ".join(dict.fromkeys(text for text, _ in reasons)),
         *(seen for _, seen in reasons),
         severity=severity,
-        remedy=BY_HAND,
     )
+
+
+_MAX_DESCRIPTION_LENGTH = 4096
+_MAX_METADATA = 128 * 1024
+
+_OF_SERVERS = frozenset({"_nats.req.level", "_nats.level", "_nats.ver"})
+"""Labels that servers from 2.11 on set themselves, whatever a configuration has."""
+
+_LEVEL_BYTES = len("_nats.req.level") + len("0")
+"""Size of the one label that they store, and count."""
+
+
+def of_descriptions(
+    description: str, metadata: Mapping[str, str], description_code: int, metadata_code: int
+) -> Iterator[ServerRefusal]:
+    """Why servers do not take these, with the error codes that they give."""
+    if len(description.encode()) > _MAX_DESCRIPTION_LENGTH:
+        text = f"the description is longer than {_MAX_DESCRIPTION_LENGTH:,} bytes"
+        yield ServerRefusal("description", text, description_code)
+    size = sum(len(key.encode()) + len(value.encode()) for key, value in metadata.items() if key not in _OF_SERVERS)
+    if size > _MAX_METADATA:
+        yield ServerRefusal("metadata", f"the metadata is larger than {_MAX_METADATA:,} bytes", metadata_code)
+    elif size + _LEVEL_BYTES > _MAX_METADATA:
+        text = f"the metadata is larger than {_MAX_METADATA:,} bytes together with the label that servers add"
+        yield ServerRefusal("metadata", text, metadata_code, since=(2, 11))
+
+
+def of_negative_numbers(config: StreamConfig | ConsumerConfig) -> Iterator[ServerRefusal]:
+    """Negative numbers that servers take and read as something else (seen with 2.10.26, 2.12.8 and 2.15.1)."""
+    for row in rows(type(config)):
+        value = getattr(config, row.attribute)
+        if row.negative == -1 and value < -1:
+            yield ServerRefusal(row.name, f"{row.name}: {value} sets no limit; write -1 if that is intended", 0)
+        elif row.negative == 0 and value < 0 and isinstance(config, ConsumerConfig):
+            yield ServerRefusal(row.name, f"{row.name} is negative: servers from 2.11 on read it as not set", 0)
+    limits = config.consumer_limits if isinstance(config, StreamConfig) else None
+    if limits and (limits.max_ack_pending < -1 or limits.inactive_threshold_ns < 0):
+        name = "max_ack_pending" if limits.max_ack_pending < -1 else "inactive_threshold"
+        then = "servers take it, and set no limit; leave it out if that is intended"
+        yield ServerRefusal("consumer_limits", f"consumer_limits.{name} is negative: {then}", 0)

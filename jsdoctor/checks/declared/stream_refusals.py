@@ -1,16 +1,16 @@
-"""What a server refuses of a stream's configuration (server: stream.go checkStreamCfg, jetstream_api.go).
+"""What a server refuses of a stream's configuration (server: stream.go checkStreamCfg, jetstream_api.go), and of a
+change of it (stream.go configUpdateCheck, updateWithAdvisory).
 
 Each refusal names the releases that have it; tests try every field on each of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from jsdoctor.checks.declared import descriptions, negative_numbers
-from jsdoctor.checks.declared.refusal import ServerRefusal, later_fields
+from jsdoctor.checks.declared.refusal import ServerRefusal, later_fields, of_descriptions, of_negative_numbers
 from jsdoctor.checks.declared.stream_origins import KnownStream, TransformUse, faults, of_origins
-from jsdoctor.model.jetstream import StreamConfig
+from jsdoctor.model.jetstream import ConsumerConfig, StreamConfig
 from jsdoctor.model.setting import Release, rows
 from jsdoctor.model.subjects import is_subject, subject_contains, subjects_overlap
 
@@ -24,6 +24,8 @@ _API = ("$JS.>", "$JSC.>", "$NRG.>")
 _REPUBLISHES_TRANSFORMED = (2, 11)
 """First release that compares what all messages are republished to with the subjects that a transform gives them."""
 
+_ZERO_IS_NONE = (2, 14)
+"""First release that reads a limit of 0 as none where it compares new limits with the consumers that are there."""
 STRICT = (2, 12)
 """First release that refuses fields it does not know; older ones drop them."""
 
@@ -38,7 +40,7 @@ def of_stream(config: StreamConfig, known: KnownStream, creating: bool) -> Itera
         yield ServerRefusal("name", text, 10128 if _SEPARATORS & set(name) else 10052)
     elif len(name) > _MAX_NAME_LENGTH:
         yield ServerRefusal("name", f"a stream's name has {_MAX_NAME_LENGTH} characters at most")
-    yield from descriptions.refusals(config.description, config.metadata, 10052, 10052)
+    yield from of_descriptions(config.description, config.metadata, 10052, 10052)
     if config.placement and config.placement.preferred:
         yield ServerRefusal("placement", "a placement must not have a preferred server", since=(2, 11))
     yield from _numbers(config)
@@ -57,7 +59,7 @@ def of_stream(config: StreamConfig, known: KnownStream, creating: bool) -> Itera
 
 def dropped_fields(config: StreamConfig, release: tuple[int, ...]) -> Iterator[ServerRefusal]:
     """Fields that a server of this release leaves out silently or reads as something else."""
-    yield from negative_numbers.of_stream(config)
+    yield from of_negative_numbers(config)
     if release and release < STRICT:
         yield from later_fields(config, release)
 
@@ -181,3 +183,53 @@ def _cycles(config: StreamConfig, dest: str, before: Release | None = None) -> I
             text = f"it republishes to {dest!r}, which is its own subject {subject!r}"
             yield ServerRefusal("republish", text, before=before)
             return
+
+
+def of_change(
+    config: StreamConfig, current: StreamConfig, consumers: Mapping[str, ConsumerConfig]
+) -> Iterator[ServerRefusal]:
+    """Why servers do not change a stream into this. `config` is as a server would check it, `consumers` are those of
+    the stream, by name.
+    """
+    if config.storage != current.storage:
+        yield ServerRefusal("storage", f"the storage cannot be changed from {current.storage} to {config.storage}")
+    if config.retention != current.retention and "workqueue" in (config.retention, current.retention):
+        text = f"the retention cannot be changed from {current.retention} to {config.retention}"
+        yield ServerRefusal("retention", text)
+    for row in rows(StreamConfig):
+        if row.setting.lasting and getattr(current, row.attribute) and not getattr(config, row.attribute):
+            yield ServerRefusal(row.name, f"{row.name} is set and cannot be taken back", since=row.setting.since)
+    if config.mirror != current.mirror:
+        promoted = config.mirror is None
+        text = "a mirror cannot become an ordinary stream" if promoted else "what a mirror copies cannot be changed"
+        yield ServerRefusal("mirror", text, 10055, before=(2, 12) if promoted else None)
+    if config.allow_msg_counter != current.allow_msg_counter:
+        yield ServerRefusal("allow_msg_counter", "allow_msg_counter cannot be changed", since=(2, 12))
+    if (config.persist_mode or "default") != (current.persist_mode or "default"):
+        yield ServerRefusal("persist_mode", "persist_mode cannot be changed", since=(2, 12))
+    if config.max_consumers != current.max_consumers:
+        yield ServerRefusal("max_consumers", "max_consumers cannot be changed", before=(2, 11))
+    yield from _consumer_limits(config, current, consumers)
+
+
+def _consumer_limits(
+    config: StreamConfig, current: StreamConfig, consumers: Mapping[str, ConsumerConfig]
+) -> Iterator[ServerRefusal]:
+    wanted, was = config.consumer_limits, current.consumer_limits
+    if wanted == was:
+        return
+    for zero_counts in (False, True):
+        over = sorted(
+            name
+            for name, consumer in consumers.items()
+            if _above(consumer.max_ack_pending, wanted.max_ack_pending, zero_counts)
+            or _above(consumer.inactive_threshold_ns, wanted.inactive_threshold_ns, zero_counts)
+        )
+        if over:
+            text = f"consumer_limits are below what consumer {over[0]} has"
+            yield ServerRefusal("consumer_limits", text, 0, before=_ZERO_IS_NONE if zero_counts else None)
+            return
+
+
+def _above(value: int, limit: int, zero_counts: bool) -> bool:
+    return value > limit if zero_counts else 0 < limit < value

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.dedupe_window.repeats import DUPLICATE_ACKS, sequences
 from jsdoctor.checks.logs.bursts import bursts
+from jsdoctor.checks.logs.log_findings import finding_of
 from jsdoctor.checks.logs.words import client_of
-from jsdoctor.checks.packet_reordering.causes import network_faults
+from jsdoctor.checks.packet_reordering.losses import network_faults
 from jsdoctor.checks.packets.publishes import no_publishes, readable_publishers
 from jsdoctor.checks.packets.views import View, most_severe, observed, period, views
 from jsdoctor.checks.registry import check
@@ -29,15 +30,13 @@ def duplicate_acks_logged(logs: LogEvidence, params: Params) -> Iterator[Finding
         span = sequences(burst.found)
         unproven = span is not None and span[0] == 0
         often = burst.most >= params.integer("burst")
-        yield failed(
-            burst.subject,
+        yield finding_of(
+            burst,
             f"messages were published again that were there already, {burst.story}"
             + ("; some got sequence 0 as reply, which is no proof that anything is stored" if unproven else "")
             + "; find why the first acknowledgement was late or lost, or whether an id is reused",
-            *burst.evidence,
-            severity=None if often or unproven else Severity.INFO,
+            None if often or unproven else Severity.INFO,
             measured=(burst.most, params.integer("burst"), "count"),
-            between=(burst.first_seen, burst.last_seen),
         )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
+from jsdoctor.checks.declared.doubts import indeterminate
 from jsdoctor.checks.dedupe_window.repeats import deduplicating, retry_horizon_ns
 from jsdoctor.checks.dedupe_window.window_too_short import deduplicates
 from jsdoctor.checks.registry import check
@@ -58,5 +58,4 @@ def max_age_below_retry_horizon_declared(manifests: Manifests, params: Params) -
                 f" again {span(horizon)} after the first attempt: such a retry is stored as a second message",
                 stream.shows("max_age", span(max_age)),
                 measured=(max_age, horizon, "duration"),
-                remedy=BY_HAND,
             )

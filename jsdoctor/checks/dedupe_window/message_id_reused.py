@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.dedupe_window.repeats import DUPLICATE_ACKS, ScannedStream, examples, observed, scanned, sequences
-from jsdoctor.checks.logs.bursts import Burst, bursts
+from jsdoctor.checks.logs.bursts import bursts
+from jsdoctor.checks.logs.log_findings import finding_of
 from jsdoctor.checks.logs.words import client_of
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Confidence, Finding, Severity, failed, passed, suspected
@@ -23,38 +24,20 @@ from jsdoctor.model.wording import counted, span
 def message_id_reused_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
     """A batch that holds an id twice is proof; many duplicate acks for one message make it likely."""
     least = params.integer("answers")
-    batches = bursts(logs, "batch-duplicate-id", subjects=client_of, calm=False)
-    acks = bursts(logs, *DUPLICATE_ACKS, subjects=client_of, calm=False)
-    suspects = [burst for burst in acks if burst.count >= least and _one_message(burst)]
-    for burst in batches:
+    for burst in bursts(logs, "batch-duplicate-id", subjects=client_of, calm=False):
         what = "atomic batches were refused because they hold a message id twice"
-        yield _finding(burst, f"{what}, {burst.story}; nothing of them is stored", None, Confidence.HIGH)
-    for burst in suspects:
-        span = sequences(burst.found)
-        what = (
-            f"publishes were called duplicates of one and the same message {span[0] if span else 0:,}, {burst.story}:"
-            " either it is retried without end, or other messages use its id and were thrown away"
-        )
-        yield _finding(burst, what, Severity.WARNING, Confidence.LOW, least)
-
-
-def _one_message(burst: Burst) -> bool:
-    span = sequences(burst.found)
-    return span is not None and span[0] == span[1] > 0
-
-
-def _finding(
-    burst: Burst, message: str, severity: Severity | None, confidence: Confidence, threshold: int | None = None
-) -> Finding:
-    return failed(
-        burst.subject,
-        message,
-        *burst.evidence,
-        severity=severity,
-        confidence=confidence,
-        measured=(burst.count, threshold, "count"),
-        between=(burst.first_seen, burst.last_seen),
-    )
+        yield finding_of(burst, f"{what}, {burst.story}; nothing of them is stored")
+    for burst in bursts(logs, *DUPLICATE_ACKS, subjects=client_of, calm=False):
+        seqs = sequences(burst.found)
+        if burst.count >= least and seqs is not None and seqs[0] == seqs[1] > 0:
+            yield finding_of(
+                burst,
+                f"publishes were called duplicates of one and the same message {seqs[0]:,}, {burst.story}: either it is"
+                " retried without end, or other messages use its id and were thrown away",
+                Severity.WARNING,
+                confidence=Confidence.LOW,
+                measured=(burst.count, least, "count"),
+            )
 
 
 @check("dedupe_window.message_id_reused_stored")

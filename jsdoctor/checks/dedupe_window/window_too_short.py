@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
+from jsdoctor.checks.declared.doubts import indeterminate
 from jsdoctor.checks.dedupe_window.repeats import (
     NS_PER_S,
     ScannedStream,
@@ -21,9 +21,10 @@ from jsdoctor.checks.dedupe_window.repeats import (
     scanned,
 )
 from jsdoctor.checks.logs.bursts import bursts
+from jsdoctor.checks.logs.log_findings import finding_of
 from jsdoctor.checks.logs.words import client_of
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, failed, passed
+from jsdoctor.model.finding import BY_HAND, Finding, failed, passed
 from jsdoctor.model.jetstream import StreamConfig
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.manifest import Manifests
@@ -63,14 +64,11 @@ def window_too_short(snapshots: SnapshotSeries, params: Params) -> Iterator[Find
 def window_refused_logged(logs: LogEvidence) -> Iterator[Finding]:
     """By application; servers do not log it."""
     for burst in bursts(logs, "dedupe-window-refused", subjects=client_of, calm=False):
-        yield failed(
-            burst.subject,
+        yield finding_of(
+            burst,
             f"a stream configuration was refused, {burst.story}: duplicates window {burst.values('reason')}; the"
             " stream has another window than intended, or does not exist",
-            *burst.evidence,
-            measured=(burst.count, None, "count"),
-            between=(burst.first_seen, burst.last_seen),
-            remedy={"action": "none"},
+            remedy=BY_HAND,
         )
 
 
@@ -133,7 +131,6 @@ def window_too_short_declared(manifests: Manifests, params: Params) -> Iterator[
                 f" {span(horizon)} after the first attempt: such a retry is stored as a second message",
                 stream.shows("duplicate_window", span(window)),
                 measured=(window, horizon, "duration"),
-                remedy=BY_HAND,
             )
 
 

@@ -23,8 +23,16 @@ def by_server(_fields: Mapping[str, str], logged_by: str) -> Subject:
     return Subject(kind="server", name=logged_by)
 
 
-def finding_of(of: Burst | LogIncident, message: str, severity: Severity | None = None) -> Finding:
-    """A finding with the lines and times of what it is made of. `severity` None: the rule's own.
+def finding_of(
+    of: Burst | LogIncident,
+    message: str,
+    severity: Severity | None = None,
+    *,
+    confidence: Confidence = Confidence.HIGH,
+    measured: tuple[int | None, int | None, str | None] | None = None,
+    remedy: Mapping[str, str] | None = None,
+) -> Finding:
+    """A finding with the lines and times of what it is made of, and their number, if nothing else was `measured`.
 
     Information about what begins where the log does is a possibility: where the start is shown, it is none.
     """
@@ -34,9 +42,10 @@ def finding_of(of: Burst | LogIncident, message: str, severity: Severity | None 
         f"{message}; {_OPENING}" if opening else message,
         *of.evidence,
         severity=severity,
-        confidence=Confidence.LOW if opening else Confidence.HIGH,
-        measured=(of.count if isinstance(of, Burst) else of.lines, None, "count"),
+        confidence=Confidence.LOW if opening else confidence,
+        measured=measured or (of.count if isinstance(of, Burst) else of.lines, None, "count"),
         between=(of.first_seen, of.last_seen),
+        remedy=remedy,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.packet_reordering.causes import network_faults, way_and_server
+from jsdoctor.checks.packet_reordering.losses import network_faults, way_and_server
 from jsdoctor.checks.packets.views import View, connection_check, observed, period
 from jsdoctor.model.finding import Finding, Severity, failed, passed
 from jsdoctor.model.latency import Latencies

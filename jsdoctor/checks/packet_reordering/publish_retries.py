@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.packet_reordering.causes import network_faults
+from jsdoctor.checks.packet_reordering.losses import network_faults
 from jsdoctor.checks.packets.views import View, connection_check, moment, observed, percent
 from jsdoctor.model.finding import Finding, Severity, failed, passed
 from jsdoctor.model.nats_traffic import Publishing

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.logs.bursts import Burst, bursts
+from jsdoctor.checks.logs.log_findings import finding_of
 from jsdoctor.checks.logs.words import client_of
 from jsdoctor.checks.packets.views import most_severe, period, unreadable, views
 from jsdoctor.checks.registry import check
@@ -54,14 +55,12 @@ def _finding(burst: Burst, resets: int, params: Params) -> Finding:
     else:
         what = "ordered consumers missed messages and recreated themselves"
     often = count[_MISMATCH] >= params.integer("repeats") or resets >= params.integer("resets")
-    return failed(
-        burst.subject,
+    return finding_of(
+        burst,
         f"{what}, {burst.story}; with explicit acknowledgements they come again after ack_wait, without them they"
         " are lost to this client",
-        *burst.evidence,
-        severity=None if often else severity,
+        None if often else severity,
         measured=(burst.count, params.integer("repeats") if count[_MISMATCH] else params.integer("resets"), "count"),
-        between=(burst.first_seen, burst.last_seen),
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.logs.bursts import bursts
+from jsdoctor.checks.logs.log_findings import finding_of
 from jsdoctor.checks.logs.words import client_of
 from jsdoctor.checks.packets.publishes import RefusedBy, no_publishes, readable_publishers, refused
 from jsdoctor.checks.packets.views import moment, observed
@@ -29,15 +30,13 @@ def expected_ahead_logged(logs: LogEvidence, params: Params) -> Iterator[Finding
         whole = sum(occurrence.count for occurrence in burst.found if all_ahead(occurrence))
         often = whole >= params.integer("repeats") or 0 in repeated(burst.found, params.integer("repeats"))
         some = "" if whole == burst.count else " (not all of these)"
-        yield failed(
-            burst.subject,
+        yield finding_of(
+            burst,
             f"publishes refused, {burst.story}{some}, because they expect a sequence that the stream or the subject has"
             " not reached: it was recreated, restored, purged or lost messages; they fail until the publisher reads"
             " the last sequence again",
-            *burst.evidence,
-            severity=None if often else Severity.INFO,
+            None if often else Severity.INFO,
             measured=(whole, params.integer("repeats"), "count"),
-            between=(burst.first_seen, burst.last_seen),
             remedy={"action": "stream.inspect"} if burst.subject.kind == "stream" else {},
         )
 

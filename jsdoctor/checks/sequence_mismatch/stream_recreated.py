@@ -12,9 +12,10 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from jsdoctor.checks.logs.bursts import Burst, bursts
+from jsdoctor.checks.logs.log_findings import finding_of
 from jsdoctor.checks.logs.words import when, zoned
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Confidence, Finding, Severity, failed, passed, suspected
+from jsdoctor.model.finding import BY_HAND, Confidence, Finding, Severity, failed, passed, suspected
 from jsdoctor.model.history import History
 from jsdoctor.model.log import LogEvidence, Occurrence, exemplars_of
 from jsdoctor.model.params import Params
@@ -150,18 +151,17 @@ def stream_recreated_logged(logs: LogEvidence) -> Iterator[Finding]:
 
 
 def _restored_logged(burst: Burst, *, has_failed: bool) -> Finding:
-    return failed(
-        burst.subject,
+    return finding_of(
+        burst,
         (
             f"a restore from a backup failed, {burst.story}: the stream may be missing or incomplete"
             if has_failed
             else f"a restore from a backup was {burst.story}: sequences go on where the backup ends; clients that were"
             " further expect more than there is"
         ),
-        *burst.evidence,
-        severity=None if has_failed else Severity.INFO,
-        between=(burst.first_seen, burst.last_seen),
-        remedy={} if burst.subject.kind == "stream" else {"action": "none"},
+        None if has_failed else Severity.INFO,
+        measured=(None, None, None),
+        remedy={} if burst.subject.kind == "stream" else BY_HAND,
     )
 
 

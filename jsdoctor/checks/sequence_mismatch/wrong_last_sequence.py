@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.logs.bursts import Burst, bursts
+from jsdoctor.checks.logs.log_findings import finding_of
 from jsdoctor.checks.logs.words import client_of
-from jsdoctor.checks.packet_reordering.causes import network_faults
+from jsdoctor.checks.packet_reordering.losses import network_faults
 from jsdoctor.checks.packets.publishes import RefusedBy, no_publishes, readable_publishers, refused, total
 from jsdoctor.checks.packets.views import observed, period
 from jsdoctor.checks.registry import check
@@ -48,13 +49,11 @@ def _finding(burst: Burst, logs: LogEvidence, params: Params) -> Finding:
         cause = f"the last sequence stayed {min(stuck):,}: it tries again without reading where the stream is"
     elif burst.most >= params.integer("burst"):
         severity, cause = None, f"{burst.most:,} within ten minutes: writers contend for the same sequence"
-    return failed(
-        burst.subject,
+    return finding_of(
+        burst,
         f"publishes refused for an expected sequence or id, {burst.story}: {cause}{_late(burst, logs)}",
-        *burst.evidence,
-        severity=severity,
+        severity,
         measured=(burst.count, params.integer("repeats"), "count"),
-        between=(burst.first_seen, burst.last_seen),
         remedy={"action": "stream.inspect"} if burst.subject.kind == "stream" else {},
     )
 

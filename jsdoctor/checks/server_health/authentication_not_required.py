@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from ipaddress import ip_address
 
-from jsdoctor.checks.declared.doubts import BY_HAND, unclear
+from jsdoctor.checks.declared.doubts import unclear
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Observation, Severity, Subject, failed, passed, unknown
 from jsdoctor.model.manifest import DeclaredLogin, DeclaredServers, Manifests
@@ -134,7 +134,7 @@ def _of_login(login: DeclaredLogin) -> Finding:
         keys = ", ".join(dict.fromkeys(key for key, _ in login.inline))
         text = f"a secret stands in the manifest itself ({keys}): put it into a Secret and name that"
         shown = tuple(place.shows(f"{key}: (not shown)") for key, place in login.inline)
-        return failed(login.subject, text, *shown, remedy=BY_HAND)
+        return failed(login.subject, text, *shown)
     if login.clear_text:
         servers = ", ".join(dict.fromkeys(server for server, _ in login.clear_text))
         return failed(
@@ -142,10 +142,9 @@ def _of_login(login: DeclaredLogin) -> Finding:
             f"the login is sent to {servers} without TLS, unless the server requests it",
             *(place.shows("no TLS") for _, place in login.clear_text),
             severity=Severity.INFO,
-            remedy=BY_HAND,
         )
     return passed(login.subject)
 
 
 def _found(servers: DeclaredServers, text: str, severity: Severity | None, shown: Observation) -> Finding:
-    return failed(servers.subject, text, shown, severity=severity, remedy=BY_HAND)
+    return failed(servers.subject, text, shown, severity=severity)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.declared.doubts import BY_HAND, jetstream_unclear, unclear
+from jsdoctor.checks.declared.doubts import jetstream_unclear, unclear
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, failed, passed, unknown
 from jsdoctor.model.manifest import DeclaredServers, Manifests
@@ -76,7 +76,6 @@ def file_store_limit_declared(manifests: Manifests, params: Params) -> Iterator[
                 " 2.12 a restart may put it below what is stored already, when every publish fails (error 10023)",
                 servers.at("jetstream").shows("max_file_store is not set"),
                 severity=Severity.WARNING,
-                remedy=BY_HAND,
             )
         else:
             yield passed(servers.subject)
@@ -98,7 +97,6 @@ def _on_volume(servers: DeclaredServers, largest: float) -> Finding:
             servers.at("max_file_store", "volume_bytes").shows(f"volume: {volume:,} bytes"),
             severity=Severity.ERROR if share > 1 else Severity.WARNING,
             measured=(share, largest, "ratio"),
-            remedy=BY_HAND,
         )
     if storage_class and any(kind in storage_class.lower() for kind in _NETWORK):
         return failed(
@@ -107,6 +105,5 @@ def _on_volume(servers: DeclaredServers, largest: float) -> Finding:
             " of a disk, and JetStream is slow on it or damages its files; use block or local volumes",
             servers.shows("storage_class", f"storageClassName: {storage_class}"),
             severity=Severity.WARNING,
-            remedy=BY_HAND,
         )
     return passed(servers.subject)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.registry import check
-from jsdoctor.checks.server_health.host_words import unread
 from jsdoctor.model.finding import Finding, failed, passed, unknown
 from jsdoctor.model.host import HostFacts, ServerProcess
 from jsdoctor.model.params import Params
@@ -21,7 +20,7 @@ def open_files_near_limit(host: HostFacts, params: Params) -> Iterator[Finding]:
     share_allowed = params.number("max_share")
     for number, server in enumerate(host.last.processes):
         if server.open_files is None or not server.max_open_files:
-            yield unread(server, "the open files of its process")
+            yield server.unread("the open files of its process")
             continue
         share = server.open_files / server.max_open_files
         if share < share_allowed:

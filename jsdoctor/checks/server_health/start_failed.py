@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from jsdoctor.checks.declared.doubts import BY_HAND
 from jsdoctor.checks.logs.bursts import Burst, bursts
 from jsdoctor.checks.logs.index import index_of
 from jsdoctor.checks.logs.log_findings import finding_of, is_recent
@@ -139,5 +138,4 @@ def start_failed_declared(manifests: Manifests) -> Iterator[Finding]:
             (f"{what}: " if wrong else "") + "; ".join(dict.fromkeys(mistake.says for mistake in reported)),
             *(mistake.place.shows(mistake.says) for mistake in reported),
             severity=_severity(wrong, reported),
-            remedy=BY_HAND,
         )

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.registry import check
-from jsdoctor.checks.server_health.host_words import HOW_TO_READ, unread
 from jsdoctor.model.finding import Finding, Severity, failed, passed, unknown
-from jsdoctor.model.host import HostFacts, HostReading, ServerProcess, Volume
+from jsdoctor.model.host import HOW_TO_READ, HostFacts, HostReading, ServerProcess, Volume
 from jsdoctor.model.params import Params
 
 _NETWORK = frozenset(
@@ -30,7 +29,7 @@ def store_volume_kind(host: HostFacts) -> Iterator[Finding]:
     """The type of the file system below each store directory."""
     for place, server, volume in _stores(host.last):
         if volume is None:
-            yield unread(server, "the mounts of its process")
+            yield server.unread("the mounts of its process")
         elif volume.fs_type in _NETWORK:
             yield failed(
                 server.subject,
@@ -56,7 +55,7 @@ def store_volume_full(host: HostFacts, params: Params) -> Iterator[Finding]:
     """How much of the volume below each store directory can still be written."""
     for place, server, volume in _stores(host.last):
         if volume is None:
-            yield unread(server, "the mounts of its process")
+            yield server.unread("the mounts of its process")
         elif volume.read_only:
             yield _finding(host.last, server, f"{place}.volume.read_only", True, "is mounted read-only")
         elif volume.problem:

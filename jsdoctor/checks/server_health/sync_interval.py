@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from jsdoctor.checks.declared.doubts import BY_HAND, jetstream_unclear, unclear
+from jsdoctor.checks.declared.doubts import jetstream_unclear, unclear
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Severity, Subject, failed, passed, unknown
 from jsdoctor.model.manifest import Manifests
@@ -135,5 +135,4 @@ def sync_interval_declared(manifests: Manifests, params: Params) -> Iterator[Fin
                 servers.shows("sync_interval", f"sync_interval: {span(interval)}"),
                 severity=Severity.WARNING if unquoted else Severity.INFO,
                 measured=(interval, longest, "duration"),
-                remedy=BY_HAND,
             )

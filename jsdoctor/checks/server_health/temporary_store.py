@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from itertools import pairwise
 
-from jsdoctor.checks.declared.doubts import BY_HAND, jetstream_unclear, refused_by_tool, unclear
+from jsdoctor.checks.declared.doubts import jetstream_unclear, refused_by_tool, unclear
 from jsdoctor.checks.logs.bursts import bursts
 from jsdoctor.checks.logs.log_findings import finding_of
 from jsdoctor.checks.logs.words import times, when, zoned
@@ -158,13 +158,12 @@ def _forgotten(stream: DeclaredStream) -> Finding:
         "storage is not set, and the resource definition's default is memory, not the server's file: messages"
         " are gone when its servers restart; write storage: file, or storage: memory if that is intended",
         stream.shows("storage", "memory"),
-        remedy=BY_HAND,
     )
 
 
 def _finding(servers: DeclaredServers, setting: str, text: str, severity: Severity | None) -> Finding:
     shown = servers.at(setting).shows(f"store_dir: {servers.get('store_dir', 'not set')}")
-    return failed(servers.subject, text, shown, severity=severity, remedy=BY_HAND)
+    return failed(servers.subject, text, shown, severity=severity)
 
 
 _IN_MEMORY = ("/dev/shm", "/run")  # noqa: S108 - looked for, not used

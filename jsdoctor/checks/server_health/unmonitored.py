@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.declared.doubts import BY_HAND, unclear
+from jsdoctor.checks.declared.doubts import unclear
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, failed, passed
 from jsdoctor.model.manifest import DeclaredServers, Manifests
@@ -37,4 +37,4 @@ _NO_EXPORTER = (
 
 def _finding(servers: DeclaredServers, setting: str, text: str, severity: Severity | None) -> Finding:
     shown = servers.shows(setting, f"{setting}: off")
-    return failed(servers.subject, text, shown, severity=severity, remedy=BY_HAND)
+    return failed(servers.subject, text, shown, severity=severity)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
+from jsdoctor.checks.declared.doubts import indeterminate
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.streams.limits import histories
 from jsdoctor.model.finding import Confidence, Finding, Severity, failed, passed, unknown
@@ -98,7 +98,6 @@ def acked_then_dropped_declared(
                 stream.shows("max_bytes", limit),
                 severity=Severity.INFO,
                 measured=(limit, payload, "bytes"),
-                remedy=BY_HAND,
             )
         else:
             yield passed(stream.subject)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from jsdoctor.checks.declared import deletions, stream_changes
+from jsdoctor.checks.declared import deletions, stream_refusals
 from jsdoctor.checks.declared.deployed import Deployed, consumer_of
-from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate, refused_by_tool
+from jsdoctor.checks.declared.doubts import indeterminate, refused_by_tool
 from jsdoctor.checks.declared.refusal import certain
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Confidence, Finding, failed, passed, unknown
@@ -33,7 +33,6 @@ def change_deletes_declared(
                 stream.subject,
                 f"the plan {what}{held} and consumers",
                 stream.place.shows(f"{stream.what}: {stream.planned_action}"),
-                remedy=BY_HAND,
             )
         elif not deployed.seen:
             continue
@@ -62,7 +61,6 @@ def _consumers(manifests: Manifests, deployed: Deployed) -> Iterator[Finding]:
                 consumer.shows(field, ", ".join(consumer.stored.filters)),
                 confidence=Confidence.HIGH if deletion.exact else Confidence.MEDIUM,
                 measured=(deletion.messages, 0, "count"),
-                remedy=BY_HAND,
             )
 
 
@@ -72,7 +70,7 @@ def _changed(
     wanted = stream.after_update(current.config, server)
     changes = list(deletions.of_change(wanted, current, server, subjects))
     # What the server refuses deletes nothing: JSD614 reports it.
-    if not changes or not stream.may_update or certain(stream_changes.of_change(wanted, current.config, {}), server):
+    if not changes or not stream.may_update or certain(stream_refusals.of_change(wanted, current.config, {}), server):
         return passed(stream.subject)
     if all(deletion.unsure for deletion in changes):
         how = "use a login of the stream's account, live: it can ask how many messages each subject holds"
@@ -87,7 +85,6 @@ def _changed(
         current.observed("state.bytes", current.state.bytes),
         confidence=Confidence.HIGH if exact else Confidence.MEDIUM,
         measured=(max(known) if known else None, 0 if known else None, "count" if known else None),
-        remedy=BY_HAND,
     )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.declared import stream_changes, stream_refusals
+from jsdoctor.checks.declared import stream_refusals
 from jsdoctor.checks.declared.deployed import Declarations, Deployed, release_for
 from jsdoctor.checks.declared.doubts import indeterminate
 from jsdoctor.checks.declared.refusal import ServerRefusal, verdict
@@ -102,7 +102,7 @@ def _refusals(
     yield from stream_refusals.of_stream(config, known, creating=deployed.seen and not there)
     if current:
         consumers = {consumer.name: consumer.config for consumer in current.consumers}
-        yield from stream_changes.of_change(config, current.config, consumers)
+        yield from stream_refusals.of_change(config, current.config, consumers)
     held = current.config.subjects if current else ()
     wanted = tuple(subject for subject in config.subjects if subject not in held)
     yield from _overlaps(stream, wanted, declared, deployed, account)

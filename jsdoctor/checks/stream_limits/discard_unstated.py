@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
+from jsdoctor.checks.declared.doubts import indeterminate
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, failed, passed
 from jsdoctor.model.manifest import DeclaredStream, Manifests
@@ -37,5 +37,4 @@ def _finding(stream: DeclaredStream, limit: str) -> Finding:
         f"{limit} is set and the discard policy is not: by default a full stream deletes {lost} silently;"
         " write discard: old if that is intended, discard: new if publishers shall be refused",
         stream.shows(limit, getattr(stream.stored, limit)),
-        remedy=BY_HAND,
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.declared.deployed import Declarations, Deployed
-from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
+from jsdoctor.checks.declared.doubts import indeterminate
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.stream_limits.room import MoreRoom, room
 from jsdoctor.checks.streams.limits import (
@@ -119,7 +119,6 @@ def near_limit_declared(manifests: Manifests, snapshots: SnapshotSeries | None, 
             stream.shows("max_consumers", most),
             severity=Severity.ERROR if over else Severity.WARNING,
             measured=(len(names), most, "count"),
-            remedy=BY_HAND,
         )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
+from jsdoctor.checks.declared.doubts import indeterminate
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Confidence, Finding, failed, passed
 from jsdoctor.model.manifest import Manifests
@@ -66,5 +66,4 @@ def no_ack_declared(manifests: Manifests) -> Iterator[Finding]:
                 "no_ack is set: a publisher that waits times out although its message is stored, and stores it"
                 " again with every retry",
                 stream.shows("no_ack", value=True),
-                remedy=BY_HAND,
             )

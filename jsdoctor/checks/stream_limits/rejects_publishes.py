@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import msgspec
-
-from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
+from jsdoctor.checks.declared.doubts import indeterminate
 from jsdoctor.checks.logs.bursts import bursts
 from jsdoctor.checks.logs.log_findings import finding_of, is_recent
 from jsdoctor.checks.logs.words import client_of, subject_of
@@ -118,6 +116,10 @@ _CLIENT = ("client-stream-full-messages", "client-stream-full-bytes", "client-st
 _TOO_LARGE = "client-message-too-large"
 
 
+_INSPECTED = {"action": "stream.inspect"}
+"""Logs do not show the limits of the stream."""
+
+
 @check("stream_limits.rejects_publishes_logged", lines_of="clients")
 def rejects_publishes_logged(logs: LogEvidence) -> Iterator[Finding]:
     """Servers write it at level DBG only, so the logs of servers alone cannot show that nothing was refused."""
@@ -127,19 +129,13 @@ def rejects_publishes_logged(logs: LogEvidence) -> Iterator[Finding]:
     ]
     for burst in bursts(logs, _TOO_LARGE, subjects=client_of, calm=False):
         what = "its publishes were refused, a message is larger than max_msg_size of the stream (10054)"
-        finding = finding_of(
-            burst, f"{what}: {burst.story}. It is not stored, however often it is published", Severity.WARNING
-        )
-        yield msgspec.structs.replace(finding, remedy={"action": "stream.inspect"})
+        text = f"{what}: {burst.story}. It is not stored, however often it is published"
+        yield finding_of(burst, text, Severity.WARNING, remedy=_INSPECTED)
     for burst in log_bursts:
         what = burst.values("reason") or "the stream is full"
         who = "it refuses messages" if burst.subject.kind == "stream" else "its publishes were refused"
-        finding = finding_of(
-            burst,
-            f"{who}, {what} (10077): {burst.story}. What is not published again is lost",
-            None if is_recent(logs, burst) else Severity.WARNING,
-        )
-        yield msgspec.structs.replace(finding, remedy={"action": "stream.inspect"})  # logs do not show its limits
+        text = f"{who}, {what} (10077): {burst.story}. What is not published again is lost"
+        yield finding_of(burst, text, None if is_recent(logs, burst) else Severity.WARNING, remedy=_INSPECTED)
 
 
 @check("stream_limits.rejects_publishes_declared")
@@ -178,5 +174,4 @@ def _finding(stream: DeclaredStream, field: str, text: str, severity: Severity |
         text,
         stream.at(field).shows(f"discard: {stream.stored.discard}"),
         severity=severity,
-        remedy=BY_HAND,
     )

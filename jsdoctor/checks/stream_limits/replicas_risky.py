@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from jsdoctor.checks.declared.deployed import Deployed, release_for
-from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
+from jsdoctor.checks.declared.doubts import indeterminate
 from jsdoctor.checks.declared.stream_resources import servers_for
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, failed, passed, unknown
@@ -204,7 +204,6 @@ def _finding_declared(stream: DeclaredStream, text: str, severity: Severity | No
         stream.shows("num_replicas", stream.stored.num_replicas),
         severity=severity,
         measured=(stream.stored.num_replicas, None if severity else _SMALLEST_QUORUM, "count"),
-        remedy=BY_HAND,
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.declared.deployed import Declarations, Deployed
-from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
+from jsdoctor.checks.declared.doubts import indeterminate
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.streams.limits import (
     histories,
@@ -279,5 +279,4 @@ def _finding(stream: DeclaredStream, text: str, severity: Severity) -> Finding:
         stream.shows("retention", stream.stored.retention),
         severity=severity,
         confidence=Confidence.MEDIUM,
-        remedy=BY_HAND,
     )

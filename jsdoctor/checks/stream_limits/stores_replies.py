@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
+from jsdoctor.checks.declared.doubts import indeterminate
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, failed, passed
 from jsdoctor.model.jetstream import StreamConfig
@@ -57,7 +57,6 @@ def stores_replies_declared(manifests: Manifests) -> Iterator[Finding]:
                 fault[1],
                 stream.shows("subjects", list(stream.stored.subjects)),
                 severity=fault[0],
-                remedy=BY_HAND,
             )
 
 

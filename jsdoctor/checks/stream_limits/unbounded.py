@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from jsdoctor.checks.declared.doubts import BY_HAND, indeterminate
+from jsdoctor.checks.declared.doubts import indeterminate
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Confidence, Finding, Severity, failed, passed
+from jsdoctor.model.finding import BY_HAND, Confidence, Finding, Severity, failed, passed
 from jsdoctor.model.jetstream import StreamConfig
 from jsdoctor.model.manifest import Manifests
 from jsdoctor.model.params import Params
@@ -132,7 +132,6 @@ def unbounded_declared(manifests: Manifests) -> Iterator[Finding]:
                 + ("every object until it is deleted" if bucket else "every message forever"),
                 stream.shows("max_bytes", "no limit"),
                 severity=Severity.INFO if bucket else None,
-                remedy=BY_HAND,
             )
 
 
