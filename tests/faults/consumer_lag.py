@@ -11,12 +11,14 @@ from typing import Any
 import nats
 import nats.errors
 
+from jsdoctor.demo.server import free_ports
 from jsdoctor.model.server_defaults import DEFAULT_MAX_WAITING
 from tests.clients.mqtt import mqtt_session
 from tests.faults.planting import fault
 from tests.servers import wait_until
 from tests.servers.deployments import furnished, single, stored
 from tests.servers.landscape import Landscape
+from tests.servers.relay import Relay
 from tests.support.applications import acknowledge, answers, fetches, ignore, publishes, pulls, subscribes, take, works
 from tests.support.deployment import HOUR_NS
 from tests.support.site import SECOND_NS, Site
@@ -506,6 +508,35 @@ async def four_workers_of_a_consumer_that_lets_one_work(site: Site) -> None:
     await site.stream("S_ONEBYONE")
     await site.consumer("S_ONEBYONE", "worker", max_ack_pending=1)
     await site.publish("s_onebyone.x", 200)
+
+
+async def reads_one_by_one_from_afar(site: Site) -> None:
+    """A client behind a path of 40 ms each way: it requests a message, acknowledges it, requests the next."""
+    (port,) = free_ports(1)
+    path = Relay(port, site.cluster.node("n1").ports.client, delay_s=0.04)
+    client = await nats.connect(f"nats://app:app@127.0.0.1:{port}", allow_reconnect=False)
+    try:
+        subscription = await client.jetstream().pull_subscribe_bind("worker", "S_ROUNDTRIP")
+        while True:
+            for message in await subscription.fetch(1, timeout=10):
+                await message.ack()
+    finally:
+        await client.close()
+        path.close()
+
+
+@fault(
+    "JSD402",
+    "APP/S_ROUNDTRIP/worker",
+    reads_one_by_one_from_afar,
+    publishes("s_roundtrip.x", 20, 0.2),
+    mentions="takes one message at a time, one in ",
+)
+async def one_message_for_each_round_trip(site: Site) -> None:
+    """https://github.com/redpanda-data/redpanda/issues/29940: 2 MiB a minute, whatever max_ack_pending is."""
+    await site.stream("S_ROUNDTRIP")
+    await site.consumer("S_ROUNDTRIP", "worker")
+    await site.publish("s_roundtrip.x", 2_500)
 
 
 async def wait_for_a_full_batch(site: Site) -> None:

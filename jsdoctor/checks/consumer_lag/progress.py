@@ -232,8 +232,23 @@ def _lag_cause(history: ConsumerHistory) -> str:
         return f"{share:.0%} of its deliveries are repeats (JSD408)"
     if not moved(history):
         return "clients wait and the server delivers nothing (JSD404, JSD417)"
-    if not config.is_push and all(reading.num_pending and reading.num_waiting for reading in history.readings):
+    return "its clients are slower than what arrives" if config.is_push else _pace_of_pulls(history)
+
+
+def _pace_of_pulls(history: ConsumerHistory) -> str:
+    """Whether requests wait for the server, or messages for requests; of which one at a time leaves a round trip each.
+
+    What is in flight is on its way to the client, in its hands, or acknowledged and on its way back.
+    """
+    readings, sequences = history.readings, history.last.delivered.consumer_seq - history.first.delivered.consumer_seq
+    if all(reading.num_pending and reading.num_waiting for reading in readings):
         return "requests of its clients wait each time: its server delivers less than arrives"
+    if sequences > 0 and all(reading.num_ack_pending + reading.num_waiting <= 1 for reading in readings):
+        each = span(round(1e9 * history.elapsed_s / sequences))
+        return (
+            f"its client takes one message at a time, one in {each}: if that is its round trip to the server (RTT in "
+            "nats server report connections), it should fetch more at once"
+        )
     return "its clients are slower than what arrives"
 
 
