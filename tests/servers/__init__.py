@@ -13,7 +13,7 @@ Fixtures (tests/conftest.py), all of them available without an import::
     server_version: str
         Parametrised: the test runs once for every version in VERSIONS.
     nats_cli: Path
-        The real `nats` command, v0.5.0. Skips the test with a reason where Go is missing; fails it when CI is set.
+        The real `nats` command, v0.5.1. Skips the test with a reason where Go is missing; fails it when CI is set.
     shift_clock(pid, seconds) -> None
         Sets the clock of a process wrong. Module scope.
 
