@@ -11,12 +11,13 @@ from jsdoctor.app.configuration import load_configuration
 from jsdoctor.app.messages import LOGGED, Messages
 from jsdoctor.app.request import WhereOptions
 from jsdoctor.engine.where import where
+from jsdoctor.model.account_mappings import AccountMappings
 from jsdoctor.model.server import ConnectedServer, Servers
 from jsdoctor.model.snapshot import SnapshotSeries
 from jsdoctor.model.whereabouts import WhereReport
 from jsdoctor.sources.request import EvidenceRequest
 
-_NEEDED = need_of((SnapshotSeries,), (Servers, ConnectedServer))
+_NEEDED = need_of((SnapshotSeries,), (Servers, ConnectedServer, AccountMappings))
 
 
 @dataclass(frozen=True, kw_only=True)

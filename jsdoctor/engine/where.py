@@ -7,14 +7,17 @@ from datetime import timedelta
 
 from jsdoctor.engine.preflight.groups import Landscape
 from jsdoctor.engine.preflight.judge import not_seen
+from jsdoctor.engine.subject_routes import SubjectRoute, SubjectRoutes
+from jsdoctor.model.account_mappings import AccountMappings, transformed
 from jsdoctor.model.evidence import EvidenceSet
+from jsdoctor.model.finding import CLUSTER
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.jetstream import Cluster, SourceConfig
 from jsdoctor.model.near_subjects import nearness
 from jsdoctor.model.nearest import did_you_mean
 from jsdoctor.model.partial import NotShownError
 from jsdoctor.model.snapshot import Consumer, Stream
-from jsdoctor.model.subjects import overlaps_any, subjects_overlap
+from jsdoctor.model.subjects import common_subject, overlaps_any, subjects_overlap
 from jsdoctor.model.whereabouts import Whereabout, Whereabouts
 from jsdoctor.model.wording import counted, joined, listed, span
 
@@ -31,18 +34,22 @@ def where(evidence: EvidenceSet, *names: str) -> tuple[Whereabouts, ...]:
     A word without a dot is a stream where one has that name, and a subject else.
     """
     land = Landscape(evidence)
+    routes = SubjectRoutes(evidence.get(AccountMappings), land.streams)
     try:
         unseen = tuple(not_seen(evidence, land, ()))
     except NotShownError as error:
         return tuple(_undecided(asked, error) for asked in names)
-    return tuple(_whereabouts(asked, land, unseen) for asked in names)
+    return tuple(_whereabouts(asked, land, routes, unseen) for asked in names)
 
 
-def _whereabouts(asked: str, land: Landscape, unseen: tuple[Gap, ...]) -> Whereabouts:
+def _whereabouts(asked: str, land: Landscape, routes: SubjectRoutes, unseen: tuple[Gap, ...]) -> Whereabouts:
     try:
-        sentence, found = _found(asked, land)
+        sentence, found = _found(asked, land, routes)
     except NotShownError as error:
         return _undecided(asked, error)
+    if routes.unread and not {"#", "/"} & set(asked):
+        reason = f"the mappings, imports and exports of {listed(routes.unread, _SHOWN)} were not read"
+        unseen = (*unseen, Gap("mappings", CLUSTER, reason, AccountMappings.unavailable.how_to_get, requested=False))
     return Whereabouts(asked=asked, sentence=sentence, found=tuple(found), unseen=unseen)
 
 
@@ -54,7 +61,7 @@ def _undecided(asked: str, error: NotShownError) -> Whereabouts:
 Found = tuple[str, list[Whereabout]]
 
 
-def _found(asked: str, land: Landscape) -> Found:
+def _found(asked: str, land: Landscape, routes: SubjectRoutes) -> Found:
     name, _, sequence = asked.partition("#")
     stream, slash, consumer = asked.partition("/")
     if sequence.isascii() and sequence.isdigit():
@@ -62,8 +69,8 @@ def _found(asked: str, land: Landscape) -> Found:
     if slash:
         return _consumer(_named(land, stream), stream, consumer, land)
     if "." not in asked and (streams := _named(land, asked)):
-        return _of_streams(streams), [_stream(each, land) for each in streams]
-    return _subject(asked, land)
+        return _of_streams(streams), [_stream(each, land, routes) for each in streams]
+    return _subject(asked, land, routes)
 
 
 def _named(land: Landscape, name: str) -> list[Stream]:
@@ -92,8 +99,10 @@ def _place(asset: Stream | Consumer, *facts: str) -> Whereabout:
     )
 
 
-def _stream(stream: Stream, land: Landscape) -> Whereabout:
-    return _place(stream, *_facts(stream), *_copies(stream, land), *_readers(stream, ""))
+def _stream(stream: Stream, land: Landscape, routes: SubjectRoutes) -> Whereabout:
+    leading = routes.to(stream)
+    more = [f"and {counted(len(leading) - _SHOWN, 'more')} that lead to it"] if len(leading) > _SHOWN else []
+    return _place(stream, *_facts(stream), *leading[:_SHOWN], *more, *_copies(stream, land), *_readers(stream, ()))
 
 
 def _facts(stream: Stream) -> Iterator[str]:
@@ -116,17 +125,17 @@ def _copies(stream: Stream, land: Landscape) -> Iterator[str]:
             yield f"{'mirrored' if other.config.mirror else 'sourced'} by {other.subject.label}"
 
 
-def _readers(stream: Stream, subject: str) -> Iterator[str]:
-    """The consumers, or those that get messages of a subject."""
-    takes = [each for each in stream.consumers if not subject or _takes(each, subject)]
+def _readers(stream: Stream, subjects: tuple[str, ...]) -> Iterator[str]:
+    """The consumers, or those that get messages of some subjects."""
+    takes = [each for each in stream.consumers if not subjects or _takes(each, subjects)]
     if not takes:
-        some = " with a filter that takes it" if subject and stream.consumers else ""
+        some = " with a filter that takes it" if subjects and stream.consumers else ""
         yield f"no consumer{some}" if stream.consumers_seen else "consumers were not read"
         return
-    yield from (f"{'read' if not subject else 'taken'} by {_reader(each)}" for each in takes[:_SHOWN])
+    yield from (f"{'taken' if subjects else 'read'} by {_reader(each)}" for each in takes[:_SHOWN])
     if len(takes) > _SHOWN:
         yield f"and by {counted(len(takes) - _SHOWN, 'more consumer')}"
-    if subject and (others := [each.name for each in stream.consumers if each not in takes]):
+    if subjects and (others := [each.name for each in stream.consumers if each not in takes]):
         yield f"not by {listed(others, _SHOWN)}, whose filters differ"
 
 
@@ -140,8 +149,8 @@ def _reader(consumer: Consumer) -> str:
     return f"{consumer.name} ({kind}{filters}): {backlog}{waiting}"
 
 
-def _takes(consumer: Consumer, subject: str) -> bool:
-    return not consumer.config.filters or overlaps_any(subject, consumer.config.filters)
+def _takes(consumer: Consumer, subjects: tuple[str, ...]) -> bool:
+    return not consumer.config.filters or any(overlaps_any(each, consumer.config.filters) for each in subjects)
 
 
 def _consumer(streams: Sequence[Stream], stream: str, name: str, land: Landscape) -> Found:
@@ -163,28 +172,56 @@ def _consumer(streams: Sequence[Stream], stream: str, name: str, land: Landscape
     return f"{found[0].subject.label} is {_on(found[0])}", places
 
 
-def _subject(subject: str, land: Landscape) -> Found:
-    """The streams that store it; else those whose subjects it misses by one word."""
-    found = [stream for stream in land.streams if overlaps_any(subject, stream.config.subjects)]
-    if not found:
-        near = sorted(
-            {
-                f"{pattern} of {stream.subject.label}"
-                for stream in land.streams
-                for pattern in stream.config.subjects
-                if nearness(pattern, subject) is not None
-            }
+def _subject(subject: str, land: Landscape, routes: SubjectRoutes) -> Found:
+    """The streams that store it, by mappings and imports too; else those whose subjects it misses by one word."""
+    every = routes.of(subject)
+    taken = {stream.subject: [route for route in every if route.common(stream)] for stream in land.streams}
+    missed = "".join(f"; {text}" for text in _astray(every, {r for each in taken.values() for r in each})[:_SHOWN])
+    found = [stream for stream in land.streams if taken[stream.subject]]
+    if found:
+        places = [_storing(stream, taken[stream.subject], land) for stream in found]
+        return f"{subject} is stored by {joined([stream.subject.label for stream in found])}{missed}", places
+    near = sorted(
+        {
+            f"{pattern} of {stream.subject.label}"
+            for stream in land.streams
+            for pattern in stream.config.subjects
+            if nearness(pattern, subject) is not None
+        }
+    )
+    meant = f"; near: {listed(near, _SHOWN)}" if near else ""
+    if "." not in subject:
+        meant = did_you_mean(subject, {each.name for each in land.streams}) or meant
+    return f"No stream that was seen stores {subject}{missed or meant}", []
+
+
+def _storing(stream: Stream, arriving: Sequence[SubjectRoute], land: Landscape) -> Whereabout:
+    """A stream that stores a subject, and who gets it there."""
+    matching = [each for each in stream.config.subjects if any(subjects_overlap(each, r.subject) for r in arriving)]
+    subjects = tuple(dict.fromkeys(subject for route in arriving for subject in route.common(stream)))
+    steps = [_step(route) for route in arriving if route.step]
+    change = stream.config.subject_transform
+    if change and (src := change.src or ">"):
+        subjects = tuple(
+            transformed(common_subject(src, s), src, change.dest) if subjects_overlap(src, s) else s for s in subjects
         )
-        meant = f"; near: {listed(near, _SHOWN)}" if near else ""
-        if "." not in subject:
-            meant = did_you_mean(subject, {each.name for each in land.streams}) or meant
-        return f"No stream that was seen stores {subject}{meant}", []
-    places = []
-    for stream in found:
-        matching = [pattern for pattern in stream.config.subjects if subjects_overlap(pattern, subject)]
-        facts = (f"by {listed(matching, _SHOWN)}", _on(stream), *_copies(stream, land))
-        places.append(_place(stream, *facts, *_readers(stream, subject)))
-    return f"{subject} is stored by {joined([stream.subject.label for stream in found])}", places
+        steps.append(f"stored as {listed(subjects, _SHOWN)} (subject_transform)")
+    facts = (f"by {listed(matching, _SHOWN)}", *steps, _on(stream), *_copies(stream, land))
+    return _place(stream, *facts, *_readers(stream, subjects))
+
+
+def _step(route: SubjectRoute) -> str:
+    share = "" if route.share == 100 else f"{route.share} % "
+    return f"{share}as {route.subject}: {', then '.join(route.steps)}"
+
+
+def _astray(routes: Sequence[SubjectRoute], stored: set[SubjectRoute]) -> list[str]:
+    """The mappings and imports that lead to no stream."""
+    used = {each for route in stored for each in route.way}
+    lost = [route for route in routes if route.step and not route.is_copy and route not in used]
+    last = [route for route in lost if not any(other.origin == route for other in lost)]
+    gone = (f"no stream that was seen stores {r.subject}" if r.subject else f"{r.share} % is dropped" for r in last)
+    return [f"{', then '.join(route.steps)}, and {text}" for route, text in zip(last, gone, strict=True)]
 
 
 def _message(streams: Sequence[Stream], name: str, sequence: int, land: Landscape) -> Found:

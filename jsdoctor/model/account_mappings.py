@@ -5,12 +5,17 @@ Source: the ACCOUNTZ endpoint with an account (server: monitor.go accountInfo).
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 
 import msgspec
 
 from jsdoctor.model.evidence import Evidence, EvidenceSource, not_offered
 from jsdoctor.model.finding import Observation
+from jsdoctor.model.subjects import common_subject
+
+_FUNCTION = re.compile(r"\{\{\s*(\w+)\s*\(?(.*?)\)?\s*\}\}")
+_ONE_TOKEN = {"partition", "left", "right", "random"}
 
 
 class Destination(msgspec.Struct, frozen=True):
@@ -24,10 +29,43 @@ class Destination(msgspec.Struct, frozen=True):
     cluster: str = ""
 
 
+class Export(msgspec.Struct, frozen=True):
+    """Subjects that other accounts may import. `type`: `service` or `stream`."""
+
+    subject: str = ""
+    type: str = ""
+
+
+class Import(msgspec.Struct, frozen=True):
+    """What `account` exports as `subject` is `local_subject` here.
+
+    A service takes messages to that account, a stream brings them from there. Servers do not report in which order
+    several wildcards are used.
+    """
+
+    subject: str = ""
+    account: str = ""
+    local_subject: str = ""
+    type: str = ""
+
+    def exported(self, subject: str) -> str:
+        """What a subject of this account is in the other one; empty for one that is not imported."""
+        return _renamed(subject, self.local_subject, self.subject)
+
+    def imported(self, subject: str) -> str:
+        """What a subject of the other account is in this one; empty for one that is not imported."""
+        return _renamed(subject, self.subject, self.local_subject)
+
+
+def _renamed(subject: str, source: str, destination: str) -> str:
+    common = common_subject(source, subject)
+    return destination if common and source.count("*") > 1 else common and transformed(common, source, destination)
+
+
 class MappedAccount(msgspec.Struct, frozen=True, kw_only=True):
     """One account on one server of `cluster`. `names`: its name, or its public key and name tag.
 
-    `shared`: subjects that it exports, and those under which it imports services. `leafs`: its leaf connections.
+    `leafs`: its leaf connections.
     """
 
     server: str
@@ -35,13 +73,25 @@ class MappedAccount(msgspec.Struct, frozen=True, kw_only=True):
     names: frozenset[str]
     at: datetime
     mappings: dict[str, tuple[Destination, ...]]
-    shared: tuple[str, ...] = ()
+    exports: tuple[Export, ...] = ()
+    imports: tuple[Import, ...] = ()
     leafs: int = 0
+
+    @property
+    def shared(self) -> tuple[str, ...]:
+        """Subjects that it exports, and those under which it imports services."""
+        services = (each.local_subject for each in self.imports if each.type == "service")
+        return tuple(filter(None, (*(each.subject for each in self.exports), *services)))
 
     def destinations(self, source: str) -> tuple[Destination, ...]:
         """Those that apply to clients of this server: of its cluster if any name it (server: accounts.go)."""
         own = tuple(d for d in self.mappings[source] if d.cluster and d.cluster == self.cluster)
         return own or tuple(d for d in self.mappings[source] if not d.cluster)
+
+    def shares(self, source: str) -> list[tuple[str, int]]:
+        """The subjects that it leads to, each with its own percentage."""
+        sums = [0, *(destination.weight for destination in self.destinations(source))]
+        return [(d.subject, d.weight - before) for d, before in zip(self.destinations(source), sums, strict=False)]
 
     def observed(self, source: str) -> Observation:
         """A mapping of this server as evidence."""
@@ -63,3 +113,39 @@ class AccountMappings(Evidence, frozen=True):
     left_out_by = frozenset({"reply"})
 
     accounts: tuple[MappedAccount, ...]
+
+
+def transformed(subject: str, source: str, destination: str) -> str:
+    """What messages become that match `source` and `subject`, a pattern: `*` and `>` are what a function decides.
+
+    `subject` lies within `source`. Wildcards of a destination are those of the source in their order.
+    """
+    tokens, rest, values = subject.split("."), list[str](), list[str]()
+    for number, token in enumerate(source.split(".")):
+        if token == ">":
+            rest = tokens[number:]
+        elif token == "*":
+            values.append(tokens[number] if number < len(tokens) else "*")
+    result, order = list[str](), iter(values)
+    for token in _FUNCTION.sub(_marked, destination).split("."):
+        if _SEVERAL in token:
+            return ".".join([*result, ">"])
+        if token == ">":
+            result += rest or [">"]
+        elif token == "*":
+            result.append(next(order, "*"))
+        elif token.startswith("$") and token[1:].isdigit():
+            result.append(dict(enumerate(values, 1)).get(int(token[1:]), "*"))
+        else:
+            result.append("*" if _ANY in token else token)
+    return ".".join(result)
+
+
+_ANY, _SEVERAL = "\1", "\0"
+
+
+def _marked(function: re.Match[str]) -> str:
+    name, argument = function[1].lower(), function[2].strip()
+    if name == "wildcard":
+        return f"${argument}"
+    return _ANY if name in _ONE_TOKEN else _SEVERAL

@@ -6,20 +6,11 @@ from collections.abc import Iterable
 
 import msgspec
 
-from jsdoctor.model.account_mappings import AccountMappings, Destination, MappedAccount
+from jsdoctor.model.account_mappings import AccountMappings, Destination, Export, Import, MappedAccount
 from jsdoctor.model.exchange import Access, Endpoint, Exchange
 from jsdoctor.model.reported import Instant
 from jsdoctor.parse.opening import Identities, open_reply
 from jsdoctor.parse.replies import ReplyError
-
-
-class _Export(msgspec.Struct, frozen=True):
-    subject: str = ""
-
-
-class _Import(msgspec.Struct, frozen=True):
-    type: str = ""
-    local_subject: str = ""
 
 
 class _Detail(msgspec.Struct, frozen=True):
@@ -27,8 +18,8 @@ class _Detail(msgspec.Struct, frozen=True):
     name_tag: str = ""
     leafnode_connections: int = 0
     mappings: dict[str, tuple[Destination, ...]] | None = None
-    exports: tuple[_Export, ...] | None = None
-    imports: tuple[_Import, ...] | None = None
+    exports: tuple[Export, ...] | None = None
+    imports: tuple[Import, ...] | None = None
 
 
 class _ReportedAccount(_Detail, frozen=True):
@@ -50,7 +41,6 @@ def account_mappings(exchanges: Iterable[Exchange], identities: Identities) -> A
             continue
         detail = reply.account_detail or reply
         if detail.account_name:
-            imported = [i.local_subject for i in detail.imports or () if i.type == "service"]
             accounts.append(
                 MappedAccount(
                     server=identities.name(identity),
@@ -58,7 +48,8 @@ def account_mappings(exchanges: Iterable[Exchange], identities: Identities) -> A
                     names=frozenset({detail.account_name, detail.name_tag} - {""}),
                     at=reply.now or identity.time or exchange.asked_at,
                     mappings=detail.mappings or {},
-                    shared=tuple(filter(None, (*(e.subject for e in detail.exports or ()), *imported))),
+                    exports=detail.exports or (),
+                    imports=detail.imports or (),
                     leafs=detail.leafnode_connections,
                 )
             )

@@ -55,8 +55,38 @@ def test_what_removed_a_message(limit: dict[str, Any], words: str) -> None:
 
 
 def test_what_may_hide_it_is_said() -> None:
-    assert asked("nothing.here").unseen == ()
+    assert [gap.kind for gap in asked("nothing.here").unseen] == ["mappings"]
+    assert asked("ORDERS/none").unseen == ()
     hidden = asked("nothing.here", {"server": "n2", "endpoint": "JSZ", "drop": True})
     assert not hidden.found
     assert hidden.unseen
     assert asked("nothing.here", base="three-nodes-2.15.1-account").unseen, "a plain login sees its own account alone"
+
+
+def mapped(server: str, mappings: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
+    detail = {"account_name": "APP", "mappings": mappings}
+    return {"server": server, "endpoint": "ACCOUNTZ", "reply": {"account_detail": detail}}
+
+
+def test_servers_that_map_differently_are_named() -> None:
+    """As after a reload of one of them."""
+    away = mapped("n1", {"orders.in": [{"subject": "lost", "weight": 100}]})
+    sentence = asked("orders.in", away, mapped("n2", {}), mapped("n3", {})).sentence
+    assert sentence == (
+        "orders.in is stored by APP > ORDERS; APP maps orders.in to lost on n1, and no stream that was seen stores lost"
+    )
+
+
+def test_of_two_mappings_any_may_apply() -> None:
+    both = {"a.*": [{"subject": "orders.{{wildcard(1)}}", "weight": 100}], "a.>": [{"subject": "lost", "weight": 100}]}
+    answer = asked("a.b", *(mapped(name, both) for name in ("n1", "n2", "n3")))
+    assert answer.sentence == (
+        "a.b is stored by APP > ORDERS; APP may map a.> to lost, and no stream that was seen stores lost"
+    )
+    assert answer.found[0].facts[1] == "as orders.b: APP may map a.* to orders.{{wildcard(1)}}"
+
+
+def test_consumers_filter_what_the_stream_makes_of_a_subject() -> None:
+    change = {"config.subject_transform": {"src": "orders.>", "dest": "archive.>"}}
+    facts = asked("orders.eu.x", {"stream": "APP/ORDERS", "set": change}).found[0].facts
+    assert facts[1] == "stored as archive.eu.x (subject_transform)"

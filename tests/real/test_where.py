@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from nats.aio.client import Client
 
 from tests.cli.invoke import jsdoctor_warm
-from tests.servers import VERSIONS, Cluster, ClusterFactory
+from tests.servers import VERSIONS, Cluster, ClusterFactory, wait_until
 from tests.support.deployment import add_consumer, add_stream, api
 from tests.support.outage import with_client
 
@@ -107,19 +108,133 @@ def test_questions_with_known_answers(cluster_factory: ClusterFactory, version: 
     with_client(cluster, plant)
     asked = list(dict.fromkeys((*QUESTIONS, *FACTS, "SHORT#1")))
     answers = answered(cluster, tmp_path, *asked)
-    wrong = {
-        word: answers[word]["sentence"]
-        for word, text in QUESTIONS.items()
-        if text not in answers[word]["sentence"].lower()
-    }
-    assert wrong == {}
+    judged(answers, QUESTIONS, FACTS)
     assert "gone" in answers["SHORT#1"]["sentence"]
-    for word, texts in FACTS.items():
-        facts = "\n".join(fact for place in answers[word]["found"] for fact in place["facts"]).lower()
-        assert [text for text in texts if text not in facts] == [], facts
+    assert "the mappings, imports and exports of APP were not read" in str(answers["orders.new"]["unseen"])
 
 
-def answered(cluster: Cluster, tmp_path: Path, *asked: str) -> dict[str, dict[str, Any]]:
-    done = jsdoctor_warm("where", *asked, "--isolated", "-s", cluster.url("app"), "--format", "json", cwd=tmp_path)
+MAPPINGS = """mappings: {
+    "in.*": "orders.{{wildcard(1)}}"
+    "split.>": [{destination: "orders.a.>", weight: 70%}, {destination: "lost.>", weight: 30%}]
+    "orders.dev": "dev.new"
+    "lossy": [{destination: "lossy", weight: 90%}]
+    "raw.*.*": "feed.{{wildcard(2)}}.{{wildcard(1)}}"
+  }
+  exports: [{service: "orders.*"}, {stream: "feed.>"}, {service: "turn.*.*"}, {service: "feed.served"}]
+"""
+IMPORTING = """OTHER {
+  jetstream: enabled
+  users: [{user: other, password: other}]
+  mappings: { "tx.*.*": "their.orders.{{wildcard(2)}}" }
+  imports: [
+    {service: {account: APP, subject: "orders.*"}, to: "their.orders.*"}
+    {service: {account: APP, subject: "turn.*.*"}, to: "turn.$2.$1"}
+    {service: {account: APP, subject: "feed.served"}, to: "served"}
+    {stream: {account: APP, subject: "feed.>"}, to: "app.feed.>"}
+  ]
+}
+"""
+LEADS_TO = {
+    "in.zz": ("app", "app", "ORDERS", "orders.zz"),
+    "their.orders.q": ("other", "app", "ORDERS", "orders.q"),
+    "tx.a.b": ("other", "app", "ORDERS", "orders.b"),
+    "feed.x": ("app", "other", "FEED", "app.feed.x"),
+    "raw.a.b": ("app", "other", "FEED", "app.feed.b.a"),
+    "turn.a.b": ("other", "app", "TURNED", "turn.b.a"),
+    "served": ("other", "app", "SERVED", "feed.served"),
+    "orders.dev": ("app", "", "", ""),
+}
+"""Who publishes what, and whose stream stores it under which subject, as the servers do it."""
+LED = {
+    "in.zz": "in.zz is stored by app > orders",
+    "split.x": "split.x is stored by app > orders; app maps split.> to lost.> (30 %) and orders.a.> (70 %),"
+    " and no stream that was seen stores lost.x",
+    "orders.dev": "no stream that was seen stores orders.dev; app maps orders.dev to dev.new,"
+    " and no stream that was seen stores dev.new",
+    "orders.*": "orders.* is stored by app > orders; app maps orders.dev to dev.new",
+    "lossy": "lossy is stored by app > lossy; app maps lossy to lossy (90 %), and 10 % is dropped",
+    "their.orders.q": "their.orders.q is stored by app > orders",
+    "tx.a.b": "tx.a.b is stored by app > orders",
+    "feed.x": "feed.x is stored by other > feed",
+    "raw.a.b": "raw.a.b is stored by other > feed",
+    "turn.a.b": "turn.a.b is stored by app > turned",
+    "served": "served is stored by app > served",
+    "ORDERS": "app > orders is on ",
+}
+LED_FACTS = {
+    "in.zz": ("as orders.zz: app maps in.* to orders.{{wildcard(1)}}", "taken by all", "not by b, whose filters"),
+    "split.x": ("70 % as orders.a.x: app maps split.>",),
+    "their.orders.q": ("as orders.q: other imports the service orders.* of app",),
+    "tx.a.b": (
+        "as orders.b: other maps tx.*.* to their.orders.{{wildcard(2)}}, then other imports the service orders.*",
+        "taken by b",
+    ),
+    "raw.a.b": (
+        "as app.feed.b.a: app maps raw.*.* to feed.{{wildcard(2)}}.{{wildcard(1)}}, then other imports the stream",
+    ),
+    "turn.a.b": ("as turn.*.*: other imports the service turn.*.* of app",),
+    "served": ("as feed.served: other imports the service feed.served of app",),
+    "ORDERS": (
+        "app maps in.* to orders.{{wildcard(1)}}",
+        "other imports the service orders.* of app",
+        "app exports the service orders.*, whose importers publish here",
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    "version", [*VERSIONS[-1:], *(pytest.param(v, marks=pytest.mark.nightly) for v in VERSIONS[:-1])]
+)
+def test_subjects_that_mappings_and_imports_lead_elsewhere(
+    cluster_factory: ClusterFactory, version: str, tmp_path: Path
+) -> None:
+    """Each is published as well, and the servers store it where it was said to be."""
+    cluster = cluster_factory(version, app_account=f"jetstream: enabled, {MAPPINGS}", accounts=IMPORTING)
+
+    async def streams(client: Client) -> None:
+        await add_stream(client, "ORDERS", subjects=["orders.>"])
+        await add_stream(client, "LOSSY", subjects=["lossy"])
+        await add_stream(client, "TURNED", subjects=["turn.*.*"])
+        await add_stream(client, "SERVED", subjects=["feed.served"])
+        await add_consumer(client, "ORDERS", "all", ack_policy="explicit")
+        await add_consumer(client, "ORDERS", "b", ack_policy="explicit", filter_subject="orders.b")
+
+    with_client(cluster, streams)
+    with_client(cluster, lambda client: add_stream(client, "FEED", subjects=["app.feed.>"]), user="other")
+    answers = answered(cluster, tmp_path, *LED, user="sys")
+    judged(answers, LED, LED_FACTS)
+    assert answers["in.zz"]["unseen"] == []
+
+    for subject, (user, owner, stream, stored_as) in LEADS_TO.items():
+        with_client(cluster, partial(publish, subject), user=user)
+        if stream:
+            wait_until(partial(is_stored, cluster, stream, owner, stored_as), f"{subject} is stored as {stored_as}")
+    assert not is_stored(cluster, "ORDERS", "app", "orders.dev")
+    assert not is_stored(cluster, "FEED", "other", "app.feed.served"), "imports of streams get nothing of services"
+
+
+async def publish(subject: str, client: Client) -> None:
+    await client.publish(subject, b"x")
+    await client.flush()
+
+
+def is_stored(cluster: Cluster, stream: str, user: str, subject: str) -> bool:
+    info = with_client(
+        cluster, lambda client: api(client, f"STREAM.INFO.{stream}", {"subjects_filter": subject}), user=user
+    )
+    return subject in (info["state"].get("subjects") or {})
+
+
+def judged(answers: dict[str, dict[str, Any]], sentences: dict[str, str], facts: dict[str, tuple[str, ...]]) -> None:
+    """Each sentence, and each of the facts with it."""
+    wrong = {w: answers[w]["sentence"] for w, text in sentences.items() if text not in answers[w]["sentence"].lower()}
+    assert wrong == {}
+    for word, texts in facts.items():
+        known = "\n".join(fact for place in answers[word]["found"] for fact in place["facts"]).lower()
+        assert [text for text in texts if text not in known] == [], known
+
+
+def answered(cluster: Cluster, tmp_path: Path, *asked: str, user: str = "app") -> dict[str, dict[str, Any]]:
+    done = jsdoctor_warm("where", *asked, "--isolated", "-s", cluster.url(user), "--format", "json", cwd=tmp_path)
     assert done.returncode in (0, 1, 3), done.stderr
     return {answer["asked"]: answer for answer in json.loads(done.stdout)["results"]}

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from jsdoctor.checks.registry import check
-from jsdoctor.model.account_mappings import AccountMappings, MappedAccount
+from jsdoctor.model.account_mappings import AccountMappings, MappedAccount, transformed
 from jsdoctor.model.finding import Finding, Severity, failed, passed, unknown
 from jsdoctor.model.server import Servers
 from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries, Stream
 from jsdoctor.model.subjects import common_subject, overlaps_any, subject_contains
 from jsdoctor.model.wording import listed
 
-_FUNCTION = re.compile(r"\{\{\s*(\w+).*?\}\}")
-_ONE_TOKEN = {"wildcard", "partition", "left", "right", "random"}
 _FOUND = tuple[str, MappedAccount]
 
 
@@ -67,16 +64,8 @@ def _concerns(source: str, account: MappedAccount, stream: Stream) -> bool:
     return not any(overlaps_any(other, tuple(shared)) for other in account.mappings if other != source)
 
 
-def _pattern(destination: str) -> str:
-    """The subjects that a destination can become. Some functions make one token, others several."""
-    marked = _FUNCTION.sub(lambda found: "*" if found[1].lower() in _ONE_TOKEN else "\0", destination)
-    tokens = ["*" if token.startswith("$") and token[1:].isdigit() else token for token in marked.split(".")]
-    several = next((number for number, token in enumerate(tokens) if "\0" in token), None)
-    return ".".join(tokens if several is None else [*tokens[:several], ">"])
-
-
 def _arrives(source: str, account: MappedAccount, captured: tuple[str, ...]) -> bool:
-    patterns = [_pattern(destination.subject) for destination in account.destinations(source)]
+    patterns = [transformed(source, source, destination.subject) for destination in account.destinations(source)]
     return any(overlaps_any(pattern, (*captured, *account.shared)) for pattern in patterns) or not patterns
 
 

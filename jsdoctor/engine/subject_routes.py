@@ -1,0 +1,165 @@
+"""What messages of a subject become on their way to streams, by the mappings and imports of accounts.
+
+A server maps what a client publishes, once. An import of a service then takes it to the account that exports it, whose
+mappings apply as well; an import of a stream brings it from there (server: client.go processServiceImport).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TypeAlias
+
+import msgspec
+
+from jsdoctor.model.account_mappings import AccountMappings, Import, MappedAccount, transformed
+from jsdoctor.model.snapshot import Stream
+from jsdoctor.model.subjects import common_subject, overlaps_any, subject_contains, subjects_overlap
+from jsdoctor.model.wording import joined
+
+_WHOLE = 100
+_MAX_STEPS = 6
+"""Maximum number of mappings and imports in a row that are followed."""
+_Names: TypeAlias = frozenset[str]
+
+
+class SubjectRoute(msgspec.Struct, frozen=True):
+    """Messages arrive as `subject` in the account of these names; an empty subject: they are dropped.
+
+    `share`: how many percent of them. `step`: the mapping or import that takes them there from `origin`, a sentence.
+    `is_copy`: they also go on without it, as with the import of a stream.
+    """
+
+    names: _Names
+    subject: str
+    share: int = _WHOLE
+    step: str = ""
+    origin: SubjectRoute | None = None
+    is_copy: bool = False
+
+    @property
+    def way(self) -> tuple[SubjectRoute, ...]:
+        """Each route of which this is the last part, itself included."""
+        return (*(self.origin.way if self.origin else ()), self)
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """The mappings and imports in their order."""
+        return tuple(route.step for route in self.way if route.step)
+
+    def common(self, stream: Stream) -> list[str]:
+        """The subjects that the stream stores of it."""
+        known = self.subject and stream.own_account in self.names
+        return [c for s in stream.config.subjects if (c := common_subject(s, self.subject))] if known else []
+
+    def after(
+        self, step: str, names: _Names, subject: str, share: int = _WHOLE, *, is_copy: bool = False
+    ) -> SubjectRoute:
+        """The route with one more step."""
+        return SubjectRoute(names, subject, self.share * share // _WHOLE, step, self, is_copy)
+
+
+class SubjectRoutes:
+    """The routes of the accounts that have these streams, and of those whose mappings were read."""
+
+    def __init__(self, mappings: AccountMappings | None, streams: Iterable[Stream]) -> None:
+        self._reports: dict[_Names, list[tuple[MappedAccount, str]]] = {}
+        variants: dict[_Names, dict[bytes, list[MappedAccount]]] = {}
+        for account in mappings.accounts if mappings else ():
+            variants.setdefault(account.names, {}).setdefault(_applied(account), []).append(account)
+        for names, differing in variants.items():
+            self._reports[names] = [
+                (same[0], f" on {joined([each.server for each in same])}" if len(differing) > 1 else "")
+                for same in differing.values()
+            ]
+        owners = {stream.own_account for stream in streams}
+        self.unread = tuple(sorted(name for name in owners if not any(name in names for names in self._reports)))
+        """The accounts whose mappings and imports were not read."""
+
+    def of(self, subject: str) -> list[SubjectRoute]:
+        """Where what clients of any account publish as `subject` arrives."""
+        every = (*self._reports, *(frozenset({name}) for name in self.unread))
+        return list(dict.fromkeys(r for names in every for r in self._published(SubjectRoute(names, subject))))
+
+    def to(self, stream: Stream) -> list[str]:
+        """The mappings and imports that lead to a stream, and the exports by which others may lead to it."""
+        starts, exports = list[SubjectRoute](), list[str]()
+        for names, account, _ in self._every():
+            starts += [SubjectRoute(names, start) for start in account.mappings]
+            starts += [SubjectRoute(names, each.local_subject) for each in _imports(account, "service")]
+            starts += [SubjectRoute(self._names(each.account), each.subject) for each in _imports(account, "stream")]
+            exports += [
+                f"{_label(names)} exports the service {export.subject}, whose importers publish here"
+                for export in account.exports
+                if stream.own_account in names and export.type == "service"
+                if overlaps_any(export.subject, stream.config.subjects)
+            ]
+        routes = [r for start in starts for r in self._published(start) if r.step and r.common(stream)]
+        return list(dict.fromkeys((*(", then ".join(route.steps) for route in routes), *sorted(exports))))
+
+    def _every(self) -> Iterator[tuple[_Names, MappedAccount, str]]:
+        """Each account as servers apply it, with the servers where they differ."""
+        return ((names, *report) for names, reports in self._reports.items() for report in reports)
+
+    def _names(self, account: str) -> _Names:
+        return next((names for names in self._reports if account in names), frozenset({account}))
+
+    def _published(self, route: SubjectRoute, *, by_client: bool = True) -> Iterator[SubjectRoute]:
+        """What a client publishes in an account, or the import of a service brings there."""
+        for account, where in self._reports.get(route.names, ()):
+            for mapped in _mapped(route, account, where):
+                yield mapped
+                if len(route.way) < _MAX_STEPS:
+                    yield from self._served(mapped, account)
+                    yield from self._copied(mapped) if by_client else ()
+        if route.names not in self._reports:
+            yield from (route, *self._copied(route))
+
+    def _copied(self, route: SubjectRoute) -> Iterator[SubjectRoute]:
+        """In the accounts that import it as a stream. They do not get what a service brought."""
+        for names, account, where in self._every():
+            for each in _imports(account, "stream"):
+                if each.account in route.names and (subject := each.imported(route.subject)):
+                    step = f"{_label(names)} imports the stream {each.subject} of {_label(route.names)}{where}"
+                    copied = route.after(step, names, subject, is_copy=True)
+                    yield from (copied, *(self._copied(copied) if len(copied.way) < _MAX_STEPS else ()))
+
+    def _served(self, route: SubjectRoute, account: MappedAccount) -> Iterator[SubjectRoute]:
+        """In the accounts whose services it reaches."""
+        for each in _imports(account, "service"):
+            if subject := each.exported(route.subject):
+                names = self._names(each.account)
+                step = f"{_label(route.names)} imports the service {each.subject} of {_label(names)}"
+                yield from self._published(route.after(step, names, subject), by_client=False)
+
+
+def _mapped(route: SubjectRoute, account: MappedAccount, where: str) -> Iterator[SubjectRoute]:
+    """What the mappings of an account make of it. Of several whose sources overlap, any may apply."""
+    sources = [s for s in sorted(account.mappings) if not s.startswith("$") and subjects_overlap(s, route.subject)]
+    if not any(subject_contains(source, route.subject) for source in sources):
+        yield route
+    commons = [common_subject(source, route.subject) for source in sources]
+    for source, common in zip(sources, commons, strict=True):
+        may = "may map" if sum(subjects_overlap(common, other) for other in commons) > 1 else "maps"
+        shares = account.shares(source)
+        parts = [subject if share == _WHOLE else f"{subject} ({share} %)" for subject, share in shares]
+        step = f"{_label(route.names)} {may} {source} to {joined(parts)}{where}"
+        for subject, share in shares:
+            yield route.after(step, route.names, transformed(common, source, subject), share)
+        if (kept := sum(share for _, share in shares)) < _WHOLE:
+            yield route.after(step, route.names, "", _WHOLE - kept)
+
+
+def _imports(account: MappedAccount, kind: str) -> Iterator[Import]:
+    """Those of clients: each account imports services of the system account besides."""
+    return (each for each in account.imports if each.type == kind and not each.local_subject.startswith("$"))
+
+
+def _applied(account: MappedAccount) -> bytes:
+    """What the server applies, to compare it with other servers."""
+    mappings = {source: account.destinations(source) for source in sorted(account.mappings)}
+    return msgspec.json.encode((mappings, sorted(map(msgspec.json.encode, (*account.exports, *account.imports)))))
+
+
+def _label(names: _Names) -> str:
+    """The name rather than the public key, which is longer."""
+    return min(names, key=lambda name: (len(name), name), default="")
