@@ -18,7 +18,7 @@ class CollectionPlan(msgspec.Struct, frozen=True):
     `keep_bodies`: replies are kept as they came, for a bundle or for what is sent back.
     `ack_metrics`: listen to the metrics of consumers that have them switched on. `near_subjects`: request the subjects
     of streams where a filter never matched anything. `host`: read this host before the first and after the last sample.
-    `addresses`: try the addresses that servers give to clients.
+    `addresses`: try the addresses that servers give to clients. `subscriptions`: list those of each connection.
     """
 
     samples: int = 2
@@ -31,6 +31,7 @@ class CollectionPlan(msgspec.Struct, frozen=True):
     server_rates: bool = True
     raft: bool = True
     connections: bool = True
+    subscriptions: bool = False
     links: bool = True
     claims: bool = True
     mappings: bool = True
@@ -47,7 +48,18 @@ class CollectionPlan(msgspec.Struct, frozen=True):
 
 
 _SWITCHES = (
-    *("assets", "consumers", "servers", "accounts", "server_rates", "raft", "connections", "links", "claims"),
+    *(
+        "assets",
+        "consumers",
+        "servers",
+        "accounts",
+        "server_rates",
+        "raft",
+        "connections",
+        "subscriptions",
+        "links",
+        "claims",
+    ),
     *("mappings", "clocks", "ack_metrics", "near_subjects"),
 )
 """Parts of a plan that are collected or not; the others take values."""

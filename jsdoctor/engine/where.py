@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import timedelta
+from typing import NamedTuple
 
 from jsdoctor.engine.preflight.groups import Landscape
 from jsdoctor.engine.preflight.judge import not_seen
 from jsdoctor.engine.subject_routes import SubjectRoute, SubjectRoutes
 from jsdoctor.model.account_mappings import AccountMappings, transformed
+from jsdoctor.model.connections import Subscriptions
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import CLUSTER
 from jsdoctor.model.gap import Gap
@@ -35,20 +37,36 @@ def where(evidence: EvidenceSet, *names: str) -> tuple[Whereabouts, ...]:
     """
     land = Landscape(evidence)
     routes = SubjectRoutes(evidence.get(AccountMappings), land.streams)
+    seen = _Seen(land.streams, routes, evidence.get(Subscriptions))
     try:
         unseen = tuple(not_seen(evidence, land, ()))
     except NotShownError as error:
         return tuple(_undecided(asked, error) for asked in names)
-    return tuple(_whereabouts(asked, land, routes, unseen) for asked in names)
+    return tuple(_whereabouts(asked, seen, unseen) for asked in names)
 
 
-def _whereabouts(asked: str, land: Landscape, routes: SubjectRoutes, unseen: tuple[Gap, ...]) -> Whereabouts:
+class _Seen(NamedTuple):
+    """What was collected of a deployment."""
+
+    streams: tuple[Stream, ...]
+    routes: SubjectRoutes
+    subscriptions: Subscriptions | None
+
+    def subscribers(self, subjects: Collection[str], account: str = "") -> str:
+        """The connections of an account, or of all, that subscribe to these; or that they were not read."""
+        if self.subscriptions is None:
+            return "connections were not read"
+        names = dict.fromkeys(name for each in subjects for name in self.subscriptions.subscribers(each, account))
+        return listed(names, _SHOWN)
+
+
+def _whereabouts(asked: str, seen: _Seen, unseen: tuple[Gap, ...]) -> Whereabouts:
     try:
-        sentence, found = _found(asked, land, routes)
+        sentence, found = _found(asked, seen)
     except NotShownError as error:
         return _undecided(asked, error)
-    if routes.unread and not {"#", "/"} & set(asked):
-        reason = f"the mappings, imports and exports of {listed(routes.unread, _SHOWN)} were not read"
+    if seen.routes.unread and not {"#", "/"} & set(asked):
+        reason = f"the mappings, imports and exports of {listed(seen.routes.unread, _SHOWN)} were not read"
         unseen = (*unseen, Gap("mappings", CLUSTER, reason, AccountMappings.unavailable.how_to_get, requested=False))
     return Whereabouts(asked=asked, sentence=sentence, found=tuple(found), unseen=unseen)
 
@@ -61,25 +79,25 @@ def _undecided(asked: str, error: NotShownError) -> Whereabouts:
 Found = tuple[str, list[Whereabout]]
 
 
-def _found(asked: str, land: Landscape, routes: SubjectRoutes) -> Found:
+def _found(asked: str, seen: _Seen) -> Found:
     name, _, sequence = asked.partition("#")
     stream, slash, consumer = asked.partition("/")
     if sequence.isascii() and sequence.isdigit():
-        return _message(_named(land, name), name, int(sequence), land)
+        return _message(_named(seen, name), name, int(sequence), seen)
     if slash:
-        return _consumer(_named(land, stream), stream, consumer, land)
-    if "." not in asked and (streams := _named(land, asked)):
-        return _of_streams(streams), [_stream(each, land, routes) for each in streams]
-    return _subject(asked, land, routes)
+        return _consumer(_named(seen, stream), stream, consumer, seen)
+    if "." not in asked and (streams := _named(seen, asked)):
+        return _of_streams(streams), [_stream(each, seen) for each in streams]
+    return _subject(asked, seen)
 
 
-def _named(land: Landscape, name: str) -> list[Stream]:
+def _named(seen: _Seen, name: str) -> list[Stream]:
     """The streams of that name: each account and each domain may have one."""
-    return [stream for stream in land.streams if stream.name == name]
+    return [stream for stream in seen.streams if stream.name == name]
 
 
-def _none(name: str, land: Landscape) -> str:
-    return f"No stream that was seen is named {name!r}{did_you_mean(name, {each.name for each in land.streams})}"
+def _none(name: str, seen: _Seen) -> str:
+    return f"No stream that was seen is named {name!r}{did_you_mean(name, {each.name for each in seen.streams})}"
 
 
 def _of_streams(streams: Sequence[Stream]) -> str:
@@ -99,10 +117,12 @@ def _place(asset: Stream | Consumer, *facts: str) -> Whereabout:
     )
 
 
-def _stream(stream: Stream, land: Landscape, routes: SubjectRoutes) -> Whereabout:
-    leading = routes.to(stream)
+def _stream(stream: Stream, seen: _Seen) -> Whereabout:
+    leading = seen.routes.to(stream)
     more = [f"and {counted(len(leading) - _SHOWN, 'more')} that lead to it"] if len(leading) > _SHOWN else []
-    return _place(stream, *_facts(stream), *leading[:_SHOWN], *more, *_copies(stream, land), *_readers(stream, ()))
+    return _place(
+        stream, *_facts(stream), *leading[:_SHOWN], *more, *_copies(stream, seen), *_readers(stream, (), seen)
+    )
 
 
 def _facts(stream: Stream) -> Iterator[str]:
@@ -117,34 +137,37 @@ def _facts(stream: Stream) -> Iterator[str]:
         yield f"{'mirror' if config.mirror else 'source'} of {origin.name}{_elsewhere(origin)}"
 
 
-def _copies(stream: Stream, land: Landscape) -> Iterator[str]:
+def _copies(stream: Stream, seen: _Seen) -> Iterator[str]:
     """The streams that read this one."""
     key = (stream.domain, stream.own_account, stream.name)
-    for other in land.streams:
+    for other in seen.streams:
         if any(other.key_of_origin(origin) == key for origin in other.config.origins):
             yield f"{'mirrored' if other.config.mirror else 'sourced'} by {other.subject.label}"
 
 
-def _readers(stream: Stream, subjects: tuple[str, ...]) -> Iterator[str]:
+def _readers(stream: Stream, subjects: tuple[str, ...], seen: _Seen) -> Iterator[str]:
     """The consumers, or those that get messages of some subjects."""
     takes = [each for each in stream.consumers if not subjects or _takes(each, subjects)]
     if not takes:
         some = " with a filter that takes it" if subjects and stream.consumers else ""
         yield f"no consumer{some}" if stream.consumers_seen else "consumers were not read"
         return
-    yield from (f"{'taken' if subjects else 'read'} by {_reader(each)}" for each in takes[:_SHOWN])
+    yield from (f"{'taken' if subjects else 'read'} by {_reader(each, stream, seen)}" for each in takes[:_SHOWN])
     if len(takes) > _SHOWN:
         yield f"and by {counted(len(takes) - _SHOWN, 'more consumer')}"
     if subjects and (others := [each.name for each in stream.consumers if each not in takes]):
         yield f"not by {listed(others, _SHOWN)}, whose filters differ"
 
 
-def _reader(consumer: Consumer) -> str:
+def _reader(consumer: Consumer, stream: Stream, seen: _Seen) -> str:
     kind = "push" if consumer.config.is_push else "pull"
     filters = f" of {listed(consumer.config.filters, 2)}" if consumer.config.filters else ""
-    waiting = f", {counted(consumer.num_waiting, 'request')} waiting" if kind == "pull" else ""
+    waiting = f", {counted(consumer.num_waiting, 'request')} waiting"
     if kind == "push":
-        waiting = ", a subscriber is there" if consumer.push_bound else ", no subscriber"
+        names = seen.subscribers((consumer.config.deliver_subject,), stream.own_account)
+        waiting = (
+            f", a subscriber is there{f': {names}' if names else ''}" if consumer.push_bound else ", no subscriber"
+        )
     backlog = f"{consumer.num_pending:,} pending, {consumer.num_ack_pending:,} unacknowledged"
     return f"{consumer.name} ({kind}{filters}): {backlog}{waiting}"
 
@@ -153,10 +176,10 @@ def _takes(consumer: Consumer, subjects: tuple[str, ...]) -> bool:
     return not consumer.config.filters or any(overlaps_any(each, consumer.config.filters) for each in subjects)
 
 
-def _consumer(streams: Sequence[Stream], stream: str, name: str, land: Landscape) -> Found:
-    found = [consumer for each in streams for consumer in each.consumers if consumer.name == name]
+def _consumer(streams: Sequence[Stream], stream: str, name: str, seen: _Seen) -> Found:
+    found = [(consumer, each) for each in streams for consumer in each.consumers if consumer.name == name]
     if not streams:
-        return _none(stream, land), []
+        return _none(stream, seen), []
     if not found:
         known = {consumer.name for each in streams for consumer in each.consumers}
         return f"{stream} has no consumer {name!r} that was seen{did_you_mean(name, known)}", []
@@ -164,38 +187,40 @@ def _consumer(streams: Sequence[Stream], stream: str, name: str, land: Landscape
         _place(
             each,
             _on(each),
-            f"reads {_reader(each)}",
+            f"reads {_reader(each, stream_of, seen)}",
             f"delivered up to {each.delivered.stream_seq:,}, acknowledged up to {each.ack_floor.stream_seq:,}",
+            *(() if each.config.is_push else ("servers do not report which connections fetch from a pull consumer",)),
         )
-        for each in found
+        for each, stream_of in found
     ]
-    return f"{found[0].subject.label} is {_on(found[0])}", places
+    return f"{found[0][0].subject.label} is {_on(found[0][0])}", places
 
 
-def _subject(subject: str, land: Landscape, routes: SubjectRoutes) -> Found:
+def _subject(subject: str, seen: _Seen) -> Found:
     """The streams that store it, by mappings and imports too; else those whose subjects it misses by one word."""
-    every = routes.of(subject)
-    taken = {stream.subject: [route for route in every if route.common(stream)] for stream in land.streams}
+    every = seen.routes.of(subject)
+    taken = {stream.subject: [route for route in every if route.common(stream)] for stream in seen.streams}
     missed = "".join(f"; {text}" for text in _astray(every, {r for each in taken.values() for r in each})[:_SHOWN])
-    found = [stream for stream in land.streams if taken[stream.subject]]
+    found = [stream for stream in seen.streams if taken[stream.subject]]
     if found:
-        places = [_storing(stream, taken[stream.subject], land) for stream in found]
+        places = [_storing(stream, taken[stream.subject], seen) for stream in found]
         return f"{subject} is stored by {joined([stream.subject.label for stream in found])}{missed}", places
     near = sorted(
         {
             f"{pattern} of {stream.subject.label}"
-            for stream in land.streams
+            for stream in seen.streams
             for pattern in stream.config.subjects
             if nearness(pattern, subject) is not None
         }
     )
     meant = f"; near: {listed(near, _SHOWN)}" if near else ""
     if "." not in subject:
-        meant = did_you_mean(subject, {each.name for each in land.streams}) or meant
-    return f"No stream that was seen stores {subject}{missed or meant}", []
+        meant = did_you_mean(subject, {each.name for each in seen.streams}) or meant
+    names = seen.subscribers((subject,)) if seen.subscriptions else ""
+    return f"No stream that was seen stores {subject}{missed or meant}{f'; subscribed by {names}' if names else ''}", []
 
 
-def _storing(stream: Stream, arriving: Sequence[SubjectRoute], land: Landscape) -> Whereabout:
+def _storing(stream: Stream, arriving: Sequence[SubjectRoute], seen: _Seen) -> Whereabout:
     """A stream that stores a subject, and who gets it there."""
     matching = [each for each in stream.config.subjects if any(subjects_overlap(each, r.subject) for r in arriving)]
     subjects = tuple(dict.fromkeys(subject for route in arriving for subject in route.common(stream)))
@@ -206,8 +231,10 @@ def _storing(stream: Stream, arriving: Sequence[SubjectRoute], land: Landscape) 
             transformed(common_subject(src, s), src, change.dest) if subjects_overlap(src, s) else s for s in subjects
         )
         steps.append(f"stored as {listed(subjects, _SHOWN)} (subject_transform)")
-    facts = (f"by {listed(matching, _SHOWN)}", *steps, _on(stream), *_copies(stream, land))
-    return _place(stream, *facts, *_readers(stream, subjects))
+    facts = (f"by {listed(matching, _SHOWN)}", *steps, _on(stream), *_copies(stream, seen))
+    names = seen.subscribers([route.subject for route in arriving], stream.own_account)
+    besides = [f"subscribed besides: {names}"] if names else []
+    return _place(stream, *facts, *_readers(stream, subjects, seen), *besides)
 
 
 def _step(route: SubjectRoute) -> str:
@@ -224,9 +251,9 @@ def _astray(routes: Sequence[SubjectRoute], stored: set[SubjectRoute]) -> list[s
     return [f"{', then '.join(route.steps)}, and {text}" for route, text in zip(last, gone, strict=True)]
 
 
-def _message(streams: Sequence[Stream], name: str, sequence: int, land: Landscape) -> Found:
+def _message(streams: Sequence[Stream], name: str, sequence: int, seen: _Seen) -> Found:
     if not streams:
-        return _none(name, land), []
+        return _none(name, seen), []
     fates = [_fate(stream, sequence) for stream in streams]
     places = [
         _place(stream, *([fate] if len(streams) > 1 else []), *_progresses(stream, sequence))

@@ -10,9 +10,17 @@ from datetime import datetime
 
 import msgspec
 
-from jsdoctor.model.evidence import NOT_REPORTED, Evidence, EvidenceSource
+from jsdoctor.model.evidence import NOT_REPORTED, Evidence, EvidenceSource, not_offered
 from jsdoctor.model.finding import Observation, Subject
 from jsdoctor.model.reported import Reported, sent
+from jsdoctor.model.subjects import subjects_overlap
+
+
+class Subscription(msgspec.Struct, frozen=True):
+    """A subscription of a connection. `qgroup`: the queue group that it is a member of."""
+
+    subject: str = ""
+    qgroup: str = ""
 
 
 class ClientConnection(Reported, frozen=True):
@@ -38,6 +46,7 @@ class ClientConnection(Reported, frozen=True):
     authorized_user: str = ""
     name_tag: str = ""
     issuer_account: str | None = ""
+    subscriptions_list_detail: tuple[Subscription, ...] | None = None
 
 
 class ServerConnections(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,3 +84,33 @@ class Connections(Evidence, frozen=True):
     def servers_seen(self) -> Iterator[str]:
         """The names of the servers of which this has a report."""
         return (server.server for server in self.servers)
+
+
+class Subscriptions(Evidence, frozen=True):
+    """The open connections with their subscriptions, of every server that listed them."""
+
+    source = EvidenceSource.SYSTEM
+    parts = ("subscriptions",)
+    unavailable = not_offered(
+        "no server listed the subscriptions of connections: captures do not have them",
+        "run again with a login of the system account",
+    )
+    said_by = ("subscriptions",)
+    of_deployment = True
+
+    servers: tuple[ServerConnections, ...]
+
+    def servers_seen(self) -> Iterator[str]:
+        """The names of the servers of which this has a report."""
+        return (server.server for server in self.servers)
+
+    def subscribers(self, subject: str, account: str = "") -> Iterator[str]:
+        """The connections of an account, or of all, that subscribe to it, with each such subscription."""
+        for server in self.servers:
+            for connection in server.open or ():
+                owners = (connection.name_tag, connection.account)
+                for each in connection.subscriptions_list_detail or () if not account or account in owners else ():
+                    if subjects_overlap(each.subject, subject):
+                        queue = f", queue {each.qgroup}" if each.qgroup else ""
+                        name = connection.name or f"connection {connection.cid}"
+                        yield f"{name} of {next(filter(None, owners), '')} on {server.server} ({each.subject}{queue})"

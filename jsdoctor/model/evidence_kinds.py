@@ -8,7 +8,7 @@ from jsdoctor.model.ack_times import AckTimes
 from jsdoctor.model.api_refusals import ApiRefusals
 from jsdoctor.model.client_addresses import ClientAddresses
 from jsdoctor.model.clock import Clocks, NtpTime
-from jsdoctor.model.connections import Connections
+from jsdoctor.model.connections import Connections, Subscriptions
 from jsdoctor.model.defect import KnownDefects
 from jsdoctor.model.evidence import Evidence
 from jsdoctor.model.history import History
@@ -36,6 +36,7 @@ KINDS: tuple[type[Evidence], ...] = (
     ServerTrend,
     RaftGroups,
     Connections,
+    Subscriptions,
     Links,
     Topology,
     AccountClaims,

@@ -38,7 +38,7 @@ from jsdoctor.parse.missing_replies import leaderless, missing_leader_gaps, unre
 from jsdoctor.parse.near_subjects import near_subjects
 from jsdoctor.parse.opening import Identities, open_reply
 from jsdoctor.parse.replies import GreetingReply, ReplyError, decode, own_form
-from jsdoctor.parse.reports import ServerReports
+from jsdoctor.parse.reports import ServerReports, subscriptions_of
 from jsdoctor.parse.stored import stored_messages
 from jsdoctor.parse.system import ServerReplies
 from jsdoctor.parse.torn import lasting, settled
@@ -132,7 +132,9 @@ def _reports(sample: Sample, known: _EarlierFacts, present: ByKind, gaps: list[G
     if (members := reports.raft()) is not None:
         known.raft.append(members)
     claims, unread = account_claims(sample.exchanges, known.identities)
-    present.put(reports.connections())
+    connections = reports.connections()
+    present.put(connections)
+    present.put(subscriptions_of(connections))
     present.put(claims)
     present.put(account_mappings(sample.exchanges, known.identities))
     if (links := reports.links()) is not None:

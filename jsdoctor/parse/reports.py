@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from jsdoctor.model.connections import ClientConnection, Connections, ServerConnections
+from jsdoctor.model.connections import ClientConnection, Connections, ServerConnections, Subscriptions
 from jsdoctor.model.exchange import Access, Endpoint, Exchange
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.links import Gateway, Leaf, Links, Route, ServerLinks
@@ -189,6 +189,13 @@ def _with_issuer(closed: _Closed) -> ClientConnection:
 
 def _now(reply: _ConnzReply | _ClosedReply | _GatewayzReply | _LeafzReply | _RoutezReply) -> datetime | None:
     return reply.now
+
+
+def subscriptions_of(connections: Connections | None) -> Subscriptions | None:
+    """The servers whose list has subscriptions; None if there is none."""
+    servers = connections.servers if connections else ()
+    listed = [s for s in servers if any(c.subscriptions_list_detail for c in s.open or ())]
+    return Subscriptions(tuple(listed)) if listed else None
 
 
 def _listed(reply: Reported, field: str) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from nats.aio.client import Client
 
 from tests.cli.invoke import jsdoctor_warm
 from tests.servers import VERSIONS, Cluster, ClusterFactory, wait_until
+from tests.servers.deployments import do
 from tests.support.deployment import add_consumer, add_stream, api
 from tests.support.outage import with_client
 
@@ -213,6 +215,39 @@ def test_subjects_that_mappings_and_imports_lead_elsewhere(
     assert not is_stored(cluster, "FEED", "other", "app.feed.served"), "imports of streams get nothing of services"
 
 
+SUBSCRIBED: Mapping[str, tuple[str, ...]] = {
+    "ORDERS/pushed": ("a subscriber is there: shop of app on n1 (to.shop, queue workers)",),
+    "ORDERS/idle": ("unacknowledged, no subscriber",),
+    "ORDERS/pulled": ("servers do not report which connections fetch from a pull consumer",),
+    "ORDERS": ("read by pushed (push): 0 pending, 0 unacknowledged, a subscriber is there: shop of app",),
+    "orders.new": ("subscribed besides: shop of app on n1 (orders.*)",),
+}
+
+
+@pytest.mark.parametrize(
+    "version", [*VERSIONS[-1:], *(pytest.param(v, marks=pytest.mark.nightly) for v in VERSIONS[:-1])]
+)
+def test_connections_that_subscribe(cluster_factory: ClusterFactory, version: str, tmp_path: Path) -> None:
+    cluster = cluster_factory(version)
+
+    async def subscribed(client: Client) -> dict[str, dict[str, Any]]:
+        await add_stream(client, "ORDERS", subjects=["orders.>"])
+        await add_consumer(client, "ORDERS", "pushed", deliver_subject="to.shop", deliver_group="workers")
+        await add_consumer(client, "ORDERS", "idle", deliver_subject="to.nobody")
+        await add_consumer(client, "ORDERS", "pulled", ack_policy="explicit")
+        await client.subscribe("to.shop", queue="workers")
+        await client.subscribe("orders.*")
+        await client.subscribe("prices.>")
+        await client.flush()
+        asked = (*SUBSCRIBED, "prices.eu", "orders.eu.new", "ORDERS#1")
+        return await asyncio.to_thread(answered, cluster, tmp_path, *asked, user="sys")
+
+    answers = do(cluster.url("app"), subscribed, name="shop")
+    judged(answers, {"prices.eu": "stores prices.eu; subscribed by shop of app on n1 (prices.>)"}, SUBSCRIBED)
+    assert "subscribed" not in str(answers["orders.eu.new"]["found"])
+    assert "connections were not read" in str(answered(cluster, tmp_path, "ORDERS/idle", "orders.new"))
+
+
 async def publish(subject: str, client: Client) -> None:
     await client.publish(subject, b"x")
     await client.flush()
@@ -225,7 +260,7 @@ def is_stored(cluster: Cluster, stream: str, user: str, subject: str) -> bool:
     return subject in (info["state"].get("subjects") or {})
 
 
-def judged(answers: dict[str, dict[str, Any]], sentences: dict[str, str], facts: dict[str, tuple[str, ...]]) -> None:
+def judged(answers: dict[str, dict[str, Any]], sentences: dict[str, str], facts: Mapping[str, tuple[str, ...]]) -> None:
     """Each sentence, and each of the facts with it."""
     wrong = {w: answers[w]["sentence"] for w, text in sentences.items() if text not in answers[w]["sentence"].lower()}
     assert wrong == {}

@@ -252,9 +252,11 @@ def _asked_once(plan: CollectionPlan) -> list[tuple[Endpoint, dict[str, str]]]:
     asked: list[tuple[Endpoint, dict[str, str]]] = []
     if plan.servers:
         asked.append((Endpoint.HEALTHZ, {"details": "true"}))
+    options = {"auth": "true", "limit": str(MAX_CONNECTIONS)}
+    if plan.connections or plan.subscriptions:
+        asked.append((Endpoint.CONNZ, options | ({"subs": "detail"} if plan.subscriptions else {})))
     if plan.connections:
-        options = {"auth": "true", "limit": str(MAX_CONNECTIONS)}
-        asked += [(Endpoint.CONNZ, options), (Endpoint.CONNZ_CLOSED, options | {"state": "closed", "sort": "stop"})]
+        asked.append((Endpoint.CONNZ_CLOSED, options | {"state": "closed", "sort": "stop"}))
     if plan.links:
         asked += _LINKS
     return asked

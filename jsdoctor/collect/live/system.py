@@ -247,8 +247,10 @@ def _asked_once(plan: CollectionPlan) -> list[tuple[Endpoint, dict[str, object]]
     asked: list[tuple[Endpoint, dict[str, object]]] = []
     if plan.servers:
         asked.append((Endpoint.HEALTHZ, {"details": True}))
+    if plan.connections or plan.subscriptions:
+        detail = {"subscriptions_detail": True} if plan.subscriptions else {}
+        asked.append((Endpoint.CONNZ, {"auth": True, "limit": MAX_CONNECTIONS, **detail}))
     if plan.connections:
-        asked.append((Endpoint.CONNZ, {"auth": True, "limit": MAX_CONNECTIONS}))
         # 1 is the server's number for closed; it lists them newest first when sorted by their end.
         asked.append((Endpoint.CONNZ_CLOSED, {"auth": True, "limit": MAX_CONNECTIONS, "state": 1, "sort": "stop"}))
     if plan.links:
