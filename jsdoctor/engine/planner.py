@@ -48,19 +48,8 @@ class CollectionPlan(msgspec.Struct, frozen=True):
 
 
 _SWITCHES = (
-    *(
-        "assets",
-        "consumers",
-        "servers",
-        "accounts",
-        "server_rates",
-        "raft",
-        "connections",
-        "subscriptions",
-        "links",
-        "claims",
-    ),
-    *("mappings", "clocks", "ack_metrics", "near_subjects"),
+    *("assets", "consumers", "servers", "accounts", "server_rates", "raft", "connections", "links", "claims"),
+    *("mappings", "subscriptions", "clocks", "ack_metrics", "near_subjects"),
 )
 """Parts of a plan that are collected or not; the others take values."""
 
