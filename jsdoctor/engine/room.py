@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec.structs import replace
 
 from jsdoctor.checks.cluster_health.links import clusters
-from jsdoctor.checks.cluster_health.placement import is_full, unique_tag, value_of_tag
+from jsdoctor.checks.cluster_health.placement import bytes_left, is_full, unique_tag, value_of_tag
 from jsdoctor.checks.declared.stream_resources import ResourceLimits
 from jsdoctor.engine.preflight.groups import Landscape
 from jsdoctor.model.capacity import Fit, StreamRoom
@@ -57,20 +57,11 @@ def _any(values: Sequence[bool | None]) -> bool | None:
     return True if True in values else None if None in values or not values else False
 
 
-def _left(server: Server, more: int = 0) -> int:
-    """The largest max_bytes that it takes once so many more bytes are reserved there."""
-    stats = server.jetstream
-    if stats is None or stats.disabled or stats.config is None:
-        return 0
-    reserved = stats.reserved_storage + more
-    return max(stats.config.max_storage - (reserved if server.meta is None else max(reserved, stats.storage)), 0)
-
-
 def _fits(wanted: StreamRoom, servers: Sequence[Server]) -> Iterator[Fit]:
     for server in servers:
         full = wanted.replicas > 1 and is_full(server)
-        number = 0 if full else min(_left(server) // wanted.size, wanted.streams)
-        yield Fit(server.name, number, _left(server), "max_ha_assets is passed" if full else "")
+        number = 0 if full else min(bytes_left(server) // wanted.size, wanted.streams)
+        yield Fit(server.name, number, bytes_left(server), "max_ha_assets is passed" if full else "")
 
 
 def _on_single(wanted: StreamRoom, server: Server) -> StreamRoom:
@@ -102,7 +93,7 @@ def _in_cluster(wanted: StreamRoom, name: str, servers: Sequence[Server], land: 
 
 def _chosen(wanted: StreamRoom, servers: Sequence[Server], placed: Mapping[str, int]) -> list[Server]:
     """The servers of the next stream; none where there are too few."""
-    left = {server.name: _left(server, placed[server.name] * wanted.size) for server in servers}
+    left = {server.name: bytes_left(server, more=placed[server.name] * wanted.size) for server in servers}
     prefix, found, values = unique_tag(servers), list[Server](), set[str]()
     for server in sorted(servers, key=lambda each: -left[each.name]):
         value = value_of_tag(server, prefix)

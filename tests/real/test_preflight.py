@@ -587,6 +587,111 @@ async def _ignored(_: Exception) -> None:
     """A connection that is refused is what is counted."""
 
 
+# What becomes of copies on a server that never comes back
+
+ZONES = {"n1": '"az:1"', "n2": '"az:2"', "n3": '"az:3"', "n4": '"az:3"'}
+UNIQUE = ", unique_tag: az"
+DISKS = {"n1": "disk", "n2": "disk", "n3": "disk", "n4": "spare"}
+
+
+async def in_zones(client: Client) -> None:
+    await add_stream(client, "ZONED", subjects=["zoned"], num_replicas=3)
+
+
+async def on_disks(client: Client) -> None:
+    await add_stream(client, "FILL", subjects=["fill"], max_bytes=150_000_000, placement={"tags": ["spare"]})
+    await add_stream(client, "BIG", subjects=["big"], num_replicas=3, max_bytes=100_000_000)
+    await add_stream(client, "TAGGED", subjects=["tagged"], num_replicas=3, placement={"tags": ["disk"]})
+    await add_stream(client, "MEM", subjects=["mem"], num_replicas=3, max_bytes=40_000_000, storage="memory")
+    await add_stream(client, "FREE", subjects=["free"], num_replicas=3)
+
+
+@dataclass
+class Removal:
+    """One of these servers is removed. `not_replaced`: the streams that get no other replica, and why."""
+
+    plant: Callable[[Client], Coroutine[Any, Any, Any]]
+    tags: dict[str, str]
+    servers: tuple[str, ...]
+    not_replaced: dict[str, str]
+    unique: str = ""
+
+
+REMOVALS = {
+    "zone": Removal(in_zones, ZONES, ("n1",), {"ZONED": "unique_tag az:3 is taken"}, UNIQUE),
+    "same-zone": Removal(in_zones, ZONES, ("n3", "n4"), {}, UNIQUE),
+    "disk": Removal(
+        on_disks,
+        DISKS,
+        ("n1",),
+        {"BIG": "n4: 50,000,000 bytes left for max_bytes 100,000,000", "TAGGED": "n4: no tag disk"},
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    "version", [*VERSIONS[-1:], *(pytest.param(v, marks=pytest.mark.nightly) for v in VERSIONS[:-1])]
+)
+@pytest.mark.parametrize("case", REMOVALS.values(), ids=REMOVALS)
+def test_replicas_of_a_server_that_is_removed(
+    cluster_factory: ClusterFactory, version: str, case: Removal, tmp_path: Path
+) -> None:
+    """It is stopped and removed from the meta group: what was named keeps two replicas, the rest gets a third again."""
+    limits = f"max_memory_store: 50M, max_file_store: 200M{case.unique}"
+    cluster = cluster_factory(
+        version, nodes=4, jetstream=limits, node_config=lambda node: f"server_tags: [{case.tags[node]}]\n"
+    )
+    with_client(cluster, case.plant)
+    held = held_by(cluster)
+    name = next(n for n in case.servers if any(n in members for members in held.values()))
+    words = ("preflight", "--without", name, "-s", cluster.url("sys"), "--isolated", "--format", "json")
+    effects = json.loads(jsdoctor(*words, cwd=tmp_path).stdout)["results"][0]["effects"]
+    effect = next((each for each in effects if each["kind"] == "copies_not_replaced"), {"names": [], "message": ""})
+    named = {label.removeprefix("APP > ") for label in effect["names"]}
+    assert named == {stream for stream in case.not_replaced if name in held[stream]}
+    assert all(case.not_replaced[stream] in effect["message"] for stream in named)
+    cluster.stop(name)
+    wait_until(lambda: is_removed(cluster, name), f"{name} is removed", timeout=30)
+    wait_until(lambda: meta_sizes(cluster) == {3}, "the meta group has three members", timeout=30)
+    with_client(cluster, lambda client: add_stream(client, "AFTER", subjects=["after"]))
+    wanted = {stream: 2 if stream in named else len(members) for stream, members in held.items()} | {"AFTER": 1}
+    wait_until(lambda: replaced(cluster, name) == wanted, f"streams have {wanted}", timeout=40)
+
+
+def meta_sizes(cluster: Cluster) -> set[int]:
+    running = [name for name in cluster.names if cluster.node(name).running]
+    return {cluster.monitor(name, "/jsz")["meta_cluster"]["cluster_size"] for name in running}
+
+
+def is_removed(cluster: Cluster, name: str) -> bool:
+    """Whether the meta leader removed the server, once it has noticed that it is gone."""
+
+    async def remove(client: Client) -> bool:
+        with contextlib.suppress(nats.errors.Error, TimeoutError):
+            reply = await client.request("$JS.API.SERVER.REMOVE", json.dumps({"peer": name}).encode(), timeout=2)
+            return bool(json.loads(reply.data).get("success"))
+        return False
+
+    return with_client(cluster, remove, user="sys")
+
+
+def replaced(cluster: Cluster, name: str) -> dict[str, int]:
+    return {stream: len(members - {name}) for stream, members in held_by(cluster).items()}
+
+
+def held_by(cluster: Cluster) -> dict[str, set[str]]:
+    """The servers that have each stream, as its leader reports them; without those that it lost."""
+
+    async def infos(client: Client) -> list[Json]:
+        return list((await api(client, "STREAM.LIST"))["streams"])
+
+    clusters = {info["config"]["name"]: info["cluster"] for info in with_client(cluster, infos)}
+    return {
+        name: {group.get("leader", ""), *(peer["name"] for peer in group.get("replicas") or ())} - {""}
+        for name, group in clusters.items()
+    }
+
+
 # What it prints, and what it is for
 
 

@@ -163,6 +163,18 @@ def is_full(server: Server, more: int = 0) -> bool:
     return limits is not None and 0 < limits.max_ha_assets < _ha_assets(server) + more
 
 
+def bytes_left(server: Server, storage: str = "file", more: int = 0) -> int:
+    """The largest max_bytes that it takes once so many more bytes are reserved there."""
+    stats = server.jetstream
+    if stats is None or stats.disabled or stats.config is None:
+        return 0
+    limit, reserved, used = stats.config.max_storage, stats.reserved_storage, stats.storage
+    if storage == "memory":
+        limit, reserved, used = stats.config.max_memory, stats.reserved_memory, stats.memory
+    reserved += more
+    return max(limit - (reserved if server.meta is None else max(reserved, used)), 0)
+
+
 @check("cluster_health.placement_logged", lines_of="any")
 def placement_logged(logs: LogEvidence) -> Iterator[Finding]:
     """The meta leader logs whom it passed over; the client gets error 10005 (server: selectPeerGroup)."""

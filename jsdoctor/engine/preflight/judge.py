@@ -6,16 +6,18 @@ A stopped server stays a member of its groups: no replica is placed elsewhere (s
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 
 from msgspec.structs import replace
 
 from jsdoctor.engine.preflight.groups import GroupMember, Landscape, MemberState, RaftGroup
+from jsdoctor.engine.preflight.replacements import replacements
 from jsdoctor.engine.preflight.surroundings import clients, links
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import CLUSTER, Subject
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.harm import Acceptance, Harm
-from jsdoctor.model.partial import UnreadReply, noting_unread
+from jsdoctor.model.partial import NotShownError, UnreadReply, noting_unread
 from jsdoctor.model.preflight import Obstacle, Preflight, SideEffect
 from jsdoctor.model.server import Servers
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
@@ -114,6 +116,8 @@ class _Case:
             for item in part(self._land, self._evidence, self._away):
                 self._take(item)
         self._effects += [*self._leaders(), *self._readers(), *self._copies()]
+        with suppress(NotShownError):  # no obstacle: nothing is claimed of what is not shown
+            self._effects += replacements(self._land, affected, self._away)
         return Preflight(
             without=self._without,
             gone=tuple(sorted(gone)),

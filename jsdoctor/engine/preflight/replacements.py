@@ -1,0 +1,75 @@
+"""Whether replicas of servers that never come back get another place, which the meta leader looks for at their removal.
+
+Each is judged by what servers have left now (server: jetstream_cluster.go remapStreamAssignment, selectPeerGroup).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+
+from jsdoctor.checks.cluster_health.placement import bytes_left, is_full, unique_tag, value_of_tag
+from jsdoctor.engine.preflight.groups import Landscape, RaftGroup
+from jsdoctor.model.preflight import SideEffect
+from jsdoctor.model.server import Server
+from jsdoctor.model.snapshot import Stream
+from jsdoctor.model.wording import counted, joined
+
+_SHOWN = 3
+
+
+def replacements(land: Landscape, groups: Iterable[RaftGroup], away: frozenset[str]) -> Iterator[SideEffect]:
+    """The streams that keep fewer copies, of those in clusters that have further servers and were seen whole."""
+    stuck, total, reasons = list[str](), 0, defaultdict[str, set[str]](set)
+    for group in groups:
+        stream = group.asset
+        if not isinstance(stream, Stream) or group.size < 2 or group.doubt or not _sees_all(land, stream, away):
+            continue
+        names = {member.name for member in group.members}
+        servers = [s for s in land.by_name.values() if _stores(s, stream) and s.name not in away | land.gone]
+        kept = [server for server in servers if server.name in names]
+        refusals = {s.name: _refusal(stream, s, kept, servers) for s in servers if s.name not in names}
+        total += bool(refusals)
+        if refusals and sum(not why for why in refusals.values()) < len(names & away):
+            stuck.append(group.subject.label)
+            for name, why in refusals.items():
+                reasons[why].add(name)
+    reasons.pop("", None)
+    causes = [f"{joined(sorted(names))}: {why}" for why, names in reasons.items()]
+    if stuck:
+        yield SideEffect(
+            kind="copies_not_replaced",
+            message=f"if {joined(sorted(away))} {'do' if len(away) > 1 else 'does'} not come back, {len(stuck)} of"
+            f" {counted(total, 'stream')} with a replica there cannot get another ({'; '.join(causes[:_SHOWN])})",
+            count=len(stuck),
+            names=tuple(stuck),
+        )
+
+
+def _sees_all(land: Landscape, stream: Stream, away: frozenset[str]) -> bool:
+    """Whether every member of the meta group responded, or is one of those that go or are gone."""
+    members = [s.meta for s in land.by_name.values() if s.meta is not None and s.domain == stream.domain]
+    missing = (away | land.gone) - land.by_name.keys()
+    return 0 < max((meta.cluster_size for meta in members), default=0) <= len(members) + len(missing)
+
+
+def _stores(server: Server, stream: Stream) -> bool:
+    stats, cluster = server.jetstream, stream.cluster.name if stream.cluster else ""
+    return server.cluster == cluster and server.domain == stream.domain and bool(stats and not stats.disabled)
+
+
+def _refusal(stream: Stream, server: Server, kept: Sequence[Server], servers: Sequence[Server]) -> str:
+    """Why a server takes no copy; empty if it does."""
+    config, prefix = stream.config, unique_tag(servers)
+    wanted = [tag.lower() for tag in config.placement.tags] if config.placement else []
+    own = server.varz.tags if server.varz else ()
+    if missing := [tag for tag in wanted if tag not in map(str.lower, own)]:
+        return f"no tag {missing[0]}"
+    value = value_of_tag(server, prefix)
+    is_free = bool(value) and value not in {value_of_tag(each, prefix) for each in kept}
+    if prefix and not is_free and not any(tag.startswith(prefix) for tag in wanted):
+        return f"unique_tag {value} is taken" if value else f"no tag {prefix}, which unique_tag demands"
+    if is_full(server):
+        return "max_ha_assets is passed"
+    left = bytes_left(server, config.storage)
+    return f"{left:,} bytes left for max_bytes {config.max_bytes:,}" if left < config.max_bytes else ""
