@@ -13,7 +13,6 @@ from jsdoctor.app.request import WhereOptions
 from jsdoctor.engine.where import where
 from jsdoctor.model.account_mappings import AccountMappings
 from jsdoctor.model.connections import Subscriptions
-from jsdoctor.model.evidence import Evidence
 from jsdoctor.model.server import ConnectedServer, Servers
 from jsdoctor.model.snapshot import SnapshotSeries
 from jsdoctor.model.whereabouts import WhereReport
@@ -32,10 +31,8 @@ def run_where(request: WhereRequest, messages: Messages = LOGGED) -> WhereReport
     """Collect once and look for each name. Raises the problem of a deployment that cannot be reached."""
     _ = request.outputs  # those that cannot be written end the run before it begins
     config, started, wanted = load_configuration(request), datetime.now(UTC), request.wanted
-    optional: list[type[Evidence]] = [Servers, ConnectedServer]
-    optional += [Subscriptions] if any("#" not in name for name in request.asked) else []
-    optional += [AccountMappings] if any(not {"#", "/"} & set(name) for name in request.asked) else []
-    need = need_of((SnapshotSeries,), optional)
+    further = (AccountMappings, Subscriptions) if any("#" not in name for name in request.asked) else ()
+    need = need_of((SnapshotSeries,), (Servers, ConnectedServer, *further))
     collection = collected(wanted, need, config, messages, quiet=request.quiet)
     if collection.problem is not None and collection.saw_nothing:
         raise collection.problem

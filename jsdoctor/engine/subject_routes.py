@@ -86,7 +86,7 @@ class SubjectRoutes:
         for names, account, _ in self._every():
             starts += [SubjectRoute(names, start) for start in account.mappings]
             starts += [SubjectRoute(names, each.local_subject) for each in _imports(account, "service")]
-            starts += [SubjectRoute(self._names(each.account), each.subject) for each in _imports(account, "stream")]
+            starts += [SubjectRoute(self.names_of(each.account), each.subject) for each in _imports(account, "stream")]
             exports += [
                 f"{_label(names)} exports the service {export.subject}, whose importers publish here"
                 for export in account.exports
@@ -94,13 +94,14 @@ class SubjectRoutes:
                 if overlaps_any(export.subject, stream.config.subjects)
             ]
         routes = [r for start in starts for r in self._published(start) if r.step and r.common(stream)]
-        return list(dict.fromkeys((*(", then ".join(route.steps) for route in routes), *sorted(exports))))
+        return [*sorted({", then ".join(route.steps) for route in routes}), *sorted({*exports})]
 
     def _every(self) -> Iterator[tuple[_Names, MappedAccount, str]]:
         """Each account as servers apply it, with the servers where they differ."""
         return ((names, *report) for names, reports in self._reports.items() for report in reports)
 
-    def _names(self, account: str) -> _Names:
+    def names_of(self, account: str) -> _Names:
+        """All names of an account: its public key and its name tag are two."""
         return next((names for names in self._reports if account in names), frozenset({account}))
 
     def _published(self, route: SubjectRoute, *, by_client: bool = True) -> Iterator[SubjectRoute]:
@@ -127,7 +128,7 @@ class SubjectRoutes:
         """In the accounts whose services it reaches."""
         for each in _imports(account, "service"):
             if subject := each.exported(route.subject):
-                names = self._names(each.account)
+                names = self.names_of(each.account)
                 step = f"{_label(route.names)} imports the service {each.subject} of {_label(names)}"
                 yield from self._published(route.after(step, names, subject), by_client=False)
 

@@ -56,7 +56,8 @@ class _Seen(NamedTuple):
         """The connections of an account, or of all, that subscribe to these; or that they were not read."""
         if self.subscriptions is None:
             return "connections were not read"
-        names = dict.fromkeys(name for each in subjects for name in self.subscriptions.subscribers(each, account))
+        owner = self.routes.names_of(account) if account else ()
+        names = dict.fromkeys(name for each in subjects for name in self.subscriptions.subscribers(each, owner))
         return listed(names, _SHOWN)
 
 

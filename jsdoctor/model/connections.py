@@ -5,7 +5,7 @@ Source: the CONNZ endpoint (server: monitor.go Connz). A server remembers 10,000
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import datetime
 
 import msgspec
@@ -104,13 +104,14 @@ class Subscriptions(Evidence, frozen=True):
         """The names of the servers of which this has a report."""
         return (server.server for server in self.servers)
 
-    def subscribers(self, subject: str, account: str = "") -> Iterator[str]:
-        """The connections of an account, or of all, that subscribe to it, with each such subscription."""
+    def subscribers(self, subject: str, account: Collection[str] = ()) -> Iterator[str]:
+        """The connections of the account of these names, or of all, that subscribe to it, each with how it does."""
         for server in self.servers:
             for connection in server.open or ():
-                owners = (connection.name_tag, connection.account)
-                for each in connection.subscriptions_list_detail or () if not account or account in owners else ():
+                names = [name for name in (connection.name_tag, connection.account) if not account or name in account]
+                for each in connection.subscriptions_list_detail or () if names else ():
                     if subjects_overlap(each.subject, subject):
                         queue = f", queue {each.qgroup}" if each.qgroup else ""
+                        owner = min(filter(None, account or names), key=len, default="")
                         name = connection.name or f"connection {connection.cid}"
-                        yield f"{name} of {next(filter(None, owners), '')} on {server.server} ({each.subject}{queue})"
+                        yield f"{name} of {owner} on {server.server} ({each.subject}{queue})"

@@ -13,8 +13,10 @@ import pytest
 from nats.aio.client import Client
 
 from tests.cli.invoke import jsdoctor_warm
+from tests.collect.operator_mode import Operator, creds
 from tests.servers import VERSIONS, Cluster, ClusterFactory, wait_until
 from tests.servers.deployments import do
+from tests.servers.landscape import Landscape, server
 from tests.support.deployment import add_consumer, add_stream, api
 from tests.support.outage import with_client
 
@@ -246,6 +248,29 @@ def test_connections_that_subscribe(cluster_factory: ClusterFactory, version: st
     judged(answers, {"prices.eu": "stores prices.eu; subscribed by shop of app on n1 (prices.>)"}, SUBSCRIBED)
     assert "subscribed" not in str(answers["orders.eu.new"]["found"])
     assert "connections were not read" in str(answered(cluster, tmp_path, "ORDERS/idle", "orders.new"))
+
+
+def test_connections_of_an_account_with_a_public_key(tmp_path: Path) -> None:
+    """In operator mode, 2.10 lists connections with the public key of their account, and streams with its name."""
+    operator = Operator(jetstream=True)
+    logins = {"app": operator.user(operator.app), "sys": operator.user(operator.system)}
+    for name, user in logins.items():
+        (tmp_path / f"{name}.creds").write_text(creds(*user), "utf-8")
+
+    with Landscape(tmp_path, VERSIONS[0]) as land:
+        land.start("n1", server("n1", accounts=operator.config))
+        url = land.node("n1").url
+
+        async def subscribed(client: Client) -> str:
+            await add_stream(client, "ORDERS", subjects=["orders"])
+            await add_consumer(client, "ORDERS", "pushed", deliver_subject="to.shop")
+            await client.subscribe("to.shop")
+            await client.flush()
+            words = ("where", "ORDERS/pushed", "--isolated", "-s", url, "--creds", str(tmp_path / "sys.creds"))
+            return (await asyncio.to_thread(jsdoctor_warm, *words, cwd=tmp_path, env={"COLUMNS": "200"})).stdout
+
+        shown = do(url, subscribed, name="shop", user_credentials=str(tmp_path / "app.creds"))
+    assert "a subscriber is there: shop of APP on n1 (to.shop)" in shown
 
 
 async def publish(subject: str, client: Client) -> None:
