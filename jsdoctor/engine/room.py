@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec.structs import replace
 
 from jsdoctor.checks.cluster_health.links import clusters
-from jsdoctor.checks.cluster_health.placement import bytes_left, is_full, unique_tag, value_of_tag
+from jsdoctor.checks.cluster_health.placement import bytes_left, is_full, refusal, unique_tag
 from jsdoctor.checks.declared.stream_resources import ResourceLimits
 from jsdoctor.engine.preflight.groups import Landscape
 from jsdoctor.model.capacity import Fit, StreamRoom
@@ -94,14 +94,11 @@ def _in_cluster(wanted: StreamRoom, name: str, servers: Sequence[Server], land: 
 def _chosen(wanted: StreamRoom, servers: Sequence[Server], placed: Mapping[str, int]) -> list[Server]:
     """The servers of the next stream; none where there are too few."""
     left = {server.name: bytes_left(server, more=placed[server.name] * wanted.size) for server in servers}
-    prefix, found, values = unique_tag(servers), list[Server](), set[str]()
+    config, prefix = StreamConfig(max_bytes=wanted.size, num_replicas=wanted.replicas), unique_tag(servers)
+    found: list[Server] = []
     for server in sorted(servers, key=lambda each: -left[each.name]):
-        value = value_of_tag(server, prefix)
-        full = wanted.replicas > 1 and is_full(server, placed[server.name])
-        if left[server.name] < wanted.size or full or (prefix and (not value or value in values)):
-            continue
-        values.add(value)
-        found.append(server)
+        if not refusal(server, config, prefix, found, placed[server.name]):
+            found.append(server)
     return found[: wanted.replicas] if len(found) >= wanted.replicas else []
 
 

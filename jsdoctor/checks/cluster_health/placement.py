@@ -14,6 +14,7 @@ from jsdoctor.checks.logs.log_findings import detailed_finding
 from jsdoctor.checks.logs.words import cluster_of, listed
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Severity, failed, passed, unknown
+from jsdoctor.model.jetstream import StreamConfig
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import ConnectedServer, Server, Servers
@@ -173,6 +174,24 @@ def bytes_left(server: Server, storage: str = "file", more: int = 0) -> int:
         limit, reserved, used = stats.config.max_memory, stats.reserved_memory, stats.memory
     reserved += more
     return max(limit - (reserved if server.meta is None else max(reserved, used)), 0)
+
+
+def refusal(server: Server, config: StreamConfig, prefix: str, kept: Sequence[Server], placed: int = 0) -> str:
+    """Why a server takes no replica beside those of `kept`; empty if it does. `prefix`: what `unique_tag` demands.
+
+    `placed`: so many of such streams were placed on it since. Tags that servers must not have are not compared.
+    """
+    wanted = [tag.lower() for tag in config.placement.tags if not tag.startswith("!")] if config.placement else []
+    if missing := [tag for tag in wanted if tag not in map(str.lower, _tags(server))]:
+        return f"no tag {missing[0]}"
+    value = value_of_tag(server, prefix)
+    is_free = bool(value) and value not in {value_of_tag(each, prefix) for each in kept}
+    if prefix and not is_free and not any(tag.startswith(prefix) for tag in wanted):
+        return f"unique_tag {value} is taken" if value else f"no tag {prefix}, which unique_tag demands"
+    if config.num_replicas > 1 and is_full(server, placed):
+        return "max_ha_assets is passed"
+    left = bytes_left(server, config.storage, placed * max(config.max_bytes, 0))
+    return f"{left:,} bytes left for max_bytes {config.max_bytes:,}" if left < config.max_bytes else ""
 
 
 @check("cluster_health.placement_logged", lines_of="any")

@@ -6,9 +6,9 @@ Each is judged by what servers have left now (server: jetstream_cluster.go remap
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
-from jsdoctor.checks.cluster_health.placement import bytes_left, is_full, unique_tag, value_of_tag
+from jsdoctor.checks.cluster_health.placement import refusal, unique_tag
 from jsdoctor.engine.preflight.groups import Landscape, RaftGroup
 from jsdoctor.model.preflight import SideEffect
 from jsdoctor.model.server import Server
@@ -28,7 +28,8 @@ def replacements(land: Landscape, groups: Iterable[RaftGroup], away: frozenset[s
         names = {member.name for member in group.members}
         servers = [s for s in land.by_name.values() if _stores(s, stream) and s.name not in away | land.gone]
         kept = [server for server in servers if server.name in names]
-        refusals = {s.name: _refusal(stream, s, kept, servers) for s in servers if s.name not in names}
+        prefix = unique_tag(servers)
+        refusals = {s.name: refusal(s, stream.config, prefix, kept) for s in servers if s.name not in names}
         total += bool(refusals)
         if refusals and sum(not why for why in refusals.values()) < len(names & away):
             stuck.append(group.subject.label)
@@ -56,20 +57,3 @@ def _sees_all(land: Landscape, stream: Stream, away: frozenset[str]) -> bool:
 def _stores(server: Server, stream: Stream) -> bool:
     stats, cluster = server.jetstream, stream.cluster.name if stream.cluster else ""
     return server.cluster == cluster and server.domain == stream.domain and bool(stats and not stats.disabled)
-
-
-def _refusal(stream: Stream, server: Server, kept: Sequence[Server], servers: Sequence[Server]) -> str:
-    """Why a server takes no copy; empty if it does."""
-    config, prefix = stream.config, unique_tag(servers)
-    wanted = [tag.lower() for tag in config.placement.tags] if config.placement else []
-    own = server.varz.tags if server.varz else ()
-    if missing := [tag for tag in wanted if tag not in map(str.lower, own)]:
-        return f"no tag {missing[0]}"
-    value = value_of_tag(server, prefix)
-    is_free = bool(value) and value not in {value_of_tag(each, prefix) for each in kept}
-    if prefix and not is_free and not any(tag.startswith(prefix) for tag in wanted):
-        return f"unique_tag {value} is taken" if value else f"no tag {prefix}, which unique_tag demands"
-    if is_full(server):
-        return "max_ha_assets is passed"
-    left = bytes_left(server, config.storage)
-    return f"{left:,} bytes left for max_bytes {config.max_bytes:,}" if left < config.max_bytes else ""
