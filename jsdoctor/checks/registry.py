@@ -26,10 +26,11 @@ from jsdoctor.model.params import Params
 Predicate = Callable[..., Iterator[Finding]]
 
 
-LinesOf = Literal["servers", "clients", "any"]
+LinesOf = Literal["servers", "clients", "either", "any"]
 _LINES_OF: dict[LinesOf, Callable[[LogEvidence], Finding]] = {
     "servers": lambda logs: passed(CLUSTER) if logs.has_server_logs else no_server_lines(),
     "clients": lambda logs: passed(CLUSTER) if logs.has_client_logs else no_client_lines(),
+    "either": lambda logs: passed(CLUSTER) if logs.has_server_logs or logs.has_client_logs else no_server_lines(),
     "any": lambda _: passed(CLUSTER),
 }
 """What a check of logs ends with that finds nothing, by whose lines show what it looks for."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from operator import attrgetter
+from typing import Any, Protocol
 
 import msgspec
 
@@ -160,9 +161,10 @@ def failed(
 ) -> Finding:
     """The rule failed for this subject.
 
-    `measured` is the value, its threshold and the unit of both; `between` is when it was first and last seen.
+    `measured` is the value, its threshold and the unit of both, which None has not; `between` is when it was first and
+    last seen.
     """
-    value, threshold, unit = measured
+    value, threshold, unit = measured if measured[0] is not None else (None, None, None)
     first_seen, last_seen = between
     return Finding(
         subject=subject,
@@ -182,6 +184,15 @@ def failed(
         first_seen=first_seen,
         last_seen=last_seen,
     )
+
+
+class _Observable(Protocol):
+    def observed(self, path: str, value: object) -> Observation: ...
+
+
+def shown(of: _Observable, *paths: str) -> Iterator[Observation]:
+    """Fields of it as evidence, each under its own name: `shown(stream, "state.messages", "config.max_msgs")`."""
+    return (of.observed(path, attrgetter(path)(of)) for path in paths)
 
 
 def passed(subject: Subject) -> Finding:

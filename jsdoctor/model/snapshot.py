@@ -164,6 +164,11 @@ class Stream(StreamReport, frozen=True, kw_only=True, dict=True):
         return self.name.startswith("KV_")
 
     @property
+    def is_clustered(self) -> bool:
+        """Whether the stream is in a cluster. A single server names itself as leader, but no cluster."""
+        return self.cluster is not None and bool(self.cluster.name)
+
+    @property
     def is_mqtt(self) -> bool:
         """The server makes streams named `$MQTT_…` for the sessions and messages of MQTT clients (server: mqtt.go)."""
         return self.name.startswith("$MQTT_")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Severity, failed, passed
+from jsdoctor.model.finding import Finding, Severity, failed, passed, shown
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
 from jsdoctor.model.wording import span
@@ -34,8 +34,7 @@ def future_dated_messages(snapshots: SnapshotSeries, params: Params) -> Iterator
         yield failed(
             stream.subject,
             message,
-            stream.observed("state.first_ts", state.first_ts),
-            stream.observed("state.last_ts", state.last_ts),
+            *shown(stream, "state.first_ts", "state.last_ts"),
             stream.observed("ts", stream.at),
             severity=severity,
             measured=(ahead_ns, tolerance_ns, "duration"),
@@ -45,12 +44,16 @@ def future_dated_messages(snapshots: SnapshotSeries, params: Params) -> Iterator
 
 def _verdict(stream: Stream, first: datetime, last: datetime, tolerance_ns: int) -> Verdict | None:
     if (ahead := _ns(first, since=stream.at)) > tolerance_ns:
-        return _first_in_future(stream, ahead)
+        words = f"the first message, {stream.state.first_seq:,}, is dated {span(ahead)} in the future"
+        if (max_age := stream.config.max_age_ns) > 0:
+            then = f"no message of this stream expires for another {span(ahead + max_age)}"
+            return ahead, None, f"{words}: {then}", _deletion(stream)
+        then = "ids of messages are kept for that much longer as duplicates"
+        return ahead, Severity.WARNING, f"{words}: {then}", _deletion(stream)
     if (ahead := _ns(last, since=stream.at)) > tolerance_ns:
-        words = (
-            f"the last message is dated {span(ahead)} in the future: its id is kept for that much longer as a duplicate"
-        )
-        return ahead, Severity.WARNING, words, {"action": "stream.inspect"}
+        words = f"the last message is dated {span(ahead)} in the future"
+        then = "its id is kept for that much longer as a duplicate"
+        return ahead, Severity.WARNING, f"{words}: {then}", {"action": "stream.inspect"}
     if (ahead := _ns(first, since=last)) > tolerance_ns:
         words = f"the first message is dated {span(ahead)} after the last: what follows it expires that much too late"
         return ahead, Severity.WARNING, words, _deletion(stream)
@@ -59,15 +62,6 @@ def _verdict(stream: Stream, first: datetime, last: datetime, tolerance_ns: int)
 
 def _ns(moment: datetime, since: datetime) -> int:
     return round((moment - since).total_seconds() * 1e9)
-
-
-def _first_in_future(stream: Stream, ahead: int) -> Verdict:
-    words = f"the first message, {stream.state.first_seq:,}, is dated {span(ahead)} in the future: "
-    if (max_age := stream.config.max_age_ns) > 0:
-        words += f"no message of this stream expires for another {span(ahead + max_age)}"
-        return ahead, None, words, _deletion(stream)
-    words += "ids of messages are kept for that much longer as duplicates"
-    return ahead, Severity.WARNING, words, _deletion(stream)
 
 
 def _deletion(stream: Stream) -> dict[str, object]:

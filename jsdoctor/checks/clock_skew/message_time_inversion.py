@@ -35,7 +35,7 @@ def message_time_inversion(
 
 def _finding(scanned: StoredStream, stream: Stream | None, over: Sequence[Inversion], params: Params) -> Finding:
     largest = max(over, key=lambda inversion: inversion.size_ns)
-    window = _shortest_window(stream)
+    window, times = _shortest_window(stream), [inversion.at_ns for inversion in over]
     words = f"{_where(over)} dates go back, by up to {span(largest.size_ns)}{_against(window, largest.size_ns)}: "
     words += f"message {largest.stream_seq:,} is dated before message {largest.before_seq:,}{_leader(stream, over)}; "
     return failed(
@@ -46,10 +46,7 @@ def _finding(scanned: StoredStream, stream: Stream | None, over: Sequence[Invers
         scanned.observed("inversions", len(over)),
         severity=_severity(largest.size_ns, window, params),
         measured=(largest.size_ns, params.integer("tolerance"), "duration"),
-        between=(
-            moment(min(inversion.at_ns for inversion in over)),
-            moment(max(inversion.at_ns for inversion in over)),
-        ),
+        between=(moment(min(times)), moment(max(times))),
         remedy={"sequences": (largest.before_seq, largest.stream_seq)},
     )
 

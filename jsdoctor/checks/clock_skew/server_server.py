@@ -134,12 +134,8 @@ def _windows(snapshot: ClusterSnapshot, server: str) -> Iterator[CountedWindow]:
     for stream in snapshot.led_streams():
         if _is_shared(stream.cluster, server):
             config = stream.config
-            for setting, length_ns in (
-                ("duplicate_window", config.duplicate_window_ns),
-                ("max_age", config.max_age_ns),
-            ):
-                if length_ns > 0:
-                    yield CountedWindow(length_ns, setting, stream.subject)
+            lengths = (("duplicate_window", config.duplicate_window_ns), ("max_age", config.max_age_ns))
+            yield from (CountedWindow(ns, setting, stream.subject) for setting, ns in lengths if ns > 0)
     for _, consumer in snapshot.led_consumers():
         acknowledged = consumer.config.ack_policy in _ACKNOWLEDGED and consumer.config.ack_wait_ns > 0
         if acknowledged and _is_shared(consumer.cluster, server):

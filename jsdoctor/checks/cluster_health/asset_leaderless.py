@@ -137,11 +137,7 @@ def _leaderless(absence: LeaderAbsence, why: str, severity: Severity | None) -> 
         Observation(asset.answered_by, path, None, asset.at),
         *(asset.observed(f"cluster.replicas[{peer.name}].active", peer.active_ns) for peer in absence.peers),
         severity=severity,
-        measured=(
-            len(absence.answering) or None,
-            absence.needed if absence.answering else None,
-            "count" if absence.answering else None,
-        ),
+        measured=(len(absence.answering) or None, absence.needed, "count"),
         remedy=_UNANSWERED,
     )
 

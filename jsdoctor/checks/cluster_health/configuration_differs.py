@@ -52,7 +52,7 @@ def _settings(servers: Sequence[Server]) -> Iterator[Difference]:
             yield Difference(
                 f"{setting.name} differs ({parted(_grouped(stated))}): {setting.effect}",
                 setting.severity,
-                tuple(s.observed(setting.path, stated[s.name]) for s in servers if s.name in stated),
+                tuple(s.observed(setting.path or setting.name, stated[s.name]) for s in servers if s.name in stated),
             )
 
 
@@ -123,13 +123,13 @@ Word = Callable[[Server], str | None]
 
 
 class ComparedSetting(msgspec.Struct, frozen=True):
-    """One setting. `path` is where it is read, `effect` what follows when servers differ."""
+    """One setting. `effect` is what follows when servers differ, `path` where it is read, if not under its name."""
 
     name: str
-    path: str
     word: Word
-    severity: Severity
     effect: str
+    path: str = ""
+    severity: Severity = Severity.WARNING
 
 
 def _of_varz(read: Callable[[Varz], object]) -> Word:
@@ -137,11 +137,9 @@ def _of_varz(read: Callable[[Varz], object]) -> Word:
 
 
 def _of_jetstream(read: Callable[[JetStreamConfig], object]) -> Word:
-    def word(server: Server) -> str | None:
-        stats = server.jetstream
-        return _worded(read(stats.config)) if stats and stats.config and not stats.disabled else None
-
-    return word
+    return lambda server: (
+        _worded(read(stats.config)) if (stats := server.jetstream) and stats.config and not stats.disabled else None
+    )
 
 
 def _jetstream_accounts(server: Server) -> str | None:
@@ -158,117 +156,98 @@ def _worded(value: object) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def _gateways(varz: Varz) -> str:
-    remotes = varz.gateway.gateways if varz.gateway else ()
-    return ", ".join(sorted(remote.name for remote in remotes))
-
-
 SETTINGS = (
     ComparedSetting(
         "max_payload",
-        "max_payload",
         _of_varz(lambda varz: varz.max_payload),
-        Severity.WARNING,
         "whether a large message is taken depends on the server that the client is connected to",
     ),
     ComparedSetting(
         "authentication",
-        "auth_required",
         _of_varz(lambda varz: varz.auth_required),
-        Severity.WARNING,
         "some servers let in who others keep out",
+        path="auth_required",
     ),
     ComparedSetting(
         "TLS for clients",
-        "tls_required",
         _of_varz(lambda varz: varz.tls_required),
-        Severity.WARNING,
         "clients that are moved to another server cannot connect, or go on in clear text",
+        path="tls_required",
     ),
     ComparedSetting(
         "verification of client certificates",
-        "tls_verify",
         _of_varz(lambda varz: varz.tls_verify),
-        Severity.WARNING,
         "clients that are moved to another server cannot connect, or need no certificate any more",
+        path="tls_verify",
     ),
     ComparedSetting(
         "the system account",
-        "system_account",
-        lambda server: server.varz.system_account or None if server.varz else None,  # 2.10 does not report it
-        Severity.WARNING,
+        lambda server: server.varz.system_account or None if server.varz else None,
         "servers with another system account take no part in JetStream of the cluster",
+        path="system_account",
     ),
     ComparedSetting(
         "gateways",
-        "gateway.gateways",
-        _of_varz(_gateways),
-        Severity.WARNING,
+        _of_varz(lambda varz: ", ".join(sorted(r.name for r in varz.gateway.gateways)) if varz.gateway else ""),
         "clients reach other clusters through some servers and not through others",
+        path="gateway.gateways",
     ),
     ComparedSetting(
         "the JetStream domain",
-        "jetstream.config.domain",
         _of_jetstream(lambda config: config.domain),
-        Severity.WARNING,
         "requests that name the domain get a response from some servers and not from others",
+        path="jetstream.config.domain",
     ),
     ComparedSetting(
         "unique_tag",
-        "jetstream.config.unique_tag",
         _of_jetstream(lambda config: config.unique_tag),
-        Severity.WARNING,
         "which streams can be placed, and where, depends on the server that leads the meta group",
+        path="jetstream.config.unique_tag",
     ),
     ComparedSetting(
         "the number of accounts with JetStream",
-        "jetstream.accounts",
         _jetstream_accounts,
-        Severity.WARNING,
         "an account without JetStream in the configuration of one server cannot store there, and gets no stream while"
         " that server leads the meta group",
+        path="jetstream.accounts",
     ),
     ComparedSetting(
         "sync_always",
-        "jetstream.config.sync_always",
         _of_jetstream(lambda config: config.sync_always),
-        Severity.INFO,
         "how much a power cut can take depends on where a stream is placed",
+        path="jetstream.config.sync_always",
+        severity=Severity.INFO,
     ),
     ComparedSetting(
         "sync_interval",
-        "jetstream.config.sync_interval",
         _of_jetstream(lambda config: span(config.sync_interval_ns)),
-        Severity.INFO,
         "how much a power cut can take depends on where a stream is placed",
+        path="jetstream.config.sync_interval",
+        severity=Severity.INFO,
     ),
     ComparedSetting(
-        "max_connections",
         "max_connections",
         _of_varz(lambda varz: varz.max_connections),
-        Severity.INFO,
         "when a server is lost, its clients may find no room on the others",
+        severity=Severity.INFO,
     ),
     ComparedSetting(
-        "max_pending",
         "max_pending",
         _of_varz(lambda varz: varz.max_pending),
-        Severity.INFO,
         "some servers cut off a slow consumer earlier than others",
+        severity=Severity.INFO,
     ),
     ComparedSetting(
-        "write_deadline",
         "write_deadline",
         _of_varz(lambda varz: span(varz.write_deadline_ns)),
-        Severity.INFO,
         "some servers cut off a slow consumer earlier than others",
+        severity=Severity.INFO,
     ),
     ComparedSetting(
         "max_control_line",
-        "max_control_line",
         _of_varz(lambda varz: varz.max_control_line),
-        Severity.INFO,
         "long subjects pass some servers and not others",
+        severity=Severity.INFO,
     ),
 )
 

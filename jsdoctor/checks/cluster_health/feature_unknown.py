@@ -23,7 +23,8 @@ def feature_unknown(
     """An older server reads the configuration and leaves out the fields that it does not know (encoding/json)."""
     by_name = {server.name: server for server in servers.servers} if servers else {}
     behind: dict[str, list[Asset]] = defaultdict(list)
-    for asset in _demanding(snapshots):
+    assets: list[Asset] = [*snapshots.last.led_streams(), *(consumer for _, consumer in snapshots.last.led_consumers())]
+    for asset in filter(required_level, assets):
         holder = by_name.get(asset.answered_by)
         if holder is not None:
             if (level_of(holder) or 0) >= required_level(asset):
@@ -36,16 +37,6 @@ def feature_unknown(
             yield _as_an_account(asset, connected)
     for name in sorted(behind):
         yield _behind(by_name[name], behind[name])
-
-
-def _demanding(snapshots: SnapshotSeries) -> Iterator[Asset]:
-    """What states a level, as its leader reports it."""
-    for stream in snapshots.last.led_streams():
-        if required_level(stream):
-            yield stream
-    for _, consumer in snapshots.last.led_consumers():
-        if required_level(consumer):
-            yield consumer
 
 
 def _followers(asset: Asset) -> Iterable[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import NamedTuple, get_args
 
 from jsdoctor.checks.registry import check
@@ -91,10 +92,6 @@ Condition = Callable[[Stream], bool]
 """Whether the defect can hit this stream, or a consumer of it."""
 
 
-def _over_leaf_node(stream: Stream) -> bool:
-    return any(origin.external is not None for origin in stream.config.origins)
-
-
 def _replicated(stream: Stream) -> bool:
     return stream.config.num_replicas > 1
 
@@ -116,11 +113,6 @@ def _retains(*policies: str) -> Condition:
     return lambda stream: stream.config.retention in policies
 
 
-def _clustered(stream: Stream) -> bool:
-    """A single server names itself as the leader, and no cluster."""
-    return stream.cluster is not None and bool(stream.cluster.name)
-
-
 def _limited(stream: Stream) -> bool:
     c = stream.config
     return any(limit > 0 for limit in (c.max_msgs, c.max_bytes, c.max_age_ns, c.max_msgs_per_subject))
@@ -140,6 +132,8 @@ def _at_sign(stream: Stream) -> bool:
     return any("@" in name for name in names)
 
 
+_CLUSTERED: Condition = attrgetter("is_clustered")
+
 CONDITIONS: Mapping[str, Condition] = {
     "ack_all": _acks_all,
     "ack_all_replicated_interest": _both(_replicated_interest, _acks_all),
@@ -148,15 +142,15 @@ CONDITIONS: Mapping[str, Condition] = {
     "atomic_counters_or_schedules": lambda s: (
         s.config.allow_atomic and not _replicated(s) and (s.config.allow_msg_counter or s.config.allow_msg_schedules)
     ),
-    "clustered": _clustered,
-    "clustered_inactive_threshold": _both(_clustered, _any(lambda c: c.inactive_threshold_ns > 0)),
-    "clustered_limits": _both(_clustered, _limited),
-    "clustered_push": _both(_clustered, _any(lambda c: c.is_push)),
+    "clustered": _CLUSTERED,
+    "clustered_inactive_threshold": _both(_CLUSTERED, _any(lambda c: c.inactive_threshold_ns > 0)),
+    "clustered_limits": _both(_CLUSTERED, _limited),
+    "clustered_push": _both(_CLUSTERED, _any(lambda c: c.is_push)),
     "compression": _both(_file, lambda s: s.config.compression not in ("", "none")),
     "counters": lambda s: s.config.allow_msg_counter,
     "direct_get": lambda s: s.config.allow_direct,
     "ephemeral_pull": _both(
-        lambda s: not _clustered(s),
+        lambda s: not s.is_clustered,
         _any(
             lambda c: not c.is_push and not c.durable_name and c.inactive_threshold_ns == _DEFAULT_INACTIVE_THRESHOLD_NS
         ),
@@ -194,10 +188,10 @@ CONDITIONS: Mapping[str, Condition] = {
     "schedules": lambda s: s.config.allow_msg_schedules,
     "several_filters": _any(lambda c: len(c.filters) > 1),
     "several_messages_per_subject": _both(_file, lambda s: s.config.max_msgs_per_subject > 1),
-    "sources_over_leaf_node": _over_leaf_node,
+    "sources_over_leaf_node": lambda s: any(origin.external is not None for origin in s.config.origins),
     "work_queue_files": _both(_file, _retains("workqueue")),
     "work_queue_with_filters_on_one_server": _both(
-        lambda s: not _clustered(s), _both(_retains("workqueue"), _any(lambda c: bool(c.filters)))
+        lambda s: not s.is_clustered, _both(_retains("workqueue"), _any(lambda c: bool(c.filters)))
     ),
     "work_queue_with_sourcing_consumer": _both(
         _retains("workqueue"), _any(lambda c: c.ack_policy == "flow_control" and bool(c.filters))

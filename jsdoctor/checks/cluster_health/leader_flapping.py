@@ -14,7 +14,7 @@ from itertools import pairwise
 
 import msgspec
 
-from jsdoctor.checks.cluster_health.raft import Asset
+from jsdoctor.checks.cluster_health.raft import Asset, assets_by_group
 from jsdoctor.checks.logs.bursts import WINDOW_US, bursts
 from jsdoctor.checks.logs.log_findings import detailed_finding
 from jsdoctor.checks.logs.words import zoned
@@ -125,7 +125,7 @@ def leader_flapping(
     groups: RaftGroups, snapshots: SnapshotSeries | None, servers: Servers | None, params: Params
 ) -> Iterator[Finding]:
     """A term begins with each election (server: raft.go campaign). Some are normal when a server starts or stops."""
-    restarts, assets = Restarts(groups, servers), _by_group(snapshots)
+    restarts, assets = Restarts(groups, servers), assets_by_group(snapshots)
     for election in elections(groups):
         meta = election.last.group == META_GROUP
         asset = assets.get(election.last.group)
@@ -151,14 +151,6 @@ def leader_flapping(
             yield _restless(asset, election, params)
         else:
             yield passed(subject)
-
-
-def _by_group(snapshots: SnapshotSeries | None) -> dict[str, Asset]:
-    group: dict[str, Asset] = {}
-    for stream in snapshots.last.streams if snapshots else ():
-        assets: tuple[Asset, ...] = (stream, *stream.consumers)
-        group |= {asset.cluster.raft_group: asset for asset in assets if asset.cluster and asset.cluster.raft_group}
-    return group
 
 
 def _was_restless(asset: Asset, elections: Elections, params: Params) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from jsdoctor.checks.logs.bursts import bursts
 from jsdoctor.checks.logs.log_findings import detailed_finding
 from jsdoctor.checks.logs.log_incidents import LogIncident, log_incidents
-from jsdoctor.checks.logs.words import listed, member_of
+from jsdoctor.checks.logs.words import by_server, listed
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity
 from jsdoctor.model.log import LogEvidence, Occurrence
@@ -51,7 +51,7 @@ def links_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
             if incident.notable:
                 yield detailed_finding(incident, _what(kind, incident), _then(kind, incident), incident.severity())
     for signature, what in _WRONG.items():
-        for burst in bursts(logs, signature, subjects=member_of, calm=signature not in _FROM_THE_START):
+        for burst in bursts(logs, signature, subjects=by_server, calm=signature not in _FROM_THE_START):
             severity = None if burst.count > 1 else Severity.WARNING
             yield detailed_finding(burst, what, "the link stays down as long as that is so", severity)
     for burst in bursts(logs, "leaf-replaced", calm=False):

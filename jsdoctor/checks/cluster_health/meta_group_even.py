@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.cluster_health.raft import MetaSamples, label, meta_groups, quorum
+from jsdoctor.checks.cluster_health.raft import label, meta_groups, quorum
 from jsdoctor.checks.declared.doubts import jetstream_unclear, unclear
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, failed, passed, unknown
@@ -23,24 +23,20 @@ def meta_group_even(servers: Servers, params: Params) -> Iterator[Finding]:
         reported = group.silent(params.integer("silence"))
         silent = reported or ()
         spare = group.size - len(silent) - quorum(group.size)
-        reason = _size_problem(group.size) or (_spare_problem(group) if silent and spare <= 0 else "")
+        reason = _size_problem(group.size)
+        if not reason and silent and spare <= 0:
+            lost = "if one more server is lost, no stream or consumer can be created, changed or moved"
+            reason = f"the meta group of {group.size} has no member to spare: {lost}"
         if silent and reason:
             reason += f"; no contact with: {', '.join(sorted(label(peer) for peer in silent))}"
         if not reason or not group.size:
-            yield (
-                passed(group.subject)
-                if reported is not None and group.size
-                else unknown(group.subject, _NO_LEADER, _READ_LEADER)
-            )
+            known = reported is not None and group.size
+            yield passed(group.subject) if known else unknown(group.subject, _NO_LEADER, _READ_LEADER)
             continue
         yield failed(
             group.subject,
             reason,
-            *(
-                server.observed("meta_cluster.cluster_size", server.meta.cluster_size)
-                for server in group.last
-                if server.meta
-            ),
+            *(s.observed("meta_cluster.cluster_size", s.meta.cluster_size) for s in group.last if s.meta),
             measured=(max(spare, 0), 1, "count"),
         )
 
@@ -60,13 +56,6 @@ def _size_problem(size: int) -> str:
             f" as {size - 1} members would, and cannot decide when it splits in halves"
         )
     return ""
-
-
-def _spare_problem(group: MetaSamples) -> str:
-    return (
-        f"the meta group of {group.size} has no member to spare: if one more server is lost, no stream or consumer can"
-        " be created, changed or moved"
-    )
 
 
 @check("cluster_health.meta_group_even_declared", also_mounted=True)
@@ -123,9 +112,5 @@ def _even(size: int) -> str:
 
 
 def _finding(servers: DeclaredServers, setting: str, text: str, severity: Severity | None) -> Finding:
-    return failed(
-        servers.subject,
-        text,
-        servers.shows(setting, f"{setting}: {servers.get(setting)}"),
-        severity=severity,
-    )
+    shown = servers.shows(setting, f"{setting}: {servers.get(setting)}")
+    return failed(servers.subject, text, shown, severity=severity)

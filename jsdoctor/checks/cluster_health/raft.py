@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TypeAlias
 
@@ -67,6 +67,18 @@ def silent_peers(readings: Sequence[Collection[Peer]], silence_ns: int, is_settl
 Asset: TypeAlias = Stream | Consumer
 
 
+def assets_by_group(snapshots: SnapshotSeries | None) -> dict[str, Asset]:
+    """The stream or consumer of each Raft group. The names of groups are random, so unique whatever the account."""
+    assets = _assets(snapshots.last) if snapshots else ()
+    return {asset.cluster.raft_group: asset for asset in assets if asset.cluster and asset.cluster.raft_group}
+
+
+def _assets(snapshot: ClusterSnapshot) -> Iterator[Asset]:
+    for stream in snapshot.streams:
+        yield stream
+        yield from stream.consumers
+
+
 class EarlierReadings:
     """Earlier readings of the same asset, found by name and incarnation. The index is built on first use."""
 
@@ -76,7 +88,7 @@ class EarlierReadings:
 
     @cached_property
     def _index(self) -> list[dict[tuple[str, str, str], Asset]]:
-        return [_by_key(snapshot) for snapshot in self._snapshots]
+        return [{_key(asset): asset for asset in _assets(snapshot)} for snapshot in self._snapshots]
 
     def before(self, asset: Asset) -> list[Asset]:
         """Its readings in the samples before the last, oldest first."""
@@ -91,14 +103,6 @@ class EarlierReadings:
 
 def _key(asset: Asset) -> tuple[str, str, str]:
     return (asset.account, asset.stream, asset.name) if isinstance(asset, Consumer) else (asset.account, asset.name, "")
-
-
-def _by_key(snapshot: ClusterSnapshot) -> dict[tuple[str, str, str], Asset]:
-    key: dict[tuple[str, str, str], Asset] = {}
-    for stream in snapshot.streams:
-        key[_key(stream)] = stream
-        key |= {_key(consumer): consumer for consumer in stream.consumers}
-    return key
 
 
 def silent_members(asset: Asset, history: EarlierReadings, silence_ns: int) -> tuple[Peer, ...]:
@@ -284,8 +288,11 @@ class Assignments:
         """
         if not is_shown_without_group(asset, stream):
             return None
-        name, is_replicated = asset.answered_by, _replicas(asset, stream) > 1
-        if not is_replicated:
+        name, config = asset.answered_by, asset.config
+        replicas = config.num_replicas
+        if isinstance(asset, Consumer):
+            replicas = asset.config.replicas_on(stream.config)
+        if replicas <= 1:
             is_doubtful = not asset.from_leader or self._lacks_meta_leader(name)
             return self._maybe_not_served(asset) if is_doubtful else None
         if asset.from_leader or self._had_meta_leader.get(name) is not False:
@@ -293,14 +300,12 @@ class Assignments:
             return suspected(asset.subject, f"{reason} just started, or the group does not run", _AGAIN)
         if not history.before(asset):
             return suspected(asset.subject, f"{name} shows no Raft group for it in the only sample", _AGAIN)
-        uptime = uptime_ns(server) if (server := self._last(name)) else None
+        server = self._samples[-1].get(name) if self._samples else None
+        uptime = uptime_ns(server) if server else None
         if uptime is None or uptime < self._settle_ns:
             since = "at a time that was not read" if uptime is None else f"{span(uptime)} ago"
             return unknown(asset.subject, f"{name} started {since} and knows no meta leader yet", _AGAIN)
         return None
-
-    def _last(self, name: str) -> Server | None:
-        return self._samples[-1].get(name) if self._samples else None
 
     def _lacks_meta_leader(self, name: str) -> bool:
         """Whether the server names no meta leader in any sample, and is not known to have had one since it started."""
@@ -313,10 +318,6 @@ class Assignments:
         since = "had none since it started" if had is False else "may have had none since it started"
         reason = f"{asset.answered_by} knows no meta leader and {since}: from 2.12 on it serves nothing that it lists"
         return unknown(asset.subject, reason, _META_FIRST)
-
-
-def _replicas(asset: Asset, stream: Stream) -> int:
-    return asset.config.replicas_on(stream.config) if isinstance(asset, Consumer) else asset.config.num_replicas
 
 
 def is_shown_without_group(asset: Asset, stream: Stream) -> bool:

@@ -5,10 +5,11 @@ From logs: members of Raft groups that could not apply what they had, and leader
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import msgspec
 
+from jsdoctor.checks.cluster_health.raft import Asset, assets_by_group
 from jsdoctor.checks.logs.bursts import bursts
 from jsdoctor.checks.logs.log_findings import detailed_finding, findings_by_subject
 from jsdoctor.checks.logs.log_incidents import log_incidents
@@ -17,7 +18,7 @@ from jsdoctor.model.finding import CLUSTER, Finding, Severity, Subject, failed, 
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.params import Params
 from jsdoctor.model.raft import META_GROUP, RaftGroups, RaftMember, RaftState
-from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
+from jsdoctor.model.snapshot import SnapshotSeries
 from jsdoctor.model.wording import span
 
 _SHRINKING = 0.9
@@ -105,12 +106,12 @@ def _pace(readings: Sequence[RaftMember]) -> float | None:
 @check("cluster_health.raft_backlog")
 def raft_backlog(groups: RaftGroups, snapshots: SnapshotSeries | None, params: Params) -> Iterator[Finding]:
     """One word per stream, consumer or meta group: the worst of its members (server: monitor.go Raftz)."""
-    owners = GroupOwners(snapshots)
+    assets = assets_by_group(snapshots)
     limits = [params.integer(name) for name in ("apply_lag", "queue_length", "uncommitted")]
     worst: dict[Subject, Finding | None] = {}
     warn_log = params.integer("warn_log_bytes")
     for readings in groups.histories():
-        subject, state = owners.of(readings[-1]), readings[-1].state
+        subject, state = _owner(readings[-1], assets), readings[-1].state
         if is_quiet(state, limits) and state.wal.bytes < warn_log and not state.overrun:
             worst.setdefault(subject, None)
             continue
@@ -223,19 +224,9 @@ def backlog_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
         yield detailed_finding(burst, f"up to {most:,} append entries were pending", _THEN, severity)
 
 
-class GroupOwners:
-    """The subject of every group. Group names are random, so that they are unique whatever the account."""
-
-    def __init__(self, snapshots: SnapshotSeries | None) -> None:
-        self._owners: dict[str, Subject] = {}
-        for stream in snapshots.last.streams if snapshots else ():
-            assets: tuple[Stream | Consumer, ...] = (stream, *stream.consumers)
-            for asset in assets:
-                if asset.cluster and asset.cluster.raft_group:
-                    self._owners[asset.cluster.raft_group] = asset.subject
-
-    def of(self, member: RaftMember) -> Subject:
-        """The stream, the consumer, or the cluster for the meta group; the server where the group is not known."""
-        if member.group == META_GROUP:
-            return CLUSTER
-        return self._owners.get(member.group) or Subject(kind="server", name=member.server)
+def _owner(member: RaftMember, assets: Mapping[str, Asset]) -> Subject:
+    """The stream, the consumer, or the cluster for the meta group; the server where the group is not known."""
+    if member.group == META_GROUP:
+        return CLUSTER
+    asset = assets.get(member.group)
+    return asset.subject if asset else Subject(kind="server", name=member.server)

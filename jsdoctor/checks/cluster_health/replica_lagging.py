@@ -26,13 +26,14 @@ _SHRINKING = 0.9
 
 
 class _Lag(msgspec.Struct, frozen=True):
-    """One peer's lag in every reading, and how many entries the group took in meanwhile."""
+    """One peer's lag, and how many entries the group took in meanwhile. `begun`: it does not lag in every reading."""
 
     peer: Peer
     first: int
     smallest: int
     taken_in: int
     elapsed_s: float
+    begun: bool
 
     @property
     def behind_ns(self) -> int:
@@ -56,22 +57,24 @@ def replica_lagging(trend: Trend, params: Params) -> Iterator[Finding]:
             continue
         fail = own_count(params, "fail_lag", last.config.metadata, "peer-lag-critical")
         warn = min(warn_lag, fail)
-        late = [lag for lag in _lags(history, silence_ns) if _is_behind(lag, warn, share * _size(last), delay_ns)]
+        lags = [lag for lag in _lags(history, silence_ns) if _is_behind(lag, warn, share * _size(last), delay_ns)]
+        late = [lag for lag in lags if not lag.begun]
+        if not late and lags:
+            behind = ", ".join(f"{label(lag.peer)} is {lag.peer.lag:,} entries behind" for lag in lags)
+            reason = f"{behind} in the newest sample, and was not before"
+            yield suspected(last.subject, reason, "run with --samples 4")
+            continue
         if not late:
-            begun = [lag for lag in _begun(history, silence_ns) if _is_behind(lag, warn, share * _size(last), delay_ns)]
-            yield _not_yet(last, begun) if begun else passed(last.subject)
+            yield passed(last.subject)
             continue
         worst = max(late, key=lambda lag: lag.peer.lag)
+        limit = fail if worst.smallest >= fail else None if worst.is_stuck else _least(warn, share * _size(last))
         yield failed(
             last.subject,
             _message(late, worst),
             *(last.observed(f"cluster.replicas[{label(lag.peer)}].lag", lag.peer.lag) for lag in late),
             severity=None if worst.smallest >= fail else Severity.WARNING,
-            measured=(
-                worst.peer.lag,
-                fail if worst.smallest >= fail else None if worst.is_stuck else _least(warn, share * _size(last)),
-                "count",
-            ),
+            measured=(worst.peer.lag, limit, "count"),
         )
 
 
@@ -81,31 +84,17 @@ def _histories(trend: Trend) -> Iterator[StreamHistory | ConsumerHistory]:
 
 
 def _lags(history: StreamHistory | ConsumerHistory, silence_ns: int) -> Iterator[_Lag]:
-    """Peers in contact with their leader that lagged in every reading. JSD703 judges those without contact."""
-    readings = [reading.cluster.replicas if reading.cluster else () for reading in history.readings]
-    for peer in readings[-1]:
-        if peer.current or not is_heard(peer, silence_ns):
-            continue
-        lags = [next((p.lag for p in peers if label(p) == label(peer)), 0) for peers in readings]
-        if min(lags) > 0 and lags[-1] >= _SHRINKING * lags[0]:
-            yield _Lag(peer, lags[0], min(lags), _size(history.last) - _size(history.first), history.elapsed_s)
-
-
-def _begun(history: StreamHistory | ConsumerHistory, silence_ns: int) -> Iterator[_Lag]:
-    """Peers that lag in the newest reading and did not in an earlier one."""
+    """Peers in contact with their leader that lag, in every reading or since a later one. JSD703 judges those without
+    contact.
+    """
     readings = [reading.cluster.replicas if reading.cluster else () for reading in history.readings]
     taken_in = _size(history.last) - _size(history.first)
     for peer in readings[-1]:
         if peer.lag <= 0 or peer.current or not is_heard(peer, silence_ns):
             continue
         lags = [next((p.lag for p in peers if label(p) == label(peer)), 0) for peers in readings]
-        if min(lags) == 0:
-            yield _Lag(peer, lags[0], peer.lag, taken_in, history.elapsed_s)
-
-
-def _not_yet(asset: Stream | Consumer, begun: Sequence[_Lag]) -> Finding:
-    behind = ", ".join(f"{label(lag.peer)} is {lag.peer.lag:,} entries behind" for lag in begun)
-    return suspected(asset.subject, f"{behind} in the newest sample, and was not before", "run with --samples 4")
+        if min(lags) == 0 or lags[-1] >= _SHRINKING * lags[0]:
+            yield _Lag(peer, lags[0], min(lags) or peer.lag, taken_in, history.elapsed_s, begun=min(lags) == 0)
 
 
 def _size(asset: Stream | Consumer) -> int:

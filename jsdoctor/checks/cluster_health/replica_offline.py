@@ -39,7 +39,6 @@ from jsdoctor.model.finding import (
     unknown,
 )
 from jsdoctor.model.history import History
-from jsdoctor.model.jetstream import Peer
 from jsdoctor.model.log import LogEvidence, LogServer, LogTime, ProcessRun
 from jsdoctor.model.params import Params
 from jsdoctor.model.partial import shown_or
@@ -98,20 +97,22 @@ def _findings(
     uptimes = ((name, uptime_ns(server)) for name, server in answered.items())
     restarted = {name: uptime for name, uptime in uptimes if uptime is not None and uptime < long_ns}
     for subject, missing in of_asset.items():
-        stopped = [unheard for unheard in missing if not _may_be_starting(unheard.peer, restarted)]
-        yield _asset_finding(subject, stopped) if stopped else _starting(subject, missing, restarted)
+        # Replicas start one after the other: a server that started after the last contact may not have begun this one.
+        stopped = [one for one in missing if restarted.get(one.peer.name, one.peer.active_ns) >= one.peer.active_ns]
+        if stopped:
+            yield _asset_finding(subject, stopped)
+            continue
+        started = (f"{name} started {span(restarted[name])} ago" for name in sorted({one.peer.name for one in missing}))
+        reason = f"{', '.join(started)}, and its replica there has not been seen since"
+        yield unknown(subject, reason, "run again in a minute")
     yield from _others(reachability, params.integer("silence"))
 
 
 def _without_majority(reachability: PeerReachability) -> frozenset[Subject]:
     """The assets of which so many members are unheard that the rest cannot elect or acknowledge anything."""
-    unheard = Counter(one.asset.subject for all_ in reachability.unheard.values() for one in all_ if one.asset)
-    sizes = {
-        one.asset.subject: 1 + len(one.asset.cluster.replicas)
-        for all_ in reachability.unheard.values()
-        for one in all_
-        if one.asset and one.asset.cluster
-    }
+    assets = [one.asset for all_ in reachability.unheard.values() for one in all_ if one.asset]
+    unheard = Counter(asset.subject for asset in assets)
+    sizes = {asset.subject: 1 + len(asset.cluster.replicas) for asset in assets if asset.cluster}
     return frozenset(subject for subject, size in sizes.items() if size - unheard[subject] < quorum(size))
 
 
@@ -120,9 +121,8 @@ def _of_assets(reachability: PeerReachability, servers: Servers | None) -> dict[
     answered = _answered(servers)
     of_asset: dict[Subject, list[UnreachablePeer]] = {}
     for name, all_ in sorted(reachability.unheard.items()):
-        is_up = _is_up(name, reachability, answered)
-        for unheard in all_:
-            if is_up and unheard.asset:
+        for unheard in all_ if _is_up(name, reachability, answered) else ():
+            if unheard.asset:
                 of_asset.setdefault(unheard.asset.subject, []).append(unheard)
     return of_asset
 
@@ -142,17 +142,6 @@ def _is_up(name: str, reachability: PeerReachability, answered: Mapping[str, Ser
     return name in reachability.prompt or (_takes_part(answered.get(name)) and not missed_by_meta)
 
 
-def _may_be_starting(peer: Peer, restarted: Mapping[str, int]) -> bool:
-    """Whether its server started after the last contact: replicas start one after the other."""
-    return restarted.get(peer.name, peer.active_ns) < peer.active_ns
-
-
-def _starting(subject: Subject, missing: Sequence[UnreachablePeer], restarted: Mapping[str, int]) -> Finding:
-    names = sorted({unheard.peer.name for unheard in missing})
-    started = ", ".join(f"{name} started {span(restarted[name])} ago" for name in names)
-    return unknown(subject, f"{started}, and its replica there has not been seen since", "run again in a minute")
-
-
 def _takes_part(server: Server | None) -> bool:
     return server is not None and server.jetstream is not None and not server.jetstream.disabled
 
@@ -160,25 +149,21 @@ def _takes_part(server: Server | None) -> bool:
 def _others(reachability: PeerReachability, silence_ns: int) -> Iterator[Finding]:
     for name in sorted(reachability.heard - reachability.unheard.keys()):
         if name in reachability.late:
-            yield _late(name, reachability.late[name], silence_ns)
+            late_ns = reachability.late[name]
+            yield failed(
+                Subject(kind="server", name=name),
+                f"{name} has not been seen for {span(late_ns)}, and members respond every second:"
+                f" a fault from {span(silence_ns)} on",
+                severity=Severity.INFO,
+                confidence=Confidence.LOW,
+                measured=(late_ns, silence_ns, "duration"),
+                how_to_get="run again in ten seconds",
+            )
         else:
             yield passed(Subject(kind="server", name=name))
     for name in sorted(reachability.undecided):
         why = "no contact in the only sample, or with leaders that have just been elected"
         yield suspected(Subject(kind="server", name=name), why, "run again in ten seconds with --samples 2 or more")
-
-
-def _late(name: str, late_ns: int, silence_ns: int) -> Finding:
-    """No contact for some seconds: too short for a fault, but not healthy either."""
-    return failed(
-        Subject(kind="server", name=name),
-        f"{name} has not been seen for {span(late_ns)}, and members respond every second:"
-        f" a fault from {span(silence_ns)} on",
-        severity=Severity.INFO,
-        confidence=Confidence.LOW,
-        measured=(late_ns, silence_ns, "duration"),
-        how_to_get="run again in ten seconds",
-    )
 
 
 def _server_finding(
@@ -189,21 +174,16 @@ def _server_finding(
     nameless = all(unheard.peer.name.startswith(UNKNOWN_NAME) for unheard in all_)
     who = f"peer {name}, whose name no server knows any more," if nameless else name
     since = f"for {span(longest)}" if longest else "since their leaders took over"
-    off = answered is not None and answered.jetstream is not None and answered.jetstream.disabled
-    if off:
-        state = f"{who} responds, but its JetStream is off"
-    elif _takes_part(answered):
-        state = (
-            f"{who} responds to jsdoctor, and no leader has seen it {since}, as if the network between them were cut"
-        )
-    else:
-        state = f"{who} has not been seen {since}"
+    state = f"{who} has not been seen {since}"
+    if answered is not None and answered.jetstream is not None:
+        cut = f"{who} responds to jsdoctor, and no leader has seen it {since}, as if the network between them were cut"
+        state = f"{who} responds, but its JetStream is off" if answered.jetstream.disabled else cut
     return failed(
         Subject(kind="server", name=name),
         f"{state}: {_consequence(all_, halted)}",
         *_evidence(all_),
         severity=None if flagged or longest >= long_ns else Severity.WARNING,
-        measured=(longest or None, long_ns if longest >= long_ns else None, "duration" if longest else None),
+        measured=(longest or None, long_ns if longest >= long_ns else None, "duration"),
         between=(_last_contact(all_, longest), None),
     )
 
@@ -225,18 +205,13 @@ def _members(stream: Stream) -> set[str]:
 
 
 def _consequence(all_: Sequence[UnreachablePeer], halted: Collection[Subject]) -> str:
-    stopped = [one for one in all_ if one.asset and one.asset.subject in halted]
-    if not stopped:
-        return f"{_run(all_)} with one member less"
-    without = "without a majority, so that nothing is stored or delivered there"
-    if len(stopped) == len(all_):
-        return f"{_run(all_)} {without}"
-    return f"{_run(all_)} with one member less, and {_holdings(stopped)[0]} of them {without}"
-
-
-def _run(all_: Sequence[UnreachablePeer]) -> str:
     named, several = _holdings(all_)
-    return f"{named} {'run' if several else 'runs'}"
+    run = f"{named} {'run' if several else 'runs'}"
+    stopped = [one for one in all_ if one.asset and one.asset.subject in halted]
+    without = "without a majority, so that nothing is stored or delivered there"
+    if stopped and len(stopped) == len(all_):
+        return f"{run} {without}"
+    return f"{run} with one member less" + (f", and {_holdings(stopped)[0]} of them {without}" if stopped else "")
 
 
 def _holdings(all_: Sequence[UnreachablePeer]) -> tuple[str, bool]:
@@ -252,16 +227,14 @@ def _asset_finding(subject: Subject, missing: Sequence[UnreachablePeer]) -> Find
     names = ", ".join(sorted(unheard.peer.name for unheard in missing))
     longest = max(unheard.peer.active_ns for unheard in missing)
     since = f"for {span(longest)}" if longest else "since its leader took over"
-    what = (
-        "replicas on {} have not been seen {}, though those servers are up: they stopped, or lack a link to the leader"
-    )
-    if len(missing) == 1:
-        what = "replica on {} has not been seen {}, though that server is up: it stopped, or lacks a link to the leader"
+    what = f"replica on {names} has not been seen {since}, though that server is up: it stopped, or lacks"
+    if len(missing) > 1:
+        what = f"replicas on {names} have not been seen {since}, though those servers are up: they stopped, or lack"
     return failed(
         subject,
-        "its " + what.format(names, since),
+        f"its {what} a link to the leader",
         *_evidence(missing),
-        measured=(longest or None, None, "duration" if longest else None),
+        measured=(longest or None, None, "duration"),
         between=(_last_contact(missing, longest), None),
     )
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from jsdoctor.checks.cluster_health.links import Members, all_young, by_server, clusters
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, failed, passed, suspected, unknown
-from jsdoctor.model.links import Links, Route, ServerLinks
+from jsdoctor.model.links import Links, ServerLinks
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import ListenerOptions, Server, Servers
 from jsdoctor.model.wording import counted
@@ -39,6 +39,8 @@ def route_none(servers: Servers, links: Links, params: Params) -> Iterator[Findi
             continue
         readings = links.readings_of(server.name)
         without = sum(1 for reading in readings if reading.route_count == 0)
+        # No attempt to connect can be in all of these.
+        apart = len(readings) >= _OFTEN and readings[-1].at - readings[0].at > _ATTEMPT
         lasting = any(reading.route_count and not _has_only_attempts(reading) for reading in readings)
         if own.route_count and not (_has_only_attempts(own) and (without or not lasting)):
             yield passed(server.subject)
@@ -47,7 +49,7 @@ def route_none(servers: Servers, links: Links, params: Params) -> Iterator[Findi
             yield unknown(server.subject, reason, "compare `cluster.routes` with the server's own address")
         elif all_young([server], params.integer("start_up")):
             yield unknown(server.subject, "it has just started and may still connect", "run again in a minute")
-        elif own.route_count and without < _TWICE and (lasting or not _are_apart(readings)):
+        elif own.route_count and without < _TWICE and (lasting or not apart):
             reason = "its only routes are a moment old, and it had none before"
             yield suspected(server.subject, reason, "run again with --samples 5")
         else:
@@ -114,14 +116,6 @@ def _is_of_another(address: str, options: ListenerOptions) -> bool:
     return options.cluster_port > 0 and port.isdigit() and int(port) != options.cluster_port
 
 
-def _are_apart(readings: Sequence[ServerLinks]) -> bool:
-    """Whether no attempt to connect can be in all of these readings."""
-    return len(readings) >= _OFTEN and readings[-1].at - readings[0].at > _ATTEMPT
-
-
 def _has_only_attempts(links: ServerLinks) -> bool:
-    return bool(links.route_connections) and all(_is_attempt(route, links.at) for route in links.route_connections)
-
-
-def _is_attempt(route: Route, at: datetime) -> bool:
-    return route.start is not None and at - route.start < _ATTEMPT
+    routes = links.route_connections
+    return bool(routes) and all(r.start is not None and links.at - r.start < _ATTEMPT for r in routes)

@@ -110,9 +110,8 @@ def write_errors_logged(logs: LogEvidence) -> Iterator[Finding]:
         if not unexplained_store and not _SEQUENCES_DIFFER.search(incident.values("reason")):
             others = len({interval.logged_by for interval in incident.unresolved}) < len(logs.servers)
             severity = incident.severity(Severity.ERROR if others else None)
-            yield detailed_finding(
-                incident, f"halted on {incident.servers} by a write error", _cause(incident), severity
-            )
+            what = f"halted on {incident.servers} by a write error"
+            yield detailed_finding(incident, what, _cause(incident), severity)
     for incident in failing:
         if incident.subject not in subjects:
             yield detailed_finding(incident, "writes failed", _cause(incident), incident.severity(Severity.ERROR))

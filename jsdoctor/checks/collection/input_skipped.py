@@ -29,7 +29,12 @@ def input_skipped_logged(logs: LogEvidence) -> Iterator[Finding]:
         if file.problem:
             by_problem[file.problem].append(file)
         elif file.interleaved or file.long_lines:
-            yield _doubtful(file)
+            yield failed(
+                Subject(kind="file", name=file.path),
+                "; ".join(_doubts_of_log(file)),
+                _observed(file),
+                severity=Severity.INFO if file.long_lines < file.lines else None,
+            )
     many = [files for files in by_problem.values() if len(files) > _SINGLY]
     for files in by_problem.values():
         if len(files) <= _SINGLY:
@@ -38,6 +43,13 @@ def input_skipped_logged(logs: LogEvidence) -> Iterator[Finding]:
         yield _together(many)
     elif not by_problem:
         yield passed(CLUSTER)
+
+
+def _doubts_of_log(file: LogFile) -> Iterator[str]:
+    if file.interleaved:
+        yield "lines of several servers mix in it and cannot be separated: its clock and its processes were not judged"
+    if file.long_lines:
+        yield f"{counted(file.long_lines, 'line')} longer than 16 KiB, of which only the beginning was searched"
 
 
 def _skipped(file: LogFile) -> Finding:
@@ -61,26 +73,9 @@ def _together(groups: Sequence[Sequence[LogFile]]) -> Finding:
     )
 
 
-def _doubtful(file: LogFile) -> Finding:
-    words = []
-    if file.interleaved:
-        words.append(
-            "lines of several servers mix in it and cannot be separated: its clock and its processes were not judged"
-        )
-    if file.long_lines:
-        words.append(f"{counted(file.long_lines, 'line')} longer than 16 KiB, of which only the beginning was searched")
-    return failed(
-        Subject(kind="file", name=file.path),
-        "; ".join(words),
-        _observed(file),
-        severity=Severity.INFO if file.long_lines < file.lines else None,
-    )
-
-
 def _observed(file: LogFile) -> Observation:
-    return Observation(
-        file.path, "read and skipped", f"{file.read:,} bytes of text read, {file.skipped:,} bytes skipped"
-    )
+    value = f"{file.read:,} bytes of text read, {file.skipped:,} bytes skipped"
+    return Observation(file.path, "read and skipped", value)
 
 
 _UNREADABLE = {

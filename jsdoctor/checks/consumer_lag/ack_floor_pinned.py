@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.consumer_lag.progress import histories, is_full, key
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, failed, passed, unknown
+from jsdoctor.model.finding import Finding, failed, passed, shown, unknown
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
 from jsdoctor.model.trend import Trend
@@ -57,9 +57,6 @@ def _finding(stream: Stream, consumer: Consumer, behind: int, far: int) -> Findi
         f"message {oldest:,} or one soon after it is delivered again and again and never acknowledged: the ack"
         f" floor has not moved while {behind:,} later deliveries were made, of which {few:,} are unacknowledged. A"
         f" restart of the consumer from its floor would repeat them{kept}",
-        consumer.observed("ack_floor.stream_seq", consumer.ack_floor.stream_seq),
-        consumer.observed("delivered.stream_seq", consumer.delivered.stream_seq),
-        consumer.observed("num_ack_pending", few),
-        consumer.observed("num_redelivered", consumer.num_redelivered),
+        *shown(consumer, "ack_floor.stream_seq", "delivered.stream_seq", "num_ack_pending", "num_redelivered"),
         measured=(behind, far, "count"),
     )

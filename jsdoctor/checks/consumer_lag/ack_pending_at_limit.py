@@ -18,7 +18,7 @@ from jsdoctor.checks.consumer_lag.progress import (
     until,
 )
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Confidence, Finding, Observation, Severity, failed, passed, suspected
+from jsdoctor.model.finding import Confidence, Finding, Observation, Severity, failed, passed, shown, suspected
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries
 from jsdoctor.model.trend import ConsumerHistory, Trend
@@ -160,13 +160,6 @@ def _nobody_asks(consumer: Consumer) -> bool:
     return serial and not consumer.num_waiting and (quiet_ns(consumer) or 0) > patience_ns(consumer)
 
 
-def _evidence(consumer: Consumer) -> tuple[Observation, ...]:
-    return (
-        consumer.observed("num_ack_pending", consumer.num_ack_pending),
-        consumer.observed("config.max_ack_pending", consumer.config.max_ack_pending),
-        consumer.observed("num_pending", consumer.num_pending),
-        consumer.observed("num_waiting", consumer.num_waiting),
-        consumer.observed("num_redelivered", consumer.num_redelivered),
-        consumer.observed("ack_floor.last_active", consumer.ack_floor.last_active),
-        consumer.observed("delivered.last_active", consumer.delivered.last_active),
-    )
+def _evidence(consumer: Consumer) -> Iterator[Observation]:
+    yield from shown(consumer, "num_ack_pending", "config.max_ack_pending", "num_pending", "num_waiting")
+    yield from shown(consumer, "num_redelivered", "ack_floor.last_active", "delivered.last_active")

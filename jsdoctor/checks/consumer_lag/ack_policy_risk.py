@@ -11,7 +11,7 @@ from jsdoctor.checks.consumer_lag.progress import lowest_values
 from jsdoctor.checks.declared.deployed import Declarations, Deployed
 from jsdoctor.checks.declared.doubts import indeterminate
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Severity, failed, passed, unknown
+from jsdoctor.model.finding import Finding, Severity, failed, passed, shown, unknown
 from jsdoctor.model.jetstream import ConsumerConfig
 from jsdoctor.model.manifest import DeclaredConsumer, Manifests, Tool
 from jsdoctor.model.params import Params
@@ -61,8 +61,7 @@ def _pulled_by_several(consumer: Consumer, waiting: int, pullers: int) -> Findin
         consumer.subject,
         f"{waiting:,} pull requests or more wait in each sample: if they are of several clients, an"
         " acknowledgement by one (ack_policy all) covers all earlier messages, also those that another still works on",
-        consumer.observed("config.ack_policy", consumer.config.ack_policy),
-        consumer.observed("num_waiting", consumer.num_waiting),
+        *shown(consumer, "config.ack_policy", "num_waiting"),
         severity=Severity.INFO,
         measured=(waiting, pullers, "count"),
     )

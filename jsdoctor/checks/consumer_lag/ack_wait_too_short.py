@@ -130,7 +130,7 @@ def _finding(consumer: Consumer, acks: ConsumerAcks, share: float) -> Finding:
 def ack_wait_too_short_captured(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
     """Judge each consumer whose acks were captured: they show how long the work takes, which no configuration does."""
     judged = (
-        _judged(consumer, packets.captures[reported.capture].name, params)
+        _of_traffic(consumer, packets.captures[reported.capture].name, params)
         for reported in packets.nats
         for consumer in reported.consumers
         if consumer.acks or consumer.acked_late
@@ -138,22 +138,17 @@ def ack_wait_too_short_captured(packets: PacketEvidence, params: Params) -> Iter
     yield from most_severe(judged, Severity.WARNING)
 
 
-def _judged(consumer: ConsumerTraffic, capture: str, params: Params) -> Finding:
-    return _finding_captured(consumer, capture, params) if consumer.acked_late else passed(_subject(consumer))
-
-
-def _subject(consumer: ConsumerTraffic) -> Subject:
-    return Subject(kind="consumer", name=consumer.consumer, stream=consumer.stream)
-
-
-def _finding_captured(consumer: ConsumerTraffic, capture: str, params: Params) -> Finding:
+def _of_traffic(consumer: ConsumerTraffic, capture: str, params: Params) -> Finding:
+    subject = Subject(kind="consumer", name=consumer.consumer, stream=consumer.stream)
+    if not consumer.acked_late:
+        return passed(subject)
     late = Share(consumer.acked_late, max(consumer.acks, consumer.acked_late))
     often = late.reaches(params.number("late_acks"), params.integer("enough"))
     usual, again = consumer.ack_ns, consumer.redelivery_ns
     took = f", up to {span(consumer.late_ns.largest_ns)} after its delivery" if consumer.late_ns.count else ""
     waits = f"; the earliest second delivery came {span(again.least_ns)} after the first" if again.count else ""
     return failed(
-        _subject(consumer),
+        subject,
         f"{late.events:,} of {late.of:,} acks ({percent(late.ratio)}) came when the message had been sent again"
         f" already{took}{waits}: ack_wait should be twice what the work takes, or more",
         Observation(capture, "acks", consumer.acks),
@@ -186,7 +181,11 @@ def ack_wait_too_short_declared(manifests: Manifests, params: Params) -> Iterato
             continue
         elif config.ack_wait_ns < needed:
             yield _too_short(consumer, needed, given=needed > shortest)
-        elif _overridden(consumer):
+        elif (
+            consumer.config.backoff_ns
+            and consumer.states("ack_wait")
+            and (consumer.config.ack_wait_ns != consumer.config.backoff_ns[0])
+        ):
             config = consumer.config
             yield failed(
                 consumer.subject,
@@ -215,8 +214,3 @@ def _too_short(consumer: DeclaredConsumer, needed: int, *, given: bool) -> Findi
         consumer.shows("backoff" if consumer.config.backoff_ns else "ack_wait", span(wait)),
         measured=(wait, needed, "duration"),
     )
-
-
-def _overridden(consumer: DeclaredConsumer) -> bool:
-    config = consumer.config
-    return bool(config.backoff_ns) and consumer.states("ack_wait") and config.ack_wait_ns != config.backoff_ns[0]

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from jsdoctor.checks.declared.deployed import Deployed, consumer_of
 from jsdoctor.checks.declared.doubts import indeterminate
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Severity, failed, passed, unknown
+from jsdoctor.model.finding import Finding, Severity, failed, passed, shown, unknown
+from jsdoctor.model.jetstream import ConsumerConfig
 from jsdoctor.model.manifest import DeclaredConsumer, Manifests, PlannedAction
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
@@ -32,7 +33,12 @@ def deliver_policy_trap(snapshots: SnapshotSeries, params: Params) -> Iterator[F
         if (start := _misplaced_start(stream, consumer)) is not None:
             # A stream that was read just before the consumer came may have grown to that sequence meanwhile.
             if (consumer.account, consumer.stream, consumer.name) in known or _age_ns(consumer) >= settle_ns:
-                yield _start_finding(stream, consumer, start)
+                yield failed(
+                    consumer.subject,
+                    f"the consumer {start}",
+                    *shown(consumer, "config.opt_start_seq", "delivered.stream_seq"),
+                    *shown(stream, "state.first_seq", "state.last_seq"),
+                )
             else:
                 yield unknown(consumer.subject, "the consumer was created a moment ago", "run the check again")
         elif (waits_ns := _starts_in_ns(consumer)) > 0:
@@ -43,15 +49,14 @@ def deliver_policy_trap(snapshots: SnapshotSeries, params: Params) -> Iterator[F
                 severity=Severity.INFO,
                 measured=(waits_ns, 0, "duration"),
             )
-        elif _forgets_its_place(consumer):
+        elif _forgets_its_place(consumer.config):
             yield _forgetting_finding(consumer)
         elif _passed_over(stream, consumer):
             yield failed(
                 consumer.subject,
                 "deliver policy 'last' began with the newest message when this durable was created, and the stream has"
                 " older ones: it never gets them",
-                consumer.observed("config.deliver_policy", consumer.config.deliver_policy),
-                consumer.observed("created", consumer.created),
+                *shown(consumer, "config.deliver_policy", "created"),
                 stream.observed("state.first_ts", stream.state.first_ts),
                 severity=Severity.INFO,
             )
@@ -67,20 +72,15 @@ def _misplaced_start(stream: Stream, consumer: Consumer) -> str | None:
     asked, real = config.opt_start_seq, consumer.delivered.stream_seq + 1
     if real > state.last_seq + 1:
         waits = real - state.last_seq - 1
-        return (
-            f"waits for message {real:,} while the stream ends at {state.last_seq:,}: "
-            f"it will never get the {counted(waits, 'message')} before that"
-        )
+        never = f"it will never get the {counted(waits, 'message')} before that"
+        return f"waits for message {real:,} while the stream ends at {state.last_seq:,}: {never}"
     if asked > real:
-        return (
-            f"asks to start at message {asked:,} but the server starts it at {real:,}: "
-            "it gets messages that it did not request"
-        )
+        start = f"asks to start at message {asked:,} but the server starts it at {real:,}"
+        return f"{start}: it gets messages that it did not request"
     # Sequence 1 is how people say "from the beginning". A start above the stream's first comes from a reset.
     if 1 < asked < real <= state.first_seq:
-        return (
-            f"asks to start at message {asked:,} but the stream begins at {state.first_seq:,}: what lay between is gone"
-        )
+        begins = f"the stream begins at {state.first_seq:,}"
+        return f"asks to start at message {asked:,} but {begins}: what lay between is gone"
     return None
 
 
@@ -96,17 +96,6 @@ def _age_ns(consumer: Consumer) -> float:
     return (consumer.at - consumer.created).total_seconds() * 1e9 if consumer.created else float("inf")
 
 
-def _start_finding(stream: Stream, consumer: Consumer, start: str) -> Finding:
-    return failed(
-        consumer.subject,
-        f"the consumer {start}",
-        consumer.observed("config.opt_start_seq", consumer.config.opt_start_seq),
-        consumer.observed("delivered.stream_seq", consumer.delivered.stream_seq),
-        stream.observed("state.first_seq", stream.state.first_seq),
-        stream.observed("state.last_seq", stream.state.last_seq),
-    )
-
-
 def _passed_over(stream: Stream, consumer: Consumer) -> bool:
     """Whether a worker began with the newest message of a stream that still has older ones.
 
@@ -119,14 +108,9 @@ def _passed_over(stream: Stream, consumer: Consumer) -> bool:
     return first_ts is not None and stream.state.messages > 1 and first_ts < consumer.created
 
 
-def _forgets_its_place(consumer: Consumer) -> bool:
-    config = consumer.config
-    return (
-        config.deliver_policy in _SKIPS_BACKLOG
-        and bool(config.durable_name)
-        and config.inactive_threshold_ns > 0
-        and config.ack_policy != "none"
-    )
+def _forgets_its_place(config: ConsumerConfig) -> bool:
+    ends = config.deliver_policy in _SKIPS_BACKLOG and config.inactive_threshold_ns > 0
+    return ends and bool(config.durable_name) and config.ack_policy != "none"
 
 
 def _forgetting_finding(consumer: Consumer) -> Finding:
@@ -157,7 +141,7 @@ def deliver_policy_trap_declared(manifests: Manifests, snapshots: SnapshotSeries
             yield _finding(consumer, f"{text}, by deliver policy {consumer.config.deliver_policy!r}", None)
         elif stream is not None and there is None and (start := _start(consumer, stream)):
             yield _finding(consumer, *start)
-        elif _forgets_its_place_declared(consumer):
+        elif _forgets_its_place(consumer.config):
             threshold = span(consumer.config.inactive_threshold_ns)
             text = f"without a client for {threshold} this durable is deleted, and deliver policy"
             more = f"{consumer.config.deliver_policy!r} then starts it again at the end: what came meanwhile is skipped"
@@ -188,16 +172,7 @@ def _start(consumer: DeclaredConsumer, stream: Stream) -> tuple[str, Severity | 
     return None
 
 
-def _forgets_its_place_declared(consumer: DeclaredConsumer) -> bool:
-    config = consumer.config
-    ends = config.deliver_policy in _SKIPS_BACKLOG and config.inactive_threshold_ns > 0
-    return ends and bool(config.durable_name) and config.ack_policy != "none"
-
-
 def _finding(consumer: DeclaredConsumer, text: str, severity: Severity | None) -> Finding:
     return failed(
-        consumer.subject,
-        text,
-        consumer.shows("deliver_policy", consumer.config.deliver_policy),
-        severity=severity,
+        consumer.subject, text, consumer.shows("deliver_policy", consumer.config.deliver_policy), severity=severity
     )

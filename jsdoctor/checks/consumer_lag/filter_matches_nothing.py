@@ -12,8 +12,7 @@ from jsdoctor.checks.declared.doubts import indeterminate
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.streams.limits import stored_subjects
 from jsdoctor.model.finding import Finding, Severity, failed, passed, unknown
-from jsdoctor.model.jetstream import StreamConfig
-from jsdoctor.model.manifest import DeclaredConsumer, Manifests
+from jsdoctor.model.manifest import Manifests
 from jsdoctor.model.nearest import did_you_mean
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
 from jsdoctor.model.subjects import overlaps_any
@@ -127,23 +126,21 @@ def filter_matches_nothing_declared(manifests: Manifests, snapshots: SnapshotSer
                 "give the manifest of its stream too, or name the deployment (-s URL or --bundle FILE)",
             )
         else:
-            yield _judged(consumer, filters, stream)
-
-
-def _judged(consumer: DeclaredConsumer, filters: tuple[str, ...], stream: StreamConfig) -> Finding:
-    idle = [wanted for wanted in filters if not overlaps_any(wanted, stream.subjects)]
-    if not idle:
-        return passed(consumer.subject)
-    if stream.subject_transform or stream.mirror or stream.sources:
-        text = "its stream takes messages from elsewhere or rewrites subjects: what it stores is not known"
-        return unknown(consumer.subject, text, f"once it is deployed: nats stream subjects {stream.name}")
-    return failed(
-        consumer.subject,
-        f"filter {idle[0]!r} lies outside the subjects of the stream ({', '.join(stream.subjects[:3])}): the"
-        " server accepts it and no message will ever match"
-        f"{did_you_mean(idle[0], [_filled(subject, idle[0]) for subject in stream.subjects])}",
-        consumer.at("filter_subject", "filter_subjects").shows(f"filter: {idle[0]}"),
-    )
+            idle = [wanted for wanted in filters if not overlaps_any(wanted, stream.subjects)]
+            if not idle:
+                yield passed(consumer.subject)
+                continue
+            if stream.subject_transform or stream.mirror or stream.sources:
+                text = "its stream takes messages from elsewhere or rewrites subjects: what it stores is not known"
+                yield unknown(consumer.subject, text, f"once it is deployed: nats stream subjects {stream.name}")
+                continue
+            yield failed(
+                consumer.subject,
+                f"filter {idle[0]!r} lies outside the subjects of the stream ({', '.join(stream.subjects[:3])}): the"
+                " server accepts it and no message will ever match"
+                f"{did_you_mean(idle[0], [_filled(subject, idle[0]) for subject in stream.subjects])}",
+                consumer.at("filter_subject", "filter_subjects").shows(f"filter: {idle[0]}"),
+            )
 
 
 def _filled(subject: str, wanted: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Confidence, Finding, Severity, failed, passed, unknown
+from jsdoctor.model.finding import Confidence, Finding, Severity, failed, passed, shown, unknown
 from jsdoctor.model.near_subjects import FilterSubjects, Nearness, NearSubject, NearSubjects
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
@@ -99,8 +99,7 @@ def _finding(stream: Stream, consumer: Consumer, missed: FilterSubjects, near: N
         f"{nothing} its filter {missed.filter!r}, while {counted(near.messages, 'message')}"
         f" {'is' if near.messages == 1 else 'are'} stored under {near.subject!r}, which {_HOW[near.nearness]}",
         consumer.observed("config.filter_subjects", list(consumer.config.filters)),
-        consumer.observed("delivered.consumer_seq", consumer.delivered.consumer_seq),
-        consumer.observed("num_pending", consumer.num_pending),
+        *shown(consumer, "delivered.consumer_seq", "num_pending"),
         stream.observed(f"state.subjects[{near.subject}]", near.messages),
         severity=None if sure else Severity.INFO,
         confidence=Confidence.HIGH if sure else Confidence.MEDIUM,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.consumer_lag.progress import delivers_by_design_late, is_full, moved, quiet_ns, still_ns, until
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Confidence, Finding, Severity, failed, passed, suspected
+from jsdoctor.model.finding import Confidence, Finding, Severity, failed, passed, shown, suspected
 from jsdoctor.model.params import Params
 from jsdoctor.model.trend import ConsumerHistory, Trend
 from jsdoctor.model.wording import counted, span
@@ -49,12 +49,8 @@ def _finding(history: ConsumerHistory, still_for: int) -> Finding:
             if early
             else "it does not respond to flow control, or its server delivers nothing"
         ),
-        last.observed("push_bound", last.push_bound),
-        last.observed("config.flow_control", last.config.flow_control),
-        last.observed("num_pending", last.num_pending),
-        last.observed("num_ack_pending", last.num_ack_pending),
-        last.observed("delivered.consumer_seq", last.delivered.consumer_seq),
-        last.observed("delivered.last_active", last.delivered.last_active),
+        *shown(last, "push_bound", "config.flow_control", "num_pending", "num_ack_pending", "delivered.consumer_seq"),
+        *shown(last, "delivered.last_active"),
         severity=Severity.INFO if early else None,
         confidence=Confidence.LOW if early else Confidence.HIGH,
         measured=(still_ns(history), still_for, "duration"),

@@ -17,7 +17,7 @@ from jsdoctor.checks.consumer_lag.progress import (
 )
 from jsdoctor.checks.monitor_metadata import own_count
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Confidence, Finding, Severity, failed, passed
+from jsdoctor.model.finding import Confidence, Finding, Severity, failed, passed, shown
 from jsdoctor.model.params import Params
 from jsdoctor.model.partial import shown_or
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries
@@ -73,8 +73,7 @@ def lag_in_one_sample(snapshots: SnapshotSeries, trend: Trend | None, params: Pa
             yield failed(
                 consumer.subject,
                 f"{counted(consumer.num_pending, 'message')} wait; one sample does not show whether they become fewer",
-                consumer.observed("num_pending", consumer.num_pending),
-                consumer.observed("num_ack_pending", consumer.num_ack_pending),
+                *shown(consumer, "num_pending", "num_ack_pending"),
                 severity=Severity.INFO,
                 confidence=Confidence.LOW,
                 measured=(consumer.num_pending, warn_at, "count"),
@@ -99,27 +98,22 @@ def _fail_at(consumer: Consumer, params: Params) -> int:
     )
 
 
-def _falls(history: ConsumerHistory) -> str:
-    drained_s = time_to_drain_s(history)
-    if drained_s is None:
-        return "does not fall"
-    return f"falls so slowly that it takes {span(int(drained_s) * 1_000_000_000)} to work it off"
-
-
 def _finding(history: ConsumerHistory, rates: DeliveryRates, warn_at: int, fail_at: int) -> Finding:
-    last = history.last
+    last, drained_s = history.last, time_to_drain_s(history)
+    slowly = "does not fall"
+    if drained_s is not None:
+        slowly = f"falls so slowly that it takes {span(int(drained_s) * 1_000_000_000)} to work it off"
     severe = last.num_pending >= fail_at
     return failed(
         last.subject,
-        f"{last.num_pending:,} messages wait and the number {_falls(history)}: "
+        f"{last.num_pending:,} messages wait and the number {slowly}: "
         f"{rates.done:,.1f}/s are acknowledged, {rates.arriving:,.1f}/s arrive, "
         f"a new message waits {span(int(wait_s(last, rates)) * 1_000_000_000)} for its turn "
         f"({samples_of(history)}); {lag_cause(history)}",
         history.first.observed("num_pending", history.first.num_pending),
         last.observed("num_pending", last.num_pending),
         history.first.observed("delivered.consumer_seq", history.first.delivered.consumer_seq),
-        last.observed("delivered.consumer_seq", last.delivered.consumer_seq),
-        last.observed("num_ack_pending", last.num_ack_pending),
+        *shown(last, "delivered.consumer_seq", "num_ack_pending"),
         severity=Severity.ERROR if severe else None,
         measured=(last.num_pending, fail_at if severe else warn_at, "count"),
         remedy=held_by_its_limit(history),

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.consumer_lag.progress import histories, key, moved, patience_ns, quiet_ns
-from jsdoctor.checks.logs.bursts import Burst, bursts
+from jsdoctor.checks.logs.bursts import bursts
 from jsdoctor.checks.logs.log_findings import finding_of
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import CLUSTER, Confidence, Finding, Severity, failed, passed, suspected, unknown
+from jsdoctor.model.finding import CLUSTER, Confidence, Finding, Severity, failed, passed, shown, suspected, unknown
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.snapshot import ClusterSnapshot, Consumer, SnapshotSeries, Stream
 from jsdoctor.model.subjects import overlaps_any
@@ -134,11 +134,8 @@ def _finding(
         f"at least {counted(given_up, 'message')} reached max_deliver ({config.max_deliver:,}) without an "
         f"acknowledgement{_took(consumer)}: they {stays}, and this consumer never gets them again"
         f"{_letters(reader, misnamed)}",
-        consumer.observed("num_redelivered", consumer.num_redelivered),
-        consumer.observed("num_ack_pending", consumer.num_ack_pending),
-        consumer.observed("config.max_deliver", config.max_deliver),
-        consumer.observed("ack_floor.consumer_seq", consumer.ack_floor.consumer_seq),
-        consumer.observed("delivered.consumer_seq", consumer.delivered.consumer_seq),
+        *shown(consumer, "num_redelivered", "num_ack_pending", "config.max_deliver", "ack_floor.consumer_seq"),
+        *shown(consumer, "delivered.consumer_seq"),
         severity=Severity.INFO if reader else None,
         confidence=Confidence.MEDIUM,
         measured=(given_up, 0, "count"),
@@ -154,23 +151,19 @@ def max_deliver_exhausted_logged(logs: LogEvidence) -> Iterator[Finding]:
     """By consumer. Without any advisory in the logs their absence means nothing."""
     log_bursts = bursts(logs, *_ADVISORIES, calm=False)
     for burst in log_bursts:
-        yield _finding_logged(burst)
+        measures = [measure for occurrence in burst.found if (measure := occurrence.measure("stream_seq"))]
+        low, high = min((m.smallest for m in measures), default=0), max((m.largest for m in measures), default=0)
+        which = f"message {low:,}" if low == high else f"messages between {low:,} and {high:,}"
+        yield finding_of(
+            burst,
+            f"the delivery limit was reached, {burst.story}, for {which} of the stream: they stay in it and this"
+            " consumer does not deliver them again",
+        )
     if not log_bursts and logs.total(*_OTHERS):
         yield passed(CLUSTER)
     elif not log_bursts:
         why = "servers do not log this, and no advisories were recorded in these logs"
         yield unknown(CLUSTER, why, "record $JS.EVENT.ADVISORY.> into a stream or a file")
-
-
-def _finding_logged(burst: Burst) -> Finding:
-    measures = [measure for occurrence in burst.found if (measure := occurrence.measure("stream_seq"))]
-    low, high = min((m.smallest for m in measures), default=0), max((m.largest for m in measures), default=0)
-    which = f"message {low:,}" if low == high else f"messages between {low:,} and {high:,}"
-    return finding_of(
-        burst,
-        f"the delivery limit was reached, {burst.story}, for {which} of the stream: they stay in it and this consumer"
-        " does not deliver them again",
-    )
 
 
 _KIND = "MAX_DELIVERIES"
@@ -186,10 +179,11 @@ def reader_of_advisories(snapshot: ClusterSnapshot, stream: Stream, consumer: Co
     subject = f"$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.{consumer.stream}.{consumer.name}"
     for keeper, reader in snapshot.led_consumers():
         together = (keeper.account, keeper.domain) == (stream.account, stream.domain)
-        if together and reader.delivered.consumer_seq and overlaps_any(subject, keeper.config.subjects):
-            filters = reader.config.filters
-            if not filters or overlaps_any(subject, filters):
-                return reader
+        takes = overlaps_any(subject, keeper.config.subjects) and overlaps_any(
+            subject, reader.config.filters or (subject,)
+        )
+        if together and reader.delivered.consumer_seq and takes:
+            return reader
     return None
 
 

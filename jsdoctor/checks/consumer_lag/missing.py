@@ -16,9 +16,9 @@ from jsdoctor.checks.declared.deployed import Deployed, consumer_of
 from jsdoctor.checks.declared.doubts import indeterminate
 from jsdoctor.checks.logs.bursts import NOT_CREATED, Burst, bursts, refusals_in
 from jsdoctor.checks.logs.log_findings import finding_of
-from jsdoctor.checks.logs.words import client_of, no_server_lines, subject_of
+from jsdoctor.checks.logs.words import client_of
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import BY_HAND, CLUSTER, Finding, Severity, failed, passed, suspected, unknown
+from jsdoctor.model.finding import BY_HAND, Finding, Severity, failed, passed, shown, suspected, unknown
 from jsdoctor.model.history import History
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.manifest import Manifests, PlannedAction
@@ -100,9 +100,7 @@ def _recreated(old: Consumer, new: Consumer) -> Finding:
         f" {new.config.deliver_policy!r}, not behind message {old.ack_floor.stream_seq:,}, the ack floor of the old"
         f" one{skipped}",
         new.observed("created", new.created),
-        old.observed("ack_floor.stream_seq", old.ack_floor.stream_seq),
-        old.observed("num_pending", old.num_pending),
-        old.observed("num_ack_pending", old.num_ack_pending),
+        *shown(old, "ack_floor.stream_seq", "num_pending", "num_ack_pending"),
         severity=Severity.WARNING if skips else Severity.INFO,
         between=(None, new.created),
     )
@@ -152,8 +150,7 @@ def _finding(consumer: Consumer, stream: Stream, severity: Severity | None) -> F
         consumer.subject,
         f"this durable consumer was there and is gone, with {waited} that it had not done: its clients get no "
         "messages and, with push, no error" + ("; the stream may delete what only it waited for" if lost else ""),
-        consumer.observed("delivered.stream_seq", consumer.delivered.stream_seq),
-        consumer.observed("ack_floor.stream_seq", consumer.ack_floor.stream_seq),
+        *shown(consumer, "delivered.stream_seq", "ack_floor.stream_seq"),
         stream.observed("state.consumer_count", stream.state.consumer_count),
         severity=severity,
         between=(None, consumer.at),
@@ -180,39 +177,27 @@ _GONE = ("client-consumer-not-found", "client-consumer-deleted", "client-consume
 _SILENT = "client-heartbeats-missed"
 
 
-@check("consumer_lag.missing_logged")
+@check("consumer_lag.missing_logged", lines_of="either")
 def missing_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
     """Servers name the consumer. Errors of clients do not, so they are grouped by application."""
     gone, made = "could not be loaded when its server started, and is gone for its clients", "could not be created"
-    findings = [
-        _finding_logged(burst, f"a consumer {gone}, {burst.story}", None) for burst in _told(logs, *_NOT_LOADED)
-    ]
-    findings += [
-        _finding_logged(burst, f"a consumer {made}, {burst.story}", None)
-        for burst in _told(logs, *_NOT_CREATED)
-        if not refusals_in(burst)
-    ]
-    findings += [_missed(burst, params) for burst in _told(logs, *_GONE, _SILENT)]
-    deleted = _told(logs, "advisory-consumer-deleted")
-    findings += [_finding_logged(burst, f"the consumer was deleted, {burst.story}", Severity.INFO) for burst in deleted]
-    yield from findings
-    if not findings:
-        yield passed(CLUSTER) if logs.has_server_logs or logs.has_client_logs else no_server_lines()
-
-
-def _told(logs: LogEvidence, *signatures: str) -> list[Burst]:
-    ours = signatures[0] in (*_GONE, "advisory-consumer-deleted")
-    return bursts(logs, *signatures, subjects=client_of if ours else subject_of, calm=False)
-
-
-def _missed(burst: Burst, params: Params) -> Finding:
-    if all(occurrence.signature == _SILENT for occurrence in burst.found):
-        what = "its consumer sends no heartbeats: it is gone, has no leader, or the connection is broken"
-    else:
-        what = "the consumer that it uses is not there"
-    severity = Severity.WARNING if burst.most >= params.integer("asked") else Severity.INFO
-    why = "look who deletes it, and whether its inactive_threshold does"
-    return _finding_logged(burst, f"{what}, {burst.story}; {why}", severity)
+    for burst in bursts(logs, *_NOT_LOADED, calm=False):
+        yield _finding_logged(burst, f"a consumer {gone}, {burst.story}", None)
+    for burst in bursts(logs, *_NOT_CREATED, calm=False):
+        if not refusals_in(burst):
+            yield _finding_logged(burst, f"a consumer {made}, {burst.story}", None)
+    for burst in bursts(logs, *_GONE, _SILENT, subjects=client_of, calm=False):
+        silent = all(occurrence.signature == _SILENT for occurrence in burst.found)
+        what = (
+            "its consumer sends no heartbeats: it is gone, has no leader, or the connection is broken"
+            if silent
+            else "the consumer that it uses is not there"
+        )
+        severity = Severity.WARNING if burst.most >= params.integer("asked") else Severity.INFO
+        why = "look who deletes it, and whether its inactive_threshold does"
+        yield _finding_logged(burst, f"{what}, {burst.story}; {why}", severity)
+    for burst in bursts(logs, "advisory-consumer-deleted", subjects=client_of, calm=False):
+        yield _finding_logged(burst, f"the consumer was deleted, {burst.story}", Severity.INFO)
 
 
 def _finding_logged(burst: Burst, message: str, severity: Severity | None) -> Finding:

@@ -7,7 +7,7 @@ from functools import cache
 
 from jsdoctor.checks.consumer_lag.progress import Key, delivers_by_design_late, is_full, moved, still_ns, until
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Severity, failed, passed, suspected
+from jsdoctor.model.finding import Finding, Severity, failed, passed, shown, suspected
 from jsdoctor.model.params import Params
 from jsdoctor.model.trend import ConsumerHistory, Trend
 from jsdoctor.model.wording import counted, span
@@ -28,7 +28,9 @@ def no_progress(trend: Trend, params: Params) -> Iterator[Finding]:
     @cache
     def served() -> set[Key]:
         """Account, stream and leader of the consumers that are delivered new messages."""
-        return {(h.last.account, h.last.stream, h.last.answered_by) for h in trend.consumers() if _gets_new(h)}
+        pairs = ((history.first, history.last) for history in trend.consumers())
+        served = ((a, b) for a, b in pairs if b.delivered.stream_seq > a.delivered.stream_seq)
+        return {(last.account, last.stream, last.answered_by) for _, last in served}
 
     for history in trend.consumers():
         last, config = history.last, history.last.config
@@ -93,9 +95,7 @@ def _overflow_finding(history: ConsumerHistory, still_for: int) -> Finding:
         f"{counted(last.num_pending, 'message')} and {counted(last.num_waiting, 'pull request')} wait, and nothing"
         f" was delivered for {span(still_ns(history))}: with priority policy overflow, a request that has a"
         " min_pending or min_ack_pending is served above it only, and no other one came",
-        last.observed("num_pending", last.num_pending),
-        last.observed("num_waiting", last.num_waiting),
-        last.observed("config.priority_policy", last.config.priority_policy),
+        *shown(last, "num_pending", "num_waiting", "config.priority_policy"),
         severity=Severity.INFO,
         measured=(still_ns(history), still_for, "duration"),
         remedy={"action": "consumer.inspect"},
@@ -121,18 +121,13 @@ def _pinned_finding(history: ConsumerHistory, still_for: int) -> Finding:
         f" that the server has pinned, that holds {counted(last.num_ack_pending, 'message')} without an"
         f" acknowledgement, and that was delivered nothing for {span(still_ns(history))}: the others get"
         f" nothing until the server unpins it, {span(config.priority_timeout_ns)} after its last request",
-        last.observed("num_pending", last.num_pending),
-        last.observed("num_waiting", last.num_waiting),
+        *shown(last, "num_pending", "num_waiting"),
         last.observed("priority_groups.pinned_client_id", [g.pinned_client_id for g in last.priority_groups]),
         last.observed("config.priority_timeout", config.priority_timeout_ns),
         severity=Severity.INFO,
         measured=(still_ns(history), still_for + config.ack_wait_ns, "duration"),
         remedy={"action": "consumer.inspect"},
     )
-
-
-def _gets_new(history: ConsumerHistory) -> bool:
-    return history.last.delivered.stream_seq > history.first.delivered.stream_seq
 
 
 def _finding(history: ConsumerHistory, still_for: int, others: bool) -> Finding:
@@ -150,8 +145,7 @@ def _finding(history: ConsumerHistory, still_for: int, others: bool) -> Finding:
         last.observed("num_pending", last.num_pending),
         last.observed("push_bound" if last.config.is_push else "num_waiting", last.push_bound or last.num_waiting),
         history.first.observed("delivered.consumer_seq", history.first.delivered.consumer_seq),
-        last.observed("delivered.consumer_seq", last.delivered.consumer_seq),
-        last.observed("delivered.last_active", last.delivered.last_active),
+        *shown(last, "delivered.consumer_seq", "delivered.last_active"),
         history.stream.observed("state.last_seq", history.stream.state.last_seq),
         measured=(still_ns(history), still_for, "duration"),
         remedy={} if clustered else {"action": "consumer.inspect"},

@@ -24,13 +24,8 @@ def paused_or_inactive_soon(snapshots: SnapshotSeries, params: Params) -> Iterat
     shortest = params.integer("min_inactive_threshold")
     for stream, consumer in snapshots.last.led_consumers():
         config = consumer.config
-        deleted_soon = (
-            0 < config.inactive_threshold_ns < shortest
-            and bool(config.durable_name)
-            and not stream.name.startswith(_OWN_STREAMS)
-        )
-        if deleted_soon:
-            config = consumer.config
+        soon = 0 < config.inactive_threshold_ns < shortest
+        if soon and config.durable_name and not stream.name.startswith(_OWN_STREAMS):
             here = consumer.push_bound if config.is_push else consumer.num_waiting > 0
             then = " and the messages that only it was waiting for" if stream.config.retention != "limits" else ""
             yield failed(
@@ -66,15 +61,11 @@ def _paused(stream: Stream, consumer: Consumer) -> Finding:
     refuses = keeps and refuses_when_full(stream) and any(fill.no_room for fill in storage_fills(stream))
     expires = consumer.num_pending > 0 and 0 < stream.config.max_age_ns < consumer.pause_remaining_ns
     holds = keeps and consumer.pause_remaining_ns > _DAY_NS
-    cost = (
-        ", which fill the stream: it refuses publishers"
-        if refuses
-        else f", which expire before that (max_age {span(stream.config.max_age_ns)})"
-        if expires
-        else ", and the stream keeps all that comes until then"
-        if holds
-        else ""
-    )
+    cost = ", and the stream keeps all that comes until then" if holds else ""
+    if refuses:
+        cost = ", which fill the stream: it refuses publishers"
+    elif expires:
+        cost = f", which expire before that (max_age {span(stream.config.max_age_ns)})"
     return failed(
         consumer.subject,
         f"the consumer is paused for another {span(consumer.pause_remaining_ns)} and delivers nothing, "

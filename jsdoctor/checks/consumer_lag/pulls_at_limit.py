@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.consumer_lag.progress import lowest_values
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Confidence, Finding, Severity, failed, passed
+from jsdoctor.model.finding import Confidence, Finding, Severity, failed, passed, shown
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries
 from jsdoctor.model.wording import counted
@@ -50,8 +50,7 @@ def _finding(consumer: Consumer, waiting: int, severity: Severity | None, sample
     return failed(
         consumer.subject,
         message,
-        consumer.observed("num_waiting", consumer.num_waiting),
-        consumer.observed("config.max_waiting", limit),
+        *shown(consumer, "num_waiting", "config.max_waiting"),
         severity=severity,
         confidence=Confidence.HIGH if samples > 1 else Confidence.MEDIUM,
         measured=(waiting, limit, "count"),

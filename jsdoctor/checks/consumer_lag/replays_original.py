@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.consumer_lag.progress import lowest_values
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, failed, passed
+from jsdoctor.model.finding import Finding, failed, passed, shown
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries
 
@@ -17,7 +17,6 @@ def replays_original(snapshots: SnapshotSeries, params: Params) -> Iterator[Find
     least = params.integer("min_pending")
     waiting = lowest_values(snapshots, lambda consumer: consumer.num_pending, _repeats)
     for _, consumer in snapshots.last.led_consumers():
-        config = consumer.config
         if not _repeats(consumer):
             continue
         pending = waiting[consumer.subject]
@@ -28,8 +27,7 @@ def replays_original(snapshots: SnapshotSeries, params: Params) -> Iterator[Find
             consumer.subject,
             f"{consumer.num_pending:,} messages wait and replay_policy is original: the server waits between"
             " two of them as long as passed between their publishes, however fast their client is",
-            consumer.observed("config.replay_policy", config.replay_policy),
-            consumer.observed("num_pending", consumer.num_pending),
+            *shown(consumer, "config.replay_policy", "num_pending"),
             measured=(pending, least, "count"),
         )
 

@@ -23,7 +23,7 @@ from jsdoctor.checks.consumer_lag.progress import (
     until,
 )
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Confidence, Finding, Observation, Severity, failed, passed, unknown
+from jsdoctor.model.finding import Confidence, Finding, Severity, failed, passed, shown, unknown
 from jsdoctor.model.history import History
 from jsdoctor.model.params import Params
 from jsdoctor.model.partial import shown_or
@@ -86,11 +86,8 @@ _ENOUGH = 3
 
 def rhythms(history: History | None) -> dict[Key, int]:
     """The longest time between two known visits of clients, in nanoseconds, for each consumer with enough of them."""
-    by_consumer = (
-        (key(consumer_history.last), rhythm_ns(consumer_history))
-        for consumer_history in (history.consumers() if history else ())
-    )
-    return {name: rhythm for name, rhythm in by_consumer if rhythm is not None}
+    of_all = {key(seen.last): rhythm_ns(seen) for seen in (history.consumers() if history else ())}
+    return {name: rhythm for name, rhythm in of_all.items() if rhythm is not None}
 
 
 def rhythm_ns(history: ConsumerHistory) -> int | None:
@@ -143,7 +140,14 @@ def unbound(
             if (never or quiet >= idle_ns) and stalled_ns(consumer, recent) is not None:
                 yield _not_yet(consumer, quiet, long_ns, never)
             else:
-                yield _between_fetches(consumer, quiet, long_ns)
+                # A client between two fetches, or one that has just died.
+                moment = until(consumer, long_ns, quiet)
+                yield unknown(
+                    consumer.subject,
+                    f"no client requests {counted(consumer.num_pending, 'message')}, and the last sign of a client is"
+                    f" {span(quiet)} old: a client between two fetches looks the same until {moment}",
+                    f"look again after {moment}: a client that works has fetched by then",
+                )
         else:
             reason = f"no client requests {counted(consumer.num_pending, 'message')}, but for how long is not known"
             yield unknown(consumer.subject, reason, f"run with --interval {long_ns // 1_000_000_000 + 1}s")
@@ -155,11 +159,9 @@ def _has_client(consumer: Consumer) -> bool:
 
 def _is_served(consumer: Consumer, recent: ConsumerHistory | None) -> bool:
     """Whether nothing waits, a client is there, or one was between the samples."""
-    if consumer.num_pending == 0 or _has_client(consumer):
-        return True
-    if recent is None:
-        return False
-    return moved(recent) or any(_has_client(reading) or reading.num_pending == 0 for reading in recent.readings)
+    readings = recent.readings if recent else ()
+    served = any(_has_client(reading) or reading.num_pending == 0 for reading in (consumer, *readings))
+    return served or (recent is not None and moved(recent))
 
 
 def _held(consumer: Consumer, recent: ConsumerHistory | None, left_for_ns: int) -> Finding | None:
@@ -185,10 +187,7 @@ def _held(consumer: Consumer, recent: ConsumerHistory | None, left_for_ns: int) 
         consumer.subject,
         f"{who}, and {held} delivered {span(quiet)} ago or before not acknowledged: {due}",
         consumer.observed("num_ack_pending", consumer.num_ack_pending),
-        consumer.observed("push_bound", consumer.push_bound)
-        if consumer.config.is_push
-        else consumer.observed("num_waiting", consumer.num_waiting),
-        consumer.observed("delivered.last_active", consumer.delivered.last_active),
+        *shown(consumer, "push_bound" if consumer.config.is_push else "num_waiting", "delivered.last_active"),
         consumer.observed("config.ack_wait", consumer.config.ack_wait_ns),
         severity=Severity.INFO,
         confidence=Confidence.LOW,
@@ -198,17 +197,14 @@ def _held(consumer: Consumer, recent: ConsumerHistory | None, left_for_ns: int) 
 
 def _comes_and_goes(stream: Stream, consumer: Consumer) -> bool:
     """Whether it is made to be without a client at times: it clears itself away, or a session of MQTT owns it."""
-    if stream.is_mqtt:
-        return True
-    return not consumer.config.durable_name and consumer.config.inactive_threshold_ns < _KEPT_LONG_NS
+    kept_ns = consumer.config.inactive_threshold_ns
+    return stream.is_mqtt or (not consumer.config.durable_name and kept_ns < _KEPT_LONG_NS)
 
 
 def _waited_ns(stream: Stream, consumer: Consumer, history: ConsumerHistory | None) -> int:
     """How long some message has waited for sure: the stream's first if it is still to be delivered, else its last."""
-    state, moments = stream.state, []
-    if consumer.delivered.stream_seq < state.first_seq and not consumer.config.filters:
-        moments.append(state.first_ts)
-    moments.append(state.last_ts)
+    first = consumer.delivered.stream_seq < stream.state.first_seq and not consumer.config.filters
+    moments = (stream.state.first_ts if first else None, stream.state.last_ts)
     ages = [int((stream.at - moment).total_seconds() * 1e9) for moment in moments if moment]
     return max((*ages, int(history.elapsed_s * 1e9) if history else 0))
 
@@ -251,10 +247,7 @@ def _not_yet(consumer: Consumer, quiet: int, long_ns: int, never: bool) -> Findi
         consumer.subject,
         f"no client requests messages and {since}: {counted(consumer.num_pending, 'message')} waiting{held}; "
         f"that is normal for a client that starts or works until {moment}",
-        consumer.observed("num_waiting", consumer.num_waiting),
-        consumer.observed("num_pending", consumer.num_pending),
-        consumer.observed("delivered.consumer_seq", consumer.delivered.consumer_seq),
-        consumer.observed("created", consumer.created),
+        *shown(consumer, "num_waiting", "num_pending", "delivered.consumer_seq", "created"),
         severity=Severity.INFO,
         confidence=Confidence.LOW,
         measured=(quiet, long_ns, "duration"),
@@ -268,30 +261,12 @@ def _since_when_is_not_shown(consumer: Consumer, quiet: int) -> Finding:
         consumer.subject,
         f"no client requests messages and the last sign of a client is {span(quiet)} old:"
         f" {counted(consumer.num_pending, 'message')} waiting; since when they wait is not shown",
-        consumer.observed("num_waiting", consumer.num_waiting),
-        consumer.observed("num_pending", consumer.num_pending),
+        *shown(consumer, "num_waiting", "num_pending"),
         severity=Severity.INFO,
         confidence=Confidence.LOW,
         measured=(quiet, None, "duration"),
         how_to_get="give the page of its stream, too: nats stream info STREAM",
     )
-
-
-def _between_fetches(consumer: Consumer, quiet: int, long_ns: int) -> Finding:
-    """No client requests messages now, and one did lately: a client between two fetches, or one that has just died."""
-    moment = until(consumer, long_ns, quiet)
-    return unknown(
-        consumer.subject,
-        f"no client requests {counted(consumer.num_pending, 'message')}, and the last sign of a client is {span(quiet)}"
-        f" old: a client between two fetches looks the same until {moment}",
-        f"look again after {moment}: a client that works has fetched by then",
-    )
-
-
-def _severity(seen: _Quiet, push: bool, piles_up: bool) -> Severity | None:
-    if seen.absent and seen.limit.expected and piles_up:
-        return Severity.ERROR
-    return None if push or seen.absent else Severity.INFO
 
 
 def _finding(stream: Stream, consumer: Consumer, seen: _Quiet) -> Finding:
@@ -300,24 +275,19 @@ def _finding(stream: Stream, consumer: Consumer, seen: _Quiet) -> Finding:
     who = "no subscriber is bound" if push else "no client requests messages"
     since = "nothing was ever delivered" if never else f"nothing was delivered for {span(seen.quiet_ns)}"
     piles_up = shown_or(lambda: stream.config.retention in ("workqueue", "interest"), False)
-    clients: Observation = (
-        consumer.observed("push_bound", consumer.push_bound)
-        if push
-        else consumer.observed("num_waiting", consumer.num_waiting)
-    )
+    expected = seen.absent and seen.limit.expected and piles_up
     return failed(
         consumer.subject,
         f"{who} and {since}: {counted(consumer.num_pending, 'message')} waiting"
         + (", and the stream keeps them until this consumer acknowledges them" if piles_up else "")
         + seen.what_decides(push),
-        clients,
-        consumer.observed("num_pending", consumer.num_pending),
-        consumer.observed("delivered.consumer_seq", consumer.delivered.consumer_seq),
-        consumer.observed("delivered.last_active", consumer.delivered.last_active),
-        severity=_severity(seen, push, piles_up),
-        measured=(
-            seen.quiet_ns if seen.old else None,
-            seen.long_ns if seen.old else None,
-            "duration" if seen.old else None,
+        *shown(
+            consumer,
+            "push_bound" if push else "num_waiting",
+            "num_pending",
+            "delivered.consumer_seq",
+            "delivered.last_active",
         ),
+        severity=Severity.ERROR if expected else None if push or seen.absent else Severity.INFO,
+        measured=(seen.quiet_ns if seen.old else None, seen.long_ns, "duration"),
     )

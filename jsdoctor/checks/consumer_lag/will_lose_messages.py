@@ -19,7 +19,7 @@ from jsdoctor.checks.consumer_lag.progress import (
     wait_s,
 )
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Confidence, Finding, Severity, failed, passed
+from jsdoctor.model.finding import Confidence, Finding, Severity, failed, passed, shown
 from jsdoctor.model.history import History
 from jsdoctor.model.params import Params
 from jsdoctor.model.trend import ConsumerHistory, Trend
@@ -53,11 +53,9 @@ def losing(histories: Iterator[ConsumerHistory], params: Params) -> Iterator[Fin
                 f"with {counted(last.num_pending, 'message')} waiting; {loss.how} ({samples_of(history)}); "
                 f"{lag_cause(history)}",
                 history.first.observed("delivered.stream_seq", history.first.delivered.stream_seq),
-                last.observed("delivered.stream_seq", last.delivered.stream_seq),
-                last.observed("num_pending", last.num_pending),
+                *shown(last, "delivered.stream_seq", "num_pending"),
                 history.streams[0].observed("state.last_seq", history.streams[0].state.last_seq),
-                stream.observed("state.last_seq", stream.state.last_seq),
-                stream.observed("state.first_ts", stream.state.first_ts),
+                *shown(stream, "state.last_seq", "state.first_ts"),
                 stream.observed(f"config.{loss.limit}", getattr(stream.config, _FIELDS[loss.limit])),
                 severity=None if soon else Severity.WARNING,
                 confidence=Confidence.LOW if filtered else Confidence.MEDIUM,

@@ -12,7 +12,7 @@ from jsdoctor.checks.dedupe_window.repeats import ScannedStream, examples, is_pu
 from jsdoctor.checks.logs.index import index_of
 from jsdoctor.checks.logs.words import listed, no_client_lines, no_server_lines, zoned
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import CLUSTER, Confidence, Finding, Severity, Subject, failed, passed, unknown
+from jsdoctor.model.finding import CLUSTER, Confidence, Finding, Severity, Subject, failed, passed, shown, unknown
 from jsdoctor.model.log import LogEvidence, ProcessRun, RestoredFall, exemplars_of
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import Servers
@@ -40,21 +40,19 @@ def dedupe_state_lost_logged(logs: LogEvidence, params: Params) -> Iterator[Find
     for server in logs.servers:
         starts = [run for run in index_of(logs).runs_of(server.name) if run.started is not None and run.started.zoned]
         counts = [
-            (_duplicates(logs, run, after, params), run)
+            (count, run)
             for run, after in zip(starts, [*starts[1:], None], strict=False)
+            if (count := _duplicates(logs, run, after, params)) is not None
         ]
-        worst = max(
-            ((count, run) for count, run in counts if count is not None), key=lambda pair: pair[0][1], default=None
-        )
-        if worst is not None:
+        if counts:
             reported = True
-            yield _finding(logs, worst[1], worst[0], params)
+            count, run = max(counts, key=lambda pair: pair[0][1])
+            yield _finding(logs, run, count, params)
     if reported:
         return
     occurrences = logs.occurrences(*_DUPLICATES)
-    if occurrences and not any(
-        occurrence.zoned for occurrence in occurrences if any(run.started and run.started.zoned for run in logs.runs)
-    ):
+    zoned_starts = any(run.started and run.started.zoned for run in logs.runs)
+    if occurrences and not (zoned_starts and any(occurrence.zoned for occurrence in occurrences)):
         why = "applications log duplicates and servers starts, but the time zones of both are not known"
         yield unknown(CLUSTER, why, "give the zones: --timezone 'PATTERN=ZONE'")
     else:
@@ -165,12 +163,10 @@ def _between(
         if start and first < start <= again:
             kept = f", and {stream.name} removes {_forgets(stream)}" if _forgets(stream) else ""
             return f"{server} started at {start:%Y-%m-%d %H:%M:%S}Z{kept}"
-    removing = [
-        stream.name for stream in filter(None, passed_by) if stream is not scanned_stream.stream and _forgets(stream)
-    ]
-    return (
-        f"{removing[0]}, where it was published, removes {_forgets(origins[account, removing[0]])}" if removing else ""
-    )
+    for origin in filter(None, passed_by):
+        if origin is not scanned_stream.stream and _forgets(origin):
+            return f"{origin.name}, where it was published, removes {_forgets(origins[account, origin.name])}"
+    return ""
 
 
 def _forgets(stream: Stream) -> str:
@@ -192,10 +188,9 @@ def _possible(stream: ScannedStream, forgets: str, server: str, start: datetime 
         stream.stored.subject,
         f"publishers send ids, and the stream removes {forgets}: a restart forgets the ids of what is removed, so "
         f"a retry across it is stored again{now}",
-        stream.stream.observed("config.retention", stream.stream.config.retention),
-        stream.stream.observed("config.storage", stream.stream.config.storage),
+        *shown(stream.stream, "config.retention", "config.storage"),
         stream.stored.observed("messages with an id", stream.stored.with_id),
         severity=None if fresh else Severity.INFO,
         confidence=Confidence.MEDIUM,
-        measured=(since_ns if fresh else None, window_ns if fresh else None, "duration" if fresh else None),
+        measured=(since_ns if fresh else None, window_ns, "duration"),
     )

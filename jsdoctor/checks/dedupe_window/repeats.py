@@ -46,9 +46,7 @@ def is_published_to(stream: Stream) -> bool:
 
 def deduplicating(snapshots: SnapshotSeries) -> Iterator[Stream]:
     """Streams that clients publish to and that have a window."""
-    for stream in snapshots.last.led_streams():
-        if stream.config.duplicate_window_ns > 0 and is_published_to(stream):
-            yield stream
+    return (s for s in snapshots.last.led_streams() if s.config.duplicate_window_ns > 0 and is_published_to(s))
 
 
 def retry_horizon_ns(params: Params) -> int:
@@ -122,8 +120,8 @@ def _windows(stream: Stream, led: Mapping[tuple[str, str], Stream]) -> Iterator[
         yield config.duplicate_window_ns
     for copied in config.origins:
         origin = led.get((stream.account, copied.name)) if copied.external is None else None
-        if origin is not None:
-            yield from (window for window in (origin.config.duplicate_window_ns,) if window > 0)
+        if origin is not None and origin.config.duplicate_window_ns > 0:
+            yield origin.config.duplicate_window_ns
 
 
 def catching_window_ns(repeats: ScannedStream, longest_ns: int) -> tuple[int, int]:
@@ -143,13 +141,11 @@ def examples(repeats: Iterable[Repeat]) -> str:
     return ", ".join(reported[:_SHOWN]) + (" …" if len(reported) > _SHOWN else "")
 
 
-def observed(stored: StoredStream, repeats: Iterable[Repeat]) -> tuple[Observation, ...]:
+def observed(stored: StoredStream, repeats: Iterable[Repeat]) -> Iterator[Observation]:
     """Both messages of a few repeats, each with its date."""
-    seen = []
     for repeat in list(repeats)[:_SHOWN]:
-        seen.append(stored.observed(f"message {repeat.before_seq} time", moment(repeat.before_ns)))
-        seen.append(stored.observed(f"message {repeat.stream_seq} time", moment(repeat.at_ns)))
-    return tuple(seen)
+        for seq, at_ns in ((repeat.before_seq, repeat.before_ns), (repeat.stream_seq, repeat.at_ns)):
+            yield stored.observed(f"message {seq} time", moment(at_ns))
 
 
 def of_those_read(stored: StoredStream) -> str:

@@ -109,7 +109,7 @@ def window_too_large_stored(stored: StoredMessages, snapshots: SnapshotSeries, p
                 item.stream.observed("config.duplicate_window", window_ns),
                 item.stored.observed("messages with an id in the window", item.stored.ids_in_window),
                 item.stored.observed("messages with an id", item.stored.with_id),
-                severity=None if (ids >= warn_at) else Severity.INFO,
+                severity=None if ids >= warn_at else Severity.INFO,
                 measured=(ids, threshold, "count"),
                 remedy={"duplicate_window_s": affordable_s(rate, threshold), "no_ack": item.stream.config.no_ack},
             )

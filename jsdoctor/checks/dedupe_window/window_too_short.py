@@ -105,10 +105,8 @@ def _finding(stream: ScannedStream, window_ns: int, late: int, longest_ns: int) 
 def _remedy(stream: ScannedStream, enough_ns: int) -> dict[str, object]:
     """A copy's own window is not what let them pass."""
     if stream.is_copy:
-        return {
-            "action": "stream.look_at_origins",
-            "origins": tuple(source.name for source in stream.stream.config.sources),
-        }
+        sources = tuple(source.name for source in stream.stream.config.sources)
+        return {"action": "stream.look_at_origins", "origins": sources}
     return {"duplicate_window_s": max(enough_ns // NS_PER_S, 1), "no_ack": stream.stream.config.no_ack}
 
 

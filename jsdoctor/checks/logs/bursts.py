@@ -5,14 +5,13 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from datetime import datetime
 from itertools import accumulate, chain, repeat
 from operator import sub
 
 import msgspec
 
 from jsdoctor.checks.logs.log_incidents import Subjects, timeline_of
-from jsdoctor.checks.logs.words import earliest, latest, listed, subject_of, times, when, zoned
+from jsdoctor.checks.logs.words import earliest, latest, listed, subject_of, times, when
 from jsdoctor.model.finding import Observation, Subject
 from jsdoctor.model.histogram import Histogram
 from jsdoctor.model.log import LogEvidence, LogTime, Occurrence, exemplars_of
@@ -103,7 +102,15 @@ class Burst(msgspec.Struct, frozen=True):
 
         Few rules use it, and to count takes long.
         """
-        return _most(self.found)
+        by_server: dict[str, list[Occurrence]] = defaultdict(list)
+        for occurrence in self.found:
+            by_server[occurrence.logged_by].append(occurrence)
+        # Lines of one server without any time count as one moment.
+        return max(
+            most_within([timed for timed in mine if timed.histogram], WINDOW_US)
+            + sum(occurrence.count for occurrence in mine if not occurrence.histogram)
+            for mine in by_server.values()
+        )
 
     @property
     def servers(self) -> str:
@@ -121,16 +128,6 @@ class Burst(msgspec.Struct, frozen=True):
         return latest([occurrence.last for occurrence in self.found])
 
     @property
-    def first_seen(self) -> datetime | None:
-        """When it was first logged, where the zone is known."""
-        return zoned(self.first)
-
-    @property
-    def last_seen(self) -> datetime | None:
-        """When it was last logged, where the zone is known."""
-        return zoned(self.last)
-
-    @property
     def evidence(self) -> tuple[Observation, ...]:
         """Some of the lines."""
         return exemplars_of(self.found)
@@ -146,9 +143,8 @@ class Burst(msgspec.Struct, frozen=True):
 
     def largest(self, field: str) -> int | None:
         """The largest value of a numeric field (durations in nanoseconds, sizes in bytes), or None."""
-        return max(
-            (measure.largest for occurrence in self.found if (measure := occurrence.measure(field))), default=None
-        )
+        measures = (occurrence.measure(field) for occurrence in self.found)
+        return max((measure.largest for measure in measures if measure), default=None)
 
 
 def bursts(logs: LogEvidence, *signatures: str, subjects: Subjects = subject_of, calm: bool = True) -> list[Burst]:
@@ -162,28 +158,13 @@ def bursts(logs: LogEvidence, *signatures: str, subjects: Subjects = subject_of,
             if calm and timeline.noise(occurrence.logged_by, first_us, last_us)
         )
         if occurrence.count > noise:
-            by_subject[subjects(dict(occurrence.fields), occurrence.logged_by)].append(
-                (occurrence, occurrence.count - noise)
-            )
+            subject = subjects(dict(occurrence.fields), occurrence.logged_by)
+            by_subject[subject].append((occurrence, occurrence.count - noise))
     log_bursts = [
         Burst(subject=subject, found=tuple(occurrence for occurrence, _ in mine), count=sum(count for _, count in mine))
         for subject, mine in by_subject.items()
     ]
     return sorted(log_bursts, key=lambda burst: -burst.count)
-
-
-def _most(occurrences: Iterable[Occurrence]) -> int:
-    by_server: dict[str, list[Occurrence]] = defaultdict(list)
-    for occurrence in occurrences:
-        by_server[occurrence.logged_by].append(occurrence)
-    return max(_most_of_one(mine) for mine in by_server.values())
-
-
-def _most_of_one(occurrences: list[Occurrence]) -> int:
-    """Lines of one server; those without any time count as one moment."""
-    return most_within([occurrence for occurrence in occurrences if occurrence.histogram], WINDOW_US) + sum(
-        occurrence.count for occurrence in occurrences if not occurrence.histogram
-    )
 
 
 NOT_CREATED = "consumer-create-failed"

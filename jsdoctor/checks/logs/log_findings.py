@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from jsdoctor.checks.logs.bursts import Burst
 from jsdoctor.checks.logs.index import index_of
 from jsdoctor.checks.logs.log_incidents import LogIncident
-from jsdoctor.checks.logs.words import latest
-from jsdoctor.model.finding import Confidence, Finding, Severity, Subject, failed, passed
+from jsdoctor.checks.logs.words import latest, zoned
+from jsdoctor.model.finding import Confidence, Finding, Severity, failed, passed
 from jsdoctor.model.log import LogEvidence, LogTime
 
 LATELY_US = 600_000_000
@@ -16,11 +16,6 @@ LATELY_US = 600_000_000
 
 
 _OPENING = "the log begins just before, without the start of the server, after which this is usual"
-
-
-def by_server(_fields: Mapping[str, str], logged_by: str) -> Subject:
-    """The server that logged it, whatever else the line names."""
-    return Subject(kind="server", name=logged_by)
 
 
 def finding_of(
@@ -44,7 +39,7 @@ def finding_of(
         severity=severity,
         confidence=Confidence.LOW if opening else confidence,
         measured=measured or (of.count if isinstance(of, Burst) else of.lines, None, "count"),
-        between=(of.first_seen, of.last_seen),
+        between=(zoned(of.first), zoned(of.last)),
         remedy=remedy,
     )
 

@@ -9,12 +9,11 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
 
 import msgspec
 
 from jsdoctor.checks.logs.index import index_of
-from jsdoctor.checks.logs.words import earliest, latest, listed, subject_of, times, when, zoned
+from jsdoctor.checks.logs.words import earliest, latest, listed, subject_of, times, when
 from jsdoctor.model.finding import Observation, Severity, Subject
 from jsdoctor.model.log import LogEvidence, LogTime, OutageInterval, ProcessRun, exemplars_of
 from jsdoctor.model.wording import counted, span
@@ -179,16 +178,6 @@ class LogIncident(msgspec.Struct, frozen=True):
     def last(self) -> LogTime | None:
         """When it was last logged, or ended."""
         return latest([interval.resolved or interval.last for interval in self.intervals])
-
-    @property
-    def first_seen(self) -> datetime | None:
-        """When it began, where the zone is known."""
-        return zoned(self.first)
-
-    @property
-    def last_seen(self) -> datetime | None:
-        """When it was last seen, where the zone is known."""
-        return zoned(self.last)
 
     @property
     def longest_ns(self) -> int:

@@ -24,8 +24,8 @@ def cluster_of(_fields: Mapping[str, str], _logged_by: str) -> Subject:
     return CLUSTER
 
 
-def member_of(_fields: Mapping[str, str], logged_by: str) -> Subject:
-    """The server that wrote it; which asset a group belongs to is in no line."""
+def by_server(_fields: Mapping[str, str], logged_by: str) -> Subject:
+    """The server that logged it, whatever else the line names: which asset a group belongs to is in no line."""
     return Subject(kind="server", name=logged_by)
 
 

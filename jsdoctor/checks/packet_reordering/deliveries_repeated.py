@@ -20,10 +20,8 @@ def deliveries_repeated(packets: PacketEvidence, params: Params) -> Iterator[Fin
 
 
 def _words(traffic: ConsumerTraffic) -> str:
-    clauses = [f"were repetitions; one message was delivered {traffic.most_deliveries:,} times"]
-    if traffic.naks:
-        clauses.append(f"clients sent {traffic.naks:,} NAKs")
-    if traffic.redelivery_ns.count:
-        waited = span(traffic.redelivery_ns.quantile_ns(0.5))
-        clauses.append(f"{traffic.redelivery_ns.count:,} came because no response was seen, usually after {waited}")
-    return "; ".join(clauses)
+    naks, again = traffic.naks, traffic.redelivery_ns
+    refused = f"; clients sent {naks:,} NAKs" if naks else ""
+    waited = f"usually after {span(again.quantile_ns(0.5))}" if again.count else ""
+    silent = f"; {again.count:,} came because no response was seen, {waited}" if again.count else ""
+    return f"were repetitions; one message was delivered {traffic.most_deliveries:,} times{refused}{silent}"

@@ -61,7 +61,15 @@ def consumer_ahead_in_one_sample(
         unjudged = True
         delivered = consumer.delivered
         if delivered.stream_seq > _MAX:
-            yield _impossible(consumer)
+            # A server that counted below zero shows a number near 2^64 (nats-server issue 4677).
+            yield failed(
+                consumer.subject,
+                f"the consumer stands at message {delivered.stream_seq:,}, which no stream reaches: its position "
+                "is damaged and it delivers nothing; delete it and add it again with --deliver and the first message"
+                f" that is not worked on (its ack floor is at {consumer.ack_floor.stream_seq:,})",
+                consumer.observed("delivered.stream_seq", delivered.stream_seq),
+                measured=(delivered.stream_seq, None, "count"),
+            )
             continue
         last_seq = stream.state.last_seq
         if delivered.stream_seq <= last_seq or delivered.consumer_seq == 0 or delivered.last_active is None:
@@ -71,18 +79,6 @@ def consumer_ahead_in_one_sample(
     if unjudged:
         reason = "it takes two samples: one shows it of idle consumers only"
         yield unknown(CLUSTER, reason, "run with --samples 2 or more")
-
-
-def _impossible(consumer: Consumer) -> Finding:
-    """A server that counted below zero shows a number near 2^64 (nats-server issue 4677)."""
-    return failed(
-        consumer.subject,
-        f"the consumer stands at message {consumer.delivered.stream_seq:,}, which no stream reaches: its position "
-        "is damaged and it delivers nothing; delete it and add it again with --deliver and the first message that "
-        f"is not worked on (its ack floor is at {consumer.ack_floor.stream_seq:,})",
-        consumer.observed("delivered.stream_seq", consumer.delivered.stream_seq),
-        measured=(consumer.delivered.stream_seq, None, "count"),
-    )
 
 
 def _ahead(ahead: int, readings: Sequence[Consumer], stream: Stream, version: str) -> Finding:

@@ -34,13 +34,19 @@ def consumer_behind(trend: Trend) -> Iterator[Finding]:
         next_seq = consumer.delivered.stream_seq + 1
         if next_seq >= history.streams[0].state.first_seq:
             if missed := _passed_over(history):
-                yield _going_on(history, missed)
+                text = f"{counted(missed, 'message')} left the stream before this consumer got them, within"
+                then = "it reads on, more slowly than messages are removed in front of it"
+                yield _finding(history, f"{text} {span(int(history.elapsed_s * 1e9))}: {then}", missed)
             elif missed := _emptied(history):
                 yield _emptied_finding(history, missed)
             else:
                 yield passed(consumer.subject)
         elif not consumer.config.filters:
-            yield _proven(history, history.stream.state.first_seq - next_seq)
+            first_seq = history.stream.state.first_seq
+            text = (
+                f"up to {counted(first_seq - next_seq, 'message')} left the stream before this consumer could get them"
+            )
+            yield _finding(history, f"{text}; it goes on at message {first_seq:,}", first_seq - next_seq)
         elif history.stream.config.retention == "limits" and _stuck(history):
             yield _possible(history)
         else:  # messages of others were removed, and nothing waits for this one
@@ -108,24 +114,6 @@ def _emptied_finding(history: ConsumerHistory, missed: int) -> Finding:
     )
 
 
-def _going_on(history: ConsumerHistory, missed: int) -> Finding:
-    return _finding(
-        history,
-        f"{counted(missed, 'message')} left the stream before this consumer got them, within"
-        f" {span(int(history.elapsed_s * 1e9))}: it reads on, more slowly than messages are removed in front of it",
-        missed,
-    )
-
-
-def _proven(history: ConsumerHistory, missed: int) -> Finding:
-    return _finding(
-        history,
-        f"up to {counted(missed, 'message')} left the stream before this consumer could get them; "
-        f"it goes on at message {history.stream.state.first_seq:,}",
-        missed,
-    )
-
-
 def _possible(history: ConsumerHistory) -> Finding:
     first_seq, next_seq = history.stream.state.first_seq, history.last.delivered.stream_seq + 1
     return _finding(
@@ -154,5 +142,5 @@ def _finding(
         consumer.observed("num_pending", consumer.num_pending),
         severity=severity,
         confidence=confidence,
-        measured=(missed, None if missed is None else 0, None if missed is None else "count"),
+        measured=(missed, 0, "count"),
     )

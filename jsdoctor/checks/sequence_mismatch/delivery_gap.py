@@ -94,7 +94,8 @@ def _judged(consumer: ConsumerTraffic, capture: str, params: Params) -> Finding:
     quiet = not missing and ahead < params.integer("repeats") and consumer.restarts < params.integer("resets")
     return failed(
         subject,
-        _message(consumer, missing, ahead),
+        f"{'; '.join(_message(consumer, missing, ahead))}; with explicit acknowledgements nothing is lost, without them"
+        " what is missing is",
         Observation(capture, "deliveries", consumer.deliveries),
         Observation(capture, "consumer sequences missing", missing),
         Observation(capture, "began again", consumer.restarts),
@@ -109,15 +110,13 @@ def _judged(consumer: ConsumerTraffic, capture: str, params: Params) -> Finding:
     )
 
 
-def _message(consumer: ConsumerTraffic, missing: int, ahead: int) -> str:
-    parts = []
+def _message(consumer: ConsumerTraffic, missing: int, ahead: int) -> Iterator[str]:
     if missing:
-        parts.append(
+        yield (
             f"{missing:,} of its deliveries did not come over any connection in this capture: they were sent while the"
             " client was not there, or over one that broke"
         )
     if ahead:
-        parts.append(f"{ahead:,} of {consumer.heartbeats:,} heartbeats name a later delivery than had come")
+        yield f"{ahead:,} of {consumer.heartbeats:,} heartbeats name a later delivery than had come"
     if consumer.restarts:
-        parts.append(f"its sequence began again {consumer.restarts:,} times: it was deleted and created again")
-    return f"{'; '.join(parts)}; with explicit acknowledgements nothing is lost, without them what is missing is"
+        yield f"its sequence began again {consumer.restarts:,} times: it was deleted and created again"

@@ -5,7 +5,8 @@ From logs: copies of one stream that did not fit together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from operator import attrgetter
 
 import msgspec
 
@@ -58,61 +59,46 @@ class Divergence(msgspec.Struct, frozen=True):
         return abs(self.ours - self.leaders)
 
 
-def of_stream(history: StreamHistory) -> Iterator[Divergence] | None:
+def of_stream(history: StreamHistory) -> list[Divergence] | None:
     """The lasting differences of each copy; None when no other copy was seen in all readings."""
     readings, last = history.readings, history.last
-    if last.replicas and all(_is_equal(replica.state, last.state) for replica in last.replicas):
-        return iter(()) if len(last.replicas) > 1 else None
+    if last.replicas and all(_figures(replica.state) == _figures(last.state) for replica in last.replicas):
+        return [] if len(last.replicas) > 1 else None
     copies = [{r.server: r.state for r in reading.replicas if not r.is_leader} for reading in readings]
-    servers = set.intersection(*(set(copy) for copy in copies)) - {history.last.answered_by}
-    return _of_servers(history, copies, servers) if servers else None
-
-
-def _of_servers(
-    history: StreamHistory, copies: Sequence[dict[str, StreamState]], servers: set[str]
-) -> Iterator[Divergence]:
-    leading = [reading.state for reading in history.readings]
+    servers = set.intersection(*(set(copy) for copy in copies)) - {last.answered_by}
+    leading, divergences = [reading.state for reading in readings], []
     own_way = sum(_change(leading, value) for _, value in _FIELDS)
     for server in sorted(servers):
-        lag = _lag(history.last.cluster, server)
+        lag = _lag(last.cluster, server)
         states = [copy[server] for copy in copies]
         under_way = (lag or 0) + own_way + sum(_change(states, value) for _, value in _FIELDS)
         for name, value in _FIELDS:
             if _lasts([value(a) - value(b) for a, b in zip(states, leading, strict=True)], under_way):
-                divergence = Divergence(server, name, value(states[-1]), value(leading[-1]), lag is not None)
-                if divergence.is_current or divergence.is_ahead:
-                    yield divergence
+                divergences.append(Divergence(server, name, value(states[-1]), value(leading[-1]), lag is not None))
+    return [d for d in divergences if d.is_current or d.is_ahead] if servers else None
 
 
-def of_consumer(history: ConsumerHistory) -> Iterator[Divergence] | None:
+def of_consumer(history: ConsumerHistory) -> list[Divergence] | None:
     """The same for the number of deliveries, the only figure that every copy of a consumer shares.
 
     After a purge only the leader moves its floor and its place in the stream (measured on 2.10 to 2.15).
     """
-    readings, now = history.readings, history.last.delivered.consumer_seq
-    if history.last.replicas and all(copy.delivered.consumer_seq == now for copy in history.last.replicas):
-        return iter(())
+    readings, last = history.readings, history.last
+    if last.replicas and all(copy.delivered.consumer_seq == last.delivered.consumer_seq for copy in last.replicas):
+        return []
     copies = [{r.server: r.delivered.consumer_seq for r in reading.replicas} for reading in readings]
-    servers = set.intersection(*(set(copy) for copy in copies)) - {history.last.answered_by}
-    return _of_deliveries(readings, copies, servers) if servers else None
-
-
-def _of_deliveries(
-    readings: Sequence[Consumer], copies: Sequence[dict[str, int]], servers: set[str]
-) -> Iterator[Divergence]:
-    leading = [reading.delivered.consumer_seq for reading in readings]
+    servers = set.intersection(*(set(copy) for copy in copies)) - {last.answered_by}
+    leading, divergences = [reading.delivered.consumer_seq for reading in readings], []
     for server in sorted(servers):
-        under_way = _lag(readings[-1].cluster, server)
-        if under_way is None:
-            continue
-        counts = [copy[server] for copy in copies]
-        under_way += abs(leading[-1] - leading[0]) + abs(counts[-1] - counts[0])
-        if _lasts([a - b for a, b in zip(counts, leading, strict=True)], under_way):
-            yield Divergence(server, "delivered.consumer_seq", counts[-1], leading[-1])
+        counts, lag = [copy[server] for copy in copies], _lag(last.cluster, server)
+        moved = abs(leading[-1] - leading[0]) + abs(counts[-1] - counts[0])
+        if lag is not None and _lasts([a - b for a, b in zip(counts, leading, strict=True)], lag + moved):
+            divergences.append(Divergence(server, "delivered.consumer_seq", counts[-1], leading[-1]))
+    return divergences if servers else None
 
 
-def _is_equal(first: StreamState, second: StreamState) -> bool:
-    return (first.messages, first.first_seq, first.last_seq) == (second.messages, second.first_seq, second.last_seq)
+def _figures(state: StreamState) -> tuple[int, int, int]:
+    return state.messages, state.first_seq, state.last_seq
 
 
 def _change(states: Sequence[StreamState], value: Callable[[StreamState], int]) -> int:
@@ -170,17 +156,20 @@ def replica_divergence(trend: Trend, servers: Servers, groups: RaftGroups | None
         if finding := _of_copies(history, servers, loading, more, params):
             yield finding
     for deliveries in trend.consumers():
-        if len(_peers(deliveries.last)) == 0 or not same_leader(deliveries.readings):
+        if not _peers(deliveries.last) or not same_leader(deliveries.readings):
             continue
         lasting = of_consumer(deliveries)
         if lasting is not None:
-            yield _judged(deliveries, list(lasting), loading, params)
+            yield _judged(deliveries, lasting, loading, params)
 
 
 def _of_copies(history: StreamHistory, servers: Servers, loading: Loading, more: str, params: Params) -> Finding | None:
     subject, divergences = history.last.subject, of_stream(history)
-    if len(_peers(history.last)) == 0:
-        alone = _ahead_in_cluster(history, divergences)
+    if not _peers(history.last):
+        # Of the only member. Servers of no cluster may have streams of one name.
+        alone = (
+            [d for d in divergences or () if d.is_ahead] if history.last.cluster and history.last.cluster.name else ()
+        )
         return suspected(subject, f"{_SCALED}: {_ends(alone)}", _SAVE_FIRST) if alone else None
     if not same_leader(history.readings):
         return unknown(subject, _NEW_LEADER, "run again")
@@ -195,10 +184,15 @@ def _of_copies(history: StreamHistory, servers: Servers, loading: Loading, more:
     names = {history.last.answered_by, *(replica.server for replica in history.last.replicas)}
     members = [server for server in servers.servers if server.name in names]
     if apart and all(_may_be_acknowledged(history.last, d, members, params) for d in apart):
-        if any(_removes_by_itself(member) for member in members):
+        if any(() < release(member.version) < _REMOVES_BY_PROPOSAL for member in members):
             return _keeping(history.last, apart)
         if young := [member for member in members if (uptime_ns(member) or _ACKNOWLEDGED_GO_NS) < _ACKNOWLEDGED_GO_NS]:
-            return suspected(subject, _not_gone(young), "run again in three minutes")
+            why = (
+                f"{', '.join(server.name for server in young)} started less than {span(_ACKNOWLEDGED_GO_NS)} ago: after"
+                " an upgrade from 2.10, copies keep acknowledged messages until their servers look for them, every two"
+                " minutes"
+            )
+            return suspected(subject, why, "run again in three minutes")
     return _judged(history, apart, loading, params)
 
 
@@ -210,13 +204,6 @@ def _is_scaled(history: StreamHistory) -> bool:
     """Whether the samples show another number of replicas, or more members than the stream is to have."""
     last = history.last
     return is_scaled(history.readings) or len(_peers(last)) + 1 > last.config.num_replicas
-
-
-def _ahead_in_cluster(history: StreamHistory, divergences: Iterable[Divergence] | None) -> list[Divergence]:
-    """Copies that end further than that of the only member. Servers of no cluster may have streams of one name."""
-    if divergences is None or not (history.last.cluster and history.last.cluster.name):
-        return []
-    return [divergence for divergence in divergences if divergence.is_ahead]
 
 
 def _ends(ahead: Sequence[Divergence]) -> str:
@@ -274,20 +261,8 @@ def _acknowledged(stream: Stream) -> int:
     return max(floor - stream.state.first_seq + 1, 0)
 
 
-def _removes_by_itself(member: Server) -> bool:
-    known = release(member.version)
-    return bool(known) and known < _REMOVES_BY_PROPOSAL
-
-
-def _not_gone(young: Sequence[Server]) -> str:
-    return (
-        f"{', '.join(server.name for server in young)} started less than {span(_ACKNOWLEDGED_GO_NS)} ago: after an"
-        " upgrade from 2.10, copies keep acknowledged messages until their servers look for them, every two minutes"
-    )
-
-
 def _keeping(stream: Stream, divergences: Sequence[Divergence]) -> Finding:
-    most = max(divergences, key=_size)
+    most = max(divergences, key=attrgetter("size"))
     kept = ", ".join(f"{d.server} has {d.ours:,} messages, the leader {d.leaders:,}" for d in divergences)
     return failed(
         stream.subject,
@@ -310,10 +285,6 @@ def _expires_now(stream: Stream, server: str, params: Params) -> bool:
     return abs(overdue_ns) <= params.integer("expiry_grace")
 
 
-def _size(divergence: Divergence) -> int:
-    return divergence.size
-
-
 def _judged(
     history: StreamHistory | ConsumerHistory, divergences: Sequence[Divergence], loading: Loading, params: Params
 ) -> Finding:
@@ -330,15 +301,16 @@ def _judged(
         return suspected(
             asset.subject, f"{reason}: {_ends(ahead)}" if ahead else reason, _SAVE_FIRST if ahead else again
         )
-    worst = max(divergences, key=_size)
+    worst = max(divergences, key=attrgetter("size"))
     whole = asset.state.messages if isinstance(asset, Stream) else asset.delivered.consumer_seq
     largest = [
-        max((d for d in divergences if d.server == name), key=_size) for name in sorted({d.server for d in divergences})
+        max((d for d in divergences if d.server == name), key=attrgetter("size"))
+        for name in sorted({d.server for d in divergences})
     ]
     return failed(
         asset.subject,
         _apart(history, divergences, largest),
-        *(asset.observed(worst.field if isinstance(asset, Consumer) else f"state.{worst.field}", worst.leaders),),
+        asset.observed(worst.field if isinstance(asset, Consumer) else f"state.{worst.field}", worst.leaders),
         *(asset.observed(f"copy[{d.server}].{d.field}", d.ours) for d in divergences),
         severity=None if any(_is_large(worst.size, whole, params)) else Severity.WARNING,
         measured=(worst.size, 0, "count"),

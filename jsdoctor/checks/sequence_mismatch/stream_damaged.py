@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 
 from jsdoctor.checks.logs.words import no_server_lines
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Confidence, Finding, Severity, failed, passed, suspected, unknown
+from jsdoctor.model.finding import Confidence, Finding, Severity, failed, passed, shown, suspected, unknown
 from jsdoctor.model.history import History
 from jsdoctor.model.jetstream import LostMessages, StreamConfig, StreamState
 from jsdoctor.model.log import LogEvidence, RestoredFall
@@ -29,16 +29,12 @@ def stream_damaged(snapshots: SnapshotSeries) -> Iterator[Finding]:
         if state.lost is not None and (state.lost.msgs or state.lost.bytes):
             yield _lost(stream, state.lost)
         elif not _adds_up(state):
-            state = stream.state
             yield failed(
                 stream.subject,
                 f"its numbers contradict each other: {counted(state.messages, 'message')} and {state.num_deleted:,} "
                 f"deleted between sequences {state.first_seq:,} and {state.last_seq:,}: it "
                 "loaded damaged storage, or miscounted",
-                *(
-                    stream.observed(f"state.{name}", getattr(state, name))
-                    for name in ("messages", "num_deleted", "first_seq", "last_seq")
-                ),
+                *shown(stream, "state.messages", "state.num_deleted", "state.first_seq", "state.last_seq"),
             )
         else:
             yield passed(stream.subject)
@@ -84,9 +80,8 @@ def went_back(histories: Iterable[StreamHistory], params: Params) -> Iterator[Fi
             if _is_new(last, furthest, settle_ns):
                 reason = f"its new leader {last.answered_by} may not have applied everything yet"
                 yield suspected(last.subject, reason, "run again with a longer --interval")
-            elif (
-                furthest.created is None or last.created is None
-            ):  # a stream that was deleted and recreated ends lower as well
+            elif furthest.created is None or last.created is None:
+                # A stream that was deleted and recreated ends lower as well.
                 yield unknown(last.subject, "nothing shows whether it is the stream of before", "look with a login")
             else:
                 yield _went_back(furthest, last)
@@ -122,8 +117,7 @@ def _went_back(before: Stream, last: Stream) -> Finding:
         f"the stream ended at sequence {before.state.last_seq:,} and now ends at {last.state.last_seq:,}: "
         f"{counted(gone, 'message')} or more are gone, and their sequences are used again",
         before.observed("state.last_seq", before.state.last_seq),
-        last.observed("state.last_seq", last.state.last_seq),
-        last.observed("state.messages", last.state.messages),
+        *shown(last, "state.last_seq", "state.messages"),
         measured=(gone, 0, "count"),
         between=(before.at, last.at),
     )

@@ -15,7 +15,7 @@ from jsdoctor.checks.logs.bursts import Burst, bursts
 from jsdoctor.checks.logs.log_findings import finding_of
 from jsdoctor.checks.logs.words import when, zoned
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import BY_HAND, Confidence, Finding, Severity, failed, passed, suspected
+from jsdoctor.model.finding import BY_HAND, Confidence, Finding, Severity, failed, passed, shown, suspected
 from jsdoctor.model.history import History
 from jsdoctor.model.log import LogEvidence, Occurrence, exemplars_of
 from jsdoctor.model.params import Params
@@ -39,7 +39,8 @@ def stream_recreated(
     for stream in snapshots.last.led_streams():
         other = before.other_than(stream)
         if other is not None:
-            young = _is_younger(other, params.integer("settled"))
+            # A job may have created it for the duration of its work.
+            young = other.created is not None and _ns(other.created, other.at) < params.integer("settled")
             yield _short_lived(other, stream) if young else recreated(other, stream, "between the samples")
         elif (older_ns := _older_than_itself(stream, params)) > 0:
             if (stream.account, stream.name) not in known:
@@ -84,11 +85,6 @@ def _short_lived(before: Stream, now: Stream) -> Finding:
     )
 
 
-def _is_younger(stream: Stream, age_ns: int) -> bool:
-    """Whether the stream is so young that a job may have created it for the duration of its work."""
-    return stream.created is not None and _ns(stream.created, stream.at) < age_ns
-
-
 def _ns(since: datetime, until: datetime) -> int:
     return int((until - since).total_seconds() * 1e9)
 
@@ -101,10 +97,8 @@ def recreated(before: Stream, now: Stream, when: str) -> Finding:
         f"{before.state.last_seq:,} with {counted(len(before.consumers), 'consumer')}, now at "
         f"{now.state.last_seq:,} with {len(now.consumers)}; clients that remember sequences or wait on a consumer "
         "of before get nothing or errors",
-        before.observed("created", before.created),
-        before.observed("state.last_seq", before.state.last_seq),
-        now.observed("created", now.created),
-        now.observed("state.last_seq", now.state.last_seq),
+        *shown(before, "created", "state.last_seq"),
+        *shown(now, "created", "state.last_seq"),
         measured=(now.state.last_seq, before.state.last_seq, "count"),
         between=(before.at, now.at),
     )
@@ -118,9 +112,7 @@ def _restored(stream: Stream, older_ns: int) -> Finding:
         "a backup, and clients that went beyond the backup remember sequences that are given out again; or it was "
         "deleted and created again, and the server kept what it held; or it was a mirror; or a server up to"
         " 2.12 was restarted, the stream was changed, and the server was restarted again",
-        stream.observed("created", stream.created),
-        stream.observed("state.first_ts", stream.state.first_ts),
-        stream.observed("state.last_seq", stream.state.last_seq),
+        *shown(stream, "created", "state.first_ts", "state.last_seq"),
         severity=Severity.INFO,
         confidence=Confidence.MEDIUM,
     )
@@ -141,41 +133,13 @@ _FAILED = ("stream-restore-failed", "stream-restore-not-activated", "stream-rest
 @check("sequence_mismatch.stream_recreated_logged", lines_of="servers")
 def stream_recreated_logged(logs: LogEvidence) -> Iterator[Finding]:
     """A stream can only be created after a delete if it was recreated under the same name."""
-    findings = [*_recreated(logs)]
-    failures = bursts(logs, *_FAILED, calm=False)
-    findings += [_restored_logged(burst, has_failed=True) for burst in failures]
-    subjects = {burst.subject for burst in failures}
-    started = bursts(logs, "stream-restore-started", calm=False)
-    findings += [_restored_logged(burst, has_failed=False) for burst in started if burst.subject not in subjects]
-    yield from findings
-
-
-def _restored_logged(burst: Burst, *, has_failed: bool) -> Finding:
-    return finding_of(
-        burst,
-        (
-            f"a restore from a backup failed, {burst.story}: the stream may be missing or incomplete"
-            if has_failed
-            else f"a restore from a backup was {burst.story}: sequences go on where the backup ends; clients that were"
-            " further expect more than there is"
-        ),
-        None if has_failed else Severity.INFO,
-        measured=(None, None, None),
-        remedy={} if burst.subject.kind == "stream" else BY_HAND,
-    )
-
-
-def _recreated(logs: LogEvidence) -> Iterator[Finding]:
     by_stream: dict[tuple[str, str, bool], dict[str, Occurrence]] = defaultdict(dict)
     for occurrence in logs.occurrences("advisory-stream-action"):
-        by_stream[occurrence.value("stream"), occurrence.logged_by, occurrence.zoned][occurrence.value("kind")] = (
-            occurrence
-        )
+        actions = by_stream[occurrence.value("stream"), occurrence.logged_by, occurrence.zoned]
+        actions[occurrence.value("kind")] = occurrence
     for actions in by_stream.values():
         deleted, created = actions.get("delete"), actions.get("create")
-        if deleted is None or created is None or deleted.first is None or created.last is None:
-            continue
-        if created.last < deleted.first:
+        if not (deleted and created and deleted.first and created.last) or created.last < deleted.first:
             continue
         yield failed(
             deleted.subject,
@@ -185,6 +149,19 @@ def _recreated(logs: LogEvidence) -> Iterator[Finding]:
             *exemplars_of((deleted, created)),
             between=(zoned(deleted.first), zoned(created.last)),
         )
+    failures = bursts(logs, *_FAILED, calm=False)
+    for burst in failures:
+        text = f"a restore from a backup failed, {burst.story}: the stream may be missing or incomplete"
+        yield _restored_logged(burst, text, None)
+    for burst in bursts(logs, "stream-restore-started", calm=False):
+        if burst.subject not in {failure.subject for failure in failures}:
+            then = "sequences go on where the backup ends; clients that were further expect more than there is"
+            yield _restored_logged(burst, f"a restore from a backup was {burst.story}: {then}", Severity.INFO)
+
+
+def _restored_logged(burst: Burst, text: str, severity: Severity | None) -> Finding:
+    remedy = {} if burst.subject.kind == "stream" else BY_HAND
+    return finding_of(burst, text, severity, measured=(None, None, None), remedy=remedy)
 
 
 @check("sequence_mismatch.stream_restored_stored")

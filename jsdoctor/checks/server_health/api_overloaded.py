@@ -11,7 +11,8 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from jsdoctor.checks.logs.bursts import bursts
-from jsdoctor.checks.logs.log_findings import by_server, finding_of, is_recent
+from jsdoctor.checks.logs.log_findings import finding_of, is_recent
+from jsdoctor.checks.logs.words import by_server
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, Subject, failed, passed, suspected
 from jsdoctor.model.log import LogEvidence

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from jsdoctor.checks.logs.bursts import Burst, are_within, bursts, most_within
-from jsdoctor.checks.logs.log_findings import by_server, finding_of
-from jsdoctor.checks.logs.words import client_of, listed
+from jsdoctor.checks.logs.log_findings import finding_of
+from jsdoctor.checks.logs.words import by_server, client_of, listed
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.servers.closings import closed_within, may_name_users, most_common, not_listed, observed_closings
 from jsdoctor.model.connections import ClientConnection, Connections, ServerConnections

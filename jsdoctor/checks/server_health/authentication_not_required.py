@@ -55,19 +55,11 @@ def _judged(subject: Subject, host: str, auth: bool, tls: bool, seen: Observatio
     evidence = (seen, Observation(seen.source, "host", host, seen.at))
     if not auth:
         reach = "every process of this machine" if local else "every client that reaches its port"
-        return failed(
-            subject,
-            f"it requires no login: {reach} may read, publish and delete every stream of that account",
-            *evidence,
-            severity=Severity.INFO if local else None,
-        )
+        text = f"it requires no login: {reach} may read, publish and delete every stream of that account"
+        return failed(subject, text, *evidence, severity=Severity.INFO if local else None)
     if not tls and not local:
-        return failed(
-            subject,
-            "it has no TLS: passwords and messages cross the network in clear text",
-            *evidence,
-            severity=Severity.INFO,
-        )
+        text = "it has no TLS: passwords and messages cross the network in clear text"
+        return failed(subject, text, *evidence, severity=Severity.INFO)
     return passed(subject)
 
 
@@ -114,18 +106,23 @@ def _of_servers(servers: DeclaredServers) -> Finding:
         reach = "every process of its machine" if local else "every client that reaches its port"
         text = f"it will require no login: {reach} may read, publish and delete every stream of that account"
         if not servers.is_chart:
-            return _found(servers, text, Severity.INFO if local else None, servers.shows("auth", "no login is set up"))
+            return failed(
+                servers.subject,
+                text,
+                servers.shows("auth", "no login is set up"),
+                severity=Severity.INFO if local else None,
+            )
         more = "; the chart sets up no logins: put authorization or accounts into config.merge"
-        return _found(servers, text + more, None, servers.shows("auth", "no login is set up"))
+        return failed(servers.subject, text + more, servers.shows("auth", "no login is set up"), severity=None)
     if servers.get("tls") is not True and not local:
         if unsure := unclear(servers, "tls"):
             return unsure
         text = "it has no TLS: passwords and messages cross the network in clear text"
-        return _found(servers, text, Severity.INFO, servers.shows("tls", "no tls is set up"))
+        return failed(servers.subject, text, servers.shows("tls", "no tls is set up"), severity=Severity.INFO)
     if unlimited := servers.get("unlimited_accounts") if servers.get("accounts", 0) > 1 else None:
         text = f"{', '.join(unlimited)} shares the servers with other accounts and has no JetStream limits"
         shown = servers.shows("unlimited_accounts", "jetstream without limits")
-        return _found(servers, f"{text}: it can use up their storage", Severity.INFO, shown)
+        return failed(servers.subject, f"{text}: it can use up their storage", shown, severity=Severity.INFO)
     return ("accounts" not in servers.settings and unclear(servers, "accounts")) or passed(servers.subject)
 
 
@@ -144,7 +141,3 @@ def _of_login(login: DeclaredLogin) -> Finding:
             severity=Severity.INFO,
         )
     return passed(login.subject)
-
-
-def _found(servers: DeclaredServers, text: str, severity: Severity | None, shown: Observation) -> Finding:
-    return failed(servers.subject, text, shown, severity=severity)

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from jsdoctor.checks.logs.bursts import Burst, bursts
-from jsdoctor.checks.logs.log_findings import by_server, finding_of, is_recent
-from jsdoctor.checks.logs.words import client_of
+from jsdoctor.checks.logs.log_findings import finding_of, is_recent
+from jsdoctor.checks.logs.words import by_server, client_of
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.servers.closings import closed_within, most_common
 from jsdoctor.model.connections import ClientConnection, Connections
@@ -57,9 +57,8 @@ def _full(server: Server, varz: Varz, closed: Sequence[ClientConnection], params
     full = bool(turned_away) or used >= params.number("max_used")
     if not full and used < params.number("warn_used"):
         return
-    now = (
-        f"{counted(len(turned_away), 'client')} turned away lately" if turned_away else "soon new ones are turned away"
-    )
+    lately = f"{counted(len(turned_away), 'client')} turned away lately"
+    now = lately if turned_away else "soon new ones are turned away"
     yield failed(
         server.subject,
         f"{varz.connections:,} of at most {varz.max_connections:,} connections are open: "
@@ -123,13 +122,9 @@ def _churning(
 
 def _from(closed: Sequence[ClientConnection]) -> str:
     """Where they come from, and why they were closed."""
-    if not closed:
-        return ""
-    addresses, accounts = (
-        most_common(connection.ip for connection in closed),
-        most_common(connection.account for connection in closed),
-    )
-    return f", from {addresses}" + (f", account {accounts}" if accounts else "")
+    addresses = most_common(connection.ip for connection in closed)
+    accounts = most_common(connection.account for connection in closed)
+    return f", from {addresses}" + (f", account {accounts}" if accounts else "") if closed else ""
 
 
 def _closings(server: Server, closed: Sequence[ClientConnection]) -> Iterator[Observation]:
@@ -164,12 +159,8 @@ def connection_flood_logged(logs: LogEvidence) -> Iterator[Finding]:
         *bursts(logs, *_TURNED_AWAY_LOGGED, subjects=client_of),
     ]
     for burst in log_bursts:
-        yield finding_of(burst, _words(burst), _severity(logs, burst))
-
-
-def _severity(logs: LogEvidence, burst: Burst) -> Severity | None:
-    unable = any(occurrence.signature in _UNABLE for occurrence in burst.found)
-    return Severity.ERROR if unable and is_recent(logs, burst) else None
+        unable = any(occurrence.signature in _UNABLE for occurrence in burst.found)
+        yield finding_of(burst, _words(burst), Severity.ERROR if unable and is_recent(logs, burst) else None)
 
 
 def _words(burst: Burst) -> str:

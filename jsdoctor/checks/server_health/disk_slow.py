@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.logs.bursts import Burst, bursts
-from jsdoctor.checks.logs.log_findings import by_server, finding_of
+from jsdoctor.checks.logs.log_findings import finding_of
+from jsdoctor.checks.logs.words import by_server
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity
 from jsdoctor.model.log import LogEvidence

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 import msgspec
 
 from jsdoctor.checks.logs.bursts import bursts
-from jsdoctor.checks.logs.log_findings import by_server, finding_of, is_recent
-from jsdoctor.checks.logs.words import client_of
+from jsdoctor.checks.logs.log_findings import finding_of, is_recent
+from jsdoctor.checks.logs.words import by_server, client_of
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Observation, Severity, Subject, failed, passed, unknown
 from jsdoctor.model.log import LogEvidence

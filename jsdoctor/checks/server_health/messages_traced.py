@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.logs.bursts import Burst, bursts
-from jsdoctor.checks.logs.log_findings import by_server, is_recent
-from jsdoctor.checks.logs.words import when
+from jsdoctor.checks.logs.log_findings import is_recent
+from jsdoctor.checks.logs.words import by_server, when, zoned
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, failed
 from jsdoctor.model.log import LogEvidence
@@ -33,7 +33,7 @@ def _finding(trace: Burst, is_on: bool, lasting_ns: int) -> Finding:
         *trace.evidence,
         severity=None if is_on and lasted_ns is not None and lasted_ns >= lasting_ns else Severity.INFO,
         measured=(lasted_ns, lasting_ns, "duration"),
-        between=(trace.first_seen, trace.last_seen),
+        between=(zoned(trace.first), zoned(trace.last)),
     )
 
 

@@ -81,37 +81,27 @@ def _budget_of(
     if not limits:
         return unknown(_subject(owner), f"the limits of {own[0].name} are no numbers", "kubectl get pdb -o yaml")
     budget, allowed = min(limits, key=lambda limit: limit[1])
+    bound, at_once = borne, f"{allowed} of its {len(pods)} servers be evicted at once"
     if allowed == 0:
-        return failed(
-            _subject(owner),
-            f"PodDisruptionBudget {budget.name} ({_limit(budget)}) lets none of its {len(pods)} servers be"
-            " evicted: drains of nodes wait until the pods are deleted",
-            facts.observed("budgets", _limit(budget)),
-            severity=Severity.INFO,
-            measured=(0, 1, "count"),
-            remedy={"namespace": facts.namespace},
-        )
-    if smallest is not None and (smallest - 1) // 2 < allowed <= borne:
-        return failed(
-            _subject(owner),
-            f"PodDisruptionBudget {budget.name} ({_limit(budget)}) lets {allowed} of its {len(pods)} servers be"
-            f" evicted at once: streams with {smallest} replicas bear the loss of {(smallest - 1) // 2}",
-            facts.observed("budgets", _limit(budget)),
-            measured=(allowed, (smallest - 1) // 2, "count"),
-            remedy={"namespace": facts.namespace},
-        )
-    if 1 < allowed <= borne and not seen:
+        text = f"none of its {len(pods)} servers be evicted: drains of nodes wait until the pods are deleted"
+        bound = 1
+    elif smallest is not None and (smallest - 1) // 2 < allowed <= borne:
+        bound = (smallest - 1) // 2
+        text = f"{at_once}: streams with {smallest} replicas bear the loss of {bound}"
+    elif 1 < allowed <= borne and not seen:
         reason = f"PodDisruptionBudget {budget.name} lets {allowed} be evicted at once, and no stream was seen"
         return unknown(_subject(owner), reason, "allow `get` on pods/proxy, or give a NATS login")
-    if allowed <= borne:
+    elif allowed <= borne:
         return passed(_subject(owner))
+    else:
+        text = f"{at_once}: {borne} is the most that leaves a majority"
     return failed(
         _subject(owner),
-        f"PodDisruptionBudget {budget.name} ({_limit(budget)}) lets {allowed} of its {len(pods)} servers be"
-        f" evicted at once: {borne} is the most that leaves a majority",
+        f"PodDisruptionBudget {budget.name} ({_limit(budget)}) lets {text}",
         facts.observed("budgets", _limit(budget)),
-        measured=(allowed, borne, "count"),
-        remedy={**facts.remedy},
+        severity=None if allowed else Severity.INFO,
+        measured=(allowed, bound, "count"),
+        remedy={**facts.remedy} if allowed > borne else {"namespace": facts.namespace},
     )
 
 

@@ -49,11 +49,10 @@ def resources_high(
             *_outlier(server, servers, params),
             *_crowded(server, servers, params),
         ]
-        yield max(findings, key=_weight) if findings else passed(server.subject)
-
-
-def _weight(finding: Finding) -> tuple[bool, int]:
-    return finding.outcome is Outcome.FAIL, (finding.severity or Severity.WARNING).rank
+        worst = max(
+            findings, key=lambda f: (f.outcome is Outcome.FAIL, (f.severity or Severity.WARNING).rank), default=None
+        )
+        yield worst or passed(server.subject)
 
 
 def cores(varz: Varz) -> int:
@@ -66,16 +65,9 @@ def _shares(readings: Sequence[Server], share: Callable[[Varz], float]) -> list[
     return [share(reading.varz) if reading.varz else 0.0 for reading in readings]
 
 
-def _processor_share(varz: Varz) -> float:
-    return varz.cpu / (100 * cores(varz)) if cores(varz) else 0.0
-
-
-def _memory_share(varz: Varz) -> float:
-    return varz.mem / varz.gomemlimit if varz.gomemlimit else 0.0
-
-
 def _processor(server: Server, readings: Sequence[Server], params: Params) -> Iterator[Finding]:
-    shares, limit = _shares(readings, _processor_share), params.number("max_cpu")
+    shares = _shares(readings, lambda varz: varz.cpu / (100 * cores(varz)) if cores(varz) else 0.0)
+    limit = params.number("max_cpu")
     if server.varz is not None and server.varz.cpu and not cores(server.varz):
         reason = f"it uses {server.varz.cpu:g}% of a core, and how many it may use is not known"
         yield unknown(server.subject, reason, "read /varz again: it has `cores`")
@@ -91,16 +83,15 @@ def _processor(server: Server, readings: Sequence[Server], params: Params) -> It
         server.subject,
         f"it keeps its {cores(server.varz):,} cores {shares[-1]:.0%} busy, in every sample: everything takes"
         " longer, and heartbeats that come late lead to elections",
-        server.observed("cpu", server.varz.cpu),
-        server.observed("cores", server.varz.cores),
-        server.observed("gomaxprocs", server.varz.gomaxprocs),
+        *(server.observed(name, getattr(server.varz, name)) for name in ("cpu", "cores", "gomaxprocs")),
         measured=(shares[-1], limit, "ratio"),
     )
 
 
 def _memory(server: Server, readings: Sequence[Server], params: Params) -> Iterator[Finding]:
     """Near GOMEMLIMIT the server collects garbage all the time; past it, the container's own limit comes next."""
-    shares, limit = _shares(readings, _memory_share), params.number("max_memory")
+    shares = _shares(readings, lambda varz: varz.mem / varz.gomemlimit if varz.gomemlimit else 0.0)
+    limit = params.number("max_memory")
     if min(shares) < limit or server.varz is None:
         return
     yield failed(
@@ -172,11 +163,7 @@ def _outlier(server: Server, servers: Servers, params: Params) -> Iterator[Findi
 
 
 def _against_mean(server: Server, sample: Sequence[Server]) -> float:
-    sizes = {
-        candidate.name: candidate.varz.mem
-        for candidate in sample
-        if candidate.varz and candidate.cluster == server.cluster
-    }
+    sizes = {other.name: other.varz.mem for other in sample if other.varz and other.cluster == server.cluster}
     if len(sizes) < _ENOUGH or not sizes.get(server.name):
         return 0.0
     return sizes[server.name] / (fsum(sizes.values()) / len(sizes))
@@ -187,7 +174,8 @@ def _crowded(server: Server, servers: Servers, params: Params) -> Iterator[Findi
     if server.varz is None or not cluster_of(server):
         return
     least, ratio = params.integer("min_connections"), params.number("connections_outlier")
-    spreads = [_clients(server, sample) for sample in servers.samples]
+    alike = ([s for s in sample if s.varz and cluster_of(s) == cluster_of(server)] for sample in servers.samples)
+    spreads = [Spread({s.name: s.varz.connections for s in members if s.varz}) for members in alike]
     if not all(server.name in spread.counts and spread.piled(server.name, least, ratio) for spread in spreads):
         return
     spread = spreads[-1]
@@ -199,17 +187,6 @@ def _crowded(server: Server, servers: Servers, params: Params) -> Iterator[Findi
         server.observed("connections", server.varz.connections),
         severity=Severity.INFO,
         measured=(spread.counts[server.name] / spread.fair, ratio, "ratio"),
-    )
-
-
-def _clients(server: Server, sample: Sequence[Server]) -> Spread:
-    """The client connections of each server of its cluster that responded."""
-    return Spread(
-        {
-            member.name: member.varz.connections
-            for member in sample
-            if member.varz and cluster_of(member) == cluster_of(server)
-        }
     )
 
 

@@ -12,8 +12,8 @@ from datetime import datetime, timedelta
 
 from jsdoctor.checks.logs.bursts import Burst, bursts
 from jsdoctor.checks.logs.index import index_of
-from jsdoctor.checks.logs.log_findings import by_server, finding_of
-from jsdoctor.checks.logs.words import no_server_lines, times, when, zoned
+from jsdoctor.checks.logs.log_findings import finding_of
+from jsdoctor.checks.logs.words import by_server, no_server_lines, times, when, zoned
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.servers.health import started_at, uptime_ns
 from jsdoctor.model.finding import CLUSTER, Finding, Observation, Severity, Subject, failed, passed
@@ -21,7 +21,7 @@ from jsdoctor.model.log import CrashLoop, LogEvidence, ProcessRun
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import Server, Servers
 from jsdoctor.model.server_past import ServerPast
-from jsdoctor.model.server_trend import ServerHistory, ServerTrend
+from jsdoctor.model.server_trend import ServerTrend
 from jsdoctor.model.snapshot import SnapshotSeries
 from jsdoctor.model.wording import span
 
@@ -37,23 +37,22 @@ _WITHIN = timedelta(hours=24)
 def restarted_between_samples(trend: ServerTrend) -> Iterator[Finding]:
     """Each start makes a new server id. Twice within the samples is a server that does not stay up."""
     for history in trend.servers:
-        yield _restarted(history) if history.restarted else passed(history.last.subject)
-
-
-def _restarted(history: ServerHistory) -> Finding:
-    server, starts = history.last, len({reading.server_id for reading in history.readings}) - 1
-    started = server.varz.start if server.varz else None
-    when = f", last at {started:%Y-%m-%d %H:%M:%S} UTC" if started else ""
-    return failed(
-        server.subject,
-        f"it was started {f'{starts:,} times' if starts > 1 else 'anew'} between the samples{when}: its leaders"
-        " moved, its clients had to connect again" + (", and it does not stay up" if starts > 1 else ""),
-        history.first.observed("server_id", history.first.server_id),
-        server.observed("server_id", server.server_id),
-        server.observed("start", started),
-        severity=Severity.ERROR if starts > 1 else None,
-        measured=(starts, 0, "count"),
-    )
+        if history.restarted:
+            server, starts = history.last, len({reading.server_id for reading in history.readings}) - 1
+            started = server.varz.start if server.varz else None
+            when = f", last at {started:%Y-%m-%d %H:%M:%S} UTC" if started else ""
+            yield failed(
+                server.subject,
+                f"it was started {f'{starts:,} times' if starts > 1 else 'anew'} between the samples{when}: its leaders"
+                " moved, its clients had to connect again" + (", and it does not stay up" if starts > 1 else ""),
+                history.first.observed("server_id", history.first.server_id),
+                server.observed("server_id", server.server_id),
+                server.observed("start", started),
+                severity=Severity.ERROR if starts > 1 else None,
+                measured=(starts, 0, "count"),
+            )
+        else:
+            yield passed(history.last.subject)
 
 
 @check("server_health.restarted_history")
@@ -110,7 +109,16 @@ def _of_domain(
         # A clock that was set back after the start makes an uptime negative: that is no recent start.
         started_lately = 0 <= uptime < recent
         started_alone = bool(others) and min(others) > _LONGER * uptime
-        yield _out_of_step(server, uptimes, others) if started_lately and started_alone else passed(server.subject)
+        if not (started_lately and started_alone):
+            yield passed(server.subject)
+            continue
+        yield failed(
+            server.subject,
+            f"it started {span(uptime)} ago, the others have been up for {span(min(others))} or longer: was that"
+            " planned?",
+            server.observed("start", server.varz.start if server.varz else None),
+            severity=Severity.INFO,
+        )
 
 
 def _oldest_data(snapshots: SnapshotSeries | None, domain: str) -> datetime | None:
@@ -139,16 +147,6 @@ def _all_at_once(
         f"{who}, and there are older streams: nothing could be published while they were down",
         *(server.observed("start", server.varz.start if server.varz else None) for server in servers),
         servers[0].observed("oldest stream", oldest),
-        severity=Severity.INFO,
-    )
-
-
-def _out_of_step(server: Server, uptimes: dict[str, int], others: Sequence[int]) -> Finding:
-    return failed(
-        server.subject,
-        f"it started {span(uptimes[server.name])} ago, the others have been up for"
-        f" {span(min(others))} or longer: was that planned?",
-        server.observed("start", server.varz.start if server.varz else None),
         severity=Severity.INFO,
     )
 
@@ -182,7 +180,7 @@ def _finding(server: str, runs: Sequence[ProcessRun], broken: Sequence[ProcessRu
     last = (broken or runs)[-1]
     return failed(
         Subject(kind="server", name=server),
-        _words(broken, panics, loop, last)
+        "; ".join(_words(broken, panics, loop, last))
         + ("; perhaps only the file that reports its end is missing" if doubtful else ""),
         *(_observed(run) for run in (broken or runs)[-3:]),
         severity=severity,
@@ -191,19 +189,16 @@ def _finding(server: str, runs: Sequence[ProcessRun], broken: Sequence[ProcessRu
     )
 
 
-def _words(broken: Sequence[ProcessRun], panics: Sequence[ProcessRun], loop: CrashLoop | None, last: ProcessRun) -> str:
-    parts = []
+def _words(
+    broken: Sequence[ProcessRun], panics: Sequence[ProcessRun], loop: CrashLoop | None, last: ProcessRun
+) -> Iterator[str]:
     if loop:
-        parts.append(f"it was started {times(loop.starts)}{when(loop.began, loop.ended)}: it does not stay up")
+        yield f"it was started {times(loop.starts)}{when(loop.began, loop.ended)}: it does not stay up"
     if panics:
-        parts.append(f"it crashed {times(len(panics))}, last with `{panics[-1].panic[:120]}`")
-    rest = len(broken) - len(panics)
-    if rest:
+        yield f"it crashed {times(len(panics))}, last with `{panics[-1].panic[:120]}`"
+    if rest := len(broken) - len(panics):
         what = "a process" if rest == 1 else f"{rest:,} processes"
-        parts.append(
-            f"{what} ended silently, last at {last.last}: killed (out of memory, kill -9), or the host went away"
-        )
-    return "; ".join(parts)
+        yield f"{what} ended silently, last at {last.last}: killed (out of memory, kill -9), or the host went away"
 
 
 def _observed(run: ProcessRun) -> Observation:

@@ -5,15 +5,15 @@ From logs: connections that were cut off for reading too slowly, as their server
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from jsdoctor.checks.logs.bursts import Burst, bursts
-from jsdoctor.checks.logs.log_findings import by_server, finding_of, is_recent
-from jsdoctor.checks.logs.words import listed
+from jsdoctor.checks.logs.log_findings import finding_of, is_recent
+from jsdoctor.checks.logs.words import by_server, listed
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.servers.closings import closed_within, name_of
-from jsdoctor.model.connections import ClientConnection, Connections, ServerConnections
+from jsdoctor.model.connections import ClientConnection, Connections
 from jsdoctor.model.finding import Finding, Observation, Severity, failed, passed, unknown
 from jsdoctor.model.log import LogEvidence, Occurrence
 from jsdoctor.model.params import Params
@@ -44,8 +44,9 @@ def slow_consumer(
             continue
         window_ns = params.integer("recent")
         growth, lately = _growth(histories.get(server.name)), _growth(_within(past, server.name, window_ns))
-        cut_off = _cut_off(lists.get(server.name))
-        recent = _recent(lists.get(server.name), window_ns)
+        listed = lists.get(server.name)
+        cut_off = _slow(listed.closed or () if listed else ())
+        recent = _slow(closed_within(listed, window_ns) if listed else ())
         if growth:
             yield _finding(server, growth, recent, "between the samples")
         elif lately or recent:
@@ -90,18 +91,8 @@ def _last_growth(past: ServerPast | None, name: str) -> str:
     return ""
 
 
-def _cut_off(listed: ServerConnections | None) -> list[ClientConnection]:
-    return [
-        connection for connection in (listed.closed or () if listed else ()) if connection.reason.startswith(_REASON)
-    ]
-
-
-def _recent(listed: ServerConnections | None, window_ns: int) -> list[ClientConnection]:
-    return (
-        [connection for connection in closed_within(listed, window_ns) if connection.reason.startswith(_REASON)]
-        if listed
-        else []
-    )
+def _slow(connections: Iterable[ClientConnection]) -> list[ClientConnection]:
+    return [connection for connection in connections if connection.reason.startswith(_REASON)]
 
 
 def _words(counts: dict[str, int]) -> str:

@@ -114,13 +114,6 @@ def _unnamed(servers: DeclaredServers) -> Iterator[Mistake]:
             yield Mistake(servers.at("clustered"), text + unless, ignored=not started)
 
 
-def _severity(wrong: Sequence[Mistake], mistakes: Sequence[Mistake]) -> Severity:
-    """What only some servers refuse is an information."""
-    if wrong:
-        return Severity.ERROR
-    return Severity.INFO if all(mistake.unsure for mistake in mistakes) else Severity.WARNING
-
-
 @check("server_health.start_failed_declared", also_mounted=True)
 def start_failed_declared(manifests: Manifests) -> Iterator[Finding]:
     """Only settings that other rules read are checked, so a configuration without a mistake in them is no pass:
@@ -132,10 +125,11 @@ def start_failed_declared(manifests: Manifests) -> Iterator[Finding]:
         reported = wrong or mistakes
         if not reported:
             continue
+        unsure = all(mistake.unsure for mistake in reported)  # only some servers refuse it
         what = "this cannot be deployed" if servers.is_chart else "no server starts with this"
         yield failed(
             servers.subject,
             (f"{what}: " if wrong else "") + "; ".join(dict.fromkeys(mistake.says for mistake in reported)),
             *(mistake.place.shows(mistake.says) for mistake in reported),
-            severity=_severity(wrong, reported),
+            severity=Severity.ERROR if wrong else Severity.INFO if unsure else Severity.WARNING,
         )

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from jsdoctor.checks.declared.doubts import indeterminate
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.streams.limits import histories
-from jsdoctor.model.finding import Confidence, Finding, Severity, failed, passed, unknown
+from jsdoctor.model.finding import Confidence, Finding, Severity, failed, passed, shown, unknown
 from jsdoctor.model.jetstream import StreamConfig
 from jsdoctor.model.manifest import Manifests
 from jsdoctor.model.params import Params
@@ -59,10 +59,7 @@ def _finding(stream: Stream, payload: int | None, severity: Severity | None, pro
         stream.subject,
         f"messages larger than max_bytes ({limit:,} bytes) are acknowledged and deleted at once"
         + (f": {proof}" if proof else ""),
-        stream.observed("config.max_bytes", limit),
-        stream.observed("config.max_msg_size", stream.config.max_msg_size),
-        stream.observed("state.messages", stream.state.messages),
-        stream.observed("state.last_seq", stream.state.last_seq),
+        *shown(stream, "config.max_bytes", "config.max_msg_size", "state.messages", "state.last_seq"),
         severity=severity,
         confidence=Confidence.HIGH if proof else Confidence.LOW,
         measured=(limit, payload, "bytes"),

@@ -9,7 +9,7 @@ from jsdoctor.checks.declared.deployed import Deployed, consumer_of
 from jsdoctor.checks.declared.doubts import indeterminate, refused_by_tool
 from jsdoctor.checks.declared.refusal import certain
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Confidence, Finding, failed, passed, unknown
+from jsdoctor.model.finding import Confidence, Finding, failed, passed, shown, unknown
 from jsdoctor.model.manifest import DeclaredStream, Manifests, PlannedAction
 from jsdoctor.model.release import release, version_at
 from jsdoctor.model.server import ConnectedServer, Servers
@@ -81,10 +81,9 @@ def _changed(
         stream.subject,
         "; ".join(deletion.says for deletion in changes),
         *(stream.shows(deletion.field, getattr(wanted, _attribute(deletion.field))) for deletion in changes),
-        current.observed("state.messages", current.state.messages),
-        current.observed("state.bytes", current.state.bytes),
+        *shown(current, "state.messages", "state.bytes"),
         confidence=Confidence.HIGH if exact else Confidence.MEDIUM,
-        measured=(max(known) if known else None, 0 if known else None, "count" if known else None),
+        measured=(max(known) if known else None, 0, "count"),
     )
 
 

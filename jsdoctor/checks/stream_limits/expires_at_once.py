@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, failed, passed
+from jsdoctor.model.finding import Finding, failed, passed, shown
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import SnapshotSeries
 from jsdoctor.model.wording import span
@@ -30,7 +30,6 @@ def expires_at_once(snapshots: SnapshotSeries, params: Params) -> Iterator[Findi
             f"its messages expire {span(age)} after they are stored, so that only a client that reads at that"
             f" moment gets them. The API takes nanoseconds; as milliseconds the same number is {span(age * _MILLI)}",
             stream.observed("config.max_age", age),
-            stream.observed("state.messages", stream.state.messages),
-            stream.observed("state.last_seq", stream.state.last_seq),
+            *shown(stream, "state.messages", "state.last_seq"),
             measured=(age, shortest, "duration"),
         )

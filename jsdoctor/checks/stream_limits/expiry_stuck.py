@@ -7,7 +7,7 @@ from datetime import datetime
 
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.streams.limits import histories
-from jsdoctor.model.finding import Finding, failed, passed, unknown
+from jsdoctor.model.finding import Finding, failed, passed, shown, unknown
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
 from jsdoctor.model.trend import StreamHistory, Trend
@@ -67,8 +67,7 @@ def _stuck(stream: Stream, age_ns: int, allowed_ns: int, behind_future: bool) ->
         f"messages {span(age_ns)} old are still stored although max_age is {span(stream.config.max_age_ns)}"
         + (": the first message is dated in the future and nothing behind it expires" if behind_future else ""),
         stream.observed("config.max_age", stream.config.max_age_ns),
-        stream.observed("state.first_ts", stream.state.first_ts),
-        stream.observed("state.last_ts", stream.state.last_ts),
+        *shown(stream, "state.first_ts", "state.last_ts"),
         measured=(age_ns, allowed_ns, "duration"),
         remedy={"first_seq": stream.state.first_seq},
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.stream_limits.stream_thresholds import most_subjects
-from jsdoctor.model.finding import Finding, failed, passed
+from jsdoctor.model.finding import Finding, failed, passed, shown
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import SnapshotSeries
 
@@ -26,7 +26,6 @@ def high_cardinality(snapshots: SnapshotSeries, params: Params) -> Iterator[Find
                 stream.subject,
                 f"it stores messages on {held:,} different subjects: {where} all of them in memory, and start-up,"
                 " filtered consumers and lists of subjects take longer the more there are",
-                stream.observed("state.num_subjects", held),
-                stream.observed("state.messages", stream.state.messages),
+                *shown(stream, "state.num_subjects", "state.messages"),
                 measured=(held, limit, "count"),
             )

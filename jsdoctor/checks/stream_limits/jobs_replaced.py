@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Severity, failed, passed
+from jsdoctor.model.finding import Finding, Severity, failed, passed, shown
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries, Stream, same_incarnation
 from jsdoctor.model.wording import counted
@@ -65,10 +65,7 @@ def _finding(stream: Stream, lost: int, params: Params) -> Finding:
         stream.subject,
         f"it keeps {allowed} of each subject, so that a newer one replaces the oldest even if it is not"
         f" acknowledged{refuses}{seen}",
-        stream.observed("config.max_msgs_per_subject", config.max_msgs_per_subject),
-        stream.observed("config.discard", config.discard),
-        stream.observed("state.messages", stream.state.messages),
-        stream.observed("state.num_subjects", stream.state.num_subjects),
+        *shown(stream, "config.max_msgs_per_subject", "config.discard", "state.messages", "state.num_subjects"),
         severity=None if lost and config.discard == "new" else Severity.INFO,
         measured=(lost, params.integer("min_messages"), "count"),
     )

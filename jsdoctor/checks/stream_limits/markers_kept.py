@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, failed, passed, unknown
+from jsdoctor.model.finding import Finding, failed, passed, shown, unknown
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
 from jsdoctor.model.stored import StoredMessages, StoredStream
@@ -40,8 +40,7 @@ def _finding(read: StoredStream, share: float, stream: Stream, params: Params) -
         read.subject,
         f"{read.markers:,} of {counted(read.messages, 'message')}{which} mark keys as deleted and have no end: the"
         " bucket grows with each key that was ever deleted",
-        read.observed("markers", read.markers),
-        read.observed("messages", read.messages),
+        *shown(read, "markers", "messages"),
         stream.observed("config.max_age", stream.config.max_age_ns),
         measured=(share, params.number("share"), "ratio"),
     )

@@ -17,7 +17,6 @@ from jsdoctor.checks.registry import check
 from jsdoctor.checks.stream_limits.origins import (
     NO_SUCH_STREAM,
     Deployment,
-    Missing,
     Origin,
     ahead,
     missing,
@@ -90,7 +89,7 @@ def _undecided(stream: Stream, history: StreamHistory | None, deployment: Deploy
             "its leader has had no contact with its origin yet, and does not say since when it leads",
             f"run with --interval {span(params.integer('warn_silence'))}",
         )
-    if late := _missing(origins, history, deployment):
+    if all(map(is_heard, origins)) and (late := missing(history, deployment)):
         return suspected(
             stream.subject,
             f"{counted(late.count, 'message')} of its origins have not arrived for {span(int(late.for_ns))}",
@@ -109,8 +108,7 @@ def _undecided(stream: Stream, history: StreamHistory | None, deployment: Deploy
 def _stalls(stream: Stream, history: StreamHistory | None, deployment: Deployment, params: Params) -> Iterator[Stall]:
     origins = list(origins_of(stream, history))
     for origin in origins:
-        stall = _of_origin(stream, origin, history, deployment, params)
-        if stall:
+        if stall := _of_origin(stream, origin, history, deployment, params):
             yield stall
     for name, text in (*filters_without_subjects(stream, deployment), *sizes_below_origin(stream, deployment)):
         yield Stall(text, Severity.WARNING, name)
@@ -128,7 +126,7 @@ def _stalls(stream: Stream, history: StreamHistory | None, deployment: Deploymen
             f" the next {counted(by, 'message')} of the origin will not be copied"
         )
         yield Stall(text, Severity.ERROR, origins[0].now.name if origins else "", by, 0, "count")
-    elif history and (lost := _missing(origins, history, deployment)):
+    elif history and all(map(is_heard, origins)) and (lost := missing(history, deployment)):
         if lost.for_ns < params.integer("min_stall"):
             return
         lag = f"its lag is {max(origin.now.lag for origin in origins):,}, but " if origins else ""
@@ -137,10 +135,6 @@ def _stalls(stream: Stream, history: StreamHistory | None, deployment: Deploymen
             f"{_cause(history, deployment)}"
         )
         yield Stall(text, Severity.ERROR, "", lost.count, 0, "count")
-
-
-def _missing(origins: Sequence[Origin], history: StreamHistory, deployment: Deployment) -> Missing | None:
-    return missing(history, deployment) if all(map(is_heard, origins)) else None
 
 
 def _of_origin(
@@ -247,14 +241,9 @@ _REPEATED_ID = "msgid is duplicate"
 def origin_stalled_logged(logs: LogEvidence) -> Iterator[Finding]:
     """A stream that cannot store one message of its origin stops there (stream.go processInboundMirrorMsg)."""
     for burst in [*bursts(logs, *_AT_WORK, calm=False), *bursts(logs, *_SETTING_UP)]:
-        yield finding_of(burst, _words(burst), _severity(logs, burst))
-
-
-def _severity(logs: LogEvidence, burst: Burst) -> Severity | None:
-    signatures = {item.signature for item in burst.found}
-    if signatures == {"source-recreated"}:
-        return Severity.INFO
-    return None if is_recent(logs, burst) else Severity.WARNING
+        recreated = {item.signature for item in burst.found} == {"source-recreated"}
+        severity = Severity.INFO if recreated else None if is_recent(logs, burst) else Severity.WARNING
+        yield finding_of(burst, _words(burst), severity)
 
 
 def _words(burst: Burst) -> str:
@@ -262,10 +251,9 @@ def _words(burst: Burst) -> str:
     reasons = burst.values("reason")
     stuck = (
         ". A message with an id that it has already seen stops the copying before 2.12.8, and its lag reads 0 meanwhile"
-        if _REPEATED_ID in reasons
-        else ""
     )
-    return f"{what}{f' ({reasons})' if reasons else ''}: {burst.story}{stuck}"
+    why = f" ({reasons})" if reasons else ""
+    return f"{what}{why}: {burst.story}{stuck if _REPEATED_ID in reasons else ''}"
 
 
 HEARD_NS = 5_000_000_000
@@ -299,9 +287,8 @@ def unheard(origin: Origin, stream: Stream, deployment: Deployment) -> bool:
 
 def is_unclear(stream: Stream, origin: Origin, deployment: Deployment) -> bool:
     """Whether heartbeats were missed and `active` may have started again since."""
-    return deployment.counts_again(stream) and any(
-        reading.active_ns >= _MISSED_NS for reading in (*origin.before, origin.now)
-    )
+    readings = (*origin.before, origin.now)
+    return deployment.counts_again(stream) and any(reading.active_ns >= _MISSED_NS for reading in readings)
 
 
 def _over_attempts_ns(stream: Stream, origin: Origin, history: StreamHistory | None, deployment: Deployment) -> int:
@@ -365,8 +352,7 @@ def starts_past_origin(stream: Stream, deployment: Deployment) -> Iterator[tuple
 
 def _without_messages(stream: Stream) -> tuple[SourceConfig, ...]:
     """The origins from which nothing may have come: all, where the copy is empty, or where another one fills it."""
-    config = stream.config
-    sources = config.origins
+    sources = stream.config.origins
     return () if stream.state.messages and len(sources) < _SEVERAL else sources
 
 

@@ -112,18 +112,16 @@ def near_limit_declared(manifests: Manifests, snapshots: SnapshotSeries | None, 
         if not over and (most < least or len(names) / most < warn_at):
             yield passed(stream.subject)
             continue
+        few = "those that are there stay, and no further one can be created"
+        few = "few more can be created" if most > len(names) else few
         yield failed(
             stream.subject,
             f"{counted(len(names), 'consumer')} will want a place and max_consumers is {most:,}: "
-            + ("the server refuses the last of them (error 10026)" if over else _few(most - len(names))),
+            + ("the server refuses the last of them (error 10026)" if over else few),
             stream.shows("max_consumers", most),
             severity=Severity.ERROR if over else Severity.WARNING,
             measured=(len(names), most, "count"),
         )
-
-
-def _few(left: int) -> str:
-    return "few more can be created" if left > 0 else "those that are there stay, and no further one can be created"
 
 
 def _consumers(stream: DeclaredStream, declared: Declarations, deployed: Deployed) -> tuple[set[str], int]:

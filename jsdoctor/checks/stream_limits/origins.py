@@ -161,7 +161,9 @@ def missing(history: StreamHistory, deployment: Deployment) -> Missing | None:
     samples = [(deployment.earlier_origin(stream, s), deployment.present_origin(stream, s)) for s in sources]
     seen = [(earlier, present) for earlier, present in samples if earlier and present]
     if config.mirror:
-        count = sum(_beyond(earlier, stream.state.last_seq) for earlier, _ in seen)
+        # Messages past that sequence, whatever of the others was deleted.
+        states, end = [earlier.state for earlier, _ in seen], stream.state.last_seq
+        count = sum(max(state.messages - max(end - state.first_seq + 1, 0), 0) for state in states)
     else:
         count = max(sum(earlier.state.messages for earlier, _ in seen) - stream.state.last_seq, 0)
     return Missing(count, _waiting_ns(count, seen, history.elapsed_s)) if count else None
@@ -194,11 +196,6 @@ def _waiting_ns(count: int, seen: Sequence[tuple[Stream, Stream]], elapsed_s: fl
         return elapsed_s * (1 + count / grown) * 1e9
     rest = [(present.at - present.state.last_ts).total_seconds() for _, present in seen if present.state.last_ts]
     return max(min(rest, default=0.0), elapsed_s) * 1e9
-
-
-def _beyond(origin: Stream, last_seq: int) -> int:
-    """Messages of the origin past that sequence, whatever of its others was deleted."""
-    return max(origin.state.messages - max(last_seq - origin.state.first_seq + 1, 0), 0)
 
 
 def ahead(history: StreamHistory, deployment: Deployment) -> int:

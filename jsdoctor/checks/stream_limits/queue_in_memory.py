@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, failed, passed
+from jsdoctor.model.finding import Finding, failed, passed, shown
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
 from jsdoctor.model.wording import counted
 
@@ -25,9 +25,7 @@ def queue_in_memory(snapshots: SnapshotSeries) -> Iterator[Finding]:
             stream.subject,
             f"it is {waits} in the memory of one server: when that server restarts, its"
             f" {counted(stream.state.messages, 'message')} are gone, and its sequences begin at 1 again",
-            stream.observed("config.storage", config.storage),
-            stream.observed("config.num_replicas", config.num_replicas),
-            stream.observed("config.retention", config.retention),
+            *shown(stream, "config.storage", "config.num_replicas", "config.retention"),
             measured=(stream.state.messages, None, "count"),
         )
 

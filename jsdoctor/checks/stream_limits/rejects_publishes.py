@@ -15,7 +15,7 @@ from jsdoctor.checks.logs.words import client_of, subject_of
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.stream_limits.room import room
 from jsdoctor.checks.streams.limits import refuses_when_full, storage_fills
-from jsdoctor.model.finding import Finding, Severity, failed, passed, unknown
+from jsdoctor.model.finding import Finding, Severity, failed, passed, shown, unknown
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.manifest import DeclaredStream, Manifests
 from jsdoctor.model.near_subjects import NearSubjects
@@ -95,9 +95,7 @@ def _per_subject(stream: Stream, subjects: NearSubjects | None) -> Finding:
         stream.subject,
         f"{least}{full:,} of {counted(state.num_subjects, 'subject')} have {config.max_msgs_per_subject:,}"
         " messages (max_msgs_per_subject) and discard_new_per_subject is set: publishes to them fail now, error 10077",
-        stream.observed("config.max_msgs_per_subject", config.max_msgs_per_subject),
-        stream.observed("state.messages", state.messages),
-        stream.observed("state.num_subjects", state.num_subjects),
+        *shown(stream, "config.max_msgs_per_subject", "state.messages", "state.num_subjects"),
         severity=Severity.INFO,
         measured=(full, 1, "count"),
         remedy={"action": "stream.inspect"},
@@ -169,9 +167,4 @@ def rejects_publishes_declared(manifests: Manifests) -> Iterator[Finding]:
 
 
 def _finding(stream: DeclaredStream, field: str, text: str, severity: Severity | None) -> Finding:
-    return failed(
-        stream.subject,
-        text,
-        stream.at(field).shows(f"discard: {stream.stored.discard}"),
-        severity=severity,
-    )
+    return failed(stream.subject, text, stream.at(field).shows(f"discard: {stream.stored.discard}"), severity=severity)

@@ -6,7 +6,7 @@ From manifests: a number of replicas that will not protect, or that the servers 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from jsdoctor.checks.declared.deployed import Deployed, release_for
 from jsdoctor.checks.declared.doubts import indeterminate
@@ -30,7 +30,7 @@ def replicas_risky(
     """
     room = Room(snapshots.last, servers, connected)
     for stream in snapshots.last.streams:
-        if not is_clustered(stream):
+        if not stream.is_clustered:
             if stream.config.num_replicas > 1:
                 yield _lost_at_start(stream)
             continue
@@ -45,7 +45,9 @@ def replicas_risky(
                 Severity.ERROR,
             )
         elif wanted % 2 == 0:
-            yield _even(stream, size)
+            more = wanted + 1 if size is None or wanted < size else wanted - 1
+            look: Mapping[str, int | str] = {"action": "stream.look_at_replicas"}
+            yield _finding(stream, _even(wanted), wanted, {"replicas": more} if more >= _SMALLEST_QUORUM else look)
         elif wanted > 1 or stream.config.storage == "memory" or stream.config.mirror:
             yield passed(stream.subject)
         elif size is None:
@@ -93,43 +95,29 @@ def _lost_at_start(stream: Stream) -> Finding:
     )
 
 
-def _even(stream: Stream, size: int | None) -> Finding:
-    wanted = stream.config.num_replicas
-    survives = wanted // 2 - 1
-    more = wanted + 1 if size is None or wanted < size else wanted - 1
-    return _finding(
-        stream,
-        f"R{wanted} survives the loss of {survives or 'no'} server{'s' if survives > 1 else ''}, no more than "
-        f"R{wanted - 1} does, and has one more server that may fail",
-        wanted,
-        {"replicas": more} if more >= _SMALLEST_QUORUM else {"action": "stream.look_at_replicas"},
-    )
-
-
 def _single(stream: Stream, size: str) -> Finding:
     holder = f"server {stream.answered_by}" if stream.answered_by else "its one server"
-    return _finding(
-        stream,
-        f"R1 in a cluster of {size}: while {holder} is down the stream is gone, "
-        "and if its disk is lost so are the messages",
-        1,
-        {"replicas": _SMALLEST_QUORUM},
+    text = f"R1 in a cluster of {size}: while {holder} is down the stream is gone, and if its disk is lost so are the"
+    return _finding(stream, f"{text} messages", 1, {"replicas": _SMALLEST_QUORUM})
+
+
+def _even(wanted: int) -> str:
+    lost = f"{wanted // 2 - 1 or 'no'} server{'s' if wanted > 4 else ''}"
+    return (
+        f"R{wanted} survives the loss of {lost}, no more than R{wanted - 1} does, and has one more server that may fail"
     )
 
 
 def _finding(
-    stream: Stream, message: str, measured: int, remedy: dict[str, int | str], severity: Severity | None = None
+    stream: Stream, message: str, measured: int, remedy: Mapping[str, int | str], severity: Severity | None = None
 ) -> Finding:
+    threshold = remedy.get("replicas", stream.config.num_replicas)
     return failed(
         stream.subject,
         message,
         stream.observed("config.num_replicas", stream.config.num_replicas),
         severity=severity,
-        measured=(
-            measured,
-            remedy.get("replicas", stream.config.num_replicas) if severity else _SMALLEST_QUORUM,
-            "count",
-        ),
+        measured=(measured, threshold if severity else _SMALLEST_QUORUM, "count"),
         remedy={"no_ack": stream.config.no_ack, **remedy},
     )
 
@@ -154,7 +142,10 @@ def replicas_risky_declared(
         elif room.exact is not None and wanted > room.exact:
             current = deployed.stream(stream.name)
             release = release_for(current, servers, connected) if current and room.exact == 1 else ()
-            yield _too_many(stream, room.words, keeps_one=() < release < _REFUSES_MORE)
+            then = "the server refuses the stream"
+            if () < release < _REFUSES_MORE:
+                then = "servers before 2.14 take the number, keep one copy, and lose the stream at their next start"
+            yield _finding_declared(stream, f"R{wanted}, and {room.words}: {then}", Severity.ERROR)
         elif wanted > 1 and room.least is None and room.words:
             yield unknown(
                 stream.subject,
@@ -162,7 +153,7 @@ def replicas_risky_declared(
                 "name the deployment beside the manifests (-s URL or --bundle FILE), or add the workload of the server",
             )
         elif wanted % 2 == 0:
-            yield _even_declared(stream)
+            yield _finding_declared(stream, _even(wanted), None)
         elif wanted > 1 or config.storage == "memory" or config.mirror:
             yield passed(stream.subject)
         elif room.least is None:
@@ -180,23 +171,6 @@ def replicas_risky_declared(
             yield _finding_declared(stream, text, None)
 
 
-def _too_many(stream: DeclaredStream, servers: str, *, keeps_one: bool) -> Finding:
-    number = f"R{stream.stored.num_replicas}, and {servers}"
-    if keeps_one:
-        text = f"{number}: servers before 2.14 take the number, keep one copy, and lose the stream at their next start"
-        return _finding_declared(stream, text, Severity.ERROR)
-    return _finding_declared(stream, f"{number}: the server refuses the stream", Severity.ERROR)
-
-
-def _even_declared(stream: DeclaredStream) -> Finding:
-    wanted = stream.stored.num_replicas
-    lost = f"{wanted // 2 - 1 or 'no'} server{'s' if wanted > 4 else ''}"
-    text = (
-        f"R{wanted} survives the loss of {lost}, no more than R{wanted - 1} does, and has one more server that may fail"
-    )
-    return _finding_declared(stream, text, None)
-
-
 def _finding_declared(stream: DeclaredStream, text: str, severity: Severity | None) -> Finding:
     return failed(
         stream.subject,
@@ -205,11 +179,6 @@ def _finding_declared(stream: DeclaredStream, text: str, severity: Severity | No
         severity=severity,
         measured=(stream.stored.num_replicas, None if severity else _SMALLEST_QUORUM, "count"),
     )
-
-
-def is_clustered(stream: Stream) -> bool:
-    """Whether the stream is in a cluster. A single server names itself as leader, but no cluster."""
-    return stream.cluster is not None and bool(stream.cluster.name)
 
 
 class Room:

@@ -19,7 +19,7 @@ from jsdoctor.checks.streams.limits import (
     unclaimed,
     uncovered_subjects,
 )
-from jsdoctor.model.finding import Confidence, Finding, Impact, Severity, failed, passed, suspected, unknown
+from jsdoctor.model.finding import Confidence, Finding, Impact, Severity, failed, passed, shown, suspected, unknown
 from jsdoctor.model.jetstream import ConsumerConfig
 from jsdoctor.model.manifest import DeclaredStream, Manifests
 from jsdoctor.model.params import Params
@@ -30,6 +30,7 @@ from jsdoctor.model.trend import StreamHistory, Trend
 from jsdoctor.model.wording import span
 
 _SCHEDULES = "no consumer takes some of its messages or subjects, and schedules stay in a stream without a consumer"
+_DROPPED = "what is published is acknowledged and dropped"
 _LOST = "every consumer is past them, as where acknowledgements are lost"
 
 
@@ -53,7 +54,13 @@ def retention_trap(
         key = (stream.account, stream.name)
         others = taken_by.get(stream.key_in_domain, [])
         if others and not reads_safely(stream):
-            yield _second_reader(stream, others)
+            yield failed(
+                stream.subject,
+                f"{', '.join(sorted(others))} reads this {stream.config.retention} stream as a mirror or source without"
+                " acknowledging: what is removed while that link is down never arrives there, or stays here forever",
+                stream.observed("config.retention", stream.config.retention),
+                severity=Severity.WARNING,
+            )
         elif not stream.consumers and not others:
             yield _nobody(stream, seen_before.get(key))
         else:
@@ -61,22 +68,8 @@ def retention_trap(
             yield _leftovers(stream, history, scaled_ns_ago(stream, history, groups), params.integer("settle"))
 
 
-def _second_reader(stream: Stream, others: list[str]) -> Finding:
-    return failed(
-        stream.subject,
-        f"{', '.join(sorted(others))} reads this {stream.config.retention} stream as a mirror or source without "
-        "acknowledging: what is removed while that link is down never arrives there, or stays here forever",
-        stream.observed("config.retention", stream.config.retention),
-        severity=Severity.WARNING,
-    )
-
-
 def _nobody(stream: Stream, history: StreamHistory | None) -> Finding:
-    seen = (
-        stream.observed("state.consumer_count", stream.state.consumer_count),
-        stream.observed("state.messages", stream.state.messages),
-        stream.observed("state.last_seq", stream.state.last_seq),
-    )
+    seen = tuple(shown(stream, "state.consumer_count", "state.messages", "state.last_seq"))
     if stream.config.retention == "workqueue":
         if stream.state.messages == 0:
             return passed(stream.subject)
@@ -135,7 +128,7 @@ def _leftovers(stream: Stream, history: StreamHistory | None, scaled_ns: int | N
         *(c.observed("num_pending + num_ack_pending", c.num_pending + c.num_ack_pending) for c in stream.consumers),
         *(c.observed("num_redelivered", c.num_redelivered) for c in _limited(stream)),
         severity=None if count else Severity.WARNING,
-        measured=(count or None, 0 if count else None, "count" if count else None),
+        measured=(count or None, 0, "count"),
     )
 
 
@@ -169,14 +162,12 @@ def _limited(stream: Stream) -> list[Consumer]:
     return sorted((c for c in stream.consumers if c.config.max_deliver > 0), key=lambda consumer: consumer.name)
 
 
-def _may_give_up(consumer: Consumer) -> bool:
-    """Whether messages that it gave up show. With a limit of one delivery none is counted as redelivered."""
-    return consumer.num_redelivered > 0 or (consumer.config.max_deliver == 1 and consumer.delivered.consumer_seq > 0)
-
-
 def _explanation(stream: Stream) -> str | None:
     """The limit of deliveries or the filters that account for the messages; None if nothing but lost acks does."""
-    limited = [consumer for consumer in _limited(stream) if _may_give_up(consumer)]
+    # With a limit of one delivery none is counted as redelivered.
+    limited = [
+        c for c in _limited(stream) if c.num_redelivered or (c.config.max_deliver == 1 and c.delivered.consumer_seq)
+    ]
     unmatched = bool(stream.consumers) and all(c.config.filters for c in stream.consumers)
     if not limited:
         return "no consumer's filter matches them" if unmatched else None
@@ -223,7 +214,10 @@ def retention_trap_declared(manifests: Manifests, snapshots: SnapshotSeries | No
                 Severity.WARNING,
             )
         elif not consumers:
-            yield _finding(stream, _nobody_declared(stream), Severity.INFO)
+            queue = stream.stored.retention == "workqueue"
+            kind, then = ("work queue", "messages pile up") if queue else ("interest stream", _DROPPED)
+            text = f"no manifest declares a consumer of this {kind}: until an application creates one, {then}"
+            yield _finding(stream, text, Severity.INFO)
         elif idle := _uncovered(stream, consumers):
             yield _finding(
                 stream,
@@ -241,15 +235,6 @@ def _unsure_reader(stream: DeclaredStream, declared: Declarations) -> Finding | 
     fields = ("filter_subject", "filter_subjects", "max_deliver")
     unsure = next(filter(None, (indeterminate(consumer, *fields) for consumer in declared.consumers_of(stream))), None)
     return unknown(stream.subject, f"of {unsure.subject.name}, {unsure.message}", unsure.how_to_get) if unsure else None
-
-
-def _nobody_declared(stream: DeclaredStream) -> str:
-    if stream.stored.retention == "workqueue":
-        return "no manifest declares a consumer of this work queue: until an application creates one, messages pile up"
-    return (
-        "no manifest declares a consumer of this interest stream: until an application creates one, what is published"
-        " is acknowledged and dropped"
-    )
 
 
 def _uncovered(stream: DeclaredStream, consumers: dict[str, ConsumerConfig]) -> list[str]:

@@ -53,10 +53,7 @@ def stores_replies_declared(manifests: Manifests) -> Iterator[Finding]:
             yield passed(stream.subject)
         else:
             yield failed(
-                stream.subject,
-                fault[1],
-                stream.shows("subjects", list(stream.stored.subjects)),
-                severity=fault[0],
+                stream.subject, fault[1], stream.shows("subjects", list(stream.stored.subjects)), severity=fault[0]
             )
 
 

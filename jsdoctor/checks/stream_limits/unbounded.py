@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from jsdoctor.checks.declared.doubts import indeterminate
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import BY_HAND, Confidence, Finding, Severity, failed, passed
+from jsdoctor.model.finding import BY_HAND, Confidence, Finding, Severity, failed, passed, shown
 from jsdoctor.model.jetstream import StreamConfig
 from jsdoctor.model.manifest import Manifests
 from jsdoctor.model.params import Params
@@ -46,16 +46,10 @@ def unbounded(snapshots: SnapshotSeries, servers: Servers | None, params: Params
             "nothing limits this stream: no max_age, max_bytes or max_msgs"
             + (f", at its average rate it fills its server in {span(left_ns)}" if left_ns and soon else "")
             + ("; it keeps every object until it is deleted" if mild else "; it keeps every message forever"),
-            *(
-                stream.observed(f"config.{key}", value)
-                for key, value in (
-                    ("max_age", stream.config.max_age_ns),
-                    ("max_bytes", stream.config.max_bytes),
-                    ("max_msgs", stream.config.max_msgs),
-                )
-            ),
+            stream.observed("config.max_age", stream.config.max_age_ns),
+            *shown(stream, "config.max_bytes", "config.max_msgs"),
             severity=Severity.ERROR if soon else mild,
-            measured=(left_ns if soon else None, horizon_ns if soon else None, "duration" if soon else None),
+            measured=(left_ns if soon else None, horizon_ns, "duration"),
             remedy={"no_ack": stream.config.no_ack, "max_bytes": max(1 << 30, 2 * stream.state.bytes)},
         )
 
@@ -99,9 +93,7 @@ def _growing(stream: Stream, grown: Growth, least: int, left_ns: int | None) -> 
         f"it keeps {kept} of each subject and has no other limit, and {counted(grown.subjects, 'subject')} came"
         f" with {counted(grown.messages, 'message')} within {grown.seconds:.0f} s: if they do not come again, it grows"
         + (" for as long as there are new ones" if left_ns is None else f", and its server is full in {span(left_ns)}"),
-        stream.observed("state.num_subjects", stream.state.num_subjects),
-        stream.observed("state.last_seq", stream.state.last_seq),
-        stream.observed("config.max_msgs_per_subject", stream.config.max_msgs_per_subject),
+        *shown(stream, "state.num_subjects", "state.last_seq", "config.max_msgs_per_subject"),
         severity=Severity.WARNING if left_ns is not None else Severity.INFO,
         confidence=Confidence.MEDIUM,
         measured=(grown.subjects, least, "count"),

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from jsdoctor.checks.consumer_lag.progress import flow
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.streams.limits import storage_fills
-from jsdoctor.model.finding import Finding, Severity, failed, passed, unknown
+from jsdoctor.model.finding import Finding, Severity, failed, passed, shown, unknown
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
 from jsdoctor.model.trend import ConsumerHistory, StreamHistory, Trend
@@ -36,9 +36,7 @@ def unread_evicted(snapshots: SnapshotSeries, trend: Trend | None) -> Iterator[F
                 f"all {stream.state.messages:,} messages of the stream are still to be delivered to it, and the stream"
                 f" is full and discards the oldest: each new message removes one that this consumer has not read{now}",
                 consumer.observed("num_pending", consumer.num_pending),
-                stream.observed("state.messages", stream.state.messages),
-                stream.observed("state.first_seq", stream.state.first_seq),
-                stream.observed("config.discard", stream.config.discard),
+                *shown(stream, "state.messages", "state.first_seq", "config.discard"),
                 severity=Severity.ERROR if removed else None,
                 measured=(removed or consumer.num_pending, 0, "count"),
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Confidence, Finding, failed, passed, suspected, unknown
+from jsdoctor.model.finding import Confidence, Finding, failed, passed, shown, suspected, unknown
 from jsdoctor.model.near_subjects import NearSubjects, UploadSubjects
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
@@ -53,8 +53,7 @@ def _judged(stream: Stream, bucket: UploadSubjects, settle_ns: int) -> Finding:
         " and nobody can read what an upload that was cut off has left",
         stream.observed("state.subjects[$O.*.C.>]", bucket.uploads),
         stream.observed("state.subjects[$O.*.M.>]", bucket.objects),
-        stream.observed("state.bytes", stream.state.bytes),
-        stream.observed("state.last_ts", last),
+        *shown(stream, "state.bytes", "state.last_ts"),
         confidence=Confidence.MEDIUM,
         measured=(spare, 0, "count"),
     )
