@@ -195,6 +195,11 @@ def shown(of: _Observable, *paths: str) -> Iterator[Observation]:
     return (of.observed(path, attrgetter(path)(of)) for path in paths)
 
 
+def compared(first: _Observable, last: _Observable, *paths: str) -> Iterator[Observation]:
+    """The same fields of two readings as evidence, each of the first before that of the last."""
+    return (observation for path in paths for of in (first, last) for observation in shown(of, path))
+
+
 def passed(subject: Subject) -> Finding:
     """The rule was evaluated and this subject is healthy."""
     return Finding(subject=subject, outcome=_PASS)

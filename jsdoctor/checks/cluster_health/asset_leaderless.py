@@ -14,6 +14,7 @@ from jsdoctor.checks.cluster_health.raft import (
     Assignments,
     EarlierReadings,
     LeaderAbsence,
+    histories_of,
     is_heard,
     is_late,
     is_shown_without_group,
@@ -158,10 +159,11 @@ def two_leaders(trend: Trend, params: Params) -> Iterator[Finding]:
 
     One sample is therefore no proof.
     """
-    for readings in _readings(trend):
+    for history in histories_of(trend):
+        readings = history.readings
         if not readings[-1].replicas:
             continue
-        always = set.intersection(*(_leaders(reading) for reading in readings))
+        always = set.intersection(*map(_leaders, readings))
         if len(always) < 2:
             continue
         last, names = readings[-1], " and ".join(sorted(always))
@@ -174,6 +176,10 @@ def two_leaders(trend: Trend, params: Params) -> Iterator[Finding]:
             *(last.observed(f"cluster.leader@{name}", name) for name in sorted(always)),
             measured=(len(always), 1, "count"),
         )
+
+
+def _leaders(asset: Asset) -> set[str]:
+    return {asset.answered_by} | {replica.server for replica in asset.replicas if replica.is_leader}
 
 
 def _may_be_electing(readings: Sequence[Stream] | Sequence[Consumer], names: str, silence_ns: int) -> Finding | None:
@@ -193,15 +199,6 @@ def _may_be_electing(readings: Sequence[Stream] | Sequence[Consumer], names: str
     if led is None or led >= silence_ns:
         return None
     return suspected(last.subject, f"{names} each say that they lead it, one of them only for {span(led)}", again)
-
-
-def _readings(trend: Trend) -> Iterator[Sequence[Stream] | Sequence[Consumer]]:
-    yield from (history.readings for history in trend.streams())
-    yield from (history.readings for history in trend.consumers())
-
-
-def _leaders(asset: Stream | Consumer) -> set[str]:
-    return {asset.answered_by} | {replica.server for replica in asset.replicas if replica.is_leader}
 
 
 _LOST = ("stream-quorum-lost", "consumer-quorum-lost")

@@ -14,7 +14,6 @@ from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.params import Params
 
 _CATCHUP = ("stalled", "retried", "failed", "bad-message", "aborted")
-_SNAPSHOTS = ("stream-snapshot-failed", "consumer-snapshot-failed", "meta-snapshot-failed")
 _RAFT = (
     *("raft-snapshot-not-sent", "raft-catchup-without-start", "raft-catchup-entry-missing"),
     *("raft-catchup-refused", "raft-entry-refused"),
@@ -42,7 +41,7 @@ def _not_caught_up(logs: LogEvidence) -> Iterator[Finding]:
 
 
 def _failed_snapshots(logs: LogEvidence, params: Params) -> Iterator[Finding]:
-    for burst in bursts(logs, *_SNAPSHOTS):
+    for burst in bursts(logs, "stream-snapshot-failed", "consumer-snapshot-failed", "meta-snapshot-failed"):
         if not all(occurrence.value("reason").startswith(_CLOSED) for occurrence in burst.found):
             severity = None if burst.count >= params.integer("repeated") else Severity.INFO
             yield detailed_finding(burst, f"snapshots failed ({burst.values('reason')})", _GROWS, severity)

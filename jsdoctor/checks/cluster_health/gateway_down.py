@@ -35,9 +35,8 @@ def gateway_down(servers: Servers, links: Links, params: Params) -> Iterator[Fin
         wanted = {remote for server in group.servers for remote in configured_gateways(server)} - {group.name}
         if not wanted:
             continue
-        if not any(
-            server.name in server_links and server_links[server.name].gateways is not None for server in group.servers
-        ):
+        own = (server_links.get(server.name) for server in group.servers)
+        if not any(member is not None and member.gateways is not None for member in own):
             yield unknown(group.subject, "the gateways of its servers were not read", "see the gaps of this run")
         elif not (down := gateways_down(group, links)):
             yield passed(group.subject)

@@ -93,9 +93,8 @@ def _gained(links_over_time: LinksOverTime) -> Counter[str]:
 
 
 def _leafs_gone(links_over_time: LinksOverTime, missing: Counter[str]) -> Finding:
-    had = [links for links in links_over_time.earlier if _by_account(links.leafs) >= _now(links_over_time) + missing][
-        -1
-    ]
+    enough = _now(links_over_time) + missing
+    had = [links for links in links_over_time.earlier if _by_account(links.leafs) >= enough][-1]
     here = {leaf.name for leaf in links_over_time.present[-1].leafs or ()}
     names = {leaf.name for leaf in had.leafs or () if leaf.account in missing} - here - {""}
     to = f", to {', '.join(sorted(names))}" if names else ""

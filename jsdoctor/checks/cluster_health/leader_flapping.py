@@ -14,7 +14,7 @@ from itertools import pairwise
 
 import msgspec
 
-from jsdoctor.checks.cluster_health.raft import Asset, assets_by_group
+from jsdoctor.checks.cluster_health.raft import Asset, assets_by_group, histories_of
 from jsdoctor.checks.logs.bursts import WINDOW_US, bursts
 from jsdoctor.checks.logs.log_findings import detailed_finding
 from jsdoctor.checks.logs.words import zoned
@@ -26,7 +26,7 @@ from jsdoctor.model.params import Params
 from jsdoctor.model.raft import META_GROUP, RaftGroups, RaftMember
 from jsdoctor.model.server import Servers
 from jsdoctor.model.snapshot import SnapshotSeries
-from jsdoctor.model.trend import ConsumerHistory, StreamHistory, Trend
+from jsdoctor.model.trend import Trend
 from jsdoctor.model.wording import counted, span
 
 _PER_RESTART = 2
@@ -183,7 +183,7 @@ def leader_changes(trend: Trend, groups: RaftGroups | None, params: Params) -> I
     Every connection can read `leader`.
     """
     most, window_ns = params.integer("elections"), params.integer("window")
-    clustered = [history for history in _histories(trend) if history.last.cluster and history.last.cluster.replicas]
+    clustered = [history for history in histories_of(trend) if history.last.cluster and history.last.cluster.replicas]
     if not clustered:
         return
     if len(trend.snapshots) <= most:
@@ -207,11 +207,6 @@ def leader_changes(trend: Trend, groups: RaftGroups | None, params: Params) -> I
             history.last.observed("cluster.leader", " -> ".join(leaders)),
             measured=(len(changes), most, "count"),
         )
-
-
-def _histories(trend: Trend) -> Iterator[StreamHistory | ConsumerHistory]:
-    yield from trend.streams()
-    yield from trend.consumers()
 
 
 def _changed(before: Cluster | None, after: Cluster | None) -> bool:

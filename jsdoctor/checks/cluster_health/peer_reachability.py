@@ -67,10 +67,8 @@ def peer_reachability(snapshots: SnapshotSeries | None, servers: Servers | None,
     For peers without contact to their leader, earlier samples are compared.
     """
     unheard: dict[str, list[UnreachablePeer]] = defaultdict(list)
-    received: set[str] = set()
-    prompt: set[str] = set()
+    received, prompt, seen = set[str](), set[str](), set[str]()
     late: dict[str, int] = {}
-    seen: set[str] = set()
     history = EarlierReadings(snapshots) if snapshots else None
     for asset, peers in _led(snapshots) if snapshots else ():
         now = {label(peer) for peer in peers if is_heard(peer, silence_ns)}

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from jsdoctor.checks.cluster_health.links import Members, clusters
 from jsdoctor.checks.cluster_health.peer_reachability import being_scaled
+from jsdoctor.checks.cluster_health.raft import members_of
 from jsdoctor.checks.logs.bursts import Burst, bursts
 from jsdoctor.checks.logs.log_findings import detailed_finding
 from jsdoctor.checks.logs.words import cluster_of, listed
@@ -90,13 +91,13 @@ def _few_members(
     settle_ns: int,
 ) -> Finding | None:
     """A peer was removed, and no server could take its place (server: jetstream_cluster.go remapStreamAssignment)."""
-    wanted, members = stream.config.num_replicas, _members(stream)
+    wanted, members = stream.config.num_replicas, members_of(stream)
     if len(members) >= wanted:
         return None
     if len(readings) < 2:
         text = f"it has {len(members)} of {wanted} replicas in the only sample"
         return unknown(stream.subject, text, "run with --samples 2 or more")
-    if any(len(_members(reading)) >= wanted or reading.config.num_replicas != wanted for reading in readings[:-1]):
+    if any(len(members_of(reading)) >= wanted or reading.config.num_replicas != wanted for reading in readings[:-1]):
         return unknown(stream.subject, "its replicas changed between the samples", "run again in a minute")
     if scaling := being_scaled(stream, servers, connected, settle_ns):
         return scaling
@@ -112,10 +113,10 @@ def _few_members(
 
 def _zones(stream: Stream, by_name: dict[str, Server]) -> Finding | None:
     """Replicas on servers that were given the same unique tag later on."""
-    holders = [by_name[name] for name in _members(stream) if name in by_name]
+    holders = [by_name[name] for name in members_of(stream) if name in by_name]
     prefix = unique_tag(list(by_name.values()))
     placed = stream.config.placement.tags if stream.config.placement else ()
-    if not prefix or len(holders) < len(_members(stream)) or any(tag.lower().startswith(prefix) for tag in placed):
+    if not prefix or len(holders) < len(members_of(stream)) or any(tag.lower().startswith(prefix) for tag in placed):
         return None
     values = [value_of_tag(server, prefix) for server in holders]
     if len({value for value in values if value}) == len(values):
@@ -128,12 +129,6 @@ def _zones(stream: Stream, by_name: dict[str, Server]) -> Finding | None:
         *(server.observed("tags", list(_tags(server))) for server in holders),
         measured=(len({value for value in values if value}), len(values), "count"),
     )
-
-
-def _members(stream: Stream) -> tuple[str, ...]:
-    if stream.cluster is None:
-        return ()
-    return tuple(sorted(({peer.name for peer in stream.cluster.replicas} | {stream.cluster.leader}) - {""}))
 
 
 def unique_tag(servers: Sequence[Server]) -> str:

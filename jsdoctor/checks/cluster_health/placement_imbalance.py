@@ -32,16 +32,12 @@ def placement_imbalance(snapshots: SnapshotSeries, servers: Servers | None, para
 
 
 def _words(spread: Spread, name: str, what: str) -> str:
-    kind = "streams with several replicas" if what == "leads" else "streams with one replica"
-    then = (
-        "their publishes, acknowledgements and consumers all load this server"
-        if what == "leads"
-        else "its loss takes all of them away, and its disk fills first"
-    )
-    return (
-        f"it {what} {spread.counts[name]:,} of {spread.total:,} {kind}, where an equal share is"
-        f" {spread.fair:,.0f}: {then}"
-    )
+    kind, then = "streams with one replica", "its loss takes all of them away, and its disk fills first"
+    if what == "leads":
+        kind = "streams with several replicas"
+        then = "their publishes, acknowledgements and consumers all load this server"
+    many = f"it {what} {spread.counts[name]:,} of {spread.total:,} {kind}"
+    return f"{many}, where an equal share is {spread.fair:,.0f}: {then}"
 
 
 def _finding(name: str, texts: list[str], evidence: list[Observation]) -> Finding:

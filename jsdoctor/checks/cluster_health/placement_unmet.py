@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from jsdoctor.checks.cluster_health.links import cluster_of
+from jsdoctor.checks.cluster_health.raft import members_of
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, failed, passed, unknown
 from jsdoctor.model.jetstream import Placement
@@ -24,24 +25,16 @@ def placement_unmet(snapshots: SnapshotSeries, servers: Servers) -> Iterator[Fin
         placement = stream.config.placement
         if placement is None or not (placement.tags or placement.cluster) or stream.cluster is None:
             continue
-        holders = [known[name] for name in _members(stream) if name in known]
+        holders = [known[name] for name in members_of(stream) if name in known]
         wrong = [server for server in holders if _lacks(server, placement)]
         if not holders:
             yield unknown(stream.subject, "none of the servers that hold it responded", "see the gaps of this run")
         elif not wrong:
             yield passed(stream.subject)
-        elif len(_members(stream)) > stream.config.num_replicas or not _is_settled(stream, earlier):
+        elif len(members_of(stream)) > stream.config.num_replicas or not _is_settled(stream, earlier):
             yield unknown(stream.subject, "it is being moved, or was while samples were taken", "run again in a minute")
         else:
             yield _finding(stream, placement, wrong, _suitable(stream, placement, known.values()))
-
-
-def _members(stream: Stream) -> tuple[str, ...]:
-    """The servers that hold it, by name; the leader is not among its own replicas."""
-    if stream.cluster is None:
-        return ()
-    names = {peer.name for peer in stream.cluster.replicas} | {stream.cluster.leader}
-    return tuple(sorted(names - {""}))
 
 
 def _is_settled(stream: Stream, earlier: Sequence[dict[tuple[str, str], Stream]]) -> bool:
@@ -50,7 +43,7 @@ def _is_settled(stream: Stream, earlier: Sequence[dict[tuple[str, str], Stream]]
     return bool(before) and all(
         candidate is not None
         and candidate.config.placement == stream.config.placement
-        and _members(candidate) == _members(stream)
+        and members_of(candidate) == members_of(stream)
         for candidate in before
     )
 

@@ -17,6 +17,7 @@ from jsdoctor.model.partial import shown_or
 from jsdoctor.model.raft import META_GROUP, RaftGroups
 from jsdoctor.model.server import Server, Servers
 from jsdoctor.model.snapshot import ClusterSnapshot, Consumer, SnapshotSeries, Stream
+from jsdoctor.model.trend import ConsumerHistory, StreamHistory, Trend
 from jsdoctor.model.wording import joined, span
 
 _SECOND_NS = 1_000_000_000
@@ -103,6 +104,19 @@ class EarlierReadings:
 
 def _key(asset: Asset) -> tuple[str, str, str]:
     return (asset.account, asset.stream, asset.name) if isinstance(asset, Consumer) else (asset.account, asset.name, "")
+
+
+def members_of(stream: Stream) -> tuple[str, ...]:
+    """The servers that hold it, by name; the leader is not among its own replicas."""
+    if stream.cluster is None:
+        return ()
+    return tuple(sorted(({peer.name for peer in stream.cluster.replicas} | {stream.cluster.leader}) - {""}))
+
+
+def histories_of(trend: Trend) -> Iterator[StreamHistory | ConsumerHistory]:
+    """Those of all streams, then those of all consumers."""
+    yield from trend.streams()
+    yield from trend.consumers()
 
 
 def silent_members(asset: Asset, history: EarlierReadings, silence_ns: int) -> tuple[Peer, ...]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from jsdoctor.checks.cluster_health.raft import is_heard, label
+from jsdoctor.checks.cluster_health.raft import histories_of, is_heard, label
 from jsdoctor.checks.logs.log_findings import findings_by_subject
 from jsdoctor.checks.logs.log_incidents import log_incidents
 from jsdoctor.checks.monitor_metadata import own_count
@@ -51,7 +51,7 @@ def replica_lagging(trend: Trend, params: Params) -> Iterator[Finding]:
     """Lag counts Raft entries, not messages (server: raft.go Peers). Only the leader's figures mean anything."""
     warn_lag = params.integer("warn_lag")
     share, delay_ns, silence_ns = params.number("min_share"), params.integer("max_delay"), params.integer("silence")
-    for history in _histories(trend):
+    for history in histories_of(trend):
         last = history.last
         if last.cluster is None or not last.cluster.replicas:
             continue
@@ -76,11 +76,6 @@ def replica_lagging(trend: Trend, params: Params) -> Iterator[Finding]:
             severity=None if worst.smallest >= fail else Severity.WARNING,
             measured=(worst.peer.lag, limit, "count"),
         )
-
-
-def _histories(trend: Trend) -> Iterator[StreamHistory | ConsumerHistory]:
-    yield from trend.streams()
-    yield from trend.consumers()
 
 
 def _lags(history: StreamHistory | ConsumerHistory, silence_ns: int) -> Iterator[_Lag]:

@@ -260,7 +260,6 @@ def _evidence(all_: Sequence[UnreachablePeer]) -> tuple[Observation, ...]:
 
 
 _ENDS = {"clean": "stopped in order", "lame duck": "left in lame duck mode", "failed": "ended with a fatal error"}
-_REMOVED = ("peers-evicted", "peers-evicted-of", "peer-set-adjusted")
 
 
 @check("cluster_health.server_gone_logged")
@@ -287,7 +286,7 @@ def server_gone_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
         yield unknown(
             CLUSTER, "the log of one server does not tell which others are gone", "name the logs of all servers"
         )
-    for burst in bursts(logs, *_REMOVED, subjects=cluster_of):
+    for burst in bursts(logs, "peers-evicted", "peers-evicted-of", "peer-set-adjusted", subjects=cluster_of):
         then = "right when servers were taken away for good; those that still run have JetStream switched off"
         yield detailed_finding(burst, "peers were removed from the cluster", then, Severity.INFO)
 

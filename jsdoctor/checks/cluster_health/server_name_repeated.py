@@ -20,9 +20,7 @@ def server_name_repeated(servers: Servers) -> Iterator[Finding]:
         if server.varz is not None and server.varz.server_name and cluster_of(server):
             by_name[server.varz.server_name].append(server)
     for name, members in sorted(by_name.items()):
-        twins = [
-            member for member in members if any(_together(member, other) for other in members if other is not member)
-        ]
+        twins = [m for m in members if any(_together(m, other) for other in members if other is not m)]
         twins = [item for item in twins if all(item.server_id in sample for sample in lasting)]
         subject = Subject(kind="server", name=name)
         if len({item.server_id for item in twins}) < 2:
@@ -34,9 +32,8 @@ def server_name_repeated(servers: Servers) -> Iterator[Finding]:
                 "use a login of the system account, which reaches the servers of one deployment",
             )
         elif len(servers.samples) < 2:
-            yield suspected(
-                subject, "it may have been restarted while the only sample was taken", "run with --samples 2 or more"
-            )
+            reason = "it may have been restarted while the only sample was taken"
+            yield suspected(subject, reason, "run with --samples 2 or more")
         else:
             where = ", ".join(f"{item.server_id} in {cluster_of(item)}" for item in twins)
             yield failed(

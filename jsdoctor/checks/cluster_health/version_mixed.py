@@ -71,7 +71,6 @@ def _finding(group: Members, rolling: bool) -> Finding:
     )
 
 
-_UNSUPPORTED = ("stream-unsupported", "consumer-unsupported", "stream-unsupported-stopped")
 _OFFLINE = "it is offline there until that server is as new as the one that made it"
 _DAY_US = 86_400_000_000
 
@@ -82,7 +81,7 @@ def versions_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
     if not logs.has_server_logs:
         yield no_server_lines()
         return
-    for burst in bursts(logs, *_UNSUPPORTED, calm=False):
+    for burst in bursts(logs, "stream-unsupported", "consumer-unsupported", "stream-unsupported-stopped", calm=False):
         why = f" ({reasons})" if (reasons := burst.values("reason")) else ""
         yield detailed_finding(burst, f"unsupported by its server{why}", _OFFLINE, Severity.ERROR)
     by_cluster: dict[str, list[LogServer]] = defaultdict(list)

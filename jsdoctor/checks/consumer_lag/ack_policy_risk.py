@@ -71,15 +71,10 @@ def risk_of(config: ConsumerConfig, retention: str) -> tuple[Severity, str] | No
     """How bad the policy is on a stream with that retention, and why; None where it is right."""
     deletes = retention == "interest"
     if config.ack_policy == "none" and config.durable_name:
+        sent, lost = "a message counts as acknowledged when it is sent", "what a client loses in a crash or a broken"
         if deletes:
-            return Severity.WARNING, (
-                "a message counts as acknowledged when it is sent and the stream then deletes it: "
-                "what a client loses in a crash or a broken connection is gone for good"
-            )
-        return Severity.INFO, (
-            "a message counts as acknowledged when it is sent: "
-            "what a client loses in a crash or a broken connection is never sent to this durable again"
-        )
+            return Severity.WARNING, f"{sent} and the stream then deletes it: {lost} connection is gone for good"
+        return Severity.INFO, f"{sent}: {lost} connection is never sent to this durable again"
     if config.ack_policy == "all" and config.deliver_group:
         gone = ", and the stream deletes them" if deletes else ""
         return Severity.WARNING, (

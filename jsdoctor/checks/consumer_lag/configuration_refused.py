@@ -75,14 +75,9 @@ def configuration_refused_declared(
     for consumer in manifests.kept_consumers():
         stream = declared.stream_of(consumer)
         release = release_for(deployed.stream(consumer.stream), servers, connected)
-        refusals = [
-            refusal
-            for refusal in (
-                *_refusals(consumer, declared, deployed, release),
-                *_beyond_limits(consumer, declared, deployed, accounts),
-            )
-            if refusal.field not in consumer.unknown
-        ]
+        refusals = list(_refusals(consumer, declared, deployed, release))
+        refusals += _beyond_limits(consumer, declared, deployed, accounts)
+        refusals = [refusal for refusal in refusals if refusal.field not in consumer.unknown]
         dropped = [] if refusals else list(consumer_refusals.dropped_fields(consumer.config, release))
         if finding := verdict(consumer, refusals, dropped, release) or deployed.doubt(consumer, consumer.stream):
             yield finding

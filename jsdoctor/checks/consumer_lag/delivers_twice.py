@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from jsdoctor.checks.consumer_lag.progress import Key, key
+from jsdoctor.checks.consumer_lag.progress import key
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity, failed, passed
-from jsdoctor.model.snapshot import ClusterSnapshot, Consumer, SnapshotSeries
+from jsdoctor.model.snapshot import Consumer, SnapshotSeries
 from jsdoctor.model.subjects import overlaps_any
 
 _ALL = (">",)
@@ -20,7 +20,9 @@ def delivers_twice(snapshots: SnapshotSeries) -> Iterator[Finding]:
 
     A consumer that is being replaced is there for a moment beside its successor, so both must be in every sample.
     """
-    lasting = set.intersection(*map(_consumers, snapshots.snapshots))
+    lasting = set.intersection(
+        *({key(c) for s in sample.streams for c in s.consumers} for sample in snapshots.snapshots)
+    )
     by_subject: dict[tuple[str, str, str], list[Consumer]] = defaultdict(list)
     for stream, consumer in snapshots.last.led_consumers():
         if consumer.config.deliver_subject and not consumer.paused:
@@ -31,10 +33,6 @@ def delivers_twice(snapshots: SnapshotSeries) -> Iterator[Finding]:
             older = [each for each in ordered[:number] if _overlap(each, consumer) and key(each) in lasting]
             twice = older and key(consumer) in lasting
             yield _finding(consumer, older[0]) if twice else passed(consumer.subject)
-
-
-def _consumers(snapshot: ClusterSnapshot) -> set[Key]:
-    return {key(consumer) for stream in snapshot.streams for consumer in stream.consumers}
 
 
 def _age(consumer: Consumer) -> tuple[bool, float, str]:

@@ -79,12 +79,8 @@ def expires_unacknowledged_declared(manifests: Manifests, snapshots: SnapshotSer
 
 def _redelivers(config: ConsumerConfig) -> bool:
     """Whether a client relies on a second delivery."""
-    return (
-        bool(config.durable_name)
-        and config.ack_policy != "none"
-        and config.ack_wait_ns > 0
-        and config.max_deliver != _ONE_ATTEMPT
-    )
+    waits = config.ack_policy != "none" and config.ack_wait_ns > 0
+    return bool(config.durable_name) and waits and config.max_deliver != _ONE_ATTEMPT
 
 
 def _fault(config: ConsumerConfig, max_age_ns: int, retention: str) -> tuple[Severity, str, int] | None:

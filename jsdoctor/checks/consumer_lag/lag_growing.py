@@ -20,7 +20,7 @@ from jsdoctor.checks.consumer_lag.progress import (
     wait_s,
 )
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Confidence, Finding, Severity, failed, passed
+from jsdoctor.model.finding import Confidence, Finding, Severity, compared, failed, passed
 from jsdoctor.model.history import History
 from jsdoctor.model.params import Params
 from jsdoctor.model.partial import shown_or
@@ -89,12 +89,7 @@ def _finding(history: ConsumerHistory, rates: DeliveryRates, burst_s: float) -> 
         f"{rates.arriving:,.0f} messages/s arrive and {rates.done:,.1f}/s are acknowledged; "
         f"{last.num_pending:,} wait, which is {span(int(wait_s(last, rates)) * 1_000_000_000)} of work "
         f"({samples_of(history)}): {outlook}; {lag_cause(history)}",
-        history.first.observed("num_pending", history.first.num_pending),
-        last.observed("num_pending", last.num_pending),
-        history.first.observed("delivered.consumer_seq", history.first.delivered.consumer_seq),
-        last.observed("delivered.consumer_seq", last.delivered.consumer_seq),
-        history.first.observed("num_ack_pending", history.first.num_ack_pending),
-        last.observed("num_ack_pending", last.num_ack_pending),
+        *compared(history.first, last, "num_pending", "delivered.consumer_seq", "num_ack_pending"),
         severity=Severity.INFO if is_new else None,
         confidence=Confidence.LOW if is_new else Confidence.HIGH,
         measured=(rates.arriving, rates.done, "per_second"),

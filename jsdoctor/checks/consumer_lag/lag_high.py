@@ -17,7 +17,7 @@ from jsdoctor.checks.consumer_lag.progress import (
 )
 from jsdoctor.checks.monitor_metadata import own_count
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Confidence, Finding, Severity, failed, passed, shown
+from jsdoctor.model.finding import Confidence, Finding, Severity, compared, failed, passed, shown
 from jsdoctor.model.params import Params
 from jsdoctor.model.partial import shown_or
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries
@@ -110,10 +110,8 @@ def _finding(history: ConsumerHistory, rates: DeliveryRates, warn_at: int, fail_
         f"{rates.done:,.1f}/s are acknowledged, {rates.arriving:,.1f}/s arrive, "
         f"a new message waits {span(int(wait_s(last, rates)) * 1_000_000_000)} for its turn "
         f"({samples_of(history)}); {lag_cause(history)}",
-        history.first.observed("num_pending", history.first.num_pending),
-        last.observed("num_pending", last.num_pending),
-        history.first.observed("delivered.consumer_seq", history.first.delivered.consumer_seq),
-        *shown(last, "delivered.consumer_seq", "num_ack_pending"),
+        *compared(history.first, last, "num_pending", "delivered.consumer_seq"),
+        *shown(last, "num_ack_pending"),
         severity=Severity.ERROR if severe else None,
         measured=(last.num_pending, fail_at if severe else warn_at, "count"),
         remedy=held_by_its_limit(history),

@@ -142,14 +142,13 @@ def _finding(
     )
 
 
-_ADVISORIES = ("advisory-max-deliver", "advisory-max-deliver-short")
 _OTHERS = ("advisory-stream-action", "advisory-consumer-deleted")
 
 
 @check("consumer_lag.max_deliver_exhausted_logged")
 def max_deliver_exhausted_logged(logs: LogEvidence) -> Iterator[Finding]:
     """By consumer. Without any advisory in the logs their absence means nothing."""
-    log_bursts = bursts(logs, *_ADVISORIES, calm=False)
+    log_bursts = bursts(logs, "advisory-max-deliver", "advisory-max-deliver-short", calm=False)
     for burst in log_bursts:
         measures = [measure for occurrence in burst.found if (measure := occurrence.measure("stream_seq"))]
         low, high = min((m.smallest for m in measures), default=0), max((m.largest for m in measures), default=0)

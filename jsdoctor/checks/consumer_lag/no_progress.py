@@ -7,7 +7,7 @@ from functools import cache
 
 from jsdoctor.checks.consumer_lag.progress import Key, delivers_by_design_late, is_full, moved, still_ns, until
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Severity, failed, passed, shown, suspected
+from jsdoctor.model.finding import Finding, Severity, compared, failed, passed, shown, suspected
 from jsdoctor.model.params import Params
 from jsdoctor.model.trend import ConsumerHistory, Trend
 from jsdoctor.model.wording import counted, span
@@ -144,8 +144,8 @@ def _finding(history: ConsumerHistory, still_for: int, others: bool) -> Finding:
         ),
         last.observed("num_pending", last.num_pending),
         last.observed("push_bound" if last.config.is_push else "num_waiting", last.push_bound or last.num_waiting),
-        history.first.observed("delivered.consumer_seq", history.first.delivered.consumer_seq),
-        *shown(last, "delivered.consumer_seq", "delivered.last_active"),
+        *compared(history.first, last, "delivered.consumer_seq"),
+        *shown(last, "delivered.last_active"),
         history.stream.observed("state.last_seq", history.stream.state.last_seq),
         measured=(still_ns(history), still_for, "duration"),
         remedy={} if clustered else {"action": "consumer.inspect"},

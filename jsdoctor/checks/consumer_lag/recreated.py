@@ -11,7 +11,7 @@ from typing import NamedTuple
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, failed, passed, suspected
 from jsdoctor.model.params import Params
-from jsdoctor.model.snapshot import ClusterSnapshot, Consumer, Stream
+from jsdoctor.model.snapshot import Consumer, Stream
 from jsdoctor.model.trend import Trend
 
 _Kind = tuple[str, ...]
@@ -26,7 +26,10 @@ def recreated(trend: Trend, params: Params) -> Iterator[Finding]:
     Readers of key-value buckets make ordered consumers of their own for each request: those start by a policy.
     """
     often, many = params.integer("often"), params.integer("many")
-    ordered = [_ordered_by_stream(snapshot) for snapshot in trend.snapshots]
+    ordered = [
+        {_incarnation(stream): {c.name: c for c in stream.consumers if _is_ordered(c)} for stream in snapshot.streams}
+        for snapshot in trend.snapshots
+    ]
     for stream in trend.snapshots[-1].led_streams():
         readings = [sample[_incarnation(stream)] for sample in ordered if _incarnation(stream) in sample]
         if not any(readings):
@@ -66,10 +69,6 @@ class _Replaced(NamedTuple):
 
 def _incarnation(stream: Stream) -> _Incarnation:
     return stream.account, stream.name, stream.created
-
-
-def _ordered_by_stream(snapshot: ClusterSnapshot) -> dict[_Incarnation, _Consumers]:
-    return {_incarnation(s): {c.name: c for c in s.consumers if _is_ordered(c)} for s in snapshot.streams}
 
 
 def _by_kind(before: _Consumers, after: _Consumers) -> Mapping[_Kind, int]:

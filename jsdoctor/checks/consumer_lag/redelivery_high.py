@@ -7,7 +7,7 @@ from math import sqrt
 
 from jsdoctor.checks.consumer_lag.progress import acknowledged, is_full
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Finding, Severity, failed, passed, suspected
+from jsdoctor.model.finding import Finding, Severity, compared, failed, passed, suspected
 from jsdoctor.model.params import Params
 from jsdoctor.model.partial import shown_or
 from jsdoctor.model.share import Share
@@ -133,10 +133,7 @@ def _finding(history: ConsumerHistory, share: Share, threshold: float, severity:
     return failed(
         last.subject,
         message,
-        first.observed("delivered.consumer_seq", first.delivered.consumer_seq),
-        last.observed("delivered.consumer_seq", last.delivered.consumer_seq),
-        first.observed("delivered.stream_seq", first.delivered.stream_seq),
-        last.observed("delivered.stream_seq", last.delivered.stream_seq),
+        *compared(first, last, "delivered.consumer_seq", "delivered.stream_seq"),
         last.observed("config.ack_wait", shown_or(lambda: last.config.ack_wait_ns, None)),
         last.observed("num_redelivered", last.num_redelivered),
         severity=severity,

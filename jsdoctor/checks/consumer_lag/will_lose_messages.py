@@ -19,7 +19,7 @@ from jsdoctor.checks.consumer_lag.progress import (
     wait_s,
 )
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Confidence, Finding, Severity, failed, passed, shown
+from jsdoctor.model.finding import Confidence, Finding, Severity, compared, failed, passed, shown
 from jsdoctor.model.history import History
 from jsdoctor.model.params import Params
 from jsdoctor.model.trend import ConsumerHistory, Trend
@@ -52,10 +52,10 @@ def losing(histories: Iterator[ConsumerHistory], params: Params) -> Iterator[Fin
                 f"{loss.limit} removes messages before their delivery {when}{', at the earliest' if filtered else ''}, "
                 f"with {counted(last.num_pending, 'message')} waiting; {loss.how} ({samples_of(history)}); "
                 f"{lag_cause(history)}",
-                history.first.observed("delivered.stream_seq", history.first.delivered.stream_seq),
-                *shown(last, "delivered.stream_seq", "num_pending"),
-                history.streams[0].observed("state.last_seq", history.streams[0].state.last_seq),
-                *shown(stream, "state.last_seq", "state.first_ts"),
+                *compared(history.first, last, "delivered.stream_seq"),
+                *shown(last, "num_pending"),
+                *compared(history.streams[0], stream, "state.last_seq"),
+                *shown(stream, "state.first_ts"),
                 stream.observed(f"config.{loss.limit}", getattr(stream.config, _FIELDS[loss.limit])),
                 severity=None if soon else Severity.WARNING,
                 confidence=Confidence.LOW if filtered else Confidence.MEDIUM,

@@ -118,17 +118,15 @@ def _per_subject(config: StreamConfig, stream: Stream, counts: Mapping[str, int]
     if counts is not None:
         full = [count - most for count in counts.values() if count > most]
         if full:
-            text = (
-                f"max_msgs_per_subject becomes {most:,}; {len(full):,} of {counted(len(counts), 'subject')} hold more"
-            )
+            held_more = f"{len(full):,} of {counted(len(counts), 'subject')} hold more"
+            text = f"max_msgs_per_subject becomes {most:,}; {held_more}"
             yield Deletion("max_msgs_per_subject", f"{text}: {sum(full):,} messages are deleted, {when}", sum(full))
         return
     if subjects and held > most * subjects:
         least = held - most * subjects
         text = f"max_msgs_per_subject becomes {most:,} and its {subjects:,} subjects hold {held:,} messages"
-        yield Deletion(
-            "max_msgs_per_subject", f"{text}: at least {least:,} are deleted, {when}", least, exact=subjects == 1
-        )
+        gone = f"at least {least:,} are deleted, {when}"
+        yield Deletion("max_msgs_per_subject", f"{text}: {gone}", least, exact=subjects == 1)
     elif not subjects or held - (subjects - 1) > most:
         of_them = f" of its {subjects:,}" if subjects else ""
         text = f"max_msgs_per_subject becomes {most:,}: whether one{of_them} subjects holds more is not known"

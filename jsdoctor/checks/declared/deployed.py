@@ -83,9 +83,6 @@ class Declarations:
         return streams[0].stored if streams else None
 
 
-_SYSTEM = "$SYS"
-
-
 class Deployed:
     """The streams of a deployment by name. Manifests do not say which account of the servers they are for."""
 
@@ -118,15 +115,11 @@ class Deployed:
         streams = self.streams(name)
         if len(streams) > 1:
             accounts = ", ".join(sorted(stream.account for stream in streams))
-            return unknown(
-                asset.subject,
-                f"several accounts have a stream {name} ({accounts}), and the manifest does not name the account",
-                "use a login of the account that it is for",
-            )
+            reason = f"several accounts have a stream {name} ({accounts}), and the manifest does not name the account"
+            return unknown(asset.subject, reason, "use a login of the account that it is for")
         if name in self._silent or (streams and not streams[0].from_leader):
-            return unknown(
-                asset.subject, f"stream {name} is there, and its leader did not report it", "run again, see the gaps"
-            )
+            reason = f"stream {name} is there, and its leader did not report it"
+            return unknown(asset.subject, reason, "run again, see the gaps")
         return None
 
     def account_of(self, names: Iterable[str]) -> str | None:
@@ -134,7 +127,7 @@ class Deployed:
 
         The only one with streams, else the only one that has streams of these names.
         """
-        holders = {stream.account for streams in self._by_name.values() for stream in streams} - {_SYSTEM}
+        holders = {stream.account for streams in self._by_name.values() for stream in streams} - {"$SYS"}
         if len(holders) <= 1:
             return next(iter(holders), "")
         meant = {stream.account for name in names for stream in self.streams(name)}
@@ -143,10 +136,8 @@ class Deployed:
     def subjects_of(self, account: str) -> SubjectIndex:
         """The subjects that are taken in an account."""
         if account not in self._subjects:
-            of_account = (
-                stream for streams in self._by_name.values() for stream in streams if stream.account == account
-            )
-            self._subjects[account] = SubjectIndex((stream.name, stream.config.subjects) for stream in of_account)
+            streams = (stream for streams in self._by_name.values() for stream in streams)
+            self._subjects[account] = SubjectIndex((s.name, s.config.subjects) for s in streams if s.account == account)
         return self._subjects[account]
 
 

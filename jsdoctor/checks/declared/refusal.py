@@ -82,12 +82,8 @@ def verdict(
     `release` is that of the server, empty where it is not known. None: nothing of all that.
     """
     wrong = [_mistake(mistake) for mistake in asset.mistakes if not mistake.ignored]
-    if wrong:
-        reasons = _led(f"{asset.tool} will refuse it", wrong)
-    else:
-        reasons = _led(
-            "the server will refuse it", [_refusal(asset, refusal) for refusal in certain(refusals, release)]
-        )
+    who = asset.tool if wrong else "the server"
+    reasons = _led(f"{who} will refuse it", wrong or [_refusal(asset, r) for r in certain(refusals, release)])
     left_out = [mistake for mistake in asset.mistakes if mistake.ignored]
     lost = [*(_mistake(mistake) for mistake in left_out), *(_refusal(asset, refusal) for refusal in dropped)]
     if reasons:
@@ -95,10 +91,7 @@ def verdict(
     if lost:
         sure = dropped or not all(mistake.unsure for mistake in left_out)
         return _finding(asset, lost, Severity.WARNING if sure else Severity.INFO)
-    some = [
-        (f"{refusal.releases} will refuse it: {refusal.text}", shown(asset, refusal))
-        for refusal in possible(refusals, release)
-    ]
+    some = [(f"{r.releases} will refuse it: {r.text}", shown(asset, r)) for r in possible(refusals, release)]
     return _finding(asset, some, Severity.INFO) if some else None
 
 

@@ -20,7 +20,6 @@ _MIN_NS = 100_000_000
 _SECOND_NS = 1_000_000_000
 _MAX_NAME_LENGTH = 255
 _FORBIDDEN = frozenset(" \t\r\n\f.*>\\/")
-_API = ("$JS.>", "$JSC.>", "$NRG.>")
 _REPUBLISHES_TRANSFORMED = (2, 11)
 """First release that compares what all messages are republished to with the subjects that a transform gives them."""
 
@@ -148,7 +147,7 @@ def _subjects(config: StreamConfig) -> Iterator[ServerRefusal]:
 
 def _reserved(subject: str) -> Iterator[ServerRefusal]:
     """Servers before 2.11 look only for subjects within their own, later ones for all that meet them."""
-    for space in (*_API, "$SYS.>"):
+    for space in ("$JS.>", "$JSC.>", "$NRG.>", "$SYS.>"):
         if not subjects_overlap(subject, space):
             continue
         if subject_contains("$SYS.ACCOUNT.>" if space == "$SYS.>" else "$JS.EVENT.>", subject):

@@ -61,13 +61,11 @@ def dedupe_off_stored(stored: StoredMessages, snapshots: SnapshotSeries) -> Iter
 
 def _finding(stream: ScannedStream) -> Finding:
     stored, repeats = stream.stored, stream.stored.repeats
-    twice = (
-        f", and {counted(repeats.count, 'message')} of them came again and are stored twice" if repeats.count else ""
-    )
+    again = f", and {counted(repeats.count, 'message')} of them came again and are stored twice"
     return failed(
         stored.subject,
         f"{stored.with_id:,} of {counted(stored.messages, 'message')} have an id, but the stream has no duplicate "
-        f"window and does not look at it{twice}",
+        f"window and does not look at it{again if repeats.count else ''}",
         stream.stream.observed("config.duplicate_window", 0),
         stored.observed("messages with an id", stored.with_id),
         *observed(stored, repeats.kept),

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from jsdoctor.checks.dedupe_window.repeats import DEFAULT_WINDOW_NS, NS_PER_S, ids_counted, is_published_to, scanned
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Confidence, Finding, Severity, failed, passed
+from jsdoctor.model.finding import Confidence, Finding, Severity, compared, failed, passed
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import Servers
 from jsdoctor.model.snapshot import SnapshotSeries
@@ -58,8 +58,7 @@ def _finding(
         f"at {rate:,.0f} messages a second a duplicate window of {span(window)} comes to hold {ids:,} ids, "
         f"if every message has one: about {ids * BYTES_PER_ID >> 20:,} MiB of memory on each replica{in_use}",
         stream.observed("config.duplicate_window", window),
-        history.first.observed("state.last_seq", history.first.state.last_seq),
-        stream.observed("state.last_seq", stream.state.last_seq),
+        *compared(history.first, stream, "state.last_seq"),
         severity=None if many else Severity.INFO,
         confidence=Confidence.MEDIUM,
         measured=(ids, warn_at if many else info_at, "count"),

@@ -117,14 +117,13 @@ def _waits_for_the_future(consumer: Consumer, last_seq: int) -> bool:
     return consumer.delivered.consumer_seq == 0 and consumer.config.opt_start_seq > last_seq
 
 
-_AHEAD = ("consumer-delivered-ahead", "consumer-acked-ahead", "consumer-floor-ahead")
 _LOST = "the stream lost its end or was recreated; find out why it did, the consumer is only the witness"
 
 
 @check("sequence_mismatch.consumer_ahead_logged", lines_of="servers")
 def consumer_ahead_logged(logs: LogEvidence) -> Iterator[Finding]:
     """Servers before 2.14 log nothing at a start; later ones move the consumer back and log it (consumer.go)."""
-    for burst in bursts(logs, *_AHEAD, calm=False):
+    for burst in bursts(logs, "consumer-delivered-ahead", "consumer-acked-ahead", "consumer-floor-ahead", calm=False):
         only = {item.signature for item in burst.found}
         repaired = only == {"consumer-delivered-ahead"}
         then = f"the server moved it back, {_LOST}" if repaired else _LOST

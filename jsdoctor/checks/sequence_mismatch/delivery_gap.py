@@ -5,6 +5,7 @@ From packets: what a push consumer sent and its client was not sent, by the numb
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from jsdoctor.checks.logs.bursts import Burst, bursts
@@ -41,10 +42,9 @@ def delivery_gap_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
 
 
 def _finding(burst: Burst, resets: int, params: Params) -> Finding:
-    count = {
-        name: sum(occurrence.count for occurrence in burst.found if occurrence.signature == name)
-        for name in (_MISMATCH, _DROPPED)
-    }
+    count: Counter[str] = Counter()
+    for occurrence in burst.found:
+        count[occurrence.signature] += occurrence.count
     severity: Severity | None = Severity.INFO
     if count[_DROPPED]:
         severity, what = None, "the client dropped messages because its handler was too slow"
@@ -92,6 +92,7 @@ def _judged(consumer: ConsumerTraffic, capture: str, params: Params) -> Finding:
     if not (missing or ahead or consumer.restarts):
         return passed(subject)
     quiet = not missing and ahead < params.integer("repeats") and consumer.restarts < params.integer("resets")
+    limit = "repeats" if ahead and not missing else "resets"
     return failed(
         subject,
         f"{'; '.join(_message(consumer, missing, ahead))}; with explicit acknowledgements nothing is lost, without them"
@@ -101,11 +102,7 @@ def _judged(consumer: ConsumerTraffic, capture: str, params: Params) -> Finding:
         Observation(capture, "began again", consumer.restarts),
         Observation(capture, "heartbeats ahead", ahead),
         severity=Severity.INFO if quiet else None,
-        measured=(
-            missing or ahead or consumer.restarts,
-            params.integer("repeats") if ahead and not missing else params.integer("resets"),
-            "count",
-        ),
+        measured=(missing or ahead or consumer.restarts, params.integer(limit), "count"),
         between=period(consumer),
     )
 

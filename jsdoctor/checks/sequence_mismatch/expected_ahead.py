@@ -23,10 +23,9 @@ from jsdoctor.model.params import Params
 @check("sequence_mismatch.expected_ahead_logged", lines_of="clients")
 def expected_ahead_logged(logs: LogEvidence, params: Params) -> Iterator[Finding]:
     """By application or, where servers debug or trace, by stream."""
-    ahead = [
-        burst for burst in bursts(logs, *REFUSED, subjects=client_of, calm=False) if any(map(some_ahead, burst.found))
-    ]
-    for burst in ahead:
+    for burst in bursts(logs, *REFUSED, subjects=client_of, calm=False):
+        if not any(map(some_ahead, burst.found)):
+            continue
         whole = sum(occurrence.count for occurrence in burst.found if all_ahead(occurrence))
         often = whole >= params.integer("repeats") or 0 in repeated(burst.found, params.integer("repeats"))
         some = "" if whole == burst.count else " (not all of these)"

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 
 from jsdoctor.checks.logs.words import no_server_lines
 from jsdoctor.checks.registry import check
-from jsdoctor.model.finding import Confidence, Finding, Severity, failed, passed, shown, suspected, unknown
+from jsdoctor.model.finding import Confidence, Finding, Severity, compared, failed, passed, shown, suspected, unknown
 from jsdoctor.model.history import History
 from jsdoctor.model.jetstream import LostMessages, StreamConfig, StreamState
 from jsdoctor.model.log import LogEvidence, RestoredFall
@@ -116,8 +116,8 @@ def _went_back(before: Stream, last: Stream) -> Finding:
         last.subject,
         f"the stream ended at sequence {before.state.last_seq:,} and now ends at {last.state.last_seq:,}: "
         f"{counted(gone, 'message')} or more are gone, and their sequences are used again",
-        before.observed("state.last_seq", before.state.last_seq),
-        *shown(last, "state.last_seq", "state.messages"),
+        *compared(before, last, "state.last_seq"),
+        *shown(last, "state.messages"),
         measured=(gone, 0, "count"),
         between=(before.at, last.at),
     )
@@ -130,8 +130,7 @@ def _holes(history: StreamHistory, missing: int) -> Finding:
         last.subject,
         f"{counted(missing, 'message')} vanished from the middle of a stream that allows no deletes and no purges: "
         + ("their storage is damaged" if same else f"the copy of {last.answered_by}, which leads now, lacks them"),
-        first.observed("state.num_deleted", first.state.num_deleted),
-        last.observed("state.num_deleted", last.state.num_deleted),
+        *compared(first, last, "state.num_deleted"),
         measured=(missing, 0, "count"),
     )
 

@@ -127,9 +127,6 @@ def stream_recreated_history(history: History) -> Iterator[Finding]:
         yield recreated(other, stream, f"after {other.at:%Y-%m-%d %H:%M}Z") if other else passed(stream.subject)
 
 
-_FAILED = ("stream-restore-failed", "stream-restore-not-activated", "stream-restore-error")
-
-
 @check("sequence_mismatch.stream_recreated_logged", lines_of="servers")
 def stream_recreated_logged(logs: LogEvidence) -> Iterator[Finding]:
     """A stream can only be created after a delete if it was recreated under the same name."""
@@ -149,7 +146,7 @@ def stream_recreated_logged(logs: LogEvidence) -> Iterator[Finding]:
             *exemplars_of((deleted, created)),
             between=(zoned(deleted.first), zoned(created.last)),
         )
-    failures = bursts(logs, *_FAILED, calm=False)
+    failures = bursts(logs, "stream-restore-failed", "stream-restore-not-activated", "stream-restore-error", calm=False)
     for burst in failures:
         text = f"a restore from a backup failed, {burst.story}: the stream may be missing or incomplete"
         yield _restored_logged(burst, text, None)

@@ -13,12 +13,10 @@ from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Confidence, Finding, Severity
 from jsdoctor.model.log import LogEvidence
 
-_REBUILT = ("store-state-outdated", "store-state-recovered", "store-state-rescanned")
 _UNREADABLE = (
     *("cluster-entry-undecodable", "cluster-assignment-undecodable", "stream-assignment-corrupt"),
     *("store-side-state-undecodable", "store-side-state-unreadable", "raft-snapshot-unreadable"),
 )
-_RAFT = ("raft-log-reset", "raft-log-not-truncated")
 _AGAIN = "the server throws its copy away and takes the leader's; look at its disk and for unclean stops before it"
 _REPLAY = "the leader sends it again; without a majority that has it, it is lost"
 
@@ -28,7 +26,7 @@ def stream_reset_logged(logs: LogEvidence) -> Iterator[Finding]:
     """After an unclean stop an outdated index is rebuilt, which is how it should be (filestore.go recoverFullState)."""
     resets = log_incidents(logs, "stream-reset", "stream-reset-bad-state", calm=False)
     yield from findings_by_subject(resets, "a copy of the stream was reset", _AGAIN)
-    for burst in bursts(logs, *_REBUILT, calm=False):
+    for burst in bursts(logs, "store-state-outdated", "store-state-recovered", "store-state-rescanned", calm=False):
         what = f"indexes of {burst.values('store')} were rebuilt, as after every unclean stop"
         rebuilt = detailed_finding(burst, what, "nothing to do", Severity.INFO)
         yield replace(rebuilt, confidence=Confidence.LOW)  # it explains no trouble by itself
@@ -36,7 +34,7 @@ def stream_reset_logged(logs: LogEvidence) -> Iterator[Finding]:
         yield detailed_finding(
             burst, "entries or states could not be read and were left out", _REPLAY, Severity.WARNING
         )
-    for burst in bursts(logs, *_RAFT):
+    for burst in bursts(logs, "raft-log-reset", "raft-log-not-truncated"):
         yield detailed_finding(
             burst, f"Raft logs were thrown away ({burst.values('group')})", _REPLAY, Severity.WARNING
         )

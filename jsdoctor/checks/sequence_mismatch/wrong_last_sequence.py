@@ -36,9 +36,7 @@ def wrong_last_sequence_logged(logs: LogEvidence, params: Params) -> Iterator[Fi
 
 
 def _finding(burst: Burst, logs: LogEvidence, params: Params) -> Finding:
-    numbered = [
-        occurrence for occurrence in burst.found if occurrence.signature in REFUSED and not all_ahead(occurrence)
-    ]
+    numbered = [item for item in burst.found if item.signature in REFUSED and not all_ahead(item)]
     stuck = repeated(numbered, params.integer("repeats")) - {0}
     severity: Severity | None = Severity.INFO
     cause = "two writers at once, which is ordinary where they read again and try again"
@@ -71,24 +69,22 @@ def _late(burst: Burst, logs: LogEvidence) -> str:
     return f"; after {counted(late, 'timeout')}, so it may retry what was stored" if late else ""
 
 
-_WRONG_SEQUENCE, _IN_FLIGHT_CAPTURED, _WRONG_ID = 10071, 10164, 10070
+_WRONG_ID = 10070
+_CODES = (10071, 10164, _WRONG_ID)
+"""Wrong sequence, in flight, and wrong id."""
 _TEN_MINUTES_NS = 600_000_000_000
 
 
 @check("sequence_mismatch.wrong_last_sequence_captured")
 def wrong_last_sequence_captured(packets: PacketEvidence, params: Params) -> Iterator[Finding]:
     """By stream. What was expected beyond the last sequence is JSD202's."""
-    refusals = refused(packets, lambda code: code in (_WRONG_SEQUENCE, _IN_FLIGHT_CAPTURED, _WRONG_ID))
-    refusals = {subject: [entry for entry in item if not _all_ahead(entry)] for subject, item in refusals.items()}
-    refusals = {subject: item for subject, item in refusals.items() if item}
-    for subject, item in refusals.items():
-        yield _finding_captured(subject, item, params)
-    if not refusals:
+    reported = False
+    for subject, item in refused(packets, lambda code: code in _CODES).items():
+        if others := [entry for entry in item if entry.refusal.ahead != entry.refusal.count]:
+            reported = True
+            yield _finding_captured(subject, others, params)
+    if not reported:
         yield from [passed(CLUSTER)] if any(readable_publishers(packets)) else no_publishes(packets)
-
-
-def _all_ahead(refusal: RefusedBy) -> bool:
-    return refusal.refusal.ahead == refusal.refusal.count
 
 
 def _finding_captured(subject: Subject, refused_bies: list[RefusedBy], params: Params) -> Finding:

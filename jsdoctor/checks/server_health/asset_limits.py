@@ -113,10 +113,10 @@ def _doubt(
     of = f" of tier {tier.name}" if tier.name else ""
     unseen = tier.consumers - sum(_consumers(stream, tier) or 0 for stream in streams)
     if unseen >= near * limit:
-        reason = (
-            f"{unseen:,} of {tier.consumers:,} consumers{of} are of streams that were not seen, and each stream may"
+        reason = f"{unseen:,} of {tier.consumers:,} consumers{of} are of streams that were not seen, and each stream"
+        return unknown(
+            account.subject, f"{reason} may have {limit:,}", "a login of the account that may list its streams"
         )
-        return unknown(account.subject, f"{reason} have {limit:,}", "a login of the account that may list its streams")
     crowded = next((s for s in uneven if s.state.consumer_count >= near * limit), None) if tier.name else None
     if crowded is None:
         return None
@@ -130,4 +130,4 @@ def _doubt(
 def _counts_all_tiers(stream: Stream, servers: Servers | None, connected: ConnectedServer | None) -> bool:
     """Whether the servers count consumers of all tiers against the limit of one (nats-server#8483)."""
     version = release(version_at(stream.answered_by, servers, connected))
-    return stream.cluster is not None and bool(stream.cluster.name) and bool(version) and version < _COUNTS_ITS_TIER
+    return stream.is_clustered and () < version < _COUNTS_ITS_TIER

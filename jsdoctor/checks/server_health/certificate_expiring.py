@@ -83,15 +83,10 @@ def _ns(duration: timedelta) -> int:
 
 
 def _words(certificate: Certificate) -> str:
-    when = f"{certificate.not_after:%Y-%m-%d %H:%M} UTC"
+    when, name = f"{certificate.not_after:%Y-%m-%d %H:%M} UTC", f"its certificate for {certificate.listener}"
+    refused = "refused by every side that verifies it"
     if certificate.left <= timedelta():
         ago = span(_ns(-certificate.left))
-        return (
-            f"its certificate for {certificate.listener} expired {ago} ago ({when}): connections that are open go on,"
-            " new ones are refused by every side that verifies it"
-        )
+        return f"{name} expired {ago} ago ({when}): connections that are open go on, new ones are {refused}"
     left = counted(certificate.left // _DAY, "day") if certificate.left >= _DAY else span(_ns(certificate.left))
-    return (
-        f"its certificate for {certificate.listener} expires in {left} ({when}): from then on new connections are"
-        " refused by every side that verifies it"
-    )
+    return f"{name} expires in {left} ({when}): from then on new connections are {refused}"

@@ -139,7 +139,6 @@ def _closings(server: Server, closed: Sequence[ClientConnection]) -> Iterator[Ob
 _UNABLE = ("connection-not-accepted", "listener-failed")
 _FULL = ("connection-refused-server-full", "connection-refused-account-full", "connection-refused-tls-rate")
 _EVERYBODY = (*_UNABLE, "connection-refused-server-full", "client-refused-full")
-_TURNED_AWAY_LOGGED = ("client-refused-full", "client-refused-account-full")
 _WHY = {
     "connection-refused-server-full": "max_connections of the server was reached",
     "connection-refused-account-full": "the connections that an account may have were used up",
@@ -156,7 +155,7 @@ def connection_flood_logged(logs: LogEvidence) -> Iterator[Finding]:
     """Connections that come and go in order are not logged at the usual level; what was refused is."""
     log_bursts = [
         *bursts(logs, *_UNABLE, *_FULL, subjects=by_server, calm=False),
-        *bursts(logs, *_TURNED_AWAY_LOGGED, subjects=client_of),
+        *bursts(logs, "client-refused-full", "client-refused-account-full", subjects=client_of),
     ]
     for burst in log_bursts:
         unable = any(occurrence.signature in _UNABLE for occurrence in burst.found)

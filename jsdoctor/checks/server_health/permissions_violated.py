@@ -37,10 +37,7 @@ def _login(fields: Mapping[str, str], logged_by: str) -> Subject:
 
 
 def _is_grave(burst: Burst, params: Params) -> bool:
-    lines = {
-        prefix: sum(occurrence.count for occurrence in burst.found if _prefix(occurrence) == prefix)
-        for prefix, _ in _EFFECTS
-    }
+    lines = {prefix: sum(line.count for line in burst.found if _prefix(line) == prefix) for prefix, _ in _EFFECTS}
     used_up = any(occurrence.signature == _USED_UP for occurrence in burst.found)
     return used_up or bool(lines[_ACKNOWLEDGEMENTS]) or sum(lines.values()) >= params.integer("min_violations")
 
@@ -60,8 +57,7 @@ def _message(burst: Burst) -> str:
     seen = {_prefix(occurrence) for occurrence in burst.found}
     effects = [effect for prefix, effect in _EFFECTS if prefix in seen]
     verbs = sorted({occurrence.value("kind").lower() for occurrence in burst.found if occurrence.value("kind")})
-    stated = (
-        f"its permissions do not allow what it does ({' and '.join(verbs)} to {burst.values('reason')}): {burst.story}"
-    )
+    what = f"{' and '.join(verbs)} to {burst.values('reason')}"
+    stated = f"its permissions do not allow what it does ({what}): {burst.story}"
     effects += [used_up] if any(occurrence.signature == _USED_UP for occurrence in burst.found) else []
     return f"{stated}; {', and '.join(effects)}" if effects else stated

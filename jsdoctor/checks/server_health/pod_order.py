@@ -31,14 +31,10 @@ def pod_order(kubernetes: KubernetesFacts, servers: Servers | None) -> Iterator[
         seen = [server for pod in pods if (server := shown.get(pod.name)) is not None and server.jetstream is not None]
         if own.ordered and not seen:
             yield unknown(subject, "whether its servers have JetStream is not known", _HOW)
-        elif own.ordered and any(_is_clustered(server) for server in seen):
+        elif own.ordered and any(s.cluster and s.jetstream and not s.jetstream.disabled for s in seen):
             yield _judged(kubernetes, own, pods, shown)
         else:
             yield passed(subject)
-
-
-def _is_clustered(server: Server) -> bool:
-    return bool(server.cluster and server.jetstream and not server.jetstream.disabled)
 
 
 def _judged(facts: KubernetesFacts, own: ServerSet, pods: Sequence[ServerPod], shown: Mapping[str, Server]) -> Finding:

@@ -16,7 +16,7 @@ from jsdoctor.checks.logs.log_findings import finding_of
 from jsdoctor.checks.logs.words import by_server, no_server_lines, times, when, zoned
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.servers.health import started_at, uptime_ns
-from jsdoctor.model.finding import CLUSTER, Finding, Observation, Severity, Subject, failed, passed
+from jsdoctor.model.finding import CLUSTER, Finding, Observation, Severity, Subject, compared, failed, passed
 from jsdoctor.model.log import CrashLoop, LogEvidence, ProcessRun
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import Server, Servers
@@ -45,8 +45,7 @@ def restarted_between_samples(trend: ServerTrend) -> Iterator[Finding]:
                 server.subject,
                 f"it was started {f'{starts:,} times' if starts > 1 else 'anew'} between the samples{when}: its leaders"
                 " moved, its clients had to connect again" + (", and it does not stay up" if starts > 1 else ""),
-                history.first.observed("server_id", history.first.server_id),
-                server.observed("server_id", server.server_id),
+                *compared(history.first, server, "server_id"),
                 server.observed("start", started),
                 severity=Severity.ERROR if starts > 1 else None,
                 measured=(starts, 0, "count"),

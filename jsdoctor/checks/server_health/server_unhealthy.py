@@ -5,7 +5,7 @@ From logs: health checks that failed, by the lines that the server writes for ea
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from msgspec.structs import replace
 
@@ -59,6 +59,8 @@ def _unhealthy(server: Server, errors: tuple[HealthError, ...], start_up: int) -
     uptime, status = uptime_ns(server), (server.health.status or server.health.status_code) if server.health else ""
     starting = uptime is not None and uptime < start_up
     recovering = starting and not any(stays(error) for error in errors)
+    # It has no contact with a meta leader while it starts, and replays its streams: that is no fault yet.
+    mild = starting or (errors and only_lagging_assets(errors))
     since = f" {span(uptime)} after its start" if uptime is not None and starting else ""
     still = f"; it may be still recovering, which is a fault from {span(start_up)} after its start on"
     return failed(
@@ -68,18 +70,11 @@ def _unhealthy(server: Server, errors: tuple[HealthError, ...], start_up: int) -
         + (still if recovering else ""),
         server.observed("healthz.status", server.health.status if server.health else ""),
         *(server.observed(f"healthz.errors.{error.type or 'error'}", error.error) for error in errors[:3]),
-        severity=_severity(errors, starting, recovering),
+        severity=Severity.INFO if recovering else Severity.WARNING if mild else None,
         confidence=Confidence.LOW if recovering else Confidence.HIGH,
         measured=(len(errors), 0, "count"),
         how_to_get=f"run again {span(start_up)} after its start" if recovering else "",
     )
-
-
-def _severity(errors: Sequence[HealthError], starting: bool, recovering: bool) -> Severity | None:
-    """A server that recovers is no fault yet: it has no contact with a meta leader, and replays its streams."""
-    if recovering:
-        return Severity.INFO
-    return Severity.WARNING if starting or (errors and only_lagging_assets(errors)) else None
 
 
 _ASKED = ("must not be empty", "not found on account")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from jsdoctor.checks.logs.bursts import Burst, bursts
+from jsdoctor.checks.logs.bursts import bursts
 from jsdoctor.checks.logs.log_findings import finding_of
 from jsdoctor.checks.logs.words import subject_of
 from jsdoctor.checks.registry import check
@@ -65,14 +65,8 @@ def store_damaged_logged(logs: LogEvidence) -> Iterator[Finding]:
     """Most of it is written while a server starts, so starts are not left out."""
     severe: set[Subject] = set()
     for signatures, severity in ((tuple(_GRAVE), None), (tuple(_MENDED), Severity.WARNING), (_INDEX, Severity.INFO)):
-        log_bursts = [
-            burst for burst in bursts(logs, *signatures, subjects=_owner, calm=False) if burst.subject not in severe
-        ]
+        log_bursts = [b for b in bursts(logs, *signatures, subjects=_owner, calm=False) if b.subject not in severe]
         severe.update(burst.subject for burst in log_bursts)
         for burst in log_bursts:
-            yield finding_of(burst, f"{_what(burst)}: {burst.story}", severity)
-
-
-def _what(burst: Burst) -> str:
-    words = _GRAVE | _MENDED
-    return "; ".join(dict.fromkeys(words.get(occurrence.signature, _REBUILT) for occurrence in burst.found))
+            words = ((_GRAVE | _MENDED).get(occurrence.signature, _REBUILT) for occurrence in burst.found)
+            yield finding_of(burst, f"{'; '.join(dict.fromkeys(words))}: {burst.story}", severity)

@@ -30,20 +30,17 @@ def store_volume_kind(host: HostFacts) -> Iterator[Finding]:
     for place, server, volume in _stores(host.last):
         if volume is None:
             yield server.unread("the mounts of its process")
-        elif volume.fs_type in _NETWORK:
+        elif volume.fs_type in _NETWORK or volume.fs_type in _FLEETING:
+            network = volume.fs_type in _NETWORK
+            text = f"is on {volume.fs_type}: {_FLEETING.get(volume.fs_type)}"
+            if network:
+                text = f"is on a network file system ({volume.fs_type}, mounted on {volume.mount}): locks and syncs are"
+                text += " not those that the server counts on"
             yield failed(
                 server.subject,
-                f"its store directory {server.store_dir} is on a network file system ({volume.fs_type}, mounted"
-                f" on {volume.mount}): locks and syncs are not those that the server counts on",
+                f"its store directory {server.store_dir} {text}",
                 host.last.observed(f"{place}.volume.fs_type", volume.fs_type),
-                measured=(volume.fs_type, None, None),
-            )
-        elif why := _FLEETING.get(volume.fs_type):
-            yield failed(
-                server.subject,
-                f"its store directory {server.store_dir} is on {volume.fs_type}: {why}",
-                host.last.observed(f"{place}.volume.fs_type", volume.fs_type),
-                severity=Severity.INFO,
+                severity=None if network else Severity.INFO,
                 measured=(volume.fs_type, None, None),
             )
         else:
@@ -57,7 +54,8 @@ def store_volume_full(host: HostFacts, params: Params) -> Iterator[Finding]:
         if volume is None:
             yield server.unread("the mounts of its process")
         elif volume.read_only:
-            yield _finding(host.last, server, f"{place}.volume.read_only", True, "is mounted read-only")
+            text = f"the volume of its store directory {server.store_dir} is mounted read-only"
+            yield failed(server.subject, text, host.last.observed(f"{place}.volume.read_only", True))
         elif volume.problem:
             reason = f"the volume {volume.mount} of its store directory: {volume.problem}"
             yield unknown(server.subject, reason, HOW_TO_READ)
@@ -83,12 +81,6 @@ def _fullness(reading: HostReading, place: str, server: ServerProcess, volume: V
         reading.observed(f"{place}.volume.{field}", getattr(volume, field)),
         severity=Severity.WARNING if share > critical else None,
         measured=(share, warn if share > critical else critical, "ratio"),
-    )
-
-
-def _finding(reading: HostReading, server: ServerProcess, path: str, value: object, what: str) -> Finding:
-    return failed(
-        server.subject, f"the volume of its store directory {server.store_dir} {what}", reading.observed(path, value)
     )
 
 

@@ -17,7 +17,7 @@ from jsdoctor.checks.logs.words import times, when, zoned
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Observation, Severity, Subject, failed, passed, unknown
 from jsdoctor.model.log import LogEvidence, ProcessRun
-from jsdoctor.model.manifest import DeclaredServers, DeclaredStream, Manifests, Tool
+from jsdoctor.model.manifest import DeclaredServers, Manifests, Tool
 from jsdoctor.model.server import Servers
 
 
@@ -60,8 +60,7 @@ def temporary_store_logged(logs: LogEvidence) -> Iterator[Finding]:
             + ": they are gone after the next restart of the host or container",
             None if grave else Severity.INFO,
         )
-    emptied = list(_emptied(logs))
-    yield from emptied
+    yield from _emptied(logs)
 
 
 def _emptied(logs: LogEvidence) -> Iterator[Finding]:
@@ -107,7 +106,15 @@ def temporary_store_declared(manifests: Manifests) -> Iterator[Finding]:
     """Without `store_dir` a server takes the system's directory for temporary files (jetstream.go EnableJetStream)."""
     for stream in manifests.kept_streams():
         if stream.tool is Tool.NACK and stream.stored.storage == "memory" and not refused_by_tool(stream):
-            yield passed(stream.subject) if stream.states("storage") else _forgotten(stream)
+            if stream.states("storage"):
+                yield passed(stream.subject)
+                continue
+            yield failed(
+                stream.subject,
+                "storage is not set, and the resource definition's default is memory, not the server's file: messages"
+                " are gone when its servers restart; write storage: file, or storage: memory if that is intended",
+                stream.shows("storage", "memory"),
+            )
     for servers in manifests.servers:
         yield from _of_servers(servers)
 
@@ -122,8 +129,12 @@ def _of_servers(servers: DeclaredServers) -> Iterator[Finding]:
         return  # its file store is off
     if unsure := unclear(servers, "store_dir", *(("persistent",) if servers.is_chart else ())):
         yield unsure
+    elif persistent:
+        yield passed(servers.subject)
     elif persistent is not None:
-        yield passed(servers.subject) if persistent else _on_no_volume(servers)
+        why = "pvc.enabled is false" if servers.is_chart else "no volume that lasts holds its store_dir"
+        text = f"{why}: streams are kept in the container and are gone when it is replaced"
+        yield _finding(servers, "persistent", text, None)
     elif path is None:
         text = "no store_dir is set: streams are kept in the directory for temporary files, and are gone with it"
         yield _finding(servers, "jetstream", text, None)
@@ -135,12 +146,6 @@ def _of_servers(servers: DeclaredServers) -> Iterator[Finding]:
         yield _unmounted(servers) if "persistent" in servers.unclear else passed(servers.subject)
 
 
-def _on_no_volume(servers: DeclaredServers) -> Finding:
-    why = "pvc.enabled is false" if servers.is_chart else "no volume that lasts holds its store_dir"
-    text = f"{why}: streams are kept in the container and are gone when it is replaced"
-    return _finding(servers, "persistent", text, None)
-
-
 def _unmounted(servers: DeclaredServers) -> Finding:
     """A configuration in a ConfigMap, without a single workload that would show its volumes."""
     return unknown(
@@ -148,16 +153,6 @@ def _unmounted(servers: DeclaredServers) -> Finding:
         "no single workload of these manifests mounts this configuration, so it is not known whether a volume holds"
         f" store_dir {servers.get('store_dir')}",
         "give the manifest of its StatefulSet or service in the same run, too",
-    )
-
-
-def _forgotten(stream: DeclaredStream) -> Finding:
-    """A stream without a storage type, for which the resource definition's default is memory."""
-    return failed(
-        stream.subject,
-        "storage is not set, and the resource definition's default is memory, not the server's file: messages"
-        " are gone when its servers restart; write storage: file, or storage: memory if that is intended",
-        stream.shows("storage", "memory"),
     )
 
 

@@ -18,11 +18,7 @@ _MAX_NAMED = 3
 def closed_within(listed: ServerConnections, window_ns: int) -> Iterator[ClientConnection]:
     """What was closed no longer ago than that, by the server's own clock."""
     window = timedelta(microseconds=window_ns / 1000)
-    return (
-        connection
-        for connection in listed.closed or ()
-        if connection.stop is not None and listed.at - connection.stop <= window
-    )
+    return (c for c in listed.closed or () if c.stop is not None and listed.at - c.stop <= window)
 
 
 def not_listed(server: ServerConnections) -> Finding:

@@ -59,64 +59,36 @@ def _common(stream: Stream, params: Params) -> Iterator[Flaw]:
         share = max(stored[key] / limit for key, limit in limits.items() if limit > 0)
         full = share >= params.number("warn_share")
         oldest = "values" if stream.is_key_value else "parts of objects"
-        yield Flaw(
-            f"discard is old, so that it deletes its oldest {oldest} when it is full ({share:.0%} now) instead of"
-            " refusing new ones",
-            Severity.WARNING if full else Severity.INFO,
-            "discard",
-            config.discard,
-        )
+        text = f"discard is old, so that it deletes its oldest {oldest} when it is full ({share:.0%} now) instead of"
+        severity = Severity.WARNING if full else Severity.INFO
+        yield Flaw(f"{text} refusing new ones", severity, "discard", config.discard)
 
 
 def _of_objects(config: StreamConfig) -> Iterator[Flaw]:
     """All chunks of an object have the same subject."""
-    if config.max_msgs_per_subject > 0:
-        yield Flaw(
-            f"max_msgs_per_subject is {config.max_msgs_per_subject:,}: of an object with more chunks the first ones are"
-            " deleted",
-            Severity.WARNING,
-            "max_msgs_per_subject",
-            config.max_msgs_per_subject,
-        )
-
-    if 0 < config.max_msg_size < _CHUNK_BYTES:
-        yield Flaw(
-            f"max_msg_size is {config.max_msg_size:,} bytes: larger objects are refused, unless their client writes"
-            f" smaller chunks than the usual {_CHUNK_BYTES:,} bytes",
-            Severity.INFO,
-            "max_msg_size",
-            config.max_msg_size,
-        )
+    if (most := config.max_msgs_per_subject) > 0:
+        text = f"max_msgs_per_subject is {most:,}: of an object with more chunks the first ones are deleted"
+        yield Flaw(text, Severity.WARNING, "max_msgs_per_subject", most)
+    if 0 < (size := config.max_msg_size) < _CHUNK_BYTES:
+        text = f"max_msg_size is {size:,} bytes: larger objects are refused, unless their client writes smaller chunks"
+        yield Flaw(f"{text} than the usual {_CHUNK_BYTES:,} bytes", Severity.INFO, "max_msg_size", size)
 
 
 def _of_key_values(stream: Stream) -> Iterator[Flaw]:
     config, history = stream.config, stream.config.max_msgs_per_subject
     if history < 1:
-        yield Flaw(
-            "max_msgs_per_subject is not set, so that every value is kept, and clients may refuse it as no bucket",
-            Severity.WARNING,
-            "max_msgs_per_subject",
-            history,
-        )
+        text = "max_msgs_per_subject is not set, so that every value is kept, and clients may refuse it as no bucket"
+        yield Flaw(text, Severity.WARNING, "max_msgs_per_subject", history)
     if config.allow_msg_ttl and history > 1:
-        yield Flaw(
-            f"it keeps up to {history} values of a key and allows a time to live for each: when the newest expires, the"
-            " one before may be the current value again",
-            Severity.INFO,
-            "allow_msg_ttl",
-            True,
-        )
+        text = f"it keeps up to {history} values of a key and allows a time to live for each: when the newest expires,"
+        yield Flaw(f"{text} the one before may be the current value again", Severity.INFO, "allow_msg_ttl", True)
     own = f"$KV.{stream.name.removeprefix('KV_')}."
     for source in config.sources:
         for transform in source.subject_transforms:
             if transform.dest and not transform.dest.startswith(own):
-                yield Flaw(
-                    f"what it copies from {source.name} is stored as {transform.dest}, which is no key of it: keys"
-                    f" begin with {own}",
-                    Severity.WARNING,
-                    "sources.subject_transforms.dest",
-                    transform.dest,
-                )
+                text = f"what it copies from {source.name} is stored as {transform.dest}, which is no key of it"
+                text += f": keys begin with {own}"
+                yield Flaw(text, Severity.WARNING, "sources.subject_transforms.dest", transform.dest)
     yield from _unannounced(stream)
 
 
@@ -127,13 +99,9 @@ def _unannounced(stream: Stream) -> Iterator[Flaw]:
         return
     watchers = [c for c in stream.consumers if c.config.deliver_subject and not c.config.durable_name]
     if watchers:
-        yield Flaw(
-            f"values expire after {span(config.max_age_ns)} without a marker, so that"
-            f" {counted(len(watchers), 'watcher')} of it cannot notice",
-            Severity.INFO,
-            "subject_delete_marker_ttl",
-            0,
-        )
+        blind = f"{counted(len(watchers), 'watcher')} of it cannot notice"
+        text = f"values expire after {span(config.max_age_ns)} without a marker, so that {blind}"
+        yield Flaw(text, Severity.INFO, "subject_delete_marker_ttl", 0)
 
 
 def _finding(stream: Stream, problems: list[Flaw]) -> Finding:

@@ -16,6 +16,8 @@ from jsdoctor.model.server import ConnectedServer, Servers
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
 from jsdoctor.model.wording import counted
 
+_ATTRIBUTES = {"max_age": "max_age_ns"}
+
 
 @check("stream_limits.change_deletes_declared")
 def change_deletes_declared(
@@ -80,12 +82,11 @@ def _changed(
     return failed(
         stream.subject,
         "; ".join(deletion.says for deletion in changes),
-        *(stream.shows(deletion.field, getattr(wanted, _attribute(deletion.field))) for deletion in changes),
+        *(
+            stream.shows(deletion.field, getattr(wanted, _ATTRIBUTES.get(deletion.field, deletion.field)))
+            for deletion in changes
+        ),
         *shown(current, "state.messages", "state.bytes"),
         confidence=Confidence.HIGH if exact else Confidence.MEDIUM,
         measured=(max(known) if known else None, 0, "count"),
     )
-
-
-def _attribute(field: str) -> str:
-    return "max_age_ns" if field == "max_age" else field

@@ -52,9 +52,8 @@ def stores_replies_declared(manifests: Manifests) -> Iterator[Finding]:
         elif fault is None:
             yield passed(stream.subject)
         else:
-            yield failed(
-                stream.subject, fault[1], stream.shows("subjects", list(stream.stored.subjects)), severity=fault[0]
-            )
+            shown = stream.shows("subjects", list(stream.stored.subjects))
+            yield failed(stream.subject, fault[1], shown, severity=fault[0])
 
 
 def _fault(config: StreamConfig) -> tuple[Severity, str] | None:

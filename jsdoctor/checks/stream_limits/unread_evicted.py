@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from jsdoctor.checks.consumer_lag.progress import flow
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.streams.limits import storage_fills
-from jsdoctor.model.finding import Finding, Severity, failed, passed, shown, unknown
+from jsdoctor.model.finding import Finding, Severity, compared, failed, passed, shown, unknown
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
 from jsdoctor.model.trend import ConsumerHistory, StreamHistory, Trend
@@ -77,9 +77,8 @@ def work_lost(trend: Trend, params: Params) -> Iterator[Finding]:
         if stream.last.config.retention != "workqueue":
             continue
         if not all(reading.consumers_seen for reading in stream.readings):
-            yield unknown(
-                stream.last.subject, "not all of its consumers were seen", "run again, with a larger --timeout"
-            )
+            reason = "not all of its consumers were seen"
+            yield unknown(stream.last.subject, reason, "run again, with a larger --timeout")
             continue
         arrived = stream.last.state.last_seq - stream.first.state.last_seq
         left = arrived - (stream.last.state.messages - stream.first.state.messages)
@@ -100,10 +99,7 @@ def _work_lost(history: StreamHistory, left: int, lost: int, least: int) -> Find
         stream.subject,
         f"{lost:,} of {left:,} messages that left this work queue within {history.elapsed_s:.0f} s were"
         f" acknowledged by no consumer: {' or '.join(reasons)} removed them unprocessed",
-        history.first.observed("state.messages", history.first.state.messages),
-        stream.observed("state.messages", stream.state.messages),
-        history.first.observed("state.last_seq", history.first.state.last_seq),
-        stream.observed("state.last_seq", stream.state.last_seq),
+        *compared(history.first, stream, "state.messages", "state.last_seq"),
         measured=(lost, least, "count"),
         remedy={"action": "stream.look_at_consumers"},
         advice="Get more of the work done in time: start or add workers, or give the messages longer to live.",
