@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jsdoctor.checks.logs.index import index_of
-from jsdoctor.checks.logs.log_incidents import ProcessTimeline
+from jsdoctor.checks.logs.log_incidents import ProcessTimeline, index_of
 from jsdoctor.model.log import DATED_US, LogEvidence, LogFile, LogTime, ProcessRun
 
 S = 1_000_000

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from jsdoctor.checks.stream_limits.metadata_threshold import most_subjects
 from jsdoctor.checks.stream_limits.rejects_publishes import rejects_publishes
-from jsdoctor.checks.stream_limits.stream_thresholds import most_subjects
 from jsdoctor.checks.stream_limits.unheard_subjects import unheard_subjects
 from jsdoctor.checks.stream_limits.unread_evicted import unread_evicted
 from jsdoctor.checks.streams.limits import stored_subjects

@@ -12,7 +12,7 @@ import pytest
 
 from jsdoctor.checks.declared import consumer_refusals, stream_refusals
 from jsdoctor.checks.declared.refusal import ServerRefusal, certain, of_descriptions, of_negative_numbers
-from jsdoctor.checks.declared.stream_origins import TransformUse, faults
+from jsdoctor.checks.declared.stream_refusals import TransformUse, faults
 from jsdoctor.model.jetstream import ConsumerConfig, StreamConfig
 from jsdoctor.model.server_defaults import consumer_as_stored
 from tests.support.evidence import FIXTURES

@@ -13,7 +13,7 @@ import nats
 import pytest
 
 from jsdoctor.checks.consumer_lag.metadata_threshold import KEYS as CONSUMER_KEYS
-from jsdoctor.checks.stream_limits.stream_thresholds import KEYS as STREAM_KEYS
+from jsdoctor.checks.stream_limits.metadata_threshold import KEYS as STREAM_KEYS
 from tests.servers import ClusterFactory
 from tests.support.deployment import add_consumer, add_stream
 from tests.support.ruleset import rules

@@ -21,8 +21,8 @@ from jsdoctor.checks.cluster_health.peer_reachability import (
 )
 from jsdoctor.checks.cluster_health.raft import UNKNOWN_NAME, EarlierReadings, quorum
 from jsdoctor.checks.logs.bursts import bursts
-from jsdoctor.checks.logs.index import index_of
 from jsdoctor.checks.logs.log_findings import detailed_finding
+from jsdoctor.checks.logs.log_incidents import index_of
 from jsdoctor.checks.logs.words import cluster_of, no_server_lines, zoned
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.servers.health import uptime_ns

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 
 from jsdoctor.checks.cluster_health.links import Members, clusters, in_roll_out, parted
 from jsdoctor.checks.logs.bursts import bursts
-from jsdoctor.checks.logs.index import index_of
 from jsdoctor.checks.logs.log_findings import detailed_finding
+from jsdoctor.checks.logs.log_incidents import index_of
 from jsdoctor.checks.logs.words import listed, no_server_lines, zoned
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Severity, Subject, failed, passed

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from jsdoctor.checks.dedupe_window.repeats import ScannedStream, examples, is_published_to, observed, scanned
-from jsdoctor.checks.logs.index import index_of
+from jsdoctor.checks.logs.log_incidents import index_of
 from jsdoctor.checks.logs.words import listed, no_client_lines, no_server_lines, zoned
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Confidence, Finding, Severity, Subject, failed, passed, shown, unknown

@@ -12,7 +12,7 @@ from jsdoctor.checks.logs.bursts import bursts
 from jsdoctor.checks.logs.log_findings import finding_of
 from jsdoctor.checks.logs.words import client_of
 from jsdoctor.checks.packet_reordering.losses import network_faults
-from jsdoctor.checks.packets.publishes import no_publishes, readable_publishers
+from jsdoctor.checks.packets.traffic import no_publishes, readable_publishers
 from jsdoctor.checks.packets.views import View, most_severe, observed, period, views
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Severity, Subject, failed, passed

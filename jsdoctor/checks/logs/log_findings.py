@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from jsdoctor.checks.logs.bursts import Burst
-from jsdoctor.checks.logs.index import index_of
-from jsdoctor.checks.logs.log_incidents import LogIncident
+from jsdoctor.checks.logs.log_incidents import LogIncident, index_of
 from jsdoctor.checks.logs.words import latest, zoned
 from jsdoctor.model.finding import Confidence, Finding, Severity, failed, passed
 from jsdoctor.model.log import LogEvidence, LogTime

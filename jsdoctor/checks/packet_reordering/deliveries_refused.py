@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.packets.consumers import share_of_deliveries
+from jsdoctor.checks.packets.traffic import share_of_deliveries
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding
 from jsdoctor.model.nats_traffic import ConsumerTraffic

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jsdoctor.checks.packets.publishes import no_publishes, readable_publishers, refused, total
+from jsdoctor.checks.packets.traffic import no_publishes, readable_publishers, refused, total
 from jsdoctor.checks.packets.views import observed, percent, period
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import CLUSTER, Finding, Severity, failed, passed

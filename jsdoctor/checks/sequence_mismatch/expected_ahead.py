@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from jsdoctor.checks.logs.bursts import bursts
 from jsdoctor.checks.logs.log_findings import finding_of
 from jsdoctor.checks.logs.words import client_of
-from jsdoctor.checks.packets.publishes import RefusedBy, no_publishes, readable_publishers, refused
+from jsdoctor.checks.packets.traffic import RefusedBy, no_publishes, readable_publishers, refused
 from jsdoctor.checks.packets.views import moment, observed
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.sequence_mismatch.refusals import REFUSED, all_ahead, repeated, some_ahead

@@ -11,7 +11,7 @@ from jsdoctor.checks.logs.bursts import Burst, bursts
 from jsdoctor.checks.logs.log_findings import finding_of
 from jsdoctor.checks.logs.words import client_of
 from jsdoctor.checks.packet_reordering.losses import network_faults
-from jsdoctor.checks.packets.publishes import RefusedBy, no_publishes, readable_publishers, refused, total
+from jsdoctor.checks.packets.traffic import RefusedBy, no_publishes, readable_publishers, refused, total
 from jsdoctor.checks.packets.views import observed, period
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.sequence_mismatch.refusals import REFUSED, all_ahead, repeated

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.logs.bursts import bursts
-from jsdoctor.checks.logs.index import index_of
 from jsdoctor.checks.logs.log_findings import finding_of
+from jsdoctor.checks.logs.log_incidents import index_of
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Finding, Severity
 from jsdoctor.model.log import LogEvidence, Occurrence

@@ -11,8 +11,8 @@ from math import fsum
 
 import msgspec
 
-from jsdoctor.checks.cluster_health.balance import Spread
 from jsdoctor.checks.cluster_health.links import cluster_of
+from jsdoctor.checks.cluster_health.placement_imbalance import Spread
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.servers.closings import name_of
 from jsdoctor.model.account_claims import AccountClaims, AccountUse

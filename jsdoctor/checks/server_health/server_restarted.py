@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
 from jsdoctor.checks.logs.bursts import Burst, bursts
-from jsdoctor.checks.logs.index import index_of
 from jsdoctor.checks.logs.log_findings import finding_of
+from jsdoctor.checks.logs.log_incidents import index_of
 from jsdoctor.checks.logs.words import by_server, no_server_lines, times, when, zoned
 from jsdoctor.checks.registry import check
 from jsdoctor.checks.servers.health import started_at, uptime_ns

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jsdoctor.checks.registry import check
-from jsdoctor.checks.stream_limits.stream_thresholds import most_subjects
+from jsdoctor.checks.stream_limits.metadata_threshold import most_subjects
 from jsdoctor.model.finding import Finding, failed, passed, shown
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import SnapshotSeries

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
-from jsdoctor.checks.monitor_metadata import Presets, read_thresholds
+import msgspec
+
+from jsdoctor.checks.monitor_metadata import PREFIX, Presets, Thresholds, ValueKind, read_thresholds
 from jsdoctor.checks.registry import check
-from jsdoctor.checks.stream_limits.stream_thresholds import KEYS, breaches
 from jsdoctor.model.finding import Finding, Severity, failed, passed
 from jsdoctor.model.params import Params
-from jsdoctor.model.snapshot import SnapshotSeries
+from jsdoctor.model.snapshot import SnapshotSeries, Stream
+from jsdoctor.model.wording import span
 
 
 @check("stream_limits.metadata_threshold")
@@ -35,3 +38,123 @@ def metadata_threshold(snapshots: SnapshotSeries, params: Params) -> Iterator[Fi
             severity=None if worst.severity is Severity.CRITICAL else worst.severity,
             measured=(worst.measured, worst.threshold, worst.unit),
         )
+
+
+KEYS = {
+    "lag-critical": ValueKind.COUNT,
+    "seen-critical": ValueKind.DURATION,
+    "min-sources": ValueKind.COUNT,
+    "max-sources": ValueKind.COUNT,
+    "peer-expect": ValueKind.COUNT,
+    "peer-lag-critical": ValueKind.COUNT,
+    "peer-seen-critical": ValueKind.DURATION,
+    "msgs-warn": ValueKind.COUNT,
+    "msgs-critical": ValueKind.COUNT,
+    "subjects-warn": ValueKind.COUNT,
+    "subjects-critical": ValueKind.COUNT,
+}
+"""Every key that the peers know for streams. None of them means more than it says: an unset peer-expect is no peer."""
+
+
+class Breach(msgspec.Struct, frozen=True):
+    """A threshold that is passed: its text, the field and value behind it, and the numbers."""
+
+    text: str
+    path: str
+    value: Any
+    severity: Severity = Severity.CRITICAL
+    measured: int | None = None
+    threshold: int | None = None
+    unit: str | None = None
+
+
+def breaches(stream: Stream, on: Thresholds) -> Iterator[Breach]:
+    """Every threshold of the stream that is passed or cannot be read."""
+    for key, shape in on.unreadable.items():
+        value = stream.config.metadata.get(PREFIX + key, "")
+        text = f"the metadata key {PREFIX}{key} is {value!r} and must be {shape}: nothing is watched by it"
+        yield Breach(text, f"config.metadata.{PREFIX}{key}", value, Severity.WARNING)
+    yield from _peers(stream, on)
+    yield from _messages(stream, on)
+    yield from _subjects(stream, on)
+    yield from _origins(stream, on)
+
+
+def _peers(stream: Stream, on: Thresholds) -> Iterator[Breach]:
+    peers = stream.cluster.replicas if stream.cluster else ()
+    if expected := on.counts.get("peer-expect"):
+        there = 1 + len(peers)
+        if there != expected:
+            text = f"the stream has R{there}, peer-expect is {expected}"
+            yield Breach(text, "cluster.replicas", there, measured=there, threshold=expected, unit="count")
+    lag, seen_ns = on.counts.get("peer-lag-critical"), on.durations_ns.get("peer-seen-critical")
+    for peer in peers:
+        if lag and peer.lag > lag:
+            text = f"replica {peer.name} is {peer.lag:,} operations behind, peer-lag-critical is {lag:,}"
+            yield Breach(text, "cluster.replicas.lag", peer.lag, measured=peer.lag, threshold=lag, unit="count")
+        if seen_ns and peer.active_ns > seen_ns:
+            text = (
+                f"replica {peer.name} was last seen {span(peer.active_ns)} ago, peer-seen-critical is {span(seen_ns)}"
+            )
+            yield _late(text, "cluster.replicas.active", peer.active_ns, seen_ns)
+
+
+def _messages(stream: Stream, on: Thresholds) -> Iterator[Breach]:
+    held = stream.state.messages
+    for key, severity in (("msgs-critical", Severity.CRITICAL), ("msgs-warn", Severity.WARNING)):
+        if (least := on.counts.get(key)) and held <= least:
+            text = f"{held:,} messages are stored, {key} requests more than {least:,}"
+            yield Breach(text, "state.messages", held, severity, held, least, "count")
+            return
+
+
+def _subjects(stream: Stream, on: Thresholds) -> Iterator[Breach]:
+    """A critical value above the warning is a ceiling, one below it a floor; alone, critical is a ceiling."""
+    held, ceiling = stream.state.num_subjects, _is_ceiling(on)
+    for key, severity in (("subjects-critical", Severity.CRITICAL), ("subjects-warn", Severity.WARNING)):
+        limit = on.counts.get(key)
+        if limit and (held >= limit if ceiling else held <= limit):
+            text = f"{'' if ceiling else 'only '}{held:,} subjects are stored, {key} is {limit:,}"
+            yield Breach(text, "state.num_subjects", held, severity, held, limit, "count")
+            return
+
+
+def _is_ceiling(on: Thresholds) -> bool:
+    return on.counts.get("subjects-warn", 0) < on.counts.get("subjects-critical", 0)
+
+
+def most_subjects(stream: Stream) -> int | None:
+    """The number of subjects from which the stream's own metadata wants to be warned; None where it names none."""
+    on = read_thresholds(stream.config.metadata, {key: KEYS[key] for key in ("subjects-warn", "subjects-critical")})
+    if on is None or not _is_ceiling(on):
+        return None
+    return on.counts.get("subjects-warn") or on.counts["subjects-critical"]
+
+
+def _origins(stream: Stream, on: Thresholds) -> Iterator[Breach]:
+    """Thresholds that are set for all streams, not by this one, do not count for streams without origins."""
+    sources, least, most = len(stream.sources), on.counts.get("min-sources"), on.counts.get("max-sources")
+    if not sources and "min-sources" not in on.own:
+        least = None
+    if (least and sources < least) or (most and sources > most):
+        key, limit = ("min-sources", least) if least and sources < least else ("max-sources", most)
+        text = f"{sources} sources where {key} is {limit}"
+        yield Breach(text, "sources", sources, measured=sources, threshold=limit, unit="count")
+    lag, seen_ns = on.counts.get("lag-critical"), on.durations_ns.get("seen-critical")
+    origins = stream.sources or ((stream.mirror,) if stream.mirror else ())
+    if not origins and on.own & {"lag-critical", "seen-critical"}:
+        text = "lag-critical or seen-critical is set and the stream is neither a mirror nor has sources"
+        yield Breach(text, "config.mirror", None, Severity.WARNING)
+    for origin in origins:
+        if lag and origin.lag >= lag:
+            text = f"{origin.name} is {origin.lag:,} messages ahead, lag-critical is {lag:,}"
+            yield Breach(text, "lag", origin.lag, measured=origin.lag, threshold=lag, unit="count")
+        if seen_ns and origin.active_ns < 0:
+            yield Breach(f"{origin.name} was never seen, seen-critical is {span(seen_ns)}", "active", origin.active_ns)
+        elif seen_ns and origin.active_ns >= seen_ns:
+            text = f"{origin.name} was last seen {span(origin.active_ns)} ago, seen-critical is {span(seen_ns)}"
+            yield _late(text, "active", origin.active_ns, seen_ns)
+
+
+def _late(text: str, path: str, active_ns: int, limit_ns: int) -> Breach:
+    return Breach(text, path, active_ns, measured=active_ns, threshold=limit_ns, unit="duration")
