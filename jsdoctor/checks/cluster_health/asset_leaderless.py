@@ -33,13 +33,11 @@ from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.params import Params
 from jsdoctor.model.raft import RaftGroups, RaftMember
 from jsdoctor.model.server import Server, Servers
-from jsdoctor.model.snapshot import MAX_UNRESPONSIVE, Consumer, SnapshotSeries, Stream, UnresponsiveAsset
+from jsdoctor.model.snapshot import MAX_UNRESPONSIVE, Consumer, SnapshotSeries, Stream
 from jsdoctor.model.trend import Trend
 from jsdoctor.model.wording import span
 
 _AGAIN = "run again in ten seconds, with at least two samples: an election takes four to nine seconds"
-
-
 _UNANSWERED = {"unanswered": True}
 
 
@@ -68,7 +66,13 @@ def asset_leaderless(
                     yield doubt or _judged(consumer, stream, history, beginnings, silence_ns)
     always = set.intersection(*({asset.subject for asset in sample.silent} for sample in snapshots.snapshots))
     for silent in snapshots.last.silent[:MAX_UNRESPONSIVE]:
-        yield _silent(silent, None if silent.subject in always else Severity.ERROR)
+        yield failed(
+            silent.subject,
+            f"it exists and no server responds for it: {silent.reason}",
+            Observation("$JS.API", "offline" if silent.offline else "missing", silent.subject.name),
+            severity=None if silent.subject in always else Severity.ERROR,
+            remedy=_UNANSWERED,
+        )
     if (more := len(snapshots.last.silent) - MAX_UNRESPONSIVE) > 0:
         yield failed(
             CLUSTER,
@@ -139,16 +143,6 @@ def _leaderless(absence: LeaderAbsence, why: str, severity: Severity | None) -> 
         *(asset.observed(f"cluster.replicas[{peer.name}].active", peer.active_ns) for peer in absence.peers),
         severity=severity,
         measured=(len(absence.answering) or None, absence.needed, "count"),
-        remedy=_UNANSWERED,
-    )
-
-
-def _silent(asset: UnresponsiveAsset, severity: Severity | None) -> Finding:
-    return failed(
-        asset.subject,
-        f"it exists and no server responds for it: {asset.reason}",
-        Observation("$JS.API", "offline" if asset.offline else "missing", asset.subject.name),
-        severity=severity,
         remedy=_UNANSWERED,
     )
 

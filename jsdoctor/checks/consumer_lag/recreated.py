@@ -39,7 +39,12 @@ def recreated(trend: Trend, params: Params) -> Iterator[Finding]:
         times = Counter(kind for interval in replaced for kind in interval.by_kind)
         worst, count = max(times.items(), key=lambda item: item[1], default=((), 0))
         if most and most.total >= many:
-            yield _finding(stream, most.total, many, _of_most(most))
+            text = (
+                f"{most.total:,} of {most.before:,} ordered consumers were replaced between two samples, each by a new"
+                " one of the same filter that starts at a sequence: their clients missed messages or heartbeats, or"
+                " lost their connection"
+            )
+            yield _finding(stream, most.total, many, text)
         elif count >= often:
             yield _finding(stream, count, often, _of_one(worst, count, len(trend.snapshots)))
         elif count:
@@ -87,14 +92,6 @@ def _is_ordered(consumer: Consumer) -> bool:
 
 def _kind(consumer: Consumer) -> _Kind:
     return consumer.config.filters
-
-
-def _of_most(replaced: _Replaced) -> str:
-    return (
-        f"{replaced.total:,} of {replaced.before:,} ordered consumers were replaced between two samples, each by a new"
-        " one of the same filter that starts at a sequence: their clients missed messages or heartbeats, or lost their"
-        " connection"
-    )
 
 
 def _of_one(kind: _Kind, times: int, samples: int) -> str:

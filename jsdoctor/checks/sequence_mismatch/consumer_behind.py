@@ -38,7 +38,10 @@ def consumer_behind(trend: Trend) -> Iterator[Finding]:
                 then = "it reads on, more slowly than messages are removed in front of it"
                 yield _finding(history, f"{text} {span(int(history.elapsed_s * 1e9))}: {then}", missed)
             elif missed := _emptied(history):
-                yield _emptied_finding(history, missed)
+                text = f"at least {counted(missed, 'message')} that waited for it are gone without a delivery: within"
+                then = "all that the stream held was removed, by a purge, a rollup or limits"
+                text = f"{text} {span(int(history.elapsed_s * 1e9))} {then}"
+                yield _finding(history, text, missed, Severity.INFO, Confidence.MEDIUM)
             else:
                 yield passed(consumer.subject)
         elif not consumer.config.filters:
@@ -101,17 +104,6 @@ def _emptied_between(first: Consumer, before: Stream, last: Consumer, after: Str
         return 0
     waited = min(first.num_pending, before.state.last_seq - first.delivered.stream_seq)
     return max(waited - (last.delivered.consumer_seq - first.delivered.consumer_seq), 0)
-
-
-def _emptied_finding(history: ConsumerHistory, missed: int) -> Finding:
-    return _finding(
-        history,
-        f"at least {counted(missed, 'message')} that waited for it are gone without a delivery: within"
-        f" {span(int(history.elapsed_s * 1e9))} all that the stream held was removed, by a purge, a rollup or limits",
-        missed,
-        Severity.INFO,
-        Confidence.MEDIUM,
-    )
 
 
 def _possible(history: ConsumerHistory) -> Finding:

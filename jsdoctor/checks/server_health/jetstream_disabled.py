@@ -46,18 +46,15 @@ def _running(server: Server, leader: Server | None, start_up_ns: int) -> Finding
         return passed(server.subject)
     uptime = uptime_ns(server)
     if uptime is not None and uptime >= start_up_ns:
-        return _outsider(server, _readmission(leader, uptime))
+        return failed(
+            server.subject,
+            "it runs JetStream and is no member of the meta group: no stream or consumer is placed on it."
+            f" {_readmission(leader, uptime)}",
+            server.observed("meta_cluster.leader", server.meta.leader if server.meta else None),
+            severity=Severity.WARNING,
+        )
     return unknown(
         server.subject, "it started a moment ago and is no member of the meta group yet", "run again in a minute"
-    )
-
-
-def _outsider(server: Server, remedy: str) -> Finding:
-    return failed(
-        server.subject,
-        f"it runs JetStream and is no member of the meta group: no stream or consumer is placed on it. {remedy}",
-        server.observed("meta_cluster.leader", server.meta.leader if server.meta else None),
-        severity=Severity.WARNING,
     )
 
 

@@ -49,7 +49,9 @@ def sync_interval(servers: Servers, snapshots: SnapshotSeries | None, params: Pa
         if stats and stats.config and not stats.disabled:
             by_cluster[server.cluster or f"server {server.name}"].append(_Member(server, stats.config))
     for name, members in by_cluster.items():
-        subject = members[0].server.subject if name.startswith("server ") else _cluster(name, len(by_cluster))
+        subject = CLUSTER if len(by_cluster) == 1 else Subject(kind="cluster", name=name)
+        if name.startswith("server "):
+            subject = members[0].server.subject
         lazy = [member for member in members if member.flushes_late]
         if not lazy:
             yield passed(subject)
@@ -63,10 +65,6 @@ def sync_interval(servers: Servers, snapshots: SnapshotSeries | None, params: Pa
             yield _explained(subject, lazy, streams)
         else:
             yield passed(subject)
-
-
-def _cluster(name: str, count: int) -> Subject:
-    return CLUSTER if count == 1 else Subject(kind="cluster", name=name)
 
 
 def _alone(snapshots: SnapshotSeries, servers: set[str], least: int) -> list[Stream]:

@@ -142,18 +142,15 @@ def _of_servers(servers: DeclaredServers) -> Iterator[Finding]:
         kind = "is in memory" if is_in_memory(str(path)) else "is for temporary files"
         text = f"store_dir {path} {kind}: streams are gone after the next restart of the host or container"
         yield _finding(servers, "store_dir", text, None if is_in_memory(str(path)) else Severity.INFO)
+    elif "persistent" in servers.unclear:  # a ConfigMap, without a single workload that would show its volumes
+        yield unknown(
+            servers.subject,
+            "no single workload of these manifests mounts this configuration, so it is not known whether a volume holds"
+            f" store_dir {path}",
+            "give the manifest of its StatefulSet or service in the same run, too",
+        )
     else:
-        yield _unmounted(servers) if "persistent" in servers.unclear else passed(servers.subject)
-
-
-def _unmounted(servers: DeclaredServers) -> Finding:
-    """A configuration in a ConfigMap, without a single workload that would show its volumes."""
-    return unknown(
-        servers.subject,
-        "no single workload of these manifests mounts this configuration, so it is not known whether a volume holds"
-        f" store_dir {servers.get('store_dir')}",
-        "give the manifest of its StatefulSet or service in the same run, too",
-    )
+        yield passed(servers.subject)
 
 
 def _finding(servers: DeclaredServers, setting: str, text: str, severity: Severity | None) -> Finding:

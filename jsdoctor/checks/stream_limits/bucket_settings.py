@@ -38,7 +38,16 @@ def bucket_settings(snapshots: SnapshotSeries, params: Params) -> Iterator[Findi
             continue
         problems = [*_of_key_values(stream)] if stream.is_key_value else [*_of_objects(stream.config)]
         problems += _common(stream, params)
-        yield _finding(stream, problems) if problems else passed(stream.subject)
+        if not problems:
+            yield passed(stream.subject)
+            continue
+        yield failed(
+            stream.subject,
+            "; ".join(problem.text for problem in problems),
+            *(stream.observed(f"config.{problem.setting}", problem.value) for problem in problems),
+            severity=max((problem.severity for problem in problems), key=lambda severity: severity.rank),
+            measured=(len(problems), 0, "count"),
+        )
 
 
 def _is_bucket(stream: Stream) -> bool:
@@ -102,13 +111,3 @@ def _unannounced(stream: Stream) -> Iterator[Flaw]:
         blind = f"{counted(len(watchers), 'watcher')} of it cannot notice"
         text = f"values expire after {span(config.max_age_ns)} without a marker, so that {blind}"
         yield Flaw(text, Severity.INFO, "subject_delete_marker_ttl", 0)
-
-
-def _finding(stream: Stream, problems: list[Flaw]) -> Finding:
-    return failed(
-        stream.subject,
-        "; ".join(problem.text for problem in problems),
-        *(stream.observed(f"config.{problem.setting}", problem.value) for problem in problems),
-        severity=max((problem.severity for problem in problems), key=lambda severity: severity.rank),
-        measured=(len(problems), 0, "count"),
-    )

@@ -34,7 +34,16 @@ def expiry_stuck(snapshots: SnapshotSeries, trend: Trend | None, params: Params)
         oldest_ns, newest_ns = _age_ns(stream, stream.state.first_ts), _age_ns(stream, stream.state.last_ts)
         age_ns = max(oldest_ns, newest_ns)
         if age_ns > allowed_ns and not _is_moving(seen_before.get((stream.account, stream.name))):
-            yield _stuck(stream, age_ns, allowed_ns, behind_future=oldest_ns < -_JITTER_NS)
+            hidden = oldest_ns < -_JITTER_NS
+            yield failed(
+                stream.subject,
+                f"messages {span(age_ns)} old are still stored although max_age is {span(stream.config.max_age_ns)}"
+                + (": the first message is dated in the future and nothing behind it expires" if hidden else ""),
+                stream.observed("config.max_age", stream.config.max_age_ns),
+                *shown(stream, "state.first_ts", "state.last_ts"),
+                measured=(age_ns, allowed_ns, "duration"),
+                remedy={"first_seq": stream.state.first_seq},
+            )
         elif oldest_ns < -_JITTER_NS:
             yield unknown(
                 stream.subject,
@@ -59,15 +68,3 @@ def _age_ns(stream: Stream, moment: datetime | None) -> int:
 def _is_moving(history: StreamHistory | None) -> bool:
     """A long backlog takes a while to expire: as long as the head moves, nothing is stuck."""
     return history is not None and history.last.state.first_seq > history.first.state.first_seq
-
-
-def _stuck(stream: Stream, age_ns: int, allowed_ns: int, behind_future: bool) -> Finding:
-    return failed(
-        stream.subject,
-        f"messages {span(age_ns)} old are still stored although max_age is {span(stream.config.max_age_ns)}"
-        + (": the first message is dated in the future and nothing behind it expires" if behind_future else ""),
-        stream.observed("config.max_age", stream.config.max_age_ns),
-        *shown(stream, "state.first_ts", "state.last_ts"),
-        measured=(age_ns, allowed_ns, "duration"),
-        remedy={"first_seq": stream.state.first_seq},
-    )
