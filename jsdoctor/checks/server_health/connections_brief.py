@@ -6,7 +6,7 @@ From logs: an application that goes on after its client closed the connection fo
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 import msgspec
@@ -15,7 +15,7 @@ from jsdoctor.checks.logs.bursts import Burst, bursts
 from jsdoctor.checks.logs.log_findings import detailed_finding, is_recent
 from jsdoctor.checks.logs.words import client_of
 from jsdoctor.checks.registry import check
-from jsdoctor.checks.servers.closings import closed_within, most_common, not_listed
+from jsdoctor.checks.servers.closings import closed_within, not_listed, observed_closings
 from jsdoctor.model.connections import ClientConnection, Connections, ServerConnections
 from jsdoctor.model.finding import Finding, Observation, Severity, Subject, failed, passed
 from jsdoctor.model.log import LogEvidence
@@ -143,22 +143,13 @@ def _brief(client: Subject, closings: Sequence[_Closing], times: int, params: Pa
     )
 
 
-def _observed(closings: Sequence[_Closing]) -> tuple[Observation, ...]:
+def _observed(closings: Sequence[_Closing]) -> Iterator[Observation]:
     """What each server lists of them."""
-    by_server: Mapping[str, list[_Closing]] = defaultdict(list)
+    by_server: dict[str, list[_Closing]] = defaultdict(list)
     for closing in closings:
         by_server[closing.server.server].append(closing)
-    return tuple(
-        observation for of_server in by_server.values() for observation in _listed(of_server[0].server, of_server)
-    )
-
-
-def _listed(server: ServerConnections, closings: Sequence[_Closing]) -> Iterator[Observation]:
-    closed = [closing.connection for closing in closings]
-    yield server.observed("connz.closed by reason", most_common(connection.reason for connection in closed))
-    yield server.observed("connz.closed by address", most_common(connection.ip for connection in closed))
-    yield server.observed("connz.closed by library", most_common(connection.lang for connection in closed))
-    yield server.observed("last stop", max(closing.stop for closing in closings))
+    for listed in by_server.values():
+        yield from observed_closings(listed[0].server, [closing.connection for closing in listed])
 
 
 _CLOSED = ("connection-closed-for-good", "connection-closed-for-good-in-java")

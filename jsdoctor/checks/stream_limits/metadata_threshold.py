@@ -36,7 +36,7 @@ def metadata_threshold(snapshots: SnapshotSeries, params: Params) -> Iterator[Fi
             "; ".join(breach.text for breach in worst_first),
             *(stream.observed(breach.path, breach.value) for breach in worst_first),
             severity=None if worst.severity is Severity.CRITICAL else worst.severity,
-            measured=(worst.measured, worst.threshold, worst.unit),
+            measured=worst.measured,
         )
 
 
@@ -63,9 +63,7 @@ class Breach(msgspec.Struct, frozen=True):
     path: str
     value: Any
     severity: Severity = Severity.CRITICAL
-    measured: int | None = None
-    threshold: int | None = None
-    unit: str | None = None
+    measured: tuple[int | None, int | None, str | None] = (None, None, None)
 
 
 def breaches(stream: Stream, on: Thresholds) -> Iterator[Breach]:
@@ -86,17 +84,18 @@ def _peers(stream: Stream, on: Thresholds) -> Iterator[Breach]:
         there = 1 + len(peers)
         if there != expected:
             text = f"the stream has R{there}, peer-expect is {expected}"
-            yield Breach(text, "cluster.replicas", there, measured=there, threshold=expected, unit="count")
+            yield Breach(text, "cluster.replicas", there, measured=(there, expected, "count"))
     lag, seen_ns = on.counts.get("peer-lag-critical"), on.durations_ns.get("peer-seen-critical")
     for peer in peers:
         if lag and peer.lag > lag:
             text = f"replica {peer.name} is {peer.lag:,} operations behind, peer-lag-critical is {lag:,}"
-            yield Breach(text, "cluster.replicas.lag", peer.lag, measured=peer.lag, threshold=lag, unit="count")
+            yield Breach(text, "cluster.replicas.lag", peer.lag, measured=(peer.lag, lag, "count"))
         if seen_ns and peer.active_ns > seen_ns:
             text = (
                 f"replica {peer.name} was last seen {span(peer.active_ns)} ago, peer-seen-critical is {span(seen_ns)}"
             )
-            yield _late(text, "cluster.replicas.active", peer.active_ns, seen_ns)
+            measured = peer.active_ns, seen_ns, "duration"
+            yield Breach(text, "cluster.replicas.active", peer.active_ns, measured=measured)
 
 
 def _messages(stream: Stream, on: Thresholds) -> Iterator[Breach]:
@@ -104,7 +103,7 @@ def _messages(stream: Stream, on: Thresholds) -> Iterator[Breach]:
     for key, severity in (("msgs-critical", Severity.CRITICAL), ("msgs-warn", Severity.WARNING)):
         if (least := on.counts.get(key)) and held <= least:
             text = f"{held:,} messages are stored, {key} requests more than {least:,}"
-            yield Breach(text, "state.messages", held, severity, held, least, "count")
+            yield Breach(text, "state.messages", held, severity, (held, least, "count"))
             return
 
 
@@ -115,7 +114,7 @@ def _subjects(stream: Stream, on: Thresholds) -> Iterator[Breach]:
         limit = on.counts.get(key)
         if limit and (held >= limit if ceiling else held <= limit):
             text = f"{'' if ceiling else 'only '}{held:,} subjects are stored, {key} is {limit:,}"
-            yield Breach(text, "state.num_subjects", held, severity, held, limit, "count")
+            yield Breach(text, "state.num_subjects", held, severity, (held, limit, "count"))
             return
 
 
@@ -139,7 +138,7 @@ def _origins(stream: Stream, on: Thresholds) -> Iterator[Breach]:
     if (least and sources < least) or (most and sources > most):
         key, limit = ("min-sources", least) if least and sources < least else ("max-sources", most)
         text = f"{sources} sources where {key} is {limit}"
-        yield Breach(text, "sources", sources, measured=sources, threshold=limit, unit="count")
+        yield Breach(text, "sources", sources, measured=(sources, limit, "count"))
     lag, seen_ns = on.counts.get("lag-critical"), on.durations_ns.get("seen-critical")
     origins = stream.sources or ((stream.mirror,) if stream.mirror else ())
     if not origins and on.own & {"lag-critical", "seen-critical"}:
@@ -148,13 +147,9 @@ def _origins(stream: Stream, on: Thresholds) -> Iterator[Breach]:
     for origin in origins:
         if lag and origin.lag >= lag:
             text = f"{origin.name} is {origin.lag:,} messages ahead, lag-critical is {lag:,}"
-            yield Breach(text, "lag", origin.lag, measured=origin.lag, threshold=lag, unit="count")
+            yield Breach(text, "lag", origin.lag, measured=(origin.lag, lag, "count"))
         if seen_ns and origin.active_ns < 0:
             yield Breach(f"{origin.name} was never seen, seen-critical is {span(seen_ns)}", "active", origin.active_ns)
         elif seen_ns and origin.active_ns >= seen_ns:
             text = f"{origin.name} was last seen {span(origin.active_ns)} ago, seen-critical is {span(seen_ns)}"
-            yield _late(text, "active", origin.active_ns, seen_ns)
-
-
-def _late(text: str, path: str, active_ns: int, limit_ns: int) -> Breach:
-    return Breach(text, path, active_ns, measured=active_ns, threshold=limit_ns, unit="duration")
+            yield Breach(text, "active", origin.active_ns, measured=(origin.active_ns, seen_ns, "duration"))

@@ -35,14 +35,12 @@ _LONGER = "run with --samples 6 --interval 12s"
 
 
 class Stall(msgspec.Struct, frozen=True):
-    """What is wrong with the copying from one origin. Measured and threshold are in `unit`."""
+    """What is wrong with the copying from one origin. `measured`: the value, its threshold and their unit."""
 
     text: str
     severity: Severity
     origin: str = ""
-    measured: int | None = None
-    threshold: int | None = None
-    unit: str | None = None
+    measured: tuple[int | None, int | None, str | None] = (None, None, None)
 
 
 @check("stream_limits.mirror_or_source_stalled")
@@ -120,7 +118,7 @@ def _stalls(stream: Stream, history: StreamHistory | None, deployment: Deploymen
             f"it is {by:,} sequences past its origin, which was recreated, restored or lost its end:"
             f" the next {counted(by, 'message')} of the origin will not be copied"
         )
-        yield Stall(text, Severity.ERROR, origins[0].now.name if origins else "", by, 0, "count")
+        yield Stall(text, Severity.ERROR, origins[0].now.name if origins else "", (by, 0, "count"))
     elif history and all(map(is_heard, origins)) and (lost := missing(history, deployment)):
         if lost.for_ns < params.integer("min_stall"):
             return
@@ -129,7 +127,7 @@ def _stalls(stream: Stream, history: StreamHistory | None, deployment: Deploymen
             f"{lag}{counted(lost.count, 'message')} of its origins did not arrive and nothing moves"
             f"{_cause(history, deployment)}"
         )
-        yield Stall(text, Severity.ERROR, "", lost.count, 0, "count")
+        yield Stall(text, Severity.ERROR, "", (lost.count, 0, "count"))
 
 
 def _of_origin(
@@ -142,31 +140,31 @@ def _of_origin(
     if origin.failing:
         grave = origin.error_code == NO_SUCH_STREAM or silent_ns >= warn_ns
         text = f"nothing is copied from {name}: {origin.error_text}"
-        return Stall(text, Severity.ERROR if grave else Severity.WARNING, name, silent_ns, warn_ns, "duration")
+        return Stall(text, Severity.ERROR if grave else Severity.WARNING, name, (silent_ns, warn_ns, "duration"))
     if not 0 <= origin.now.active_ns < HEARD_NS and deployment.has_no(stream, name):
         text = f"nothing is copied from {name}: " + (
             "it was deleted or never there, as its account lists all its streams"
             if deployment.lists_all(stream)
             else "no server that responded has a stream of that name"
         )
-        return Stall(text, Severity.ERROR, name, silent_ns, warn_ns, "duration")
+        return Stall(text, Severity.ERROR, name, (silent_ns, warn_ns, "duration"))
     if silent_ns >= warn_ns:
         late = silent_ns >= fail_ns
         text = f"{name} was {received}, not even its heartbeat: it is down, leaderless or cut off, and no message comes"
         limit = fail_ns if late else warn_ns
-        return Stall(text, Severity.ERROR if late else Severity.WARNING, name, silent_ns, limit, "duration")
+        return Stall(text, Severity.ERROR if late else Severity.WARNING, name, (silent_ns, limit, "duration"))
     lags = [reading.lag for reading in (*origin.before, origin.now)]
     if history and len(lags) > 1 and min(lags) >= lag and lags[-1] >= lags[0]:
         rests = history.first.state.last_seq == stream.state.last_seq
         how = "and nothing was copied" if rests else "and not catching up"
         text = f"it is {lags[-1]:,} messages behind {name} {how} within {span(int(history.elapsed_s * 1e9))}"
-        return Stall(text, Severity.ERROR if rests else Severity.WARNING, name, lags[-1], lag, "count")
+        return Stall(text, Severity.ERROR if rests else Severity.WARNING, name, (lags[-1], lag, "count"))
     if silent_ns >= HEARD_NS:
         text = (
             f"{name} was {received}, and origins send a heartbeat each second:"
             f" normal after a restart or an election, a warning from {span(warn_ns)} on"
         )
-        return Stall(text, Severity.INFO, name, silent_ns, warn_ns, "duration")
+        return Stall(text, Severity.INFO, name, (silent_ns, warn_ns, "duration"))
     return None
 
 
@@ -198,7 +196,7 @@ def _finding(stream: Stream, stalls: Sequence[Stall], deployment: Deployment) ->
     gone |= {name for name in local if deployment.has_no(stream, name)}
     asked = {stall.origin for stall in stalls if stall.origin} & local
     again = deployment.counts_again(stream)
-    doubtful = worst.severity is Severity.INFO and worst.measured is not None
+    doubtful = worst.severity is Severity.INFO and worst.measured[0] is not None
     return failed(
         stream.subject,
         "; ".join(dict.fromkeys(stall.text for stall in stalls)),
@@ -207,7 +205,7 @@ def _finding(stream: Stream, stalls: Sequence[Stall], deployment: Deployment) ->
         *(stream.observed(f"{info.name}.active", info.active_ns) for info in infos),
         severity=None if worst.severity is Severity.ERROR else worst.severity,
         confidence=Confidence.LOW if doubtful else Confidence.HIGH,
-        measured=(worst.measured, worst.threshold, worst.unit),
+        measured=worst.measured,
         remedy={
             "origins": sorted(asked - gone) if asked else sorted(local - gone)[:3],
             **({"some_are_missing": True} if asked & gone else {}),
