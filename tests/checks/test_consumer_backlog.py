@@ -47,6 +47,15 @@ def test_clients_whose_requests_wait_are_not_the_slow_ones(waiting: tuple[int, i
     assert lag_cause(history(seen)) == cause
 
 
+def test_one_message_in_flight_at_a_time() -> None:
+    """It says what each took, where that may be a round trip. A second one in flight is something else."""
+    seen = [consumer(0, 0, 50), consumer(10, 250, 60)]
+    assert "takes one message at a time, one in 40ms" in lag_cause(history(seen))
+    both = [replace(reading, num_ack_pending=1, num_waiting=1) for reading in seen]
+    assert "its server delivers less" in lag_cause(history(both))
+    assert lag_cause(history([consumer(0, 0, 50), consumer(10, 4, 60)])) == "its clients are slower than what arrives"
+
+
 def partly_shown(reading: Consumer) -> Consumer:
     """Of a configuration that its evidence does not show."""
     fields = ("ack_policy", "max_ack_pending", "deliver_subject", "replay_policy")

@@ -235,19 +235,23 @@ def _lag_cause(history: ConsumerHistory) -> str:
     return "its clients are slower than what arrives" if config.is_push else _pace_of_pulls(history)
 
 
+_LONGEST_ROUND_TRIP_S = 2
+"""Round trips around the earth take less; what takes longer for a message is work."""
+
+
 def _pace_of_pulls(history: ConsumerHistory) -> str:
     """Whether requests wait for the server, or messages for requests; of which one at a time leaves a round trip each.
 
     What is in flight is on its way to the client, in its hands, or acknowledged and on its way back.
     """
-    readings, sequences = history.readings, history.last.delivered.consumer_seq - history.first.delivered.consumer_seq
+    readings, done = history.readings, history.last.delivered.consumer_seq - history.first.delivered.consumer_seq
     if all(reading.num_pending and reading.num_waiting for reading in readings):
         return "requests of its clients wait each time: its server delivers less than arrives"
-    if sequences > 0 and all(reading.num_ack_pending + reading.num_waiting <= 1 for reading in readings):
-        each = span(round(1e9 * history.elapsed_s / sequences))
+    one_by_one = all(reading.num_ack_pending + reading.num_waiting <= 1 for reading in readings)
+    if one_by_one and history.elapsed_s <= done * _LONGEST_ROUND_TRIP_S:
         return (
-            f"its client takes one message at a time, one in {each}: if that is its round trip to the server (RTT in "
-            "nats server report connections), it should fetch more at once"
+            f"its client takes one message at a time, one in {span(round(1e9 * history.elapsed_s / done))}: if that is"
+            " its round trip to the server (RTT in nats server report connections), it should fetch more at once"
         )
     return "its clients are slower than what arrives"
 
