@@ -15,6 +15,7 @@ from jsdoctor.engine.capacity import capacity
 from jsdoctor.model.capacity import CapacityReport, StreamRoom
 from jsdoctor.model.history import History
 from jsdoctor.model.host import HostFacts
+from jsdoctor.model.option import given_options
 from jsdoctor.model.raft import RaftGroups
 from jsdoctor.model.server import Accounts, ConnectedServer, Servers
 from jsdoctor.model.server_trend import ServerTrend
@@ -25,6 +26,7 @@ from jsdoctor.sources.request import EvidenceRequest
 _NEEDED = need_of(
     (SnapshotSeries, Servers, Accounts, RaftGroups), (Trend, ServerTrend, History, HostFacts, ConnectedServer)
 )
+_OF_STREAMS = ("--replicas", "--streams", "--storage", "--tag")
 _MOST_STREAMS = 10_000
 
 
@@ -37,8 +39,8 @@ class CapacityRequest(CapacityOptions):
 
 def run_capacity(request: CapacityRequest, messages: Messages = LOGGED) -> CapacityReport:
     """Collect and lay out. Raises `UsageProblem`, and the problem of a deployment that cannot be reached."""
-    if not request.size and (request.streams > 1 or request.replicas > 1):
-        raise UsageProblem("--streams and --replicas are of streams whose size is not given", "add --size 10GiB")
+    if not request.size and (given := [name for name in given_options(request) if name in _OF_STREAMS]):
+        raise UsageProblem(f"{' and '.join(given)}: of streams whose size is not given", "add --size 10GiB")
     if request.streams > _MOST_STREAMS:
         raise UsageProblem(f"--streams: room is looked for one by one, up to {_MOST_STREAMS:,}", "give fewer")
     _ = request.outputs  # those that cannot be written end the run before it begins
@@ -46,7 +48,14 @@ def run_capacity(request: CapacityRequest, messages: Messages = LOGGED) -> Capac
     collection = collected(wanted, _NEEDED, config, messages, quiet=request.quiet)
     if collection.problem is not None and collection.saw_nothing:
         raise collection.problem
-    room = StreamRoom(size=request.size, replicas=request.replicas, streams=request.streams, fit=None)
+    room = StreamRoom(
+        size=request.size,
+        replicas=request.replicas,
+        streams=request.streams,
+        storage=request.storage,
+        tags=request.tags,
+        fit=None,
+    )
     return CapacityReport(
         version=__version__,
         started=started,

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Annotated, ClassVar, NamedTuple
 
 from jsdoctor.app.outputs import Color, OutputTarget, parse_target, resolve
+from jsdoctor.model.capacity import StorageType
 from jsdoctor.model.finding import Severity
 from jsdoctor.model.harm import Acceptance
 from jsdoctor.model.option import option
@@ -326,6 +327,11 @@ class CapacityOptions(WhereOptions):
         int, option("--replicas", metavar="N", help="Replicas of each of them.", least=1, default="1")
     ] = 1
     streams: Annotated[int, option("--streams", metavar="N", help="How many of them.", least=1, default="1")] = 1
+    storage: Annotated[StorageType, option("--storage", help="Where they are stored.")] = StorageType.FILE
+    tags: Annotated[
+        tuple[str, ...],
+        option("--tag", metavar="TAG", help="Tag of their servers. Can be repeated.", commas=True),
+    ] = ()
     quiet: Annotated[bool, option("--quiet", "-q", help="Only space and growth.")] = False
     verbose: Annotated[
         int, option("--verbose", "-v", help="Show every stream, and everything that was not seen.", counted=True)

@@ -12,11 +12,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec.structs import replace
 
 from jsdoctor.checks.cluster_health.links import clusters
-from jsdoctor.checks.cluster_health.placement import bytes_left, is_full, refusal, unique_tag
+from jsdoctor.checks.cluster_health.placement import bytes_left, refusal, unique_tag
 from jsdoctor.checks.declared.stream_resources import ResourceLimits
 from jsdoctor.engine.preflight.groups import Landscape
 from jsdoctor.model.capacity import Fit, StreamRoom
-from jsdoctor.model.jetstream import StreamConfig, StreamState
+from jsdoctor.model.jetstream import StreamState
 from jsdoctor.model.manifest import Manifests
 from jsdoctor.model.release import release
 from jsdoctor.model.server import Account, Accounts, Server
@@ -59,9 +59,9 @@ def _any(values: Sequence[bool | None]) -> bool | None:
 
 def _fits(wanted: StreamRoom, servers: Sequence[Server]) -> Iterator[Fit]:
     for server in servers:
-        full = wanted.replicas > 1 and is_full(server)
-        number = 0 if full else min(bytes_left(server) // wanted.size, wanted.streams)
-        yield Fit(server.name, number, bytes_left(server), "max_ha_assets is passed" if full else "")
+        left, config = bytes_left(server, wanted.storage), replace(wanted.config, max_bytes=0)
+        why = refusal(server, config, "", ())  # what keeps all of them out, however small they are
+        yield Fit(server.name, 0 if why else min(left // wanted.size, wanted.streams), left, why)
 
 
 def _on_single(wanted: StreamRoom, server: Server) -> StreamRoom:
@@ -93,8 +93,8 @@ def _in_cluster(wanted: StreamRoom, name: str, servers: Sequence[Server], land: 
 
 def _chosen(wanted: StreamRoom, servers: Sequence[Server], placed: Mapping[str, int]) -> list[Server]:
     """The servers of the next stream; none where there are too few."""
-    left = {server.name: bytes_left(server, more=placed[server.name] * wanted.size) for server in servers}
-    config, prefix = StreamConfig(max_bytes=wanted.size, num_replicas=wanted.replicas), unique_tag(servers)
+    left = {each.name: bytes_left(each, wanted.storage, placed[each.name] * wanted.size) for each in servers}
+    config, prefix = wanted.config, unique_tag(servers)
     found: list[Server] = []
     for server in sorted(servers, key=lambda each: -left[each.name]):
         if not refusal(server, config, prefix, found, placed[server.name]):
@@ -104,8 +104,7 @@ def _chosen(wanted: StreamRoom, servers: Sequence[Server], placed: Mapping[str, 
 
 def _in_account(wanted: StreamRoom, account: Account, land: Landscape, accounts: Accounts) -> Iterator[StreamRoom]:
     """A row where its limits refuse some of the streams, or releases differ in whether they do."""
-    config = StreamConfig(max_bytes=wanted.size, num_replicas=wanted.replicas)
-    series = land.series
+    config, series = wanted.config, land.series
     if series is None:
         return
 
@@ -125,8 +124,9 @@ def _in_account(wanted: StreamRoom, account: Account, land: Landscape, accounts:
     if fit < wanted.streams:
         yield replace(row, fit=fit, why=refused(fit))
         return
-    flat = next((tier.limits.max_storage for tier in account.tiers if not tier.name), -1)
-    held = [s.config for s in series.last.streams if s.account == account.name and s.config.storage == "file"]
+    limits = next((tier.limits for tier in account.tiers if not tier.name), None)
+    flat = -1 if limits is None else limits.max_memory if wanted.storage == "memory" else limits.max_storage
+    held = [s.config for s in series.last.streams if s.account == account.name and s.config.storage == wanted.storage]
     reserved = sum(max(c.max_bytes, 0) * max(c.num_replicas, 1) for c in held)
     each = wanted.size * wanted.replicas
     if wanted.replicas > 1 and 0 < flat < reserved + each * wanted.streams:

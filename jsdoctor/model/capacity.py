@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from datetime import datetime
+from enum import StrEnum
 
 import msgspec
 
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.gap import Gap
+from jsdoctor.model.jetstream import Placement, StreamConfig
 from jsdoctor.model.report import EvidenceOrigin
 
 SCHEMA = "jsdoctor.capacity/v1"
 OLDEST_GO = "then the oldest messages go"
 """What happens at the limit of a stream that is meant to be full."""
+
+
+class StorageType(StrEnum):
+    """Where a stream is stored."""
+
+    FILE = "file"
+    MEMORY = "memory"
 
 
 class Figure(msgspec.Struct, frozen=True):
@@ -96,16 +105,27 @@ class Fit(msgspec.Struct, frozen=True):
 
 
 class StreamRoom(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether a cluster, a single server or an account takes so many further streams. `fit` None: it does not show."""
+    """Whether a cluster, a single server or an account takes so many further streams. `fit` None: it does not show.
+
+    The streams have a max_bytes of `size`, and go where servers have all of the `tags`.
+    """
 
     size: int
     replicas: int
     streams: int
+    storage: StorageType = StorageType.FILE
+    tags: tuple[str, ...] = ()
     fit: int | None
     place: str = ""
     is_account: bool = False
     why: str = ""
     servers: tuple[Fit, ...] = ()
+
+    @property
+    def config(self) -> StreamConfig:
+        """Of each of the streams."""
+        placement = Placement(tags=self.tags) if self.tags else None
+        return StreamConfig(max_bytes=self.size, num_replicas=self.replicas, storage=self.storage, placement=placement)
 
     @property
     def has_all(self) -> bool | None:

@@ -19,7 +19,7 @@ from jsdoctor.model.capacity import (
     StreamRoom,
 )
 from jsdoctor.model.finding import CLUSTER
-from jsdoctor.model.wording import counted, listed, span
+from jsdoctor.model.wording import counted, joined, listed, span
 from jsdoctor.render.json_text import dumps
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.page import Page
@@ -197,6 +197,8 @@ def _in(due: Due, moment: datetime) -> str:
 def _room(page: Page, room: StreamRoom) -> None:
     what = counted(room.streams, "more stream") if room.streams > 1 else "one more stream"
     wanted = f"{what} with R{room.replicas} and max_bytes {room.size:,} ({size(room.size)})"
+    wanted += f" in {room.storage}" if room.storage != "file" else ""
+    wanted += f" on servers with {joined(room.tags)}" if room.tags else ""
     place = f" in {'account ' if room.is_account else ''}{room.place}" if room.place else ""
     verdict = {True: "Room for", False: "No room for", None: "Undecided: room for"}[room.has_all]
     some = f": {room.fit:,} of them" if room.fit and not room.has_all else ""

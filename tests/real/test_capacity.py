@@ -115,15 +115,16 @@ class _Reports:
     takes reports and requests about itself from one queue: its VARZ comes after what was reported before.
     """
 
-    def __init__(self, cluster: Cluster, system: Client) -> None:
-        self.reserved = {name: cluster.monitor(name, "/jsz")["reserved_storage"] for name in cluster.names}
+    def __init__(self, cluster: Cluster, system: Client, figure: str) -> None:
+        self._figure = figure
+        self.reserved = {name: cluster.monitor(name, "/jsz")[figure] for name in cluster.names}
         self._single = len(cluster.names) == 1
         self._system = system
         self._placing = f"$SYS.REQ.SERVER.{system._server_info['server_id']}.VARZ"
 
     async def take(self, message: Msg) -> None:
         report = json.loads(message.data)
-        self.reserved[report["server"]["name"]] = report["statsz"]["jetstream"]["stats"]["reserved_storage"]
+        self.reserved[report["server"]["name"]] = report["statsz"]["jetstream"]["stats"][self._figure]
 
     async def show(self, total: int) -> None:
         for _ in range(0 if self._single else 400):
@@ -145,20 +146,21 @@ async def _create(client: Client, config: Json) -> int:
     return code
 
 
-def created(cluster: Cluster, size: int, replicas: int, streams: int) -> tuple[int, int]:
+def created(cluster: Cluster, size: int, replicas: int, streams: int, **config: Any) -> tuple[int, int]:
     """How many such streams can really be created, and the code of the refusal; they are deleted again."""
 
     async def work(client: Client) -> tuple[int, int]:
         leader = cluster.meta_leader() or cluster.names[0]
         system = await nats.connect(cluster.servers("sys")[cluster.names.index(leader)])
-        reports = _Reports(cluster, system)
+        figure = "reserved_memory" if config.get("storage") == "memory" else "reserved_storage"
+        reports = _Reports(cluster, system, figure)
         before = sum(reports.reserved.values())
         await system.subscribe("$SYS.SERVER.*.STATSZ", cb=reports.take)
         await system.flush()
         refusal = number = 0
         while number < streams and not refusal:
-            config = {"name": f"T{number}", "max_bytes": size, "num_replicas": replicas}
-            refusal = await _create(client, config)
+            wanted = {"name": f"T{number}", "max_bytes": size, "num_replicas": replicas, **config}
+            refusal = await _create(client, wanted)
             number += not refusal
             await reports.show(before + number * size * replicas)
         for each in range(number):
@@ -190,6 +192,28 @@ def test_room_is_what_can_really_be_created(cluster_factory: ClusterFactory, ver
     }
     code, document = shown(cluster, tmp_path, "--size", "1M", "--samples", "1", user="app")
     assert (code, document["has_room"]) == (3, None), "a plain login does not see what servers have reserved"
+
+
+PLACED: list[tuple[tuple[str, ...], dict[str, Any], int]] = [
+    (("--storage", "memory"), {"storage": "memory"}, 7),
+    (("--tag", "disk:ssd"), {"placement": {"tags": ["disk:ssd"]}}, 11),
+    (("--tag", "disk:ssd", "--tag", "az:1"), {"placement": {"tags": ["disk:ssd", "az:1"]}}, 2),
+    (("--tag", "disk:tape"), {"placement": {"tags": ["disk:tape"]}}, 1),
+]
+
+
+@pytest.mark.parametrize("version", NEWEST_FIRST)
+def test_room_in_memory_and_by_tags_is_what_can_really_be_created(
+    cluster_factory: ClusterFactory, version: str, tmp_path: Path
+) -> None:
+    tags = {"n1": '"az:1", "disk:ssd"', "n2": '"az:2", "disk:ssd"', "n3": '"az:3"'}
+    cluster = cluster_factory(version, 3, jetstream=LIMITS, node_config=lambda node: f"server_tags: [{tags[node]}]\n")
+    for options, config, streams in PLACED:
+        wanted = ("--size", "100M", "--streams", str(streams), *options)
+        code, document = shown(cluster, tmp_path, *wanted, "--samples", "1")
+        (room,) = document["room"]
+        really, refusal = created(cluster, 100 * MB, 1, streams, **config)
+        assert (room["fit"], code, bool(refusal)) == (really, int(really < streams), really < streams), (room, refusal)
 
 
 @pytest.mark.parametrize("version", NEWEST_FIRST)
