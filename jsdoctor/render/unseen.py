@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import groupby
 
 import msgspec
@@ -70,11 +70,10 @@ def write_gaps(page: Page, report: Report, options: RenderOptions) -> None:
     requested = [gap for gap in report.gaps if gap.requested and gap.subject not in explained]
     if requested:
         page.blank()
-        page.line(*_gap_heading(report), ("Not seen", "bold"), f" · {counted(len(requested), 'gap')}")
+        heading = _gap_heading(report, {gap.subject for gap in requested})
+        page.line(*heading, ("Not seen", "bold"), f" · {counted(len(requested), 'gap')}")
         _write_gap_groups(page, requested, options)
-    reported = {
-        (group.reason, group.how_to_get) for group in undecided(report)
-    }  # below, with the rules that it is about
+    reported = {(group.reason, group.how_to_get) for group in undecided(report)}  # below, with its rules
     offered = [gap for gap in report.gaps if not gap.requested and (gap.reason, gap.how_to_get) not in reported]
     if offered and options.verbose:
         page.blank()
@@ -142,10 +141,10 @@ def undecided(report: Report) -> list[Undecided]:
     )
 
 
-def _gap_heading(report: Report) -> Iterable[Part]:
-    _, results = without_gaps(report)
-    if results:
-        worst = results[0]
+def _gap_heading(report: Report, about: Collection[Subject]) -> Iterable[Part]:
+    """The rule that found the gaps of these subjects, with the worst severity of them."""
+    worst = next((result for result in without_gaps(report)[1] if result.finding.subject in about), None)
+    if worst:
         yield worst.severity.value, SEVERITY_STYLES[worst.severity]
         yield " "
         yield f"{worst.rule.code} {worst.rule.slug}", "bold"
