@@ -161,8 +161,8 @@ def failed(
 ) -> Finding:
     """The rule failed for this subject.
 
-    `measured` is the value, its threshold and the unit of both, which None has not; `between` is when it was first and
-    last seen.
+    `measured` is the value, its threshold and the unit of both; where the value is None there is neither. `between` is
+    when it was first and last seen.
     """
     value, threshold, unit = measured if measured[0] is not None else (None, None, None)
     first_seen, last_seen = between

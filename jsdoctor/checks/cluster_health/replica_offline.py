@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from heapq import nlargest
 
 import msgspec
@@ -19,7 +20,7 @@ from jsdoctor.checks.cluster_health.peer_reachability import (
     peer_reachability,
     under_replicated,
 )
-from jsdoctor.checks.cluster_health.raft import UNKNOWN_NAME, EarlierReadings, quorum
+from jsdoctor.checks.cluster_health.raft import UNKNOWN_NAME, EarlierReadings, members_of, quorum
 from jsdoctor.checks.logs.bursts import bursts
 from jsdoctor.checks.logs.log_findings import detailed_finding
 from jsdoctor.checks.logs.log_incidents import index_of
@@ -191,17 +192,14 @@ def _server_finding(
 def _start(name: str, looks: Iterable[ClusterSnapshot]) -> str:
     """What a person does, and which streams nobody can use until then. Only a login of their account shows them."""
     streams = (stream for look in looks for stream in look.streams)
-    alone = dict.fromkeys(stream.subject.label for stream in streams if _members(stream) == {name})
+    alone = dict.fromkeys(s.subject.label for s in streams if shown_or(partial(_is_alone, s, name), otherwise=False))
     if not alone:
         return f"Start {name}. Streams with their only copy there are unavailable: logins of their accounts name them."
     return f"Start {name}: the only copy of {listed(alone, _SHOWN)} is there, unavailable until then."
 
 
-def _members(stream: Stream) -> set[str]:
-    """The servers that hold it, as its leader or the API shows them; empty where that is not shown."""
-    if (cluster := stream.cluster) is None:
-        return set()
-    return shown_or(lambda: {*filter(None, [cluster.leader]), *(peer.name for peer in cluster.replicas)}, set())
+def _is_alone(stream: Stream, server: str) -> bool:
+    return members_of(stream) == (server,)
 
 
 def _consequence(all_: Sequence[UnreachablePeer], halted: Collection[Subject]) -> str:
