@@ -41,5 +41,5 @@ def run_where(request: WhereRequest, messages: Messages = LOGGED) -> WhereReport
         started=started,
         headline=collection.headline,
         sources=collection.origin,
-        results=where(collection.evidence, *request.asked),
+        results=where(collection.evidence, *request.asked, logins=collection.logins),
     )

@@ -15,6 +15,7 @@ from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import CLUSTER
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.jetstream import Cluster, SourceConfig
+from jsdoctor.model.logins import NO_LOGINS, Logins
 from jsdoctor.model.near_subjects import nearness
 from jsdoctor.model.nearest import did_you_mean
 from jsdoctor.model.partial import NotShownError
@@ -30,14 +31,14 @@ _ROOM = 2
 """Number of messages of usual size for which a stream has no room where max_bytes is what removes them."""
 
 
-def where(evidence: EvidenceSet, *names: str) -> tuple[Whereabouts, ...]:
+def where(evidence: EvidenceSet, *names: str, logins: Logins = NO_LOGINS) -> tuple[Whereabouts, ...]:
     """What was found for each `SUBJECT`, `STREAM`, `STREAM/CONSUMER` or `STREAM#SEQUENCE`.
 
-    A word without a dot is a stream where one has that name, and a subject else.
+    A word without a dot is a stream where one has that name, and a subject else. `logins` are those of the run.
     """
     land = Landscape(evidence)
     routes = SubjectRoutes(evidence.get(AccountMappings), land.streams)
-    seen = _Seen(land.streams, routes, evidence.get(Subscriptions))
+    seen = _Seen(land.streams, routes, evidence.get(Subscriptions), logins)
     try:
         unseen = tuple(not_seen(evidence, land, ()))
     except NotShownError as error:
@@ -51,6 +52,14 @@ class _Seen(NamedTuple):
     streams: tuple[Stream, ...]
     routes: SubjectRoutes
     subscriptions: Subscriptions | None
+    logins: Logins
+
+    def apart(self, asset: Stream | Consumer) -> Iterator[str]:
+        """That no login of the run reaches its account, where their accounts are known."""
+        own = [login.accounts for login in self.logins.each if not login.is_system]
+        if own and all(own) and not any(asset.subject.account in names for names in own):
+            yours = joined(sorted({min(names, key=len) for names in own}))
+            yield f"your login is of account {yours}: it does not reach the JetStream of {asset.subject.account}"
 
     def subscribers(self, subjects: Collection[str], account: str = "") -> str:
         """The connections of an account, or of all, that subscribe to these; or that they were not read."""
@@ -107,14 +116,14 @@ def _of_streams(streams: Sequence[Stream]) -> str:
     return f"{len(streams)} accounts have a stream of that name"
 
 
-def _place(asset: Stream | Consumer, *facts: str) -> Whereabout:
+def _place(asset: Stream | Consumer, seen: _Seen, *facts: str) -> Whereabout:
     cluster = asset.cluster
     return Whereabout(
         subject=asset.subject,
         domain=asset.domain if isinstance(asset, Stream) else "",
         leader=cluster.leader if cluster else "",
         members=members_of(cluster),
-        facts=facts,
+        facts=(*seen.apart(asset), *facts),
     )
 
 
@@ -122,7 +131,7 @@ def _stream(stream: Stream, seen: _Seen) -> Whereabout:
     leading = seen.routes.to(stream)
     more = [f"and {counted(len(leading) - _SHOWN, 'more')} that lead to it"] if len(leading) > _SHOWN else []
     return _place(
-        stream, *_facts(stream), *leading[:_SHOWN], *more, *_copies(stream, seen), *_readers(stream, (), seen)
+        stream, seen, *_facts(stream), *leading[:_SHOWN], *more, *_copies(stream, seen), *_readers(stream, (), seen)
     )
 
 
@@ -187,6 +196,7 @@ def _consumer(streams: Sequence[Stream], stream: str, name: str, seen: _Seen) ->
     places = [
         _place(
             each,
+            seen,
             _on(each),
             f"reads {_reader(each, stream_of, seen)}",
             f"delivered up to {each.delivered.stream_seq:,}, acknowledged up to {each.ack_floor.stream_seq:,}",
@@ -235,7 +245,7 @@ def _storing(stream: Stream, arriving: Sequence[SubjectRoute], seen: _Seen) -> W
     facts = (f"by {listed(matching, _SHOWN)}", *steps, _on(stream), *_copies(stream, seen))
     names = seen.subscribers([route.subject for route in arriving], stream.own_account)
     besides = [f"subscribed besides: {names}"] if names else []
-    return _place(stream, *facts, *_readers(stream, subjects, seen), *besides)
+    return _place(stream, seen, *facts, *_readers(stream, subjects, seen), *besides)
 
 
 def _step(route: SubjectRoute) -> str:
@@ -257,7 +267,7 @@ def _message(streams: Sequence[Stream], name: str, sequence: int, seen: _Seen) -
         return _none(name, seen), []
     fates = [_fate(stream, sequence) for stream in streams]
     places = [
-        _place(stream, *([fate] if len(streams) > 1 else []), *_progresses(stream, sequence))
+        _place(stream, seen, *([fate] if len(streams) > 1 else []), *_progresses(stream, sequence))
         for stream, fate in zip(streams, fates, strict=True)
     ]
     return f"{name}#{sequence}: {fates[0]}", places

@@ -14,6 +14,7 @@ from nats.aio.client import Client
 
 from tests.cli.invoke import jsdoctor_warm
 from tests.collect.operator_mode import Operator, creds
+from tests.real.contexts import contexts
 from tests.servers import VERSIONS, Cluster, ClusterFactory, wait_until
 from tests.servers.deployments import do
 from tests.servers.landscape import Landscape, server
@@ -208,6 +209,11 @@ def test_subjects_that_mappings_and_imports_lead_elsewhere(
     answers = answered(cluster, tmp_path, *LED, user="sys")
     judged(answers, LED, LED_FACTS)
     assert answers["in.zz"]["unseen"] == []
+    with contexts(cluster, "sys", "other", at=tmp_path) as logins:
+        done = jsdoctor_warm("where", "ORDERS", "FEED", *logins, cwd=tmp_path, env={"XDG_CONFIG_HOME": str(tmp_path)})
+    apart = "your login is of account OTHER: it does not reach the JetStream of APP"
+    assert apart in " ".join(done.stdout.split())
+    assert done.stdout.count("your login") == 1, "not of its own stream"
 
     for subject, (user, owner, stream, stored_as) in LEADS_TO.items():
         with_client(cluster, partial(publish, subject), user=user)
