@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import pytest
 
-from jsdoctor.parse.manifests import server_fields
 from jsdoctor.parse.manifests.conf_tree import configuration
 from jsdoctor.parse.manifests.server_blocks import BLOCKS, SINCE, STRICTER
 from jsdoctor.parse.manifests.server_config import field_mistakes
@@ -177,9 +176,9 @@ def _depends(value: FieldValue, kind: str | None) -> bool:
     """Whether it takes more than the type of the value to judge it: what is in a block, which files or accounts there
     are, or what another field says.
     """
-    if kind in (server_fields.ANY, server_fields.MAPPING, server_fields.FILE, server_fields.NAMES):
+    if kind in ("any", "mapping", "file", "names"):
         return True
-    return (value.block, value.field) in OTHERS_DECIDE or (kind == server_fields.PARTS and value.value[0] in "{[")
+    return (value.block, value.field) in OTHERS_DECIDE or (kind == "parts" and value.value[0] in "{[")
 
 
 OTHERS_DECIDE = {

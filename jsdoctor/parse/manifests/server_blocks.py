@@ -1,69 +1,13 @@
 """Blocks of a configuration of nats-server: which fields each has, which blocks stand in them, and since when.
 
-Derived like `server_fields`, from opts.go and from `nats-server -t`.
+Derived from opts.go and from `nats-server -t` of 2.10.26, 2.12.8 and 2.15.1, which a test repeats for every field with
+every kind of value. `server_field_types` has the kinds of values; `any` is not judged.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-
-from jsdoctor.parse.manifests.server_fields import (
-    ACCOUNT,
-    ACCOUNT_KEY,
-    ANY,
-    BLOCK_OR_BOOLEAN,
-    BOOLEAN,
-    CIPHER,
-    CIPHERS,
-    CLUSTER,
-    COMPRESSION,
-    CONNECTIONS,
-    CURVE_KEY,
-    CURVES,
-    DURATION,
-    DURATIONS,
-    FILE,
-    GATEWAY,
-    HANDSHAKE,
-    INTEGER,
-    JETSTREAM,
-    LEAFNODES,
-    LIMITS,
-    LISTED,
-    MAPPED,
-    MAPPING,
-    MQTT,
-    NAMES,
-    NO_TOKEN,
-    NO_USERS,
-    OLD_CIPHERS,
-    PEERS_ONLY,
-    PERIOD,
-    PINS,
-    PROXY_URL,
-    PUBLIC_KEY,
-    QUEUE_RULES,
-    QUEUE_SUBJECTS,
-    RESPONSE,
-    RULES,
-    SECURE_CIPHERS,
-    SUBJECTS,
-    SWITCH,
-    TEXT,
-    TEXT_LIST,
-    TIMEOUT,
-    TLS_VERSION,
-    TOP,
-    URL,
-    URL_LIST,
-    URLS,
-    USER_KEY,
-    USER_SEED,
-    WEBSOCKET,
-    WEIGHT,
-    fields,
-)
 
 
 @dataclass(frozen=True)
@@ -96,40 +40,145 @@ class Stricter:
     before: str
 
 
-_LOGIN = fields(TEXT, "pass password user username")
-_PERMISSIONS = dict.fromkeys(("default_permission", "default_permissions", "permissions"), "permissions")
-_TLS = {
-    **fields(PEERS_ONLY, "verify_cert_and_check_known_urls"),
-    **fields(FILE, "cert_file key_file ca_file"),
-    **fields(
-        BOOLEAN,
-        "insecure verify verify_and_map allow_insecure_cipher_suites cert_match_skip_invalid",
+def fields(**names: str) -> dict[str, str]:
+    """The kind of value of each field: `names`, by kind, has those of one kind, separated by blanks."""
+    return {name: kind for kind, listed in names.items() for name in listed.split()}
+
+
+_NET = fields(text="host net advertise", integer="port", address="listen")
+
+_TOP = fields(
+    integer=(
+        "connect_error_reports http_port https_port log_max_num log_size_limit logfile_max_num logfile_size_limit"
+        " max_closed_clients max_conn max_connections max_pending max_subs max_subscriptions max_traced_msg_len"
+        " monitor_port ping_max port prof_block_rate prof_port reconnect_error_reports"
     ),
-    **fields(TIMEOUT, "timeout"),
-    **fields(INTEGER, "connection_rate_limit"),
-    **fields(SECURE_CIPHERS, "cipher_suites"),
-    **fields(CURVES, "curve_preferences"),
-    **fields(PINS, "pinned_certs"),
-    **fields(TLS_VERSION, "min_version"),
-    **fields(HANDSHAKE, "handshake_first first immediate"),
-    **fields(LISTED, "certs certificates"),
-    **fields(BLOCK_OR_BOOLEAN, "ocsp_peer"),
-    **fields(ANY, "cert_store cert_match_by cert_match ca_certs_match"),
-}
-_AUTHORIZATION = {
-    **_LOGIN,
-    **fields(TEXT, "token"),
-    **fields(MAPPING, "default_permission default_permissions permissions auth_callout auth_hook"),
-    **fields(BOOLEAN, "proxy_required"),
-    **fields(TIMEOUT, "timeout"),
-    **fields(LISTED, "users"),
-}
+    small="max_control_line max_payload",
+    count="max_sub_tokens max_subscription_tokens",
+    address="listen http https",
+    text=(
+        "client_advertise host http_base_path log_file logfile net no_auth_user pid_file pidfile ports_file_dir"
+        " remote_syslog server_name store_dir storedir system system_account default_sentinel"
+    ),
+    boolean=(
+        "allow_non_tls debug disable_sublist_cache logtime logtime_utc no_fast_producer_stall no_header_support"
+        " no_sublist_cache no_sys_acc no_system no_system_account syslog trace trace_verbose proxy_protocol"
+        " trace_headers"
+    ),
+    mapping=(
+        "authorization cluster gateway leaf leafnodes mqtt resolver_preload resolver_tls tls websocket ws"
+        " default_js_domain mappings maps proxies server_metadata feature_flags"
+    ),
+    duration="ping_interval write_deadline",
+    texts="resolver_pinned_accounts server_tags",
+    switch="jetstream",
+    parts="ocsp ocsp_cache",
+    any=(
+        "account_resolver accounts_resolver accounts lame_duck_duration lame_duck_grace_period operator operators"
+        " resolver root root_operator root_operators roots trusted trusted_keys"
+    ),
+    write_policy="write_timeout",
+)
+_JETSTREAM = fields(
+    integer="request_queue_limit info_queue_limit max_buffered_msgs",
+    size="max_file max_file_store max_mem max_mem_store max_memory_store max_outstanding_catchup max_buffered_size",
+    text=(
+        "domain ek encryption_key extension_hint key prev_ek prev_encryption_key prev_key store store_dir storedir"
+        " unique_tag"
+    ),
+    boolean="enable enabled meta_compact_sync strict",
+    mapping="limits tpm",
+    duration="sync_interval",
+    any="sync meta_compact meta_compact_size max_concurrent_io",
+    cipher="cipher",
+)
+_CLUSTER = _NET | fields(
+    integer="connect_retries ping_max pool_size",
+    text="cluster_advertise name",
+    boolean="no_advertise connect_backoff",
+    mapping="authorization permissions tls",
+    duration="ping_interval write_deadline",
+    url_list="routes",
+    texts="accounts",
+    compression="compression",
+    write_policy="write_timeout",
+)
+_GATEWAY = _NET | fields(
+    integer="connect_retries",
+    text="name",
+    boolean="reject_unknown reject_unknown_cluster connect_backoff",
+    mapping="authorization tls",
+    duration="write_deadline",
+    listed="gateways",
+    write_policy="write_timeout",
+)
+_LEAFNODES = _NET | fields(
+    text="leafnode_advertise",
+    boolean="no_advertise isolate isolate_leafnode_interest",
+    mapping="authorization tls",
+    duration="reconnect reconnect_delay reconnect_interval write_deadline dial_timeout",
+    listed="remotes",
+    compression="compression",
+    write_policy="write_timeout",
+    any="min_version minimum_version",
+)
+_WEBSOCKET = _NET | fields(
+    text="jwt_cookie no_auth_user pass_cookie token_cookie user_cookie",
+    boolean="compress compression no_tls same_origin",
+    mapping="authentication authorization tls headers",
+    duration="ping_interval",
+    texts="allow_origin allow_origins allowed_origin allowed_origins origin origins",
+    any="handshake_timeout",
+)
+_MQTT = {name: kind for name, kind in _NET.items() if name != "advertise"} | fields(
+    integer="stream_replicas",
+    limited="max_ack_pending max_inflight max_pending",
+    text="js_domain no_auth_user",
+    boolean="consumer_memory_storage downgrade_qos2_subscribe reject_qos2_publish",
+    mapping="authentication authorization tls",
+    duration="ack_wait ackwait consumer_auto_cleanup consumer_inactive_threshold api_timeout js_api_timeout",
+    any="consumer_replicas",
+)
+_LIMITS = fields(integer="max_ack_pending max_ha_assets max_request_batch", period="duplicate_window", mapping="batch")
+_ACCOUNT = fields(
+    integer=(
+        "consumers disk disk_max_stream_bytes max_ack_pending max_consumers max_disk max_file max_mem max_memory"
+        " max_store max_streams mem mem_max_stream_bytes memory memory_max_stream_bytes store store_max_stream_bytes"
+        " streams"
+    ),
+    boolean="max_bytes max_bytes_required max_stream_bytes",
+    any="cluster_traffic",
+)
+_LOGIN = fields(text="pass password user username")
+_PERMISSIONS = dict.fromkeys(("default_permission", "default_permissions", "permissions"), "permissions")
+_TLS = fields(
+    peers_only="verify_cert_and_check_known_urls",
+    file="cert_file key_file ca_file",
+    boolean="insecure verify verify_and_map allow_insecure_cipher_suites cert_match_skip_invalid",
+    timeout="timeout",
+    integer="connection_rate_limit",
+    secure_ciphers="cipher_suites",
+    curves="curve_preferences",
+    pins="pinned_certs",
+    tls_version="min_version",
+    handshake="handshake_first first immediate",
+    listed="certs certificates",
+    block_or_boolean="ocsp_peer",
+    any="cert_store cert_match_by cert_match ca_certs_match",
+)
+_AUTHORIZATION = _LOGIN | fields(
+    text="token",
+    mapping="default_permission default_permissions permissions auth_callout auth_hook",
+    boolean="proxy_required",
+    timeout="timeout",
+    listed="users",
+)
 _IN_AUTHORIZATION = {**_PERMISSIONS, "users": "user", "auth_callout": "callout", "auth_hook": "callout"}
 _SIMPLE = dict.fromkeys(("authorization", "authentication"), "simple authorization")
 
 BLOCKS: dict[str, Block] = {
     "": Block(
-        TOP,
+        _TOP,
         {
             **{name: name for name in ("jetstream", "cluster", "gateway", "leafnodes", "websocket", "mqtt")},
             "leaf": "leafnodes",
@@ -143,20 +192,12 @@ BLOCKS: dict[str, Block] = {
             "resolver_tls": "tls",
         },
     ),
-    "jetstream": Block(JETSTREAM, {"limits": "jetstream limits", "tpm": "tpm"}),
-    "jetstream limits": Block(LIMITS, {"batch": "batch"}),
-    "batch": Block(
-        {**fields(INTEGER, "max_inflight_per_stream max_inflight_total max_msgs"), **fields(PERIOD, "timeout")}
-    ),
-    "tpm": Block(
-        {
-            **fields(TEXT, "keys_file encryption_password srk_password"),
-            **fields(INTEGER, "pcr"),
-            **fields(CIPHER, "cipher"),
-        }
-    ),
+    "jetstream": Block(_JETSTREAM, {"limits": "jetstream limits", "tpm": "tpm"}),
+    "jetstream limits": Block(_LIMITS, {"batch": "batch"}),
+    "batch": Block(fields(integer="max_inflight_per_stream max_inflight_total max_msgs", period="timeout")),
+    "tpm": Block(fields(text="keys_file encryption_password srk_password", integer="pcr", cipher="cipher")),
     "cluster": Block(
-        CLUSTER,
+        _CLUSTER,
         {
             "authorization": "peer authorization",
             "permissions": "permissions",
@@ -164,129 +205,118 @@ BLOCKS: dict[str, Block] = {
             "compression": "compression",
         },
     ),
-    "gateway": Block(GATEWAY, {"authorization": "peer authorization", "tls": "peer tls", "gateways": "remote gateway"}),
+    "gateway": Block(
+        _GATEWAY, {"authorization": "peer authorization", "tls": "peer tls", "gateways": "remote gateway"}
+    ),
     "leafnodes": Block(
-        LEAFNODES,
+        _LEAFNODES,
         {"authorization": "leaf authorization", "tls": "tls", "remotes": "remote", "compression": "compression"},
     ),
-    "websocket": Block(WEBSOCKET, {**_SIMPLE, "tls": "tls"}),
-    "mqtt": Block(MQTT, {**_SIMPLE, "tls": "tls"}),
+    "websocket": Block(_WEBSOCKET, {**_SIMPLE, "tls": "tls"}),
+    "mqtt": Block(_MQTT, {**_SIMPLE, "tls": "tls"}),
     "authorization": Block(_AUTHORIZATION, _IN_AUTHORIZATION),
     "peer authorization": Block(
-        {**_AUTHORIZATION, "users": NO_USERS, "token": NO_TOKEN}, {**_IN_AUTHORIZATION, "users": ""}
+        {**_AUTHORIZATION, "users": "no_users", "token": "no_token"}, {**_IN_AUTHORIZATION, "users": ""}
     ),
-    "simple authorization": Block({**_LOGIN, **fields(TEXT, "token"), **fields(ANY, "timeout")}),
+    "simple authorization": Block(_LOGIN | fields(text="token", any="timeout")),
     "leaf authorization": Block(
-        {
-            **_LOGIN,
-            **fields(TEXT, "account"),
-            **fields(USER_KEY, "nkey"),
-            **fields(TIMEOUT, "timeout"),
-            **fields(LISTED, "users"),
-            **fields(BOOLEAN, "proxy_required"),
-        },
+        _LOGIN | fields(text="account", user_key="nkey", timeout="timeout", listed="users", boolean="proxy_required"),
         {"users": "leaf user"},
     ),
-    "leaf user": Block({**_LOGIN, **fields(TEXT, "account"), **fields(BOOLEAN, "proxy_required")}),
+    "leaf user": Block(_LOGIN | fields(text="account", boolean="proxy_required")),
     "user": Block(
-        {
-            **_LOGIN,
-            **fields(USER_KEY, "nkey"),
-            **fields(MAPPING, "permission permissions authorization"),
-            **fields(CONNECTIONS, "allowed_connection_types connection_types clients"),
-            **fields(BOOLEAN, "proxy_required"),
-        },
+        _LOGIN
+        | fields(
+            user_key="nkey",
+            mapping="permission permissions authorization",
+            connections="allowed_connection_types connection_types clients",
+            boolean="proxy_required",
+        ),
         dict.fromkeys(("permission", "permissions", "authorization"), "permissions"),
         required=(("user", "username", "nkey"),),
         exclusive=((("nkey",), ("user", "username", "pass", "password")),),
     ),
     "permissions": Block(
-        {
-            **fields(RULES, "pub publish import"),
-            **fields(QUEUE_RULES, "sub subscribe export"),
-            **fields(BLOCK_OR_BOOLEAN, "publish_allow_responses allow_responses"),
-        },
+        fields(
+            rules="pub publish import",
+            queue_rules="sub subscribe export",
+            block_or_boolean="publish_allow_responses allow_responses",
+        ),
         {
             **dict.fromkeys(("pub", "publish", "import"), "publish rules"),
             **dict.fromkeys(("sub", "subscribe", "export"), "subscribe rules"),
             **dict.fromkeys(("publish_allow_responses", "allow_responses"), "responses"),
         },
     ),
-    "publish rules": Block(fields(SUBJECTS, "allow deny")),
-    "subscribe rules": Block(fields(QUEUE_SUBJECTS, "allow deny")),
-    "responses": Block(
-        {
-            **fields(INTEGER, "max max_msgs max_messages max_responses"),
-            **fields(PERIOD, "expires expiration ttl"),
-        }
-    ),
+    "publish rules": Block(fields(subjects="allow deny")),
+    "subscribe rules": Block(fields(queue_subjects="allow deny")),
+    "responses": Block(fields(integer="max max_msgs max_messages max_responses", period="expires expiration ttl")),
     "callout": Block(
-        {
-            **fields(ACCOUNT_KEY, "issuer"),
-            **fields(CURVE_KEY, "xkey key"),
-            **fields(TEXT, "account acc"),
-            **fields(TEXT_LIST, "auth_users users"),
-            **fields(NAMES, "allowed_accounts"),
-        },
+        fields(
+            account_key="issuer",
+            curve_key="xkey key",
+            text="account acc",
+            text_list="auth_users users",
+            names="allowed_accounts",
+        ),
         required=(("issuer",), ("auth_users", "users")),
     ),
     "tls": Block(
         _TLS,
         {"certs": "certificate", "certificates": "certificate", "ocsp_peer": "ocsp peer"},
         exclusive=((("cert_file",), ("certs", "certificates")),),
-        relaxed={"cipher_suites": ("allow_insecure_cipher_suites", CIPHERS)},
+        relaxed={"cipher_suites": ("allow_insecure_cipher_suites", "ciphers")},
         paired=("cert_file", "key_file"),
         strict=True,
     ),
     "ocsp peer": Block(
-        {
-            **fields(BOOLEAN, "verify warn_only unknown_is_good allow_when_ca_unreachable"),
-            **fields(TIMEOUT, "allowed_clockskew ca_timeout cache_ttl_when_next_update_unset"),
-        },
+        fields(
+            boolean="verify warn_only unknown_is_good allow_when_ca_unreachable",
+            timeout="allowed_clockskew ca_timeout cache_ttl_when_next_update_unset",
+        ),
         strict=True,
     ),
-    "compression": Block({**fields(TEXT, "mode"), **fields(DURATIONS, "rtt_thresholds thresholds rtts rtt")}),
-    "certificate": Block(fields(FILE, "cert_file key_file"), required=(("cert_file",), ("key_file",)), strict=True),
+    "compression": Block(fields(text="mode", durations="rtt_thresholds thresholds rtts rtt")),
+    "certificate": Block(fields(file="cert_file key_file"), required=(("cert_file",), ("key_file",)), strict=True),
     "remote": Block(
-        {
-            **fields(URLS, "url urls"),
-            **fields(TEXT, "account local"),
-            **fields(FILE, "creds credentials"),
-            **fields(USER_SEED, "nkey seed"),
-            **fields(
-                BOOLEAN,
+        fields(
+            urls="url urls",
+            text="account local",
+            file="creds credentials",
+            user_seed="nkey seed",
+            boolean=(
                 "no_randomize dont_randomize hub ws_compress ws_compression websocket_compress websocket_compression"
                 " ws_no_masking websocket_no_masking isolate_leafnode_interest isolate request_isolation disabled"
-                " ignore_discovered_servers",
+                " ignore_discovered_servers"
             ),
-            **fields(SUBJECTS, "deny_imports deny_import deny_exports deny_export"),
-            **fields(BLOCK_OR_BOOLEAN, "jetstream_cluster_migrate js_cluster_migrate"),
-            **fields(MAPPING, "tls proxy"),
-            **fields(COMPRESSION, "compression"),
-            **fields(DURATION, "first_info_timeout dial_timeout"),
-        },
+            subjects="deny_imports deny_import deny_exports deny_export",
+            block_or_boolean="jetstream_cluster_migrate js_cluster_migrate",
+            mapping="tls proxy",
+            compression="compression",
+            duration="first_info_timeout dial_timeout",
+        ),
         {"tls": "tls", "proxy": "proxy", "compression": "compression"},
         exclusive=((("creds", "credentials"), ("nkey", "seed")),),
     ),
     "proxy": Block(
-        {**fields(PROXY_URL, "url"), **fields(TEXT, "username password"), **fields(DURATION, "timeout")},
+        fields(proxy_url="url", text="username password", duration="timeout"),
         paired=("username", "password"),
     ),
     "remote gateway": Block(
-        {**fields(TEXT, "name"), **fields(URL, "url"), **fields(URL_LIST, "urls"), **fields(MAPPING, "tls")},
+        fields(text="name", url="url", url_list="urls", mapping="tls"),
         {"tls": "peer tls"},
     ),
-    "proxies": Block(fields(LISTED, "trusted"), {"trusted": "trusted proxy"}),
-    "trusted proxy": Block(fields(PUBLIC_KEY, "key public_key")),
-    "accounts": Block(named="account", values=MAPPING),
+    "proxies": Block(fields(listed="trusted"), {"trusted": "trusted proxy"}),
+    "trusted proxy": Block(fields(public_key="key public_key")),
+    "accounts": Block(named="account", values="mapping"),
     "account": Block(
-        {
-            **fields(ACCOUNT_KEY, "nkey"),
-            **fields(LISTED, "imports exports users"),
-            **fields(SWITCH, "jetstream"),
-            **fields(MAPPING, "default_permissions mappings maps limits"),
-            **fields(ANY, "msg_trace trace_dest"),
-        },
+        fields(
+            account_key="nkey",
+            listed="imports exports users",
+            switch="jetstream",
+            mapping="default_permissions mappings maps limits",
+            any="msg_trace trace_dest",
+        ),
         {
             "jetstream": "account jetstream",
             "users": "user",
@@ -298,45 +328,41 @@ BLOCKS: dict[str, Block] = {
             "exports": "export",
         },
     ),
-    "account jetstream": Block(ACCOUNT),
+    "account jetstream": Block(_ACCOUNT),
     "account limits": Block(
         fields(
-            INTEGER,
-            "max_connections max_conn max_subscriptions max_subs max_payload max_pay max_leafnodes max_leafs",
+            integer="max_connections max_conn max_subscriptions max_subs max_payload max_pay max_leafnodes max_leafs"
         )
     ),
     "export": Block(
-        {
-            **fields(TEXT, "stream service"),
-            **fields(RESPONSE, "response response_type"),
-            **fields(PERIOD, "threshold response_threshold response_max_time response_time"),
-            **fields(NAMES, "accounts"),
-            **fields(INTEGER, "account_token_position"),
-            **fields(BOOLEAN, "allow_trace"),
-            **fields(ANY, "latency"),
-        },
+        fields(
+            text="stream service",
+            response="response response_type",
+            period="threshold response_threshold response_max_time response_time",
+            names="accounts",
+            integer="account_token_position",
+            boolean="allow_trace",
+            any="latency",
+        ),
         exclusive=(
             (("stream",), ("service",)),
             (("stream",), ("response", "response_type", "threshold", "latency", "allow_trace")),
         ),
     ),
     "import": Block(
-        {**fields(MAPPING, "stream service"), **fields(TEXT, "prefix to"), **fields(BOOLEAN, "share allow_trace")},
+        fields(mapping="stream service", text="prefix to", boolean="share allow_trace"),
         {"stream": "imported", "service": "imported"},
         exclusive=((("stream",), ("service",)), (("service",), ("allow_trace",))),
     ),
-    "imported": Block(fields(TEXT, "account subject"), required=(("account",), ("subject",))),
-    "mappings": Block(named="mapping", values=MAPPED),
+    "imported": Block(fields(text="account subject"), required=(("account",), ("subject",))),
+    "mappings": Block(named="mapping", values="mapped"),
     "mapping": Block(
-        {**fields(TEXT, "dest destination cluster"), **fields(WEIGHT, "weight")},
+        fields(text="dest destination cluster", weight="weight"),
         required=(("weight",),),
         strict=True,
     ),
 }
-_CLIENT_TLS = BLOCKS["tls"]
-BLOCKS["peer tls"] = replace(
-    _CLIENT_TLS, fields={**_CLIENT_TLS.fields, **fields(BOOLEAN, "verify_cert_and_check_known_urls")}
-)
+BLOCKS["peer tls"] = replace(BLOCKS["tls"], fields=_TLS | fields(boolean="verify_cert_and_check_known_urls"))
 """By kind. The key is also what texts call them; the empty one is the whole configuration."""
 
 _2_11, _2_12, _2_14, _2_15 = (2, 11), (2, 12), (2, 14), (2, 15)
@@ -368,13 +394,13 @@ SINCE: dict[str, tuple[int, ...]] = {
 """
 
 STRICTER: dict[str, Stricter] = {
-    **{f"{block}authorization.timeout": Stricter(_2_12, ANY) for block in ("", "peer ", "leaf ")},
-    **dict.fromkeys(("remote.jetstream_cluster_migrate", "remote.js_cluster_migrate"), Stricter(_2_12, ANY)),
-    **{f"{block}.cipher_suites": Stricter(_2_11, OLD_CIPHERS) for block in ("tls", "peer tls")},
-    **{f"permissions.{name}": Stricter(_2_15, QUEUE_RULES) for name in ("pub", "publish", "import")},
-    **{f"publish rules.{name}": Stricter(_2_15, QUEUE_SUBJECTS) for name in ("allow", "deny")},
+    **{f"{block}authorization.timeout": Stricter(_2_12, "any") for block in ("", "peer ", "leaf ")},
+    **dict.fromkeys(("remote.jetstream_cluster_migrate", "remote.js_cluster_migrate"), Stricter(_2_12, "any")),
+    **{f"{block}.cipher_suites": Stricter(_2_11, "old_ciphers") for block in ("tls", "peer tls")},
+    **{f"permissions.{name}": Stricter(_2_15, "queue_rules") for name in ("pub", "publish", "import")},
+    **{f"publish rules.{name}": Stricter(_2_15, "queue_subjects") for name in ("allow", "deny")},
     **{
-        f"remote.{name}": Stricter(_2_15, QUEUE_SUBJECTS)
+        f"remote.{name}": Stricter(_2_15, "queue_subjects")
         for name in ("deny_import", "deny_imports", "deny_export", "deny_exports")
     },
 }

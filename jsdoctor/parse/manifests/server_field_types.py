@@ -8,7 +8,6 @@ from binascii import crc_hqx
 from collections.abc import Callable
 
 from jsdoctor.model.subjects import is_subject
-from jsdoctor.parse.manifests import server_fields as kinds
 from jsdoctor.parse.manifests.fields import go_duration
 from jsdoctor.parse.manifests.go_url import url_error, url_scheme
 from jsdoctor.parse.manifests.tree import Tree, Variable
@@ -18,14 +17,14 @@ _SIZES = "KMGT"
 
 
 def wrong_value(kind: str, node: Tree) -> str:
-    """What is expected instead, for a field of that kind (see `server_fields`); empty where the value is right, comes
+    """What is expected instead, for a field of that kind (see `server_blocks`); empty where the value is right, comes
     from a variable, or is of a kind that is not judged.
     """
-    if isinstance(node.value, Variable):
+    if isinstance(node.value, Variable) or kind == "any":
         return ""
-    expects = _EXPECTED.get(kind)
-    if expects is None or not expects[0](node):
-        return "" if expects is None else expects[1]
+    is_right, expected = _EXPECTED[kind]
+    if not is_right(node):
+        return expected
     if kind in _URLS:
         return next((f"Go takes this for no URL: {error}" for text in _written(node) if (error := url_error(text))), "")
     return ""
@@ -33,7 +32,7 @@ def wrong_value(kind: str, node: Tree) -> str:
 
 def without_unit(kind: str, node: Tree) -> bool:
     """Whether a duration is a number: servers start, take it for seconds and warn, for which `-t` refuses the file."""
-    return kind == kinds.DURATION and _integer(node)
+    return kind == "duration" and _integer(node)
 
 
 def _integer(node: Tree) -> bool:
@@ -136,22 +135,6 @@ def _words(words: frozenset[str]) -> Callable[[Tree], bool]:
     return lambda node: _text_list(node) and node.value != [] and words.issuperset(_written(node))
 
 
-def _connections(node: Tree) -> bool:
-    return _texts(node) and _CONNECTIONS.issuperset(map(str.upper, _written(node)))
-
-
-def _proxy_url(node: Tree) -> bool:
-    return node.value == "" or (isinstance(node.value, str) and url_scheme(node.value) in ("http", "https"))
-
-
-def _durations(node: Tree) -> bool:
-    return _text_list(node) and all(_unknown(item) or (item.value != "" and _duration(item)) for item in node.items())
-
-
-def _pins(node: Tree) -> bool:
-    return _text_list(node) and all(map(re.compile("[A-Fa-f0-9]{64}").fullmatch, _written(node)))
-
-
 def _handshake(node: Tree) -> bool:
     if _boolean(node):
         return True
@@ -197,7 +180,7 @@ _USER, _ACCOUNT, _CURVE, _SEED = 20 << 3, 0, 23 << 3, 18 << 3
 _PUBLIC = (_USER, _ACCOUNT, _CURVE, 13 << 3, 2 << 3, 14 << 3)
 """First bytes of keys of users, accounts, curves, servers, clusters and operators."""
 _CONNECTIONS = frozenset({"STANDARD", "WEBSOCKET", "LEAFNODE", "LEAFNODE_WS", "MQTT", "MQTT_WS", "IN_PROCESS"})
-_URLS = (kinds.URL, kinds.URLS, kinds.URL_LIST, kinds.PROXY_URL)
+_URLS = ("url", "urls", "url_list", "proxy_url")
 _SECURE_CIPHERS = frozenset(
     {
         *("TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"),
@@ -227,67 +210,81 @@ _CURVES = frozenset({"X25519", "CurveP256", "CurveP384", "CurveP521"})
 
 _SUITES = "a list of cipher suites such as TLS_AES_128_GCM_SHA256 is expected"
 _EXPECTED: dict[str, tuple[Callable[[Tree], bool], str]] = {
-    kinds.INTEGER: (_integer, "a whole number without quotes is expected"),
-    kinds.SMALL: (_within(-(1 << 63), (1 << 31) - 1), "a number of bytes below 2 GiB without quotes is expected"),
-    kinds.COUNT: (_within(0, 255), "a whole number from 0 to 255 is expected"),
-    kinds.LIMITED: (_within(0, _PORT), f"a whole number from 0 to {_PORT} is expected"),
-    kinds.TEXT: (_text, "a text is expected"),
-    kinds.BOOLEAN: (lambda node: isinstance(node.value, bool), "true or false without quotes is expected"),
-    kinds.MAPPING: (lambda node: isinstance(node.value, dict), "a block in braces is expected"),
-    kinds.LISTED: (_blocks, "a list of blocks in braces is expected"),
-    kinds.DURATION: (_duration, "a duration such as 10s or 2m is expected"),
-    kinds.PERIOD: (lambda node: _text(node) and _duration(node), "a duration such as 10s or 2m is expected"),
-    kinds.SIZE: (_size, "a number such as 10GB without quotes, or a text ending in K, M, G or T, is expected"),
-    kinds.ADDRESS: (_address, "a port, or a host and a port, is expected"),
-    kinds.TEXTS: (_texts, "a text or a list of texts is expected"),
-    kinds.SWITCH: (_switch, "true, false, enabled, disabled or a block is expected"),
-    kinds.PARTS: (lambda node: isinstance(node.value, bool | dict), "true, false or a block is expected"),
-    kinds.TIMEOUT: (_timeout, "a number of seconds or a duration such as 2s is expected"),
-    kinds.TEXT_LIST: (_text_list, "a list of texts is expected"),
-    kinds.URLS: (_texts, "a URL or a list of URLs is expected"),
-    kinds.WRITE_POLICY: (_word("default", "close", "retry", ignore_case=False), "default, close or retry is expected"),
-    kinds.COMPRESSION: (_block_or(lambda node: _text(node) or _boolean(node)), "a mode such as s2_auto is expected"),
-    kinds.CIPHER: (_word("chacha", "chachapoly", "aes"), "chacha or aes is expected"),
-    kinds.FILE: (_text, "the path of a file is expected"),
-    kinds.CURVES: (_words(_CURVES), f"a list of {', '.join(sorted(_CURVES))} is expected"),
-    kinds.CIPHERS: (_words(_CIPHERS), _SUITES),
-    kinds.OLD_CIPHERS: (_words(_OLD_CIPHERS), _SUITES),
-    kinds.SECURE_CIPHERS: (
+    "integer": (_integer, "a whole number without quotes is expected"),
+    "small": (_within(-(1 << 63), (1 << 31) - 1), "a number of bytes below 2 GiB without quotes is expected"),
+    "count": (_within(0, 255), "a whole number from 0 to 255 is expected"),
+    "limited": (_within(0, _PORT), f"a whole number from 0 to {_PORT} is expected"),
+    "text": (_text, "a text is expected"),
+    "boolean": (_boolean, "true or false without quotes is expected"),
+    "mapping": (lambda node: isinstance(node.value, dict), "a block in braces is expected"),
+    "listed": (_blocks, "a list of blocks in braces is expected"),
+    "duration": (_duration, "a duration such as 10s or 2m is expected"),
+    "period": (lambda node: _text(node) and _duration(node), "a duration such as 10s or 2m is expected"),
+    "size": (_size, "a number such as 10GB without quotes, or a text ending in K, M, G or T, is expected"),
+    "address": (_address, "a port, or a host and a port, is expected"),
+    "texts": (_texts, "a text or a list of texts is expected"),
+    "switch": (_switch, "true, false, enabled, disabled or a block is expected"),
+    "parts": (lambda node: isinstance(node.value, bool | dict), "true, false or a block is expected"),
+    "timeout": (_timeout, "a number of seconds or a duration such as 2s is expected"),
+    "text_list": (_text_list, "a list of texts is expected"),
+    "urls": (_texts, "a URL or a list of URLs is expected"),
+    "write_policy": (_word("default", "close", "retry", ignore_case=False), "default, close or retry is expected"),
+    "compression": (_block_or(lambda node: _text(node) or _boolean(node)), "a mode such as s2_auto is expected"),
+    "cipher": (_word("chacha", "chachapoly", "aes"), "chacha or aes is expected"),
+    "file": (_text, "the path of a file is expected"),
+    "curves": (_words(_CURVES), f"a list of {', '.join(sorted(_CURVES))} is expected"),
+    "ciphers": (_words(_CIPHERS), _SUITES),
+    "old_ciphers": (_words(_OLD_CIPHERS), _SUITES),
+    "secure_ciphers": (
         _words(_SECURE_CIPHERS),
         f"{_SUITES}, and without allow_insecure_cipher_suites only of those that Go counts as secure",
     ),
-    kinds.PINS: (_pins, "a list of SHA-256 digests, of 64 hexadecimal digits each, is expected"),
-    kinds.TLS_VERSION: (_word("1.2", "1.3"), 'the text "1.2" or "1.3" is expected'),
-    kinds.HANDSHAKE: (_handshake, "true, false, auto or a duration is expected"),
-    kinds.SUBJECTS: (_subjects, "a subject or a list of subjects is expected"),
-    kinds.QUEUE_SUBJECTS: (_queue_subjects, "a subject, alone or with a queue group, or a list of them is expected"),
-    kinds.RULES: (_block_or(_subjects), "a subject, a list of subjects, or a block with allow and deny is expected"),
-    kinds.QUEUE_RULES: (
+    "pins": (
+        lambda node: _text_list(node) and all(map(re.compile("[A-Fa-f0-9]{64}").fullmatch, _written(node))),
+        "a list of SHA-256 digests, of 64 hexadecimal digits each, is expected",
+    ),
+    "tls_version": (_word("1.2", "1.3"), 'the text "1.2" or "1.3" is expected'),
+    "handshake": (_handshake, "true, false, auto or a duration is expected"),
+    "subjects": (_subjects, "a subject or a list of subjects is expected"),
+    "queue_subjects": (_queue_subjects, "a subject, alone or with a queue group, or a list of them is expected"),
+    "rules": (_block_or(_subjects), "a subject, a list of subjects, or a block with allow and deny is expected"),
+    "queue_rules": (
         _block_or(_queue_subjects),
         "a subject, a list of subjects, or a block with allow and deny is expected",
     ),
-    kinds.USER_KEY: (_key(_USER), "the public nkey of a user (U…) is expected"),
-    kinds.ACCOUNT_KEY: (_key(_ACCOUNT), "the public nkey of an account (A…) is expected"),
-    kinds.CURVE_KEY: (_key(_CURVE), "a public curve key (X…) is expected"),
-    kinds.PUBLIC_KEY: (_key(*_PUBLIC), "a public nkey is expected"),
-    kinds.USER_SEED: (_user_seed, "the seed of a user (SU…) is expected"),
-    kinds.CONNECTIONS: (_connections, f"kinds of connections are expected: {', '.join(sorted(_CONNECTIONS))}"),
-    kinds.RESPONSE: (
+    "user_key": (_key(_USER), "the public nkey of a user (U…) is expected"),
+    "account_key": (_key(_ACCOUNT), "the public nkey of an account (A…) is expected"),
+    "curve_key": (_key(_CURVE), "a public curve key (X…) is expected"),
+    "public_key": (_key(*_PUBLIC), "a public nkey is expected"),
+    "user_seed": (_user_seed, "the seed of a user (SU…) is expected"),
+    "connections": (
+        lambda node: _texts(node) and _CONNECTIONS.issuperset(map(str.upper, _written(node))),
+        f"kinds of connections are expected: {', '.join(sorted(_CONNECTIONS))}",
+    ),
+    "response": (
         _word("single", "singleton", "stream", "chunk", "chunked"),
         "singleton, stream or chunked is expected",
     ),
-    kinds.WEIGHT: (_weight, "a whole number from 0 to 100, or a percentage, is expected"),
-    kinds.BLOCK_OR_BOOLEAN: (_block_or(_boolean), "true, false or a block is expected"),
-    kinds.URL: (_text, "a URL is expected"),
-    kinds.URL_LIST: (_text_list, "a list of URLs is expected"),
-    kinds.PROXY_URL: (_proxy_url, "a URL that begins with http:// or https:// is expected"),
-    kinds.MAPPED: (_block_or(lambda node: _text(node) or _blocks(node)), "a subject, or a block with one, is expected"),
-    kinds.NAMES: (_text_list, "a list of names of accounts is expected"),
-    kinds.DURATIONS: (_durations, "a list of durations such as 10ms is expected"),
-    kinds.PEERS_ONLY: (
+    "weight": (_weight, "a whole number from 0 to 100, or a percentage, is expected"),
+    "block_or_boolean": (_block_or(_boolean), "true, false or a block is expected"),
+    "url": (_text, "a URL is expected"),
+    "url_list": (_text_list, "a list of URLs is expected"),
+    "proxy_url": (
+        lambda node: node.value == "" or (_text(node) and url_scheme(str(node.value)) in ("http", "https")),
+        "a URL that begins with http:// or https:// is expected",
+    ),
+    "mapped": (_block_or(lambda node: _text(node) or _blocks(node)), "a subject, or a block with one, is expected"),
+    "names": (_text_list, "a list of names of accounts is expected"),
+    "durations": (
+        lambda node: (
+            _text_list(node) and all(_unknown(item) or (item.value != "" and _duration(item)) for item in node.items())
+        ),
+        "a list of durations such as 10ms is expected",
+    ),
+    "peers_only": (
         lambda node: node.value is False,
         "servers take it only in the tls block of a cluster or gateway",
     ),
-    kinds.NO_USERS: (lambda _: False, "servers take one user here, and no list of users"),
-    kinds.NO_TOKEN: (lambda node: node.value == "", "servers take no token here"),
+    "no_users": (lambda _: False, "servers take one user here, and no list of users"),
+    "no_token": (lambda node: node.value == "", "servers take no token here"),
 }
