@@ -44,11 +44,7 @@ class AckTimes(Evidence, frozen=True):
     """Every consumer with `sample_freq` for which metrics arrived while samples were taken."""
 
     source = EvidenceSource.ACKS
-    parts = (
-        "assets",
-        "consumers",
-        "ack_metrics",
-    )
+    parts = ("assets", "consumers", "ack_metrics")
     repeated = True
     unavailable = not_offered(
         "no consumer that was seen with a login of its account has its acknowledgements measured, or one sample was"

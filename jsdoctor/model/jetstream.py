@@ -291,8 +291,7 @@ class ConsumerConfig(msgspec.Struct, frozen=True, rename=without_unit):
     deliver_subject: Annotated[str, Setting("deliverSubject", "delivery_subject", "delivery subject?")] = ""
     deliver_group: Annotated[str, Setting("deliverGroup", "delivery_group", "deliver queue group?")] = ""
     inactive_threshold_ns: Annotated[
-        int,
-        Setting("inactiveThreshold", "inactive_threshold", "inactive threshold?", "--inactive-threshold", limit=0),
+        int, Setting("inactiveThreshold", "inactive_threshold", "inactive threshold?", "--inactive-threshold", limit=0)
     ] = 0
     num_replicas: Annotated[int, Setting("replicas", Alias("replicas", 0, 5), "replicas?")] = sent(0)
     mem_storage: Annotated[bool, Setting("memStorage", "memory", fixed_since=(2, 14))] = False

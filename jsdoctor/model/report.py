@@ -18,10 +18,7 @@ from jsdoctor.model.traffic_summary import TrafficSummary
 SCHEMA = "jsdoctor.report/v1"
 
 
-SOURCE_KINDS = (
-    *("live", "bundle", "logs", "loki", "prometheus", "kubernetes"),
-    *("pcap", "manifest", "ntp", "pasted"),
-)
+SOURCE_KINDS = (*("live", "bundle", "logs", "loki", "prometheus", "kubernetes"), *("pcap", "manifest", "ntp", "pasted"))
 """Where evidence may come from."""
 
 

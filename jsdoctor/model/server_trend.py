@@ -43,17 +43,10 @@ class ServerTrend(Evidence, frozen=True):
     """Every server that reported its general variables in all samples, by name."""
 
     source = EvidenceSource.SYSTEM
-    parts = (
-        "servers",
-        "server_rates",
-    )
+    parts = ("servers", "server_rates")
     repeated = True
     unavailable = NO_SERVERS
-    said_by = (
-        "samples",
-        "server_samples",
-        "servers",
-    )
+    said_by = ("samples", "server_samples", "servers")
     of_deployment = True
     single = Servers
 

@@ -46,10 +46,7 @@ class Topology(Evidence, frozen=True):
     """
 
     source = EvidenceSource.SYSTEM
-    parts = (
-        "servers",
-        "links",
-    )
+    parts = ("servers", "links")
     unavailable = NO_SERVERS
     of_deployment = True
     left_out_by = frozenset({"endpoint", "reply"})

@@ -81,10 +81,7 @@ class Trend(Evidence, frozen=True, dict=True):
     source = EvidenceSource.TREND
     parts = ("assets", "consumers")
     repeated = True
-    said_by = (
-        "samples",
-        "assets",
-    )
+    said_by = ("samples", "assets")
     of_deployment = True
     left_out_by = GAPS_OF_ASSETS
     single = SnapshotSeries

@@ -165,10 +165,7 @@ def _merge_consumers(streams: Sequence[StreamCopy], copies: Iterable[ConsumerCop
 
 
 def merge_consumer(
-    account: str,
-    copies: list[ConsumerCopy],
-    streams: Iterable[StreamCopy] = (),
-    cut_off: frozenset[str] = frozenset(),
+    account: str, copies: list[ConsumerCopy], streams: Iterable[StreamCopy] = (), cut_off: frozenset[str] = frozenset()
 ) -> Consumer:
     """One `Consumer` from the copies of it that servers showed; `streams`: the copies of its stream."""
     placed = [(server, reply.cluster) for server, _, reply in copies]

@@ -165,10 +165,7 @@ def _check_causes(page: PageReader, symptom: Symptom) -> None:
     for code in symptom.causes:
         if code not in symptom.because:
             page.problem("because", f"[because] does not say how {code} makes the symptom")
-    named = {
-        "because": symptom.because,
-        "ruled_out_with": symptom.ruled_out_with,
-    }
+    named = {"because": symptom.because, "ruled_out_with": symptom.ruled_out_with}
     mentioned = [(table, code) for table, codes in named.items() for code in codes]
     for table, code in mentioned:
         if code not in symptom.causes:

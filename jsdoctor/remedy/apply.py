@@ -12,15 +12,7 @@ from enum import StrEnum
 import msgspec
 
 from jsdoctor.model.plan import AssetLoss, Json, Step
-from jsdoctor.remedy.api import (
-    ApiError,
-    DeniedError,
-    LostError,
-    NoResponseError,
-    RetryLimit,
-    StepApis,
-    is_transient,
-)
+from jsdoctor.remedy.api import ApiError, DeniedError, LostError, NoResponseError, RetryLimit, StepApis, is_transient
 from jsdoctor.remedy.backup.former import is_putting_back
 from jsdoctor.remedy.journal import Journal, JournalEvent, Past
 from jsdoctor.remedy.operation import JournalNote, Operation, Standing, StepContext, StepRefusedError, stream_of

@@ -261,7 +261,16 @@ def merged(steps: Sequence[Step], new: Step, code: str) -> tuple[list[Step], Unp
             reason = f"it contradicts another step on the same {new.subject.kind}: {changes}"
             return list(steps), UnplannedFinding(code, new.subject, reason)
         if both or not (known.changes or new.changes):
-            step = _joined(known, new, both)
+            taken = new if both and both != known.changes else known
+            step = _replace(
+                taken,
+                id=known.id,
+                findings=tuple(dict.fromkeys((*known.findings, *new.findings))),
+                proofs=tuple(dict.fromkeys((*known.proofs, *new.proofs))),
+                changes=both,
+                needs=tuple(dict.fromkeys((*known.needs, *new.needs))),
+                patience_s=max(known.patience_s, new.patience_s),
+            )
             return [*steps[:place], step, *steps[place + 1 :]], step.id
     return [*steps, new], new.id
 
@@ -285,19 +294,6 @@ def _either(first: Change, second: Change) -> Change | None:
     if all(isinstance(end, int) and not isinstance(end, bool) for end in ends) and min(ends[1:]) > max(ends[0], 0):
         return max(first, second, key=lambda change: change.after)
     return None
-
-
-def _joined(known: Step, new: Step, changes: tuple[Change, ...]) -> Step:
-    taken = new if changes and changes != known.changes else known
-    return _replace(
-        taken,
-        id=known.id,
-        findings=tuple(dict.fromkeys((*known.findings, *new.findings))),
-        proofs=tuple(dict.fromkeys((*known.proofs, *new.proofs))),
-        changes=changes,
-        needs=tuple(dict.fromkeys((*known.needs, *new.needs))),
-        patience_s=max(known.patience_s, new.patience_s),
-    )
 
 
 def _ranks(incidents: Sequence[Incident]) -> dict[int, Rank]:

@@ -50,7 +50,7 @@ def restored(config: Mapping[str, Any], changes: Iterable[Change], before: Mappi
 def is_set(config: Mapping[str, Any], changes: Iterable[Change]) -> bool:
     """Whether every change is in effect."""
     seen = comparable(config)
-    return all(seen.get(change.key) == _nonzero(change.after) for change in changes)
+    return all(seen.get(change.key) == (None if _is_zero(change.after) else change.after) for change in changes)
 
 
 def told(changes: Iterable[Change]) -> str:
@@ -62,10 +62,6 @@ def told(changes: Iterable[Change]) -> str:
 
 def _is_zero(value: object) -> bool:
     return value is None or value is False or value in (0, "", [], {})
-
-
-def _nonzero(value: object) -> object:
-    return None if _is_zero(value) else value
 
 
 def _shown(key: str, value: object) -> str:

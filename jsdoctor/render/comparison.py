@@ -139,12 +139,7 @@ def _finding(finding: ComparedFinding) -> dict[str, object]:
     return {
         "difference": finding.difference.value,
         "code": shown.code,
-        "subject": {
-            "kind": subject.kind,
-            "name": subject.name,
-            "account": subject.account,
-            "stream": subject.stream,
-        },
+        "subject": {"kind": subject.kind, "name": subject.name, "account": subject.account, "stream": subject.stream},
         "message": shown.message,
         "severity": now.severity.value if now else None,
         "severity_before": before.severity.value if before else None,

@@ -18,12 +18,7 @@ from jsdoctor.render.order import gaps_in_order, with_outcome
 from jsdoctor.render.places import file_path, places
 from jsdoctor.render.unseen import undecided, without_gaps
 
-_LEVELS = {
-    Severity.CRITICAL: "error",
-    Severity.ERROR: "error",
-    Severity.WARNING: "warning",
-    Severity.INFO: "notice",
-}
+_LEVELS = {Severity.CRITICAL: "error", Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
 
 
 def render_github(report: Report, options: RenderOptions) -> str:

@@ -51,11 +51,7 @@ def render_json(report: Report, options: RenderOptions) -> str:
 
 def source_document(source: EvidenceOrigin) -> documents.SourceDocument:
     """A source as machines read it."""
-    return documents.SourceDocument(
-        kind=source.kind,
-        name=source.name,
-        collected_at=rfc3339(source.collected_at),
-    )
+    return documents.SourceDocument(kind=source.kind, name=source.name, collected_at=rfc3339(source.collected_at))
 
 
 def gap_document(gap: Gap) -> documents.GapDocument:

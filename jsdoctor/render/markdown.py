@@ -161,7 +161,13 @@ def change_sections(change: ManifestChange | None, options: RenderOptions) -> It
         yield from _fields(change, options)
     else:
         yield "The deployment is as the manifests declare it."
-    yield from _undeclared(change, options)
+    if change.undeclared or change.incomplete:
+        yield "Deployed and in no manifest:"
+    if change.undeclared:
+        rows = [(subject.kind, code_text(subject.label)) for subject in change.undeclared]
+        yield from bounded(("Kind", "Subject"), rows, options)
+    if change.incomplete:
+        yield f"There may be more: {plain_text(change.incomplete)}."
 
 
 def _row(place: int, step: ChangeStep) -> tuple[str, ...]:
@@ -187,13 +193,3 @@ def _fields(change: ManifestChange, options: RenderOptions) -> Iterator[str]:
     if rows:
         yield "Before and after:"
         yield table(("Subject", "Field", "Before", "After"), rows)
-
-
-def _undeclared(change: ManifestChange, options: RenderOptions) -> Iterator[str]:
-    if change.undeclared or change.incomplete:
-        yield "Deployed and in no manifest:"
-    if change.undeclared:
-        rows = [(subject.kind, code_text(subject.label)) for subject in change.undeclared]
-        yield from bounded(("Kind", "Subject"), rows, options)
-    if change.incomplete:
-        yield f"There may be more: {plain_text(change.incomplete)}."

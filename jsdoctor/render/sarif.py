@@ -37,7 +37,9 @@ Json = dict[str, object]
 
 def render_sarif(report: Report, options: RenderOptions) -> str:
     """One SARIF log with one run."""
-    rules = _rules(report)
+    known = {result.rule.code: result.rule for result in report.results}
+    known |= {verdict.rule.code: verdict.rule for verdict in report.verdicts}
+    rules = [known[code] for code in sorted(known)]
     index = {rule.code: number for number, rule in enumerate(rules)}
     incidents = memberships(report)
     results = [_result(r, index, incidents.get(id(r))) for r in with_outcome(report.results, Outcome.FAIL)]
@@ -60,12 +62,6 @@ def render_sarif(report: Report, options: RenderOptions) -> str:
         },
     }
     return dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, options.ascii_only)
-
-
-def _rules(report: Report) -> list[Rule]:
-    known = {result.rule.code: result.rule for result in report.results}
-    known |= {verdict.rule.code: verdict.rule for verdict in report.verdicts}
-    return [known[code] for code in sorted(known)]
 
 
 def _rule(rule: Rule, docs_url: str) -> Json:

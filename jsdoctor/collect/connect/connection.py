@@ -59,10 +59,7 @@ def login_options(login: Login) -> dict[str, Any]:
         case LoginKind.CREDS:
             # Not as a file: nats-py never returns for a damaged one, and one with CRLF line ends wrong.
             jwt, seed = (login.jwt or "").encode(), login.seed
-            return {
-                "user_jwt_cb": lambda: jwt,
-                "signature_cb": lambda nonce: sign(seed, nonce) if seed else b"",
-            }
+            return {"user_jwt_cb": lambda: jwt, "signature_cb": lambda nonce: sign(seed, nonce) if seed else b""}
         case LoginKind.NONE:
             return {}
 

@@ -19,8 +19,7 @@ class ConnectionOptions:
     """
 
     server: Annotated[
-        str | None,
-        option("--server", "-s", metavar="URL", help="Server URLs, comma-separated.", variable="NATS_URL"),
+        str | None, option("--server", "-s", metavar="URL", help="Server URLs, comma-separated.", variable="NATS_URL")
     ] = field(default=None, repr=False)
     context: Annotated[
         str | None,

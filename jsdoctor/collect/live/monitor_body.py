@@ -113,19 +113,15 @@ def transport_refusal(error: Exception, base: str, timeout_s: float) -> tuple[st
         return "it does not speak HTTP", _WHERE
     cause = _root(error)
     if isinstance(cause, ssl.SSLError):
-        return _tls_refusal(cause, base)
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            reason = f"its certificate is not trusted: {printable(cause.verify_message)}"
+            return reason, "give the CA's certificate with --tlsca FILE, and the name that the certificate is made for"
+        return f"no TLS there: {printable(cause.reason or str(cause))}", f"try http://{base.partition('://')[2]}"
     if isinstance(cause, socket.gaierror):
         return "no such host name", _CHECK
     if isinstance(cause, ConnectionRefusedError):
         return "connection refused, nothing listens on that port", _CHECK
     return f"no connection: {printable(str(cause) or type(cause).__name__)}", _CHECK
-
-
-def _tls_refusal(error: ssl.SSLError, base: str) -> tuple[str, str]:
-    if isinstance(error, ssl.SSLCertVerificationError):
-        reason = f"its certificate is not trusted: {printable(error.verify_message)}"
-        return reason, "give the CA's certificate with --tlsca FILE, and the name that the certificate is made for"
-    return f"no TLS there: {printable(error.reason or str(error))}", f"try http://{base.partition('://')[2]}"
 
 
 def http_refusal(response: httpx2.Response, base: str) -> tuple[str, str]:

@@ -82,7 +82,8 @@ async def find_servers(asker: Asker) -> Roster:
 
     def is_last(reply: TimedReply) -> bool:
         nonlocal known
-        pong = _read(reply, _Pong)
+        # Decode the fields of a reply that are needed here; what cannot be decoded becomes a gap where it is parsed.
+        pong = _decoded(reply.body, _Pong)
         present[pong.server.id] = pong.server.name
         routes.update(route.name for route in pong.statsz.routes or () if route.name)
         known = max(known, pong.statsz.active_servers)
@@ -206,11 +207,7 @@ class SystemSource:
         await asyncio.gather(*(self._ask(collection, Endpoint.ACCOUNTZ, {"account": key}) for key in keys[:MAX_CLAIMS]))
 
     async def _ask(
-        self,
-        collection: CollectionResult,
-        endpoint: Endpoint,
-        options: dict[str, object],
-        only: set[str] | None = None,
+        self, collection: CollectionResult, endpoint: Endpoint, options: dict[str, object], only: set[str] | None = None
     ) -> None:
         """Request one endpoint of all servers. `only`: ids of the servers that `options` select."""
         subject = f"{PING}.{endpoint.value.partition('.')[0]}"
@@ -274,11 +271,6 @@ def _by_server(exchanges: Iterable[Exchange], endpoint: Endpoint) -> Replies:
 
 def _is_unhealthy(body: bytes) -> bool:
     return _decoded(body, _Health).data.status not in ("", "ok")
-
-
-def _read(reply: TimedReply, shape: type[_Shape]) -> _Shape:
-    """Decode the fields of a reply that are needed here; what cannot be decoded becomes a gap where it is parsed."""
-    return _decoded(reply.body, shape)
 
 
 def _decoded(body: bytes, shape: type[_Shape]) -> _Shape:

@@ -210,11 +210,7 @@ class Scanner:
     """
 
     def __init__(
-        self,
-        matcher: Matcher,
-        sink: Sink | None = None,
-        block: int = BLOCK,
-        native: bool | None = None,
+        self, matcher: Matcher, sink: Sink | None = None, block: int = BLOCK, native: bool | None = None
     ) -> None:
         self._matcher, self._sink, self._block = matcher, sink, block
         if native is None:

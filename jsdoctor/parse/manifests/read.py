@@ -12,13 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from jsdoctor.model.manifest import (
-    DeclaredConsumer,
-    DeclaredLogin,
-    DeclaredServers,
-    DeclaredStream,
-    FilePosition,
-)
+from jsdoctor.model.manifest import DeclaredConsumer, DeclaredLogin, DeclaredServers, DeclaredStream, FilePosition
 from jsdoctor.parse.manifests import (
     compose,
     containers,

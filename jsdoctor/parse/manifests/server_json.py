@@ -5,16 +5,7 @@ from __future__ import annotations
 from jsdoctor.model.jetstream import ConsumerConfig, SourceConfig, StreamConfig
 from jsdoctor.model.manifest import DeclaredConsumer, DeclaredStream, Mistake, Tool
 from jsdoctor.model.setting import Alias, FieldKind, FieldRow
-from jsdoctor.parse.manifests.fields import (
-    Field,
-    Notation,
-    Read,
-    anything,
-    integer,
-    listed,
-    made,
-    read_fields,
-)
+from jsdoctor.parse.manifests.fields import Field, Notation, Read, anything, integer, listed, made, read_fields
 from jsdoctor.parse.manifests.tree import Tree
 
 

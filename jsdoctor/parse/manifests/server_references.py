@@ -23,7 +23,16 @@ def reference_mistakes(tree: Tree) -> Iterator[Mistake]:
     top = _lower(tree)
     accounts = _accounts(top)
     yield from _logins(top, accounts or {})
-    yield from _sizes_and_times(top)
+    payload, pending = _integer(top.get("max_payload")), _integer(top.get("max_pending"))
+    if payload and pending and payload > pending:
+        text = f"max_payload ({payload}) cannot be above max_pending ({pending})"
+        yield Mistake(top["max_payload"].place, text)
+    duration, grace = _duration(top.get("lame_duck_duration")), _duration(top.get("lame_duck_grace_period"))
+    if duration is not None and duration < _MIN_LAME_DUCK_S * NS_PER_S:
+        text = f"lame_duck_duration: servers take {_MIN_LAME_DUCK_S}s and more"
+        yield Mistake(top["lame_duck_duration"].place, text)
+    elif duration is not None and grace is not None and grace >= duration:
+        yield Mistake(top["lame_duck_grace_period"].place, "lame_duck_grace_period must be below lame_duck_duration")
     yield from _gateways(top)
     if accounts is not None and not any(name in top for name in _BY_JWT):
         yield from _account_names(top, accounts)
@@ -104,19 +113,6 @@ def _unauthenticated(top: Mapping[str, Tree], known: set[str], unclear: bool) ->
         node = block.get("no_auth_user")
         if node is not None and isinstance(node.value, str) and node.value and node.value not in known:
             yield Mistake(node.place, f"no_auth_user: there is no user {node.value[:60]!r} in this configuration")
-
-
-def _sizes_and_times(top: Mapping[str, Tree]) -> Iterator[Mistake]:
-    payload, pending = _integer(top.get("max_payload")), _integer(top.get("max_pending"))
-    if payload and pending and payload > pending:
-        text = f"max_payload ({payload}) cannot be above max_pending ({pending})"
-        yield Mistake(top["max_payload"].place, text)
-    duration, grace = _duration(top.get("lame_duck_duration")), _duration(top.get("lame_duck_grace_period"))
-    if duration is not None and duration < _MIN_LAME_DUCK_S * NS_PER_S:
-        text = f"lame_duck_duration: servers take {_MIN_LAME_DUCK_S}s and more"
-        yield Mistake(top["lame_duck_duration"].place, text)
-    elif duration is not None and grace is not None and grace >= duration:
-        yield Mistake(top["lame_duck_grace_period"].place, "lame_duck_grace_period must be below lame_duck_duration")
 
 
 def _integer(node: Tree | None) -> int:

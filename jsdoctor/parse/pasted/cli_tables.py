@@ -45,23 +45,19 @@ def replies_of_tables(tables: Iterable[Table], text: str) -> Iterator[Found]:
         yield from (Refused(*words) for columns, *words in _UNJUDGED if table.has(*columns.split("|")))
         yield from (found for columns, read in _READERS if table.has(*columns) for found in read(table))
         yield from _jetstream(table, meta) if table in summaries else ()
-    yield from _unresponsive(text)
-    if meta and not meta["leader"] and meta.get("replicas"):
-        absent = ", ".join(peer["name"] for peer in meta["replicas"] if peer["offline"])
-        why = "none of its rows is marked as that of the leader" + (f"; not online: {absent}" if absent else "")
-        yield Refused("the table of the meta group", why, "give the whole table: nats server report jetstream")
-    elif meta and meta["leader"] and not summaries:
-        yield _of_server(Endpoint.JSZ, JszReply, meta["leader"], {"meta_cluster": meta, "disabled": False})
-
-
-def _unresponsive(text: str) -> Iterator[Found]:
-    """The streams and consumers that a list names because no server responded for them."""
+    # The streams and consumers that a list names because no server responded for them.
     of_stream = _OF_STREAM.search(text)
     for kind, stream in (("Streams", ""), ("Consumers", of_stream[1] if of_stream else UNKNOWN_NAME)):
         missing = [name for row in cells_below(f"Inaccessible {kind}", text.splitlines()) for name in row if name]
         offline = {row[0]: row[-1] for row in cells_below(f"Offline {kind}", text.splitlines())}
         if missing or offline:
             yield list_head(stream, {"missing": missing, "offline": offline})
+    if meta and not meta["leader"] and meta.get("replicas"):
+        absent = ", ".join(peer["name"] for peer in meta["replicas"] if peer["offline"])
+        why = "none of its rows is marked as that of the leader" + (f"; not online: {absent}" if absent else "")
+        yield Refused("the table of the meta group", why, "give the whole table: nats server report jetstream")
+    elif meta and meta["leader"] and not summaries:
+        yield _of_server(Endpoint.JSZ, JszReply, meta["leader"], {"meta_cluster": meta, "disabled": False})
 
 
 def _shown(**values: Any) -> dict[str, Any]:
@@ -234,12 +230,7 @@ _READERS: tuple[tuple[tuple[str, ...], Callable[[Table], Iterator[Found]]], ...]
 
 _TRAFFIC = "no rule judges the traffic of accounts"
 _UNJUDGED = (
-    (
-        "cid|server|account|subs",
-        "the connections report",
-        "it shows only the first, not what waits for them",
-        _LOOK,
-    ),
+    ("cid|server|account|subs", "the connections report", "it shows only the first, not what waits for them", _LOOK),
     ("account|connections|in msgs|out msgs", "the accounts report", _TRAFFIC, _LOOK),
     ("stream|kind|source stream|lag", "the replication report", "it shows no configuration", "nats stream info --json"),
     ("name|created|messages|size|last message", "the list of streams", "it shows no replicas", "nats stream report"),

@@ -41,7 +41,9 @@ def documents(text: str) -> Iterator[Document]:
     while count < _MAX_DOCUMENTS and cut < _MAX_CUT:
         if middle := _MIDDLE.match(text, at):
             text, at = "{" + text[middle.end() :], 0
-        start = _next_start(text, at)
+        # Where the next document may begin: a brace or bracket before a text, another one, or the end.
+        match = _START.search(text, at)
+        start = match.start() if match else -1
         if start < 0:
             return
         opened = frozenset[str]()
@@ -56,20 +58,10 @@ def documents(text: str) -> Iterator[Document]:
                 cut += 1
                 continue
             value, end, opened = edited
-        if _is_wanted(value):
+        if isinstance(value, dict) or (isinstance(value, list) and any(isinstance(item, dict) for item in value)):
             count += 1
             yield Document(value, opened)
         at = end
-
-
-def _next_start(text: str, at: int) -> int:
-    """Where the next document may begin: a brace or bracket before a text, another one, or the end."""
-    match = _START.search(text, at)
-    return match.start() if match else -1
-
-
-def _is_wanted(value: object) -> bool:
-    return isinstance(value, dict) or (isinstance(value, list) and any(isinstance(item, dict) for item in value))
 
 
 _DEEPEST = 64

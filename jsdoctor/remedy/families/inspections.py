@@ -145,9 +145,7 @@ ACTIONS: tuple[Action, ...] = (
     ),
     _Storage("server.inspect_storage", "see what fills the storage, and which of it may go"),
     Inspection(
-        "server.inspect_clock",
-        "see whether the clock is synchronised, by which source, and how far it is off",
-        *_CLOCK,
+        "server.inspect_clock", "see whether the clock is synchronised, by which source, and how far it is off", *_CLOCK
     ),
     _Clock(
         "server.correct_clock",

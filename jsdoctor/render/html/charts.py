@@ -165,10 +165,7 @@ def _lines(title: str, note: str, series: Sequence[ChartSeries]) -> LineChart:
         text = f"highest {highest}" if chart_series.unit == "per_minute" else f"now {newest}"
         curves.append(Curve(number, chart_series.name, _path(places), projected, text))
     grid = tuple((place(begin, top * part)[1], quantity(round(top * part, 1), unit)) for part in (1.0, 0.5))
-    labels = (
-        (float(LEFT), to_the_second_us(begin), "start"),
-        (float(WIDTH - RIGHT), to_the_second_us(end), "end"),
-    )
+    labels = ((float(LEFT), to_the_second_us(begin), "start"), (float(WIDTH - RIGHT), to_the_second_us(end), "end"))
     limit = max((chart_series.limit for chart_series in series if chart_series.limit), default=None)
     return LineChart(
         title=title,

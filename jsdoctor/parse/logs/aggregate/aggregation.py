@@ -200,10 +200,7 @@ FALLS_KEPT = 1000
 
 
 def falls(
-    files: Sequence[File],
-    names: Names,
-    restored: Mapping[str, list[MarkRow]],
-    marks: Mapping[str, list[MarkRow]],
+    files: Sequence[File], names: Names, restored: Mapping[str, list[MarkRow]], marks: Mapping[str, list[MarkRow]]
 ) -> tuple[list[RestoredFall], set[tuple[str, str]]]:
     """Every fall from one start to the next, and the streams (account, stream) whose counts were compared at all."""
     starts: Counter[str] = Counter()
@@ -234,10 +231,7 @@ def falls(
 
 
 def _fall(
-    key: tuple[str, str, str],
-    before: tuple[File, MarkRow],
-    after: tuple[File, MarkRow],
-    counts: tuple[int, int],
+    key: tuple[str, str, str], before: tuple[File, MarkRow], after: tuple[File, MarkRow], counts: tuple[int, int]
 ) -> RestoredFall:
     return RestoredFall(
         server=key[0],

@@ -109,9 +109,7 @@ def time_of(file: File, mark: MarkRow) -> LogTime | None:
 
 
 def gather(
-    files: Sequence[File],
-    marks: dict[str, list[MarkRow]],
-    segments: dict[str, list[SegmentRow]],
+    files: Sequence[File], marks: dict[str, list[MarkRow]], segments: dict[str, list[SegmentRow]]
 ) -> list[OpenRun]:
     """All runs of a series. `files` are oldest first; a process goes on from file to file under one `ProcessRef`."""
     carried: dict[ProcessRef, OpenRun] = {}

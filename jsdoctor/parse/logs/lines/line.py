@@ -140,10 +140,7 @@ _WRAPPINGS: tuple[tuple[str, re.Pattern[bytes]], ...] = (
     ("timestamp", re.compile(rb"(?P<time>" + _ISO + rb")[ \t]")),
     ("editor", re.compile(rb"\s*Line \d+: ?")),
     ("journal", re.compile(rb"MESSAGE=")),
-    (
-        "stern",
-        re.compile(rb"(?P<label>[A-Za-z][\w.-]*-\d+) [\w.-]+ (?=(?:\[\d+\] )?(?:[\d:.]{8,15} )?\[[A-Z]{3}\])"),
-    ),
+    ("stern", re.compile(rb"(?P<label>[A-Za-z][\w.-]*-\d+) [\w.-]+ (?=(?:\[\d+\] )?(?:[\d:.]{8,15} )?\[[A-Z]{3}\])")),
     ("caption", re.compile(rb"(?P<label>[A-Za-z][\w.-]*): (?=(?:\d\d:\d\d:\d\d(?:\.\d+)? )?\[)")),
 )
 _WORDS = re.compile(rb"(?P<label>[A-Za-z][\w.-]*)(?: [\w.-]+)? $")
@@ -316,7 +313,7 @@ def from_entry(entry: Mapping[str, Any], year: int, line: bytes = b"") -> Struct
         next(filter(None, map(server_label, _texts(_NAME, named))), ""),
         _time(entry, named, year),
         kind,
-        next((level for text in _texts(_LEVEL_NAMES, named) if (level := _level(text))), ""),
+        next((level for text in _texts(_LEVEL_NAMES, named) if (level := _LEVELS.get(text.lower(), ""))), ""),
     )
 
 
@@ -369,10 +366,6 @@ def _values(names: Sequence[str], named: Mapping[str, list[object]]) -> Iterator
 
 def _texts(names: Sequence[str], named: Mapping[str, list[object]]) -> Iterator[str]:
     return (value for value in _values(names, named) if isinstance(value, str) and value)
-
-
-def _level(text: str) -> str:
-    return _LEVELS.get(text.lower(), "")
 
 
 def _cut_docker(line: bytes, year: int) -> Structured | None:

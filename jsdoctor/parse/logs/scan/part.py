@@ -143,11 +143,7 @@ class PartScan:
     """The scan of one part. Feed it whole lines in order, then take the rows of `finish`."""
 
     def __init__(
-        self,
-        part: Part,
-        matcher: Matcher,
-        context: bytes = b"",
-        sink: Callable[[list[LogEvent]], None] | None = None,
+        self, part: Part, matcher: Matcher, context: bytes = b"", sink: Callable[[list[LogEvent]], None] | None = None
     ) -> None:
         self._part, self._matcher, self._sink = part, matcher, sink
         self._year = year_of(part.mtime_us)

@@ -39,11 +39,7 @@ class Processes:
         self.steps = 0
 
     def join(
-        self,
-        segments: Sequence[TimeSegment],
-        cuts: Sequence[Cut],
-        section: str | None,
-        see: Callable[[int], KeptLine],
+        self, segments: Sequence[TimeSegment], cuts: Sequence[Cut], section: str | None, see: Callable[[int], KeptLine]
     ) -> None:
         """Add a block's segments. `section` is the one that its first line stands in."""
         sections = [section]

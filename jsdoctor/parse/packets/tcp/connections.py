@@ -103,7 +103,8 @@ class Openings:
         for name, server in self._servers.items():
             if not server.refused + server.unanswered + server.unfinished:
                 continue
-            address = _endpoint(name)
+            # An address and its port, from six or 18 bytes.
+            address = endpoints(bytes(len(name) - 2) + name[:-2] + b"\x00\x00" + name[-2:])[1]
             tried.append(_attempts(address, server))
         return tuple(sorted(tried, key=lambda item: (-item.failed, item.server)))
 
@@ -158,11 +159,6 @@ def _moved(packet: _Packet) -> CapturedPacket:
     segment, frame, at, kept = packet
     begins = segment[5] - _HEADER
     return CapturedPacket((*segment[:5], _HEADER, segment[6] - begins, *segment[7:]), frame, at, kept)
-
-
-def _endpoint(target: bytes) -> SocketAddress:
-    """An address and its port, from six or 18 bytes."""
-    return endpoints(bytes(len(target) - 2) + target[:-2] + b"\x00\x00" + target[-2:])[1]
 
 
 def _attempts(address: SocketAddress, server: _OpeningsOfServer) -> Attempts:

@@ -90,10 +90,7 @@ class Resent:
     `timeouts` of the sendings followed a timeout; `vain_timeouts` are the same while all of the sendings were in vain.
     """
 
-    __slots__ = (
-        *("count", "due_at", "end", "index", "last_at", "needless", "packets"),
-        *("timeouts", "vain_timeouts"),
-    )
+    __slots__ = (*("count", "due_at", "end", "index", "last_at", "needless", "packets"), *("timeouts", "vain_timeouts"))
 
     def __init__(self, end: int, due_at: int, last_at: int, index: int, packets: int) -> None:
         self.end, self.due_at, self.last_at, self.index = end, due_at, last_at, index
