@@ -9,8 +9,8 @@ import msgspec
 
 from jsdoctor.model.evidence import Evidence, EvidenceSource, not_offered
 from jsdoctor.model.finding import Subject
-from jsdoctor.model.snapshot import ClusterSnapshot, Consumer, Stream, same_incarnation
-from jsdoctor.model.trend import ConsumerHistory, StreamHistory
+from jsdoctor.model.snapshot import ClusterSnapshot, same_incarnation
+from jsdoctor.model.trend import ConsumerHistory, StreamHistory, consumer_histories, stream_histories
 
 MAX_SAMPLES = 24
 """Maximum number of earlier samples that are read, as each may hold ten thousand consumers."""
@@ -35,34 +35,20 @@ class History(Evidence, frozen=True):
 
     @property
     def now(self) -> ClusterSnapshot:
-        """The present look."""
+        """The snapshot of this run."""
         return self.snapshots[-1]
 
     def streams(self) -> Iterator[StreamHistory]:
         """Every stream that is led now and was seen before."""
-        earlier = [{(s.account, s.name): s for s in snapshot.led_streams()} for snapshot in self.snapshots[:-1]]
-        for stream in self.now.led_streams():
-            readings = [index.get((stream.account, stream.name)) for index in earlier]
-            same = [reading for reading in readings if reading is not None and same_incarnation(reading, stream)]
-            if same:
-                yield StreamHistory((*same, stream))
+        return stream_histories(self.snapshots, 1)
 
     def consumers(self) -> Iterator[ConsumerHistory]:
         """Every consumer that is led now and was seen before."""
-        earlier = [_consumers(snapshot) for snapshot in self.snapshots[:-1]]
-        for stream, consumer in self.now.led_consumers():
-            result = [index.get((consumer.account, consumer.stream, consumer.name)) for index in earlier]
-            same = [p for p in result if p and same_incarnation(p[1], consumer) and same_incarnation(p[0], stream)]
-            if same:
-                yield ConsumerHistory((*(p[1] for p in same), consumer), (*(p[0] for p in same), stream))
+        return consumer_histories(self.snapshots, 1)
 
     def without(self, subject: Subject) -> Self:
         """The same without that stream or consumer."""
         return msgspec.structs.replace(self, snapshots=tuple(each.without(subject) for each in self.snapshots))
-
-
-def _consumers(snapshot: ClusterSnapshot) -> dict[tuple[str, str, str], tuple[Stream, Consumer]]:
-    return {(c.account, c.stream, c.name): (stream, c) for stream, c in snapshot.led_consumers()}
 
 
 def is_same_deployment(earlier: ClusterSnapshot, now: ClusterSnapshot) -> bool:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Self
+from typing import Generic, Self, TypeVar
 
 import msgspec
 
@@ -18,24 +18,28 @@ from jsdoctor.model.evidence import (
 )
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.gap import Gap
+from jsdoctor.model.server import Server
 from jsdoctor.model.snapshot import ClusterSnapshot, Consumer, SnapshotSeries, Stream, same_incarnation
 
 ConsumerKey = tuple[str, str, str]
 """Account, stream and name."""
 
 
-class StreamHistory(msgspec.Struct, frozen=True):
-    """Two or more readings of one stream from its leader, oldest first, all of the same incarnation (`created`)."""
+Reading = TypeVar("Reading", Stream, Consumer, Server)
 
-    readings: tuple[Stream, ...]
+
+class Readings(msgspec.Struct, Generic[Reading], frozen=True):
+    """Two or more readings of one subject, oldest first."""
+
+    readings: tuple[Reading, ...]
 
     @property
-    def first(self) -> Stream:
+    def first(self) -> Reading:
         """The oldest reading."""
         return self.readings[0]
 
     @property
-    def last(self) -> Stream:
+    def last(self) -> Reading:
         """The newest reading."""
         return self.readings[-1]
 
@@ -45,31 +49,42 @@ class StreamHistory(msgspec.Struct, frozen=True):
         return max((self.last.at - self.first.at).total_seconds(), 1e-3)
 
 
-class ConsumerHistory(msgspec.Struct, frozen=True):
-    """Two or more readings of one consumer from its leader, with its stream at the same times, oldest first."""
+class StreamHistory(Readings[Stream], frozen=True):
+    """Readings of one stream from its leader, all of the same incarnation (`created`)."""
 
-    readings: tuple[Consumer, ...]
+
+class ConsumerHistory(Readings[Consumer], frozen=True):
+    """Readings of one consumer from its leader, with its stream at the same times."""
+
     streams: tuple[Stream, ...]
-
-    @property
-    def first(self) -> Consumer:
-        """The oldest reading."""
-        return self.readings[0]
-
-    @property
-    def last(self) -> Consumer:
-        """The newest reading."""
-        return self.readings[-1]
 
     @property
     def stream(self) -> Stream:
         """The stream at the newest reading."""
         return self.streams[-1]
 
-    @property
-    def elapsed_s(self) -> float:
-        """Seconds between first and last reading, by the clocks of the servers that sent them; never zero or below."""
-        return max((self.last.at - self.first.at).total_seconds(), 1e-3)
+
+def stream_histories(snapshots: Sequence[ClusterSnapshot], least: int) -> Iterator[StreamHistory]:
+    """Every stream that is led in the last snapshot and was in `least` of the earlier ones."""
+    earlier = [snapshot.led_by_key for snapshot in snapshots[:-1]]
+    for stream in snapshots[-1].led_streams():
+        readings = [index.get(stream.key) for index in earlier]
+        same = [reading for reading in readings if reading is not None and same_incarnation(reading, stream)]
+        if len(same) >= least:
+            yield StreamHistory((*same, stream))
+
+
+def consumer_histories(snapshots: Sequence[ClusterSnapshot], least: int) -> Iterator[ConsumerHistory]:
+    """Every consumer that is led in the last snapshot and was in `least` of the earlier ones."""
+    earlier = [
+        {(c.account, c.stream, c.name): (stream, c) for stream, c in snapshot.led_consumers()}
+        for snapshot in snapshots[:-1]
+    ]
+    for stream, consumer in snapshots[-1].led_consumers():
+        pairs = [index.get((consumer.account, consumer.stream, consumer.name)) for index in earlier]
+        same = [p for p in pairs if p and same_incarnation(p[1], consumer) and same_incarnation(p[0], stream)]
+        if len(same) >= least:
+            yield ConsumerHistory((*(p[1] for p in same), consumer), (*(p[0] for p in same), stream))
 
 
 class Trend(Evidence, frozen=True, dict=True):
@@ -103,31 +118,11 @@ class Trend(Evidence, frozen=True, dict=True):
 
     @cached_property
     def _stream_histories(self) -> tuple[StreamHistory, ...]:
-        return tuple(self._trace_streams())
+        return tuple(stream_histories(self.snapshots, len(self.snapshots) - 1))
 
     @cached_property
     def _consumer_histories(self) -> tuple[ConsumerHistory, ...]:
-        return tuple(self._trace_consumers())
-
-    def _trace_streams(self) -> Iterator[StreamHistory]:
-        earlier = [snapshot.led_by_key for snapshot in self.snapshots[:-1]]
-        for stream in self.snapshots[-1].led_streams():
-            readings = [index.get(stream.key) for index in earlier]
-            same = [r for r in readings if r is not None and same_incarnation(r, stream)]
-            if len(same) == len(earlier):
-                yield StreamHistory((*same, stream))
-
-    def _trace_consumers(self) -> Iterator[ConsumerHistory]:
-        earlier = [_consumers_by_key(snapshot) for snapshot in self.snapshots[:-1]]
-        for stream, consumer in self.snapshots[-1].led_consumers():
-            result = [index.get((consumer.account, consumer.stream, consumer.name)) for index in earlier]
-            same = [
-                pair
-                for pair in result
-                if pair and same_incarnation(pair[1], consumer) and same_incarnation(pair[0], stream)
-            ]
-            if len(same) == len(earlier):
-                yield ConsumerHistory((*(pair[1] for pair in same), consumer), (*(pair[0] for pair in same), stream))
+        return tuple(consumer_histories(self.snapshots, len(self.snapshots) - 1))
 
     @classmethod
     def absent(cls, facts: CollectionFacts) -> Gap:
@@ -137,7 +132,3 @@ class Trend(Evidence, frozen=True, dict=True):
     def without(self, subject: Subject) -> Self:
         """The same without that stream or consumer."""
         return msgspec.structs.replace(self, snapshots=tuple(each.without(subject) for each in self.snapshots))
-
-
-def _consumers_by_key(snapshot: ClusterSnapshot) -> dict[ConsumerKey, tuple[Stream, Consumer]]:
-    return {(c.account, c.stream, c.name): (stream, c) for stream, c in snapshot.led_consumers()}
