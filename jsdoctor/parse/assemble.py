@@ -92,7 +92,9 @@ def assemble(samples: Sequence[Sample]) -> EvidenceSet:
         _stored(own, login.account, present, gaps)
         _heard(own, login.account, present, gaps)
     _beside(samples, present, gaps)
-    present.put(Gaps(_distinct([*gaps, *server_gaps(present.of(Servers), gaps)])))
+    # One gap per kind and subject, in order: two samples miss the same thing twice.
+    distinct = {(gap.kind, gap.subject): gap for gap in [*gaps, *server_gaps(present.of(Servers), gaps)]}
+    present.put(Gaps(tuple(distinct.values())))
     absent = why_absent(samples, len(snapshots))
     return with_unread(EvidenceSet(present, {kind: gap for kind, gap in absent.items() if kind not in present}))
 
@@ -260,11 +262,6 @@ def _connected(sample: Sample, known: _EarlierFacts, present: ByKind, gaps: list
                 login.account = decode(exchange.body, GreetingReply).remote_account
             except ReplyError as error:
                 gaps.append(unreadable(exchange, error))
-
-
-def _distinct(gaps: list[Gap]) -> tuple[Gap, ...]:
-    """One gap per kind and subject, in order: two samples miss the same thing twice."""
-    return tuple({(gap.kind, gap.subject): gap for gap in gaps}.values())
 
 
 _OF_NO_ASSETS = {endpoint for kind in KINDS for endpoint in kind.endpoints}

@@ -146,9 +146,17 @@ def joined_assets(
             shown = {copy.stream.config.name: copy.account for copy in copies if copy.account in ours}
             label = next(iter(shown.values()), account.name)
             listed |= {label} if account.answered and not account.gaps else set()
-            copies = copies + [_under(copy, label) for copy in account.streams if copy.stream.config.name not in shown]
+            copies = copies + [
+                msgspec.structs.replace(copy, account=label)
+                for copy in account.streams
+                if copy.stream.config.name not in shown
+            ]
             consumers |= {(label, s): of for (_, s), of in account.consumers.items() if s not in shown}
-            silent += [_silent_under(asset, label) for asset in account.silent if _stream_of(asset) not in shown]
+            silent += [
+                _silent_under(asset, label)
+                for asset in account.silent
+                if (asset.subject.stream or asset.subject.name) not in shown
+            ]
             continue
         silent += account.silent
         if account.answered:
@@ -159,14 +167,6 @@ def joined_assets(
     return Assets(copies, consumers, tuple(silent), frozenset(listed))
 
 
-def _under(copy: StreamCopy, account: str) -> StreamCopy:
-    return msgspec.structs.replace(copy, account=account)
-
-
 def _silent_under(asset: UnresponsiveAsset, account: str) -> UnresponsiveAsset:
     subject = msgspec.structs.replace(asset.subject, account=account)
     return msgspec.structs.replace(asset, subject=subject)
-
-
-def _stream_of(asset: UnresponsiveAsset) -> str:
-    return asset.subject.stream or asset.subject.name

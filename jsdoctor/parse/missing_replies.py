@@ -34,7 +34,15 @@ _REFUSALS = {
 def silent_members(answered: Collection[tuple[str, str]], replies: Iterable[tuple[str, str, JszReply]]) -> list[Gap]:
     """Members of the meta group that did not respond to a request: one gap each, one for those without a name."""
     names, nameless = _unheard_members(answered, replies)
-    gaps = [_silent(name) for name in names]
+    gaps = [
+        Gap(
+            kind="server",
+            subject=Subject(kind="server", name=name),
+            reason=f"server {name} is a member of the meta group and did not respond",
+            how_to_get="start the server or repair its routes; logins of accounts name streams that live only there",
+        )
+        for name in names
+    ]
     return [*gaps, _unnamed(nameless)] if nameless else gaps
 
 
@@ -86,15 +94,6 @@ def _unheard_members(
     nameless = sum(max(0, size - len(known[domain])) for domain, size in sizes.items())
     nameless += len([peer for peer in silent if peer not in names])
     return sorted(names[peer] for peer in silent if peer in names), nameless
-
-
-def _silent(name: str) -> Gap:
-    return Gap(
-        kind="server",
-        subject=Subject(kind="server", name=name),
-        reason=f"server {name} is a member of the meta group and did not respond",
-        how_to_get="start the server or repair its routes; logins of accounts name streams that live only there",
-    )
 
 
 def _unnamed(count: int) -> Gap:
@@ -169,7 +168,13 @@ def _unreported(subject: Subject, cluster: Cluster | None, responders: Collectio
 
 def unresponsive_gaps(assets: Sequence[UnresponsiveAsset]) -> Iterator[Gap]:
     """Gaps for assets of which only the names are known; one for all beyond `MAX_UNRESPONSIVE`."""
-    yield from map(_unresponsive, assets[:MAX_UNRESPONSIVE])
+    for asset in assets[:MAX_UNRESPONSIVE]:
+        yield Gap(
+            kind=asset.subject.kind,
+            subject=asset.subject,
+            reason=f"{asset.subject.label} exists but {asset.reason}",
+            how_to_get="bring back the servers that hold it",
+        )
     if (more := len(assets) - MAX_UNRESPONSIVE) > 0:
         yield Gap(
             kind="stream",
@@ -177,15 +182,6 @@ def unresponsive_gaps(assets: Sequence[UnresponsiveAsset]) -> Iterator[Gap]:
             reason=f"{more} more streams and consumers exist but did not respond",
             how_to_get="bring back the servers that hold them",
         )
-
-
-def _unresponsive(asset: UnresponsiveAsset) -> Gap:
-    return Gap(
-        kind=asset.subject.kind,
-        subject=asset.subject,
-        reason=f"{asset.subject.label} exists but {asset.reason}",
-        how_to_get="bring back the servers that hold it",
-    )
 
 
 def unreadable(exchange: Exchange, error: ReplyError, server: str = "", account: str = "") -> Gap:

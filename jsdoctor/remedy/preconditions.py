@@ -59,10 +59,6 @@ def _led(info: Json, value: Any) -> str:
     return "it has no leader now" if cluster is not None and not cluster.get("leader") else ""
 
 
-def _unsealed(info: Json, value: Any) -> str:
-    return "the stream is sealed" if (info.get("config") or {}).get("sealed") else ""
-
-
 def _peers_current(info: Json, value: Any) -> str:
     lagging = behind((info.get("cluster") or {}).get("replicas"))
     return f"not up to date: {', '.join(lagging)}" if lagging else ""
@@ -70,10 +66,6 @@ def _peers_current(info: Json, value: Any) -> str:
 
 def _clustered(info: Json, value: Any) -> str:
     return "" if (info.get("cluster") or {}).get("replicas") else "it has no other replica that could lead it"
-
-
-def _keeps_all(info: Json, value: Any) -> str:
-    return would_delete({**(info.get("config") or {}), **value}, info)
 
 
 def _no_push_client(info: Json, value: Any) -> str:
@@ -116,10 +108,10 @@ def _rest_is_healthy(state: Json, value: Any) -> str:
 _JUDGES: dict[str, Callable[[Json, Any], str]] = {
     "created_at": _created_at,
     "led": _led,
-    "unsealed": _unsealed,
+    "unsealed": lambda info, _: "the stream is sealed" if (info.get("config") or {}).get("sealed") else "",
     "peers_current": _peers_current,
     "clustered": _clustered,
-    "keeps_all": _keeps_all,
+    "keeps_all": lambda info, value: would_delete({**(info.get("config") or {}), **value}, info),
     "no_push_client": _no_push_client,
     "last_is_past": _last_is_past,
     "peer_is_gone": _peer_is_gone,

@@ -54,19 +54,16 @@ def _opening(report: Report) -> tuple[str, str]:
     if not (outcomes[Outcome.PASS] or incidents or report.suppressed() or any(map(passed_in_part, report.verdicts))):
         blind = outcomes[Outcome.NOT_EVALUATED] or outcomes[Outcome.ERROR] or any(gap.requested for gap in report.gaps)
         return ("Nothing could be judged." if blind else "No rule applies to what was seen."), "bold yellow"
-    where = " in what could be seen" if _is_blind(report) else ""
-    if incidents:
-        return f"No errors{where}: {rest}", SEVERITY_STYLES[incidents[0].severity]
-    return f"No problems found{where}.", "bold yellow" if where else "bold green"
-
-
-def _is_blind(report: Report) -> bool:
-    """Whether something that was requested was not seen, or was seen and not decided."""
-    return (
+    # Something that was requested was not seen, or was seen and not decided.
+    blind = (
         any(gap.requested for gap in report.gaps)
         or any(result.finding.outcome is Outcome.ERROR or result.finding.seen for result in report.results)
         or any(map(passed_in_part, report.verdicts))
     )
+    where = " in what could be seen" if blind else ""
+    if incidents:
+        return f"No errors{where}: {rest}", SEVERITY_STYLES[incidents[0].severity]
+    return f"No problems found{where}.", "bold yellow" if where else "bold green"
 
 
 def _judged(report: Report) -> str:

@@ -18,7 +18,10 @@ def printable(text: str) -> str:
     """
     if text.isprintable():
         return text
-    return "".join(character if character.isprintable() else _escape(character) for character in text)
+    return "".join(
+        character if character.isprintable() else character.encode("unicode_escape").decode("ascii")
+        for character in text
+    )
 
 
 def shortened(text: str, limit: int = MAX_CHARACTERS) -> str:
@@ -34,7 +37,3 @@ def ascii_only(text: str) -> str:
 def without_lone_surrogates(text: str) -> str:
     """The text with lone surrogates, which no encoding can carry, replaced by U+FFFD."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
-def _escape(character: str) -> str:
-    return character.encode("unicode_escape").decode("ascii")

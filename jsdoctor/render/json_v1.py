@@ -10,7 +10,7 @@ from msgspec.structs import asdict
 from jsdoctor.model.change import ManifestChange
 from jsdoctor.model.finding import Observation, Outcome, Subject
 from jsdoctor.model.gap import Gap
-from jsdoctor.model.report import SCHEMA, Consequence, EvidenceOrigin, Incident, Report, Result, RuleVerdict
+from jsdoctor.model.report import SCHEMA, EvidenceOrigin, Incident, Report, Result, RuleVerdict
 from jsdoctor.model.suppression import Suppression
 from jsdoctor.model.topology import Topology
 from jsdoctor.model.traffic_summary import NamedCount
@@ -151,7 +151,15 @@ def _incident(incident: Incident) -> documents.IncidentDocument:
         summary=summary(incident),
         first_command=first_command(incident),
         causes=tuple(map(_reference, incident.causes)),
-        consequences=tuple(map(_consequence, incident.consequences)),
+        consequences=tuple(
+            documents.ConsequenceDocument(
+                **asdict(_reference(consequence.result)),
+                explained_by=consequence.explained_by.fingerprint,
+                link=consequence.link,
+                evidence=consequence.evidence,
+            )
+            for consequence in incident.consequences
+        ),
     )
 
 
@@ -163,15 +171,6 @@ def _reference(result: Result) -> documents.ReferenceDocument:
         impact=result.impact,
         subject=_subject(result.finding.subject),
         fingerprint=result.fingerprint,
-    )
-
-
-def _consequence(consequence: Consequence) -> documents.ConsequenceDocument:
-    return documents.ConsequenceDocument(
-        **asdict(_reference(consequence.result)),
-        explained_by=consequence.explained_by.fingerprint,
-        link=consequence.link,
-        evidence=consequence.evidence,
     )
 
 

@@ -172,7 +172,8 @@ def _reasons(result: Preflight) -> str:
     parts = []
     for harm in dict.fromkeys(obstacle.harm for obstacle in result.standing):
         subjects = [_name(obstacle) for obstacle in result.standing if obstacle.harm is harm]
-        parts.append(f"{_enumerated(list(dict.fromkeys(subjects)), _NAMES)} {_WOULD[harm]}")
+        names = list(dict.fromkeys(subjects))
+        parts.append(f"{joined(names) if len(names) <= _NAMES else listed(names, _NAMES)} {_WOULD[harm]}")
     return "; ".join(parts)
 
 
@@ -274,8 +275,3 @@ def _name(obstacle: Obstacle) -> str:
 
 def _is(names: Sequence[str]) -> str:
     return "are" if len(names) > 1 else "is"
-
-
-def _enumerated(names: Sequence[str], limit: int) -> str:
-    """`a, b and c`, or `a, b, c and 4 more`."""
-    return joined(names) if len(names) <= limit else listed(names, limit)

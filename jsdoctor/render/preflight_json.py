@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec import Meta, field
 
 from jsdoctor.model.harm import Harm
-from jsdoctor.model.preflight import SCHEMA, GoNoGo, Obstacle, Preflight, PreflightReport, SideEffect
+from jsdoctor.model.preflight import SCHEMA, GoNoGo, Obstacle, Preflight, PreflightReport
 from jsdoctor.render.json_text import dumps
 from jsdoctor.render.json_v1 import gap_document, source_document
 from jsdoctor.render.options import RenderOptions
@@ -93,7 +93,9 @@ def _result(result: Preflight) -> ResultOfServersDocument:
         groups=result.groups,
         spare=result.spare,
         obstacles=tuple(map(_obstacle, result.obstacles)),
-        effects=tuple(map(_effect, result.effects)),
+        effects=tuple(
+            EffectDocument(kind=e.kind, message=e.message, count=e.count, names=e.names) for e in result.effects
+        ),
         unseen=tuple(map(gap_document, result.unseen)),
     )
 
@@ -113,7 +115,3 @@ def _obstacle(obstacle: Obstacle) -> ObstacleDocument:
         login=obstacle.login,
         accepted=obstacle.accepted,
     )
-
-
-def _effect(effect: SideEffect) -> EffectDocument:
-    return EffectDocument(kind=effect.kind, message=effect.message, count=effect.count, names=effect.names)

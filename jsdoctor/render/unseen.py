@@ -106,15 +106,12 @@ def _write_undecided(page: Page, heading: str, groups: Sequence[Undecided], opti
     page.line((heading, "bold"), f" · {counted(len({code for group in groups for code in group.codes}), 'rule')}")
     limit = options.max_examples or len(groups)
     for group in groups[:limit]:
-        about = f" ({_names(group)})" if group.subjects else ""
+        alone = group.seen and len(group.subjects) == 1
+        about = f" ({group.subjects[0].label if alone else subjects(group.subjects)})" if group.subjects else ""
         _write_reason(page, [", ".join(sorted(group.codes)), about], group.reason, group.how_to_get)
     if rest := groups[limit:]:
         named = sorted({code for group in rest for code in group.codes})
         page.line(f"and {counted(len(rest), 'more reason')} ({', '.join(named)})", indent=2)
-
-
-def _names(group: Undecided) -> str:
-    return group.subjects[0].label if group.seen and len(group.subjects) == 1 else subjects(group.subjects)
 
 
 def undecided(report: Report) -> list[Undecided]:

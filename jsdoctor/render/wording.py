@@ -27,6 +27,11 @@ def to_the_second(moment: datetime) -> str:
     return rfc3339(moment.replace(microsecond=0)).replace("T", " ")
 
 
+def to_the_second_us(us: int) -> str:
+    """Microseconds since 1970 as people read them."""
+    return to_the_second(datetime.fromtimestamp(us / 1e6, UTC))
+
+
 @lru_cache(maxsize=4096)
 def rfc3339(moment: datetime) -> str:
     """The moment in UTC as RFC 3339 with `Z`. A moment without a zone is taken as UTC."""

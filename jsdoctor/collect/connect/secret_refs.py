@@ -135,10 +135,6 @@ def nsc_profile(reference: str, environ: Mapping[str, str], origin: str) -> NscP
         raise UsageProblem(f"{origin}: what nsc printed for {reference} is not a profile", _by_hand("nsc")) from None
 
 
-def _from_file(reference: str, environ: Mapping[str, str], origin: str) -> bytes:
-    return read_path(expand_path(reference, environ, origin), origin)
-
-
 def _from_environment(reference: str, environ: Mapping[str, str], origin: str) -> bytes:
     name = _after("env://", reference)
     if not environ.get(name):
@@ -160,10 +156,6 @@ def _from_data(reference: str, _environ: Mapping[str, str], origin: str) -> byte
         ) from None
 
 
-def _from_op(reference: str, environ: Mapping[str, str], origin: str) -> bytes:
-    return _run(["op", "read", f"op://{_after('op://', reference)}"], environ, origin)
-
-
 def _from_nsc(reference: str, environ: Mapping[str, str], origin: str) -> bytes:
     profile = nsc_profile(reference, environ, origin)
     if not profile.creds:
@@ -172,10 +164,12 @@ def _from_nsc(reference: str, environ: Mapping[str, str], origin: str) -> bytes:
 
 
 _RESOLVERS: dict[str, Callable[[str, Mapping[str, str], str], bytes]] = {
-    "file": _from_file,
+    "file": lambda reference, environ, origin: read_path(expand_path(reference, environ, origin), origin),
     "env": _from_environment,
     "data": _from_data,
-    "op": _from_op,
+    "op": lambda reference, environ, origin: _run(
+        ["op", "read", f"op://{_after('op://', reference)}"], environ, origin
+    ),
     "nsc": _from_nsc,
 }
 

@@ -228,7 +228,8 @@ def volume_of(process: Path, directory: str) -> Volume | None:
     volume: Volume | None = None
     for mount in filter(None, map(_mount, lines)):
         # Of two mounts on one directory the later hides the earlier.
-        if _is_below(directory, mount.mount) and (volume is None or len(mount.mount) >= len(volume.mount)):
+        below = mount.mount in ("/", directory) or directory.startswith(f"{mount.mount}/")
+        if below and (volume is None or len(mount.mount) >= len(volume.mount)):
             volume = mount
     return _with_sizes(volume, f"{process}/root{directory}") if volume else None
 
@@ -242,10 +243,6 @@ def _mount(line: str) -> Volume | None:
     path = _ESCAPED.sub(lambda octal: chr(int(octal[1], 8)), fields[4])
     options = {*fields[5].split(","), *more[2].split(",")}
     return Volume(mount=path, fs_type=more[0], read_only="ro" in options)
-
-
-def _is_below(directory: str, mount: str) -> bool:
-    return mount in ("/", directory) or directory.startswith(f"{mount}/")
 
 
 def _with_sizes(volume: Volume, path: str) -> Volume:

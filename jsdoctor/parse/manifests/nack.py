@@ -14,12 +14,11 @@ from msgspec.structs import replace
 
 from jsdoctor.model.jetstream import ConsumerConfig, SourceConfig, StreamConfig
 from jsdoctor.model.manifest import DeclaredConsumer, DeclaredStream, FilePosition, Mistake, Tool
-from jsdoctor.model.setting import Alias, FieldKind, FieldRow
+from jsdoctor.model.setting import FieldKind
 from jsdoctor.parse.manifests.fields import (
     Field,
     Fields,
     Notation,
-    Read,
     anything,
     at_least,
     go_duration,
@@ -37,11 +36,10 @@ OF_EVERY_RESOURCE = (
 _DURATIONS = {FieldKind.DURATION: go_duration, FieldKind.DURATIONS: listed(go_duration)}
 
 
-def _reader(row: FieldRow, key: Alias) -> Read:
-    return _DURATIONS.get(row.kind) or (number if key.least is None else at_least(key.least))
-
-
-_NACK = Notation(lambda row: row.setting.nack, _reader)
+_NACK = Notation(
+    lambda row: row.setting.nack,
+    lambda row, key: _DURATIONS.get(row.kind) or (number if key.least is None else at_least(key.least)),
+)
 
 
 def source(tree: Tree) -> SourceConfig:

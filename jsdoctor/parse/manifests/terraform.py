@@ -47,18 +47,14 @@ def _duration(least: int = 0) -> Read:
     return lambda tree: count(tree) and seconds(tree)
 
 
-def _sequence(tree: Tree) -> int:
-    """The provider makes an unsigned number of it."""
-    return number(tree) % (1 << 64)
-
-
 def _reader(row: FieldRow, key: Alias) -> Read:
     if row.kind is FieldKind.DURATION:
         return _duration(key.least or 0)
     if row.kind is FieldKind.DURATIONS:
         return listed(_duration())
     if key.least is None:
-        return number if row.setting.signed else _sequence
+        # The provider makes an unsigned number of it.
+        return number if row.setting.signed else lambda tree: number(tree) % (1 << 64)
     count = at_least(key.least) if key.most is None else between(key.least, key.most)
     return (lambda tree: f"{count(tree)}%") if row.kind is FieldKind.TEXT else count
 

@@ -268,7 +268,7 @@ class _ServerView:
         elif known in names.TIMES_OF_VARZ:
             field, unit = names.TIMES_OF_VARZ[known]
             if value > 0:
-                self._varz[field] = _time(value * unit)
+                self._varz[field] = (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=value * unit)).isoformat()
         elif known in names.VERSIONS:
             self._varz["version"] = series.label(names.VERSIONS[known])
         elif known in (names.HEALTH, names.HEALTH_OLD):
@@ -339,7 +339,3 @@ class _ServerView:
             yield RecognisedDocument(endpoint, Access.PASTED, {**reply, **common}, self._name, unseen=unseen)
         if self._health:
             yield RecognisedDocument(Endpoint.HEALTHZ, Access.PASTED, self._health, self._name)
-
-
-def _time(seconds: float) -> str:
-    return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)).isoformat()

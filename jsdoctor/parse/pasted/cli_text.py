@@ -59,10 +59,6 @@ def count(text: str) -> int | None:
     return int(match[0].replace(",", "") or 0) if match and match[0].strip(",") else None
 
 
-def _limit(text: str) -> int | None:
-    return -1 if text.lower().startswith("unlimited") else count(text)
-
-
 def _exact_bytes(text: str) -> int | None:
     """Bytes that are not rounded."""
     return -1 if text.lower() == "unlimited" else count(text) if re.fullmatch(r"[\d,]+ B", text) else None
@@ -101,10 +97,6 @@ def _unread(_: str) -> None:
     return None
 
 
-def _subjects(text: str) -> list[str]:
-    return [item.strip() for item in text.split(",") if item.strip()]
-
-
 class _Label(NamedTuple):
     """The field that a label shows, and its value where a whole page has no label that begins so: some always do."""
 
@@ -116,9 +108,9 @@ class _Label(NamedTuple):
 
 _READERS: Mapping[FieldKind, Reader] = {
     FieldKind.TEXT: str,
-    FieldKind.TEXTS: _subjects,
+    FieldKind.TEXTS: lambda text: [item.strip() for item in text.split(",") if item.strip()],
     FieldKind.FLAG: _yes,
-    FieldKind.NUMBER: _limit,
+    FieldKind.NUMBER: lambda text: -1 if text.lower().startswith("unlimited") else count(text),
     FieldKind.BYTES: _exact_bytes,
     FieldKind.DURATION: nanoseconds,
     FieldKind.DURATIONS: _durations,

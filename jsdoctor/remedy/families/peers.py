@@ -220,7 +220,10 @@ def losses(server: str, now: ClusterSnapshot, earlier: Sequence[ClusterSnapshot]
             asset_losses.setdefault(silent.subject, AssetLoss(subject=silent.subject))
     # A consumer of a stream that is lost as a whole is no loss of its own.
     alone = [s for s in asset_losses if s.kind != "consumer" or stream_of(s) not in asset_losses]
-    return tuple(asset_losses[subject] for subject in sorted(alone, key=_order))
+    return tuple(
+        asset_losses[subject]
+        for subject in sorted(alone, key=lambda s: (s.account, s.stream or s.name, s.name if s.stream else ""))
+    )
 
 
 def _note(losses: dict[Subject, AssetLoss], server: str, snapshot: ClusterSnapshot, asset: Stream | Consumer) -> None:
@@ -236,10 +239,6 @@ def _note(losses: dict[Subject, AssetLoss], server: str, snapshot: ClusterSnapsh
         losses[asset.subject] = AssetLoss(subject=asset.subject, messages=position, as_of=snapshot.taken_at)
     elif asset.from_leader and asset.has_leader:
         losses.pop(asset.subject, None)
-
-
-def _order(subject: Subject) -> tuple[str, str, str]:
-    return subject.account, subject.stream or subject.name, subject.name if subject.stream else ""
 
 
 ACTIONS: tuple[Action, ...] = (RemovePeer(),)

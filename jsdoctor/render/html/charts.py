@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from math import log10
 
 import msgspec
@@ -20,7 +19,7 @@ from jsdoctor.model.picture import (
     Usage,
 )
 from jsdoctor.model.wording import span
-from jsdoctor.render.wording import quantity, share, to_the_second
+from jsdoctor.render.wording import quantity, share, to_the_second_us
 
 _MIN_POINTS = 5
 """Fewer points are no curve: the findings have the values."""
@@ -176,11 +175,6 @@ def _lines(title: str, note: str, series: Sequence[ChartSeries]) -> LineChart:
         limit=place(begin, limit)[1] if limit else None,
         limit_label=f"limit {quantity(limit, unit)}" if limit else "",
     )
-
-
-def to_the_second_us(us: int) -> str:
-    """Microseconds since 1970 as people read them."""
-    return to_the_second(datetime.fromtimestamp(us / 1e6, UTC))
 
 
 def _path(places: Sequence[tuple[float, float]]) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from base64 import b64encode
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from functools import cache
 from hashlib import sha256
 
@@ -22,7 +21,7 @@ from jsdoctor.render.findings import offered
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.render.plain import compact
 from jsdoctor.render.unseen import is_command
-from jsdoctor.render.wording import quantity, to_the_second, with_login
+from jsdoctor.render.wording import quantity, to_the_second, to_the_second_us, with_login
 
 _TEMPLATES = PackageLoader("jsdoctor.render.html")
 
@@ -42,7 +41,7 @@ def environment() -> Environment:
     made.filters |= {
         "quantity": quantity,
         "second": to_the_second,
-        "moment": _moment,
+        "moment": to_the_second_us,
         "brief": shortened,
         "compact": compact,
         "offered": offered,
@@ -93,10 +92,6 @@ def _harmless(value: object) -> object:
     return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-def _moment(us: int) -> str:
-    return to_the_second(datetime.fromtimestamp(us / 1e6, UTC))
-
-
 _PAGES_SHOWN = 80
 _CODE = re.compile(r"\bJSD\d{3}\b(?![^<]*</a>)")
 
@@ -124,13 +119,12 @@ def pages_of(rules: Mapping[str, Rule]) -> list[RulePage]:
 
 def _page(rule: Rule, known: frozenset[str]) -> RulePage:
     text = "\n".join(printable(line) for line in rule.body.strip().split("\n"))
-    written = _CODE.sub(lambda code: _link(code[0], known), _markdown().render(text))
+    written = _CODE.sub(
+        lambda code: f'<a href="#rule-{code[0]}">{code[0]}</a>' if code[0] in known else code[0],
+        _markdown().render(text),
+    )
     body = Markup(written.replace("<h2>", "<h3>").replace("</h2>", "</h3>"))  # noqa: S704 - escaped by markdown-it
     return RulePage(rule.code, rule.slug, rule.title, rule.severity.value, body)
-
-
-def _link(code: str, known: frozenset[str]) -> str:
-    return f'<a href="#rule-{code}">{code}</a>' if code in known else code
 
 
 @cache

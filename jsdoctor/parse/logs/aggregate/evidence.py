@@ -217,7 +217,7 @@ def assemble(settings: ScanSettings, rows: Iterable[Aggregated | Row]) -> LogEvi
         reported[row[1]].append(value)
     files: list[LogFile] = reported[aggregated.FILE]
     servers = _servers(reported[aggregated.SERVER])
-    runs = _runs(reported[aggregated.RUN])
+    runs: list[ProcessRun] = sorted(reported[aggregated.RUN], key=lambda run: (run.server, *_run_time(run)))
     seen: list[Sighting] = reported[aggregated.ELECTION]
     seen.sort(
         key=lambda election: (
@@ -238,7 +238,10 @@ def assemble(settings: ScanSettings, rows: Iterable[Aggregated | Row]) -> LogEvi
     groups = leaderships(occurrences)
     meta = meta_leadership(seen, time.shift_us)
     kept, totals = _kept(occurrences, totals)
-    steps: list[LogClockStep] = sorted(reported[aggregated.STEP], key=_step_order)
+    steps: list[LogClockStep] = sorted(
+        reported[aggregated.STEP],
+        key=lambda step: (step.server, step.before.us, step.exemplar.file, step.exemplar.offset),
+    )
     falls: list[RestoredFall] = reported[aggregated.FALL]
     compared = {pair for series in reported[aggregated.RESTORED] for pair in series}
     omitted = Counter({"spells": untold, "clock_steps": max(0, len(steps) - STEPS_KEPT)})
@@ -284,10 +287,6 @@ def _servers(seen: Sequence[ServerSeen]) -> list[LogServer]:
             )
         )
     return servers
-
-
-def _runs(runs: Sequence[ProcessRun]) -> list[ProcessRun]:
-    return sorted(runs, key=lambda run: (run.server, *_run_time(run)))
 
 
 def _run_time(run: ProcessRun) -> tuple[int, str, int]:
@@ -392,10 +391,6 @@ def _ends(servers: Sequence[LogServer], occurrences: Sequence[Occurrence]) -> di
         if last is not None:
             ends[key] = max(ends.get(key, last), last)
     return ends
-
-
-def _step_order(step: LogClockStep) -> tuple[str, int, str, int]:
-    return (step.server, step.before.us, step.exemplar.file, step.exemplar.offset)
 
 
 def _fall_order(fall: RestoredFall) -> tuple[str, str, str, str, int]:

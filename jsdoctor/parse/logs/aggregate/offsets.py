@@ -131,7 +131,8 @@ def _pair(server: str, other: str, mine: list[Sighting], theirs: list[Sighting])
     supports = [_support(differences, values, first) for first in range(len(values))]
     best = _best(values, supports)
     support = supports[best]
-    if support < 2 and not _certain(mine, theirs):
+    # One common event is enough when it is the only one that either server ever logged.
+    if support < 2 and not len(mine) == len(theirs) == 1:
         return None
     chosen = differences[best : bisect_right(values, values[best] + SPREAD_US)]
     agreed = [difference for difference, _, _ in chosen]
@@ -165,11 +166,6 @@ def _support(differences: Sequence[tuple[int, Sighting, Sighting]], values: list
     ones = {(election.exemplar.file, election.exemplar.offset) for _, election, _ in agreeing}
     twos = {(two.exemplar.file, two.exemplar.offset) for _, _, two in agreeing}
     return min(len(ones), len(twos))
-
-
-def _certain(mine: Sequence[Sighting], theirs: Sequence[Sighting]) -> bool:
-    """One common event is enough when it is the only one that either server ever logged."""
-    return len(mine) == len(theirs) == 1
 
 
 def _turned(pair: ServerOffset) -> ServerOffset:

@@ -410,13 +410,9 @@ def _holds_records(value: object, depth: int) -> bool:
     if depth > _DEPTH:
         return False
     if isinstance(value, list):
-        return any(isinstance(item, dict) and not _is_attribute(item) for item in value)
+        # OpenTelemetry writes attributes as a list of names and values.
+        return any(isinstance(item, dict) and not set(item) <= {"key", "value", "name"} for item in value)
     return isinstance(value, dict) and any(_holds_records(inner, depth + 1) for inner in value.values())
-
-
-def _is_attribute(item: Mapping[str, Any]) -> bool:
-    """OpenTelemetry writes attributes as a list of names and values."""
-    return set(item) <= {"key", "value", "name"}
 
 
 def _plain(node: object) -> dict[str, Any]:

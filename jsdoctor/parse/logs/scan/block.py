@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from operator import itemgetter
 
 from jsdoctor.model.log import MINUTE_US, SUBJECT_FIELDS, Histogram
 from jsdoctor.model.log_line import DATED_US
@@ -113,7 +114,7 @@ class SignatureCounter:
 
     def _keep_first(self, rank: Rank, line: Line) -> None:
         self.firsts.append((rank, line))
-        self.firsts.sort(key=_rank)
+        self.firsts.sort(key=itemgetter(0))
         del self.firsts[EXEMPLARS:]
 
     def waiting(self) -> Iterator[Line]:
@@ -138,10 +139,6 @@ class SignatureCounter:
 
 Known = tuple[SignatureCounter, Match]
 """What a text is counted with, and what was found in it."""
-
-
-def _rank(first: tuple[Rank, Line | KeptLine]) -> Rank:
-    return first[0]
 
 
 MAX_COUNTERS = 20_000

@@ -274,7 +274,10 @@ def _key(signature: str, subject: Iterable[str]) -> str:
 
 def runs_of(part: Part, hits: Iterable[HitRow]) -> Iterator[Row]:
     """The hits of a part as rows. The key and the time of a row are those of its first hit."""
-    keyed = [(_key(hit.signature, (value for _, value in hit.subject)), _first_us(hit), hit) for hit in hits]
+    keyed = [
+        (_key(hit.signature, (value for _, value in hit.subject)), hit.minutes[0].first_us if hit.minutes else 0, hit)
+        for hit in hits
+    ]
     keyed.sort(key=lambda item: (item[0], item[1], _encoder.encode(item[2].source)))
     run = _RunWriter()
     for key, first_us, hit in keyed:
@@ -284,10 +287,6 @@ def runs_of(part: Part, hits: Iterable[HitRow]) -> Iterator[Row]:
             run = _RunWriter()
     if run.bytes:
         yield run.row(part)
-
-
-def _first_us(hit: HitRow) -> int:
-    return hit.minutes[0].first_us if hit.minutes else 0
 
 
 class _RunWriter:

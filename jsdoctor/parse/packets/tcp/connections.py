@@ -371,7 +371,8 @@ class ConnectionTable:
         if self._observer is not None:
             self._observer.closed(pair.connection, pair.last_at)
         connection = _evidence(pair)
-        entry = (_to_tell(connection), pair.packets, _identity(connection), -connection.number, connection)
+        identity = (str(connection.client), str(connection.server), connection.first_ns)
+        entry = (_to_tell(connection), pair.packets, identity, -connection.number, connection)
         if len(self._finished) < MAX_REPORTED:
             heapq.heappush(self._finished, entry)
         else:
@@ -429,10 +430,6 @@ def _to_tell(connection: TcpConnection) -> int:
     )
 
 
-def _identity(connection: TcpConnection) -> tuple[str, str, int]:
-    return str(connection.client), str(connection.server), connection.first_ns
-
-
 # Reordering of a connection that was seen at several places of a capture, judged at each of them by itself.
 #
 # Of copies, the first one counts (see `merge`): it is the one from before a reordering inside the capturing host, and
@@ -487,7 +484,9 @@ class Vantages:
         """What the place says that saw the most of it; what was merged where no place saw the direction whole."""
         merged = self._merged[not to_server]
         seen = {here: view[not to_server] for here, view in self._views.items()}
-        whole = [here for here, state in seen.items() if _is_whole(state, merged)]
+        whole = [
+            here for here, state in seen.items() if state.distinct_bytes * 10 >= merged.distinct_bytes * _WHOLE_TENTHS
+        ]
         mixed = any(map(is_of_any_interface, seen))
         worst = max(seen, key=lambda here: _gravity(seen[here]), default=None)
         if worst is None or ((mixed or not whole) and _gravity(merged) >= _gravity(seen[worst])):
@@ -517,10 +516,6 @@ def _beginnings(both: _Both) -> _Both:
     for made, known in ((to_server, both[0]), (to_client, both[1])):
         made.full, made.syn_rtt = known.full, known.syn_rtt
     return to_server, to_client
-
-
-def _is_whole(state: State, merged: State) -> bool:
-    return state.distinct_bytes * 10 >= merged.distinct_bytes * _WHOLE_TENTHS
 
 
 def _gravity(state: State) -> tuple[int, int, int]:
