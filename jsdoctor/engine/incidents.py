@@ -7,15 +7,38 @@ Every finding is in exactly one incident: as its cause, or as a consequence.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
 from jsdoctor.engine.relations import Relations, accounts_agree, in_words
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import Confidence, Finding, Severity
-from jsdoctor.model.likeness import likeness
 from jsdoctor.model.report import Consequence, Incident, Result
 from jsdoctor.model.rule import Explanation, Relation
+
+_NUMBER = re.compile(r"\d[\d,.a-zµ]*")
+"""Also a whole length of time: `1m30s` and `2s` are alike."""
+
+_PLURAL = re.compile(r"# (\w+)s\b")
+
+
+_WORD = re.compile(r"[^\s,;:()]+")
+
+
+def likeness(result: Result) -> tuple[object, ...]:
+    """Equal for findings that say the same of different subjects: but for names and numbers, the same message.
+
+    The names are those of the subject and of the servers that showed it: where each stream lies is no difference.
+    """
+    finding, subject = result.finding, result.finding.subject
+    servers = {observation.source for observation in finding.evidence}
+    message = _WORD.sub(lambda word: "?" if word[0] in servers else word[0], finding.message)
+    for name in sorted({subject.name, subject.stream, subject.account} - {""}, key=len, reverse=True):
+        message = message.replace(name, "?")
+    message = _PLURAL.sub(r"# \1", _NUMBER.sub("#", message))
+    return (result.rule.code, result.severity, finding.confidence, subject.kind, message)
+
 
 _APART = timedelta(minutes=15)
 """Findings that logs date further apart than this are not about the same problem."""

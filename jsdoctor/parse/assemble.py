@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from jsdoctor.model.account_claims import AccountClaims, AccountUse, ClaimedLimits
+from jsdoctor.model.account_mappings import AccountMappings, Destination, Export, Import, MappedAccount
 from jsdoctor.model.ack_times import AckTimes
 from jsdoctor.model.api_refusals import ApiRefusal, ApiRefusals
 from jsdoctor.model.client_addresses import ClientAddresses
@@ -28,7 +29,6 @@ from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries
 from jsdoctor.model.stored import StoredMessages
 from jsdoctor.model.topology import topology_of
 from jsdoctor.model.trend import Trend
-from jsdoctor.parse.account_mappings import account_mappings
 from jsdoctor.parse.ack_times import ack_times
 from jsdoctor.parse.clock import clocks_of, ntp_time
 from jsdoctor.parse.kubernetes import kubernetes_facts
@@ -383,3 +383,46 @@ def _use(server: str, at: datetime, detail: _AccountDetail, claim: _Claim) -> Ac
         expires=datetime.fromtimestamp(claim.exp, UTC) if 0 < claim.exp < _LATEST_S else None,
         expired=detail.expired,
     )
+
+
+class _Detail(msgspec.Struct, frozen=True):
+    account_name: str = ""
+    name_tag: str = ""
+    leafnode_connections: int = 0
+    mappings: dict[str, tuple[Destination, ...]] | None = None
+    exports: tuple[Export, ...] | None = None
+    imports: tuple[Import, ...] | None = None
+
+
+class _ReportedAccount(_Detail, frozen=True):
+    """The reply, and its content alone, as archives have it."""
+
+    now: Instant | None = None
+    account_detail: _Detail | None = None
+
+
+def account_mappings(exchanges: Iterable[Exchange], identities: Identities) -> AccountMappings | None:
+    """The accounts that servers reported one by one; None if there are none. `assemble` names what cannot be read."""
+    accounts: list[MappedAccount] = []
+    for exchange in exchanges:
+        if exchange.endpoint is not Endpoint.ACCOUNTZ or exchange.access is Access.ACCOUNT:
+            continue
+        try:
+            identity, reply = open_reply(exchange, identities, _ReportedAccount)
+        except ReplyError:
+            continue
+        detail = reply.account_detail or reply
+        if detail.account_name:
+            accounts.append(
+                MappedAccount(
+                    server=identities.name(identity),
+                    cluster=identity.cluster,
+                    names=frozenset({detail.account_name, detail.name_tag} - {""}),
+                    at=reply.now or identity.time or exchange.asked_at,
+                    mappings=detail.mappings or {},
+                    exports=detail.exports or (),
+                    imports=detail.imports or (),
+                    leafs=detail.leafnode_connections,
+                )
+            )
+    return AccountMappings(tuple(accounts)) if accounts else None

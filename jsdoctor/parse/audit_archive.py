@@ -13,7 +13,6 @@ import msgspec
 
 from jsdoctor.model.exchange import Access, Endpoint, Exchange, Sample
 from jsdoctor.model.reported import Instant
-from jsdoctor.parse.audit_archive_gaps import ONE_SAMPLE, SERVERS_ONCE, lacking, unfinished, unlisted, unread
 from jsdoctor.parse.audit_archive_jetstream import ArchivedJetStream, Body
 from jsdoctor.parse.audit_archive_manifest import (
     ACCOUNT_INFO,
@@ -24,10 +23,16 @@ from jsdoctor.parse.audit_archive_manifest import (
     LEAFS,
     OF_ACCOUNTS,
     OF_SERVERS,
+    ONE_SAMPLE,
     ROUTES,
+    SERVERS_ONCE,
     STREAM_INFO,
     VARIABLES,
     ArchiveManifest,
+    lacking,
+    unfinished,
+    unlisted,
+    unread,
 )
 from jsdoctor.parse.audit_archive_reply import ArchivedReply, Replies, Senders, encoded, open_artifact, sealed
 from jsdoctor.parse.bundle import YEARS, BundleError

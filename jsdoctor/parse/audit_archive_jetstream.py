@@ -10,7 +10,6 @@ import msgspec
 
 from jsdoctor.model.exchange import Endpoint
 from jsdoctor.model.reported import Instant
-from jsdoctor.parse.audit_archive_gaps import fewer_streams, no_accounts, no_consumers, no_streams, unread
 from jsdoctor.parse.audit_archive_manifest import (
     ACCOUNT_INFO,
     ACCOUNT_USAGE,
@@ -18,6 +17,11 @@ from jsdoctor.parse.audit_archive_manifest import (
     ArchiveManifest,
     Artifact,
     Node,
+    fewer_streams,
+    no_accounts,
+    no_consumers,
+    no_streams,
+    unread,
 )
 from jsdoctor.parse.audit_archive_reply import ArchivedReply, Fields, Replies, Senders, encoded, sealed
 from jsdoctor.parse.replies import ReplyError, decode

@@ -5,12 +5,17 @@ Written with one page for each reply since natscli 0.2.3, without pages before (
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
 
 import msgspec
 
+from jsdoctor.model.finding import CLUSTER, Subject
+from jsdoctor.model.gap import Gap
 from jsdoctor.model.typed import decode_as
+from jsdoctor.model.wording import counted
 from jsdoctor.parse.bundle import BundleError
+from jsdoctor.parse.replies import ReplyError
 
 ARCHIVE_MANIFEST = "capture/misc/manifest.json"
 METADATA = "audit_gather_metadata"
@@ -113,3 +118,154 @@ def _artifact(member: str, labels: dict[str, str]) -> Artifact | None:
         return None
     cluster = labels.get("cluster", "")
     return Artifact(member, kind, "" if cluster == _UNCLUSTERED else cluster, server, account, stream)
+
+
+_SHOWN = 3
+_WORDS = {
+    VARIABLES: "general variables (VARZ)",
+    JETSTREAM: "JetStream (JSZ)",
+    HEALTH: "health (HEALTHZ)",
+    CONNECTIONS: "connections (CONNZ)",
+    GATEWAYS: "gateways (GATEWAYZ)",
+    LEAFS: "leaf nodes (LEAFZ)",
+    ROUTES: "routes (ROUTEZ)",
+}
+_AGAIN = "gather again: nats audit gather"
+_SEE_LOG = "audit_gather_log.log in the archive has the reason; gather again, with a longer --timeout if it was late"
+
+ONE_SAMPLE = Gap(
+    kind="samples",
+    subject=CLUSTER,
+    reason="the archive shows each stream once, or twice within a second, and a rate needs two samples",
+    how_to_get="gather without --no-server-profiles and --no-details, or capture: jsdoctor capture -o FILE.zip",
+    requested=False,
+)
+SERVERS_ONCE = Gap(
+    kind="server_samples",
+    subject=CLUSTER,
+    reason="the archive shows servers once, and a rate needs two samples",
+    how_to_get="jsdoctor capture -o FILE.zip",
+    requested=False,
+)
+
+
+def unlisted(manifest: ArchiveManifest) -> Iterator[Gap]:
+    """Where the archive and its index differ."""
+    if missing := [artifact.member for artifact in manifest.missing]:
+        yield Gap(
+            kind="reply",
+            subject=Subject(kind="cluster", name="members of the archive"),
+            reason=f"{_some(missing)} in the archive's manifest, and not in the archive",
+            how_to_get=f"get the whole file, or {_AGAIN}",
+        )
+    if manifest.stray:
+        yield Gap(
+            kind="note",
+            subject=Subject(kind="cluster", name="members of the archive"),
+            reason=f"{_some(manifest.stray)} not in the archive's manifest: ignored",
+            how_to_get="",
+            requested=False,
+        )
+
+
+def unfinished(manifest: ArchiveManifest) -> Iterator[Gap]:
+    """The gap for an archive without metadata, which are written last. Other gaps report what was not gathered."""
+    if not manifest.metadata:
+        yield Gap(
+            kind="note",
+            subject=Subject(kind="cluster", name="the archive"),
+            reason="nats audit gather ended early: the archive has no metadata, and may lack more",
+            how_to_get="audit_gather_log.log in the archive has the reason",
+            requested=False,
+        )
+
+
+def unread(artifact: Artifact, error: ReplyError) -> Gap:
+    """An artifact that is no reply."""
+    return Gap(
+        kind="reply",
+        subject=Subject(kind="cluster", name=artifact.member),
+        reason=f"the reply of {artifact.server} ({artifact.member}) cannot be read: {error}",
+        how_to_get=_AGAIN,
+    )
+
+
+def lacking(manifest: ArchiveManifest, without_jetstream: Collection[Node]) -> Iterator[Gap]:
+    """Gaps for servers without a reply that others gave, and for kinds of replies that none gave."""
+    present: dict[Node, set[str]] = defaultdict(set)
+    for artifact in manifest.of_type(*OF_SERVERS):
+        present[artifact.node].add(artifact.type)
+    for artifact in manifest.missing:
+        present[artifact.node].add(artifact.type)  # its gap exists already
+    gathered = frozenset(kind for types in present.values() for kind in types)
+    for node, types in sorted(present.items()):
+        absent = [_WORDS[kind] for kind in OF_SERVERS if kind in gathered and kind not in types]
+        if node in without_jetstream:
+            absent = [words for words in absent if words != _WORDS[JETSTREAM]]
+        if absent:
+            subject = Subject(kind="server", name=node[1])
+            yield Gap("endpoint", subject, f"{node[1]} gave nothing on: {', '.join(absent)}", _SEE_LOG)
+    yield from _kinds(gathered | {artifact.type for artifact in manifest.of_type(*OF_ACCOUNTS)})
+
+
+def _kinds(gathered: frozenset[str]) -> Iterator[Gap]:
+    servers = "gather without --no-server-endpoints"
+    if not gathered & {VARIABLES, HEALTH}:
+        yield _absent("servers", "the archive holds nothing that servers report about themselves", servers)
+    if CONNECTIONS not in gathered:
+        yield _absent("connections", "the archive holds no connections", servers)
+    if not gathered & {GATEWAYS, LEAFS}:
+        yield _absent("links", "the archive holds no gateways and leaf nodes", servers)
+    if ACCOUNT_INFO not in gathered:
+        accounts = "gather without --no-account-endpoints"
+        yield _absent("claims", "the archive holds nothing on single accounts", accounts)
+    if ACCOUNT_RAFT not in gathered:
+        how = "gather with nats 0.4.0 or later, without --no-account-endpoints"
+        yield _absent("raft", "the archive holds no Raft groups", how)
+
+
+def no_streams(manifest: ArchiveManifest) -> Gap:
+    """Nothing in the archive shows streams, though there are some or no server reported how many.
+
+    natscli 0.5.0 fails on streams of servers that are in no cluster, after it has requested details.
+    """
+    if not manifest.metadata:
+        how = "gather without --no-details; audit_gather_log.log in the archive has the reason it ended early"
+        return Gap("assets", CLUSTER, "nats audit gather ended early, and the archive holds no streams", how)
+    return _absent("assets", "the archive holds no streams", "gather without --no-streams, or without --no-details")
+
+
+def no_accounts() -> Gap:
+    """Nothing in the archive shows what accounts use."""
+    return _absent("accounts", "the archive holds no usage of accounts", "gather without --no-account-endpoints")
+
+
+def no_consumers(streams: Collection[str]) -> Gap:
+    """The consumers of streams were left out."""
+    reason = f"the archive holds no consumers of {counted(len(streams), 'stream')} that have some ({_names(streams)})"
+    return _absent("consumers", reason, "gather without --no-consumers")
+
+
+def fewer_streams(in_archive: Mapping[Node, int], reported: Mapping[Node, int]) -> Iterator[Gap]:
+    """Servers that report more streams than the archive shows of them."""
+    for node, count in sorted(reported.items()):
+        if (seen := in_archive.get(node, 0)) < count:
+            yield Gap(
+                kind="stream",
+                subject=Subject(kind="server", name=node[1]),
+                reason=f"{node[1]} reports {counted(count, 'stream')}, and the archive shows {seen}",
+                how_to_get="gather without --no-details: only so are accounts seen that have no connections",
+            )
+
+
+def _absent(kind: str, reason: str, how_to_get: str) -> Gap:
+    return Gap(kind=kind, subject=CLUSTER, reason=reason, how_to_get=how_to_get, requested=False)
+
+
+def _some(members: Collection[str]) -> str:
+    return f"{counted(len(members), 'member')} ({_names(members)}) {'is' if len(members) == 1 else 'are'}"
+
+
+def _names(names: Collection[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(sorted(names)[:_SHOWN]) + more

@@ -14,8 +14,7 @@ import msgspec
 
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.reported import Instant
-from jsdoctor.parse.audit_archive_gaps import unread
-from jsdoctor.parse.audit_archive_manifest import Artifact, Node
+from jsdoctor.parse.audit_archive_manifest import Artifact, Node, unread
 from jsdoctor.parse.replies import ReplyError, ServerIdentity, decode
 
 Fields = dict[str, msgspec.Raw]

@@ -11,7 +11,7 @@ from typing import NamedTuple, cast
 
 import msgspec
 
-from jsdoctor.model.log_line import DATED_US
+from jsdoctor.model.log import DATED_US
 from jsdoctor.model.typed import decode_as
 from jsdoctor.parse.logs.lines.line import read_line
 from jsdoctor.parse.replies import ReplyError

@@ -10,12 +10,8 @@ from jsdoctor.checks.logs.undecided import undecided
 from jsdoctor.checks.logs.words import subject_of
 from jsdoctor.engine.select import find_rule
 from jsdoctor.model.finding import Subject
-from jsdoctor.model.log import (
-    DATED_US,
-    Histogram,
-    LogEvidence,
-    Occurrence,
-)
+from jsdoctor.model.histogram import Histogram
+from jsdoctor.model.log import DATED_US, LogEvidence, Occurrence
 from tests.support.ruleset import rules
 
 S = 1_000_000

@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 
 from jsdoctor.checks.logs.bursts import are_within, most_within
-from jsdoctor.model.log import Histogram, Occurrence
+from jsdoctor.model.histogram import Histogram
+from jsdoctor.model.log import Occurrence
 
 
 def occurrence(user: str, *spans: tuple[int, int, int]) -> Occurrence:

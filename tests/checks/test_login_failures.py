@@ -6,7 +6,8 @@ from typing import Any
 
 from jsdoctor.checks.server_health.authentication_failures import login_refused_logged
 from jsdoctor.model.finding import Finding
-from jsdoctor.model.log import Exemplar, Histogram, LogEvidence, Occurrence, ProcessRun
+from jsdoctor.model.histogram import Histogram
+from jsdoctor.model.log import Exemplar, LogEvidence, Occurrence, ProcessRun
 from tests.checks.values import lines, log_time, params_of
 
 

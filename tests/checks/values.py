@@ -8,7 +8,8 @@ from typing import Any
 
 from jsdoctor.engine.select import find_rule
 from jsdoctor.model.finding import Finding
-from jsdoctor.model.log import Exemplar, Histogram, LogTime, Occurrence
+from jsdoctor.model.histogram import Histogram
+from jsdoctor.model.log import Exemplar, LogTime, Occurrence
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import Server, Varz
 from tests.support.ruleset import overrides, rules

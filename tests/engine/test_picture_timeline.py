@@ -11,8 +11,7 @@ from jsdoctor.engine.picture.trends import microseconds
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import Finding, Severity
 from jsdoctor.model.histogram import Histogram
-from jsdoctor.model.log import LogEvidence, LogServer, Occurrence, ServerOffset
-from jsdoctor.model.log_line import MINUTE_US, Exemplar, LogTime
+from jsdoctor.model.log import MINUTE_US, Exemplar, LogEvidence, LogServer, LogTime, Occurrence, ServerOffset
 from jsdoctor.model.picture import TimelineEvent
 from jsdoctor.model.report import Result
 from tests.render import reports

@@ -12,7 +12,7 @@ import msgspec
 from jsdoctor.collect.logs.codec import Unreadable, decompressed
 from jsdoctor.collect.logs.discover import ReadPlan
 from jsdoctor.collect.logs.store import open_stored
-from jsdoctor.model.log_line import DATED_US
+from jsdoctor.model.log import DATED_US
 from jsdoctor.model.log_scan import Part
 from jsdoctor.model.window import Window
 from jsdoctor.parse.logs.lines.line import read_line

@@ -10,8 +10,7 @@ import msgspec
 from jsdoctor.model.clock import Clocks
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import Severity
-from jsdoctor.model.log import LogEvidence, LogTime
-from jsdoctor.model.log_line import MINUTE_US, Exemplar
+from jsdoctor.model.log import MINUTE_US, Exemplar, LogEvidence, LogTime
 from jsdoctor.model.picture import ChartSeries, Line
 from jsdoctor.model.report import Report
 from jsdoctor.model.wording import span

@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from jsdoctor.model.log import Histogram, LogGap, Measure, ProcessRun, RestoredFall
+from jsdoctor.model.histogram import Histogram
+from jsdoctor.model.log import LogGap, Measure, ProcessRun, RestoredFall
 from jsdoctor.model.log_scan import Row
 from jsdoctor.parse.logs.aggregate import aggregated
 from jsdoctor.parse.logs.aggregate.aggregated import Aggregated, ServerSeen

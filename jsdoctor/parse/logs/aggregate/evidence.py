@@ -15,11 +15,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple, Protocol
 
+from jsdoctor.model.histogram import Histogram
 from jsdoctor.model.log import (
     CLOCK_US,
     SUBJECT_FIELDS,
     CrashLoop,
-    Histogram,
     LogClockStep,
     LogEvidence,
     LogFile,

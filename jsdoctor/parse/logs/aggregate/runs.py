@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from jsdoctor.model.log import MINUTE_US, Exemplar, Histogram, LogTime, Measure, Occurrence, ProcessRun, SignatureTotal
-from jsdoctor.model.log_line import DATED_US
+from jsdoctor.model.histogram import Histogram
+from jsdoctor.model.log import DATED_US, MINUTE_US, Exemplar, LogTime, Measure, Occurrence, ProcessRun, SignatureTotal
 from jsdoctor.parse.logs.aggregate.series import NO_TIME, File, Names
 from jsdoctor.parse.logs.lines import builtin
 from jsdoctor.parse.logs.scan.block import EXEMPLARS

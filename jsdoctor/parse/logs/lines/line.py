@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from jsdoctor.model.log_line import DATED_US
+from jsdoctor.model.log import DATED_US
 from jsdoctor.parse.logs.lines.stamp import NATIVE, Stamp, clock_us, epoch_us, find_clock, find_stamp, native_second_us
 
 _PID = rb"(?:\[(\d{1,10})\] )?"

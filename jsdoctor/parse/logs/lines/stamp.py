@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from jsdoctor.model.log_line import CLOCK_US
+from jsdoctor.model.log import CLOCK_US
 
 NATIVE = rb"(\d{4}/\d\d/\d\d \d\d:\d\d:\d\d)\.(\d{6})"
 """What nats-server writes: local time, microseconds, no zone (logger/log.go)."""

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from jsdoctor.model.log_line import DATED_US
+from jsdoctor.model.log import DATED_US
 from jsdoctor.parse.logs.lines.builtin import SHOWN
 from jsdoctor.parse.logs.lines.line import LINE_CAP, STAMPED, UNSTAMPED, LogLine, read_line
 from jsdoctor.parse.logs.lines.matcher import Matcher

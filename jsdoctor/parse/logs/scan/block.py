@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from operator import itemgetter
 
-from jsdoctor.model.log import MINUTE_US, SUBJECT_FIELDS, Histogram
-from jsdoctor.model.log_line import DATED_US
+from jsdoctor.model.histogram import Histogram
+from jsdoctor.model.log import DATED_US, MINUTE_US, SUBJECT_FIELDS
 from jsdoctor.model.log_scan import LogEvent, Part, Row
 from jsdoctor.parse.logs.lines.matcher import Match
 from jsdoctor.parse.logs.scan.processes import Cut

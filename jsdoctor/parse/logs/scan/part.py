@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
-from jsdoctor.model.log_line import DATED_US, ORDER_US
+from jsdoctor.model.log import DATED_US, ORDER_US
 from jsdoctor.model.log_scan import LogEvent, Part, Row
 from jsdoctor.parse.logs.lines.builtin import NAME, PANIC, RESTORED, ROTATED, START
 from jsdoctor.parse.logs.lines.line import LINE_CAP, PID, LogLine, is_partial, read_line, section_name

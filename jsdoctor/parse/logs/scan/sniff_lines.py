@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from jsdoctor.model.log_line import DATED_US
+from jsdoctor.model.log import DATED_US
 from jsdoctor.parse.logs.lines.line import LINE_CAP, LogLine, read_line, stamped_header
 from jsdoctor.parse.logs.scan.rows import PartRow, Span
 
