@@ -12,7 +12,7 @@ import nats
 import pytest
 
 from tests.cli.invoke import jsdoctor
-from tests.clock import ShiftClock, clock_shifter
+from tests.clock import ShiftClock
 from tests.docs.permitted_steps import SINCE, STEPS, Place
 from tests.real.wire_trace import Trace
 from tests.remedy.asking import plain_api
@@ -142,11 +142,6 @@ def require_exact(cluster: Cluster, names: Iterable[str], version: str, tmp_path
         else:
             continue
         traces.require_all(name)
-
-
-@pytest.fixture(scope="module")
-def shift_clock(tmp_path_factory: pytest.TempPathFactory) -> ShiftClock:
-    return clock_shifter(tmp_path_factory.mktemp("clock"))
 
 
 async def ready(name: str, cluster: Cluster, directory: Path, shift: ShiftClock) -> None:

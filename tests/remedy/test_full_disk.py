@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.clock import ShiftClock, clock_shifter
+from tests.clock import ShiftClock
 from tests.remedy.kill_matrix import ACTIONS, Json, Lab
 from tests.remedy.test_kill_matrix import exact, figures, shape, wrong
 from tests.servers import VERSIONS, Cluster, ClusterFactory
@@ -18,11 +18,6 @@ from tests.support.outage import small_disk
 pytestmark = [pytest.mark.real, pytest.mark.nightly]
 _MEGABYTES = 24
 _BLOCK = 1 << 16
-
-
-@pytest.fixture(scope="module")
-def shift_clock(tmp_path_factory: pytest.TempPathFactory) -> ShiftClock:
-    return clock_shifter(tmp_path_factory.mktemp("clock"))
 
 
 @contextlib.contextmanager

@@ -14,7 +14,7 @@ import pytest
 from jsdoctor.remedy.backup.files import require_verified
 from jsdoctor.remedy.families.peers import as_its_leader_has_it, everyone
 from tests.cli.invoke import jsdoctor
-from tests.clock import ShiftClock, clock_shifter
+from tests.clock import ShiftClock
 from tests.collect.looking import NIGHTLY_UNLESS_DEFAULT
 from tests.faults.test_sequence_mismatch import consume_all, lose_the_tail, publish_five
 from tests.remedy.asking import PlainApi, with_api
@@ -30,11 +30,6 @@ pytestmark = pytest.mark.real
 SECOND_NS = 1_000_000_000
 BOUNDS = {"max_age": HOUR_NS, "max_bytes": 8 << 20}
 VERSIONS = pytest.mark.parametrize("version", NIGHTLY_UNLESS_DEFAULT)
-
-
-@pytest.fixture(scope="module")
-def shift_clock(tmp_path_factory: pytest.TempPathFactory) -> ShiftClock:
-    return clock_shifter(tmp_path_factory.mktemp("clock"))
 
 
 def on(cluster: Cluster, use: Callable[[PlainApi], Awaitable[Any]]) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from jsdoctor.remedy.registry import load_operations
-from tests.clock import ShiftClock, clock_shifter
+from tests.clock import ShiftClock
 from tests.remedy.kill_matrix import ACTIONS, KILLED, Lab, Ran
 from tests.servers import DEFAULT_VERSION, VERSIONS, ClusterFactory
 
@@ -26,11 +26,6 @@ MATRIX = [
     for nodes in action.nodes
     if tuple(map(int, version.split(".")[:2])) >= action.since
 ]
-
-
-@pytest.fixture(scope="module")
-def shift_clock(tmp_path_factory: pytest.TempPathFactory) -> ShiftClock:
-    return clock_shifter(tmp_path_factory.mktemp("clock"))
 
 
 Labs = Callable[[str, str, int], Lab]

@@ -22,7 +22,7 @@ from jsdoctor.remedy.plan import described
 from jsdoctor.remedy.registry import load_operations
 from jsdoctor.remedy.replies import comparable
 from tests.cli.invoke import jsdoctor
-from tests.clock import ShiftClock, clock_shifter
+from tests.clock import ShiftClock
 from tests.docs.permitted_steps import STEPS, Place, step
 from tests.real.test_fix import run
 from tests.remedy.asking import PlainApi, plain_api
@@ -55,11 +55,6 @@ WITHOUT_COMMAND = {"message.dead_letters"}
 """No command of the CLI copies a message with its headers: the plan lists commands to look."""
 AT_SENDING = {"deliver_subject", "config", "state"}
 """Keys of STREAM.SNAPSHOT and STREAM.RESTORE that are filled in when they are sent: the inbox, and what is restored."""
-
-
-@pytest.fixture(scope="module")
-def shift_clock(tmp_path_factory: pytest.TempPathFactory) -> ShiftClock:
-    return clock_shifter(tmp_path_factory.mktemp("clock"))
 
 
 @pytest.fixture
