@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import tomllib
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from jsdoctor.collect.manifests.load import load_manifests
-from jsdoctor.model.finding import Finding, Outcome, Severity
+from jsdoctor.model.finding import Finding, Outcome
 from jsdoctor.model.manifest import Manifests
+from jsdoctor.model.report import Result
 from jsdoctor.render.places import places
 from tests.support.manifest_cases import CORPUS, ROOT, manifest_evidence_of
-from tests.support.rule_case import label
+from tests.support.rule_case import label, loud
 from tests.support.ruleset import run_all
 
 EXPECTED: dict[str, dict[str, list[str]]] = tomllib.loads((CORPUS / "expected.toml").read_text())
@@ -28,7 +30,7 @@ def _in_the_repository(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("file", FILES)
 def test_findings(file: str) -> None:
     """Each as `CODE subject severity line:column`, or the problem that keeps the file from being read."""
-    results = run_all(manifest_evidence_of({"files": [file]})).results
+    results = judged(file)
     assert [r.finding.message for r in results if r.finding.outcome is Outcome.ERROR] == []
     findings = [
         f"{r.rule.code} {label(r.finding.subject)} {r.severity} {spot(r.finding)}"
@@ -42,15 +44,13 @@ def test_findings(file: str) -> None:
 
 @pytest.mark.parametrize("file", [file for file in FILES if "good" in file])
 def test_good_ones_give_nothing(file: str) -> None:
-    results = run_all(manifest_evidence_of({"files": [file]})).results
-    loud = [r for r in results if r.finding.outcome is Outcome.FAIL and r.severity.rank >= Severity.WARNING.rank]
-    assert [r.finding.message for r in loud] == []
+    assert loud(judged(file)) == []
 
 
 @pytest.mark.parametrize("file", FILES)
 def test_no_secret_is_kept(file: str) -> None:
     """Neither in what is found nor in what is read: what is not there cannot leak."""
-    everything = f"{read(file)!r} {run_all(manifest_evidence_of({'files': [file]})).results!r}"
+    everything = f"{read(file)!r} {judged(file)!r}"
     assert [secret for secret in SECRETS if secret in everything] == []
 
 
@@ -65,6 +65,11 @@ def test_the_whole_corpus_at_once() -> None:
     assert not [server for server in manifests.servers if Path(server.place.file).name == "accounts.conf"]
     read_ones = {file.path for file in manifests.files if file.found}
     assert read_ones >= {f"fixtures/manifests/{file}" for file in FILES if "good" in file}
+
+
+@cache
+def judged(file: str) -> tuple[Result, ...]:
+    return run_all(manifest_evidence_of({"files": [file]})).results
 
 
 def spot(finding: Finding) -> str:

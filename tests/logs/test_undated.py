@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from jsdoctor.model.finding import Outcome, Severity
+from jsdoctor.model.finding import Outcome
 from jsdoctor.parse.logs.lines.matcher import Matcher
 from tests.logs.shapes import UNDATED
 from tests.support.log_cases import evidence_of_files, healthy_logs, settings
-from tests.support.rule_case import label
+from tests.support.rule_case import loud
 from tests.support.ruleset import rules, run_all, run_rule
 
 _DECIDED = {Outcome.FAIL, Outcome.NOT_EVALUATED}
@@ -58,11 +58,7 @@ def test_healthy_logs_give_nothing_without_their_dates(directory: Path, tmp_path
 
 
 def _loud(*paths: Path) -> list[tuple[str, str, str]]:
-    return [
-        (result.rule.code, label(result.finding.subject), result.finding.message)
-        for result in run_all(evidence_of_files(*paths)).results
-        if result.finding.outcome is Outcome.FAIL and result.severity.rank >= Severity.WARNING.rank
-    ]
+    return loud(run_all(evidence_of_files(*paths)).results)
 
 
 NO_LEADER = """\

@@ -9,10 +9,11 @@ import msgspec
 import pytest
 
 from jsdoctor.collect.packets.files import read_captures
-from jsdoctor.model.finding import Outcome, Severity
+from jsdoctor.model.finding import Outcome
 from jsdoctor.parse.packets.nats.observer import NatsObserver
 from tests.lab import Disturbance, Lab, lab_or_skip
 from tests.support.packet_cases import only_packets
+from tests.support.rule_case import loud
 from tests.support.ruleset import run_all
 
 pytestmark = pytest.mark.real
@@ -25,17 +26,13 @@ def _lab() -> None:
     lab_or_skip()
 
 
-def loud(paths: Sequence[Path]) -> set[str]:
+def loud_codes(paths: Sequence[Path]) -> set[str]:
     """Codes of the rules that call something more than information."""
     observer = NatsObserver()
     packets = msgspec.structs.replace(read_captures(paths, lambda _: observer), nats=observer.traffic())
     results = run_all(only_packets(packets)).results
     assert not [result.finding.message for result in results if result.finding.outcome is Outcome.ERROR]
-    return {
-        result.rule.code
-        for result in results
-        if result.finding.outcome is Outcome.FAIL and result.severity.rank >= Severity.WARNING.rank
-    }
+    return {code for code, *_ in loud(results)}
 
 
 def ends(lab: Lab) -> list[list[Path]]:
@@ -47,7 +44,7 @@ def test_loss_is_called_loss_and_nothing_else(tmp_path: Path) -> None:
     with Lab.open(tmp_path, Disturbance(lost=0.06, delay=5, seed=3)) as lab:
         lab.publish(200)
     for paths in ends(lab):
-        codes = loud(paths)
+        codes = loud_codes(paths)
         assert codes >= _BLAMED_FOR_LOSS
         assert not codes & (_BLAMED_FOR_LATENESS | {"JSD201", "JSD202", "JSD209", "JSD506", "JSD107", "JSD903"})
 
@@ -69,7 +66,7 @@ def test_every_disturbance_has_its_name(tmp_path: Path, plan: Disturbance, expec
     with Lab.open(tmp_path, plan.seeded(seed)) as lab:
         lab.publish(1000)
     blamed = _BLAMED_FOR_LATENESS | _BLAMED_FOR_LOSS
-    together = set().union(*(loud(paths) & blamed for paths in ends(lab)))
+    together = set().union(*(loud_codes(paths) & blamed for paths in ends(lab)))
     assert together == expected
     for paths in ends(lab):
-        assert not loud(paths) & {"JSD201", "JSD202", "JSD209", "JSD506", "JSD107"}
+        assert not loud_codes(paths) & {"JSD201", "JSD202", "JSD209", "JSD506", "JSD107"}

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from jsdoctor.collect.packets.files import read_captures
-from jsdoctor.model.finding import Outcome, Severity
 from tests.packets.mutations import Records
 from tests.packets.segmented import segmented, write
 from tests.packets.test_robustness import judged
 from tests.support.packet_cases import capture_path, only_packets
+from tests.support.rule_case import loud
 from tests.support.ruleset import run_all
 
 FULL = 1448
@@ -22,13 +22,8 @@ def raw(name: str) -> bytes:
     return gzip.decompress(capture_path(name).read_bytes())
 
 
-def loud(*paths: Path) -> list[tuple[str, str]]:
-    results = run_all(only_packets(judged(*paths))).results
-    return [
-        (result.rule.code, result.finding.message)
-        for result in results
-        if result.finding.outcome is Outcome.FAIL and result.severity.rank >= Severity.WARNING.rank
-    ]
+def loud_in(*paths: Path) -> list[tuple[str, str, str]]:
+    return loud(run_all(only_packets(judged(*paths))).results)
 
 
 @pytest.mark.parametrize("sides", [("client", "server"), ("server", "client")])
@@ -37,7 +32,7 @@ def test_both_ends_with_offloads_lose_nothing(sides: tuple[str, str]) -> None:
     evidence = read_captures(paths)
     assert len(evidence.pairs) == 3
     assert {(pair.to_server.lost, pair.to_client.lost) for pair in evidence.pairs} == {(0, 0)}
-    assert loud(*paths) == []
+    assert loud_in(*paths) == []
 
 
 def test_what_the_card_cuts_is_not_lost(tmp_path: Path) -> None:
@@ -50,7 +45,7 @@ def test_what_the_card_cuts_is_not_lost(tmp_path: Path) -> None:
     assert {(pair.to_server.lost, pair.to_client.lost, pair.to_server.duplicated) for pair in evidence.pairs} == {
         (0, 0, 0)
     }
-    assert loud(client, server) == []
+    assert loud_in(client, server) == []
 
 
 def test_what_was_acknowledged_was_not_lost_though_the_capture_missed_it(tmp_path: Path) -> None:
@@ -59,7 +54,7 @@ def test_what_was_acknowledged_was_not_lost_though_the_capture_missed_it(tmp_pat
     server = write(tmp_path / "server.pcap", content)
     assert gone > 3
     assert [pair.to_server.lost for pair in read_captures([client, server]).pairs] == [0, 0, 0]
-    assert "JSD502" not in {code for code, _ in loud(client, server)}
+    assert "JSD502" not in {code for code, *_ in loud_in(client, server)}
 
 
 def test_both_ends_of_nat_are_matched() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from jsdoctor.model.finding import Subject
+from jsdoctor.model.finding import Outcome, Severity, Subject
 from jsdoctor.model.report import Result
 from tests.support.ruleset import rules
 
@@ -45,6 +45,16 @@ def _like(other: Case, case: Case) -> Case:
 def label(subject: Subject) -> str:
     """A subject as cases write it: its parts joined by slashes."""
     return "/".join(part for part in (subject.account, subject.stream, subject.name) if part) or subject.kind
+
+
+def loud(results: Iterable[Result]) -> list[tuple[str, str, str]]:
+    """Rule, subject and message of what fails as a warning or worse, and of each check that crashed."""
+    return [
+        (result.rule.code, label(result.finding.subject), result.finding.message)
+        for result in results
+        if result.finding.outcome is Outcome.ERROR
+        or (result.finding.outcome is Outcome.FAIL and result.severity.rank >= Severity.WARNING.rank)
+    ]
 
 
 def entries_of(results: Iterable[Result]) -> list[Entry]:
