@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from jsdoctor.checks.server_health.jetstream_storage_near_limit import (
-    jetstream_storage_near_limit,
-)
+from jsdoctor.checks.server_health.jetstream_storage_near_limit import jetstream_storage_near_limit
 from jsdoctor.model.finding import Finding, Severity
 from jsdoctor.model.server import JetStreamConfig, JetStreamStats, Server, Servers
 from tests.checks.values import params_of, server

@@ -8,10 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from jsdoctor.checks.consumer_lag.progress import (
-    moved,
-    time_to_loss,
-)
+from jsdoctor.checks.consumer_lag.progress import moved, time_to_loss
 from jsdoctor.model.jetstream import SequencePair
 from jsdoctor.model.snapshot import Consumer, Stream
 from jsdoctor.model.trend import ConsumerHistory, Trend

@@ -11,13 +11,7 @@ from jsdoctor.checks.declared.deployed import Deployed, release_for
 from jsdoctor.checks.declared.stream_resources import ServerCount, declared_size, servers_for
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.jetstream import StreamConfig
-from jsdoctor.model.manifest import (
-    DeclaredServers,
-    DeclaredStream,
-    FilePosition,
-    Manifests,
-    Tool,
-)
+from jsdoctor.model.manifest import DeclaredServers, DeclaredStream, FilePosition, Manifests, Tool
 from jsdoctor.model.server import ConnectedServer, Servers
 from jsdoctor.model.snapshot import SnapshotSeries, UnresponsiveAsset
 from tests.support.evidence import evidence_of

@@ -10,21 +10,11 @@ from typing import Any
 
 import pytest
 
-from jsdoctor.checks.server_health.authentication_not_required import (
-    authentication_not_required_declared,
-)
+from jsdoctor.checks.server_health.authentication_not_required import authentication_not_required_declared
 from jsdoctor.checks.server_health.start_failed import start_failed_declared
-from jsdoctor.checks.server_health.temporary_store import (
-    temporary_store,
-    temporary_store_declared,
-)
+from jsdoctor.checks.server_health.temporary_store import temporary_store, temporary_store_declared
 from jsdoctor.model.finding import Finding, Outcome, Severity
-from jsdoctor.model.manifest import (
-    DeclaredServers,
-    FilePosition,
-    Manifests,
-    Mistake,
-)
+from jsdoctor.model.manifest import DeclaredServers, FilePosition, Manifests, Mistake
 from jsdoctor.model.server import JetStreamConfig, JetStreamStats, Servers
 from tests.checks.values import server
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jsdoctor.checks.server_health.file_store_limit import (
-    file_store_limit_declared,
-)
+from jsdoctor.checks.server_health.file_store_limit import file_store_limit_declared
 from jsdoctor.model.finding import Finding, Outcome
 from jsdoctor.model.manifest import DeclaredServers, FilePosition, Manifests
 from tests.checks.values import params_of

@@ -8,20 +8,11 @@ from typing import Any
 
 import pytest
 
-from jsdoctor.checks.stream_limits.mirror_or_source_stalled import (
-    mirror_or_source_stalled,
-)
+from jsdoctor.checks.stream_limits.mirror_or_source_stalled import mirror_or_source_stalled
 from jsdoctor.checks.stream_limits.near_limit import near_limit
 from jsdoctor.checks.stream_limits.replicas_risky import Room
 from jsdoctor.model.finding import Finding, Outcome
-from jsdoctor.model.jetstream import (
-    Cluster,
-    Peer,
-    SourceConfig,
-    SourceInfo,
-    StreamConfig,
-    StreamState,
-)
+from jsdoctor.model.jetstream import Cluster, Peer, SourceConfig, SourceInfo, StreamConfig, StreamState
 from jsdoctor.model.server import (
     ConnectedServer,
     JetStreamDefaults,

@@ -6,13 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jsdoctor.checks.monitor_metadata import (
-    ENABLED,
-    PREFIX,
-    ValueKind,
-    parse_monitor_duration,
-    read_thresholds,
-)
+from jsdoctor.checks.monitor_metadata import ENABLED, PREFIX, ValueKind, parse_monitor_duration, read_thresholds
 
 KEYS = {"many": ValueKind.COUNT, "long": ValueKind.DURATION, "on": ValueKind.FLAG}
 

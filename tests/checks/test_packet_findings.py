@@ -13,13 +13,7 @@ from jsdoctor.checks.packet_reordering.losses import LossFigures, losses
 from jsdoctor.checks.packets.views import DirectionView
 from jsdoctor.model.finding import Confidence, Finding, Outcome, Severity
 from jsdoctor.model.latency import LatencyTally
-from jsdoctor.model.nats_traffic import (
-    Content,
-    NatsConnection,
-    NatsTraffic,
-    ProtocolError,
-    Publishing,
-)
+from jsdoctor.model.nats_traffic import Content, NatsConnection, NatsTraffic, ProtocolError, Publishing
 from jsdoctor.model.packets import (
     Attempts,
     Capture,

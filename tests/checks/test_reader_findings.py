@@ -13,13 +13,7 @@ from jsdoctor.checks.stream_limits.unheard_subjects import unheard_subjects
 from jsdoctor.checks.stream_limits.unread_evicted import unread_evicted
 from jsdoctor.checks.streams.limits import stored_subjects
 from jsdoctor.model.finding import Finding, Outcome
-from jsdoctor.model.jetstream import (
-    ConsumerConfig,
-    SequencePair,
-    StreamConfig,
-    StreamState,
-    SubjectTransform,
-)
+from jsdoctor.model.jetstream import ConsumerConfig, SequencePair, StreamConfig, StreamState, SubjectTransform
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
 from jsdoctor.model.trend import Trend
 from tests.checks.snapshots import sample, series, texts

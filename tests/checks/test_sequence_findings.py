@@ -11,33 +11,16 @@ import msgspec
 import pytest
 
 from jsdoctor.checks.sequence_mismatch import refusals
-from jsdoctor.checks.sequence_mismatch.consumer_ahead import (
-    consumer_ahead,
-)
+from jsdoctor.checks.sequence_mismatch.consumer_ahead import consumer_ahead
 from jsdoctor.checks.sequence_mismatch.delivery_gap import delivery_gap_logged
 from jsdoctor.checks.sequence_mismatch.expected_ahead import expected_ahead_captured, expected_ahead_logged
 from jsdoctor.checks.sequence_mismatch.replica_divergence import Divergence, of_consumer, replica_divergence
-from jsdoctor.checks.sequence_mismatch.stream_damaged import (
-    restored_less_logged,
-    stream_went_back,
-)
-from jsdoctor.checks.sequence_mismatch.stream_recreated import (
-    stream_recreated,
-    stream_recreated_logged,
-)
-from jsdoctor.checks.sequence_mismatch.wrong_last_sequence import (
-    wrong_last_sequence_captured,
-)
+from jsdoctor.checks.sequence_mismatch.stream_damaged import restored_less_logged, stream_went_back
+from jsdoctor.checks.sequence_mismatch.stream_recreated import stream_recreated, stream_recreated_logged
+from jsdoctor.checks.sequence_mismatch.wrong_last_sequence import wrong_last_sequence_captured
 from jsdoctor.model.finding import Confidence, Finding, Outcome, Severity
 from jsdoctor.model.histogram import Histogram
-from jsdoctor.model.jetstream import (
-    Cluster,
-    ConsumerConfig,
-    Peer,
-    SequencePair,
-    StreamConfig,
-    StreamState,
-)
+from jsdoctor.model.jetstream import Cluster, ConsumerConfig, Peer, SequencePair, StreamConfig, StreamState
 from jsdoctor.model.log import Exemplar, LogEvidence, LogTime, Measure, Occurrence, ProcessRun, RestoredFall
 from jsdoctor.model.log import LogFile as File
 from jsdoctor.model.nats_traffic import (
@@ -50,12 +33,7 @@ from jsdoctor.model.nats_traffic import (
 )
 from jsdoctor.model.packets import Capture, Flow, PacketEvidence, SocketAddress, TcpConnection
 from jsdoctor.model.server import Health, HealthError, Server, Servers
-from jsdoctor.model.snapshot import (
-    Consumer,
-    ConsumerReplica,
-    Stream,
-    StreamReplica,
-)
+from jsdoctor.model.snapshot import Consumer, ConsumerReplica, Stream, StreamReplica
 from jsdoctor.model.stored import OlderThanStream, StoredMessages, StoredStream
 from jsdoctor.model.trend import ConsumerHistory
 from tests.checks.snapshots import series, state, texts, two
@@ -415,9 +393,6 @@ def test_a_consumer_that_waits_for_a_message_to_come(start: int, *, ahead: bool)
     trend = two([stream(LEAD, consumers=(waiting,), at=NOON - HOUR)], [stream(LEAD, consumers=(waiting,))])
     (finding,) = consumer_ahead(trend, None, None)
     assert (finding.outcome is Outcome.FAIL) is ahead
-
-
-# Consumers behind their stream
 
 
 # What logs and captures show of clients

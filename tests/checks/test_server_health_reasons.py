@@ -8,10 +8,7 @@ from typing import Any
 import pytest
 
 from jsdoctor.checks.servers.closings import may_name_users
-from jsdoctor.checks.servers.health import (
-    lasting_reasons,
-    settled_reasons,
-)
+from jsdoctor.checks.servers.health import lasting_reasons, settled_reasons
 from jsdoctor.model.jetstream import Cluster, ConsumerConfig, SequencePair, StreamConfig, StreamState
 from jsdoctor.model.raft import RaftGroups, RaftLog, RaftMember, RaftState
 from jsdoctor.model.server import Health, HealthError, Server, Servers

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from jsdoctor.checks.server_health.sync_interval import (
-    sync_interval_declared,
-)
+from jsdoctor.checks.server_health.sync_interval import sync_interval_declared
 from jsdoctor.model.finding import Finding, Outcome
 from jsdoctor.model.manifest import DeclaredServers, FilePosition, Manifests
 from tests.checks.values import params_of

@@ -29,11 +29,7 @@ from jsdoctor.model.exchange import Sample
 from jsdoctor.model.finding import CLUSTER
 from jsdoctor.model.gap import Gap
 from jsdoctor.parse.assemble import assemble
-from jsdoctor.parse.bundle import (
-    MANIFEST,
-    ServerNote,
-    encode_bundle,
-)
+from jsdoctor.parse.bundle import MANIFEST, ServerNote, encode_bundle
 from tests.collect.certificates import Certificates
 from tests.collect.operator_mode import Key, creds
 from tests.support.evidence import base_names, samples_of

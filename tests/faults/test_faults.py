@@ -6,17 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.planting import (
-    TOPOLOGIES,
-    Fault,
-    Visit,
-    at_once,
-    broken,
-    deployment,
-    lasting,
-    report_on,
-    visit,
-)
+from tests.faults.planting import TOPOLOGIES, Fault, Visit, at_once, broken, deployment, lasting, report_on, visit
 from tests.servers import DEFAULT_VERSION, VERSIONS
 from tests.support.once import once
 from tests.support.reports import failures, label

@@ -103,12 +103,6 @@ def test_stalled_reader_is_found_and_named(cluster_factory: ClusterFactory, tmp_
     assert failures_of(run_check("--server", cluster.url("sys"), *ONCE)[1], "JSD806") == {}
 
 
-# JSD807
-
-
-# JSD808
-
-
 # JSD809
 
 
@@ -131,9 +125,6 @@ def test_health_check_of_the_wrong_kind_is_distinguished_from_a_client(cluster_f
     _, report = run_check("--server", cluster.url("sys"), *ONCE)
     assert failures_of(report, "JSD809") == {"n1": "warning"}
     assert "health check of the wrong kind" in message(report, "JSD809")
-
-
-# JSD811
 
 
 # JSD707

@@ -11,15 +11,7 @@ import pytest
 from jsdoctor.model.packets import Reordering
 from jsdoctor.parse.packets.analysis import Analysis
 from jsdoctor.parse.packets.segment import ACK
-from tests.packets.frames import (
-    MILLISECOND,
-    Packet,
-    handshake,
-    pcap,
-    pcapng_interface,
-    pcapng_packet,
-    pcapng_section,
-)
+from tests.packets.frames import MILLISECOND, Packet, handshake, pcap, pcapng_interface, pcapng_packet, pcapng_section
 from tests.packets.reading import analyze
 
 FULL, MANY = 1000, 120

@@ -16,9 +16,7 @@ from nats.aio.client import Client
 
 from tests.faults.consumer_lag import give_up
 from tests.faults.sequence_mismatch import overrun
-from tests.faults.stream_limits import (
-    keep_publishing,
-)
+from tests.faults.stream_limits import keep_publishing
 from tests.real.contexts import contexts
 from tests.real.incident_reports import LOUD, beneath, causes, every_finding_is_in_one_incident, first_is, shown
 from tests.servers import DEFAULT_VERSION, VERSIONS, Cluster, ClusterFactory, wait_until

@@ -9,16 +9,7 @@ from msgspec.structs import replace
 
 from jsdoctor.engine.incidents import incidents
 from jsdoctor.model.evidence import EvidenceSet
-from jsdoctor.model.finding import (
-    CLUSTER,
-    Confidence,
-    Finding,
-    Observation,
-    Offer,
-    Outcome,
-    Severity,
-    Subject,
-)
+from jsdoctor.model.finding import CLUSTER, Confidence, Finding, Observation, Offer, Outcome, Severity, Subject
 from jsdoctor.model.gap import Gap
 from jsdoctor.model.report import EvidenceOrigin, Report, Result, RuleVerdict
 from jsdoctor.model.rule import Rule
