@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-_RULE = re.compile(r"tests/test_\w+\.py::\w+\[(JSD\d{3})\b")
+_RULE = re.compile(r"tests/(?:test_\w+|logs/test_selection)\.py::\w+\[(JSD\d{3})\b")
 
 
 def rule_of(nodeid: str) -> str:

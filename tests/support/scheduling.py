@@ -11,8 +11,8 @@ from tests.support.rule_groups import rule_of
 class RuleScheduling(LoadFileScheduling):  # type: ignore[misc]  # xdist ships no types
     """As `--dist loadfile`, but the tests of each rule are a group of their own.
 
-    Modules of the top level that are parametrised by rule read the same cases: in one process each case is read once,
-    and no worker is left with one long module at the end.
+    Modules that are parametrised by rule read the same cases: in one process each case is read once, and no worker is
+    left with one long module at the end.
     """
 
     def _split_scope(self, nodeid: str) -> str:
