@@ -9,7 +9,7 @@ import pytest
 from jsdoctor.checks.server_health.api_overloaded import api_overloaded
 from jsdoctor.model.finding import Finding, Outcome, Severity, Subject, passed
 from jsdoctor.model.jetstream import StreamConfig, StreamState
-from jsdoctor.model.server import AccountCalls, ApiStats, JetStreamStats, MetaGroup, Server, Servers
+from jsdoctor.model.server import ApiStats, JetStreamStats, MetaGroup, Server, Servers
 from jsdoctor.model.server_trend import ServerHistory, ServerTrend
 from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries, Stream
 from tests.checks.values import NOON, after, params_of, server
@@ -39,12 +39,6 @@ def judged(*samples: tuple[Server, ...], streams: SnapshotSeries | None = None, 
     return list(
         api_overloaded(Servers(samples[-1], earlier=samples[:-1]), trend, streams, params_of("JSD807", **params))
     )
-
-
-def test_a_server_without_jetstream_hides_no_other() -> None:
-    plain = server("n0")
-    (finding,) = judged((plain, calling(inflight=2_000)), (plain, calling(inflight=2_000)))
-    assert finding.subject == N1
 
 
 def test_requests_must_wait_in_every_sample() -> None:
@@ -92,21 +86,3 @@ def test_the_share_and_the_rate_of_errors_make_a_warning() -> None:
 
 def test_no_call_at_all_is_no_error() -> None:
     assert judged((calling(total=7),), (calling(seconds=9, total=7),), min_requests=0) == [passed(N1)]
-
-
-def test_calls_in_a_loop() -> None:
-    (finding,) = judged((calling(),), (calling(seconds=1, total=500),))
-    assert finding.severity is Severity.INFO
-    assert finding.evidence == (calling(seconds=1).observed("api.total", 500),)
-
-
-def of_accounts(seconds: int, version: str = "2.15.1", name: str = "n1", **errors: int) -> Server:
-    calls = tuple(AccountCalls(account, ApiStats(total=count, errors=count)) for account, count in errors.items())
-    stats = JetStreamStats(meta_cluster=MetaGroup())
-    return server(name, after(seconds=seconds), jetstream=stats, version=version, calls=calls)
-
-
-def test_each_account_is_judged() -> None:
-    findings = judged((of_accounts(0, CALM=1, LOUD=1),), (of_accounts(10, CALM=2, LOUD=60),))
-    assert findings[1] == passed(Subject(kind="account", name="CALM"))
-    assert findings[2].message.startswith("59 of its 59 JetStream API calls between the samples returned an error, 5.9")

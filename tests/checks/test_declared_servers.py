@@ -12,11 +12,9 @@ import pytest
 
 from jsdoctor.checks.server_health.authentication_not_required import authentication_not_required_declared
 from jsdoctor.checks.server_health.start_failed import start_failed_declared
-from jsdoctor.checks.server_health.temporary_store import temporary_store, temporary_store_declared
+from jsdoctor.checks.server_health.temporary_store import temporary_store_declared
 from jsdoctor.model.finding import Finding, Outcome, Severity
 from jsdoctor.model.manifest import DeclaredServers, FilePosition, Manifests, Mistake
-from jsdoctor.model.server import JetStreamConfig, JetStreamStats, Servers
-from tests.checks.values import server
 
 PLACE, AUTH, TLS = FilePosition("n.conf"), FilePosition("n.conf", 3), FilePosition("n.conf", 4)
 UNSURE = "may come from an included file, a variable or a patch that was not read"
@@ -57,16 +55,6 @@ def test_servers_without_tls() -> None:
     assert logins(auth=True, host="localhost").outcome is Outcome.PASS
 
 
-def test_accounts_without_limits_that_share_the_servers() -> None:
-    finding = logins(auth=True, tls=True, accounts=2, unlimited_accounts=("APP", "SHOP"))
-    assert finding.message == (
-        "APP, SHOP shares the servers with other accounts and has no JetStream limits: it can use up their storage"
-    )
-    assert logins(auth=True, tls=True, accounts=1, unlimited_accounts=("APP",)).outcome is Outcome.PASS
-    assert logins(auth=True, tls=True, unclear="accounts").message == f"accounts {UNSURE}"
-    assert logins(auth=True, tls=True, accounts=1, unclear="accounts").outcome is Outcome.PASS
-
-
 @pytest.mark.parametrize(
     ("how", "outcomes"),
     [
@@ -84,12 +72,6 @@ def test_accounts_without_limits_that_share_the_servers() -> None:
 )
 def test_which_stores_last(how: dict[str, Any], outcomes: list[str]) -> None:
     assert [finding.outcome.value for finding in stores(**how)] == outcomes
-
-
-def test_servers_without_jetstream_hide_no_other() -> None:
-    stats = JetStreamStats(config=JetStreamConfig(store_dir="/tmp/js"))  # noqa: S108
-    (finding,) = temporary_store(Servers((server("n0"), server("n1", jetstream=stats))))
-    assert finding.outcome is Outcome.FAIL
 
 
 def test_mistakes_with_which_no_server_starts() -> None:

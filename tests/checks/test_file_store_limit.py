@@ -5,16 +5,14 @@ from __future__ import annotations
 import pytest
 
 from jsdoctor.checks.server_health.file_store_limit import file_store_limit_declared
-from jsdoctor.model.finding import Finding, Outcome
+from jsdoctor.model.finding import Finding
 from jsdoctor.model.manifest import DeclaredServers, FilePosition, Manifests
 from tests.checks.values import params_of
 
 
-def declared(unclear: frozenset[str] = frozenset(), **settings: object) -> list[Finding]:
+def declared(**settings: object) -> list[Finding]:
     values = {"jetstream": True, "volume_bytes": 100 << 30, "max_file_store": 50 << 30} | settings
-    servers = DeclaredServers(
-        what="Helm values", place=FilePosition("values.yaml"), settings=values, unclear=unclear, name="nats"
-    )
+    servers = DeclaredServers(what="Helm values", place=FilePosition("values.yaml"), settings=values, name="nats")
     params = params_of("JSD816")
     return list(file_store_limit_declared(Manifests(servers=(servers,)), params))
 
@@ -26,10 +24,3 @@ def declared(unclear: frozenset[str] = frozenset(), **settings: object) -> list[
 def test_storage_classes_that_are_no_disk(name: str) -> None:
     (finding,) = declared(storage_class=name)
     assert finding.message.startswith(f"storage class {name!r} looks like a network file system")
-
-
-def test_what_no_file_says_is_not_judged() -> None:
-    for setting in ("max_file_store", "volume_bytes"):
-        (finding,) = declared(frozenset({setting}))
-        assert finding.outcome is Outcome.NOT_EVALUATED
-        assert finding.message.startswith(f"{setting} may come from an included file")

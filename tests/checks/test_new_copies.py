@@ -58,8 +58,3 @@ def is_busy(*members: RaftMember) -> bool:
 )
 def test_a_copy_of_a_new_group_or_member(follower: RaftMember, leader: RaftMember, *, busy: bool) -> None:
     assert is_busy(follower, leader) is busy
-
-
-def test_without_raft_groups_no_copy_is_new() -> None:
-    assert not is_busy()
-    assert not Loading(SERVERS, None, SETTLE_NS).is_busy("n2", STREAM, has_more=False)

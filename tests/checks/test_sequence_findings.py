@@ -474,12 +474,6 @@ def test_gaps_below_zero_show_a_recreated_consumer(behind_by: tuple[str, ...], *
     assert ("the consumer was deleted and created again under its client" in text) is recreated
 
 
-def test_a_gap_that_is_not_named_shows_no_recreated_consumer() -> None:
-    bare = msgspec.structs.replace(occurrence("consumer-sequence-mismatch"), exemplars=(line(0),))
-    (text,) = texts(delivery_gap_logged(clients(bare), params_of("JSD209")))
-    assert text.startswith("sequence mismatch: messages that the server sent did not arrive, logged once by n1")
-
-
 def test_ordered_consumers_that_reset_once() -> None:
     (finding,) = delivery_gap_logged(clients(occurrence("ordered-consumer-reset-rust")), params_of("JSD209", resets=1))
     assert finding.severity is None
