@@ -40,7 +40,7 @@ class CapacityRequest(CapacityOptions):
 def run_capacity(request: CapacityRequest, messages: Messages = LOGGED) -> CapacityReport:
     """Collect and lay out. Raises `UsageProblem`, and the problem of a deployment that cannot be reached."""
     if not request.size and (given := [name for name in given_options(request) if name in _OF_STREAMS]):
-        raise UsageProblem(f"{' and '.join(given)}: of streams whose size is not given", "add --size 10GiB")
+        raise UsageProblem(f"{' and '.join(given)}: room is looked for only with --size", "add --size 10GiB")
     if request.streams > _MOST_STREAMS:
         raise UsageProblem(f"--streams: room is looked for one by one, up to {_MOST_STREAMS:,}", "give fewer")
     _ = request.outputs  # those that cannot be written end the run before it begins
