@@ -406,7 +406,6 @@ class LogEvidence(Evidence, frozen=True, kw_only=True):
     gaps: tuple[LogGap, ...] = ()
     clock_steps: tuple[LogClockStep, ...] = ()
     restored_falls: tuple[RestoredFall, ...] = ()
-    restored_streams: int = 0
     leaderships: tuple[Leadership, ...] = ()
     offsets: tuple[ServerOffset, ...] = ()
     intervals: tuple[OutageInterval, ...] = ()

@@ -45,7 +45,6 @@ class Retry(msgspec.Struct, frozen=True, gc=False):
     first_ns: int
     again_ns: int
     answer_ns: int | None = None
-    other_connection: bool = False
 
 
 class RefusedPublishes(msgspec.Struct, frozen=True, kw_only=True):
@@ -166,7 +165,6 @@ class ApiTraffic(msgspec.Struct, frozen=True):
 
     requests: int = 0
     unanswered: int = 0
-    took_ns: Latencies = Latencies()
     failures: tuple[ApiFailure, ...] = ()
 
 
@@ -175,10 +173,9 @@ class NatsConnection(msgspec.Struct, frozen=True, kw_only=True):
 
     `whole`: captured from its beginning without a gap, so that what was not captured did not happen; `gapless`: the
     same from where reading began, for a connection that is older than its capture. `advisories` of JetStream are
-    counted by kind and by stream and consumer. `subjects` are the most frequent
-    subjects of publishes. `swapped`: the side that TCP takes for the client is the server. `pings_unanswered`
-    counts PINGs of `server` or client without a PONG in the capture. `held_ns` is the longest time that bytes waited
-    until a hole before them was filled, to the server and to the client.
+    counted by kind and by stream and consumer. `subjects` are the most frequent subjects of publishes. `swapped`: the
+    side that TCP takes for the client is the server. `held_ns` is the longest time that bytes waited until a hole
+    before them was filled, to the server and to the client.
     """
 
     number: int
@@ -204,8 +201,6 @@ class NatsConnection(msgspec.Struct, frozen=True, kw_only=True):
     api: ApiTraffic = ApiTraffic()
     advisories: tuple[tuple[str, int], ...] = ()
     subjects: tuple[tuple[str, int], ...] = ()
-    ping_ns: Latencies = Latencies()
-    pings_unanswered: int = 0
     longest_ping_wait_ns: int = 0
     held_ns: tuple[int, int] = (0, 0)
 

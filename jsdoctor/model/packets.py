@@ -150,7 +150,6 @@ class Flow(msgspec.Struct, frozen=True, kw_only=True):
     duplicates: int = 0
     duplicates_of_other_hop: int = 0
     duplicate_acks: int = 0
-    longest_duplicate_acks: int = 0
     sacks: int = 0
     dsacks: int = 0
     missed_bytes: int = 0
@@ -258,7 +257,7 @@ class Capture(msgspec.Struct, frozen=True, kw_only=True):
 
     `name` is the file as the user gave it, or the interface. `packets` were read, of these `tcp` judged; `unknown_link`
     had an unsupported link layer, `cut` lacked their headers, `fragments` are IP fragments behind the first.
-    `backwards`: steps back in time. `kernel_drops` is the number of packets that the capturing host reports as lost,
+    `kernel_drops` is the number of packets that the capturing host reports as lost,
     None if it reports none. `connections_left_out` had less evidence than those that are listed. `problem`: why reading
     ended early. `snaplen`: 0 unknown. `files`: how many files of a ring it was read from. `damaged_times`: packets
     without a usable time. `attempts` are handshakes that led to no connection. Times behind `clock_steps` are those of
@@ -277,7 +276,6 @@ class Capture(msgspec.Struct, frozen=True, kw_only=True):
     cut: int = 0
     fragments: int = 0
     tunnelled: int = 0
-    backwards: int = 0
     damaged_times: int = 0
     clock_steps: tuple[CaptureClockStep, ...] = ()
     files: int = 1

@@ -78,7 +78,7 @@ class Analysis:
         self._clock = CaptureClock()
         self._held: Held | None = None
         self._skipped = dict.fromkeys(NoSegment, 0)
-        self._frame = self._tcp = self._bytes = self._backwards = 0
+        self._frame = self._tcp = self._bytes = 0
         self._first_at = self._last_at = 0
         self._next_forget = _FORGET_EVERY
         self.format = ""
@@ -141,7 +141,6 @@ class Analysis:
         if held is None:
             if not last_at:
                 self._first_at = at
-            self._backwards += at < last_at
             if not last_at or self._clock.is_exhausted or last_at - BACK_NS <= at <= last_at + JUMP_NS:
                 self._take(segment, frame, at, block)
                 return at
@@ -264,7 +263,6 @@ class Analysis:
             damaged_times=sum(reader.damaged_times for reader in readers),
             fragments=self._skipped[NoSegment.FRAGMENT],
             tunnelled=self._skipped[NoSegment.TUNNEL],
-            backwards=self._backwards,
             clock_steps=tuple(self._clock.steps),
             first_ns=self._first_at or None,
             last_ns=self._last_at or None,

@@ -10,7 +10,7 @@ from jsdoctor.model.log import Exemplar, LogTime
 from jsdoctor.model.log_scan import Row
 
 FILE, SERVER, RUN, STEP, GAP = "file", "server", "run", "step", "gap"
-FALL, RESTORED, ELECTION, OCCURRENCE, TOTAL = "fall", "restored", "election", "occurrence", "total"
+FALL, ELECTION, OCCURRENCE, TOTAL = "fall", "election", "occurrence", "total"
 OMITTED = "omitted"
 
 

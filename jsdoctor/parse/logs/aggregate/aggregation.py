@@ -142,9 +142,8 @@ class _SeriesState:
             yield from (self._found(aggregated.STEP, step) for step in jumps.steps)
             yield self._found(aggregated.FILE, file.as_read(self._servers_of(file), jumps.interleaved))
         yield from (self._found(aggregated.GAP, gap) for gap in longest(gaps))
-        fallen, streams = falls(files, self._names, self._restored, self._marks)
+        fallen = falls(files, self._names, self._restored, self._marks)
         yield from (self._found(aggregated.FALL, fall) for fall in fallen)
-        yield self._found(aggregated.RESTORED, sorted(streams))
         seen = sightings(files, self._names, self._marks)
         yield from (self._found(aggregated.ELECTION, sighting) for sighting in seen)
         yield from (self._found(aggregated.SERVER, server) for server in self._servers(files, runs))
@@ -202,12 +201,11 @@ FALLS_KEPT = 1000
 
 def falls(
     files: Sequence[File], names: Names, restored: Mapping[str, list[MarkRow]], marks: Mapping[str, list[MarkRow]]
-) -> tuple[list[RestoredFall], set[tuple[str, str]]]:
-    """Every fall from one start to the next, and the streams (account, stream) whose counts were compared at all."""
+) -> list[RestoredFall]:
+    """The largest falls from one start to the next."""
     starts: Counter[str] = Counter()
     last: dict[tuple[str, str, str], tuple[File, MarkRow, int, int]] = {}
     restored_falls: list[RestoredFall] = []
-    compared: set[tuple[str, str]] = set()
     for file in files:
         name = file.part.name
         begun = [mark for mark in marks.get(name, ()) if mark.name == START]
@@ -222,27 +220,22 @@ def falls(
             before = last.get(key)
             if before is not None and before[3] == starts[server]:
                 continue
-            if before is not None:
-                compared.add(key[1:])
-                if count < before[2]:
-                    restored_falls.append(_fall(key, before[:2], (file, mark), (before[2], count)))
+            if before is not None and count < before[2]:
+                old, seen = before[:2]
+                restored_falls.append(
+                    RestoredFall(
+                        server=server,
+                        account=fields["account"],
+                        stream=fields["stream"],
+                        before=before[2],
+                        after=count,
+                        before_line=old.exemplar(seen.start, seen.seen),
+                        after_line=file.exemplar(mark.start, mark.seen),
+                    )
+                )
             last[key] = (file, mark, count, starts[server])
     restored_falls.sort(key=lambda fall: (fall.after - fall.before, fall.server, fall.account, fall.stream))
-    return restored_falls[:FALLS_KEPT], compared
-
-
-def _fall(
-    key: tuple[str, str, str], before: tuple[File, MarkRow], after: tuple[File, MarkRow], counts: tuple[int, int]
-) -> RestoredFall:
-    return RestoredFall(
-        server=key[0],
-        account=key[1],
-        stream=key[2],
-        before=counts[0],
-        after=counts[1],
-        before_line=before[0].exemplar(before[1].start, before[1].seen),
-        after_line=after[0].exemplar(after[1].start, after[1].seen),
-    )
+    return restored_falls[:FALLS_KEPT]
 
 
 class HitGroup(NamedTuple):

@@ -198,7 +198,6 @@ _KINDS: dict[str, Any] = {
     aggregated.STEP: LogClockStep,
     aggregated.GAP: LogGap,
     aggregated.FALL: RestoredFall,
-    aggregated.RESTORED: list[tuple[str, str]],
     aggregated.ELECTION: Sighting,
     aggregated.OCCURRENCE: Occurrence,
     aggregated.TOTAL: SignatureTotal,
@@ -243,7 +242,6 @@ def assemble(settings: ScanSettings, rows: Iterable[Aggregated | Row]) -> LogEvi
         key=lambda step: (step.server, step.before.us, step.exemplar.file, step.exemplar.offset),
     )
     falls: list[RestoredFall] = reported[aggregated.FALL]
-    compared = {pair for series in reported[aggregated.RESTORED] for pair in series}
     omitted = Counter({"spells": untold, "clock_steps": max(0, len(steps) - STEPS_KEPT)})
     omitted["leaderships"] = max(0, len(groups) - LEADERSHIPS_KEPT)
     for name, count in reported[aggregated.OMITTED]:
@@ -258,7 +256,6 @@ def assemble(settings: ScanSettings, rows: Iterable[Aggregated | Row]) -> LogEvi
         gaps=tuple(longest(reported[aggregated.GAP])),
         clock_steps=tuple(steps[:STEPS_KEPT]),
         restored_falls=tuple(sorted(falls, key=lambda fall: (fall.after - fall.before, _fall_order(fall)))),
-        restored_streams=len(compared),
         leaderships=tuple(([meta] if meta else []) + groups[:LEADERSHIPS_KEPT]),
         offsets=tuple(pairs),
         intervals=tuple(known_intervals),

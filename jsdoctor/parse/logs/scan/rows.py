@@ -157,9 +157,6 @@ class HitRow(msgspec.Struct, gc=False):
         return self.last or next((seen for seen in reversed(self.firsts) if seen.us is not None), None)
 
 
-ROWS_REVISION = 2
-"""Raise it with every change of what rows contain: saved rows of another revision are not used."""
-
 _encoder = msgspec.msgpack.Encoder()
 _T = TypeVar("_T")
 

@@ -56,9 +56,6 @@ class FoundLines(NamedTuple):
     runs: list[tuple[int, int]]
 
 
-NO_LINES = FoundLines([], [], [], [], [])
-
-
 class CandidateLines(NamedTuple):
     """What of a block may hold more than a message of a server's DBG or TRC.
 

@@ -6,12 +6,10 @@ from collections import OrderedDict
 
 import msgspec
 
-from jsdoctor.model.latency import LatencyTally
 from jsdoctor.model.nats_traffic import ApiFailure, ApiTraffic
 from jsdoctor.parse.packets.nats.identity import shortened, text
 from jsdoctor.parse.packets.nats.publishing import PubAckError, status
 
-MAX_REPLY_LENGTH = 4096
 _WAITING = 5_000
 _KINDS = 100
 _NO_RESPONDERS = 503
@@ -45,27 +43,24 @@ class ApiTally:
     """Requests of one connection. `waiting` are those without a response, by the subject of their reply."""
 
     def __init__(self) -> None:
-        self.waiting: OrderedDict[bytes, tuple[int, bytes]] = OrderedDict()
+        self.waiting: OrderedDict[bytes, bytes] = OrderedDict()
         self._requests = 0
-        self._took_ns = LatencyTally()
         self.failures = ApiFailureTally()
 
-    def requested(self, at_ns: int, subject: bytes, reply: bytes) -> None:
+    def requested(self, subject: bytes, reply: bytes) -> None:
         """Add one request that expects a response."""
         self._requests += 1
         if len(self.waiting) >= _WAITING:
             self.waiting.popitem(last=False)
-        self.waiting[reply] = (at_ns, subject)
+        self.waiting[reply] = subject
 
     def answered(self, at_ns: int, inbox: bytes, headers: bytes, payload: bytes) -> None:
         """Add its response, or the beginning of a long one: errors are short."""
-        asked_ns, subject = self.waiting.pop(inbox, (at_ns, b""))
-        self._took_ns.add(at_ns - asked_ns)
-        self.failures.replied(at_ns, subject, headers, payload)
+        self.failures.replied(at_ns, self.waiting.pop(inbox, b""), headers, payload)
 
     def traffic(self) -> ApiTraffic:
         """All of it."""
-        return ApiTraffic(self._requests, len(self.waiting), self._took_ns.latencies(), self.failures.all())
+        return ApiTraffic(self._requests, len(self.waiting), self.failures.all())
 
 
 class ApiFailureTally:

@@ -9,7 +9,6 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from jsdoctor.model.latency import LatencyTally
 from jsdoctor.model.nats_traffic import (
     ApiTraffic,
     Content,
@@ -203,7 +202,7 @@ class ControlTally:
             case b"PING":
                 self.pings.ping(at_ns, to_server=to_server)
             case b"PONG":
-                self.pings.pong(at_ns, to_server=to_server)
+                self.pings.pong(to_server=to_server)
             case b"INFO":
                 stated = greeting(rest)
                 if stated.server_name and not (self.greeting.server_name and to_server):
@@ -249,8 +248,6 @@ class ControlTally:
             api=spoken.api,
             advisories=tuple((text(name), count) for name, count in sorted(spoken.advisories.items())),
             subjects=spoken.subjects,
-            ping_ns=self.pings.answered_ns.latencies(),
-            pings_unanswered=self.pings.unanswered,
             longest_ping_wait_ns=self.pings.longest_wait_ns(at_ns),
             held_ns=spoken.held_ns,
         )
@@ -305,31 +302,25 @@ _OPEN = 64
 class PingTally:
     """Both directions. A PONG belongs to the oldest open PING of the other side."""
 
-    __slots__ = ("_open", "answered_ns")
+    __slots__ = ("_open",)
 
     def __init__(self) -> None:
         self._open: tuple[deque[int], deque[int]] = (deque(maxlen=_OPEN), deque(maxlen=_OPEN))
-        self.answered_ns = LatencyTally()
 
     def ping(self, at_ns: int, *, to_server: bool) -> None:
         """A PING that way."""
         self._open[to_server].append(at_ns)
 
-    def pong(self, at_ns: int, *, to_server: bool) -> None:
+    def pong(self, *, to_server: bool) -> None:
         """Match a PONG with a PING of the other direction; one without a PING in the capture is ignored."""
         if waiting := self._open[not to_server]:
-            self.answered_ns.add(at_ns - waiting.popleft())
+            waiting.popleft()
 
     def forget(self) -> None:
         """Lines were lost: which PONG belongs to which PING is no longer known."""
         for waiting in self._open:
             if waiting:
                 waiting.clear()
-
-    @property
-    def unanswered(self) -> int:
-        """How many are open."""
-        return sum(map(len, self._open))
 
     def longest_wait_ns(self, end_ns: int) -> int:
         """How long the oldest open one has waited."""

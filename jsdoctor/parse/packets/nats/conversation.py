@@ -241,7 +241,7 @@ class Side:
         elif subject.startswith(FLOW_PREFIX):
             talk.control.flow.answer(at_ns, subject)
         elif _API in subject and len(words) > 2:
-            talk.api.requested(at_ns, subject, words[2])
+            talk.api.requested(subject, words[2])
         return 0
 
     def _ack(self, at_ns: int, subject: bytes, header_length: int, length: int) -> int:

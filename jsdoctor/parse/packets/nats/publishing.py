@@ -417,7 +417,7 @@ class PublishTally:
             self._count("retries_answered")
         self._retry_ns.add(at_ns - copy.at_ns)
         if len(self._examples) < _EXAMPLES:
-            self._examples.append(Retry(shortened(text(subject)), copy.at_ns, at_ns, copy.answer_ns, elsewhere))
+            self._examples.append(Retry(shortened(text(subject)), copy.at_ns, at_ns, copy.answer_ns))
 
     def answered_with(self, at_ns: int, inbox: bytes, headers: bytes, payload: bytes) -> None:
         """Add the reply to a publish; it may have headers."""

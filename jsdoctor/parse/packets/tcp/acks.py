@@ -196,7 +196,6 @@ def same_ack(state: State) -> None:
         return
     state.duplicate_acks += 1
     state.acks_same += 1
-    state.longest_same = max(state.longest_same, state.acks_same)
 
 
 def odd_ack(state: State, segment: Segment, at: int) -> None:

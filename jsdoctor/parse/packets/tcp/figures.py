@@ -44,7 +44,6 @@ def flow(state: State, late: Reordering | None = None) -> Flow:
         duplicates=state.duplicates,
         duplicates_of_other_hop=state.duplicates_of_other_hop,
         duplicate_acks=state.duplicate_acks,
-        longest_duplicate_acks=state.longest_same,
         sacks=state.sacks,
         dsacks=state.dsacks,
         missed_bytes=state.missed,

@@ -164,7 +164,7 @@ class State:
         *("resent_segments", "resent_bytes", "upstream", "fast", "timeout", "early", "needless", "needless_timeouts"),
         *("longest_chain", "longest_wait", "longest_needed_wait", "waited", "syn_again", "fin_again"),
         *("duplicates", "duplicates_of_other_hop", "duplicate_packets"),
-        *("duplicate_acks", "longest_same", "sacks", "dsacks", "missed", "unfilled"),
+        *("duplicate_acks", "sacks", "dsacks", "missed", "unfilled"),
         *("zero_windows", "zero_window_ns", "longest_zero_window", "into_zero_window", "zero_until"),
         *("keep_alives", "resets", "congestion_marks", "oversized", "events"),
     )
@@ -208,7 +208,7 @@ class State:
         self.longest_chain = self.longest_wait = self.longest_needed_wait = self.waited = 0
         self.syn_again = self.fin_again = 0
         self.duplicates = self.duplicates_of_other_hop = self.duplicate_packets = 0
-        self.duplicate_acks = self.longest_same = self.sacks = self.dsacks = self.missed = self.unfilled = 0
+        self.duplicate_acks = self.sacks = self.dsacks = self.missed = self.unfilled = 0
         self.zero_until = 0
         self.zero_windows = self.zero_window_ns = self.longest_zero_window = self.into_zero_window = 0
         self.keep_alives = self.resets = self.congestion_marks = self.oversized = 0
