@@ -13,14 +13,12 @@ from jsdoctor.app.request import CapacityOptions
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.engine.capacity import capacity
 from jsdoctor.model.capacity import CapacityReport, StreamRoom
-from jsdoctor.model.history import History
 from jsdoctor.model.host import HostFacts
 from jsdoctor.model.option import given_options
 from jsdoctor.model.raft import RaftGroups
 from jsdoctor.model.server import Accounts, ConnectedServer, Servers
-from jsdoctor.model.server_trend import ServerTrend
 from jsdoctor.model.snapshot import SnapshotSeries
-from jsdoctor.model.trend import Trend
+from jsdoctor.model.trend import History, ServerTrend, Trend
 from jsdoctor.sources.request import EvidenceRequest
 
 _NEEDED = need_of(

@@ -13,7 +13,7 @@ import tomli
 import jsdoctor
 from jsdoctor.engine.loader import PageText
 from jsdoctor.model.defect import Defect, KnownDefects
-from jsdoctor.model.releases import KnownReleases
+from jsdoctor.model.release import KnownReleases
 from jsdoctor.model.rule import Signature
 from jsdoctor.model.typed import convert_to
 

@@ -31,14 +31,12 @@ from jsdoctor.model.capacity import (
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import CLUSTER, Subject
 from jsdoctor.model.gap import Gap
-from jsdoctor.model.history import History
 from jsdoctor.model.host import HostFacts
 from jsdoctor.model.partial import NotShownError
 from jsdoctor.model.raft import RaftGroups
 from jsdoctor.model.server import Account, Accounts, Server
-from jsdoctor.model.server_trend import ServerTrend
 from jsdoctor.model.snapshot import Stream
-from jsdoctor.model.trend import StreamHistory, Trend
+from jsdoctor.model.trend import History, ServerTrend, StreamHistory, Trend
 from jsdoctor.model.wording import listed
 
 _NEAR = 0.8

@@ -11,7 +11,6 @@ from jsdoctor.model.clock import Clocks, NtpTime
 from jsdoctor.model.connections import Connections, Subscriptions
 from jsdoctor.model.defect import KnownDefects
 from jsdoctor.model.evidence import Evidence
-from jsdoctor.model.history import History
 from jsdoctor.model.host import HostFacts
 from jsdoctor.model.kubernetes import KubernetesFacts
 from jsdoctor.model.links import Links
@@ -22,12 +21,11 @@ from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.raft import RaftGroups
 from jsdoctor.model.server import Accounts, ConnectedServer, Servers
 from jsdoctor.model.server_past import ServerPast
-from jsdoctor.model.server_trend import ServerTrend
 from jsdoctor.model.snapshot import SnapshotSeries
 from jsdoctor.model.stored import StoredMessages
 from jsdoctor.model.suppression import Suppressions
 from jsdoctor.model.topology import Topology
-from jsdoctor.model.trend import Trend
+from jsdoctor.model.trend import History, ServerTrend, Trend
 
 KINDS: tuple[type[Evidence], ...] = (
     SnapshotSeries,

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Literal
 
+import msgspec
+
+from jsdoctor.model.harm import Harm
 from jsdoctor.model.server import ConnectedServer, Servers
 
 
@@ -18,3 +22,53 @@ def version_at(name: str, servers: Servers | None, connected: ConnectedServer | 
     """The version of the server of that name; of a plain login that of the server we are on. Empty: not known."""
     reported = next((server.version for server in (servers.servers if servers else ()) if server.name == name), "")
     return reported or (connected.version if connected else "")
+
+
+class ReleaseChange(msgspec.Struct, frozen=True, kw_only=True):
+    """A change that came with `release`, as `rules/releases.toml` describes it.
+
+    `going`: whether it counts for servers that move past that release, or back before it. It holds where the older of
+    the two releases is before `below`, and `oldest` or later. `uses` names the condition that a deployment meets, empty
+    where none is needed; no `harm`: it is a note. `measured`: pairs of releases on which it was seen.
+    """
+
+    id: str
+    release: str
+    going: Literal["up", "down"]
+    what: str
+    advice: str
+    source: str
+    uses: str = ""
+    harm: Harm | None = None
+    below: str = ""
+    oldest: str = msgspec.field(default="", name="from")
+    measured: tuple[str, ...] = ()
+
+    def concerns(self, running: str, target: str) -> bool:
+        """Whether a server that runs one release and moves to the other meets it."""
+        older, newer = (running, target) if self.going == "up" else (target, running)
+        return (
+            release(older) < release(self.release) <= release(newer)
+            and (not self.below or release(older) < release(self.below))
+            and (not self.oldest or release(older) >= release(self.oldest))
+        )
+
+
+class ApiLevel(msgspec.Struct, frozen=True):
+    """The API level of releases from `since` on."""
+
+    since: str
+    level: int
+
+
+class KnownReleases(msgspec.Struct, frozen=True):
+    """All that jsdoctor knows of releases. `newest`: the newest of them."""
+
+    newest: str
+    levels: tuple[ApiLevel, ...] = msgspec.field(name="level")
+    changes: tuple[ReleaseChange, ...] = msgspec.field(name="change")
+
+    def level(self, version: str) -> int:
+        """The API level of a release; 0 before there were any."""
+        known = release(version)
+        return max((each.level for each in self.levels if release(each.since) <= known), default=0)

@@ -1,4 +1,4 @@
-"""How streams and consumers changed between snapshots: evidence for every rule that judges a rate."""
+"""How streams, consumers and servers changed: between the samples of a run, and over hours and days."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ import msgspec
 from jsdoctor.model.evidence import (
     GAPS_OF_ASSETS,
     NO_ASSETS,
+    NO_SERVERS,
     CollectionFacts,
     Evidence,
     EvidenceSource,
+    not_offered,
     too_few_samples,
 )
 from jsdoctor.model.finding import Subject
 from jsdoctor.model.gap import Gap
-from jsdoctor.model.server import Server
+from jsdoctor.model.server import Server, Servers
 from jsdoctor.model.snapshot import ClusterSnapshot, Consumer, SnapshotSeries, Stream, same_incarnation
 
 ConsumerKey = tuple[str, str, str]
@@ -132,3 +134,85 @@ class Trend(Evidence, frozen=True, dict=True):
     def without(self, subject: Subject) -> Self:
         """The same without that stream or consumer."""
         return msgspec.structs.replace(self, snapshots=tuple(each.without(subject) for each in self.snapshots))
+
+
+class ServerHistory(Readings[Server], frozen=True):
+    """Readings of one server by name. Counters start at 0 again if `restarted`."""
+
+    @property
+    def restarted(self) -> bool:
+        """Whether it is another process than in the oldest reading: each start makes a new id."""
+        return len({reading.server_id for reading in self.readings}) > 1
+
+
+class ServerTrend(Evidence, frozen=True):
+    """Every server that reported its general variables in all samples, by name."""
+
+    source = EvidenceSource.SYSTEM
+    parts = ("servers", "server_rates")
+    repeated = True
+    unavailable = NO_SERVERS
+    said_by = ("samples", "server_samples", "servers")
+    of_deployment = True
+    single = Servers
+
+    servers: tuple[ServerHistory, ...]
+
+    @classmethod
+    def absent(cls, facts: CollectionFacts) -> Gap:
+        """Too few samples, or a login that cannot see servers."""
+        return super().absent(facts) if facts.plain else too_few_samples(facts)
+
+    def servers_seen(self) -> Iterator[str]:
+        """The names of the servers of which this has a report."""
+        return (server.last.name for server in self.servers)
+
+    def without(self, subject: Subject) -> Self:
+        """The same without that server."""
+        kept = tuple(server for server in self.servers if server.last.name != subject.name)
+        return self if len(kept) == len(self.servers) else msgspec.structs.replace(self, servers=kept)
+
+
+MAX_SAMPLES = 24
+"""Maximum number of earlier samples that are read, as each may hold ten thousand consumers."""
+
+
+class History(Evidence, frozen=True):
+    """Two or more snapshots, oldest first, the last one of this run; each other of a bundle or from Prometheus.
+
+    Other than in `Trend`, an asset need not have been seen, or led, in all of them: earlier readings of the same
+    incarnation count where there are any.
+    """
+
+    source = EvidenceSource.HISTORY
+    parts = ("assets", "consumers")
+    unavailable = not_offered(
+        "no earlier bundles of this deployment were given",
+        "give the directory that jsdoctor capture writes them to: --history DIR",
+        kind="history",
+    )
+
+    snapshots: tuple[ClusterSnapshot, ...]
+
+    @property
+    def now(self) -> ClusterSnapshot:
+        """The snapshot of this run."""
+        return self.snapshots[-1]
+
+    def streams(self) -> Iterator[StreamHistory]:
+        """Every stream that is led now and was seen before."""
+        return stream_histories(self.snapshots, 1)
+
+    def consumers(self) -> Iterator[ConsumerHistory]:
+        """Every consumer that is led now and was seen before."""
+        return consumer_histories(self.snapshots, 1)
+
+    def without(self, subject: Subject) -> Self:
+        """The same without that stream or consumer."""
+        return msgspec.structs.replace(self, snapshots=tuple(each.without(subject) for each in self.snapshots))
+
+
+def is_same_deployment(earlier: ClusterSnapshot, now: ClusterSnapshot) -> bool:
+    """Whether both show at least one and the same stream."""
+    known = {stream.key: stream for stream in now.streams if stream.created}
+    return any(s.created and s.key in known and same_incarnation(s, known[s.key]) for s in earlier.streams)

@@ -24,11 +24,10 @@ from jsdoctor.model.near_subjects import NearSubjects
 from jsdoctor.model.raft import RaftGroups, RaftMember
 from jsdoctor.model.reported import Instant
 from jsdoctor.model.server import Accounts, ConnectedServer, Server, Servers
-from jsdoctor.model.server_trend import ServerHistory, ServerTrend
 from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries
 from jsdoctor.model.stored import StoredMessages
 from jsdoctor.model.topology import topology_of
-from jsdoctor.model.trend import Trend
+from jsdoctor.model.trend import ServerHistory, ServerTrend, Trend
 from jsdoctor.parse.ack_times import ack_times
 from jsdoctor.parse.clock import clocks_of, ntp_time
 from jsdoctor.parse.kubernetes import kubernetes_facts

@@ -18,16 +18,14 @@ from jsdoctor.model.connections import Connections, ServerConnections
 from jsdoctor.model.evidence import Evidence, EvidenceSet
 from jsdoctor.model.finding import CLUSTER, Subject
 from jsdoctor.model.gap import Gap
-from jsdoctor.model.history import History
 from jsdoctor.model.links import Links, ServerLinks
 from jsdoctor.model.partial import Shape, hide, mark_unread, raw_field
 from jsdoctor.model.raft import RaftGroups, RaftMember
 from jsdoctor.model.reported import Reported
 from jsdoctor.model.server import Accounts, ConnectedServer, Server, Servers
-from jsdoctor.model.server_trend import ServerTrend
 from jsdoctor.model.setting import struct_of
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
-from jsdoctor.model.trend import Trend
+from jsdoctor.model.trend import History, ServerTrend, Trend
 
 _HOW = "run again, with a longer --timeout, or give that reply"
 _NOT_SENT = "give the reply as the server sent it; versions that are supported send that field"

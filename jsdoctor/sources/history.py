@@ -11,10 +11,10 @@ from jsdoctor.collect.bundle.read import Earlier, read_history
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import CLUSTER
 from jsdoctor.model.gap import Gap
-from jsdoctor.model.history import History, is_same_deployment
 from jsdoctor.model.report import EvidenceOrigin
 from jsdoctor.model.server_past import PastSample
 from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries
+from jsdoctor.model.trend import History, is_same_deployment
 from jsdoctor.model.window import Window
 from jsdoctor.model.wording import counted
 from jsdoctor.parse.assemble import assemble

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from jsdoctor.collect.packets.files import read_captures
-from jsdoctor.collect.packets.inputs import capture_files
+from jsdoctor.collect.packets.files import capture_files, read_captures
 from jsdoctor.collect.problems import UsageProblem
 from jsdoctor.model.packets import PacketEvidence
 from jsdoctor.model.report import EvidenceOrigin

@@ -14,10 +14,10 @@ from jsdoctor.collect.prometheus.gather import Metrics, PrometheusClient, gather
 from jsdoctor.model.evidence import EvidenceSet, Gaps
 from jsdoctor.model.finding import CLUSTER
 from jsdoctor.model.gap import Gap
-from jsdoctor.model.history import History
 from jsdoctor.model.report import EvidenceOrigin
 from jsdoctor.model.server import Servers
 from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries
+from jsdoctor.model.trend import History
 from jsdoctor.model.wording import counted
 from jsdoctor.parse.metrics.samples import evidence_of, lost_servers, sample_at, unreachable_servers
 from jsdoctor.parse.server_past import past_sample, server_past

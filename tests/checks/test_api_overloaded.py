@@ -10,8 +10,8 @@ from jsdoctor.checks.server_health.api_overloaded import api_overloaded
 from jsdoctor.model.finding import Finding, Outcome, Severity, Subject, passed
 from jsdoctor.model.jetstream import StreamConfig, StreamState
 from jsdoctor.model.server import ApiStats, JetStreamStats, MetaGroup, Server, Servers
-from jsdoctor.model.server_trend import ServerHistory, ServerTrend
 from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries, Stream
+from jsdoctor.model.trend import ServerHistory, ServerTrend
 from tests.checks.values import NOON, after, params_of, server
 
 N1 = Subject(kind="server", name="n1")

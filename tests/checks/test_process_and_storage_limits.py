@@ -5,7 +5,7 @@ from __future__ import annotations
 from jsdoctor.checks.server_health.subscriptions_many import subscriptions_many
 from jsdoctor.model.connections import ClientConnection, Connections, ServerConnections
 from jsdoctor.model.finding import Finding
-from jsdoctor.model.server_trend import ServerTrend
+from jsdoctor.model.trend import ServerTrend
 from tests.checks.values import NOON, by_name, params_of
 
 

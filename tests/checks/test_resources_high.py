@@ -9,7 +9,7 @@ from jsdoctor.model.account_claims import AccountClaims, AccountUse, ClaimedLimi
 from jsdoctor.model.connections import ClientConnection, Connections, ServerConnections
 from jsdoctor.model.finding import Finding, Outcome, Subject, passed
 from jsdoctor.model.server import JetStreamStats, Server, Servers
-from jsdoctor.model.server_trend import ServerHistory, ServerTrend
+from jsdoctor.model.trend import ServerHistory, ServerTrend
 from tests.checks.values import NOON, params_of, server
 
 N1 = Subject(kind="server", name="n1")

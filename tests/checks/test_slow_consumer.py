@@ -10,7 +10,7 @@ from jsdoctor.model.connections import ClientConnection, Connections, ServerConn
 from jsdoctor.model.finding import Finding, Outcome, Severity
 from jsdoctor.model.server import Server, Servers, SlowConsumers
 from jsdoctor.model.server_past import PastSample, ServerPast
-from jsdoctor.model.server_trend import ServerHistory, ServerTrend
+from jsdoctor.model.trend import ServerHistory, ServerTrend
 from tests.checks.values import NOON, after, params_of, server
 
 

@@ -13,13 +13,12 @@ from jsdoctor.engine.picture.trends import delivered_rates, stored_rates, trends
 from jsdoctor.model.ack_times import AckTimes, ConsumerAcks
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import Finding
-from jsdoctor.model.history import History
 from jsdoctor.model.links import Gateway, Leaf, Links, ServerLinks
 from jsdoctor.model.picture import ChartSeries, Edge, Picture, Usage
 from jsdoctor.model.report import Result
 from jsdoctor.model.server import UNLIMITED, Server, Servers
 from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries
-from jsdoctor.model.trend import Trend
+from jsdoctor.model.trend import History, Trend
 from jsdoctor.render.html.charts import charts
 from tests.render import reports
 from tests.support.evidence import evidence_of

@@ -10,14 +10,12 @@ from msgspec.structs import replace
 from jsdoctor.engine.runner import findings_of_shown
 from jsdoctor.model.evidence import Evidence, EvidenceSet
 from jsdoctor.model.finding import Finding, Outcome, Subject, passed
-from jsdoctor.model.history import History
 from jsdoctor.model.links import Links
 from jsdoctor.model.partial import hide
 from jsdoctor.model.server import Server, Servers
 from jsdoctor.model.server_past import PastSample, ServerPast
-from jsdoctor.model.server_trend import ServerHistory, ServerTrend
 from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries, Stream
-from jsdoctor.model.trend import Trend
+from jsdoctor.model.trend import History, ServerHistory, ServerTrend, Trend
 from tests.support.evidence import evidence_of
 
 HOW = "show all of it"

@@ -14,11 +14,11 @@ from jsdoctor.app.request import JudgeRequest
 from jsdoctor.engine.incidents import incidents
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import Finding, Severity
-from jsdoctor.model.history import History
 from jsdoctor.model.picture import Lane, Line, Picture, Timeline, TimelineEvent
 from jsdoctor.model.report import Report, Result
 from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries
 from jsdoctor.model.topology import Domain, Topology
+from jsdoctor.model.trend import History
 from jsdoctor.render.formats import FORMATS
 from jsdoctor.render.options import RenderOptions
 from jsdoctor.sources.log_engine import Engine

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from jsdoctor.collect.packets.files import read_captures
-from jsdoctor.collect.packets.inputs import capture_files
+from jsdoctor.collect.packets.files import capture_files, read_captures
 from jsdoctor.collect.problems import UsageProblem
 from tests.cli.invoke import jsdoctor
 from tests.support.packet_cases import capture_path

@@ -105,9 +105,9 @@ from jsdoctor.collect.live.near_subjects import stored_filter
 from jsdoctor.collect.rule_pages import known_defects
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.exchange import Access, Endpoint, Exchange, Sample
-from jsdoctor.model.history import History
 from jsdoctor.model.snapshot import SnapshotSeries
 from jsdoctor.model.suppression import Suppressions, Waiver, WaiverUse
+from jsdoctor.model.trend import History
 from jsdoctor.parse.assemble import assemble
 from jsdoctor.parse.clock import NTP_EPOCH_S, nanoseconds
 from jsdoctor.parse.duration import parse_duration

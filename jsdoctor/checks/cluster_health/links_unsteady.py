@@ -17,7 +17,7 @@ from jsdoctor.model.finding import Finding, Severity, failed, passed, unknown
 from jsdoctor.model.links import Links, ServerLinks
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import Server, Servers
-from jsdoctor.model.server_trend import ServerTrend
+from jsdoctor.model.trend import ServerTrend
 from jsdoctor.model.wording import counted, span
 
 _LEAF = "Leafnode"

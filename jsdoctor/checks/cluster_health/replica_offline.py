@@ -39,12 +39,12 @@ from jsdoctor.model.finding import (
     suspected,
     unknown,
 )
-from jsdoctor.model.history import History
 from jsdoctor.model.log import LogEvidence, LogServer, LogTime, ProcessRun
 from jsdoctor.model.params import Params
 from jsdoctor.model.partial import shown_or
 from jsdoctor.model.server import ConnectedServer, Server, Servers
 from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries, Stream
+from jsdoctor.model.trend import History
 from jsdoctor.model.wording import joined, listed, span
 
 _SHOWN = 3

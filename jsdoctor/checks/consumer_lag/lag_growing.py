@@ -21,10 +21,9 @@ from jsdoctor.checks.consumer_lag.progress import (
 )
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Confidence, Finding, Severity, compared, failed, passed
-from jsdoctor.model.history import History
 from jsdoctor.model.params import Params
 from jsdoctor.model.partial import shown_or
-from jsdoctor.model.trend import ConsumerHistory, Trend
+from jsdoctor.model.trend import ConsumerHistory, History, Trend
 from jsdoctor.model.wording import span
 
 _MAX_BATCH_S = 600

@@ -19,12 +19,11 @@ from jsdoctor.checks.logs.log_findings import finding_of
 from jsdoctor.checks.logs.words import client_of
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import BY_HAND, Finding, Severity, failed, passed, shown, suspected, unknown
-from jsdoctor.model.history import History
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.manifest import Manifests, PlannedAction
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import ClusterSnapshot, Consumer, SnapshotSeries, Stream
-from jsdoctor.model.trend import Trend
+from jsdoctor.model.trend import History, Trend
 from jsdoctor.model.wording import counted, span
 
 

@@ -24,11 +24,10 @@ from jsdoctor.checks.consumer_lag.progress import (
 )
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Confidence, Finding, Severity, failed, passed, shown, unknown
-from jsdoctor.model.history import History
 from jsdoctor.model.params import Params
 from jsdoctor.model.partial import shown_or
 from jsdoctor.model.snapshot import Consumer, SnapshotSeries, Stream
-from jsdoctor.model.trend import ConsumerHistory, Trend
+from jsdoctor.model.trend import ConsumerHistory, History, Trend
 from jsdoctor.model.wording import counted, span
 
 _LATE = 2

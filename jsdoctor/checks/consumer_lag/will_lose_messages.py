@@ -20,9 +20,8 @@ from jsdoctor.checks.consumer_lag.progress import (
 )
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Confidence, Finding, Severity, compared, failed, passed, shown
-from jsdoctor.model.history import History
 from jsdoctor.model.params import Params
-from jsdoctor.model.trend import ConsumerHistory, Trend
+from jsdoctor.model.trend import ConsumerHistory, History, Trend
 from jsdoctor.model.wording import counted, span
 
 

@@ -12,12 +12,11 @@ from collections.abc import Iterable, Iterator
 from jsdoctor.checks.logs.words import no_server_lines
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import Confidence, Finding, Severity, compared, failed, passed, shown, suspected, unknown
-from jsdoctor.model.history import History
 from jsdoctor.model.jetstream import LostMessages, StreamConfig, StreamState
 from jsdoctor.model.log import LogEvidence, RestoredFall
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import SnapshotSeries, Stream
-from jsdoctor.model.trend import StreamHistory, Trend
+from jsdoctor.model.trend import History, StreamHistory, Trend
 from jsdoctor.model.wording import counted
 
 

@@ -16,12 +16,11 @@ from jsdoctor.checks.logs.log_findings import finding_of
 from jsdoctor.checks.logs.words import when, zoned
 from jsdoctor.checks.registry import check
 from jsdoctor.model.finding import BY_HAND, Confidence, Finding, Severity, failed, passed, shown, suspected
-from jsdoctor.model.history import History
 from jsdoctor.model.log import LogEvidence, Occurrence, exemplars_of
 from jsdoctor.model.params import Params
 from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries, Stream, same_incarnation
 from jsdoctor.model.stored import StoredMessages, StoredStream, moment
-from jsdoctor.model.trend import Trend
+from jsdoctor.model.trend import History, Trend
 from jsdoctor.model.wording import counted, span
 
 

@@ -19,8 +19,8 @@ from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.params import Params
 from jsdoctor.model.release import release
 from jsdoctor.model.server import ApiStats, Server, Servers
-from jsdoctor.model.server_trend import ServerHistory, ServerTrend
 from jsdoctor.model.snapshot import SnapshotSeries
+from jsdoctor.model.trend import ServerHistory, ServerTrend
 
 _COUNTS_DELETES = ((2, 11, 0), (2, 15, 0))
 """From the first up to the second of these, servers count removals after an acknowledgement as API calls."""

@@ -17,7 +17,7 @@ from jsdoctor.model.finding import Finding, Observation, Severity, failed, passe
 from jsdoctor.model.log import LogEvidence
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import Server, Servers, Varz
-from jsdoctor.model.server_trend import ServerHistory, ServerTrend
+from jsdoctor.model.trend import ServerHistory, ServerTrend
 from jsdoctor.model.wording import counted
 
 _TURNED_AWAY = "Maximum Connections Exceeded"

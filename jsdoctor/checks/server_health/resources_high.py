@@ -20,7 +20,7 @@ from jsdoctor.model.connections import ClientConnection, Connections
 from jsdoctor.model.finding import Finding, Observation, Outcome, Severity, failed, passed, suspected, unknown
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import Server, Servers, Varz
-from jsdoctor.model.server_trend import ServerTrend
+from jsdoctor.model.trend import ServerTrend
 from jsdoctor.model.wording import counted
 
 _ENOUGH = 3

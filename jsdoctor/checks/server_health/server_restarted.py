@@ -21,8 +21,8 @@ from jsdoctor.model.log import CrashLoop, LogEvidence, ProcessRun
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import Server, Servers
 from jsdoctor.model.server_past import ServerPast
-from jsdoctor.model.server_trend import ServerTrend
 from jsdoctor.model.snapshot import SnapshotSeries
+from jsdoctor.model.trend import ServerTrend
 from jsdoctor.model.wording import span
 
 _LONGER = 10

@@ -19,7 +19,7 @@ from jsdoctor.model.log import LogEvidence, Occurrence
 from jsdoctor.model.params import Params
 from jsdoctor.model.server import Server, Servers, Varz
 from jsdoctor.model.server_past import ServerPast
-from jsdoctor.model.server_trend import ServerHistory, ServerTrend
+from jsdoctor.model.trend import ServerHistory, ServerTrend
 
 _REASON = "Slow Consumer"
 _KINDS = ("clients", "routes", "gateways", "leafs")

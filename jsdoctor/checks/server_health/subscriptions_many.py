@@ -9,7 +9,7 @@ from jsdoctor.checks.servers.closings import name_of
 from jsdoctor.model.connections import ClientConnection, Connections, ServerConnections
 from jsdoctor.model.finding import Finding, Subject, failed, passed, unknown
 from jsdoctor.model.params import Params
-from jsdoctor.model.server_trend import ServerHistory, ServerTrend
+from jsdoctor.model.trend import ServerHistory, ServerTrend
 from jsdoctor.model.wording import counted
 
 

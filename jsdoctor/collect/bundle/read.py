@@ -14,7 +14,7 @@ from jsdoctor.collect.problems import Problem, UsageProblem
 from jsdoctor.model.exchange import Sample
 from jsdoctor.model.finding import CLUSTER
 from jsdoctor.model.gap import Gap
-from jsdoctor.model.history import MAX_SAMPLES
+from jsdoctor.model.trend import MAX_SAMPLES
 from jsdoctor.parse.audit_archive import decode_archive
 from jsdoctor.parse.audit_archive_manifest import ARCHIVE_MANIFEST, decode_archive_manifest
 from jsdoctor.parse.bundle import (

@@ -19,9 +19,8 @@ from typing import TypeVar
 
 import msgspec
 
-from jsdoctor.collect.live.ask import Asker, NoReplyError, TimedReply, Why
+from jsdoctor.collect.live.ask import Asker, NoReplyError, TimedReply, Why, decoded
 from jsdoctor.collect.live.collection_result import CollectionResult, Progress, no_progress
-from jsdoctor.collect.live.decoding import decoded
 from jsdoctor.collect.live.torn import MAX_TORN, SETTLE_S
 from jsdoctor.collect.live.unanswered import no_jetstream, not_allowed, not_asked, unanswered
 from jsdoctor.engine.planner import CollectionPlan

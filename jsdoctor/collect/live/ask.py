@@ -23,8 +23,11 @@ from nats.aio.subscription import Subscription
 from nats.js.api import Header
 
 from jsdoctor.collect.connect.connection import Connection
+from jsdoctor.engine.planner import CollectionPlan
 from jsdoctor.model.exchange import Access, Endpoint, Exchange
+from jsdoctor.parse.jsz import read_consumers, read_jsz, read_streams
 from jsdoctor.parse.opening import sender_of
+from jsdoctor.parse.replies import ReplyError
 
 REQUEST_HEADERS = {"Accept-Encoding": "gzip"}
 """Makes servers compress their replies to system requests (server: events.go getAcceptEncoding)."""
@@ -260,3 +263,24 @@ def _timed(message: Msg, asked_at: datetime, round_trip_ns: int) -> TimedReply:
         return TimedReply(asked_at, round_trip_ns, unpacked(message))
     except UnpacksTooLongError:
         return TimedReply(asked_at, round_trip_ns, b"", too_long=True)
+
+
+_LARGE: dict[Endpoint, Callable[[Exchange], object]] = {
+    Endpoint.JSZ: read_jsz,
+    Endpoint.JSZ_AGAIN: read_jsz,
+    Endpoint.STREAM_LIST: read_streams,
+    Endpoint.CONSUMER_LIST: read_consumers,
+    Endpoint.CONSUMER_LIST_AGAIN: read_consumers,
+}
+"""They grow with streams and consumers: 61 MB of 100,000 consumers."""
+
+
+def decoded(exchange: Exchange, plan: CollectionPlan) -> Exchange:
+    """The exchange, without its body if that is decoded and not wanted. What cannot be read stays as it came."""
+    if plan.keep_bodies or exchange.endpoint not in _LARGE:
+        return exchange
+    try:
+        _LARGE[exchange.endpoint](exchange)
+    except ReplyError:  # a gap where it is parsed
+        return exchange
+    return exchange.without_body()

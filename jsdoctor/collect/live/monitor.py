@@ -17,8 +17,8 @@ from time import monotonic_ns
 import httpx2
 import msgspec
 
+from jsdoctor.collect.live.ask import decoded
 from jsdoctor.collect.live.collection_result import CollectionResult, Progress, no_progress
-from jsdoctor.collect.live.decoding import decoded
 from jsdoctor.collect.live.monitor_body import Budget, MonitorError, get, http_refusal, transport_refusal
 from jsdoctor.collect.live.monitor_url import MonitorUrl, mounts_for
 from jsdoctor.collect.live.per_account import (

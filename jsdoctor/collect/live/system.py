@@ -14,9 +14,8 @@ from typing import TypeVar
 
 import msgspec
 
-from jsdoctor.collect.live.ask import Asker, NoReplyError, TimedReply
+from jsdoctor.collect.live.ask import Asker, NoReplyError, TimedReply, decoded
 from jsdoctor.collect.live.collection_result import CollectionResult, Progress, no_progress
-from jsdoctor.collect.live.decoding import decoded
 from jsdoctor.collect.live.per_account import (
     MAX_CLAIMS,
     MAX_RAFT_ACCOUNTS,

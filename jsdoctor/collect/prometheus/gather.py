@@ -21,7 +21,7 @@ from jsdoctor.collect.live.monitor_body import transport_refusal
 from jsdoctor.collect.problems import Problem
 from jsdoctor.model.finding import CLUSTER
 from jsdoctor.model.gap import Gap
-from jsdoctor.model.history import MAX_SAMPLES
+from jsdoctor.model.trend import MAX_SAMPLES
 from jsdoctor.parse.metrics.names import KNOWN, OVER_TIME, known_name, names_of_links
 from jsdoctor.parse.metrics.samples import Moment, moment_of, moments_of
 from jsdoctor.parse.metrics.series import Answer, MetricSeries, api_answer

@@ -7,11 +7,10 @@ from datetime import datetime
 from itertools import pairwise
 
 from jsdoctor.model.evidence import EvidenceSet
-from jsdoctor.model.history import History
 from jsdoctor.model.picture import ChartSeries, Leader
 from jsdoctor.model.report import Report
 from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries
-from jsdoctor.model.trend import ConsumerHistory, Trend
+from jsdoctor.model.trend import ConsumerHistory, History, Trend
 
 _MAX = 6
 _GROUPS = 12

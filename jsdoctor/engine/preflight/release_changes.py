@@ -17,8 +17,7 @@ from jsdoctor.model.gap import Gap
 from jsdoctor.model.harm import Acceptance, Harm
 from jsdoctor.model.partial import noting_unread
 from jsdoctor.model.preflight import Obstacle, Preflight, SideEffect
-from jsdoctor.model.release import release
-from jsdoctor.model.releases import KnownReleases, ReleaseChange
+from jsdoctor.model.release import KnownReleases, ReleaseChange, release
 from jsdoctor.model.server import ConnectedServer, Server
 from jsdoctor.model.snapshot import Consumer, Stream
 from jsdoctor.model.wording import counted, listed

@@ -15,10 +15,9 @@ from jsdoctor.model.gap import Gap
 from jsdoctor.model.links import Links, ServerLinks
 from jsdoctor.model.partial import raw_field
 from jsdoctor.model.server import Accounts, Server, Servers
-from jsdoctor.model.server_trend import ServerTrend
 from jsdoctor.model.snapshot import ClusterSnapshot, SnapshotSeries, Stream
 from jsdoctor.model.topology import Topology
-from jsdoctor.model.trend import Trend
+from jsdoctor.model.trend import ServerTrend, Trend
 from jsdoctor.parse.audit_archive_reply import sealed
 from jsdoctor.parse.pasted.found import RecognisedDocument, Refused
 from jsdoctor.parse.replies import ServerIdentity
