@@ -124,7 +124,14 @@ class AccountReplies:
             case Endpoint.STREAM_INFO_AGAIN:
                 self._add_stream_again(exchange)
             case Endpoint.CONSUMER_INFO_AGAIN:
-                self._add_consumer_again(exchange)
+                stream, _, name = exchange.target.rsplit("CONSUMER.INFO.", 1)[-1].partition(".")
+                subject = Subject(kind="consumer", name=name, account=self.name, stream=stream)
+                reply = decode(exchange.body, StreamInfoReply)
+                if reply.error is None:
+                    consumer = decode(exchange.body, ConsumerReply)
+                    self._single[subject] = consumer.ts or exchange.asked_at, consumer
+                elif reply.error.err_code in (_CONSUMER_NOT_FOUND, _STREAM_NOT_FOUND):
+                    self._single[subject] = None
             case Endpoint.ACCOUNT_INFO:
                 info = decode(exchange.body, AccountInfoReply)
                 _refuse(info.error)
@@ -147,16 +154,6 @@ class AccountReplies:
             return
         if reply.error is None:  # else the sample's own state stands
             self._streams[name] = (exchange.asked_at, decode(exchange.body, StreamReply))
-
-    def _add_consumer_again(self, exchange: Exchange) -> None:
-        stream, _, name = exchange.target.rsplit("CONSUMER.INFO.", 1)[-1].partition(".")
-        subject = Subject(kind="consumer", name=name, account=self.name, stream=stream)
-        reply = decode(exchange.body, StreamInfoReply)
-        if reply.error is None:
-            consumer = decode(exchange.body, ConsumerReply)
-            self._single[subject] = consumer.ts or exchange.asked_at, consumer
-        elif reply.error.err_code in (_CONSUMER_NOT_FOUND, _STREAM_NOT_FOUND):
-            self._single[subject] = None
 
     def _add_consumers(self, exchange: Exchange, page: ListPage[ConsumerReply]) -> None:
         stream, head = exchange.target.rsplit("CONSUMER.LIST.", 1)[-1], page.head

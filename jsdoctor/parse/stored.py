@@ -375,7 +375,10 @@ class _Aggregate:
             if at_ns < before_ns:
                 self._inverted(Inversion(before_seq, before_ns, stream_seq, at_ns))
             if at_ns > self._now_ns:
-                self._ahead(stream_seq, at_ns)
+                self.future += 1
+                self.future_first = self.future_first or stream_seq
+                self.future_last = stream_seq
+                self.farthest_ns = max(self.farthest_ns, at_ns - self._now_ns)
             before_ns, before_seq = at_ns, stream_seq
         self._aged(rows)
         self.first_seq, self.first_ns = self.first_seq or sequences[0], self.first_ns or dates[0]
@@ -405,12 +408,6 @@ class _Aggregate:
             heapq.heappush(self._heap, entry)
         else:
             heapq.heappushpop(self._heap, entry)
-
-    def _ahead(self, stream_seq: int, at_ns: int) -> None:
-        self.future += 1
-        self.future_first = self.future_first or stream_seq
-        self.future_last = stream_seq
-        self.farthest_ns = max(self.farthest_ns, at_ns - self._now_ns)
 
 
 class RepeatAggregate:

@@ -265,7 +265,10 @@ class Pager:
     def _whole(self, page: LokiPage, start: int, end: int) -> tuple[LokiPage, int, bool]:
         """The lines of a page that are complete, where the next page ends, and whether this one was full."""
         for warning in page.warnings:
-            self._warned(warning)
+            text = "".join(c for c in warning if c.isprintable())[:300]
+            self.missing.add(
+                f"Loki at {self._client.base} did not give everything: {text}", "see the log of Loki, and run again"
+            )
         inside = [entry for entry in page.entries if start <= entry.at_ns < end]
         if len(page.entries) < self._limit:
             return page._replace(entries=inside), start, False
@@ -352,10 +355,4 @@ class Pager:
         self.missing.add(
             f"lines before {shown_time(end_ns)} were not read: {why}",
             how_to_get or "read the time before it in a run of its own with --until, or give a narrower --loki-query",
-        )
-
-    def _warned(self, warning: str) -> None:
-        text = "".join(c for c in warning if c.isprintable())[:300]
-        self.missing.add(
-            f"Loki at {self._client.base} did not give everything: {text}", "see the log of Loki, and run again"
         )

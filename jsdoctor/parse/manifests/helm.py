@@ -109,7 +109,10 @@ class _ValuesReader:
         self._merged()
         self._cluster()
         self._jetstream()
-        self._monitoring()
+        monitor = ("config", "monitor", "enabled")
+        self._set("monitoring", self._on(monitor, True), self._node(*monitor))
+        exporter = ("promExporter", "enabled")
+        self._set("exporter", self._on(exporter, False), self._node(*exporter))
         for name, path in (("tls", ("config", "nats", "tls", "enabled")), ("auth", ("config", "resolver", "enabled"))):
             if self._on(path, False):
                 self._set(name, True, self._node(*path))
@@ -231,12 +234,6 @@ class _ValuesReader:
         except ValueError as error:
             self.mistakes.append(Mistake(node.place, f"{name}: {error}"))
             self.unclear.add(name)
-
-    def _monitoring(self) -> None:
-        monitor = ("config", "monitor", "enabled")
-        self._set("monitoring", self._on(monitor, True), self._node(*monitor))
-        exporter = ("promExporter", "enabled")
-        self._set("exporter", self._on(exporter, False), self._node(*exporter))
 
 
 def _raw(node: Tree) -> Tree:

@@ -275,7 +275,11 @@ class _ServerView:
             self._take_health(known, series, value)
         else:
             self._assets.take(known, series, value)
-        self._take_labels(series)
+        # The name of the cluster: of a server outside of any, `cluster` is a label of the target, if of anything.
+        clustered = series.label("meta_leader") or series.label("is_meta_leader") == "false"
+        own = series.label("exported_cluster", "cluster") if clustered else ""
+        if cluster := own or series.label("server_cluster", "cluster_name"):
+            self._cluster = cluster
         if known in names.OF_JETSTREAM or known in names.OF_STREAM:
             self._take_meta(series)
 
@@ -284,13 +288,6 @@ class _ServerView:
             self._health.setdefault("status", "ok" if value == 0 else "unavailable")
         elif value == 1:
             self._health["status"] = series.label("value")
-
-    def _take_labels(self, series: MetricSeries) -> None:
-        """The name of the cluster: of a server outside of any, `cluster` is a label of the target, if of anything."""
-        clustered = series.label("meta_leader") or series.label("is_meta_leader") == "false"
-        own = series.label("exported_cluster", "cluster") if clustered else ""
-        if cluster := own or series.label("server_cluster", "cluster_name"):
-            self._cluster = cluster
 
     def _take_meta(self, series: MetricSeries) -> None:
         """The meta group's name and leader, where the labels have both: no `meta_leader` beside a cluster is none.
