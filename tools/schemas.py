@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from jsdoctor.model.plan import Plan
-from jsdoctor.render.diagnosis_document import DiagnosisDocument
+from jsdoctor.render.diagnosis_json import DiagnosisDocument
 from jsdoctor.render.preflight_json import PreflightDocument
 from jsdoctor.render.report_document import ReportDocument
 

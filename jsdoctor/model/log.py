@@ -464,8 +464,8 @@ def canonical(evidence: LogEvidence) -> bytes:
     return msgspec.json.encode(evidence, order="deterministic")
 
 
-def exemplars_of(occurrences: Iterable[Occurrence], most: int = 3) -> tuple[Observation, ...]:
-    """Lines of several occurrences as evidence of one finding, oldest first."""
+def exemplars_of(occurrences: Iterable[Occurrence]) -> tuple[Observation, ...]:
+    """Three lines of several occurrences as evidence of one finding, oldest first."""
     lines = [exemplar for occurrence in occurrences for exemplar in occurrence.exemplars]
     lines.sort(key=lambda line: (line.at is None, line.at.us if line.at else 0, line.file, line.offset))
-    return tuple(line.observed for line in lines[:most])
+    return tuple(line.observed for line in lines[:3])

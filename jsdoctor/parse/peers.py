@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TypeVar
 
 import msgspec
 
@@ -45,21 +46,12 @@ def _sane(peers: tuple[Peer, ...]) -> tuple[Peer, ...]:
     )
 
 
-def renamed_cluster(cluster: Cluster | None, names: Mapping[str, str]) -> Cluster | None:
-    """The cluster with its leader and peers by the names that `names` gives them."""
-    if cluster is None or not names:
-        return cluster
-    leader = names.get(cluster.leader, cluster.leader)
-    return msgspec.structs.replace(cluster, leader=leader, replicas=_renamed(cluster.replicas, names))
+Group = TypeVar("Group", Cluster, MetaGroup)
 
 
-def renamed_meta(meta: MetaGroup | None, names: Mapping[str, str]) -> MetaGroup | None:
-    """The same for the meta group."""
-    if meta is None or not names:
-        return meta
-    leader = names.get(meta.leader, meta.leader)
-    return msgspec.structs.replace(meta, leader=leader, replicas=_renamed(meta.replicas, names))
-
-
-def _renamed(peers: tuple[Peer, ...], names: Mapping[str, str]) -> tuple[Peer, ...]:
-    return tuple(msgspec.structs.replace(peer, name=names.get(peer.name, peer.name)) for peer in peers)
+def renamed(group: Group | None, names: Mapping[str, str]) -> Group | None:
+    """The cluster or the meta group with its leader and peers by the names that `names` gives them."""
+    if group is None or not names:
+        return group
+    peers = tuple(msgspec.structs.replace(peer, name=names.get(peer.name, peer.name)) for peer in group.replicas)
+    return msgspec.structs.replace(group, leader=names.get(group.leader, group.leader), replicas=peers)

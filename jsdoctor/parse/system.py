@@ -29,7 +29,7 @@ from jsdoctor.parse.jsz import ReadJsz, read_jsz
 from jsdoctor.parse.merge import ConsumerCopy, StreamCopy, merge_streams
 from jsdoctor.parse.missing_replies import members_not_asked, silent_members, unreadable
 from jsdoctor.parse.opening import Identities, monitor_base, open_reply
-from jsdoctor.parse.peers import renamed_cluster, renamed_meta, sane_meta
+from jsdoctor.parse.peers import renamed, sane_meta
 from jsdoctor.parse.replies import AccountDetail, ConsumerReply, JszReply, ReplyError, ServerIdentity, StreamReply
 from jsdoctor.parse.torn import Repeated
 
@@ -260,14 +260,14 @@ def _identity_of(varz: Varz) -> ServerIdentity:
 
 def _stats(jsz: JszReply, names: Mapping[str, str]) -> JetStreamStats:
     fields = {name: getattr(jsz, name) for name in JetStreamStats.__struct_fields__}
-    return JetStreamStats(**fields | {"meta_cluster": renamed_meta(sane_meta(jsz.meta_cluster), names)})
+    return JetStreamStats(**fields | {"meta_cluster": renamed(sane_meta(jsz.meta_cluster), names)})
 
 
 _AssetT = TypeVar("_AssetT", StreamReply, ConsumerReply)
 
 
 def _renamed(asset: _AssetT, names: Mapping[str, str]) -> _AssetT:
-    return msgspec.structs.replace(asset, cluster=renamed_cluster(asset.cluster, names))
+    return msgspec.structs.replace(asset, cluster=renamed(asset.cluster, names))
 
 
 def _limit(reserved: int) -> int:

@@ -64,7 +64,7 @@ def login_options(login: Login) -> dict[str, Any]:
             return {}
 
 
-def login_refusal(stated: str, login: Login, info: Mapping[str, Any], now: datetime | None = None) -> ConnectionRefusal:
+def login_refusal(stated: str, login: Login, info: Mapping[str, Any]) -> ConnectionRefusal:
     """Explain the server's last error for this login: `said` is the text of its -ERR, empty if there was none."""
     words = stated.lower()
     if _WRONG_PORT in words:
@@ -81,7 +81,7 @@ def login_refusal(stated: str, login: Login, info: Mapping[str, Any], now: datet
         return ConnectionRefusal(
             Stage.LOGIN, "it closed the connection during the login", "look for this connection in the server's log"
         )
-    return ConnectionRefusal(Stage.LOGIN, *_unbelieved(login, info, now or datetime.now(UTC)))
+    return ConnectionRefusal(Stage.LOGIN, *_unbelieved(login, info, datetime.now(UTC)))
 
 
 def _unbelieved(login: Login, info: Mapping[str, Any], now: datetime) -> tuple[str, str]:
