@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from tests.support.warm import jsdoctor_again
 
@@ -27,6 +29,12 @@ def jsdoctor(
     if not of_python and not _OF_SPARK & set(arguments):
         return jsdoctor_warm(*arguments, cwd=cwd, env=env, timeout=timeout)
     return jsdoctor_alone(*arguments, cwd=cwd, env=env, timeout=timeout, encoding=encoding)
+
+
+def checked(cwd: Path, *words: str) -> dict[str, Any]:
+    """The report of a check."""
+    report: dict[str, Any] = json.loads(jsdoctor("check", *words, "--format", "json", "--isolated", cwd=cwd).stdout)
+    return report
 
 
 def jsdoctor_alone(

@@ -12,19 +12,11 @@ from typing import Any
 import jsonschema
 import pytest
 
-from bench.log_archive import ArchivePlan, write_archive
 from tests.cli.invoke import jsdoctor
 from tests.cli.test_no_evidence import SCHEMA
 from tests.servers import ClusterFactory
 
 LOCAL = ("--isolated", "--engine", "local")
-
-
-@pytest.fixture(scope="module")
-def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    directory = tmp_path_factory.mktemp("archive") / "logs"
-    write_archive(directory, ArchivePlan(megabytes=1))
-    return directory
 
 
 def report_of(*arguments: str, cwd: Path) -> tuple[int, dict[str, Any]]:

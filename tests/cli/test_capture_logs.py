@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.invoke import jsdoctor
+from tests.cli.invoke import checked, jsdoctor
 from tests.servers import ClusterFactory
 from tests.support.log_cases import LOGS
 
@@ -32,11 +32,6 @@ def findings(report: Json) -> list[tuple[str, str, str]]:
         for result in report["results"]
         if result["outcome"] == "fail" and any(".log" in item["source"] for item in result["evidence"])
     )
-
-
-def checked(cwd: Path, *words: str) -> Json:
-    report: Json = json.loads(jsdoctor("check", *words, "--format", "json", "--isolated", cwd=cwd).stdout)
-    return report
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import zipfile
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.invoke import jsdoctor
+from tests.cli.invoke import checked, jsdoctor
 from tests.packets.reading import CAPTURES
 from tests.servers import ClusterFactory
 
@@ -26,11 +25,6 @@ def of_packets(report: Json) -> list[tuple[str, str, str, str]]:
         for result in report["results"]
         if result["outcome"] == "fail" and result["code"] != "JSD720"
     )
-
-
-def checked(cwd: Path, *words: str) -> Json:
-    report: Json = json.loads(jsdoctor("check", *words, "--format", "json", "--isolated", cwd=cwd).stdout)
-    return report
 
 
 @pytest.mark.parametrize("name", [CAPTURE, "lab-lost-rtt20.client.pcap.gz", "own-routes.pcap.gz"])

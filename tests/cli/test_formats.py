@@ -10,19 +10,11 @@ import pytest
 from junitparser import JUnitXml
 from prometheus_client.parser import text_string_to_metric_families
 
-from bench.log_archive import ArchivePlan, write_archive
 from jsdoctor.cli.output import append_step_summary
 from jsdoctor.render.formats import FORMATS
 from tests.cli.invoke import jsdoctor
 
 NOBODY = ("-s", "nats://127.0.0.1:1", "--isolated")
-
-
-@pytest.fixture(scope="module")
-def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    directory = tmp_path_factory.mktemp("archive") / "logs"
-    write_archive(directory, ArchivePlan(megabytes=1))
-    return directory
 
 
 def audit(logs: Path, *arguments: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:

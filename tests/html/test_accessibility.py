@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.html.browser import CHROMIUM, Tab, browser
+from tests.html.browser import CHROMIUM, Tab
 from tests.html.incidents import INCIDENTS, ROOT
 from tests.html.pages import hostile, html
 
@@ -23,12 +22,6 @@ RUN = """axe.run().then((found) => ({
   passes: found.passes.map((one) => one.id),
   violations: found.violations.map((one) => [one.id, one.nodes.slice(0, 5).map((node) => node.html.slice(0, 200))]),
 }))"""
-
-
-@pytest.fixture(scope="module")
-def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
-    with browser(tmp_path_factory.mktemp("profile")) as opened:
-        yield opened
 
 
 def judged(tab: Tab) -> dict[str, Any]:

@@ -4,25 +4,18 @@ from __future__ import annotations
 
 import sys
 from base64 import b64decode
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from bench.log_archive import ArchivePlan, write_archive
-from tests.html.browser import CHROMIUM, Tab, browser
+from tests.html.browser import CHROMIUM, Tab
 from tests.html.incidents import INCIDENTS
 from tests.html.pages import hostile, html, large, report_of_logs
 from tests.render import reports
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine: apt-get install chromium")
 ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture(scope="module")
-def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
-    with browser(tmp_path_factory.mktemp("profile")) as opened:
-        yield opened
 
 
 @pytest.fixture(scope="module")

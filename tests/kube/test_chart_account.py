@@ -18,7 +18,7 @@ from tests.kit.chart import objects, pods
 from tests.kube.cluster import KubeCluster
 from tests.kube.lab import check, lab, outcomes
 from tests.kube.pods import CONFIG_MAP, NAMESPACE
-from tests.servers import Cluster, ClusterFactory
+from tests.servers import Cluster
 
 pytestmark = [pytest.mark.real, pytest.mark.nightly, pytest.mark.xdist_group("kube")]
 
@@ -56,11 +56,6 @@ WITHOUT: dict[str, set[str]] = {
 """The rules on pods that are not evaluated without this resource. A healthy deployment passes all of them."""
 
 OPTIONAL = {"configmaps", "nodes", "storageclasses"}
-
-
-@pytest.fixture(scope="module")
-def nats(shared_cluster: ClusterFactory) -> Cluster:
-    return shared_cluster("2.15.1", 3)
 
 
 @pytest.fixture(scope="module")

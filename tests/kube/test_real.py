@@ -49,11 +49,6 @@ def unready(kube: KubeCluster, pod: str, why: str) -> None:
     kube.call("POST", f"{path}/events", event)
 
 
-@pytest.fixture(scope="module")
-def nats(shared_cluster: ClusterFactory) -> Cluster:
-    return shared_cluster("2.15.1", 3)
-
-
 def test_a_healthy_deployment_of_the_chart(nats: Cluster, tmp_path: Path) -> None:
     with lab(nats, tmp_path) as (kube, _):
         for name in nats.names:  # as the reloader does once Kubernetes has brought the file

@@ -15,7 +15,7 @@ import pytest
 from tests.cli.invoke import jsdoctor
 from tests.kube.lab import check, failures, lab, message, outcomes
 from tests.kube.pods import CHART_CONFIGURATION, CONFIG_MAP, CONFIGURATION, NAMESPACE
-from tests.servers import Cluster, ClusterFactory
+from tests.servers import Cluster
 
 pytestmark = [pytest.mark.real, pytest.mark.nightly, pytest.mark.xdist_group("kube")]
 
@@ -26,11 +26,6 @@ _MAP = f"/api/v1/namespaces/{NAMESPACE}/configmaps/{CONFIG_MAP}"
 
 def http_probe(path: str, **more: int) -> Json:
     return {"httpGet": {"path": path, "port": "monitor"}, **more}
-
-
-@pytest.fixture(scope="module")
-def nats(shared_cluster: ClusterFactory) -> Cluster:
-    return shared_cluster("2.15.1", 3)
 
 
 def test_faults_of_specifications_are_named(nats: Cluster, tmp_path: Path) -> None:

@@ -23,13 +23,6 @@ SECRET = "s3cret-0f-a-route"
 TOKEN = "glc_0f-this-l0ki"
 
 
-@pytest.fixture(autouse=True)
-def _elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Without this machine's contexts."""
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    monkeypatch.chdir(tmp_path)
-
-
 def shipped(name: str) -> DocumentedLoki:
     loki = DocumentedLoki()
     ship(lambda labels, lines: loki.push(labels, list(lines)), INCIDENTS[name], time.time_ns() - S)

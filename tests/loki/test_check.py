@@ -21,13 +21,6 @@ INCIDENTS = incidents_of("2.15.1")
 LOG = FIXTURES / "logs" / "2.15.1" / "l3-bad_meta_n1.log"
 
 
-@pytest.fixture(autouse=True)
-def _elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Without this machine's contexts."""
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    monkeypatch.chdir(tmp_path)
-
-
 def check(loki: DocumentedLoki, *options: str, login: str = "") -> Done:
     with serving(loki) as url:
         return jsdoctor("check", "--loki", url.replace("://", f"://{login}"), *QUERY, *options)

@@ -27,12 +27,6 @@ def loki(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Loki]:
         yield running
 
 
-@pytest.fixture(autouse=True)
-def _elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    monkeypatch.chdir(tmp_path)
-
-
 def check(loki: Loki, tenant: str, *options: str) -> Done:
     header = ("--loki-header", f"X-Scope-OrgID: {tenant}")
     return jsdoctor("check", "--loki", loki.url, *QUERY, *header, "--format", "json", "-vv", *options)
