@@ -33,10 +33,7 @@ def test_case(code: str, case: dict[str, Any]) -> None:
     fails = any(entry["outcome"] == "fail" for entry in due)
     assert fails == (case["kind"] in ("fires", "above")), "fires and above expect failures, the others do not"
     seen = [entry | {"subject": DIRECTORY.sub("", entry["subject"])} for entry in entries_of(evaluation.results)]
-    assert in_order(seen) == due, (
-        case["about"],
-        [result.finding.message for result in evaluation.results],
-    )
+    assert in_order(seen) == due, (case["about"], [result.finding.message for result in evaluation.results])
     assert [r.finding.message for r in evaluation.results if r.finding.outcome is Outcome.ERROR] == []
     failures = [result.finding for result in evaluation.results if result.finding.outcome is Outcome.FAIL]
     shown = sorted(place(finding) for finding in failures)

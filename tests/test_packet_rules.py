@@ -43,10 +43,7 @@ def test_case(code: str, case: dict[str, Any]) -> None:
     )
     assert loud == (case["kind"] in ("fires", "above")), "fires and above expect more than info, the others do not"
     seen = [entry | {"subject": file_name(entry["subject"])} for entry in entries_of(evaluation.results)]
-    assert in_order(seen) == wanted, (
-        case["about"],
-        [result.finding.message for result in evaluation.results],
-    )
+    assert in_order(seen) == wanted, (case["about"], [result.finding.message for result in evaluation.results])
     assert all(result.finding.evidence for result in evaluation.results if result.finding.outcome is Outcome.FAIL)
     with_offers(evaluation.results, actions)
 

@@ -12,9 +12,7 @@ from tests.support.warm import jsdoctor_again
 
 
 @pytest.mark.parametrize(
-    "arguments",
-    [("explain", "JSD101"), ("check", "--no-such-option"), ("rules", "list")],
-    ids=" ".join,
+    "arguments", [("explain", "JSD101"), ("check", "--no-such-option"), ("rules", "list")], ids=" ".join
 )
 def test_output_and_exit_code_are_those_of_a_process_of_its_own(
     arguments: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -18,8 +18,7 @@ def declared(**settings: object) -> list[Finding]:
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["nfs-client", "aws-efs", "azurefile-premium", "filestore-hdd", "CephFS", "glusterfs", "smb", "s3-csi"],
+    "name", ["nfs-client", "aws-efs", "azurefile-premium", "filestore-hdd", "CephFS", "glusterfs", "smb", "s3-csi"]
 )
 def test_storage_classes_that_are_no_disk(name: str) -> None:
     (finding,) = declared(storage_class=name)

@@ -125,11 +125,7 @@ def lossy(proof: OrderProof = OrderProof.IP_ID, distinct: int = 1000, **again: i
 
 @pytest.mark.parametrize(
     ("proof", "confidence"),
-    [
-        (OrderProof.IP_ID, Confidence.HIGH),
-        (OrderProof.TIMESTAMPS, Confidence.HIGH),
-        (OrderProof.TIME, Confidence.LOW),
-    ],
+    [(OrderProof.IP_ID, Confidence.HIGH), (OrderProof.TIMESTAMPS, Confidence.HIGH), (OrderProof.TIME, Confidence.LOW)],
 )
 def test_confidence_is_that_of_the_proof(proof: OrderProof, confidence: Confidence) -> None:
     lost = lossy(proof, packets=100, segments=100)

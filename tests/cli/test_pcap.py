@@ -76,12 +76,7 @@ def test_what_is_no_capture_makes_the_run_inconclusive(tmp_path: Path) -> None:
     assert done.returncode == 3, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--pcap", "nowhere.pcap"], "no such file"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "message"), [(["--pcap", "nowhere.pcap"], "no such file")])
 def test_mistakes_are_reported_in_a_sentence(tmp_path: Path, arguments: list[str], message: str) -> None:
     done = jsdoctor("check", *arguments, cwd=tmp_path)
     assert done.returncode in (2, 3)

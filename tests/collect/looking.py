@@ -37,12 +37,7 @@ NIGHTLY_UNLESS_DEFAULT = [
 
 
 def take_samples(
-    url: str | None,
-    monitors: Iterable[str] = (),
-    plan: CollectionPlan = PLAN,
-    *,
-    net_s: float = NET_S,
-    **options: Any,
+    url: str | None, monitors: Iterable[str] = (), plan: CollectionPlan = PLAN, *, net_s: float = NET_S, **options: Any
 ) -> tuple[Sample, ...]:
     """What `gather` brings in from that deployment."""
 

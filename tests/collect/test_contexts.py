@@ -251,11 +251,7 @@ def test_contradicting_logins_on_the_command_line(problem: Problem, options: dic
 
 @pytest.mark.parametrize(
     ("options", "prefix"),
-    [
-        ({"js_domain": "leaf"}, "$JS.leaf.API"),
-        ({"js_api_prefix": "from.acc."}, "from.acc"),
-        ({}, "$JS.hub.API"),
-    ],
+    [({"js_domain": "leaf"}, "$JS.leaf.API"), ({"js_api_prefix": "from.acc."}, "from.acc"), ({}, "$JS.hub.API")],
 )
 def test_api_prefix(settings: Settings, write: Write, options: dict[str, str], prefix: str) -> None:
     write("c", {"jetstream_domain": "hub"}, selected=True)

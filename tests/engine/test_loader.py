@@ -41,10 +41,7 @@ def problems(*pages: PageText) -> list[str]:
             page("a/JSD601.md", ('"stream.bound"', '"stream.bond"')),
             "a/JSD601.md:1: no remedy action is named 'stream.bond'; did you mean 'stream.bound'?",
         ),
-        (
-            page("a\\b\\unbounded.md"),
-            "a\\b\\unbounded.md:1: a rule page is named after its code: JSD601.md",
-        ),
+        (page("a\\b\\unbounded.md"), "a\\b\\unbounded.md:1: a rule page is named after its code: JSD601.md"),
         (
             page("a/JSD601.md", shipped=False),
             "a/JSD601.md:1: the prefix JSD is reserved; give JSD601 a prefix of your own",

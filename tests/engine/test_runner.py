@@ -70,9 +70,7 @@ KINDS: dict[str, tuple[dict[str, type[Evidence]], dict[str, type[Evidence]]]] = 
 
 
 def run(
-    *rules_of: Predicate | tuple[Predicate, ...],
-    named: frozenset[str] = frozenset(),
-    evidence: EvidenceSet = EVIDENCE,
+    *rules_of: Predicate | tuple[Predicate, ...], named: frozenset[str] = frozenset(), evidence: EvidenceSet = EVIDENCE
 ) -> Evaluation:
     """A rule for each predicate, or for several that judge the same."""
     rules, checks = [], {}

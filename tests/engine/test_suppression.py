@@ -60,11 +60,7 @@ def test_only_failures_are_suppressed() -> None:
 def test_a_baseline_accepts_what_has_not_become_more_severe() -> None:
     failed = result()
     accepted = Suppression("baseline", "accepted in baseline.json")
-    for severity, suppressed in [
-        (Severity.INFO, None),
-        (failed.severity, accepted),
-        (Severity.CRITICAL, accepted),
-    ]:
+    for severity, suppressed in [(Severity.INFO, None), (failed.severity, accepted), (Severity.CRITICAL, accepted)]:
         (judged,) = suppress([failed], [], baseline(failed, severity), TODAY)
         assert judged.suppressed == suppressed
     (other,) = suppress([result(subject=BILLING)], [], baseline(failed, Severity.CRITICAL), TODAY)

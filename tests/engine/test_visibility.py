@@ -30,10 +30,7 @@ MIRRORS = next(rule for rule in rules() if rule.code == "JSD607")
 
 
 def seen(
-    *streams: dict[str, Any],
-    consumer: dict[str, Any] | None = None,
-    gaps: tuple[Gap, ...] = (),
-    silent: str = "",
+    *streams: dict[str, Any], consumer: dict[str, Any] | None = None, gaps: tuple[Gap, ...] = (), silent: str = ""
 ) -> EvidenceSet:
     """A recording of one sample with a copy of ORDERS in an account of its own for each of `streams`.
 
@@ -88,11 +85,7 @@ def test_a_consumer_of_one_leader_is_enough() -> None:
             BILLING,
             "consumer billing was not seen from its leader, so its state says nothing",
         ),
-        (
-            seen(silent="ORDERS"),
-            BILLING,
-            "stream ORDERS is there, but could not be seen: its leader did not respond",
-        ),
+        (seen(silent="ORDERS"), BILLING, "stream ORDERS is there, but could not be seen: its leader did not respond"),
         (seen(silent="OTHER"), BILLING, "no stream ORDERS was seen"),
         (
             seen({"consumers": ()}, silent="ORDERS"),

@@ -259,10 +259,7 @@ def clients_without_the_certificate_that_the_server_demands(land: Landscape) -> 
     for _ in range(10):
         with socket.create_connection(("127.0.0.1", land.node("n1").ports.client), timeout=5) as connection:
             connection.recv(4096)
-            with (
-                contextlib.suppress(OSError),
-                context.wrap_socket(connection, server_hostname="localhost") as secured,
-            ):
+            with contextlib.suppress(OSError), context.wrap_socket(connection, server_hostname="localhost") as secured:
                 secured.sendall(b'CONNECT {"user":"app","pass":"app","verbose":false}\r\nPING\r\n')
                 secured.recv(4096)
     return land.node("n1").monitor_url

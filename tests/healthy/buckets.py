@@ -34,11 +34,7 @@ async def key_value_bucket_with_expiry_and_markers(site: Site) -> None:
 @habit("OBJ_files")
 async def object_store_with_large_chunks(site: Site) -> None:
     await site.stream(
-        "OBJ_files",
-        subjects=["$O.files.C.>", "$O.files.M.>"],
-        discard="new",
-        allow_rollup_hdrs=True,
-        allow_direct=True,
+        "OBJ_files", subjects=["$O.files.C.>", "$O.files.M.>"], discard="new", allow_rollup_hdrs=True, allow_direct=True
     )
     bucket = await site.client.jetstream().object_store("files")
     await bucket.put("report.pdf", b"x" * 600_000)

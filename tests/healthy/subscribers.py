@@ -44,11 +44,7 @@ async def queue_group(site: Site) -> None:
     for _ in range(3):
         await site.client.subscribe("deliver.group", queue="workers", cb=acknowledge)
     await site.consumer(
-        "GROUP",
-        "workers",
-        deliver_subject="deliver.group",
-        deliver_group="workers",
-        ack_policy="explicit",
+        "GROUP", "workers", deliver_subject="deliver.group", deliver_group="workers", ack_policy="explicit"
     )
 
 

@@ -279,9 +279,7 @@ def _recorded(sample: str, series: dict[str, int], value: float) -> dict[str, An
     return {
         "interval": "1m",
         "input_series": [{"series": selector, "values": f"{number}+0x5"} for selector, number in series.items()],
-        "promql_expr_test": [
-            {"expr": name, "eval_time": "3m", "exp_samples": [{"labels": sample, "value": value}]},
-        ],
+        "promql_expr_test": [{"expr": name, "eval_time": "3m", "exp_samples": [{"labels": sample, "value": value}]}],
     }
 
 

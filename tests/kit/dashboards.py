@@ -106,11 +106,7 @@ DASHBOARDS = {
             Panel(
                 "Age of the report", f"max by (instance) (jsdoctor_report_age_seconds{{{_RUN}}})", "{{instance}}", "s"
             ),
-            Panel(
-                "Checks without a report",
-                f"increase(jsdoctor_checks_failed_total{{{_RUN}}}[15m])",
-                "{{instance}}",
-            ),
+            Panel("Checks without a report", f"increase(jsdoctor_checks_failed_total{{{_RUN}}}[15m])", "{{instance}}"),
             Panel("Rules", f"sum by (outcome) (jsdoctor_rules{{{_RUN}}})", "{{outcome}}"),
             Panel(
                 "Evidence that was not collected",
@@ -190,10 +186,7 @@ def _table(panel: Panel) -> dict[str, Any]:
         "fieldConfig": {
             "defaults": {"unit": panel.unit},
             "overrides": [
-                {
-                    "matcher": {"id": "byName", "options": "code"},
-                    "properties": [{"id": "links", "value": [page]}],
-                }
+                {"matcher": {"id": "byName", "options": "code"}, "properties": [{"id": "links", "value": [page]}]}
             ],
         },
         "transformations": [

@@ -90,10 +90,7 @@ def test_faults_of_pods_are_named(nats: Cluster, tmp_path: Path) -> None:
 
 def test_wrong_names_get_a_sentence(nats: Cluster, tmp_path: Path) -> None:
     with lab(nats, tmp_path) as (kube, _):
-        for arguments, word in (
-            (("-n", "default"), "default"),
-            (("--kube-context", "nowhere"), "nowhere"),
-        ):
+        for arguments, word in ((("-n", "default"), "default"), (("--kube-context", "nowhere"), "nowhere")):
             code, report = check(kube, tmp_path, *arguments)
             assert code in (2, 3)
             assert word in report["stderr"], report

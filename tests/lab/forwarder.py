@@ -77,10 +77,7 @@ class Forwarder:
     def __init__(self, orders: Orders) -> None:
         self._disturbance: Disturbance = orders.disturbance
         self._chance = random.Random(orders.disturbance.seed)  # noqa: S311 - seeded on purpose
-        self._in = {
-            TO_SERVER: _socket(orders.middle, "to_client"),
-            TO_CLIENT: _socket(orders.middle, "to_server"),
-        }
+        self._in = {TO_SERVER: _socket(orders.middle, "to_client"), TO_CLIENT: _socket(orders.middle, "to_server")}
         self._out = {TO_SERVER: self._in[TO_CLIENT], TO_CLIENT: self._in[TO_SERVER]}
         self._waiting: list[tuple[float, int, str, int, int, bytes]] = []
         self._arrived: dict[str, list[bytes]] = defaultdict(list)

@@ -171,10 +171,7 @@ class Hosts:
         mtu = str(_MTU if self.topology.kind in ("bridge", "router", "nat", "plain", "zeroed ids") else _MTU + 100)
         peer = ("type", "veth", "peer", "name", own, "netns", self.names[side])
         self._ip("middle", "link", "add", other, *peer)
-        for name, interface, offloads in (
-            (side, own, self.topology.offloads),
-            ("middle", other, self.topology.middle),
-        ):
+        for name, interface, offloads in ((side, own, self.topology.offloads), ("middle", other, self.topology.middle)):
             words = [word for pair in _OFFLOADS[offloads].items() for word in pair]
             _run(*self.command(name, "ethtool", "-K", interface, *words))
             self._ip(name, "link", "set", interface, "mtu", mtu, "up")

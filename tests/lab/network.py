@@ -118,10 +118,7 @@ class Lab:
             _ip("netns", "add", namespace)
             self._stack.callback(_ip, "netns", "del", namespace)
             _ip("-n", namespace, "link", "set", "lo", "up")
-        sides = (
-            (self.client, "to_client", CLIENT_V4, CLIENT_V6),
-            (self.server, "to_server", SERVER_V4, SERVER_V6),
-        )
+        sides = ((self.client, "to_client", CLIENT_V4, CLIENT_V6), (self.server, "to_server", SERVER_V4, SERVER_V6))
         for namespace, other_end, ipv4, ipv6 in sides:
             _ip("-n", self.middle, "link", "add", other_end, "type", "veth", "peer", "name", "lab0", "netns", namespace)
             _ip("-n", namespace, "addr", "add", f"{ipv4}/24", "dev", "lab0")

@@ -45,10 +45,7 @@ SIGNATURES = (
         levels=("ERR",),
     ),
     Signature(
-        name="t-healthcheck",
-        contains="Healthcheck failed: ",
-        pattern=r"Healthcheck failed: (.*)",
-        fields=("reason",),
+        name="t-healthcheck", contains="Healthcheck failed: ", pattern=r"Healthcheck failed: (.*)", fields=("reason",)
     ),
     Signature(
         name="t-snapshot",
@@ -82,11 +79,7 @@ def evidence(
 
     `matcher`: one that was built of these settings before; `native` False: the scan in Python.
     """
-    scanner = Scanner(
-        matcher or Matcher(settings.signatures),
-        block=block,
-        native=native,
-    )
+    scanner = Scanner(matcher or Matcher(settings.signatures), block=block, native=native)
     rows: list[Row] = []
     for part in split(discover([str(path) for path in inputs], zones, servers).files, size):
         rows.extend(scanner.rows(part))
@@ -124,11 +117,7 @@ WRAPPINGS: dict[str, Callable[[bytes], bytes]] = {
     "syslog-3164-pri": lambda line: b"<30>Nov 21 09:23:30 nats-0 nats-server[123]: " + line,
     "syslog-5424": lambda line: b"<30>1 2026-11-21T09:23:30.349568Z nats-0 nats-server 123 - - " + line,
     "journal": lambda line: json.dumps(
-        {
-            "__REALTIME_TIMESTAMP": "1795253010349568",
-            "_HOSTNAME": "nats-0",
-            "MESSAGE": line.decode(errors="replace"),
-        }
+        {"__REALTIME_TIMESTAMP": "1795253010349568", "_HOSTNAME": "nats-0", "MESSAGE": line.decode(errors="replace")}
     ).encode(),
     "editor": lambda line: b"Line 12: " + line,
     "tabbed": lambda line: b"2026-11-21T09:23:30.349612345Z\t" + line,

@@ -57,11 +57,7 @@ def test_without_times_no_outage_is_longer_than_another() -> None:
     least=st.one_of(st.none(), st.tuples(st.booleans(), st.sampled_from((0, -1, -9, -MINUTE_US)))),
 )
 def test_the_core_finds_the_same(
-    spans: list[tuple[int, int, int]],
-    ends: list[list[int]],
-    shift: int,
-    doubtful: bool,
-    least: tuple[bool, int] | None,
+    spans: list[tuple[int, int, int]], ends: list[list[int]], shift: int, doubtful: bool, least: tuple[bool, int] | None
 ) -> None:
     """Also where buckets overlap, which those of one signature do where clocks were put back."""
     histogram = lines(*[(first, first + longer, count) for first, longer, count in sorted(spans)])

@@ -50,10 +50,7 @@ TIMES = st.one_of(
 
 
 @settings(max_examples=60, deadline=None)
-@given(
-    pods=st.lists(st.lists(TIMES, max_size=25), min_size=1, max_size=3),
-    limit=st.integers(10, 17),
-)
+@given(pods=st.lists(st.lists(TIMES, max_size=25), min_size=1, max_size=3), limit=st.integers(10, 17))
 def test_no_line_is_lost_or_read_twice(pods: list[list[int]], limit: int) -> None:
     loki = DocumentedLoki()
     for number, times in enumerate(pods):

@@ -115,7 +115,7 @@ HELD = {
             ]
         },
         "data": {"nats.conf": CONF, "accounts.conf": ACCOUNTS, "other": "jetstream: {"},
-    },
+    }
 }
 
 

@@ -88,13 +88,7 @@ def test_a_given_password_however_it_is_written(written: str) -> None:
     assert done.counts == {"password": 4}
 
 
-SHAPES = [
-    ("seed", USER.seed),
-    ("jwt", JWT),
-    ("pem", PEM),
-    ("pem", PEM[:-30]),
-    ("url_login", "s3cr3t@"),
-]
+SHAPES = [("seed", USER.seed), ("jwt", JWT), ("pem", PEM), ("pem", PEM[:-30]), ("url_login", "s3cr3t@")]
 
 
 @pytest.mark.parametrize(

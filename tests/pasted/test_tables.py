@@ -90,11 +90,7 @@ def test_errors_of_the_health_report_belong_to_the_server_above_them() -> None:
 @pytest.mark.parametrize(
     ("text", "what", "words"),
     [
-        (
-            PODS.replace("nats", "app"),
-            "the pods of kubectl",
-            "app-1 is CrashLoopBackOff, 1/2 ready, restarted",
-        ),
+        (PODS.replace("nats", "app"), "the pods of kubectl", "app-1 is CrashLoopBackOff, 1/2 ready, restarted"),
         (
             "\n".join(PODS.replace("0   ", "3   ").splitlines()[:2]),
             "the pods of kubectl",

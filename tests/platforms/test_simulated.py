@@ -149,10 +149,7 @@ def test_the_simulation_takes_away_what_it_declares(tmp_path: Path) -> None:
         "try:\n    import fcntl\nexcept ImportError:\n    missing.append('fcntl')\n"
         "print(sys.platform, *missing)\n"
     )
-    for platform, expected in (
-        ("windows", "win32 fchmod SIGKILL AF_PACKET fcntl"),
-        ("macos", "darwin AF_PACKET"),
-    ):
+    for platform, expected in (("windows", "win32 fchmod SIGKILL AF_PACKET fcntl"), ("macos", "darwin AF_PACKET")):
         done = subprocess.run(
             [sys.executable, "-c", "import jsdoctor.probe"],
             cwd=tmp_path,

@@ -157,10 +157,7 @@ def test_policies_on_a_live_deployment(cluster_factory: ClusterFactory, tmp_path
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (
-            '[[policies]]\ncode = "JSD999"\ntitle = "t"\non = "stream"',
-            "the code 'JSD999' must be capital",
-        ),
+        ('[[policies]]\ncode = "JSD999"\ntitle = "t"\non = "stream"', "the code 'JSD999' must be capital"),
         ('[[policies]]\ncode = "ORD001"', "'title' is missing"),
         ('[[policies]]\ncode = "ORD001"\ntitle = "t"\non = "streams"', "did you mean 'stream'"),
         (POLICY.format(fields="replicas = { min = 3 }"), "no field 'replicas'"),

@@ -42,7 +42,7 @@ FALSE = [
 """What they flag and is no fault: check, which of its examples, why. Nothing may be said of these here."""
 
 UNDECIDED = [
-    ("SERVER_003", "one reading of a processor may be a moment; the server is named, and that two readings are needed"),
+    ("SERVER_003", "one reading of a processor may be a moment; the server is named, and that two readings are needed")
 ]
 """What they flag and one archive cannot decide: here it is not evaluated, for that subject, and never passed."""
 

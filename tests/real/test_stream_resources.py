@@ -88,8 +88,7 @@ async def tried(client: Client, wanted: Json) -> int:
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize(
-    ("limits", "login"),
-    [("account", "app"), ("server", "sys"), pytest.param("full", "app", marks=pytest.mark.nightly)],
+    ("limits", "login"), [("account", "app"), ("server", "sys"), pytest.param("full", "app", marks=pytest.mark.nightly)]
 )
 def test_what_has_room(cluster_factory: ClusterFactory, tmp_path: Path, version: str, limits: str, login: str) -> None:
     of_account = "" if limits == "server" else OF_ACCOUNT

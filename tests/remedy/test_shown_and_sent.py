@@ -186,8 +186,7 @@ def test_the_shown_command_removes_a_peer(
 
 
 @pytest.mark.parametrize(
-    "operation",
-    [operation for operation in OPERATIONS if operation not in WITHOUT_COMMAND and operation != REMOVES],
+    "operation", [operation for operation in OPERATIONS if operation not in WITHOUT_COMMAND and operation != REMOVES]
 )
 def test_the_shown_commands_make_the_same_change(
     cluster: Cluster, tmp_path: Path, shift_clock: ShiftClock, nats_cli: Path, operation: str

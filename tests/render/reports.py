@@ -264,11 +264,7 @@ def busy() -> Report:
             other_gap,
             Gap("endpoint", CLUSTER, "no packet capture was given", "jsdoctor check --pcap FILE", requested=False),
         ],
-        verdicts=[
-            *passed(REPLICAS, HEALTH),
-            not_evaluated(GROWING, *one_sample),
-            not_evaluated(PROGRESS, *one_sample),
-        ],
+        verdicts=[*passed(REPLICAS, HEALTH), not_evaluated(GROWING, *one_sample), not_evaluated(PROGRESS, *one_sample)],
     )
 
 
