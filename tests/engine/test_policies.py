@@ -24,15 +24,15 @@ severity = "error"
 BASE = "three-nodes-2.15.1"
 ORDERS = 'on = "stream"\nmatch = { name = "ORDERS" }\n[policies.fields]\n'
 BILLING = 'on = "consumer"\nmatch = { name = "billing", stream = "ORD*" }\n[policies.fields]\n'
-MANIFEST = """\
+SPECIFIED = """\
 apiVersion: jetstream.nats.io/v1beta2
 kind: Stream
 metadata: {name: orders}
 spec:
   name: ORDERS
   subjects: ["orders.>"]
-  maxAge: "1h"
 """
+MANIFEST = SPECIFIED + '  maxAge: "1h"\n'
 
 
 def judged(policy: str, evidence: EvidenceSet) -> list[str]:
@@ -131,6 +131,34 @@ def test_accounts_and_metadata_narrow_a_policy() -> None:
 def test_conditions_on_a_manifest(conditions: str, message: str) -> None:
     evidence = manifest_evidence_of({"text": {"s.yaml": MANIFEST}})
     assert judged(ORDERS + conditions, evidence) == [f"ORDERS: {message}"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "holds", "breaks"),
+    [
+        ("num_replicas = { min = 3 }", "replicas: 3", "replicas: 2"),
+        ("num_replicas = { max = 3 }", "replicas: 3", "replicas: 4"),
+        ("max_bytes = { required = true }", "maxBytes: 1", "maxBytes: -1"),
+        ('max_bytes = { max = "1KiB" }', "maxBytes: 1024", "maxBytes: 1025"),
+        ('max_bytes = { max = "1KiB" }', "maxBytes: 1", "replicas: 1"),
+        ('max_bytes = { min = "1KiB" }', "replicas: 1", "maxBytes: 1023"),
+        ('max_age = { max = "24h" }', 'maxAge: "24h"', 'maxAge: "24h1s"'),
+        ('max_age = { max = "24h" }', 'maxAge: "1s"', "replicas: 1"),
+        ('storage = { one-of = ["file"] }', "storage: file", "storage: memory"),
+        ('subjects = { pattern = "orders\\\\..*" }', "replicas: 1", None),
+        ('subjects = { one-of = ["payments"] }', None, "replicas: 1"),
+        ("description = { required = true }", None, "replicas: 1"),
+        ("metadata.owner = { required = true }", "metadata: {owner: me}", "metadata: {team: me}"),
+        ('metadata.tier = { one-of = ["gold", "tin"] }', "metadata: {tier: tin}", "metadata: {tier: wood}"),
+        ("deny_delete = { one-of = [true] }", "denyDelete: true", "denyDelete: false"),
+    ],
+)
+def test_each_condition_holds_and_breaks(fields: str, holds: str | None, breaks: str | None) -> None:
+    for stated, is_pass in ((holds, True), (breaks, False)):
+        if stated is not None:
+            evidence = manifest_evidence_of({"text": {"s.yaml": SPECIFIED + f"  {stated}\n"}})
+            (line,) = judged(ORDERS + fields, evidence)
+            assert line == "ORDERS: pass" if is_pass else " must " in line, line
 
 
 @pytest.mark.parametrize(
