@@ -26,7 +26,7 @@ from tests.collect.looking import take_samples
 from tests.servers import VERSIONS, Cluster, ClusterFactory, wait_until
 from tests.servers.natscli import typed
 from tests.support.deployment import add_consumer, add_stream, api
-from tests.support.reports import Json, failures, run_check
+from tests.support.reports import Json, failures, run_capture, run_check
 from tests.support.ruleset import run_rule
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("clock-skew")]
@@ -241,9 +241,7 @@ def test_a_bundle_shows_the_same(cluster_factory: ClusterFactory, shift_clock: S
     shift_clock(cluster.node("n1").pid, 5)
     with ntp_server() as host:
         bundle = tmp_path / "clocks.zip"
-        command = [sys.executable, "-m", "jsdoctor", "capture", "-o", str(bundle), "--ntp", host]
-        done = subprocess.run([*command, "--server", cluster.url("sys")], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+        run_capture(bundle, "--ntp", host, "--server", cluster.url("sys"))
     _, report = run_check("--bundle", str(bundle))
     assert failures(report, "n1").keys() >= {"JSD102", "JSD103"}
     for code in ("JSD102", "JSD103"):
@@ -353,9 +351,7 @@ def test_the_lead_went_to_a_server_that_is_behind(
         typed(nats_cli, command, cluster.url("app"))
 
     bundle = tmp_path / "dates.zip"
-    command = [sys.executable, "-m", "jsdoctor", "capture", "-o", str(bundle), "--server", cluster.url("app")]
-    done = subprocess.run([*command, "--scan", "P105"], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    run_capture(bundle, "--server", cluster.url("app"), "--scan", "P105")
     again = inversion(run_check("--bundle", str(bundle), "--select", "JSD105")[1])
     assert again is not None
     # What is still dated in the future is less by the time in between.

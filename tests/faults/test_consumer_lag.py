@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,7 +24,7 @@ from tests.servers.natscli import typed
 from tests.support.applications import acknowledge
 from tests.support.deployment import HOUR_NS, add_consumer, add_stream, api
 from tests.support.outage import with_client
-from tests.support.reports import Json, failures, run_check
+from tests.support.reports import Json, failures, run_capture, run_check
 from tests.support.samples import NAME, Samples, call, made, once, publish, settled, severities
 from tests.support.site import SECOND_NS, Site
 
@@ -245,8 +243,7 @@ def test_a_filter_with_a_typing_error(shared_cluster: ClusterFactory, tmp_path: 
 
     with contexts(cluster, "sys", "app", at=tmp_path) as both:
         _, joined = run_check(*both, *words)
-        capture = [sys.executable, "-m", "jsdoctor", "capture", *both, "--samples=1", "-o", str(tmp_path / "both.zip")]
-        subprocess.run(capture, check=True, capture_output=True, timeout=120)
+        run_capture(tmp_path / "both.zip", *both, "--samples=1")
     _, captured = run_check("--bundle", str(tmp_path / "both.zip"), "--select=JSD429,JSD416")
     for report in (joined, captured):
         assert failures(report, "APP/P429/typo") == {"JSD429": "warning"}

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -18,7 +16,7 @@ from jsdoctor.model.wording import span
 from tests.servers import VERSIONS, Cluster, ClusterFactory
 from tests.servers.natscli import typed
 from tests.support.deployment import HOUR_NS, add_consumer, add_stream, api, drain
-from tests.support.reports import failures, run_check
+from tests.support.reports import failures, run_capture, run_check
 from tests.support.stored import store, store_again
 
 pytestmark = pytest.mark.real
@@ -123,9 +121,7 @@ def test_faults_of_deduplication_are_in_the_messages(
     assert f"message 2 repeats 1 after {span(asyncio.run(between(cluster)))}" in proof["message"]
     if nodes > 1:  # what was captured proves as much, somewhere else and later
         bundle = tmp_path / "proofs.zip"
-        command = [sys.executable, "-m", "jsdoctor", "capture", "-o", str(bundle), *arguments[:2], *SCANS, "--digests"]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
+        run_capture(bundle, *arguments[:2], *SCANS, "--digests")
         _, captured = run_check("--bundle", str(bundle), arguments[2], *SETTINGS)
         assert {name: failures(captured, f"APP/{name}") for name in expected} == expected
         assert not any(b"order-1" in member or b"customer-7" in member for member in members(bundle))

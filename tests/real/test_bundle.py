@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,7 +21,7 @@ from tests.collect.looking import take_samples
 from tests.faults.planting import TOPOLOGIES, at_once
 from tests.servers import Cluster, ClusterFactory
 from tests.support.once import once
-from tests.support.reports import Json, run_check
+from tests.support.reports import Json, run_capture, run_check
 from tests.support.ruleset import run_all
 from tests.support.site import Site
 
@@ -70,23 +68,6 @@ def identity(code: str, subject: Subject) -> tuple[str, ...]:
     return (code, subject.kind, subject.account, subject.stream, subject.name)
 
 
-def _capture(cluster: Cluster, path: Path) -> None:
-    command = [
-        sys.executable,
-        "-m",
-        "jsdoctor",
-        "capture",
-        "-o",
-        str(path),
-        "-s",
-        cluster.url("sys"),
-        "--interval",
-        "3s",
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 0, done.stderr
-
-
 async def _visit(cluster: Cluster, version: str, topology: str, home: Path) -> Visit:
     plants = [plant for plant in at_once() if plant.fits(version, topology)]
     site = Site.of(cluster, version, await nats.connect(cluster.servers("app")))
@@ -94,7 +75,7 @@ async def _visit(cluster: Cluster, version: str, topology: str, home: Path) -> V
     try:
         await asyncio.gather(*(plant.work(site) for plant in plants))
         before = (await asyncio.to_thread(run_check, *live))[1]
-        await asyncio.to_thread(_capture, cluster, home / "cli.zip")
+        await asyncio.to_thread(run_capture, home / "cli.zip", "-s", cluster.url("sys"), "--interval", "3s")
         samples = await asyncio.to_thread(take_samples, cluster.url("sys"), (), CollectionPlan(interval_s=2.0))
         after = (await asyncio.to_thread(run_check, *live))[1]
         await site.rest()

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,7 +13,7 @@ from jsdoctor.collect.bundle.read import MAX_BUNDLES, read_history, thinned
 from jsdoctor.collect.problems import UsageProblem
 from tests.servers import VERSIONS, Cluster, ClusterFactory
 from tests.support.deployment import HOUR_NS, add_consumer, add_stream, api
-from tests.support.reports import failures, run_check
+from tests.support.reports import failures, run_capture, run_check
 from tests.support.site import Site
 
 pytestmark = pytest.mark.real
@@ -24,12 +22,6 @@ BOUNDS = {"max_age": 72 * HOUR_NS, "max_bytes": 64 << 20}
 
 
 FEW = ("--set=JSD402.min_pending=100", "--set=JSD402.burst=0s")
-
-
-def capture(url: str, path: Path) -> None:
-    command = [sys.executable, "-m", "jsdoctor", "capture", "-o", str(path), "--samples=1", "--server"]
-    done = subprocess.run([*command, url], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
 
 
 def with_site(cluster: Cluster, version: str, work: object) -> None:
@@ -76,9 +68,9 @@ def test_earlier_bundles_are_earlier_samples(
     earlier = tmp_path / "bundles"
     earlier.mkdir()
     with_site(cluster, server_version, furnish)
-    capture(cluster.url("sys"), earlier / "b.zip")
+    run_capture(earlier / "b.zip", "--samples=1", "--server", cluster.url("sys"))
     with_site(cluster, server_version, step)
-    capture(cluster.url("sys"), earlier / "a.zip")
+    run_capture(earlier / "a.zip", "--samples=1", "--server", cluster.url("sys"))
     with_site(cluster, server_version, change)
 
     arguments = ("--server", cluster.url("sys"), "--interval=1s", "--select=JSD402,JSD411,JSD413,JSD203,JSD204", *FEW)
@@ -109,7 +101,7 @@ def test_earlier_bundles_are_earlier_samples(
         return
     # The last look may be a bundle, too; what is in the directory and not older than it does not count.
     newest = earlier / "now.zip"
-    capture(cluster.url("sys"), newest)
+    run_capture(newest, "--samples=1", "--server", cluster.url("sys"))
     _, captured = run_check("--bundle", str(newest), *arguments[-2:], "--history", str(earlier))
     reported = {name: failures(captured, name) for name in expected}
     assert reported["APP/KEPT/worker"].pop("JSD405", "info") == "info"

@@ -7,8 +7,6 @@ import contextlib
 import os
 import re
 import signal
-import subprocess
-import sys
 import threading
 import time
 from datetime import datetime, timedelta
@@ -259,7 +257,7 @@ def test_a_resolver_without_a_response(version: str, tmp_path: Path) -> None:
 
     with NatsServer.start(server_binary(version), "server_name: n1\n" + config, tmp_path / "n1") as server:
         login = ["--server", server.url, "--creds", str(tmp_path / "user.creds"), "--timeout", "10s"]
-        subprocess.run([sys.executable, "-m", "jsdoctor", "check", *login], capture_output=True, check=False)
+        run_check(*login)
         text = server.log_path.read_text()
         assert "Account fetch failed" in text
         server.kill()

@@ -1,9 +1,10 @@
-"""`jsdoctor check` as a user runs it, and reading its report."""
+"""`jsdoctor check` and `capture` as a user runs them, and reading a report."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from tests.support.warm import jsdoctor_again
@@ -19,6 +20,12 @@ def run_check(*arguments: str, timeout_s: float = _TIMEOUT_S) -> tuple[int, Json
     assert "Traceback" not in done.stderr, done.stderr
     assert done.stdout, f"exit {done.returncode}: {done.stderr}"
     return done.returncode, json.loads(done.stdout)
+
+
+def run_capture(bundle: Path, *arguments: str) -> None:
+    """Write a bundle."""
+    done = jsdoctor_again(["capture", "-o", str(bundle), *arguments], _TIMEOUT_S)
+    assert done.returncode == 0, done.stderr
 
 
 def requested(report: Json) -> list[str]:
