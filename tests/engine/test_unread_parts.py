@@ -73,10 +73,11 @@ def _without_parts(samples: Sequence[Sample], history: bool) -> Iterator[tuple[s
     for server in names if len(names) > 1 else ():
         yield server, _without(samples, None, server, _silent(server))
     if len(samples) > 1 and not history:
-        yield "the first sample", _with_what_is_sampled_once(samples[1:], samples[0])
+        yield "the first sample", with_what_is_sampled_once(samples[1:], samples[0])
 
 
-def _with_what_is_sampled_once(kept: Sequence[Sample], hidden: Sample) -> list[Sample]:
+def with_what_is_sampled_once(kept: Sequence[Sample], hidden: Sample) -> list[Sample]:
+    """These samples without an earlier one, whose replies they keep where no later sample has such."""
     sampled = {exchange.endpoint for sample in kept for exchange in sample.exchanges}
     once = tuple(exchange for exchange in hidden.exchanges if exchange.endpoint not in sampled)
     return [*kept[:-1], msgspec.structs.replace(kept[-1], exchanges=(*kept[-1].exchanges, *once))]
