@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
 
+import pytest
+
 from jsdoctor.checks.stream_limits.mirror_or_source_stalled import mirror_or_source_stalled
 from jsdoctor.checks.stream_limits.near_limit import near_limit
 from jsdoctor.checks.stream_limits.replicas_risky import Room
@@ -85,6 +87,15 @@ def source_info(name: str = "O", active: float = 1, **fields: Any) -> SourceInfo
 
 
 O_ = stream("O", HELD)
+
+
+@pytest.mark.parametrize(("active", "there"), [(0, True), (4.9, True), (5, False)])
+def test_an_origin_that_sends_heartbeats_is_there(active: float, *, there: bool) -> None:
+    """Though no server that responded shows it: it may be one that nobody was asked about."""
+    finding = judged(source_info(active=active), origins=[])
+    assert (finding.outcome is not Outcome.FAIL) is there
+    if not there:
+        assert finding.message == "nothing is copied from O: no server that responded has a stream of that name"
 
 
 def test_silence_goes_on_when_its_count_starts_again() -> None:
