@@ -16,7 +16,6 @@ from jsdoctor.checks.streams.limits import StreamLimitUse, consumer_fill, grown,
 from jsdoctor.engine.preflight.groups import Landscape
 from jsdoctor.engine.preflight.judge import not_seen
 from jsdoctor.engine.room import has_room, rooms
-from jsdoctor.engine.where import members_of
 from jsdoctor.model.capacity import (
     OLDEST_GO,
     Capacity,
@@ -311,8 +310,8 @@ def _gap(error: NotShownError) -> Gap:
 
 def _holds(server: str, stream: Stream) -> bool:
     """Whether a server has a copy, by the members that its leader reports, else by who reported it."""
-    members = members_of(stream.cluster) or {copy.server for copy in stream.replicas} or {stream.answered_by}
-    return server in members
+    members = stream.cluster.members if stream.cluster else ()
+    return server in (members or {copy.server for copy in stream.replicas} or {stream.answered_by})
 
 
 def _words(space: Space, refused: str, code: int, held: Iterable[_Grown]) -> Iterator[str]:

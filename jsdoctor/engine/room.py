@@ -58,9 +58,10 @@ def _any(values: Sequence[bool | None]) -> bool | None:
 
 
 def _fits(wanted: StreamRoom, servers: Sequence[Server]) -> Iterator[Fit]:
+    smallest = replace(wanted.config, max_bytes=0)
     for server in servers:
-        left, config = bytes_left(server, wanted.storage), replace(wanted.config, max_bytes=0)
-        why = refusal(server, config, "", ())  # what keeps all of them out, however small they are
+        left = bytes_left(server, wanted.storage)
+        why = refusal(server, smallest, "", ())  # what keeps all of them out, however small they are
         yield Fit(server.name, 0 if why else min(left // wanted.size, wanted.streams), left, why)
 
 

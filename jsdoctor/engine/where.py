@@ -14,7 +14,7 @@ from jsdoctor.model.connections import Subscriptions
 from jsdoctor.model.evidence import EvidenceSet
 from jsdoctor.model.finding import CLUSTER
 from jsdoctor.model.gap import Gap
-from jsdoctor.model.jetstream import Cluster, SourceConfig
+from jsdoctor.model.jetstream import SourceConfig
 from jsdoctor.model.logins import NO_LOGINS, Logins
 from jsdoctor.model.near_subjects import nearness
 from jsdoctor.model.nearest import did_you_mean
@@ -122,7 +122,7 @@ def _place(asset: Stream | Consumer, seen: _Seen, *facts: str) -> Whereabout:
         subject=asset.subject,
         domain=asset.domain if isinstance(asset, Stream) else "",
         leader=cluster.leader if cluster else "",
-        members=members_of(cluster),
+        members=cluster.members if cluster else (),
         facts=(*seen.apart(asset), *facts),
     )
 
@@ -332,12 +332,6 @@ def _elsewhere(origin: SourceConfig) -> str:
     if origin.external is None:
         return ""
     return f" in domain {origin.external.domain}" if origin.external.domain else " of another account"
-
-
-def members_of(cluster: Cluster | None) -> tuple[str, ...]:
-    """The servers that have a copy, the leader first; none where that is not shown."""
-    names = [cluster.leader, *(peer.name or peer.peer for peer in cluster.replicas)] if cluster else []
-    return tuple(filter(None, names))
 
 
 def _on(asset: Stream | Consumer) -> str:

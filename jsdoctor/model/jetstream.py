@@ -40,6 +40,11 @@ class Cluster(msgspec.Struct, frozen=True):
     replicas: tuple[Peer, ...] = ()
 
     @property
+    def members(self) -> tuple[str, ...]:
+        """The servers that hold it, the leader first if it has one; by peer id where no name is shown."""
+        return tuple(filter(None, (self.leader, *(peer.name or peer.peer for peer in self.replicas))))
+
+    @property
     def shows_no_group(self) -> bool:
         """Whether a server of a cluster shows neither a Raft group nor members: it names itself as the leader then.
 
