@@ -244,7 +244,7 @@ def _storing(stream: Stream, arriving: Sequence[SubjectRoute], seen: _Seen) -> W
         steps.append(f"stored as {listed(subjects, _SHOWN)} (subject_transform)")
     facts = (f"by {listed(matching, _SHOWN)}", *steps, _on(stream), *_copies(stream, seen))
     names = seen.subscribers([route.subject for route in arriving], stream.own_account)
-    besides = [f"subscribed besides: {names}"] if names else []
+    besides = [f"subscribed besides: {names}" if seen.subscriptions else names] if names else []
     return _place(stream, seen, *facts, *_readers(stream, subjects, seen), *besides)
 
 
